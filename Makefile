@@ -1,0 +1,59 @@
+# Everything runs from a bare clone: each target makes .venv and installs what it needs first.
+# Needed on the machine: Python >= 3.10 with venv, make, git. PYTHON=... picks the interpreter.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CANDIDATES := $(PYTHON) python3 python python3.14 python3.13 python3.12 python3.11 python3.10
+
+.PHONY: demo test test-long lint format bench clean distclean
+.DEFAULT_GOAL := test
+
+demo: $(VENV)/.stamp-demo
+	$(BIN)/python examples/digits/demo.py
+
+test: $(VENV)/.stamp-dev
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not long"
+
+test-long: $(VENV)/.stamp-dev
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m long
+
+lint: $(VENV)/.stamp-dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.stamp-dev
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+clean:
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find tvm tests examples docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean
+	rm -rf $(VENV)
+
+# The first interpreter that is new enough and can make environments (Debian splits venv off).
+$(BIN)/python:
+	@for name in $(CANDIDATES); do \
+	  if "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; then \
+	    echo "making $(VENV) with $$("$$name" -c 'import sys; print(sys.executable, sys.version.split()[0])')"; \
+	    exec "$$name" -m venv $(VENV); \
+	  fi; \
+	done; \
+	echo "error: no suitable Python was found" >&2; \
+	echo "  asked: Python >= 3.10 with the modules venv and ensurepip" >&2; \
+	for name in $(CANDIDATES); do \
+	  if command -v "$$name" >/dev/null 2>&1; then \
+	    echo "  found: $$name = $$("$$name" --version 2>&1)" >&2; \
+	  fi; \
+	done; \
+	echo "  legal: install one (Debian: python3 python3-venv), or say make PYTHON=/path/to/python" >&2; \
+	exit 1
+
+$(VENV)/.stamp-demo: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet -e ".[onnx]"
+	@touch $@
+
+$(VENV)/.stamp-dev: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet -e ".[dev]"
+	@touch $(VENV)/.stamp-demo $@
