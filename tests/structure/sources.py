@@ -1,0 +1,79 @@
+"""The package as files: module names, and what each file imports. Nothing here imports `tvm`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "tvm"
+
+
+class Import(NamedTuple):
+    """An import of our own modules: who, on which line, of what."""
+
+    path: Path
+    line: int
+    importer: str
+    target: str
+
+
+def sources() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def show(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def modules() -> frozenset[str]:
+    return frozenset(map(module_name, sources()))
+
+
+def own_imports(path: Path) -> Iterator[Import]:
+    """Each import of a module below `tvm` in the file, within functions too."""
+    importer = module_name(path)
+    package = importer if path.name == "__init__.py" else importer.rpartition(".")[0]
+    for node in _import_nodes(path):
+        for target in _targets(node, package):
+            if target == "tvm" or target.startswith("tvm."):
+                yield Import(path, node.lineno, importer, target)
+
+
+def _import_nodes(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
+    """All imports but those by which a package shows checkers the names that load lazily."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    hidden: set[ast.AST] = set()
+    if path.name == "__init__.py":
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and _is_type_checking(node.test):
+                hidden.update(inner for stmt in node.body for inner in ast.walk(stmt))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in hidden:
+            yield node
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
+def _targets(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    base = node.module or ""
+    if node.level:
+        above = package.split(".")[: len(package.split(".")) - node.level + 1]
+        base = ".".join([*above, *([node.module] if node.module else [])])
+    for alias in node.names:                    # `from tvm.tir import expr` imports tvm.tir.expr
+        inner = f"{base}.{alias.name}"
+        yield inner if inner in modules() else base

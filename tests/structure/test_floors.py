@@ -1,0 +1,104 @@
+"""The floors of the house: a package imports its own part and lower floors, nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.structure.sources import Import, modules, own_imports, show, sources
+
+pytestmark = pytest.mark.pure
+
+# From the ground up. Parts on one floor do not import each other; `x.*` makes each package in x
+# a part of its own. A module belongs to the longest name that begins its own.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("tvm.support", "tvm.error"),
+    ("tvm.ffi",),
+    ("tvm.runtime",),
+    ("tvm.rpc",),
+    ("tvm.ir",),
+    ("tvm.script",),
+    ("tvm.target",),
+    ("tvm.tir",),
+    ("tvm.arith",),
+    ("tvm.tir.analysis",),
+    ("tvm.tir.transform", "tvm.tir.script", "tvm.tir.interp", "tvm.te"),
+    ("tvm.tir.schedule",),
+    ("tvm.topi", "tvm.dlight"),
+    ("tvm.backend",),
+    ("tvm.backend.*",),
+    ("tvm.tir.pipeline", "tvm.tir.build"),
+    ("tvm.meta_schedule",),
+    ("tvm.relax",),
+    ("tvm.relax.op",),
+    ("tvm.relax.analysis", "tvm.relax.transform", "tvm.relax.vm"),
+    ("tvm.relax.pipeline",),
+    ("tvm.relax.frontend",),
+    ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
+    ("tvm.driver", "tvm.exec", "tvm.testing"),
+)
+
+# Thin files of public names; they may show any floor, and the floors do not import them.
+DOORS: tuple[str, ...] = ("tvm", "tvm.__main__")
+
+
+def _parts() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for floor, names in enumerate(FLOORS):
+        for name in names:
+            if name.endswith(".*"):
+                depth = name.count(".")
+                prefixes = {".".join(m.split(".")[: depth + 1]) for m in modules()}
+                found.update((p, floor) for p in prefixes if p.startswith(name[:-1]))
+            else:
+                found[name] = floor
+    return found
+
+
+PARTS = _parts()
+
+
+def part_of(module: str) -> str:
+    """The longest part name that begins the module's, or "" if it stands on no floor."""
+    name = module
+    while name not in PARTS and "." in name:
+        name = name.rpartition(".")[0]
+    return name if name in PARTS else ""
+
+
+def fault(found: Import) -> str | None:
+    """Why the import may not stand, or None."""
+    if found.importer in DOORS:
+        return None
+    where = f"{show(found.path)}:{found.line}: "
+    if found.target in DOORS:
+        return f"{where}{found.importer} may not import the door {found.target}"
+    mine, theirs = part_of(found.importer), part_of(found.target)
+    if mine == theirs or PARTS[theirs] < PARTS[mine]:
+        return None
+    return f"{where}{found.importer} may not import {found.target}"
+
+
+def test_every_module_stands_on_a_floor() -> None:
+    homeless = [m for m in sorted(modules()) if m not in DOORS and not part_of(m)]
+    assert not homeless, f"name a floor for these in {__file__}: {homeless}"
+
+
+def test_imports_go_downwards() -> None:
+    faults = [f for path in sources() for found in own_imports(path) if (f := fault(found))]
+    assert not faults, "\n" + "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("importer", "target", "legal"),
+    [
+        ("tvm.tir.stmt", "tvm.tir.expr", True),
+        ("tvm.tir.transform.simplify", "tvm.arith.analyzer", True),
+        ("tvm.arith.analyzer", "tvm.tir.expr", True),
+        ("tvm.tir.scalar", "tvm.relax.op", False),
+        ("tvm.topi.nn", "tvm.dlight.cpu", False),
+        ("tvm.ir.module", "tvm", False),
+    ],
+)
+def test_rule(importer: str, target: str, legal: bool) -> None:
+    found = Import(sources()[0], 1, importer, target)
+    assert (fault(found) is None) is legal
