@@ -1,0 +1,1 @@
+"""The command line: `tvm compile`, `tvm run`, `tvm bench`; one module each."""

@@ -1,0 +1,110 @@
+"""The command `tvm`: finds the command's module, runs it, and turns errors into exit codes.
+
+0 all went well; 1 the request cannot be carried out as asked (one message, no traceback);
+2 a fault of ours (the message says how to see the traceback).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module, metadata
+from typing import Final, NoReturn, cast
+
+from tvm.error import InternalError, TVMError, message
+from tvm.exec.command import Command, Mistake
+from tvm.support.suggest import did_you_mean
+
+OK: Final = 0
+MISTAKE: Final = 1
+FAULT: Final = 2
+INTERRUPTED: Final = 130            # 128 + SIGINT, as shells count
+
+# Name of the command: what it does. Its module is tvm.exec.<name>, loaded only if it is asked for.
+COMMANDS: Final = {
+    "compile": "compile an ONNX model to a library of native code",
+    "run": "run a compiled library on the arrays of a file",
+    "bench": "measure a compiled library, kernel by kernel",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Refuses like the rest of the command line: exit code 1, and legal forms shown."""
+
+    def error(self, text: str) -> NoReturn:
+        usage = self.format_usage().removeprefix("usage: ").strip()
+        raise Mistake(message(f"{self.prog}: {text}", legal=usage))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (without the program's name); the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in words
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()          # the reader has left: nobody is there to complain to
+        return OK
+    except TVMError as error:
+        if not isinstance(error, InternalError):
+            return _report(error, str(error), MISTAKE, as_json)
+        return _fault(error, words, as_json)
+    except Exception as error:      # the outermost edge: whatever is left is our fault
+        return _fault(error, words, as_json)
+
+
+def _run(words: Sequence[str]) -> int:
+    parser = _Parser(prog="tvm", description="Compile models and tensor programs.")
+    parser.add_argument("--version", action="version", version=f"tvm-py {_version()}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    asked = next((word for word in words if not word.startswith("-")), "")
+    if asked and asked not in COMMANDS:
+        near = did_you_mean(asked, COMMANDS)
+        raise Mistake(message(f"tvm: no command {asked!r}{near}", legal=", ".join(COMMANDS)))
+    for name, summary in COMMANDS.items():
+        command_parser = commands.add_parser(name, help=summary, description=f"{summary}.")
+        if name == asked:
+            command_parser.add_argument("--json", action="store_true", help="print one JSON object")
+            command_parser.add_argument(
+                "-v", "--verbose", action="store_true", help="tell the steps; show tracebacks"
+            )
+            _module(name).configure(command_parser)
+    try:
+        args = parser.parse_args(words)
+    except SystemExit as done:      # --help and --version end here
+        return OK if not done.code else MISTAKE
+    outcome = _module(asked).run(args)
+    print(json.dumps(outcome.record) if args.json else outcome.text, flush=True)
+    return OK
+
+
+def _module(name: str) -> Command:
+    return cast(Command, import_module(f"tvm.exec.{name}"))
+
+
+def _version() -> str:
+    try:
+        return metadata.version("tvm-py")
+    except metadata.PackageNotFoundError:       # run from a source tree
+        return "(not installed)"
+
+
+def _report(error: Exception, text: str, code: int, as_json: bool) -> int:
+    print(f"error: {text}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": {"kind": type(error).__name__, "message": text}}))
+    return code
+
+
+def _fault(error: Exception, words: Sequence[str], as_json: bool) -> int:
+    verbose = not {"-v", "--verbose"}.isdisjoint(words)
+    if verbose:
+        traceback.print_exception(error)
+    what = f"a fault of the compiler, not of the request: {type(error).__name__}: {error}"
+    more = None if verbose else "the same command with -v prints the traceback"
+    return _report(error, message(what, legal=more), FAULT, as_json)

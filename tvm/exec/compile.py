@@ -1,0 +1,65 @@
+"""`tvm compile MODEL.onnx -o model.so`: an ONNX model becomes a library of native code."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tvm.driver.compile import compile as compile_module
+from tvm.exec import signature
+from tvm.exec.command import Outcome, Steps
+from tvm.exec.files import check_output, written_beside
+from tvm.exec.onnx_file import check_shapes, load_model
+from tvm.exec.shapes import LEGAL, parse_shapes
+from tvm.ir.transform import PassContext
+from tvm.relax.frontend.onnx import from_onnx
+from tvm.runtime import cpu
+from tvm.runtime.vm import VirtualMachine
+from tvm.target import Target
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx", help="the model to compile")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="PATH", help="the library to write"
+    )
+    parser.add_argument("--target", default="llvm", help="what to compile for (default: llvm)")
+    parser.add_argument(
+        "--input-shapes", default="", metavar="SHAPES", help=f"fix input shapes: {LEGAL}"
+    )
+    parser.add_argument(
+        "--opt-level", type=int, choices=range(4), default=2, help="passes to run (default: 2)"
+    )
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    shapes = parse_shapes(args.input_shapes)
+    target = Target(args.target)
+    check_output(args.output, "the library")
+    steps = Steps(args.verbose)
+    with steps.step("read"):
+        model = load_model(args.model)
+        check_shapes(model, shapes)
+    with steps.step("import"):
+        module = from_onnx(model, shape_dict=shapes or None)
+    with steps.step("compile"), PassContext(opt_level=args.opt_level):
+        executable = compile_module(module, target=target)
+    with steps.step("write"), written_beside(args.output, "the library") as draft:
+        executable.export_library(str(draft))
+    main = VirtualMachine(executable, cpu()).signature("main")
+    size = args.output.stat().st_size
+    seconds = sum(steps.seconds.values())
+    lines = [f"compiled {args.model} for {target} to {args.output}: {size:,} bytes, {seconds:.2f} s"]
+    lines += [f"  takes  {signature.show(value)}" for value in main.params]
+    lines += [f"  gives  {signature.show(value)}" for value in main.results]
+    return Outcome(
+        "\n".join(lines),
+        {
+            "output": str(args.output),
+            "bytes": size,
+            "target": str(target),
+            "inputs": signature.record(main.params),
+            "outputs": signature.record(main.results),
+            "seconds": steps.seconds,
+        },
+    )

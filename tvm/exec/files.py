@@ -1,0 +1,99 @@
+"""Files that commands read and write. What is written appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tvm.error import message
+from tvm.exec.command import Mistake
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def check_input(path: Path, what: str) -> None:
+    """Refuse a file that cannot be read."""
+    asked = f"cannot read {what} {str(path)!r}"
+    if not path.exists():
+        raise Mistake(message(asked, found=_nearest(path), legal="the path of an existing file"))
+    if not path.is_file():
+        raise Mistake(message(asked, found="it is not a regular file", legal="a file"))
+    if not os.access(path, os.R_OK):
+        raise Mistake(message(asked, found="no permission to read it", legal="a readable file"))
+
+
+def check_output(path: Path, what: str) -> None:
+    """Refuse, before any work is done, a place where nothing can be written."""
+    asked = f"cannot write {what} {str(path)!r}"
+    legal = "a file name in an existing directory that you may write to"
+    folder = path.parent
+    if path.is_dir():
+        raise Mistake(message(asked, found="it is a directory", legal=legal))
+    if not folder.is_dir():
+        raise Mistake(message(asked, found=f"{str(folder)!r} is not a directory", legal=legal))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        found = f"directory {str(folder)!r} is read-only"
+        raise Mistake(message(asked, found=found, legal=legal))
+
+
+@contextmanager
+def written_beside(path: Path, what: str) -> Iterator[Path]:
+    """A name in a new directory beside `path`; what is there at the end is renamed to `path`.
+
+    The rename is within one file system, so readers see the old file or the new one, and an
+    error or an interrupt on the way leaves nothing behind.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+            draft = Path(folder) / path.name
+            yield draft
+            os.replace(draft, path)
+    except OSError as error:
+        found = error.strerror or str(error)
+        asked = f"cannot write {what} {str(path)!r}"
+        legal = "a file name in a directory that you may write to, with room left on the disk"
+        raise Mistake(message(asked, found=found, legal=legal)) from error
+
+
+def load_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
+    """The named arrays of an `.npz` file."""
+    import numpy as np
+
+    check_input(path, "the inputs")
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            if isinstance(stored, np.ndarray):
+                raise ValueError("it holds one array without a name (.npy)")
+            return {name: stored[name] for name in stored.files}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        asked = f"cannot read the inputs {str(path)!r}"
+        legal = "an .npz file of plain arrays: numpy.savez(path, x=...)"
+        raise Mistake(message(asked, found=str(error), legal=legal)) from error
+
+
+def save_arrays(path: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+    """Write an `.npz` file of the arrays."""
+    import numpy as np
+
+    with written_beside(path, "the outputs") as draft, draft.open("wb") as file:
+        # A zip of .npy members is what .npz is; numpy.savez would take names as keywords,
+        # and an output may be called `file`.
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+
+
+def _nearest(path: Path) -> str:
+    for folder in path.parents:
+        if folder.is_dir():
+            missing = path.relative_to(folder).parts[0]
+            return f"no {missing!r} in directory {str(folder)!r}"
+    return "no such file"

@@ -1,0 +1,33 @@
+"""A compiled library, loaded to run its `main`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tvm.error import message
+from tvm.exec.command import Mistake
+from tvm.exec.files import check_input
+from tvm.runtime import cpu, load_module
+from tvm.runtime.vm import VirtualMachine
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def load_library(path: Path) -> VirtualMachine:
+    """A virtual machine on the library's code; refused if `tvm compile` did not make the file."""
+    check_input(path, "the library")
+    try:
+        return VirtualMachine(load_module(str(path.absolute())), cpu())
+    except (OSError, ValueError, AttributeError, RuntimeError) as error:
+        asked = f"cannot load {str(path)!r}"
+        legal = "a library that `tvm compile` wrote on this kind of machine"
+        raise Mistake(message(asked, found=str(error), legal=legal)) from error
+
+
+def as_arrays(result: object) -> list[NDArray[np.generic]]:
+    """The tensors that `main` gave, one or several, as numpy arrays."""
+    values = list(result) if isinstance(result, (list, tuple)) else [result]
+    return [value.numpy() for value in values]

@@ -1,0 +1,89 @@
+"""What a compiled function takes and gives, and arrays that fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from tvm.error import message
+from tvm.exec.command import Mistake
+from tvm.exec.shapes import show_shape
+from tvm.support.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SEED = 0
+
+
+class Value(Protocol):
+    """One parameter or result."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def shape(self) -> tuple[int | str, ...]: ...
+
+    @property
+    def dtype(self) -> str: ...
+
+
+def record(values: Sequence[Value]) -> list[dict[str, object]]:
+    return [{"name": v.name, "shape": list(v.shape), "dtype": v.dtype} for v in values]
+
+
+def show(value: Value) -> str:
+    return f"{value.name}: {value.dtype} {show_shape(value.shape)}"
+
+
+def in_order(
+    params: Sequence[Value], arrays: Mapping[str, NDArray[np.generic]], where: str
+) -> list[NDArray[np.generic]]:
+    """The arrays in the order of the parameters they are named for; no more, no fewer.
+
+    Only names are settled here: dtypes and shapes are the compiled function's own to check.
+    """
+    names = [p.name for p in params]
+    legal = ", ".join(map(show, params))
+    for name in arrays:
+        if name not in names:
+            near = did_you_mean(name, names)
+            asked = f"{where} has an array {name!r}, which is no input{near}"
+            raise Mistake(message(asked, legal=legal))
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        found = f"{len(arrays)} of {len(names)} inputs; missing: {', '.join(missing)}"
+        raise Mistake(message(f"{where} lacks inputs", found=found, legal=legal))
+    return [arrays[name] for name in names]
+
+
+def random_arrays(params: Sequence[Value]) -> dict[str, NDArray[np.generic]]:
+    """Arrays for a measurement: standard normal floats, small integers; always the same."""
+    import numpy as np
+
+    rng = np.random.default_rng(SEED)
+    arrays: dict[str, NDArray[np.generic]] = {}
+    for param in params:
+        shape = [dim for dim in param.shape if isinstance(dim, int)]
+        if len(shape) < len(param.shape):
+            found = f"{show(param)} leaves dimensions open"
+            legal = "--inputs with arrays of the sizes to measure"
+            raise Mistake(message("no inputs to measure with", found=found, legal=legal))
+        if param.dtype.startswith(("int", "uint", "bool")):
+            arrays[param.name] = rng.integers(0, 2, shape).astype(param.dtype)
+        else:
+            arrays[param.name] = rng.standard_normal(shape).astype(_numpy_dtype(param.dtype))
+    return arrays
+
+
+def _numpy_dtype(name: str) -> np.dtype[np.generic]:
+    """Also the narrow floats that numpy itself does not know."""
+    import numpy as np
+
+    if name in {"float16", "float32", "float64"}:
+        return np.dtype(name)
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, name))
