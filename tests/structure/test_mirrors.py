@@ -10,7 +10,7 @@ pytestmark = pytest.mark.pure
 
 # Sources (or folders, ending in "/") whose test has another name, and why.
 COVERED_BY: dict[str, tuple[str, str]] = {
-    "tvm/__main__.py": ("tests/exec/test_cli.py", "one line that calls the command line"),
+    "tvm/__main__.py": ("tests/end_to_end/test_cli.py", "one line that calls the command line"),
     "tvm/exec/": ("tests/end_to_end/test_cli.py", "commands are tested as a user runs them"),
 }
 

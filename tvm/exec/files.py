@@ -82,13 +82,12 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None:
     """Write an `.npz` file of the arrays."""
     import numpy as np
 
-    with written_beside(path, "the outputs") as draft, draft.open("wb") as file:
-        # A zip of .npy members is what .npz is; numpy.savez would take names as keywords,
-        # and an output may be called `file`.
-        with zipfile.ZipFile(file, "w") as archive:
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+    # A zip of .npy members is what .npz is; numpy.savez takes the names as keywords, and an
+    # output may be called `file`.
+    with written_beside(path, "the outputs") as draft, zipfile.ZipFile(draft, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def _nearest(path: Path) -> str:

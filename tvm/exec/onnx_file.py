@@ -25,8 +25,8 @@ def load_model(path: Path) -> onnx.ModelProto:
         import onnx
         from google.protobuf.message import DecodeError
     except ImportError as error:
-        asked = "reading ONNX files needs the package onnx"
-        raise Mistake(message(asked, found=str(error), legal='pip install "tvm-py[onnx]"')) from error
+        asked, legal = "reading ONNX files needs the package onnx", 'pip install "tvm-py[onnx]"'
+        raise Mistake(message(asked, found=str(error), legal=legal)) from error
     try:
         model = onnx.load(path, load_external_data=True)
     except DecodeError as error:
@@ -34,8 +34,10 @@ def load_model(path: Path) -> onnx.ModelProto:
         raise _refuse(path, found) from error
     except (onnx.checker.ValidationError, OSError) as error:    # weights kept in other files
         raise _refuse(path, str(error)) from error
-    for field, what in (("graph", "graph"), ("opset_import", "operator set version")):
-        if not (model.HasField(field) if field == "graph" else getattr(model, field)):
+    for what, there in {
+        "graph": model.HasField("graph"), "operator set version": model.opset_import
+    }.items():
+        if not there:
             raise _refuse(path, f"it has no {what}: it is cut short, or another kind of file")
     if not model.graph.output:
         raise _refuse(path, "its graph has no output")

@@ -30,10 +30,12 @@ def parse_shapes(text: str) -> dict[str, list[int]]:
 
 def _dims(text: str, match: re.Match[str]) -> list[int]:
     words = match["dims"].split(",") if match["dims"].strip() else []
+    position = match.start("dims")
     for word in words:
         if not word.strip().isdecimal():
             found = f"dimension {word.strip()!r} of {match['name']!r} is not a number from 0 up"
-            raise _refuse(text, match.start("dims"), found)
+            raise _refuse(text, position + len(word) - len(word.lstrip()), found)
+        position += len(word) + 1
     return [int(word) for word in words]
 
 
