@@ -1,0 +1,312 @@
+"""From LLVM text to machine code in this process.
+
+    text -> parsed and verified module -> O2 passes -> object bytes -> linked into memory
+
+The object is the only artefact: the same bytes are run here, kept in the disk cache and exported.
+LLVM ends the process when it meets an instruction that it cannot select, so text that uses
+instructions outside the well-known ones is compiled in a process of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import itertools
+import re
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from tvm.error import InternalError, TVMError, message
+from tvm.ffi import library
+
+from . import cache
+from .intrinsic_names import SAFE_INTRINSICS
+
+FORMAT_VERSION = "1"  # part of every cache key; raise it when the pipeline below changes
+_lock = threading.RLock()
+_names = itertools.count()
+_DECLARED = re.compile(r"^declare [^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE)
+_DATA = re.compile(r"^@(?:\"([^\"]+)\"|([-\w$.]+)) = external ", re.MULTILINE)
+_ASKED_INTRINSIC = re.compile(r"@(llvm\.[a-z0-9_]+(?:\.[a-z0-9_]+)*)")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What code is made for: a triple, a CPU, its features, and how hard to optimise."""
+
+    triple: str = ""
+    cpu: str = ""
+    features: str = ""
+    opt_level: int = 2
+    float_abi: str = ""
+
+
+_host: Machine | None = None
+
+
+def host_machine() -> Machine:
+    """This machine, with all that its CPU can do."""
+    global _host
+    if _host is None:
+        llvm = _llvm()
+        features = llvm.get_host_cpu_features()
+        on = [f"{'+' if features[name] else '-'}{name}" for name in sorted(features)]
+        if features.get("avx512f"):
+            # Without this LLVM vectorises plain loops with half the registers' width.
+            on.append("-prefer-256-bit")
+        _host = Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), ",".join(on))
+    return _host
+
+
+_binding: ModuleType | None = None
+
+
+def _llvm() -> ModuleType:
+    """llvmlite's binding, set up once."""
+    global _binding
+    if _binding is None:
+        with _lock:
+            if _binding is None:
+                import llvmlite.binding as binding  # 140 ms: only when something is compiled
+
+                binding.initialize_native_target()
+                binding.initialize_native_asmprinter()
+                binding.initialize_native_asmparser()
+                _binding = binding
+    return _binding
+
+
+def llvm_version() -> tuple[int, ...]:
+    """The version of LLVM that llvmlite carries."""
+    return tuple(_llvm().llvm_version_info)
+
+
+_machines: dict[Machine, Any] = {}
+
+
+def _target_machine(machine: Machine) -> Any:
+    """LLVM's own object for `machine`; made once, it costs a millisecond."""
+    found = _machines.get(machine)
+    if found is None:
+        llvm = _llvm()
+        if machine.triple and not _same_family(machine.triple, llvm.get_process_triple()):
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
+        try:
+            target = llvm.Target.from_triple(machine.triple or llvm.get_process_triple())
+        except RuntimeError as err:
+            raise TVMError(
+                message(
+                    f"machine code for {machine.triple!r}",
+                    found=str(err).strip(),
+                    legal=f"a triple that LLVM knows, such as {llvm.get_process_triple()}",
+                )
+            ) from None
+        found = target.create_target_machine(
+            cpu=machine.cpu,
+            features=machine.features,
+            opt=machine.opt_level,
+            reloc="pic",
+            codemodel="default",
+            abiname=machine.float_abi,
+        )
+        _machines[machine] = found
+    return found
+
+
+def _same_family(a: str, b: str) -> bool:
+    return a.partition("-")[0] == b.partition("-")[0]
+
+
+def data_layout(machine: Machine) -> str:
+    """The sizes and alignments of `machine`, in LLVM's notation."""
+    with _lock:
+        return str(_target_machine(machine).target_data)
+
+
+def _parse(text: str, machine: Machine) -> Any:
+    """The verified module of `text`."""
+    llvm = _llvm()
+    target = _target_machine(machine)
+    try:
+        module = llvm.parse_assembly(text)
+        module.triple = target.triple
+        module.data_layout = str(target.target_data)
+        module.verify()
+    except RuntimeError as err:
+        raise InternalError(
+            message("compile LLVM text", found=str(err).strip(), where=_near(text, str(err)))
+        ) from None
+    return module
+
+
+def _near(text: str, error: str) -> str | None:
+    """The line of the text that LLVM complains about, with its neighbours."""
+    place = re.search(r"<string>:(\d+)", error)
+    if place is None:
+        return None
+    row = int(place[1]) - 1
+    lines = text.splitlines()[max(row - 2, 0) : row + 3]
+    return "\n".join(lines)
+
+
+def optimized(text: str, machine: Machine) -> Any:
+    """The module after LLVM's passes."""
+    llvm = _llvm()
+    module = _parse(text, machine)
+    options = llvm.create_pipeline_tuning_options(speed_level=min(machine.opt_level, 2))
+    options.loop_vectorization = machine.opt_level > 0
+    options.slp_vectorization = machine.opt_level > 0
+    options.loop_unrolling = machine.opt_level > 0
+    builder = llvm.create_pass_builder(_target_machine(machine), options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def emit_assembly(text: str, machine: Machine) -> str:
+    """The machine code of `text` as assembly text."""
+    with _lock:
+        return str(_target_machine(machine).emit_assembly(optimized(text, machine)))
+
+
+def emit_optimized_text(text: str, machine: Machine) -> str:
+    """The LLVM text after LLVM's passes."""
+    with _lock:
+        return str(optimized(text, machine))
+
+
+def emit_object(text: str, machine: Machine, *, keep: bool = True) -> bytes:
+    """The object file of `text`, from the disk cache where it is there.
+
+    `keep` says whether the cache may hold it.
+    """
+    key = cache.key_of(
+        [FORMAT_VERSION, _package_versions(), repr(machine), text]
+    )
+    found = cache.load(key) if keep else None
+    if found is not None:
+        return found
+    unusual = unusual_intrinsics(text)
+    content = _emit_apart(text, machine, unusual) if unusual else emit_here(text, machine)
+    if keep:
+        cache.store(key, content)
+    return content
+
+
+def emit_here(text: str, machine: Machine) -> bytes:
+    """The object file of `text`, compiled in this process."""
+    with _lock:
+        module = optimized(text, machine)
+        return bytes(_target_machine(machine).emit_object(module))
+
+
+def unusual_intrinsics(text: str) -> list[str]:
+    """Intrinsics that a CPU may lack, so that LLVM could end the process over them."""
+    asked = {name for name in _ASKED_INTRINSIC.findall(text)}
+    return sorted(name for name in asked if not name.startswith(SAFE_INTRINSICS))
+
+
+def _emit_apart(text: str, machine: Machine, unusual: list[str]) -> bytes:
+    """Compile in a process of its own, which may die without harm."""
+    fields = [machine.triple, machine.cpu, machine.features, str(machine.opt_level),
+              machine.float_abi]  # fmt: skip
+    command = [sys.executable, "-m", "tvm.backend.llvm.compile_worker", *fields]
+    done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+    if done.returncode != 0:
+        complaint = done.stderr.decode(errors="replace").strip().splitlines()
+        raise TVMError(
+            message(
+                "compile " + ", ".join(unusual),
+                found=complaint[-1] if complaint else f"LLVM ended with code {done.returncode}",
+                where=f"target {machine.triple}, cpu {machine.cpu}",
+                legal="intrinsics that this CPU has, with operands of the types they take",
+            )
+        )
+    return done.stdout
+
+
+def _package_versions() -> str:
+    import llvmlite
+
+    return f"llvmlite {llvmlite.__version__} python {sys.platform}"
+
+
+# --- linking into memory ---
+
+_engine: Any = None
+
+
+class Linked:
+    """Code in memory; it stays as long as this object does."""
+
+    def __init__(self, tracker: Any, names: list[str]) -> None:
+        self._tracker = tracker
+        self._addresses: dict[str, int] = {name: tracker[name] for name in names}
+
+    def address(self, name: str) -> int:
+        """Where a symbol lies."""
+        return self._addresses[name]
+
+    def keep_forever(self) -> None:
+        """Never unload, not even at the end of Python: threads may be inside the code."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._tracker))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_engine))
+
+
+def link(content: bytes, exports: list[str], imports: dict[str, int]) -> Linked:
+    """Load an object file; `imports` gives the addresses of what it does not define."""
+    global _engine
+    llvm = _llvm()
+    with _lock:
+        if _engine is None:
+            _engine = llvm.create_lljit_compiler(_target_machine(host_machine()))
+        builder = llvm.JITLibraryBuilder()
+        builder.add_object_img(content)
+        for name, address in imports.items():
+            builder.import_symbol(name, address)
+        for name in exports:
+            builder.export_symbol(name)
+        builder.add_current_process()
+        try:
+            tracker = builder.link(_engine, f"tvm.{next(_names)}")
+        except RuntimeError as err:
+            raise TVMError(
+                message(
+                    "link compiled code",
+                    found=str(err).strip(),
+                    legal="functions of the module itself, of the C library, or of tvm_ffi",
+                )
+            ) from None
+        return Linked(tracker, exports)
+
+
+def external_names(text: str) -> list[str]:
+    """Functions and data that `text` uses and does not define, without LLVM's own."""
+    found = {a or b for a, b in _DECLARED.findall(text)} | {a or b for a, b in _DATA.findall(text)}
+    return sorted(name for name in found if not name.startswith("llvm."))
+
+
+def process_symbol(name: str) -> int | None:
+    """The address of a C function of tvm_ffi, the C library, or anything loaded globally."""
+    for source in _libraries():
+        symbol = getattr(source, name, None)
+        if symbol is not None:
+            return ctypes.cast(symbol, ctypes.c_void_p).value
+    return None
+
+
+_loaded: list[ctypes.CDLL] = []
+
+
+def _libraries() -> list[ctypes.CDLL]:
+    if not _loaded:
+        _loaded.append(library().LIB)
+        _loaded.append(ctypes.CDLL(None))
+        math_library = ctypes.util.find_library("m")
+        if math_library is not None:
+            _loaded.append(ctypes.CDLL(math_library))
+    return _loaded

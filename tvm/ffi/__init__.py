@@ -1,0 +1,64 @@
+"""Object, containers and the global function registry (over the tvm-ffi library)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .library import library
+from .object import Object
+from .registry import (
+    get_global_func,
+    list_global_func_names,
+    register_global_func,
+    remove_global_func,
+)
+
+if TYPE_CHECKING:
+    from tvm_ffi import (  # noqa: F401
+        Array,
+        Device,
+        DLDeviceType,
+        Function,
+        List,
+        Map,
+        Shape,
+        convert,
+        device,
+        dtype,
+        from_dlpack,
+    )
+
+# These come from tvm_ffi itself, which is loaded when one of them is first touched.
+_FROM_LIBRARY = frozenset(
+    {
+        "Array", "Device", "Dict", "DLDeviceType", "Function", "List", "Map", "ObjectConvertible",
+        "Shape", "access_path", "convert", "convert_func", "device", "dtype", "error",
+        "from_dlpack", "init_ffi_api", "register_error", "register_object", "registry",
+        "serialization", "system_lib", "use_raw_stream", "use_torch_stream",
+    }
+)  # fmt: skip
+
+__all__ = [
+    "Object",
+    "get_global_func",
+    "library",
+    "list_global_func_names",
+    "register_global_func",
+    "remove_global_func",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Tensor" or name == "Module":  # our subclasses live in tvm.runtime
+        import tvm.runtime
+
+        return getattr(tvm.runtime, name)
+    if name not in _FROM_LIBRARY:
+        raise AttributeError(f"module 'tvm.ffi' has no attribute {name!r}")
+    value = getattr(library(), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FROM_LIBRARY, "Module", "Tensor"})

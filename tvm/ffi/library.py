@@ -1,0 +1,51 @@
+"""The one place that loads the `tvm_ffi` library, at first need."""
+
+from __future__ import annotations
+
+import threading
+from types import ModuleType
+
+import tvm.error as _errors
+
+_lock = threading.RLock()
+_loaded: ModuleType | None = None
+_at_load: list[object] = []
+
+
+def is_loaded() -> bool:
+    """True once something has asked for the library."""
+    return _loaded is not None
+
+
+def library() -> ModuleType:
+    """The `tvm_ffi` package, with our error classes known to it and pending functions registered.
+
+    Importing it costs 130 ms and pulls numpy in, which is why `import tvm` does not.
+    """
+    global _loaded
+    if _loaded is None:
+        with _lock:
+            if _loaded is None:
+                import tvm_ffi
+
+                _teach_errors(tvm_ffi)
+                _loaded = tvm_ffi
+                for action in _at_load:
+                    assert callable(action)
+                    action(tvm_ffi)
+    return _loaded
+
+
+def at_load(action: object) -> None:
+    """Call `action(tvm_ffi)` as soon as the library is there."""
+    _at_load.append(action)
+    if _loaded is not None:
+        assert callable(action)
+        action(_loaded)
+
+
+def _teach_errors(tvm_ffi: ModuleType) -> None:
+    """Let an error that native code raises as "ShapeError" arrive as our `ShapeError`."""
+    for name, value in vars(_errors).items():
+        if isinstance(value, type) and issubclass(value, _errors.TVMError):
+            tvm_ffi.register_error(name, value)

@@ -1,0 +1,120 @@
+"""Functions that are found by name, from Python and from compiled code.
+
+Registration is a dict entry: `tvm_ffi` is loaded only when a function is looked up, or when
+compiled code may look it up. Packages that register functions are named in `HOMES` by prefix, so
+a look-up never depends on what somebody imported earlier.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, TypeVar, overload
+
+from tvm.error import message
+from tvm.support.suggest import did_you_mean
+
+from .library import at_load, is_loaded, library
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# prefix of a name -> the modules that register functions under it
+HOMES: dict[str, list[str]] = {}
+_pending: dict[str, tuple[Callable[..., Any], bool]] = {}
+
+
+def add_home(prefix: str, module: str) -> None:
+    """Import `module` before a name that starts with `prefix` is declared missing."""
+    HOMES.setdefault(prefix, []).append(module)
+
+
+@overload
+def register_global_func(
+    func_name: str, f: None = None, override: bool = False
+) -> Callable[[F], F]: ...
+@overload
+def register_global_func(func_name: str, f: F, override: bool = False) -> F: ...
+@overload
+def register_global_func(func_name: F, f: None = None, override: bool = False) -> F: ...
+def register_global_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
+    """Make a function findable by name; works as a decorator, with or without a name."""
+    if callable(func_name):
+        return register_global_func(func_name.__name__, func_name, override)
+    if not isinstance(func_name, str):
+        raise TypeError(
+            message(
+                "register_global_func needs a name",
+                found=f"{func_name!r} of type {type(func_name).__name__}",
+                legal='a str, as in register_global_func("my.add", f)',
+            )
+        )
+    if f is None:
+        return lambda func: register_global_func(func_name, func, override)
+    if is_loaded():
+        _put(func_name, f, override)
+        return f
+    if func_name in _pending and not override:
+        raise _taken(func_name)
+    _pending[func_name] = (f, override)
+    return f
+
+
+def get_global_func(name: str, allow_missing: bool = False) -> Any:
+    """The function called `name`; None if there is none and `allow_missing` is set."""
+    tvm_ffi = library()
+    func = tvm_ffi.get_global_func(name, allow_missing=True)
+    if func is None and _load_homes(name):
+        func = tvm_ffi.get_global_func(name, allow_missing=True)
+    if func is not None or allow_missing:
+        return func
+    near = did_you_mean(name, list_global_func_names())
+    raise ValueError(f"cannot find global function {name!r}{near}")
+
+
+def remove_global_func(name: str) -> None:
+    """Forget the function called `name`."""
+    if _pending.pop(name, None) is None:
+        library().remove_global_func(name)
+
+
+def list_global_func_names() -> list[str]:
+    """The names of all functions registered so far, sorted."""
+    return sorted(str(n) for n in library().registry.list_global_func_names())
+
+
+def _load_homes(name: str) -> bool:
+    """Import the modules whose prefix `name` carries; True if there was one to import."""
+    found = False
+    for prefix in sorted(HOMES):
+        if name.startswith(prefix):
+            for module in HOMES.pop(prefix):
+                importlib.import_module(module)
+                found = True
+    return found
+
+
+def _put(name: str, func: Callable[..., Any], override: bool) -> None:
+    tvm_ffi = library()
+    if not override and tvm_ffi.get_global_func(name, allow_missing=True) is not None:
+        raise _taken(name)
+    tvm_ffi.register_global_func(name, func, override=override)
+
+
+def _taken(name: str) -> ValueError:
+    return ValueError(
+        message(
+            f"register global function {name!r}",
+            found="the name is taken",
+            legal="another name, or override=True",
+        )
+    )
+
+
+def _flush(tvm_ffi: ModuleType) -> None:
+    for name, (func, override) in _pending.items():
+        tvm_ffi.register_global_func(name, func, override=override)
+    _pending.clear()
+
+
+at_load(_flush)

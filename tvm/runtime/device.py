@@ -1,0 +1,159 @@
+"""Devices, and what can be asked of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.ffi import get_global_func, library
+
+from .attributes import HOST_ATTRIBUTES, DeviceAttr
+
+_tvm_ffi = library()
+
+
+class Device(_tvm_ffi.core.Device):  # type: ignore[misc]
+    """A place where tensors live and kernels run, such as `cpu(0)` or `cuda(1)`."""
+
+    __slots__ = ()
+
+    def _attribute(self, attr: DeviceAttr) -> Any:
+        if self.dlpack_device_type() == _tvm_ffi.DLDeviceType.kDLCPU:
+            return HOST_ATTRIBUTES[attr]() if attr in HOST_ATTRIBUTES else None
+        api = get_global_func(f"device_api.{self.type}.get_attr", allow_missing=True)
+        if api is None:
+            return False if attr is DeviceAttr.EXIST else None
+        return api(self.index, int(attr))
+
+    @property
+    def device_type(self) -> int:
+        """The DLPack number of the kind of device."""
+        return int(self.dlpack_device_type())
+
+    @property
+    def device_id(self) -> int:
+        """Which of the devices of this kind."""
+        return int(self.index)
+
+    @property
+    def exist(self) -> bool:
+        """True if the device can be used here."""
+        return bool(self._attribute(DeviceAttr.EXIST))
+
+    @property
+    def max_threads_per_block(self) -> int | None:
+        """Most threads in a block; on a CPU 1."""
+        return self._attribute(DeviceAttr.MAX_THREADS_PER_BLOCK)
+
+    @property
+    def warp_size(self) -> int | None:
+        """Threads that run in lockstep; on a CPU 1."""
+        return self._attribute(DeviceAttr.WARP_SIZE)
+
+    @property
+    def max_shared_memory_per_block(self) -> int | None:
+        """Bytes of shared memory a block may use."""
+        return self._attribute(DeviceAttr.MAX_SHARED_MEMORY_PER_BLOCK)
+
+    @property
+    def compute_version(self) -> str | None:
+        """The version of the instruction set, as "9.0"."""
+        return self._attribute(DeviceAttr.COMPUTE_VERSION)
+
+    @property
+    def device_name(self) -> str | None:
+        """What the maker calls it."""
+        return self._attribute(DeviceAttr.DEVICE_NAME)
+
+    @property
+    def max_clock_rate(self) -> int | None:
+        """Highest clock in kHz."""
+        return self._attribute(DeviceAttr.MAX_CLOCK_RATE)
+
+    @property
+    def multi_processor_count(self) -> int | None:
+        """Number of multiprocessors; on a CPU the cores that this process may use."""
+        return self._attribute(DeviceAttr.MULTI_PROCESSOR_COUNT)
+
+    @property
+    def max_thread_dimensions(self) -> list[int] | None:
+        """Most threads of a block along x, y, z."""
+        return self._attribute(DeviceAttr.MAX_THREAD_DIMENSIONS)
+
+    @property
+    def api_version(self) -> int | None:
+        """The version of the programming interface."""
+        return self._attribute(DeviceAttr.API_VERSION)
+
+    @property
+    def driver_version(self) -> str | None:
+        """The version of the driver."""
+        return self._attribute(DeviceAttr.DRIVER_VERSION)
+
+    @property
+    def l2_cache_size_bytes(self) -> int | None:
+        """Size of the second-level cache (of one core, on a CPU)."""
+        return self._attribute(DeviceAttr.L2_CACHE_SIZE_BYTES)
+
+    @property
+    def total_global_memory(self) -> int | None:
+        """Bytes of memory in all."""
+        return self._attribute(DeviceAttr.TOTAL_GLOBAL_MEMORY)
+
+    @property
+    def available_global_memory(self) -> int | None:
+        """Bytes of memory that are free now."""
+        return self._attribute(DeviceAttr.AVAILABLE_GLOBAL_MEMORY)
+
+    def texture_spatial_limit(self) -> int | None:
+        """The largest extent of an image."""
+        return self._attribute(DeviceAttr.IMAGE_SPATIAL_LIMIT)
+
+    def create_raw_stream(self) -> int:
+        """A new stream of work; on a CPU there is only stream 0."""
+        return self._stream_call("create_stream", 0)
+
+    def free_raw_stream(self, stream: int) -> None:
+        """Give a stream back."""
+        self._stream_call("free_stream", None, stream)
+
+    def set_raw_stream(self, stream: int) -> None:
+        """Make `stream` the one that following work goes to."""
+        self._stream_call("set_stream", None, stream)
+
+    def sync(self, stream: int | None = None) -> None:
+        """Wait until all work given to the device is done."""
+        self._stream_call("sync", None, stream or 0)
+
+    def _stream_call(self, what: str, on_cpu: Any, *args: int) -> Any:
+        if self.dlpack_device_type() == _tvm_ffi.DLDeviceType.kDLCPU:
+            return on_cpu
+        return get_global_func(f"device_api.{self.type}.{what}")(self.index, *args)
+
+
+_tvm_ffi.core._set_class_device(Device)
+
+
+def device(dev: str | int, dev_id: int | None = None) -> Device:
+    """The device of a name or DLPack number: `device("cpu")`, `device("cuda:1")`."""
+    return Device(dev, dev_id)
+
+
+def _maker(kind: str) -> Any:
+    def make(dev_id: int = 0) -> Device:
+        return Device(kind, dev_id)
+
+    make.__name__ = kind
+    make.__doc__ = f"Device number `dev_id` of kind {kind}."
+    return make
+
+
+cpu = _maker("cpu")
+cuda = _maker("cuda")
+rocm = _maker("rocm")
+opencl = _maker("opencl")
+metal = _maker("metal")
+vpi = _maker("vpi")
+vulkan = _maker("vulkan")
+ext_dev = _maker("ext_dev")
+hexagon = _maker("hexagon")
+webgpu = _maker("webgpu")

@@ -1,0 +1,377 @@
+"""Tensors: memory on a device with a shape and a data type, shared through DLPack."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.error import DTypeError, ShapeError, TVMError, message
+from tvm.ffi import get_global_func, library
+from tvm.support.dtype import DataType
+
+from .device import Device, cpu, device
+
+_tvm_ffi = library()
+ALIGNMENT = 64  # bytes; a cache line and a 512-bit vector
+
+
+class Tensor(_tvm_ffi.core.Tensor):  # type: ignore[misc]
+    """An n-dimensional array on a device; `np.from_dlpack(t)` shares its memory."""
+
+    __slots__ = ()
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The values as a new numpy array."""
+        if self.device.type != "cpu":
+            return self.copyto(cpu()).numpy()
+        return host_view(self).copy()
+
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """The older name of `numpy`."""
+        return self.numpy()
+
+    def copyfrom(self, source_array: Any) -> Tensor:
+        """Overwrite the values with those of a tensor or of anything numpy can read."""
+        if isinstance(source_array, _tvm_ffi.core.Tensor):
+            source_array.copyto(self)
+            return self
+        values = np.asarray(source_array)
+        want = numpy_shape(self)
+        if values.shape != want:
+            raise ShapeError(
+                message(
+                    "copyfrom: the shapes differ",
+                    found=f"source {values.shape}, tensor {want}",
+                    legal="an array of the tensor's shape",
+                )
+            )
+        if self.device.type == "cpu":
+            np.copyto(host_view(self), values, casting="unsafe")
+        else:
+            _copy_across(tensor(np.ascontiguousarray(values, numpy_dtype(self.dtype))), self)
+        return self
+
+    def copyto(self, target: Any, mem_scope: str | None = None) -> Tensor:
+        """Copy into a tensor, or into a new one on a device."""
+        if isinstance(target, _tvm_ffi.core.Device):
+            target = empty(self.shape, self.dtype, target, mem_scope)
+        if not isinstance(target, Tensor):
+            raise TypeError(
+                message(
+                    "copyto needs a place to copy to",
+                    found=f"{target!r} of type {type(target).__name__}",
+                    legal="a Tensor or a Device",
+                )
+            )
+        if (self.shape, self.dtype) != (target.shape, target.dtype):
+            raise ShapeError(
+                message(
+                    "copyto: the tensors differ in kind",
+                    found=f"source {self.dtype}{self.shape}, target {target.dtype}{target.shape}",
+                    legal="equal shape and data type",
+                )
+            )
+        if self.device.type == "cpu" and target.device.type == "cpu":
+            np.copyto(host_view(target), host_view(self))
+        else:
+            _copy_across(self, target)
+        return target
+
+    def to_device(self, target: Device) -> Tensor:
+        """This tensor on another device; a copy even if it is there already."""
+        return self.copyto(target)
+
+    def _create_view(
+        self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0
+    ) -> Tensor:
+        """The same memory with another shape, data type or start."""
+        kind = DataType(dtype or str(self.dtype))
+        need = math.prod(shape) * kind.itemsize + relative_byte_offset
+        have = math.prod(self.shape) * DataType(str(self.dtype)).itemsize
+        if need > have or relative_byte_offset < 0:
+            raise ShapeError(
+                message(
+                    f"view of {need} bytes",
+                    found=f"a tensor of {have} bytes, {self.dtype}{self.shape}",
+                    legal="a view that lies within the tensor",
+                )
+            )
+        return unsafe_view(self, tuple(shape), kind, relative_byte_offset)
+
+    def __len__(self) -> int:
+        return int(self.size(0))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        values = self.numpy()
+        return values if dtype is None else values.astype(dtype)
+
+    def __getitem__(self, key: Any) -> Any:
+        if key is Ellipsis or key == slice(None):
+            return self
+        return self.numpy()[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if key is not Ellipsis and key != slice(None):
+            raise ValueError(
+                message(
+                    "assign to a part of a tensor",
+                    found=f"index {key!r}",
+                    legal="the whole of it, as in t[:] = values",
+                )
+            )
+        self.copyfrom(value)
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __repr__(self) -> str:
+        return f"<tvm.runtime.Tensor shape={tuple(self.shape)}, {self.device}>\n{self.numpy()!r}"
+
+
+_tvm_ffi.register_object("ffi.Tensor")(Tensor)
+_tvm_ffi.core._set_class_tensor(Tensor)
+
+
+class _DLTensor(ctypes.Structure):
+    """struct DLTensor of dlpack.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_OBJECT_HEADER_BYTES = 24  # struct TVMFFIObject of tvm/ffi/c_api.h; a DLTensor follows it
+
+
+def unsafe_view(
+    source: Tensor, shape: tuple[int, ...], dtype: DataType, byte_offset: int = 0
+) -> Tensor:
+    """A tensor over the memory of `source`, which it keeps alive; sizes are not checked."""
+    handle = source.__chandle__()
+    proto = _DLTensor.from_address(handle + _OBJECT_HEADER_BYTES)
+    dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
+    strides = (ctypes.c_int64 * max(len(shape), 1))(*row_major_strides(shape))
+    view = _DLTensor(
+        proto.data,
+        proto.device_type,
+        proto.device_id,
+        len(shape),
+        dtype.type_code,
+        dtype.bits,
+        dtype.lanes,
+        dims,
+        strides,
+        proto.byte_offset + byte_offset,
+    )
+    return _create_view(source, ctypes.addressof(view))
+
+
+def _create_view(source: Tensor, prototype: int) -> Tensor:
+    """Wrap TVMFFITensorCreateUnsafeView; the new object is taken over without a copy."""
+    out = ctypes.c_void_p()
+    code = _tvm_ffi.LIB.TVMFFITensorCreateUnsafeView(
+        ctypes.c_void_p(source.__chandle__()), ctypes.c_void_p(prototype), ctypes.byref(out)
+    )
+    if code != 0 or out.value is None:
+        raise TVMError("the tensor library could not make a view")
+    return adopt(out.value)
+
+
+def adopt(handle: int) -> Tensor:
+    """A Python tensor that takes over one reference to a tensor object made by C code."""
+    func = _take_handle()
+    result = func(handle)
+    assert isinstance(result, Tensor)
+    return result
+
+
+_taker: Any = None
+
+
+def _take_handle() -> Any:
+    """A packed function that returns the object whose address it is given."""
+    global _taker
+    if _taker is None:
+        signature = ctypes.CFUNCTYPE(
+            ctypes.c_int32,
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_int64),
+            ctypes.c_int32,
+            ctypes.POINTER(ctypes.c_int64),
+        )
+
+        def take(_self: Any, args: Any, _count: int, result: Any) -> int:
+            result[0] = 70  # kTVMFFITensor, and zero padding in the upper half
+            result[1] = args[1]
+            return 0
+
+        callback = signature(take)
+        address = ctypes.cast(callback, ctypes.c_void_p).value
+        _taker = _tvm_ffi.Function.__from_extern_c__(address, keep_alive_object=callback)
+    return _taker
+
+
+def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Steps in elements along each dimension when the last one is contiguous."""
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 1, 0, -1):
+        strides[i - 1] = strides[i] * shape[i]
+    return tuple(strides)
+
+
+def numpy_dtype(dtype: str) -> np.dtype[Any]:
+    """The numpy type of one element, with the types of ml_dtypes."""
+    kind = DataType(str(dtype)).element_of()
+    name = str(kind)
+    if kind.is_floating and not kind.is_float or (kind.is_integer and kind.bits in (2, 4)):
+        import ml_dtypes  # 20 ms to load, and rarely needed
+
+        return np.dtype(getattr(ml_dtypes, name))
+    try:
+        return np.dtype(name)
+    except TypeError:
+        raise DTypeError(
+            message(
+                f"a numpy array of {dtype}",
+                found="numpy has no such type",
+                legal="bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16, float8",
+            )
+        ) from None
+
+
+def numpy_shape(source: Tensor) -> tuple[int, ...]:
+    """The shape, with the lanes of a vector type as a last dimension."""
+    lanes = DataType(str(source.dtype)).lanes
+    shape = tuple(int(extent) for extent in source.shape)
+    return shape if lanes == 1 else (*shape, lanes)
+
+
+def host_view(source: Tensor) -> np.ndarray[Any, Any]:
+    """The memory of a tensor on the CPU as a numpy array."""
+    kind = numpy_dtype(source.dtype)
+    shape = numpy_shape(source)
+    if 0 in shape:
+        return np.empty(shape, kind)
+    strides = [s * kind.itemsize for s in source.strides]
+    if len(shape) > len(strides):
+        strides = [s * shape[-1] for s in strides] + [kind.itemsize]
+    span = sum((n - 1) * s for n, s in zip(shape, strides)) + kind.itemsize
+    memory = (ctypes.c_char * span).from_address(source.data_ptr())
+    memory.owner = source  # the array holds `memory`, and this holds the tensor
+    return np.ndarray(shape, kind, memory, 0, tuple(strides))
+
+
+def from_host(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor over the memory of a C-contiguous numpy array of any type, read-only ones too."""
+    kind = DataType(array.dtype)
+    if array.size == 0:
+        source = _tvm_ffi.from_dlpack(np.empty((1,), np.uint8))
+        return unsafe_view(source, array.shape, kind)
+    if array.flags.writeable and array.dtype.kind in "iufb" and array.dtype.isbuiltin == 1:
+        result = _tvm_ffi.from_dlpack(array)
+        assert isinstance(result, Tensor)
+        return result
+    memory = (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
+    memory.owner = array
+    raw = _tvm_ffi.from_dlpack(np.frombuffer(memory, np.uint8))
+    return unsafe_view(raw, array.shape, kind)
+
+
+def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Fresh host memory whose first element lies on a cache line."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor over the memory of another library's tensor."""
+    if isinstance(ext_tensor, np.ndarray):
+        return from_host(np.ascontiguousarray(ext_tensor).reshape(ext_tensor.shape))
+    result = _tvm_ffi.from_dlpack(ext_tensor)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def empty(
+    shape: Sequence[int] | int,
+    dtype: str = "float32",
+    device: Device | str | None = None,
+    mem_scope: str | None = None,
+) -> Tensor:
+    """A tensor whose values are not set."""
+    dims = _checked_shape(shape)
+    place = _place(device)
+    if place.type != "cpu":
+        return _device_api(place, "alloc_nd")(place, dims, str(dtype), mem_scope or "global")
+    kind = DataType(dtype)
+    element = numpy_dtype(kind)
+    array = aligned_array((*dims, kind.lanes) if kind.lanes > 1 else dims, element)
+    result = from_host(array)
+    return result if kind.lanes == 1 else unsafe_view(result, dims, kind)
+
+
+def tensor(arr: Any, device: Device | str | None = None, mem_scope: str | None = None) -> Tensor:
+    """A tensor with a copy of the values of `arr`."""
+    if isinstance(arr, Tensor):
+        return arr.copyto(empty(arr.shape, arr.dtype, device, mem_scope))
+    values = arr if isinstance(arr, np.ndarray) else np.asarray(_plain(arr))
+    kind = DataType(values.dtype)
+    return empty(values.shape, kind, device, mem_scope).copyfrom(values)
+
+
+def _plain(value: Any) -> Any:
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def _place(dev: Device | str | None) -> Device:
+    if dev is None:
+        return cpu()
+    return device(dev) if isinstance(dev, str) else dev
+
+
+def _checked_shape(shape: Sequence[int] | int) -> tuple[int, ...]:
+    dims = (shape,) if isinstance(shape, int) else shape
+    try:
+        result = tuple(int(extent) for extent in dims)
+    except TypeError as err:
+        raise TypeError(
+            message("the shape of a tensor", found=f"{shape!r}", legal="a sequence of integers")
+        ) from err
+    if any(extent < 0 for extent in result):
+        raise ShapeError(
+            message("the shape of a tensor", found=f"{result}", legal="extents of 0 or more")
+        )
+    return result
+
+
+def _device_api(place: Device, what: str) -> Any:
+    func = get_global_func(f"device_api.{place.type}.{what}", allow_missing=True)
+    if func is None:
+        raise TVMError(
+            message(
+                f"use of device {place}",
+                found="nothing that drives this kind of device is installed here",
+                legal="cpu(0); `tvm.device(name).exist` tells whether a device can be used",
+            )
+        )
+    return func
+
+
+def _copy_across(source: Tensor, target: Tensor) -> None:
+    place = source.device if source.device.type != "cpu" else target.device
+    _device_api(place, "copy")(source, target)
