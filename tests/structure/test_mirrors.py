@@ -9,9 +9,13 @@ from tests.structure.sources import PACKAGE, ROOT, show, sources
 pytestmark = pytest.mark.pure
 
 # Sources (or folders, ending in "/") whose test has another name, and why.
+COMMANDS = "commands are tested as a user runs them, in a process of their own"
 COVERED_BY: dict[str, tuple[str, str]] = {
-    "tvm/__main__.py": ("tests/end_to_end/test_cli.py", "one line that calls the command line"),
-    "tvm/exec/": ("tests/end_to_end/test_cli.py", "commands are tested as a user runs them"),
+    "tvm/__main__.py": ("tests/end_to_end/test_cli.py", "two lines that call the command line"),
+    "tvm/exec/bench.py": ("tests/end_to_end/test_cli.py", COMMANDS),
+    "tvm/exec/compile.py": ("tests/end_to_end/test_cli.py", COMMANDS),
+    "tvm/exec/library.py": ("tests/end_to_end/test_cli.py", COMMANDS),
+    "tvm/exec/run.py": ("tests/end_to_end/test_cli.py", COMMANDS),
 }
 
 

@@ -68,9 +68,10 @@ def load_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
 
     check_input(path, "the inputs")
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            if isinstance(stored, np.ndarray):
-                raise ValueError("it holds one array without a name (.npy)")
+        stored = np.load(path, allow_pickle=False)
+        if isinstance(stored, np.ndarray):
+            raise ValueError("it holds one array without a name (.npy)")
+        with stored:
             return {name: stored[name] for name in stored.files}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
         asked = f"cannot read the inputs {str(path)!r}"

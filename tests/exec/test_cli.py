@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from tvm.error import InternalError, TVMError
+from tvm.exec import cli
+from tvm.exec.command import Outcome
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The command `run`, of which each test says what it does."""
+    module = SimpleNamespace(configure=lambda parser: None)
+    monkeypatch.setattr(cli, "_module", lambda name: module)
+    return module
+
+
+def _raiser(error: BaseException):
+    def run(args: object) -> Outcome:
+        raise error
+
+    return run
+
+
+def test_text_or_record(command: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    command.run = lambda args: Outcome("for people", {"n": 3})
+    assert cli.main(["run"]) == cli.OK
+    assert capsys.readouterr().out == "for people\n"
+    assert cli.main(["run", "--json"]) == cli.OK
+    assert json.loads(capsys.readouterr().out) == {"n": 3}
+
+
+def test_mistake_has_a_message_and_no_traceback(
+    command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.run = _raiser(TVMError("asked\n  found: this"))
+    assert cli.main(["run", "-v"]) == cli.MISTAKE
+    assert capsys.readouterr().err == "error: asked\n  found: this\n"
+
+
+@pytest.mark.parametrize("error", [InternalError("broken"), ZeroDivisionError("broken")])
+def test_fault_tells_how_to_see_the_traceback(
+    error: Exception, command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.run = _raiser(error)
+    assert cli.main(["run"]) == cli.FAULT
+    told = capsys.readouterr().err
+    kind = type(error).__name__
+    assert f"error: a fault of the compiler, not of the request: {kind}: broken" in told
+    assert "the same command with -v prints the traceback" in told
+    assert "Traceback" not in told
+
+    assert cli.main(["run", "-v"]) == cli.FAULT
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_errors_as_json(command: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    command.run = _raiser(TVMError("no"))
+    assert cli.main(["run", "--json"]) == cli.MISTAKE
+    assert json.loads(capsys.readouterr().out) == {"error": {"kind": "TVMError", "message": "no"}}
+
+
+def test_interrupt(command: SimpleNamespace) -> None:
+    command.run = _raiser(KeyboardInterrupt())
+    assert cli.main(["run"]) == 130
+
+
+def test_usage_errors_are_mistakes(
+    command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", "--no-such-option"]) == cli.MISTAKE
+    assert "unrecognized arguments: --no-such-option" in capsys.readouterr().err
+    assert cli.main(["runn"]) == cli.MISTAKE
+    assert "did you mean 'run'?" in capsys.readouterr().err
