@@ -22,6 +22,9 @@ lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+format: $(VENV)/.stamp-dev
+	$(BIN)/ruff check --fix .
+
 bench: $(VENV)/.stamp-dev
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
