@@ -1,0 +1,47 @@
+"""What all tests share: repeatable fuzzing, a compile cache of their own, golden texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent
+GOLDEN = ROOT / "golden"
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden texts instead of comparing"
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing compiled by an earlier run, or for the user, is taken for what a test compiles."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TVM_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Compare a text with `tests/golden/<path>/<test>.txt`: `golden(text)`."""
+    folder = GOLDEN / request.path.relative_to(ROOT).with_suffix("")
+    path = folder / f"{request.node.name}.txt"
+    update = request.config.getoption("--update-golden")
+    return lambda text: compare_golden(path, text, update)
+
+
+def compare_golden(path: Path, text: str, update: bool) -> None:
+    """Fail if the file does not hold the text; with `update`, write it."""
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert path.is_file(), f"no {path}: run pytest with --update-golden and look at the result"
+    assert text == path.read_text(encoding="utf-8")
