@@ -1,0 +1,79 @@
+"""TVM, all in Python: from models and tensor programs to fast native code.
+
+The way of the data, which is also the order of the floors (each imports only lower ones):
+
+    support error      helpers that know nothing of compilers
+    ffi runtime rpc    tensors, devices, modules: enough to run what was compiled
+    ir                 nodes, spans, types, operators, modules, passes
+    script             TVMScript: documents, printer core, parser core
+    target             what is compiled for
+    tir arith          loop programs over buffers, and the algebra that proves things about them
+    te topi            tensor expressions, and the operator library written in them
+    dlight             schedules by rule; meta_schedule: schedules by search
+    backend            one folder a backend: llvm, c, ...
+    relax              graphs of tensor operators; relax.frontend reads models
+    driver exec        compile() on one page; the command line
+
+`import tvm` loads none of them: each is imported when its name is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from .support.lazy import lazy_dir, lazy_names
+
+__version__ = "0.1.0"
+
+_CHILDREN = (
+    "arith", "backend", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir", "meta_schedule",
+    "relax", "relay", "rpc", "runtime", "script", "support", "target", "te", "testing", "tir",
+    "tirx", "topi",
+)  # fmt: skip
+_HOMES = {
+    "instrument": "tvm.ir.instrument",
+    "transform": "tvm.ir.transform",
+    "IRModule": "tvm.ir.module:IRModule",
+    "Object": "tvm.ffi.object:Object",
+    "DataType": "tvm.support.dtype:DataType",
+    "TVMError": "tvm.error:TVMError",
+    "Target": "tvm.target:Target",
+    "Device": "tvm.runtime:Device",
+    "Tensor": "tvm.runtime:Tensor",
+    "build": "tvm.driver:build",
+    "compile": "tvm.driver:compile",
+    "const": "tvm.tir.op.arith:const",
+    "register_global_func": "tvm.ffi:register_global_func",
+    "get_global_func": "tvm.ffi:get_global_func",
+    **{
+        name: f"tvm.runtime:{name}"
+        for name in (
+            "cpu", "cuda", "device", "ext_dev", "hexagon", "metal", "opencl", "rocm", "vpi",
+            "vulkan", "webgpu",
+        )
+    },
+}  # fmt: skip
+
+if TYPE_CHECKING:
+    from . import arith as arith
+    from . import error as error
+    from . import ir as ir
+    from . import relax as relax
+    from . import runtime as runtime
+    from . import script as script
+    from . import target as target
+    from . import te as te
+    from . import tir as tir
+    from . import topi as topi
+    from .driver import build as build
+    from .driver import compile as compile
+    from .error import TVMError as TVMError
+    from .ir import instrument as instrument
+    from .ir import transform as transform
+    from .ir.module import IRModule as IRModule
+    from .runtime import Device as Device
+    from .runtime import cpu as cpu
+    from .support.dtype import DataType as DataType
+    from .target import Target as Target
+else:
+    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+
+__dir__ = lazy_dir(__name__, *_CHILDREN, *_HOMES)

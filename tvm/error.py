@@ -1,0 +1,75 @@
+"""Error types that users can catch, and the form of their messages: asked, found, where, legal."""
+
+from __future__ import annotations
+
+
+def message(
+    asked: str, *, found: str | None = None, where: str | None = None, legal: str | None = None
+) -> str:
+    """Compose a message; each part that is given gets a line of its own."""
+    lines = [asked]
+    for label, part in (("found", found), ("where", where), ("legal", legal)):
+        if part is not None:
+            indented = part.replace("\n", "\n         ")
+            lines.append(f"  {label + ':':<7}{indented}")
+    return "\n".join(lines)
+
+
+class TVMError(RuntimeError):
+    """The root of all errors that this project raises on purpose."""
+
+
+class InternalError(TVMError):
+    """A broken promise of ours, not a mistake of the user."""
+
+
+class ScriptError(TVMError):
+    """A TVMScript program that cannot be read; the message points at line and column."""
+
+
+class DiagnosticError(TVMError):
+    """One or more diagnostics were reported; the message holds them all."""
+
+
+class ShapeError(TVMError, ValueError):
+    """A shape or a count that does not fit."""
+
+
+class DTypeError(TVMError, TypeError):
+    """A data type that does not fit."""
+
+
+class ConfigError(TVMError, AttributeError):
+    """An unknown key of a pass context, or a value of the wrong type."""
+
+
+class TargetError(TVMError, ValueError):
+    """A target that does not exist or whose options do not fit."""
+
+
+class OpError(TVMError):
+    """An operator that cannot be converted."""
+
+
+class OpNotImplemented(OpError, NotImplementedError):
+    """Operators that a frontend does not know; all of a model are listed at once."""
+
+
+class OpAttributeRequired(OpError, AttributeError):
+    """An attribute that the operator needs is missing."""
+
+
+class OpAttributeInvalid(OpError, AttributeError):
+    """An attribute has a value that the operator does not take."""
+
+
+class OpAttributeUnImplemented(OpError, NotImplementedError):
+    """An attribute value that is legal in the source framework but not converted."""
+
+
+class RPCError(TVMError):
+    """A failure at the other end of a remote call."""
+
+
+class RPCSessionTimeoutError(RPCError, TimeoutError):
+    """A remote session ran out of its time."""

@@ -1,0 +1,80 @@
+"""Attributes: the named options of an operator call or of a function."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, KeysView, Mapping
+from typing import ClassVar
+
+from ..support.frozen import FrozenMap
+from .node import Field, Node, fields, register_nodes
+
+
+class Attrs(Node):
+    """A record of options; each operator's attributes are a subclass with fields."""
+
+    __slots__ = ()
+    TYPE_KEY = "ir.Attrs"
+
+    def get_int_tuple(self, key: str) -> tuple[int, ...]:
+        """The integers of a tuple attribute."""
+        return tuple(int(x) for x in getattr(self, key))
+
+    def get_int(self, key: str) -> int:
+        """An integer attribute."""
+        return int(getattr(self, key))
+
+    def get_str(self, key: str) -> str:
+        """A string attribute."""
+        return str(getattr(self, key))
+
+    def keys(self) -> list[str]:
+        """The attribute names, in order."""
+        return [field.name for field in self.FIELDS]
+
+    def __getitem__(self, key: str) -> object:
+        if key not in self.keys():
+            raise KeyError(key)
+        return getattr(self, key)
+
+
+class DictAttrs(Attrs):
+    """Attributes by free names, as functions and modules have them."""
+
+    __slots__ = ("_map",)
+    TYPE_KEY = "ir.DictAttrs"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("_map")
+
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
+        self._map: FrozenMap[str, object] = FrozenMap(values or {})
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]
+        """The attribute names."""
+        return self._map.keys()
+
+    def items(self) -> ItemsView[str, object]:
+        """Names with values."""
+        return self._map.items()
+
+    def get(self, key: str, default: object = None) -> object:
+        """The value of `key`, or `default`."""
+        return self._map.get(key, default)
+
+    def __getitem__(self, key: str) -> object:
+        return self._map[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._map
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._map)
+
+    def __len__(self) -> int:
+        return len(self._map)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+EMPTY_ATTRS = DictAttrs()
+
+register_nodes(DictAttrs)

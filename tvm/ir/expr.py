@@ -1,0 +1,288 @@
+"""Expressions that every IR shares, and the Python operators on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Final, NoReturn, final
+
+from ..error import TVMError
+from ..support.dtype import DataType
+from .node import Field, Node, fields, register_nodes
+from .span import Span
+from .type import Type
+
+# Meaning of Python's operators, by dialect and operator name. A dialect fills its own table when
+# its operators load: words stand a floor below operators and cannot import them.
+OPERATORS: Final[dict[str, dict[str, Callable[..., object]]]] = {"tir": {}, "relax": {}}
+
+
+class ExprOp(Node):
+    """Anything that takes part in Python arithmetic; the dialect says what `+` means."""
+
+    __slots__ = ()
+    DIALECT: ClassVar[str] = "tir"
+
+    def _apply(self, name: str, *operands: object) -> PrimExpr:
+        table = OPERATORS[self.DIALECT]
+        rule = table.get(name)
+        if rule is None:
+            raise TypeError(f"{type(self).__name__} does not take the operator {name!r}")
+        return rule(*operands)  # type: ignore[return-value]
+
+    def __add__(self, other: object) -> PrimExpr:
+        return self._apply("add", self, other)
+
+    def __radd__(self, other: object) -> PrimExpr:
+        return self._apply("add", other, self)
+
+    def __sub__(self, other: object) -> PrimExpr:
+        return self._apply("subtract", self, other)
+
+    def __rsub__(self, other: object) -> PrimExpr:
+        return self._apply("subtract", other, self)
+
+    def __mul__(self, other: object) -> PrimExpr:
+        return self._apply("multiply", self, other)
+
+    def __rmul__(self, other: object) -> PrimExpr:
+        return self._apply("multiply", other, self)
+
+    def __truediv__(self, other: object) -> PrimExpr:
+        return self._apply("divide", self, other)
+
+    def __rtruediv__(self, other: object) -> PrimExpr:
+        return self._apply("divide", other, self)
+
+    def __floordiv__(self, other: object) -> PrimExpr:
+        return self._apply("floordiv", self, other)
+
+    def __rfloordiv__(self, other: object) -> PrimExpr:
+        return self._apply("floordiv", other, self)
+
+    def __mod__(self, other: object) -> PrimExpr:
+        return self._apply("mod", self, other)
+
+    def __rmod__(self, other: object) -> PrimExpr:
+        return self._apply("mod", other, self)
+
+    def __pow__(self, other: object) -> PrimExpr:
+        return self._apply("power", self, other)
+
+    def __rpow__(self, other: object) -> PrimExpr:
+        return self._apply("power", other, self)
+
+    def __neg__(self) -> PrimExpr:
+        return self._apply("negative", self)
+
+    def __lshift__(self, other: object) -> PrimExpr:
+        return self._apply("left_shift", self, other)
+
+    def __rlshift__(self, other: object) -> PrimExpr:
+        return self._apply("left_shift", other, self)
+
+    def __rshift__(self, other: object) -> PrimExpr:
+        return self._apply("right_shift", self, other)
+
+    def __rrshift__(self, other: object) -> PrimExpr:
+        return self._apply("right_shift", other, self)
+
+    def __and__(self, other: object) -> PrimExpr:
+        return self._apply("bitwise_and", self, other)
+
+    def __rand__(self, other: object) -> PrimExpr:
+        return self._apply("bitwise_and", other, self)
+
+    def __or__(self, other: object) -> PrimExpr:
+        return self._apply("bitwise_or", self, other)
+
+    def __ror__(self, other: object) -> PrimExpr:
+        return self._apply("bitwise_or", other, self)
+
+    def __xor__(self, other: object) -> PrimExpr:
+        return self._apply("bitwise_xor", self, other)
+
+    def __rxor__(self, other: object) -> PrimExpr:
+        return self._apply("bitwise_xor", other, self)
+
+    def __invert__(self) -> PrimExpr:
+        return self._apply("bitwise_not", self)
+
+    def __lt__(self, other: object) -> PrimExpr:
+        return self._apply("less", self, other)
+
+    def __le__(self, other: object) -> PrimExpr:
+        return self._apply("less_equal", self, other)
+
+    def __gt__(self, other: object) -> PrimExpr:
+        return self._apply("greater", self, other)
+
+    def __ge__(self, other: object) -> PrimExpr:
+        return self._apply("greater_equal", self, other)
+
+    def __eq__(self, other: object) -> bool:
+        return self._apply("lazy_equal", self, other)  # type: ignore[return-value]
+
+    def __ne__(self, other: object) -> bool:
+        return self._apply("lazy_not_equal", self, other)  # type: ignore[return-value]
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        return self.__nonzero__()
+
+    def __nonzero__(self) -> NoReturn:
+        raise ValueError(
+            "Cannot use and / or / not operator to Expr, hint: use tvm.tir.all / tvm.tir.any "
+            "instead; the value of an expression is not known while the program is built"
+        )
+
+    def equal(self, other: object, span: Span | None = None) -> PrimExpr:
+        """The comparison `self == other` as an expression."""
+        return self._apply("equal", self, other, span)
+
+    def astype(self, dtype: str, span: Span | None = None) -> PrimExpr:
+        """This value cast to `dtype`."""
+        return self._apply("astype", self, dtype, span)
+
+
+class BaseExpr(ExprOp):
+    """The root of all expressions."""
+
+    __slots__ = ("span",)
+    TYPE_KEY = "ir.BaseExpr"
+    span: Span | None
+
+
+class PrimExpr(BaseExpr):
+    """An expression of plain values: numbers, vectors of numbers, addresses."""
+
+    __slots__ = ("dtype",)
+    TYPE_KEY = "ir.PrimExpr"
+    dtype: DataType
+
+    def accept(self, f: object) -> object:
+        """Call the method of a functor that is made for this kind of node."""
+        raise NotImplementedError(type(self).__name__)  # abstract: every concrete node overrides it
+
+
+class PrimExprConvertible(ExprOp):
+    """Something that is no expression itself but stands for one: an iteration variable, a tensor."""
+
+    __slots__ = ()
+    TYPE_KEY = "ir.PrimExprConvertible"
+
+    def as_prim_expr(self) -> PrimExpr:
+        """The expression that this object stands for."""
+        raise TypeError(f"a {type(self).__name__} stands for no single expression")
+
+
+class RelaxExpr(BaseExpr):
+    """An expression over tensors, shapes and tuples; its struct info is filled once known."""
+
+    __slots__ = ("struct_info_",)
+    TYPE_KEY = "ir.RelaxExpr"
+    DIALECT: ClassVar[str] = "relax"
+    struct_info_: StructInfo | None
+
+    @property
+    def struct_info(self) -> StructInfo:
+        """The struct info; a TVMError while it is not known."""
+        if self.struct_info_ is None:
+            raise TVMError(
+                f"the struct info of this {type(self).__name__} is not known yet; "
+                "normalise it with a BlockBuilder first"
+            )
+        return self.struct_info_
+
+    @property
+    def checked_type(self) -> Type | None:
+        """Kept for older scripts: Relax keeps what is known in `struct_info`."""
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class StructInfo(Node):
+    """What is known of a Relax expression at compile time: kind, shape, dtype."""
+
+    __slots__ = ("span",)
+    TYPE_KEY = "ir.StructInfo"
+    span: Span | None
+
+
+@final
+class GlobalVar(RelaxExpr):
+    """The name of a function of a module."""
+
+    __slots__ = ("name_hint",)
+    TYPE_KEY = "ir.GlobalVar"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("name_hint", "struct_info_~", "span~")
+
+    def __init__(
+        self, name_hint: str, struct_info: StructInfo | None = None, span: Span | None = None
+    ) -> None:
+        self.name_hint: Final = name_hint
+        self.struct_info_ = struct_info
+        self.span = span
+
+    def __call__(self, *args: object) -> object:
+        """A call of this function: a tir.Call for TIR arguments, a relax.Call otherwise."""
+        dialect = "tir" if all(_is_prim(arg) for arg in args) else "relax"
+        return OPERATORS[dialect]["call_global"](self, *args)
+
+
+def _is_prim(arg: object) -> bool:
+    return isinstance(arg, (PrimExpr, int, float))
+
+
+@final
+class Range(Node):
+    """The integers from `min` up to, not including, `min + extent`."""
+
+    __slots__ = ("extent", "min", "span")
+    TYPE_KEY = "ir.Range"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("min", "extent", "span~")
+
+    def __init__(
+        self, begin: PrimExpr | int, end: PrimExpr | int | None = None, span: Span | None = None
+    ) -> None:
+        convert = OPERATORS["tir"]["convert"]
+        if end is None:
+            extent = convert(begin)
+            low = OPERATORS["tir"]["zero_like"](extent)
+        else:
+            low = convert(begin)
+            extent = OPERATORS["tir"]["range_extent"](low, convert(end))
+        self.min: Final[PrimExpr] = low  # type: ignore[assignment]
+        self.extent: Final[PrimExpr] = extent  # type: ignore[assignment]
+        self.span: Final = span
+
+    @staticmethod
+    def from_min_extent(
+        min_value: PrimExpr | int, extent: PrimExpr | int, span: Span | None = None
+    ) -> Range:
+        """The range that starts at `min_value` and has `extent` elements."""
+        convert = OPERATORS["tir"]["convert"]
+        made = Range.__new__(Range)
+        low, size = convert(min_value), convert(extent)
+        made.min = low  # type: ignore[misc,assignment]
+        made.extent = size  # type: ignore[misc,assignment]
+        made.span = span  # type: ignore[misc]
+        return made
+
+    @classmethod
+    def from_fields(cls, values: dict[str, object]) -> Range:
+        """Fields are min and extent, while the constructor takes begin and end."""
+        return Range.from_min_extent(values["min"], values["extent"], values.get("span"))  # type: ignore[arg-type]
+
+
+register_nodes(GlobalVar, Range)

@@ -1,0 +1,55 @@
+"""What TIR and Relax functions have in common: attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import TypeVar
+
+from .attrs import DictAttrs
+from .expr import RelaxExpr
+from .node import with_fields
+
+F = TypeVar("F", bound="BaseFunc")
+
+
+class CallingConv(IntEnum):
+    """How a function is called (attribute `calling_conv`)."""
+
+    DEFAULT = 0
+    C_PACKED_FUNC = 1
+    DEVICE_KERNEL_LAUNCH = 2
+
+
+class BaseFunc(RelaxExpr):
+    """A function with attributes."""
+
+    __slots__ = ("attrs",)
+    TYPE_KEY = "ir.BaseFunc"
+    attrs: DictAttrs
+
+    def with_attr(
+        self: F, attr_key_or_dict: str | Mapping[str, object], attr_value: object = None
+    ) -> F:
+        """A copy with one attribute set, or several given as a dict."""
+        if isinstance(attr_key_or_dict, str):
+            return self.with_attrs({attr_key_or_dict: attr_value})
+        return self.with_attrs(attr_key_or_dict)
+
+    def with_attrs(self: F, attr_map: Mapping[str, object] | DictAttrs) -> F:
+        """A copy with the given attributes set beside the present ones."""
+        given = dict(attr_map.items())
+        return with_fields(self, attrs=DictAttrs({**dict(self.attrs.items()), **given}))
+
+    def without_attr(self: F, attr_key: str) -> F:
+        """A copy without the attribute."""
+        if attr_key not in self.attrs:
+            return self
+        return with_fields(
+            self, attrs=DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key})
+        )
+
+
+def as_attrs(attrs: DictAttrs | Mapping[str, object] | None) -> DictAttrs:
+    """`attrs` as the node that functions hold."""
+    return attrs if isinstance(attrs, DictAttrs) else DictAttrs(attrs)

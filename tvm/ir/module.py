@@ -1,0 +1,203 @@
+"""A module: functions of all dialects under their global names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Union
+
+from ..error import TVMError
+from ..support.frozen import FrozenMap
+from ..support.suggest import did_you_mean
+from .attrs import DictAttrs
+from .expr import GlobalVar, RelaxExpr
+from .function import BaseFunc, as_attrs
+from .global_info import GlobalInfo
+from .node import Field, Node, fields, register_nodes
+
+GlobalInfos = Mapping[str, "list[GlobalInfo] | tuple[GlobalInfo, ...]"]
+Name = Union[str, GlobalVar]
+
+
+class IRModule(Node):
+    """Functions by global variable, with attributes and global infos.
+
+    A module is the one IR object with an editing interface (`mod["f"] = func`); an edit replaces
+    its function table, so whoever took the old table keeps it. Passes return new modules.
+    """
+
+    __slots__ = ("attrs", "functions", "global_infos", "source_map")
+    TYPE_KEY = "ir.IRModule"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields(
+        "functions", "source_map~", "attrs", "global_infos"
+    )
+    CTOR: ClassVar[tuple[str, ...]] = ("functions", "attrs", "global_infos", "source_map")
+
+    def __init__(
+        self,
+        functions: Mapping[GlobalVar, BaseFunc] | Mapping[str, BaseFunc] | None = None,
+        attrs: DictAttrs | Mapping[str, object] | None = None,
+        global_infos: GlobalInfos | None = None,
+        source_map: object = None,
+    ) -> None:
+        table: dict[GlobalVar, BaseFunc] = {}
+        names: dict[str, GlobalVar] = {}
+        for key, func in (functions or {}).items():
+            var = GlobalVar(key) if isinstance(key, str) else key
+            if not isinstance(var, GlobalVar):
+                raise TypeError(
+                    f"IRModule: a function's key is a str or a GlobalVar, found {type(key).__name__}"
+                )
+            if not isinstance(func, BaseFunc):
+                raise TypeError(
+                    f"IRModule: function {var.name_hint!r} is a {type(func).__name__}; "
+                    "legal: tir.PrimFunc, relax.Function, relax.ExternFunc"
+                )
+            if names.setdefault(var.name_hint, var) is not var:
+                raise TVMError(f"IRModule: two functions are called {var.name_hint!r}")
+            table[var] = func
+        self.functions: FrozenMap[GlobalVar, BaseFunc] = FrozenMap(table)
+        self.attrs: DictAttrs = as_attrs(attrs)
+        self.global_infos: FrozenMap[str, tuple[GlobalInfo, ...]] = FrozenMap(
+            {name: tuple(infos) for name, infos in (global_infos or {}).items()}
+        )
+        self.source_map = source_map
+
+    # --- reading ---
+
+    def _find(self, name: str) -> GlobalVar | None:
+        for var in self.functions:
+            if var.name_hint == name:
+                return var
+        return None
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The global variable called `name`."""
+        var = self._find(name)
+        if var is None:
+            known = [v.name_hint for v in self.functions]
+            raise UnknownFunctionError(
+                f"Cannot find global var {name!r} in the module{did_you_mean(name, known)}; "
+                f"candidates are: {sorted(known)}"
+            )
+        return var
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        """All global variables, in the order of their names."""
+        return sorted(self.functions, key=lambda var: var.name_hint)
+
+    @property
+    def global_var_map_(self) -> FrozenMap[str, GlobalVar]:
+        """Global variables by name."""
+        return FrozenMap({var.name_hint: var for var in self.functions})
+
+    def functions_items(self) -> list[tuple[GlobalVar, BaseFunc]]:
+        """Global variables with functions, in the order of their names."""
+        return [(var, self.functions[var]) for var in self.get_global_vars()]
+
+    def __getitem__(self, var: Name) -> BaseFunc:
+        key = self.get_global_var(var) if isinstance(var, str) else var
+        if key not in self.functions:
+            key = self.get_global_var(key.name_hint)
+        return self.functions[key]
+
+    def __contains__(self, var: object) -> bool:
+        if isinstance(var, str):
+            return self._find(var) is not None
+        return var in self.functions
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(self.functions)
+
+    # --- editing ---
+
+    def __setitem__(self, var: Name, func: BaseFunc) -> None:
+        key = (self._find(var) or GlobalVar(var)) if isinstance(var, str) else var
+        self.update_func(key, func)
+
+    def __delitem__(self, var: Name) -> None:
+        key = self.get_global_var(var) if isinstance(var, str) else var
+        self.functions = FrozenMap({v: f for v, f in self.functions.items() if v is not key})
+
+    def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
+        """Set the function of `var`."""
+        other = self._find(var.name_hint)
+        if other is not None and other is not var:
+            self.functions = FrozenMap(
+                {(var if v is other else v): (func if v is other else f)
+                 for v, f in self.functions.items()}
+            )  # fmt: skip
+            return
+        self.functions = FrozenMap({**self.functions, var: func})
+
+    def update(self, other: IRModule | Mapping[GlobalVar, BaseFunc]) -> None:
+        """Take over all functions of another module."""
+        functions = other.functions if isinstance(other, IRModule) else other
+        for var, func in functions.items():
+            self.update_func(var, func)
+
+    def update_global_info(self, name: str, global_info: list[GlobalInfo]) -> None:
+        """Set the global infos called `name`."""
+        self.global_infos = FrozenMap({**self.global_infos, name: tuple(global_info)})
+
+    def clone(self) -> IRModule:
+        """A module with the same functions that can be edited on its own."""
+        return IRModule(self.functions, self.attrs, self.global_infos, self.source_map)
+
+    def with_functions(self, functions: Mapping[GlobalVar, BaseFunc]) -> IRModule:
+        """A new module with other functions and the same attributes; itself if they are equal."""
+        same = len(functions) == len(self.functions) and all(
+            self.functions.get(var) is func for var, func in functions.items()
+        )
+        if same:
+            return self
+        return IRModule(functions, self.attrs, self.global_infos, self.source_map)
+
+    def replace_global_vars(self, replacements: Mapping[Name, Name]) -> IRModule:
+        """A module in which functions and their uses have other names."""
+        from .replace_global_vars import replace_global_vars  # needs the functors of the dialects
+
+        return replace_global_vars(self, replacements)
+
+    # --- attributes ---
+
+    def get_attr(self, attr_key: str) -> object:
+        """A module attribute, or None."""
+        return self.attrs.get(attr_key)
+
+    def with_attr(self, attr_key: str, attr_value: object) -> IRModule:
+        """A copy with one attribute set."""
+        return self.with_attrs({attr_key: attr_value})
+
+    def with_attrs(self, attr_map: DictAttrs | Mapping[str, object]) -> IRModule:
+        """A copy with the given attributes set beside the present ones."""
+        merged = {**dict(self.attrs.items()), **dict(attr_map.items())}
+        return IRModule(self.functions, merged, self.global_infos, self.source_map)
+
+    def without_attr(self, attr_key: str) -> IRModule:
+        """A copy without the attribute."""
+        rest = {key: value for key, value in self.attrs.items() if key != attr_key}
+        return IRModule(self.functions, rest, self.global_infos, self.source_map)
+
+    @staticmethod
+    def from_expr(expr: RelaxExpr, functions: Mapping[GlobalVar, BaseFunc] | None = None) -> IRModule:
+        """A module whose `main` (or global symbol) is the given function."""
+        if not isinstance(expr, BaseFunc):
+            raise TypeError(
+                f"IRModule.from_expr takes a function, found {type(expr).__name__}; "
+                "wrap the expression in a relax.Function first"
+            )
+        symbol = expr.attrs.get("global_symbol")
+        name = str(symbol) if symbol is not None else "main"
+        return IRModule({**(functions or {}), GlobalVar(name): expr})
+
+
+class UnknownFunctionError(TVMError, ValueError, KeyError):
+    """A function name that the module does not have."""
+
+    __str__ = TVMError.__str__
+
+
+register_nodes(IRModule)

@@ -1,0 +1,120 @@
+"""The base of all IR nodes, and the field table that drives everything generic about them.
+
+Equality, hashing, JSON, copying, printing of metadata and reflection read `FIELDS`; no node says
+anything twice. A node is never changed after it was made, so subtrees are shared freely.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, cast
+
+from ..ffi.object import Object
+from ..support.registry import Registry
+
+if TYPE_CHECKING:
+    from .span import Span
+
+N = TypeVar("N", bound="Node")
+
+
+class Field:
+    """One field of a node: its name, whether it binds variables, whether equality ignores it."""
+
+    __slots__ = ("binds", "ignored", "name")
+
+    def __init__(self, name: str, binds: bool, ignored: bool) -> None:
+        self.name: Final = name
+        self.binds: Final = binds
+        self.ignored: Final = ignored
+
+    def __repr__(self) -> str:
+        return self.name + "*" * self.binds + "~" * self.ignored
+
+
+def fields(*specs: str) -> tuple[Field, ...]:
+    """A field table; `name*` binds variables, `name~` is left out of structural equality."""
+    return tuple(Field(spec.rstrip("*~"), "*" in spec, "~" in spec) for spec in specs)
+
+
+class Node(Object):
+    """An immutable piece of a program, compared by identity and carrying its source span.
+
+    `FIELDS` lists the fields in the order in which equality visits them (definitions first).
+    `CTOR` names the constructor's positional parameters by field, where that order differs.
+    """
+
+    __slots__ = ("__weakref__",)
+    TYPE_KEY: ClassVar[str] = "ir.Node"
+    FIELDS: ClassVar[tuple[Field, ...]] = ()
+    CTOR: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def from_fields(cls: type[N], values: dict[str, object]) -> N:
+        """A node of this class with the given field values; missing trailing ones are defaults."""
+        names = cls.CTOR or tuple(field.name for field in cls.FIELDS)
+        given = [values[name] for name in names if name in values]
+        return cls(*given)
+
+    def field_values(self) -> dict[str, object]:
+        """All fields with their values, in the order of `FIELDS`."""
+        return {field.name: getattr(self, field.name) for field in self.FIELDS}
+
+    def script(self, **options: object) -> str:
+        """This node as TVMScript; the options are those of `PrinterConfig`."""
+        return cast(str, _printer()(self, options))
+
+    def show(self, style: str | None = None, black_format: bool | None = None, **options: object) -> None:
+        """Print this node as TVMScript, in colours where the terminal has them."""
+        from ..script.highlight import cprint  # loads rich only when something is shown
+
+        cprint(self.script(**options), style=style, black_format=bool(black_format))
+
+    def __str__(self) -> str:
+        return self.script()
+
+    def __repr__(self) -> str:
+        return self.script()
+
+
+def with_fields(node: N, **changes: object) -> N:
+    """A copy of `node` with some fields changed; the same object when nothing differs."""
+    if all(getattr(node, name) is value for name, value in changes.items()):
+        return node
+    return type(node).from_fields({**node.field_values(), **changes})
+
+
+# The printer lives a floor above; it is found by name when something is printed.
+PRINTERS: Final[Registry[object]] = Registry("printer", "tvm.script.printer")
+
+
+def _printer():  # type: ignore[no-untyped-def]
+    return PRINTERS.get("script")
+
+
+NODE_TYPES: Final[Registry[type[Node]]] = Registry(
+    "node type", "tvm.ir", "tvm.tir", "tvm.te", "tvm.target", "tvm.relax"
+)
+
+
+def register_nodes(*classes: type[Node]) -> None:
+    """Make the classes known by their type key, for JSON and `make_node`."""
+    for cls in classes:
+        NODE_TYPES.register(cls.TYPE_KEY, cls, depth=2)
+
+
+def make_node(type_key: str, **values: object) -> Node:
+    """A node made by its type key from field values.
+
+    Raises KeyError (with near names) for an unknown key and TypeError for an unknown field.
+    """
+    cls = NODE_TYPES.get(type_key)
+    known = [field.name for field in cls.FIELDS]
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        raise TypeError(f"{type_key} has no field {unknown[0]!r}; its fields are {', '.join(known)}")
+    return cls.from_fields(values)
+
+
+def span_of(node: object) -> Span | None:
+    """The span of a node, or None for anything without one."""
+    return getattr(node, "span", None)

@@ -1,0 +1,146 @@
+"""Operators: a name, and the rules that hang on it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, final
+
+from ..error import TVMError
+from ..support.registry import Registry
+from .expr import RelaxExpr
+from .node import Field, fields, register_nodes
+
+# One registry for the operators of all dialects; the home of each is loaded on first need.
+OPS: Final[Registry[Op]] = Registry("operator", "tvm.tir.op", "tvm.relax.op")
+
+
+@final
+class Op(RelaxExpr):
+    """A primitive operator of TIR (`tir.exp`) or Relax (`relax.add`).
+
+    Attributes (`get_attr`) hold its rules: effect kind, inference, legalisation, gradient.
+    """
+
+    __slots__ = ("_attrs", "arguments", "attrs_type_key", "description", "name", "num_inputs",
+                 "op_type", "support_level")  # fmt: skip
+    TYPE_KEY = "ir.Op"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields(
+        "name", "op_type~", "description~", "arguments~", "attrs_type_key~", "num_inputs~",
+        "support_level~",
+    )  # fmt: skip
+
+    def __init__(self, name: str, description: str = "", num_inputs: int = -1) -> None:
+        self.name: Final = name
+        self.op_type = None
+        self.description = description
+        self.arguments: list[tuple[str, str, str]] = []
+        self.attrs_type_key = ""
+        self.num_inputs = num_inputs
+        self.support_level = 10
+        self.struct_info_ = None
+        self.span = None
+        self._attrs: dict[str, Any] = {}
+
+    @staticmethod
+    def get(op_name: str) -> Op:
+        """The operator called `op_name`; a TVMError (an AttributeError too) with near names."""
+        try:
+            return OPS.get(op_name)
+        except KeyError as err:
+            raise UnknownOpError(f"Operator {op_name} is not registered: {err.args[0]}") from None
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """All operator names, sorted."""
+        return OPS.names()
+
+    @classmethod
+    def from_fields(cls, values: dict[str, object]) -> Op:
+        """An operator is one object a name."""
+        return Op.get(str(values["name"]))
+
+    def get_attr(self, attr_name: str) -> Any:
+        """The value of an attribute, or None."""
+        return self._attrs.get(attr_name)
+
+    def has_attr(self, attr_name: str) -> bool:
+        """True when the attribute is set."""
+        return attr_name in self._attrs
+
+    def set_attr(self, attr_name: str, value: object, plevel: int = 10) -> None:
+        """Set an attribute; a higher `plevel` wins over a lower one, an equal one is refused."""
+        level = self._attrs.get(_LEVEL + attr_name)
+        if level is not None and level > plevel:
+            return
+        if level == plevel:
+            raise TVMError(
+                f"attribute {attr_name!r} of {self.name} is already set at level {plevel}; "
+                "reset it or use a higher level"
+            )
+        self._attrs[attr_name] = value
+        self._attrs[_LEVEL + attr_name] = plevel
+
+    def reset_attr(self, attr_name: str) -> None:
+        """Forget an attribute."""
+        self._attrs.pop(attr_name, None)
+        self._attrs.pop(_LEVEL + attr_name, None)
+
+    def add_argument(self, name: str, type: str, description: str) -> None:
+        """Document one argument."""
+        self.arguments.append((name, type, description))
+
+    def set_support_level(self, level: int) -> None:
+        """Set how widely the operator is supported (1 is best)."""
+        self.support_level = level
+
+    def set_num_inputs(self, n: int) -> None:
+        """Set the number of inputs; -1 means any."""
+        self.num_inputs = n
+
+    def set_attrs_type_key(self, key: str) -> None:
+        """Name the attributes' node type."""
+        self.attrs_type_key = key
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+    __str__ = __repr__
+
+
+class UnknownOpError(TVMError, AttributeError, KeyError):
+    """An operator name that nobody declared."""
+
+    __str__ = TVMError.__str__
+
+
+_LEVEL: Final = "\0level "
+
+
+def declare(name: str, description: str = "", num_inputs: int = -1, **attrs: object) -> Op:
+    """Declare a new operator with its first attributes."""
+    op = Op(name, description, num_inputs)
+    for key, value in attrs.items():
+        op.set_attr(key, value)
+    return OPS.register(name, op, depth=2)
+
+
+def register_op_attr(
+    op_name: str, attr_key: str, value: object = None, level: int = 10
+) -> Any:
+    """Set an attribute of an operator (made if it is new); a decorator when `value` is None."""
+
+    def _register(v: object) -> object:
+        op = OPS.find(op_name) or OPS.register(op_name, Op(op_name), depth=2)
+        op.set_attr(attr_key, v, level)
+        return v
+
+    return _register(value) if value is not None else _register
+
+
+def register_intrin_lowering(
+    op_name: str, target: str, *, f: object = None, level: int = 10
+) -> Any:
+    """Set the rule that lowers intrinsic `op_name` for a target kind."""
+    return register_op_attr(op_name, f"{target}.FLowerIntrinsic", f, level)
+
+
+register_nodes(Op)

@@ -1,0 +1,93 @@
+"""Where a piece of the program came from: a line of script, an ONNX node, a torch line."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, final
+
+from .node import Field, Node, fields, register_nodes
+
+
+@final
+class SourceName(Node):
+    """The name of a source: a file, or a model with its node (`digits.onnx:stem/conv`)."""
+
+    __slots__ = ("name",)
+    TYPE_KEY = "ir.SourceName"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("name")
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+
+class Span(Node):
+    """Lines and columns in a source; lines and columns count from 1."""
+
+    __slots__ = ("column", "end_column", "end_line", "line", "source_name")
+    TYPE_KEY = "ir.Span"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields(
+        "source_name", "line", "column", "end_line", "end_column"
+    )
+    CTOR: ClassVar[tuple[str, ...]] = ("source_name", "line", "end_line", "column", "end_column")
+
+    def __init__(
+        self, source_name: SourceName | str, line: int, end_line: int, column: int, end_column: int
+    ) -> None:
+        self.source_name: Final = (
+            SourceName(source_name) if isinstance(source_name, str) else source_name
+        )
+        self.line: Final = line
+        self.end_line: Final = end_line
+        self.column: Final = column
+        self.end_column: Final = end_column
+
+    def __repr__(self) -> str:
+        return f"{self.source_name.name}:{self.line}:{self.column}"
+
+    __str__ = __repr__
+
+
+@final
+class SequentialSpan(Span):
+    """Several places at once: what a fused piece of program came from, in order."""
+
+    __slots__ = ("spans",)
+    TYPE_KEY = "ir.SequentialSpan"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("spans")
+    CTOR: ClassVar[tuple[str, ...]] = ("spans",)
+
+    def __init__(self, spans: tuple[Span, ...] | list[Span]) -> None:
+        flat = tuple(flatten_spans(spans))
+        assert flat, "a sequential span has at least one part"
+        first, last = flat[0], flat[-1]
+        super().__init__(first.source_name, first.line, last.end_line, first.column, last.end_column)
+        self.spans: Final = flat
+
+    def __repr__(self) -> str:
+        return ", ".join(str(span) for span in self.spans)
+
+    __str__ = __repr__
+
+
+def flatten_spans(spans: tuple[Span, ...] | list[Span]) -> list[Span]:
+    """The simple spans in `spans`, in order, each once."""
+    found: list[Span] = []
+    for span in spans:
+        parts = span.spans if isinstance(span, SequentialSpan) else (span,)
+        found.extend(part for part in parts if part not in found)
+    return found
+
+
+def merge_spans(*spans: Span | None) -> Span | None:
+    """One span for what came from all of `spans`; None when none is known."""
+    known = flatten_spans([span for span in spans if span is not None])
+    if not known:
+        return None
+    return known[0] if len(known) == 1 else SequentialSpan(known)
+
+
+register_nodes(SourceName, Span, SequentialSpan)

@@ -1,0 +1,93 @@
+"""Types of variables and functions."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, final
+
+from ..support.dtype import DataType
+from .node import Field, Node, fields, register_nodes
+from .span import Span
+
+
+class Type(Node):
+    """The root of all types."""
+
+    __slots__ = ("span",)
+    TYPE_KEY = "ir.Type"
+    span: Span | None
+
+
+@final
+class PrimType(Type):
+    """A plain value of one data type."""
+
+    __slots__ = ("dtype",)
+    TYPE_KEY = "ir.PrimType"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("dtype", "span~")
+
+    def __init__(self, dtype: DataType | str, span: Span | None = None) -> None:
+        self.dtype: Final = DataType(dtype)
+        self.span = span
+
+
+@final
+class PointerType(Type):
+    """The address of values of `element_type` in memory of `storage_scope`."""
+
+    __slots__ = ("element_type", "storage_scope")
+    TYPE_KEY = "ir.PointerType"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("element_type", "storage_scope", "span~")
+
+    def __init__(
+        self, element_type: Type, storage_scope: str = "", span: Span | None = None
+    ) -> None:
+        self.element_type: Final = element_type
+        # The empty scope and "global" are one; a single spelling keeps equality simple.
+        self.storage_scope: Final = storage_scope or "global"
+        self.span = span
+
+
+@final
+class TupleType(Type):
+    """Several values; the empty tuple is the type of a statement."""
+
+    __slots__ = ("fields",)
+    TYPE_KEY = "ir.TupleType"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("fields", "span~")
+
+    def __init__(self, fields: tuple[Type, ...] | list[Type], span: Span | None = None) -> None:
+        self.fields: Final = tuple(fields)
+        self.span = span
+
+
+@final
+class FuncType(Type):
+    """Argument types to a return type."""
+
+    __slots__ = ("arg_types", "ret_type")
+    TYPE_KEY = "ir.FuncType"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("arg_types", "ret_type", "span~")
+
+    def __init__(
+        self, arg_types: tuple[Type, ...] | list[Type], ret_type: Type, span: Span | None = None
+    ) -> None:
+        self.arg_types: Final = tuple(arg_types)
+        self.ret_type: Final = ret_type
+        self.span = span
+
+
+@final
+class TensorMapType(Type):
+    """A descriptor for bulk tensor copies on GPUs."""
+
+    __slots__ = ()
+    TYPE_KEY = "ir.TensorMapType"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("span~")
+
+    def __init__(self, span: Span | None = None) -> None:
+        self.span = span
+
+
+VOID_TYPE: Final = TupleType(())
+
+register_nodes(PrimType, PointerType, TupleType, FuncType, TensorMapType)

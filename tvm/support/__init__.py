@@ -1,0 +1,1 @@
+"""Helpers that know nothing of compilers: registries, frozen maps, lazy packages, names, dtypes."""

@@ -1,0 +1,77 @@
+"""The one registry class; each instance is owned by the package of its keys."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from .suggest import did_you_mean
+
+T = TypeVar("T")
+
+
+def _caller_place(depth: int) -> str:
+    frame = sys._getframe(depth + 1)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class Registry(Generic[T]):
+    """Named values of one kind, which refuse duplicates and suggest near names.
+
+    `homes` are the modules that fill the registry; they are imported at the first look-up that
+    fails, so what is found never depends on what somebody imported earlier.
+    """
+
+    def __init__(self, kind: str, *homes: str) -> None:
+        self.kind = kind
+        self._homes = list(homes)
+        self._values: dict[str, T] = {}
+        self._places: dict[str, str] = {}
+
+    def register(self, name: str, value: T, *, override: bool = False, depth: int = 1) -> T:
+        """Add `value`; a second registration of a name is refused with both places named."""
+        place = _caller_place(depth)
+        if name in self._values and not override:
+            raise KeyError(
+                f"{self.kind} {name!r} is registered twice: at {self._places[name]} and at {place}"
+            )
+        self._values[name] = value
+        self._places[name] = place
+        return value
+
+    def remove(self, name: str) -> None:
+        """Forget `name`."""
+        del self._values[name]
+        del self._places[name]
+
+    def _load_homes(self) -> None:
+        while self._homes:
+            importlib.import_module(self._homes.pop(0))
+
+    def find(self, name: str) -> T | None:
+        """The value called `name`, or None."""
+        value = self._values.get(name)
+        if value is None and self._homes:
+            self._load_homes()
+            value = self._values.get(name)
+        return value
+
+    def get(self, name: str) -> T:
+        """The value called `name`; a KeyError with near names when there is none."""
+        value = self.find(name)
+        if value is None:
+            raise KeyError(f"no {self.kind} {name!r}{did_you_mean(name, self._values)}")
+        return value
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        self._load_homes()
+        return sorted(self._values)
+
+    def __contains__(self, name: str) -> bool:
+        return self.find(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())

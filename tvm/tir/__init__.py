@@ -1,0 +1,112 @@
+"""TensorIR: words, functor and operators load at once; analyses, passes, schedules on demand."""
+
+from typing import TYPE_CHECKING
+
+from ..ir.expr import PrimExpr
+from ..support.lazy import lazy_names
+from . import op as op
+from .buffer import Buffer, DataProducer, decl_buffer
+from .expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    BinaryOpExpr,
+    Broadcast,
+    BufferLoad,
+    Call,
+    CallEffectKind,
+    Cast,
+    CmpExpr,
+    CommReducer,
+    ConstExpr,
+    Div,
+    EqualOp,
+    FloatImm,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    IterVar,
+    Let,
+    LogicalExpr,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Not,
+    NotEqualOp,
+    Or,
+    PrimExprWithOp,
+    ProducerLoad,
+    Ramp,
+    Reduce,
+    Select,
+    Shuffle,
+    SizeVar,
+    StringImm,
+    Sub,
+    Var,
+)
+from .function import PrimFunc
+from . import buffer_access as buffer_access
+from .functor import PyStmtExprMutator, PyStmtExprVisitor
+from .op import *  # noqa: F403 - every operator is a public name of tvm.tir
+from .stmt import (
+    Allocate,
+    AllocateConst,
+    AssertStmt,
+    AttrStmt,
+    Block,
+    BlockRealize,
+    BufferRealize,
+    BufferRegion,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    MatchBufferRegion,
+    SeqStmt,
+    Stmt,
+    While,
+    stmt_list,
+    stmt_seq,
+)
+
+_HOMES = {
+    "IndexMap": "tvm.tir.index_map:IndexMap",
+    "TensorIntrin": "tvm.tir.tensor_intrin:TensorIntrin",
+    "Layout": "tvm.tir.data_layout:Layout",
+    "BijectiveLayout": "tvm.tir.data_layout:BijectiveLayout",
+    "layout": "tvm.tir.data_layout:layout",
+    "bijective_layout": "tvm.tir.data_layout:bijective_layout",
+    "ExprOp": "tvm.ir.expr:ExprOp",
+    "Schedule": "tvm.tir.schedule:Schedule",
+    "ScheduleState": "tvm.tir.schedule:ScheduleState",
+    "ScheduleError": "tvm.tir.schedule:ScheduleError",
+    "BlockScope": "tvm.tir.schedule:BlockScope",
+    "StmtSRef": "tvm.tir.schedule:StmtSRef",
+    "build": "tvm.tir.build:build",
+    "get_tir_pipeline": "tvm.tir.pipeline:get_tir_pipeline",
+    "get_default_tir_pipeline": "tvm.tir.pipeline:get_default_tir_pipeline",
+    "Type": "tvm.ir.type:Type",
+    "PrimType": "tvm.ir.type:PrimType",
+    "PointerType": "tvm.ir.type:PointerType",
+}
+_CHILDREN = (
+    "analysis", "transform", "schedule", "script", "stmt_functor", "functor", "pipeline", "interp",
+    "ir_builder", "tensor_intrin", "generic", "verify",
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from . import analysis as analysis
+    from . import schedule as schedule
+    from . import transform as transform
+else:
+    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
