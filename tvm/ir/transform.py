@@ -1,0 +1,360 @@
+"""Passes: functions from module to module, with a name, an optimisation level and instruments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Concatenate, ParamSpec
+
+from ..error import TVMError
+from ..ffi.object import Object
+from ..support.frozen import FrozenMap
+from ..support.registry import Registry
+from .config import KEYS, check_config, default_record
+from .module import IRModule
+
+P = ParamSpec("P")
+
+
+class PassInfo(Object):
+    """What is known of a pass before it runs."""
+
+    __slots__ = ("name", "opt_level", "required", "traceable")
+
+    def __init__(
+        self,
+        opt_level: int,
+        name: str,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> None:
+        self.opt_level = opt_level
+        self.name = name
+        self.required = list(required or ())
+        self.traceable = traceable
+
+    def __repr__(self) -> str:
+        return (
+            f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, "
+            f"required passes: {self.required}"
+        )
+
+    __str__ = __repr__
+
+
+class _Stack(threading.local):
+    """The contexts entered by this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.contexts: list[PassContext] = []
+
+
+_STACK = _Stack()
+
+
+class PassContext(Object):
+    """The setting in which passes run: how hard to optimise, what to skip, who watches.
+
+    Raises ConfigError for an unknown key in `config` or a value of the wrong type.
+    """
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Sequence[str] | None = None,
+        disabled_pass: Sequence[str] | None = None,
+        instruments: Sequence[Any] | None = None,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        for label, names in (("required_pass", required_pass), ("disabled_pass", disabled_pass)):
+            if names is not None and not isinstance(names, (list, tuple)):
+                raise TypeError(f"{label} is expected to be the type of list/tuple")
+        if instruments is not None and not isinstance(instruments, (list, tuple)):
+            raise TypeError("instruments is expected to be the type of list/tuple")
+        self.opt_level = opt_level
+        self.required_pass = list(required_pass or ())
+        self.disabled_pass = list(disabled_pass or ())
+        self.instruments = list(instruments or ())
+        self.config: FrozenMap[str, Any] = check_config(config)
+
+    @staticmethod
+    def current() -> PassContext:
+        """The innermost context of this thread; a plain one when none was entered."""
+        return _STACK.contexts[-1] if _STACK.contexts else PassContext()
+
+    @staticmethod
+    def list_configs() -> dict[str, dict[str, str]]:
+        """All options with the types of their values."""
+        return {key: {"type": kind} for key, kind in sorted(KEYS.items())}
+
+    def option(self, key: str, default: Any = None) -> Any:
+        """The value of an option; for a record of options, its defaults when it is not set."""
+        value = self.config.get(key)
+        if value is not None:
+            return value
+        return default_record(key) if KEYS[key] == "record" else default
+
+    def pass_enabled(self, info: PassInfo) -> bool:
+        """Whether a sequence runs this pass: by name, else by optimisation level."""
+        if info.name in self.disabled_pass:
+            return False
+        return info.name in self.required_pass or self.opt_level >= info.opt_level
+
+    def override_instruments(self, instruments: Sequence[Any] | None) -> None:
+        """Leave the present instruments and enter others."""
+        self._exit_instruments()
+        self.instruments = list(instruments or ())
+        self._enter_instruments()
+
+    def __enter__(self) -> PassContext:
+        _STACK.contexts.append(self)
+        try:
+            self._enter_instruments()
+        except BaseException:
+            _STACK.contexts.pop()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _STACK.contexts.pop()
+        self._exit_instruments()
+
+    def _enter_instruments(self) -> None:
+        entered: list[Any] = []
+        try:
+            for instrument in self.instruments:
+                instrument.enter_pass_ctx()
+                entered.append(instrument)
+        except BaseException:
+            self.instruments = []
+            for instrument in entered:
+                instrument.exit_pass_ctx()
+            raise
+
+    def _exit_instruments(self) -> None:
+        try:
+            for instrument in self.instruments:
+                instrument.exit_pass_ctx()
+        except BaseException:
+            self.instruments = []
+            raise
+
+    def before_pass(self, mod: IRModule, info: PassInfo) -> bool:
+        """Ask the instruments whether the pass shall run; tell them if it does."""
+        if info.name not in self.required_pass:
+            # all are asked, also after one said no: some count passes there
+            answers = [instrument.should_run(mod, info) for instrument in self.instruments]
+            if not all(answers):
+                return False
+        for instrument in self.instruments:
+            instrument.run_before_pass(mod, info)
+        return True
+
+    def after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Tell the instruments that the pass has run."""
+        for instrument in self.instruments:
+            instrument.run_after_pass(mod, info)
+
+
+class Pass(Object):
+    """A transformation of modules; call it with a module."""
+
+    def __init__(self, info: PassInfo) -> None:
+        self._info = info
+
+    @property
+    def info(self) -> PassInfo:
+        """The pass's meta data."""
+        return self._info
+
+    @property
+    def pass_info(self) -> PassInfo:
+        """The pass's meta data, under the name of the field."""
+        return self._info
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """The module that the pass makes of `mod`."""
+        raise TypeError(f"pass {self._info.name!r} does not say what it does")
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        """Run on a module in the current context; what comes back is always a module."""
+        if not isinstance(mod, IRModule):
+            raise TypeError(
+                f"pass {self._info.name!r} takes an IRModule, found {type(mod).__name__}; "
+                "legal: tvm.IRModule.from_expr(func) makes a module of a function"
+            )
+        ctx = PassContext.current()
+        if not ctx.before_pass(mod, self._info):
+            return mod
+        result = self.transform(mod, ctx)
+        if not isinstance(result, IRModule):
+            raise TVMError(
+                f"pass {self._info.name!r} returned {type(result).__name__}; legal: an IRModule"
+            )
+        ctx.after_pass(result, self._info)
+        return result
+
+    def __repr__(self) -> str:
+        return f"Run Module pass: {self._info.name} at the optimization level {self._info.opt_level}"
+
+    __str__ = __repr__
+
+
+class ModulePass(Pass):
+    """A pass that sees the whole module at once."""
+
+    def __init__(self, func: Callable[[IRModule, PassContext], IRModule], info: PassInfo) -> None:
+        super().__init__(info)
+        self._func = func
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return self._func(mod, ctx)
+
+
+# Passes by name, for `required` of another pass and for pipelines given as text.
+PASSES: Registry[Callable[[], Pass]] = Registry(
+    "pass", "tvm.tir.transform.registry", "tvm.relax.transform.registry"
+)
+
+
+class Sequential(Pass):
+    """Passes one after another; a pass is left out when the context's level is below its own."""
+
+    def __init__(
+        self,
+        passes: Sequence[Pass] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> None:
+        passes = list(passes or ())
+        if not all(isinstance(p, Pass) for p in passes):
+            wrong = next(p for p in passes if not isinstance(p, Pass))
+            raise TypeError(f"passes must be a list of Pass objects, found {type(wrong).__name__}")
+        super().__init__(PassInfo(opt_level, name, required, traceable))
+        self.passes = passes
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        for one in self.passes:
+            if not ctx.pass_enabled(one.info):
+                continue
+            for name in one.info.required:
+                mod = PASSES.get(name)()(mod)
+            mod = one(mod)
+        return mod
+
+
+def module_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """Decorate a function `(mod, ctx) -> mod`, or a class with `transform_module`, as a pass."""
+    if opt_level is None:
+        raise ValueError("Please provide opt_level for the module pass.")
+    level = opt_level
+
+    def create(arg: Any) -> Any:
+        info = PassInfo(level, name or arg.__name__, required, traceable)
+        if inspect.isclass(arg):
+            return pass_class(arg, info, ModulePass, "transform_module")
+        if not callable(arg):
+            raise TypeError("pass_func must be a callable for Module pass")
+        return ModulePass(arg, info)
+
+    return create(pass_func) if pass_func else create
+
+
+def pass_class(cls: type, info: PassInfo, kind: Callable[..., Pass], method: str) -> type:
+    """A class whose instances are passes that run `method` of an instance of `cls`."""
+
+    class PyPass(Pass):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(info)
+            self._inst = cls(*args, **kwargs)
+            self._pass = kind(getattr(self._inst, method), info)
+
+        def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+            return self._pass.transform(mod, ctx)
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("_inst", "_pass"):
+                raise AttributeError(name)
+            return getattr(self._inst, name)
+
+    functools.update_wrapper(PyPass, cls, updated=())
+    return PyPass
+
+
+def declare_module_pass(
+    name: str, opt_level: int = 0, required: Sequence[str] = (), traceable: bool = False
+) -> Callable[
+    [Callable[Concatenate[IRModule, PassContext, P], IRModule]], Callable[P, ModulePass]
+]:
+    """The house form: `f(mod, ctx, **options)` becomes a factory `F(**options)` of passes."""
+
+    def decorate(
+        func: Callable[Concatenate[IRModule, PassContext, P], IRModule],
+    ) -> Callable[P, ModulePass]:
+        info = PassInfo(opt_level, name, required, traceable)
+
+        @functools.wraps(func)
+        def factory(*args: P.args, **kwargs: P.kwargs) -> ModulePass:
+            def run(mod: IRModule, ctx: PassContext) -> IRModule:
+                return func(mod, ctx, *args, **kwargs)
+
+            return ModulePass(run, info)
+
+        hide_leading_parameters(factory, func, 2)
+        PASSES.register(name, factory, override=True)  # type: ignore[arg-type]
+        return factory
+
+    return decorate
+
+
+def hide_leading_parameters(factory: Any, func: Callable[..., Any], count: int) -> None:
+    """Let `help()` show the options only: what a pass works on is given when it runs."""
+    signature = inspect.signature(func)
+    options = list(signature.parameters.values())[count:]
+    factory.__signature__ = signature.replace(parameters=options)
+    del factory.__wrapped__
+
+
+def PrintIR(header: str = "", show_meta_data: bool = False) -> ModulePass:
+    """A pass that prints the module and leaves it as it is."""
+
+    def show(mod: IRModule, ctx: PassContext) -> IRModule:
+        print(f"PrintIR({header})\n{mod.script(show_meta=show_meta_data)}")
+        return mod
+
+    return ModulePass(show, PassInfo(0, "PrintIR"))
+
+
+def ApplyPassToFunction(
+    transform: Pass, func_name_regex: str, error_if_no_function_matches_regex: bool = False
+) -> ModulePass:
+    """Run a pass on those functions whose whole name matches; the others stay out of its sight.
+
+    Functions that the chosen ones refer to are unknown to the pass, as are all others.
+    """
+
+    def apply(mod: IRModule, ctx: PassContext) -> IRModule:
+        pattern = re.compile(func_name_regex)
+        chosen = [var for var in mod.functions if pattern.fullmatch(var.name_hint)]
+        if not chosen:
+            if error_if_no_function_matches_regex:
+                names = sorted(var.name_hint for var in mod.functions)
+                raise TVMError(f"no function matches {func_name_regex!r}; the module has {names}")
+            return mod
+        part = IRModule({v: mod.functions[v] for v in chosen}, mod.attrs, mod.global_infos)
+        result = transform(part)
+        rest = {v: f for v, f in mod.functions.items() if v not in chosen}
+        return mod.with_functions({**rest, **result.functions})
+
+    return ModulePass(apply, PassInfo(0, f"{transform.info.name}Filtered"))

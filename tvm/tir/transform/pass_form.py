@@ -1,0 +1,104 @@
+"""The forms of a TIR pass: the house decorator, and the one for users' own passes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec
+
+from ...error import TVMError
+from ...ir.module import IRModule
+from ...ir.transform import (
+    PASSES,
+    Pass,
+    PassContext,
+    PassInfo,
+    hide_leading_parameters,
+    pass_class,
+)
+from ..function import PrimFunc
+
+P = ParamSpec("P")
+
+
+class PrimFuncPass(Pass):
+    """A pass that looks at one PrimFunc at a time; functions of other dialects stay."""
+
+    def __init__(
+        self, func: Callable[[PrimFunc, IRModule, PassContext], PrimFunc | None], info: PassInfo
+    ) -> None:
+        super().__init__(info)
+        self._func = func
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        functions = {}
+        for var, func in mod.functions.items():
+            if not isinstance(func, PrimFunc):
+                functions[var] = func
+                continue
+            new = self._func(func, mod, ctx)
+            if new is None:
+                continue  # the pass removed the function
+            if not isinstance(new, PrimFunc):
+                raise TVMError(
+                    f"pass {self.info.name!r} returned {type(new).__name__} for "
+                    f"{var.name_hint!r}; legal: a PrimFunc, or None to remove it"
+                )
+            functions[var] = new
+        return mod.with_functions(functions)
+
+    def __repr__(self) -> str:
+        return f"Run PrimFunc pass: {self.info.name} at the optimization level {self.info.opt_level}"
+
+    __str__ = __repr__
+
+
+def tir_pass(
+    name: str, opt_level: int = 0, required: Sequence[str] = (), traceable: bool = False
+) -> Callable[
+    [Callable[Concatenate[PrimFunc, IRModule, PassContext, P], PrimFunc | None]],
+    Callable[P, PrimFuncPass],
+]:
+    """The house form: `f(func, mod, ctx, **options)` becomes a factory `F(**options)` of passes."""
+
+    def decorate(
+        rule: Callable[Concatenate[PrimFunc, IRModule, PassContext, P], PrimFunc | None],
+    ) -> Callable[P, PrimFuncPass]:
+        info = PassInfo(opt_level, name, required, traceable)
+
+        @functools.wraps(rule)
+        def factory(*args: P.args, **kwargs: P.kwargs) -> PrimFuncPass:
+            def run(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc | None:
+                return rule(func, mod, ctx, *args, **kwargs)
+
+            return PrimFuncPass(run, info)
+
+        hide_leading_parameters(factory, rule, 3)
+        PASSES.register(name, factory, override=True)  # type: ignore[arg-type]
+        return factory
+
+    return decorate
+
+
+def prim_func_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """Decorate `(func, mod, ctx) -> func`, or a class with `transform_function`, as a pass."""
+    if opt_level is None:
+        raise ValueError("Please provide opt_level for the function pass.")
+    level = opt_level
+
+    def create(arg: Any) -> Any:
+        info = PassInfo(level, name or arg.__name__, required, traceable)
+        if inspect.isclass(arg):
+            return pass_class(arg, info, PrimFuncPass, "transform_function")
+        if not callable(arg):
+            raise TypeError("pass_func must be a callable for PrimFunc pass")
+        return PrimFuncPass(arg, info)
+
+    return create(pass_func) if pass_func else create
