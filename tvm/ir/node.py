@@ -41,12 +41,15 @@ class Node(Object):
 
     `FIELDS` lists the fields in the order in which equality visits them (definitions first).
     `CTOR` names the constructor's positional parameters by field, where that order differs.
+    `EQUALITY` says how two nodes are compared: by their fields ("tree"), as variables that a
+    definition ties together ("var"), or as one object ("unique").
     """
 
     __slots__ = ("__weakref__",)
     TYPE_KEY: ClassVar[str] = "ir.Node"
     FIELDS: ClassVar[tuple[Field, ...]] = ()
     CTOR: ClassVar[tuple[str, ...]] = ()
+    EQUALITY: ClassVar[str] = "tree"
 
     @classmethod
     def from_fields(cls: type[N], values: dict[str, object]) -> N:

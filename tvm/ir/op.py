@@ -23,6 +23,7 @@ class Op(RelaxExpr):
     __slots__ = ("_attrs", "arguments", "attrs_type_key", "description", "name", "num_inputs",
                  "op_type", "support_level")  # fmt: skip
     TYPE_KEY = "ir.Op"
+    EQUALITY = "unique"
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
         "name", "op_type~", "description~", "arguments~", "attrs_type_key~", "num_inputs~",
         "support_level~",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import re
 import threading
@@ -12,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec
 from ..error import TVMError
 from ..ffi.object import Object
 from ..support.frozen import FrozenMap
-from ..support.registry import Registry
+from ..support.suggest import did_you_mean
 from .config import KEYS, check_config, default_record
 from .module import IRModule
 
@@ -214,10 +215,20 @@ class ModulePass(Pass):
         return self._func(mod, ctx)
 
 
-# Passes by name, for `required` of another pass and for pipelines given as text.
-PASSES: Registry[Callable[[], Pass]] = Registry(
-    "pass", "tvm.tir.transform.registry", "tvm.relax.transform.registry"
-)
+# Where passes live by the prefix of their name; a name without prefix is one of Relax.
+_HOMES = {"tir": "tvm.tir.transform", "relax": "tvm.relax.transform"}
+
+
+def find_pass(name: str) -> Pass:
+    """The pass called `name` (`tir.Simplify`, `FuseOps`) with its default options."""
+    dialect, _, short = name.rpartition(".")
+    home = importlib.import_module(_HOMES.get(dialect or "relax", "tvm.relax.transform"))
+    factory = getattr(home, short, None)
+    if factory is None:
+        raise TVMError(f"no pass {name!r}{did_you_mean(short, dir(home))}")
+    made = factory()
+    assert isinstance(made, Pass), "a pass factory makes passes"
+    return made
 
 
 class Sequential(Pass):
@@ -243,7 +254,7 @@ class Sequential(Pass):
             if not ctx.pass_enabled(one.info):
                 continue
             for name in one.info.required:
-                mod = PASSES.get(name)()(mod)
+                mod = find_pass(name)(mod)
             mod = one(mod)
         return mod
 
@@ -312,7 +323,6 @@ def declare_module_pass(
             return ModulePass(run, info)
 
         hide_leading_parameters(factory, func, 2)
-        PASSES.register(name, factory, override=True)  # type: ignore[arg-type]
         return factory
 
     return decorate

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, Union, final
 
 from ..error import DTypeError, TVMError
-from ..ir.expr import OPERATORS, ExprOp, GlobalVar, PrimExpr, PrimExprConvertible, Range
+from ..ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
 from ..ir.node import Field, Node, fields, register_nodes
 from ..ir.op import Op
 from ..ir.span import Span
@@ -186,6 +186,7 @@ class Var(PrimExprWithOp):
 
     __slots__ = ("name", "type_annotation")
     TYPE_KEY = "tir.Var"
+    EQUALITY = "var"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name~", "type_annotation", "span~")
 
     def __init__(

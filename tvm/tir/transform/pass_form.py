@@ -10,7 +10,6 @@ from typing import Any, Concatenate, ParamSpec
 from ...error import TVMError
 from ...ir.module import IRModule
 from ...ir.transform import (
-    PASSES,
     Pass,
     PassContext,
     PassInfo,
@@ -75,7 +74,6 @@ def tir_pass(
             return PrimFuncPass(run, info)
 
         hide_leading_parameters(factory, rule, 3)
-        PASSES.register(name, factory, override=True)  # type: ignore[arg-type]
         return factory
 
     return decorate

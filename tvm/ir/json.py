@@ -1,0 +1,178 @@
+"""Programs as JSON: a list of nodes, children before parents, shared parts written once.
+
+    {"root": 3, "nodes": [{"type": "ir.IntImm", "data": {"dtype": "int32", "value": 1}}, ...]}
+
+A field holds plain data, or {"$": kind, ...} where kind is node, tuple, map, float or tensor.
+Loading builds nodes through their constructors and never executes anything from the text.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+from ..error import TVMError, message
+from .expr import GlobalVar
+from .host_tensor import HostTensor
+from .node import NODE_TYPES, Node
+from .op import Op
+
+VERSION = 1
+
+
+class JSONError(TVMError, ValueError):
+    """A text that is not a saved program."""
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.nodes: list[dict[str, Any]] = []
+        self.index: dict[int, int] = {}
+        self.keep: list[object] = []  # holds what `index` knows by address
+
+    def save(self, root: Any) -> dict[str, Any]:
+        stack: list[tuple[Node, bool]] = [(node, False) for node in _nodes_in(root)]
+        while stack:
+            node, entered = stack.pop()
+            if id(node) in self.index:
+                continue
+            if entered:
+                self._write(node)
+                continue
+            stack.append((node, True))
+            for value in _saved_fields(node).values():
+                stack.extend((child, False) for child in reversed(_nodes_in(value)))
+        return {"version": VERSION, "root": self.encode(root), "nodes": self.nodes}
+
+    def _write(self, node: Node) -> None:
+        data = {name: self.encode(value) for name, value in _saved_fields(node).items()}
+        self.index[id(node)] = len(self.nodes)
+        self.keep.append(node)
+        self.nodes.append({"type": node.TYPE_KEY, "data": data})
+
+    def encode(self, value: Any) -> Any:
+        if isinstance(value, Node):
+            return {"$": "node", "at": self.index[id(value)]}
+        if isinstance(value, (tuple, list)):
+            return {"$": "tuple", "items": [self.encode(item) for item in value]}
+        if isinstance(value, Mapping):
+            items = [[self.encode(key), self.encode(item)] for key, item in value.items()]
+            return {"$": "map", "items": items}
+        if isinstance(value, HostTensor):
+            data = base64.b64encode(value.numpy().tobytes()).decode()
+            return {"$": "tensor", "dtype": str(value.dtype), "shape": list(value.shape),
+                    "data": data}  # fmt: skip
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"$": "float", "value": repr(value)}
+        if isinstance(value, IntEnum):
+            return int(value)
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return str(value) if isinstance(value, str) else value
+        raise TypeError(f"save_json: a {type(value).__name__} cannot be saved: {value!r}")
+
+
+def _saved_fields(node: Node) -> dict[str, Any]:
+    if isinstance(node, Op):
+        return {"name": node.name}
+    return node.field_values()
+
+
+def _nodes_in(value: Any) -> list[Node]:
+    """The nodes in a field's value, not looking into them."""
+    found: list[Node] = []
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Node):
+            found.append(item)
+        elif isinstance(item, (tuple, list)):
+            stack.extend(reversed(item))
+        elif isinstance(item, Mapping):
+            for key, inner in reversed(list(item.items())):
+                stack.extend((inner, key))
+    return found
+
+
+def save_json(node: Any) -> str:
+    """`node` as JSON text; `load_json` gives it back."""
+    return json.dumps(_Writer().save(node), indent=2, allow_nan=False)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+        self.global_vars: dict[str, GlobalVar] = {}
+
+    def load(self, graph: Any) -> Any:
+        if not isinstance(graph, dict) or not {"root", "nodes"} <= graph.keys():
+            raise _refuse("an object with root and nodes", type(graph).__name__)
+        if graph.get("version", VERSION) > VERSION:
+            raise _refuse(f"version {VERSION} or older", f"version {graph['version']}")
+        for entry in graph["nodes"]:
+            if not isinstance(entry, dict) or not isinstance(entry.get("data"), dict):
+                raise _refuse("a node with type and data", repr(entry)[:80])
+            self.made.append(self._node(str(entry.get("type")), entry["data"]))
+        return self.decode(graph["root"])
+
+    def _node(self, type_key: str, data: dict[str, Any]) -> Node:
+        try:
+            cls = NODE_TYPES.get(type_key)
+        except KeyError as err:
+            raise _refuse("a known node type", str(err.args[0])) from None
+        values = {name: self.decode(value) for name, value in data.items()}
+        try:
+            return cls.from_fields(values)
+        except (TypeError, KeyError, AttributeError) as err:
+            raise _refuse(f"the fields of {type_key}", str(err)) from err
+
+    def decode(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            if isinstance(value, list):
+                raise _refuse("plain data or a tagged object", "a list")
+            return value
+        kind = value.get("$")
+        if kind == "node":
+            at = value.get("at")
+            if not isinstance(at, int) or not 0 <= at < len(self.made):
+                raise _refuse("the number of an earlier node", repr(at))
+            return self.made[at]
+        if kind == "tuple":
+            return tuple(self.decode(item) for item in value["items"])
+        if kind == "map":
+            return {self.decode(key): self.decode(item) for key, item in value["items"]}
+        if kind == "float":
+            return float(value["value"])
+        if kind == "tensor":
+            return _decode_tensor(value)
+        raise _refuse("node, tuple, map, float or tensor", repr(kind))
+
+
+def _decode_tensor(value: dict[str, Any]) -> HostTensor:
+    import numpy as np
+
+    name = str(value["dtype"])
+    if not hasattr(np, name) and name != "bool":
+        import ml_dtypes
+
+        dtype = np.dtype(getattr(ml_dtypes, name))
+    else:
+        dtype = np.dtype(name)
+    raw = base64.b64decode(value["data"], validate=True)
+    return HostTensor(np.frombuffer(raw, dtype).reshape(value["shape"]))
+
+
+def _refuse(legal: str, found: str) -> JSONError:
+    return JSONError(message("load_json: not a saved program", found=found, legal=legal))
+
+
+def load_json(json_str: str) -> Any:
+    """The node that `save_json` wrote; a JSONError says what is wrong with any other text."""
+    try:
+        graph = json.loads(json_str)
+    except ValueError as err:
+        raise _refuse("JSON text", str(err)) from None
+    return _Reader().load(graph)

@@ -1,0 +1,312 @@
+"""Equality of programs by structure: two are equal when renaming bound variables makes them so.
+
+A loop with an explicit stack walks both sides at once in the order of the field tables, definitions
+first. Variables bound in the walk are tied together; free ones must be one object, unless asked
+otherwise. The walk keeps no paths; they are found by a second walk once a difference is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .access_path import AccessPath
+from .expr import GlobalVar
+from .host_tensor import HostTensor
+from .node import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PLANS: dict[type, tuple[tuple[str, bool], ...]] = {}
+
+
+def _plan(cls: type[Node]) -> tuple[tuple[str, bool], ...]:
+    """The fields that count, last first (they go on a stack), with whether they bind."""
+    plan = _PLANS.get(cls)
+    if plan is None:
+        plan = tuple((f.name, f.binds) for f in reversed(cls.FIELDS) if not f.ignored)
+        _PLANS[cls] = plan
+    return plan
+
+
+class _Comparison:
+    """One walk over two nodes; `trail` is filled only when paths are wanted."""
+
+    def __init__(self, map_free_vars: bool, skip_tensors: bool, paths: bool) -> None:
+        self.map_free_vars = map_free_vars
+        self.skip_tensors = skip_tensors
+        self.paths = paths
+        self.left: dict[Node, Node] = {}
+        self.right: dict[Node, Node] = {}
+        self.mismatch: tuple[AccessPath, AccessPath] | None = None
+
+    def run(self, lhs: Any, rhs: Any) -> bool:
+        root = AccessPath() if self.paths else None
+        stack: list[Any] = [(lhs, rhs, False, root, root)]
+        while stack:
+            a, b, binds, path_a, path_b = stack.pop()
+            if a is b and not isinstance(a, Node):
+                continue
+            if isinstance(a, Node):
+                if type(a) is not type(b):
+                    return self._differ(path_a, path_b)
+                kind = a.EQUALITY
+                if kind == "tree":
+                    if isinstance(a, GlobalVar):
+                        if a.name_hint != b.name_hint:
+                            return self._differ(path_a, path_b)
+                        continue
+                elif kind == "unique":
+                    if a is not b:
+                        return self._differ(path_a, path_b)
+                    continue
+                else:
+                    verdict = self._variable(a, b, binds)
+                    if verdict is None:
+                        continue  # tied together before
+                    if not verdict:
+                        return self._differ(path_a, path_b)
+                self._push_fields(stack, a, b, binds, path_a, path_b)
+            elif isinstance(a, (tuple, list)):
+                if not isinstance(b, (tuple, list)):
+                    return self._differ(path_a, path_b)
+                if len(a) != len(b):
+                    return self._length(a, b, path_a, path_b)
+                for i in range(len(a) - 1, -1, -1):
+                    if path_a is None:
+                        stack.append((a[i], b[i], binds, None, None))
+                    else:
+                        stack.append(
+                            (a[i], b[i], binds, path_a.array_item(i), path_b.array_item(i))
+                        )
+            elif isinstance(a, Mapping):
+                if not isinstance(b, Mapping) or not self._push_map(
+                    stack, a, b, binds, path_a, path_b
+                ):
+                    return False if self.mismatch else self._differ(path_a, path_b)
+            elif not self._plain(a, b):
+                return self._differ(path_a, path_b)
+        return True
+
+    def _variable(self, a: Node, b: Node, binds: bool) -> bool | None:
+        """None: already tied; True: tied now, compare what they say of themselves; False: differ."""
+        tied = self.left.get(a)
+        if tied is not None:
+            return None if tied is b else False
+        if b in self.right:
+            return False
+        if a is not b and not binds and not self.map_free_vars:
+            return False
+        self.left[a] = b
+        self.right[b] = a
+        return True
+
+    def _push_fields(
+        self,
+        stack: list[Any],
+        a: Node,
+        b: Node,
+        binds: bool,
+        path_a: AccessPath | None,
+        path_b: AccessPath | None,
+    ) -> None:
+        for name, field_binds in _plan(type(a)):
+            x, y = getattr(a, name), getattr(b, name)
+            if x is y and x is None:
+                continue
+            if path_a is None or path_b is None:
+                stack.append((x, y, binds or field_binds, None, None))
+            else:
+                stack.append((x, y, binds or field_binds, path_a.attr(name), path_b.attr(name)))
+
+    def _push_map(
+        self,
+        stack: list[Any],
+        a: Mapping[Any, Any],
+        b: Mapping[Any, Any],
+        binds: bool,
+        path_a: AccessPath | None,
+        path_b: AccessPath | None,
+    ) -> bool:
+        by_name = {k.name_hint: k for k in b if isinstance(k, GlobalVar)}
+        pairs = []
+        for key in a:
+            if isinstance(key, GlobalVar):
+                other: Any = by_name.get(key.name_hint)
+            else:
+                other = self.left.get(key, key) if isinstance(key, Node) else key
+            if other is None or other not in b:
+                if path_a is not None and path_b is not None:
+                    self.mismatch = (path_a.map_item(key), path_b.map_item_missing(key))
+                return False
+            pairs.append((key, other))
+        if len(b) != len(a):
+            if path_a is not None and path_b is not None:
+                matched = [other for _, other in pairs]
+                extra = next(k for k in b if not any(k is m or k == m for m in matched))
+                self.mismatch = (path_a.map_item_missing(extra), path_b.map_item(extra))
+            return False
+        for key, other in reversed(pairs):
+            if path_a is None or path_b is None:
+                stack.append((a[key], b[other], binds, None, None))
+            else:
+                stack.append(
+                    (a[key], b[other], binds, path_a.map_item(key), path_b.map_item(other))
+                )
+        return True
+
+    def _plain(self, a: Any, b: Any) -> bool:
+        if isinstance(a, float) and isinstance(b, float):
+            return a == b and math.copysign(1, a) == math.copysign(1, b) or (a != a and b != b)
+        if isinstance(a, HostTensor):
+            return isinstance(b, HostTensor) and _same_tensor(a, b, self.skip_tensors)
+        if isinstance(a, bool) or isinstance(b, bool):
+            return type(a) is type(b) and a == b
+        if isinstance(b, Node):
+            return False
+        return bool(a == b)
+
+    def _differ(self, path_a: AccessPath | None, path_b: AccessPath | None) -> bool:
+        if self.mismatch is None and path_a is not None and path_b is not None:
+            self.mismatch = (path_a, path_b)
+        return False
+
+    def _length(
+        self, a: Any, b: Any, path_a: AccessPath | None, path_b: AccessPath | None
+    ) -> bool:
+        """Sequences of different length: the first difference may lie before the missing end."""
+        if path_a is None or path_b is None:
+            return False
+        for i in range(min(len(a), len(b))):
+            probe = _Comparison(self.map_free_vars, self.skip_tensors, True)
+            probe.left, probe.right = dict(self.left), dict(self.right)
+            if not probe.run(a[i], b[i]) and probe.mismatch is not None:
+                inner_a, inner_b = probe.mismatch
+                self.mismatch = (
+                    AccessPath((*path_a.array_item(i).steps, *inner_a.steps)),
+                    AccessPath((*path_b.array_item(i).steps, *inner_b.steps)),
+                )
+                return False
+        if len(a) < len(b):
+            self.mismatch = (path_a.array_item_missing(len(a)), path_b.array_item(len(a)))
+        else:
+            self.mismatch = (path_a.array_item(len(b)), path_b.array_item_missing(len(b)))
+        return False
+
+
+def _same_tensor(a: HostTensor, b: HostTensor, skip_content: bool) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return skip_content or a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+    """True when both sides have the same structure up to the names of bound variables.
+
+    `map_free_vars` lets free variables of one side stand for those of the other, one to one.
+    """
+    return _Comparison(map_free_vars, False, False).run(lhs, rhs)
+
+
+def get_first_structural_mismatch(
+    lhs: Any, rhs: Any, map_free_vars: bool = False, skip_tensor_content: bool = False
+) -> tuple[AccessPath, AccessPath] | None:
+    """The paths to the first difference on both sides; None when they are equal."""
+    comparison = _Comparison(map_free_vars, skip_tensor_content, True)
+    if comparison.run(lhs, rhs):
+        return None
+    assert comparison.mismatch is not None, "an unequal comparison names its place"
+    return comparison.mismatch
+
+
+class StructuralMismatch(ValueError):
+    """Two programs that should be equal are not; the message shows both with the place marked."""
+
+
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+    """Raise a ValueError that shows where the two sides differ, unless they are equal."""
+    if structural_equal(lhs, rhs, map_free_vars):
+        return
+    found = get_first_structural_mismatch(lhs, rhs, map_free_vars)
+    assert found is not None, "both walks agree"
+    raise StructuralMismatch(
+        "StructuralEqual check failed, caused by "
+        f"lhs at {found[0]}:\n{_marked(lhs, found[0])}\n"
+        f"and rhs at {found[1]}:\n{_marked(rhs, found[1])}"
+    )
+
+
+def _marked(root: Any, path: AccessPath) -> str:
+    """The script of `root` with the place underlined, or the nearest part that can be printed."""
+    present = path
+    while present.steps and present.steps[-1][0].endswith("missing"):
+        present = AccessPath(present.steps[:-1])
+    if not isinstance(root, Node):
+        return str(root)
+    return root.script(path_to_underline=[present], syntax_sugar=False)
+
+
+def _tokens(node: Any) -> Iterator[str]:
+    """What two structurally equal programs have in common, as a stream of text."""
+    numbers: dict[Node, int] = {}
+    stack: list[Any] = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Node):
+            if isinstance(item, GlobalVar):
+                yield f"@{item.name_hint}"
+                continue
+            if item.EQUALITY == "unique":
+                yield f"!{getattr(item, 'name', item.TYPE_KEY)}"
+                continue
+            if item.EQUALITY == "var":
+                number = numbers.get(item)
+                if number is not None:
+                    yield f"%{number}"
+                    continue
+                numbers[item] = len(numbers)
+                yield f"%{numbers[item]}:"
+            yield item.TYPE_KEY
+            for name, _ in _plan(type(item)):
+                stack.append(getattr(item, name))
+        elif isinstance(item, (tuple, list)):
+            yield f"({len(item)}"
+            stack.extend(reversed(item))
+        elif isinstance(item, Mapping):
+            yield f"{{{len(item)}"
+            for key in sorted(item, key=lambda k: _key_order(k, numbers), reverse=True):
+                stack.append(item[key])
+                stack.append(key)
+        elif isinstance(item, HostTensor):
+            yield f"T{item.shape}{item.dtype}"
+            yield item.numpy().tobytes().hex()
+        elif isinstance(item, float):
+            yield "nan" if item != item else item.hex()
+        else:
+            yield f"{type(item).__name__ if isinstance(item, bool) else ''}{item!s};"
+
+
+def _key_order(key: Any, numbers: dict[Node, int]) -> str:
+    if isinstance(key, GlobalVar):
+        return key.name_hint
+    return f"{numbers.get(key, -1):09d}" if isinstance(key, Node) else str(key)
+
+
+def structural_digest(node: Any) -> str:
+    """A text that equal programs share, the same in every process; for caches on disk."""
+    import hashlib
+
+    digest = hashlib.blake2b(digest_size=16)
+    for token in _tokens(node):
+        digest.update(token.encode())
+    return digest.hexdigest()
+
+
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """A number of 64 bits that structurally equal programs share.
+
+    Free variables hash alike with and without `map_free_vars`: equality tells them apart.
+    """
+    return int(structural_digest(node)[:16], 16)

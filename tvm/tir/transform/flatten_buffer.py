@@ -1,0 +1,165 @@
+"""Every access has one index: the place in memory.
+
+    A[i, j] = B[i, j]       ->      A_flat[i * 16 + j] = B_flat[i * 16 + j]
+
+Buffers with axis separators keep one index more than they have separators. Truth values are stored
+as bytes. The buffers of parameters stay as they are, for they say what a caller has to pass; the
+flat ones share their memory.
+"""
+
+from __future__ import annotations
+
+from tvm.arith.analyzer import Analyzer
+from tvm.error import TVMError
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
+from tvm.tir.buffer_access import buffer_offset, flattened_buffer
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator
+from tvm.tir.op import arith as ops
+
+from .pass_form import tir_pass
+
+INT8 = DataType("int8")
+
+
+@tir_pass("tir.FlattenBuffer")
+def FlattenBuffer(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """All accesses are one-dimensional afterwards."""
+    return func.with_body(_Flattener().visit_stmt(func.body))
+
+
+class _Flattener(StmtExprMutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self._analyzer = Analyzer()
+        self._flat: dict[Buffer, Buffer] = {}
+
+    def visit_buffer_use(self, buffer: Buffer) -> Buffer:
+        flat = self._flat.get(buffer)
+        if flat is None:
+            flat = flattened_buffer(buffer)
+            shape = tuple([self._analyzer.simplify(extent) for extent in flat.shape])
+            offset = flat.elem_offset
+            zero = offset if ops.is_zero(offset) else ops.const(0, offset.dtype)
+            dtype = INT8.with_lanes(flat.dtype.lanes) if flat.dtype.is_bool else flat.dtype
+            # the offset is part of the index from here on
+            changed = dtype is not flat.dtype or zero is not offset or any(
+                new is not old for new, old in zip(shape, flat.shape)
+            )  # fmt: skip
+            if changed:
+                flat = flat.with_changes(shape=shape, dtype=dtype, elem_offset=zero)
+            self._flat[buffer] = flat
+        return flat
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        return self.visit_buffer_use(buffer)
+
+    def _index(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
+        if len(indices) == 1 and not buffer.strides and ops.is_zero(buffer.elem_offset):
+            return [self.visit_expr(indices[0])]
+        flat = buffer_offset(buffer, tuple([self.visit_expr(i) for i in indices]))
+        return [self._analyzer.simplify(i) for i in flat]
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
+        flat = self.visit_buffer_use(op.buffer)
+        indices = self._index(op.buffer, op.indices)
+        predicate = None if op.predicate is None else self.visit_expr(op.predicate)
+        if flat is op.buffer and len(indices) == 1 and indices[0] is op.indices[0]:
+            return op if predicate is op.predicate else e.BufferLoad(
+                flat, indices, predicate, op.span
+            )  # fmt: skip
+        load = e.BufferLoad(flat, indices, predicate, op.span)
+        return ops.cast(load, op.dtype, op.span) if op.dtype.is_bool else load
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        flat = self.visit_buffer_use(op.buffer)
+        value = self.visit_expr(op.value)
+        indices = self._index(op.buffer, op.indices)
+        predicate = None if op.predicate is None else self.visit_expr(op.predicate)
+        same = flat is op.buffer and value is op.value and predicate is op.predicate
+        if same and len(indices) == 1 and indices[0] is op.indices[0]:
+            return op
+        if value.dtype.is_bool:
+            value = ops.cast(value, INT8.with_lanes(value.dtype.lanes, value.dtype.is_scalable))
+        return s.BufferStore(flat, value, indices, predicate, op.span)
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        # an address is of the bytes as they lie, not of a truth value converted
+        if len(op.args) == 1 and isinstance(op.args[0], e.BufferLoad) and _is_address_of(op):
+            load = op.args[0]
+            flat = self.visit_buffer_use(load.buffer)
+            indices = self._index(load.buffer, load.indices)
+            return e.Call(op.dtype, op.op, [e.BufferLoad(flat, indices, None, load.span)], op.span)
+        return super().visit_call_(op)
+
+    def visit_region(self, region: s.BufferRegion) -> s.BufferRegion:
+        flat = self.visit_buffer_use(region.buffer)
+        if flat is region.buffer:
+            return super().visit_region(region)
+        low = self._index(region.buffer, tuple([rng.min for rng in region.region]))
+        last = tuple([ops.subtract(ops.add(r.min, r.extent), 1) for r in region.region])
+        high = self._index(region.buffer, last)
+        ranges = [
+            Range.from_min_extent(a, self._analyzer.simplify(ops.add(ops.subtract(b, a), 1)))
+            for a, b in zip(low, high)
+        ]
+        return s.BufferRegion(flat, ranges)
+
+    def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
+        extents = op.extents
+        separators = _separators(op)
+        dtype = INT8.with_lanes(op.dtype.lanes) if op.dtype.is_bool else op.dtype
+        if len(extents) != 1 and not separators:
+            total: PrimExpr = ops.const(1, extents[0].dtype if extents else "int32")
+            for extent in extents:
+                total = ops.multiply(total, extent)
+            extents = (self._analyzer.simplify(total),)
+        elif separators:
+            extents = _grouped(extents, separators)
+        extents, condition = self.visit_exprs(extents), self.visit_expr(op.condition)
+        body = self.visit_stmt(op.body)
+        if extents is op.extents and body is op.body and dtype is op.dtype:
+            return op
+        return s.Allocate(
+            op.buffer_var, dtype, extents, condition, body, op.annotations, op.span
+        )
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        self._analyzer.bind(op.loop_var, Range.from_min_extent(op.min, op.extent))
+        return super().visit_for_(op)
+
+    def visit_block_(self, op: s.Block) -> s.Stmt:
+        if op.iter_vars or op.match_buffers or op.init is not None:
+            raise TVMError(
+                f"FlattenBuffer: block {op.name_hint!r} is not opaque; legal: run "
+                "ConvertBlocksToOpaque and LowerMatchBuffer first"
+            )
+        return super().visit_block_(op)
+
+
+def _is_address_of(op: e.Call) -> bool:
+    return getattr(op.op, "name", "") == "tir.address_of"
+
+
+def _separators(op: s.Allocate) -> tuple[int, ...]:
+    """The axis separators of the buffer that the allocation is made for."""
+    body = op.body
+    if isinstance(body, s.DeclBuffer) and body.buffer.data is op.buffer_var:
+        return tuple(int(i) for i in body.buffer.axis_separators)
+    return ()
+
+
+def _grouped(extents: tuple[PrimExpr, ...], cuts: tuple[int, ...]) -> tuple[PrimExpr, ...]:
+    groups = []
+    for begin, end in zip((0, *cuts), (*cuts, len(extents))):
+        total: PrimExpr = ops.const(1, "int32")
+        for extent in extents[begin:end]:
+            total = ops.multiply(total, extent)
+        groups.append(total)
+    return tuple(groups)
