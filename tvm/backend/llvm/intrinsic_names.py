@@ -20,3 +20,15 @@ SAFE_INTRINSICS: Final[tuple[str, ...]] = (
     "llvm.uadd.", "llvm.umax.", "llvm.umin.", "llvm.umul.", "llvm.usub.", "llvm.va_",
     "llvm.vector.", "llvm.loop",
 )  # fmt: skip
+
+# Generic intrinsics whose name ends with the type of the (first) operand; scripts may leave it out.
+ONE_TYPE_INTRINSICS: Final[frozenset[str]] = frozenset(
+    "llvm." + name
+    for name in (
+        "abs", "bitreverse", "bswap", "ceil", "copysign", "cos", "ctlz", "ctpop", "cttz", "exp",
+        "exp2", "fabs", "floor", "fma", "fmuladd", "fshl", "fshr", "log", "log10", "log2",
+        "maximum", "maxnum", "minimum", "minnum", "nearbyint", "pow", "rint", "round",
+        "roundeven", "sadd.sat", "sin", "smax", "smin", "sqrt", "ssub.sat", "trunc", "uadd.sat",
+        "umax", "umin", "usub.sat",
+    )
+)  # fmt: skip

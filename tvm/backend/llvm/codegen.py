@@ -1,0 +1,154 @@
+"""Lowered PrimFuncs to the text of one LLVM module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import GlobalVar
+from tvm.ir.function import CallingConv
+from tvm.ir.host_tensor import HostTensor
+from tvm.ir.module import IRModule
+from tvm.ir.type import PrimType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+
+from .abi import FFI_PREFIX
+from .function_text import FunctionText
+from .jit import Machine, data_layout
+from .module_text import ModuleText, Signature
+from .parallel import launch_parallel_loop, outline_scope
+from .stmt import StmtEmitter
+from .types import value_type
+
+
+class FunctionEmitter(StmtEmitter):
+    """The code of one function, and of the functions cut out of it."""
+
+    def __init__(
+        self, out: FunctionText, *, noalias: bool, parallel_allowed: bool = True
+    ) -> None:
+        super().__init__(out, parallel_allowed=parallel_allowed)
+        self.noalias = noalias
+
+    def child(
+        self,
+        signature: Signature,
+        names: Sequence[str],
+        attributes: Sequence[str],
+        *,
+        parallel_allowed: bool = True,
+    ) -> FunctionEmitter:
+        """An emitter for an internal function that belongs to this one."""
+        out = FunctionText(self.module, signature, list(names), list(attributes), "internal")
+        return FunctionEmitter(
+            out, noalias=self.noalias, parallel_allowed=parallel_allowed and self.parallel_allowed
+        )
+
+    def adopt(
+        self, parent: FunctionEmitter, variables: Sequence[e.Var], values: Sequence[str]
+    ) -> None:
+        """Know the parent's variables under the names that they have here."""
+        for var, value in zip(variables, values):
+            self.values[var] = value
+            if var in parent.roots:
+                self.roots.add(var)
+
+    def outline(self, op: s.AttrStmt) -> None:
+        outline_scope(self, op)
+
+    def parallel_loop(self, op: s.For) -> None:
+        launch_parallel_loop(self, op)
+
+
+class Emitted(NamedTuple):
+    """A module as text, with what the text refers to."""
+
+    text: str
+    constants: dict[str, HostTensor]
+    packed: tuple[str, ...]  # names of the functions that can be called from outside
+    entry: str | None  # the one that `mod(...)` calls
+
+
+def emit_module(mod: IRModule, machine: Machine) -> Emitted:
+    """The text for all PrimFuncs of a module."""
+    module = ModuleText(machine.triple, data_layout(machine))
+    functions = _functions(mod)
+    for var, func in functions:
+        signature = _signature(var, func)
+        module.names.reserve(signature.name)
+        module.signatures[signature.name] = signature
+        module.signatures[var.name_hint] = signature
+    packed: list[str] = []
+    entry: str | None = None
+    for var, func in functions:
+        _emit_function(module, module.signatures[var.name_hint], func)
+        signature = module.signatures[var.name_hint]
+        if signature.packed:
+            packed.append(signature.name.removeprefix(FFI_PREFIX))
+            if func.attrs.get("tir.is_entry_func"):
+                entry = packed[-1]
+    return Emitted(module.text(), module.constants, tuple(packed), entry)
+
+
+def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
+    found = []
+    for var, func in mod.functions_items():
+        if not isinstance(func, PrimFunc):
+            raise TVMError(
+                message(
+                    f"machine code for {var.name_hint}",
+                    found=type(func).__name__,
+                    legal="PrimFunc; relax functions are compiled by tvm.compile or relax.build",
+                )
+            )
+        if func.buffer_map:
+            raise TVMError(
+                message(
+                    f"machine code for {var.name_hint}",
+                    found="parameters that are still buffers",
+                    legal="lowered functions; tvm.compile lowers and builds in one step",
+                )
+            )
+        found.append((var, func))
+    return found
+
+
+def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
+    packed = _is_packed(func)
+    symbol = func.attrs.get("global_symbol")
+    name = str(symbol) if symbol is not None else var.name_hint
+    if packed and not name.startswith(FFI_PREFIX):
+        name = FFI_PREFIX + name
+    params = tuple(value_type(p.dtype) for p in func.params)
+    result = "i32"
+    returned = func.ret_type
+    fallible = packed or not isinstance(returned, PrimType) or returned.dtype.is_void
+    if not fallible and isinstance(returned, PrimType):
+        result = value_type(returned.dtype)
+    return Signature(name, result, params, packed, fallible)
+
+
+def _is_packed(func: PrimFunc) -> bool:
+    convention = func.attrs.get("calling_conv")
+    return convention is not None and int(convention) == CallingConv.C_PACKED_FUNC
+
+
+def _emit_function(module: ModuleText, signature: Signature, func: PrimFunc) -> None:
+    asked = func.attrs.get("tir.noalias")
+    # Buffers of a TIR function are different memory unless the function says otherwise.
+    noalias = asked is None or bool(asked)
+    plain = not signature.packed
+    attributes = ["noalias" if noalias and plain and p.dtype.is_handle else "" for p in func.params]
+    private = plain and func.attrs.get("global_symbol") is None
+    names = [p.name for p in func.params]
+    out = FunctionText(module, signature, names, attributes, "internal" if private else "")
+    emitter = FunctionEmitter(out, noalias=noalias)
+    for param, value in zip(func.params, out.params):
+        emitter.values[param] = value
+        if param.dtype.is_handle and plain:
+            emitter.roots.add(param)
+    emitter.emit(func.body)
+    emitter.close()

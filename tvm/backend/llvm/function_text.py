@@ -1,0 +1,92 @@
+"""The text of one LLVM function while it grows: blocks, temporaries, stack slots."""
+
+from __future__ import annotations
+
+from tvm.support.naming import NameTable
+
+from .module_text import ModuleText, Signature
+from .types import quoted
+
+
+class FunctionText:
+    """Lines of a function; `line` appends an instruction, `temp` one that has a result.
+
+    Stack slots (`alloca`) go to the entry block, where LLVM can turn them into registers.
+    """
+
+    def __init__(
+        self,
+        module: ModuleText,
+        signature: Signature,
+        param_names: list[str],
+        attributes: list[str],
+        linkage: str = "",
+    ) -> None:
+        self.module = module
+        self.signature = signature
+        self._linkage = linkage
+        self._names = NameTable(["entry"])
+        self._allocas: list[str] = []
+        self._lines: list[str] = []
+        self._count = 0
+        self.block = "entry"
+        self.params = ["%" + self._fresh(name) for name in param_names]
+        self._head = ", ".join(
+            " ".join(part for part in (kind, extra, name) if part)
+            for kind, extra, name in zip(signature.params, attributes, self.params)
+        )
+        self.debug_suffix = ""
+
+    def _fresh(self, hint: str) -> str:
+        clean = "".join(c if c.isalnum() or c in "_." else "_" for c in hint)
+        if not clean or clean[0].isdigit() or not clean.isascii():
+            clean = "v_" + clean.encode("ascii", "replace").decode().replace("?", "_")
+        return self._names.fresh(clean, ".")
+
+    def line(self, text: str) -> None:
+        """Append an instruction."""
+        self._lines.append("  " + text + self.debug_suffix)
+
+    def temp(self, text: str) -> str:
+        """Append an instruction with a result; the result's name."""
+        self._count += 1
+        name = f"%.{self._count}"
+        self._lines.append(f"  {name} = {text}{self.debug_suffix}")
+        return name
+
+    def named(self, hint: str) -> str:
+        """A fresh local name that resembles `hint`."""
+        return "%" + self._fresh(hint)
+
+    def label(self, hint: str) -> str:
+        """A fresh label."""
+        return self._fresh(hint)
+
+    def begin(self, label: str) -> None:
+        """Start the block `label`."""
+        self._lines.append(f"{label}:")
+        self.block = label
+
+    def mark(self) -> int:
+        """Keep a place for an instruction that is known later; fill it with `patch`."""
+        self._lines.append("")
+        return len(self._lines) - 1
+
+    def patch(self, place: int, text: str) -> None:
+        """Fill a place made by `mark`."""
+        self._lines[place] = "  " + text
+
+    def alloca(self, kind: str, count: int | str, align: int, hint: str) -> str:
+        """A stack slot for `count` values, made once a call of the function."""
+        name = self.named(hint)
+        self._allocas.append(f"  {name} = alloca {kind}, i64 {count}, align {align}")
+        return name
+
+    def finish(self) -> None:
+        """Hand the text to the module."""
+        linkage = self._linkage + " " if self._linkage else ""
+        head = f"define {linkage}{self.signature.result} {quoted(self.signature.name)}({self._head})"
+        lines = [line for line in self._lines if line]
+        self.module.functions.append(
+            "\n".join([f"{head} #0 {{", "entry:", *self._allocas, *lines, "}", ""])
+        )

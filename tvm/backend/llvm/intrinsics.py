@@ -1,0 +1,649 @@
+"""TIR operators to LLVM text: one rule an operator.
+
+Vector math (exp, tanh, ...) reaches this table only where lowering has not replaced it by
+polynomials; it is then one call of the C library for each lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tvm.error import DTypeError, TVMError, message
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+
+from .abi import FFI_PREFIX, STACK_ITEMS, STRUCT_FIELDS, FieldKind, StructField
+from .expr import FLOAT32, INT64, mangled
+from .intrinsic_names import ONE_TYPE_INTRINSICS
+from .memory import as_ramp
+from .types import element_bytes, element_type, memory_element, value_type, vector_of
+
+if TYPE_CHECKING:
+    from .stmt import StmtEmitter
+
+Rule = Callable[["StmtEmitter", e.Call], str]
+INTRINSICS: Final[dict[str, Rule]] = {}
+FLOAT64: Final = DataType("float64")
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def add(rule: Rule) -> Rule:
+        for name in names:
+            INTRINSICS["tir." + name] = rule
+        return rule
+
+    return add
+
+
+# --- math ---
+
+
+def _in_float32(emit: StmtEmitter, op: e.Call, compute: Callable[[DataType, list[str]], str]) -> str:
+    """Compute on the operands; small floats go through float32."""
+    dtype = op.dtype
+    held = [emit.visit_expr(a) for a in op.args]
+    if dtype.is_float and dtype.bits >= 32:
+        return compute(dtype, held)
+    wide = FLOAT32.with_lanes(dtype.lanes, dtype.is_scalable)
+    given = [
+        emit.cast(a.dtype, wide, v) if a.dtype.is_floating else v for a, v in zip(op.args, held)
+    ]
+    return emit.cast(wide, dtype, compute(wide, given))
+
+
+def _native(llvm_name: str) -> Rule:
+    """An operation that CPUs have an instruction for."""
+
+    def rule(emit: StmtEmitter, op: e.Call) -> str:
+        return _in_float32(emit, op, lambda dtype, v: emit.intrinsic(llvm_name, dtype, v))
+
+    return rule
+
+
+for _name, _llvm in (
+    ("sqrt", "sqrt"), ("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc"),
+    ("round", "nearbyint"), ("nearbyint", "nearbyint"), ("fabs", "fabs"),
+    ("copysign", "copysign"), ("fma", "fma"),
+):  # fmt: skip
+    INTRINSICS["tir." + _name] = _native(_llvm)
+
+
+def _library(c_name: str) -> Rule:
+    """A function of the C library, called for each lane."""
+
+    def rule(emit: StmtEmitter, op: e.Call) -> str:
+        return _in_float32(emit, op, lambda dtype, v: _each_lane(emit, c_name, dtype, v))
+
+    return rule
+
+
+def _each_lane(emit: StmtEmitter, c_name: str, dtype: DataType, values: Sequence[str]) -> str:
+    if dtype.is_scalable:
+        raise TVMError(f"{c_name} on scalable vectors; legal: after tir.LowerIntrin")
+    element = element_type(dtype)
+    name = c_name + ("f" if dtype.bits == 32 else "")
+    params = ", ".join([element] * len(values))
+    callee = emit.module.declare(name, element, params, "nounwind memory(none)"
+                                 if emit.module.modern else "nounwind readnone")  # fmt: skip
+    columns = [emit.lanes_of(dtype, v) for v in values]
+    results = []
+    for lane in range(dtype.lanes):
+        given = ", ".join(f"{element} {column[lane]}" for column in columns)
+        results.append(emit.out.temp(f"call {element} {callee}({given})"))
+    return emit.vector_of_scalars(dtype, results)
+
+
+for _name in (
+    "exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "pow", "atan2", "hypot", "nextafter",
+    "fmod",
+):  # fmt: skip
+    INTRINSICS["tir." + _name] = _library(_name)
+
+
+@_rule("exp10")
+def _exp10(emit: StmtEmitter, op: e.Call) -> str:
+    """C has no exp10 everywhere; 10**x it has."""
+
+    def compute(dtype: DataType, values: list[str]) -> str:
+        ten = emit.splat(dtype, "0x4024000000000000")
+        return _each_lane(emit, "pow", dtype, [ten, values[0]])
+
+    return _in_float32(emit, op, compute)
+
+
+@_rule("sigmoid")
+def _sigmoid(emit: StmtEmitter, op: e.Call) -> str:
+    def compute(dtype: DataType, values: list[str]) -> str:
+        kind, one = value_type(dtype), emit.splat(dtype, "0x3FF0000000000000")
+        negative = emit.out.temp(f"fneg {kind} {values[0]}")
+        power = _each_lane(emit, "exp", dtype, [negative])
+        return emit.out.temp(f"fdiv {kind} {one}, {emit.out.temp(f'fadd {kind} {one}, {power}')}")
+
+    return _in_float32(emit, op, compute)
+
+
+@_rule("rsqrt")
+def _rsqrt(emit: StmtEmitter, op: e.Call) -> str:
+    def compute(dtype: DataType, values: list[str]) -> str:
+        root = emit.intrinsic("sqrt", dtype, values)
+        one = emit.splat(dtype, "0x3FF0000000000000")
+        return emit.out.temp(f"fdiv {value_type(dtype)} {one}, {root}")
+
+    return _in_float32(emit, op, compute)
+
+
+@_rule("ldexp")
+def _ldexp(emit: StmtEmitter, op: e.Call) -> str:
+    """x * 2**n; the C function takes n as int."""
+    dtype = op.dtype
+    value, power = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    exponent = emit.cast(op.args[1].dtype, DataType("int32").with_lanes(dtype.lanes), power)
+    wide = dtype if dtype.is_float and dtype.bits >= 32 else FLOAT32.with_lanes(dtype.lanes)
+    element = element_type(wide)
+    name = "ldexpf" if wide.bits == 32 else "ldexp"
+    callee = emit.module.declare(name, element, f"{element}, i32")
+    xs = emit.lanes_of(wide, emit.cast(dtype, wide, value))
+    ns = emit.lanes_of(DataType("int32").with_lanes(dtype.lanes), exponent)
+    results = [
+        emit.out.temp(f"call {element} {callee}({element} {x}, i32 {n})") for x, n in zip(xs, ns)
+    ]
+    return emit.cast(wide, dtype, emit.vector_of_scalars(wide, results))
+
+
+@_rule("isnan", "isinf", "isfinite")
+def _classify(emit: StmtEmitter, op: e.Call) -> str:
+    assert not isinstance(op.op, GlobalVar), "the table is asked by operator"
+    source = op.args[0].dtype
+    value = emit.visit_expr(op.args[0])
+    if not source.is_float:
+        wide = FLOAT32.with_lanes(source.lanes, source.is_scalable)
+        value, source = emit.cast(source, wide, value), wide
+    kind = value_type(source)
+    if op.op.name == "tir.isnan":
+        return emit.out.temp(f"fcmp uno {kind} {value}, {value}")
+    size = emit.intrinsic("fabs", source, [value])
+    infinite = emit.splat(
+        source, "0xH7C00" if source.bits == 16 else "0x7FF0000000000000"
+    )
+    compare = "oeq" if op.op.name == "tir.isinf" else "one"
+    return emit.out.temp(f"fcmp {compare} {kind} {size}, {infinite}")
+
+
+# --- bits ---
+
+
+def _bits(instruction: str, unsigned: str | None = None) -> Rule:
+    def rule(emit: StmtEmitter, op: e.Call) -> str:
+        a, b = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+        name = unsigned if unsigned is not None and not op.dtype.is_int else instruction
+        return emit.out.temp(f"{name} {value_type(op.dtype)} {a}, {b}")
+
+    return rule
+
+
+INTRINSICS["tir.bitwise_and"] = _bits("and")
+INTRINSICS["tir.bitwise_or"] = _bits("or")
+INTRINSICS["tir.bitwise_xor"] = _bits("xor")
+INTRINSICS["tir.shift_left"] = _bits("shl")
+INTRINSICS["tir.shift_right"] = _bits("ashr", "lshr")
+
+
+@_rule("bitwise_not")
+def _bitwise_not(emit: StmtEmitter, op: e.Call) -> str:
+    ones = emit.splat(op.dtype, "true" if op.dtype.is_bool else "-1")
+    return emit.out.temp(f"xor {value_type(op.dtype)} {emit.visit_expr(op.args[0])}, {ones}")
+
+
+@_rule("popcount", "ctpop")
+def _popcount(emit: StmtEmitter, op: e.Call) -> str:
+    source = op.args[0].dtype
+    count = emit.intrinsic("ctpop", source, [emit.visit_expr(op.args[0])])
+    return emit.cast(_unsigned(source), op.dtype, count)
+
+
+@_rule("clz")
+def _clz(emit: StmtEmitter, op: e.Call) -> str:
+    source = op.args[0].dtype
+    value = emit.visit_expr(op.args[0])
+    count = emit.intrinsic("ctlz", source, [value], extra=[("i1", "false")])
+    return emit.cast(_unsigned(source), op.dtype, count)
+
+
+def _unsigned(dtype: DataType) -> DataType:
+    return DataType(f"uint{dtype.bits}").with_lanes(dtype.lanes, dtype.is_scalable)
+
+
+@_rule("large_uint_imm")
+def _large_uint(emit: StmtEmitter, op: e.Call) -> str:
+    low, high = (a.value for a in op.args)
+    value = int(low) | int(high) << 32
+    return str(value - (1 << 64) if value >> 63 else value)
+
+
+@_rule("reinterpret")
+def _reinterpret(emit: StmtEmitter, op: e.Call) -> str:
+    source, target = op.args[0].dtype, op.dtype
+    value = emit.visit_expr(op.args[0])
+    if source.is_bool:
+        value = emit.to_memory(source, value)
+        source = DataType("uint8").with_lanes(source.lanes, source.is_scalable)
+    if target.is_bool:
+        return emit.from_memory(target, value)
+    a, b = value_type(source), value_type(target)
+    if a == b:
+        return value
+    if source.is_handle or target.is_handle:
+        return emit.cast(source, target, value)
+    return emit.out.temp(f"bitcast {a} {value} to {b}")
+
+
+# --- control ---
+
+
+@_rule("if_then_else")
+def _if_then_else(emit: StmtEmitter, op: e.Call) -> str:
+    return emit.if_then_else(*op.args)
+
+
+@_rule("likely", "ignore_loop_partition")
+def _same(emit: StmtEmitter, op: e.Call) -> str:
+    return emit.visit_expr(op.args[0])
+
+
+@_rule("assume")
+def _assume(emit: StmtEmitter, op: e.Call) -> str:
+    fact = emit.visit_expr(op.args[0])
+    emit.out.line(f"call void {emit.module.declare('llvm.assume', 'void', 'i1')}(i1 {fact})")
+    return "true"
+
+
+@_rule("ret")
+def _ret(emit: StmtEmitter, op: e.Call) -> str:
+    signature = emit.out.signature
+    if not op.args:
+        emit.return_value("0" if signature.fallible else None)
+    else:
+        value = emit.visit_expr(op.args[0])
+        kind = value_type(op.args[0].dtype)
+        if signature.fallible and kind != "i32":
+            value = "0"
+        emit.return_value(value)
+    emit.unreachable_from_here()
+    return "0"
+
+
+@_rule("thread_return")
+def _thread_return(emit: StmtEmitter, op: e.Call) -> str:
+    emit.return_value("0" if emit.out.signature.fallible else None)
+    emit.unreachable_from_here()
+    return ""
+
+
+@_rule("break_loop")
+def _break(emit: StmtEmitter, op: e.Call) -> str:
+    emit.jump(to_next=False)
+    return ""
+
+
+@_rule("continue_loop")
+def _continue(emit: StmtEmitter, op: e.Call) -> str:
+    emit.jump(to_next=True)
+    return ""
+
+
+@_rule("tvm_throw_last_error")
+def _throw(emit: StmtEmitter, op: e.Call) -> str:
+    emit.out.line(f"br label %{emit.fail_label()}")
+    emit.unreachable_from_here()
+    return "null"
+
+
+@_rule("undef")
+def _undef(emit: StmtEmitter, op: e.Call) -> str:
+    return "undef"
+
+
+@_rule("type_annotation")
+def _type_annotation(emit: StmtEmitter, op: e.Call) -> str:
+    return "undef"
+
+
+@_rule("start_profile_intrinsic", "end_profile_intrinsic", "tvm_storage_sync")
+def _nothing(emit: StmtEmitter, op: e.Call) -> str:
+    return "0"
+
+
+# --- addresses and structs ---
+
+
+@_rule("isnullptr")
+def _isnullptr(emit: StmtEmitter, op: e.Call) -> str:
+    return emit.out.temp(f"icmp eq ptr {emit.visit_expr(op.args[0])}, null")
+
+
+@_rule("address_of")
+def _address_of(emit: StmtEmitter, op: e.Call) -> str:
+    load = op.args[0]
+    assert isinstance(load, e.BufferLoad), "the constructor of address_of makes sure"
+    index = load.indices[0] if load.indices else e.IntImm("int32", 0)
+    ramp = None if index.dtype.is_scalar else as_ramp(index)
+    return emit.address(load.buffer, emit.as_int64(index if ramp is None else ramp[0]))
+
+
+@_rule("handle_add_byte_offset")
+def _add_bytes(emit: StmtEmitter, op: e.Call) -> str:
+    base, offset = emit.visit_expr(op.args[0]), emit.as_int64(op.args[1])
+    return emit.out.temp(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+
+@_rule("tvm_access_ptr")
+def _access_ptr(emit: StmtEmitter, op: e.Call) -> str:
+    kind, data, offset = op.args[:3]
+    base, start = emit.visit_expr(data), emit.as_int64(offset)
+    return emit.out.temp(f"getelementptr {memory_element(kind.dtype)}, ptr {base}, i64 {start}")
+
+
+def _struct_place(emit: StmtEmitter, op: e.Call) -> tuple[FieldKind, StructField, str]:
+    """The field that a struct access names, and its address."""
+    number = op.args[2]
+    try:
+        kind = FieldKind(number.value)
+        field = STRUCT_FIELDS[kind]
+    except (ValueError, KeyError, AttributeError):
+        raise TVMError(
+            message(
+                f"access of struct field {number}",
+                found="no such field",
+                legal=", ".join(f"{k.name}={k.value}" for k in STRUCT_FIELDS),
+            )
+        ) from None
+    base = emit.visit_expr(op.args[0])
+    index = op.args[1]
+    if isinstance(index, e.IntImm):
+        offset = str(index.value * field.struct_bytes + field.offset)
+    else:
+        scaled = emit.out.temp(f"mul nsw i64 {emit.as_int64(index)}, {field.struct_bytes}")
+        offset = emit.out.temp(f"add nsw i64 {scaled}, {field.offset}")
+    place = base if offset == "0" else emit.out.temp(
+        f"getelementptr inbounds i8, ptr {base}, i64 {offset}"
+    )  # fmt: skip
+    return kind, field, place
+
+
+@_rule("tvm_struct_get")
+def _struct_get(emit: StmtEmitter, op: e.Call) -> str:
+    if isinstance(op.args[2], e.IntImm) and op.args[2].value == FieldKind.TENSOR_ADDR:
+        base, index = emit.visit_expr(op.args[0]), emit.as_int64(op.args[1])
+        if index == "0":
+            return base
+        return emit.out.temp(f"getelementptr inbounds [48 x i8], ptr {base}, i64 {index}")
+    _, field, place = _struct_place(emit, op)
+    stored = field.dtype or _union_type(op.dtype)
+    raw = emit.out.temp(
+        f"load {memory_element(stored)}, ptr {place}, align {element_bytes(stored)}"
+    )
+    return emit.cast(stored, op.dtype, raw)
+
+
+def _union_type(dtype: DataType) -> DataType:
+    """The form in which the 8-byte union holds a value of `dtype`."""
+    if dtype.is_handle:
+        return dtype
+    return FLOAT64 if dtype.is_floating else INT64
+
+
+@_rule("tvm_struct_set")
+def _struct_set(emit: StmtEmitter, op: e.Call) -> str:
+    _, field, place = _struct_place(emit, op)
+    value = op.args[3]
+    stored = field.dtype or _union_type(value.dtype)
+    held = emit.cast(value.dtype, stored, emit.visit_expr(value))
+    emit.out.line(
+        f"store {memory_element(stored)} {held}, ptr {place}, align {element_bytes(stored)}"
+    )
+    return "0"
+
+
+@_rule("tvm_stack_alloca")
+def _stack_alloca(emit: StmtEmitter, op: e.Call) -> str:
+    item, count = op.args
+    size = STACK_ITEMS.get(item.value)
+    if size is None:
+        raise TVMError(
+            message(
+                f"tvm_stack_alloca of {item.value!r}",
+                found="no such item",
+                legal=", ".join(sorted(STACK_ITEMS)),
+            )
+        )
+    if isinstance(count, e.IntImm):
+        return emit.out.alloca("i8", max(size * count.value, 1), 16, "stack")
+    total = emit.out.temp(f"mul nsw i64 {emit.as_int64(count)}, {size}")
+    return emit.out.temp(f"alloca i8, i64 {total}, align 16")
+
+
+# --- calls ---
+
+
+@_rule("call_extern", "call_pure_extern")
+def _call_extern(emit: StmtEmitter, op: e.Call) -> str:
+    name = op.args[0].value
+    args = op.args[1:]
+    if name in emit.module.signatures:
+        return emit.call_function(name, args)
+    given = []
+    for arg in args:
+        dtype = DataType("uint8") if arg.dtype.is_bool else arg.dtype
+        given.append(f"{value_type(dtype)} {emit.cast(arg.dtype, dtype, emit.visit_expr(arg))}")
+    result = "i8" if op.dtype.is_bool else value_type(op.dtype)
+    params = ", ".join(g.rpartition(" ")[0] for g in given)
+    callee = emit.module.declare(name, result, params)
+    call = f"call {result} ({params}) {callee}({', '.join(given)})"
+    if op.dtype.is_void:
+        emit.out.line(call)
+        return ""
+    raw = emit.out.temp(call)
+    return emit.from_memory(op.dtype, raw)
+
+
+@_rule("call_llvm_intrin", "call_llvm_pure_intrin")
+def _call_llvm(emit: StmtEmitter, op: e.Call) -> str:
+    name, args = op.args[0], op.args[1:]
+    if not isinstance(name, e.StringImm):
+        raise TVMError(
+            message(
+                "call of an LLVM intrinsic by number",
+                found=f"{name}",
+                legal='its name, as in T.call_llvm_pure_intrin("float32", "llvm.sqrt", x)',
+            )
+        )
+    full = name.value
+    if full in ONE_TYPE_INTRINSICS:
+        full += "." + mangled(args[0].dtype if args else op.dtype)
+    held = [(value_type(a.dtype), emit.visit_expr(a)) for a in args]
+    if full.startswith("llvm.prefetch") and not full.endswith(".p0"):
+        full += ".p0"
+    result = value_type(op.dtype)
+    callee = emit.module.declare(full, result, ", ".join(kind for kind, _ in held))
+    call = f"call {result} {callee}({', '.join(f'{kind} {value}' for kind, value in held)})"
+    if op.dtype.is_void:
+        emit.out.line(call)
+        return ""
+    return emit.out.temp(call)
+
+
+@_rule("tvm_call_packed_lowered", "tvm_call_trace_packed_lowered")
+def _call_packed(emit: StmtEmitter, op: e.Call) -> str:
+    """Look the function up once, then call it through the registry's object."""
+    name, stack, begin, end = op.args[:4]
+    out = emit.out
+    local = emit.module.signatures.get(name.value)
+    if local is not None and local.packed:
+        return _call_local_packed(emit, op, local.name)
+    slot = emit.module.slot(f".func.{name.value}")
+    known = out.temp(f"load atomic ptr, ptr {slot} monotonic, align 8")
+    missing = out.temp(f"icmp eq ptr {known}, null")
+    look, ready, before = out.label("lookup"), out.label("ready"), out.block
+    out.line(f"br i1 {missing}, label %{look}, label %{ready}")
+    out.begin(look)
+    found = _look_up(emit, name.value, slot)
+    last = out.block
+    out.line(f"br label %{ready}")
+    out.begin(ready)
+    func = out.temp(f"phi ptr [ {known}, %{before} ], [ {found}, %{last} ]")
+    callee = emit.module.declare("TVMFFIFunctionCall", "i32", "ptr, ptr, i32, ptr")
+    args, count, result = _stack_parts(emit, stack, begin, end)
+    status = out.temp(f"call i32 {callee}(ptr {func}, ptr {args}, i32 {count}, ptr {result})")
+    emit.check(status)
+    return _packed_result(emit, op, result)
+
+
+def _look_up(emit: StmtEmitter, name: str, slot: str) -> str:
+    """Find the function among the library's imports, else in the global registry."""
+    out = emit.out
+    place = out.alloca("ptr", 1, 8, "found")
+    callee = emit.module.declare("tvm_rt_find_function", "i32", "ptr, ptr, ptr")
+    context = out.temp(f"load ptr, ptr {emit.module.context()}, align 8")
+    text = emit.module.string(name)
+    emit.check(out.temp(f"call i32 {callee}(ptr {context}, ptr {text}, ptr {place})"))
+    found = out.temp(f"load ptr, ptr {place}, align 8")
+    out.line(f"store atomic ptr {found}, ptr {slot} monotonic, align 8")
+    return found
+
+
+@_rule("tvm_call_cpacked_lowered")
+def _call_cpacked(emit: StmtEmitter, op: e.Call) -> str:
+    """Call a function with the packed convention by its symbol."""
+    name = op.args[0].value
+    local = emit.module.signatures.get(name) or emit.module.signatures.get(FFI_PREFIX + name)
+    return _call_local_packed(emit, op, name if local is None else local.name)
+
+
+def _call_local_packed(emit: StmtEmitter, op: e.Call, symbol: str) -> str:
+    if symbol not in {s.name for s in emit.module.signatures.values()}:
+        emit.module.declare(symbol, "i32", "ptr, ptr, i32, ptr")
+    args, count, result = _stack_parts(emit, *op.args[1:4])
+    status = emit.out.temp(
+        f'call i32 @"{symbol}"(ptr null, ptr {args}, i32 {count}, ptr {result})'
+    )
+    emit.check(status)
+    return _packed_result(emit, op, result)
+
+
+def _stack_parts(
+    emit: StmtEmitter, stack: PrimExpr, begin: PrimExpr, end: PrimExpr
+) -> tuple[str, str, str]:
+    """First argument, number of arguments, and the place of the result, which is set to None."""
+    base = emit.visit_expr(stack)
+    if not (isinstance(begin, e.IntImm) and isinstance(end, e.IntImm)):
+        raise DTypeError("packed calls: begin and end of the arguments are literals")
+    out = emit.out
+    first = out.temp(f"getelementptr i8, ptr {base}, i64 {16 * begin.value}")
+    result = out.temp(f"getelementptr i8, ptr {base}, i64 {16 * end.value}")
+    out.line(f"store i64 0, ptr {result}, align 8")
+    value = out.temp(f"getelementptr i8, ptr {result}, i64 8")
+    out.line(f"store i64 0, ptr {value}, align 8")
+    return first, str(end.value - begin.value), result
+
+
+def _packed_result(emit: StmtEmitter, op: e.Call, place: str) -> str:
+    if op.dtype.is_void:
+        return ""
+    stored = _union_type(op.dtype)
+    value = emit.out.temp(f"getelementptr i8, ptr {place}, i64 8")
+    raw = emit.out.temp(f"load {memory_element(stored)}, ptr {value}, align 8")
+    return emit.cast(stored, op.dtype, raw)
+
+
+def _runtime(name: str, result: str, params: Sequence[str]) -> Rule:
+    """A C function of the runtime with fixed parameter types."""
+
+    def rule(emit: StmtEmitter, op: e.Call) -> str:
+        callee = emit.module.declare(name, result, ", ".join(params))
+        given = []
+        for kind, arg in zip(params, op.args):
+            value = emit.visit_expr(arg)
+            if kind.startswith("i"):
+                wanted = DataType(f"int{kind[1:]}")
+                value = emit.cast(arg.dtype, wanted, value)
+            given.append(f"{kind} {value}")
+        return emit.out.temp(f"call {result} {callee}({', '.join(given)})")
+
+    return rule
+
+
+INTRINSICS["tir.TVMBackendAllocWorkspace"] = _runtime(
+    "TVMBackendAllocWorkspace", "noalias ptr", ("i32", "i32", "i64", "i32", "i32")
+)
+INTRINSICS["tir.TVMBackendFreeWorkspace"] = _runtime(
+    "TVMBackendFreeWorkspace", "i32", ("i32", "i32", "ptr")
+)
+
+
+@_rule("prefetch")
+def _prefetch(emit: StmtEmitter, op: e.Call) -> str:
+    place = emit.visit_expr(op.args[0])
+    numbers = ", ".join(f"i32 {emit.visit_expr(a)}" for a in op.args[1:4])
+    callee = emit.module.declare("llvm.prefetch.p0", "void", "ptr, i32, i32, i32")
+    emit.out.line(f"call void {callee}(ptr {place}, {numbers})")
+    return "0"
+
+
+@_rule("atomic_add")
+def _atomic_add(emit: StmtEmitter, op: e.Call) -> str:
+    place, value = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    how = "fadd" if op.args[1].dtype.is_floating else "add"
+    kind = value_type(op.args[1].dtype)
+    return emit.out.temp(f"atomicrmw {how} ptr {place}, {kind} {value} monotonic")
+
+
+# --- vectors ---
+
+
+@_rule("vscale")
+def _vscale(emit: StmtEmitter, op: e.Call) -> str:
+    callee = emit.module.declare("llvm.vscale.i32", "i32", "")
+    return emit.cast(DataType("int32"), op.dtype, emit.out.temp(f"call i32 {callee}()"))
+
+
+@_rule("get_active_lane_mask")
+def _lane_mask(emit: StmtEmitter, op: e.Call) -> str:
+    kind, limit = value_type(op.dtype), value_type(op.args[0].dtype)
+    name = f"llvm.get.active.lane.mask.{mangled(op.dtype)}.{limit}"
+    callee = emit.module.declare(name, kind, f"{limit}, {limit}")
+    a, b = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    return emit.out.temp(f"call {kind} {callee}({limit} {a}, {limit} {b})")
+
+
+def _half(high: bool) -> Rule:
+    def rule(emit: StmtEmitter, op: e.Call) -> str:
+        source = op.args[0].dtype
+        value, start = emit.visit_expr(op.args[0]), source.lanes // 2 if high else 0
+        kind = value_type(source)
+        mask = ", ".join(f"i32 {start + i}" for i in range(op.dtype.lanes))
+        picked = f"shufflevector {kind} {value}, {kind} poison, <{op.dtype.lanes} x i32> <{mask}>"
+        if op.dtype.is_scalar:
+            picked = f"extractelement {kind} {value}, i64 {start}"
+        return emit.out.temp(picked)
+
+    return rule
+
+
+INTRINSICS["tir.vectorlow"] = _half(high=False)
+INTRINSICS["tir.vectorhigh"] = _half(high=True)
+
+
+@_rule("vectorcombine")
+def _combine(emit: StmtEmitter, op: e.Call) -> str:
+    lanes = op.args[0].dtype.lanes
+    a, b = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    kind = vector_of(element_type(op.dtype), lanes)
+    mask = ", ".join(f"i32 {i}" for i in range(op.dtype.lanes))
+    return emit.out.temp(
+        f"shufflevector {kind} {a}, {kind} {b}, <{op.dtype.lanes} x i32> <{mask}>"
+    )
+
+

@@ -1,0 +1,268 @@
+"""Loads and stores to LLVM text: scalars, contiguous and strided vectors, gathers, masks.
+
+Vector accesses carry the alignment of one element: on CPUs with vectors, an unaligned instruction
+at an aligned address costs nothing, and a wrong promise would end the process.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tvm.error import InternalError, TVMError, message
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
+
+from .expr import ExprEmitter, mangled
+from .types import element_bytes, memory_element, memory_type, value_type, vector_of
+
+# Up to this stride, whole vectors are read and the wanted lanes picked; beyond, lanes are gathered.
+WIDEST_PICK: Final = 4
+INT8: Final = DataType("int8")
+
+
+class MemoryEmitter(ExprEmitter):
+    """Adds loads and stores to expressions."""
+
+    # --- loads ---
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> str:
+        index = self._only_index(op.buffer, op.indices)
+        if op.predicate is not None:
+            return self._masked_load(op, index, op.predicate)
+        if index.dtype.is_scalar:
+            return self._load_at(op.buffer, op.dtype, self.as_int64(index))
+        ramp = as_ramp(index)
+        if ramp is not None:
+            found = self._strided_load(op, *ramp)
+            if found is not None:
+                return found
+        return self._gather(op.buffer, op.dtype, index, None)
+
+    def _only_index(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
+        if len(indices) == 1:
+            return indices[0]
+        if not indices:
+            return e.IntImm("int32", 0)
+        raise InternalError(
+            message(
+                f"access of buffer {buffer.name}",
+                found=f"{len(indices)} indices",
+                where=f"function {self.out.signature.name}",
+                legal="one index; tir.FlattenBuffer brings buffers to this form",
+            )
+        )
+
+    def address(self, buffer: Buffer, index: str) -> str:
+        """The address of element number `index`."""
+        base = self.visit_var_(buffer.data)
+        if index == "0":
+            return base
+        return self.out.temp(
+            f"getelementptr inbounds {memory_type(buffer.dtype)}, ptr {base}, i64 {index}"
+        )
+
+    def _load_at(self, buffer: Buffer, dtype: DataType, index: str) -> str:
+        place = self.address(buffer, index)
+        align = element_bytes(buffer.dtype)
+        raw = self.out.temp(f"load {memory_type(dtype)}, ptr {place}, align {align}")
+        return self.from_memory(dtype, raw)
+
+    def from_memory(self, dtype: DataType, raw: str) -> str:
+        """A loaded value in its form for computing."""
+        if not dtype.is_bool:
+            return raw
+        return self.out.temp(f"icmp ne {memory_type(dtype)} {raw}, {self.splat(_bytes(dtype), '0')}")
+
+    def to_memory(self, dtype: DataType, value: str) -> str:
+        """A value in its form for storing."""
+        if not dtype.is_bool:
+            return value
+        return self.out.temp(f"zext {value_type(dtype)} {value} to {memory_type(dtype)}")
+
+    def _strided_load(self, op: e.BufferLoad, base: PrimExpr, stride: int) -> str | None:
+        """Whole vectors where lanes lie close together; None where they must be gathered."""
+        dtype, buffer = op.dtype, op.buffer
+        if stride == 1:
+            return self._load_at(buffer, dtype, self.as_int64(base))
+        if buffer.dtype.lanes != 1 or dtype.is_scalable:
+            return None
+        if stride == 0:
+            return self.splat(dtype, self._load_at(buffer, buffer.dtype, self.as_int64(base)))
+        if not -WIDEST_PICK <= stride <= WIDEST_PICK:
+            return None
+        span = (dtype.lanes - 1) * abs(stride) + 1
+        start = self.as_int64(base)
+        if stride < 0:
+            start = self.out.temp(f"add nsw i64 {start}, {1 - span}")
+        raw = self.out.temp(
+            f"load {vector_of(memory_element(dtype), span)}, "
+            f"ptr {self.address(buffer, start)}, align {element_bytes(dtype)}"
+        )
+        lanes = range(0, span, stride) if stride > 0 else range(span - 1, -1, stride)
+        return self.from_memory(dtype, self._pick(memory_element(dtype), raw, span, list(lanes)))
+
+    def _pick(self, element: str, value: str, lanes: int, picks: list[int]) -> str:
+        kind, mask = vector_of(element, lanes), ", ".join(f"i32 {i}" for i in picks)
+        return self.out.temp(
+            f"shufflevector {kind} {value}, {kind} poison, <{len(picks)} x i32> <{mask}>"
+        )
+
+    def _masked_load(self, op: e.BufferLoad, index: PrimExpr, predicate: PrimExpr) -> str:
+        mask = self.visit_data(predicate)
+        ramp = (index, 1) if index.dtype.is_scalar else as_ramp(index)
+        if ramp is None or ramp[1] != 1:
+            return self._gather(op.buffer, op.dtype, index, mask)
+        place = self.address(op.buffer, self.as_int64(ramp[0]))
+        stored, kind = _memory_form(op.dtype), memory_type(op.dtype)
+        if op.dtype.is_scalar:
+            return self._lane_if(op, place, mask)
+        bools = vector_of("i1", op.dtype.lanes, op.dtype.is_scalable)
+        name = f"llvm.masked.load.{mangled(stored)}.p0"
+        callee = self.module.declare(name, kind, f"ptr, i32, {bools}, {kind}")
+        raw = self.out.temp(
+            f"call {kind} {callee}(ptr {place}, i32 {element_bytes(op.buffer.dtype)}, "
+            f"{bools} {mask}, {kind} zeroinitializer)"
+        )
+        return self.from_memory(op.dtype, raw)
+
+    def _lane_if(self, op: e.BufferLoad, place: str, mask: str) -> str:
+        """A scalar load under a condition; zero where it does not hold."""
+        out, kind = self.out, memory_type(op.dtype)
+        here, yes, after = out.block, out.label("load.if"), out.label("load.end")
+        out.line(f"br i1 {mask}, label %{yes}, label %{after}")
+        out.begin(yes)
+        raw = out.temp(f"load {kind}, ptr {place}, align {element_bytes(op.buffer.dtype)}")
+        out.line(f"br label %{after}")
+        out.begin(after)
+        both = out.temp(f"phi {kind} [ {_zero(op.dtype)}, %{here} ], [ {raw}, %{yes} ]")
+        return self.from_memory(op.dtype, both)
+
+    def _places(self, buffer: Buffer, index: PrimExpr) -> str:
+        """The addresses of several elements."""
+        if buffer.dtype.lanes != 1:
+            raise TVMError(
+                message(
+                    f"access of buffer {buffer.name} with scattered vector indices",
+                    found=f"elements of {buffer.dtype}",
+                    legal="scalar elements, or consecutive ones",
+                )
+            )
+        base = self.visit_var_(buffer.data)
+        numbers = self.visit_index(index)
+        return self.out.temp(
+            f"getelementptr {memory_element(buffer.dtype)}, ptr {base}, "
+            f"{value_type(index.dtype)} {numbers}"
+        )
+
+    def _all_lanes(self, dtype: DataType, mask: str | None) -> str:
+        if mask is not None:
+            return mask
+        return self.splat(DataType("bool").with_lanes(dtype.lanes, dtype.is_scalable), "true")
+
+    def _gather(self, buffer: Buffer, dtype: DataType, index: PrimExpr, mask: str | None) -> str:
+        places = self._places(buffer, index)
+        stored, kind = _memory_form(dtype), memory_type(dtype)
+        pointers = vector_of("ptr", dtype.lanes, dtype.is_scalable)
+        bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
+        ptr_name = mangled(DataType("handle").with_lanes(dtype.lanes, dtype.is_scalable))
+        name = f"llvm.masked.gather.{mangled(stored)}.{ptr_name}"
+        callee = self.module.declare(name, kind, f"{pointers}, i32, {bools}, {kind}")
+        raw = self.out.temp(
+            f"call {kind} {callee}({pointers} {places}, i32 {element_bytes(dtype)}, "
+            f"{bools} {self._all_lanes(dtype, mask)}, {kind} zeroinitializer)"
+        )
+        return self.from_memory(dtype, raw)
+
+    # --- stores ---
+
+    def emit_store(self, op: s.BufferStore) -> None:
+        """buffer[index] = value."""
+        index = self._only_index(op.buffer, op.indices)
+        value = self.visit_data(op.value)
+        dtype = op.value.dtype
+        stored = self.to_memory(dtype, value)
+        ramp = (index, 1) if index.dtype.is_scalar else as_ramp(index)
+        if ramp is None or ramp[1] != 1:
+            self._scatter(op, dtype, stored, index)
+            return
+        place = self.address(op.buffer, self.as_int64(ramp[0]))
+        kind, align = memory_type(dtype), element_bytes(op.buffer.dtype)
+        if op.predicate is None:
+            self.out.line(f"store {kind} {stored}, ptr {place}, align {align}")
+            return
+        mask = self.visit_data(op.predicate)
+        if dtype.is_scalar:
+            self._store_if(mask, f"store {kind} {stored}, ptr {place}, align {align}")
+            return
+        bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
+        name = f"llvm.masked.store.{mangled(_memory_form(dtype))}.p0"
+        callee = self.module.declare(name, "void", f"{kind}, ptr, i32, {bools}")
+        self.out.line(
+            f"call void {callee}({kind} {stored}, ptr {place}, i32 {align}, {bools} {mask})"
+        )
+
+    def _store_if(self, condition: str, store: str) -> None:
+        out = self.out
+        yes, after = out.label("store.if"), out.label("store.end")
+        out.line(f"br i1 {condition}, label %{yes}, label %{after}")
+        out.begin(yes)
+        out.line(store)
+        out.line(f"br label %{after}")
+        out.begin(after)
+
+    def _scatter(self, op: s.BufferStore, dtype: DataType, stored: str, index: PrimExpr) -> None:
+        mask = None if op.predicate is None else self.visit_data(op.predicate)
+        places, kind = self._places(op.buffer, index), memory_type(dtype)
+        pointers = vector_of("ptr", dtype.lanes, dtype.is_scalable)
+        bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
+        ptr_name = mangled(DataType("handle").with_lanes(dtype.lanes, dtype.is_scalable))
+        name = f"llvm.masked.scatter.{mangled(_memory_form(dtype))}.{ptr_name}"
+        callee = self.module.declare(name, "void", f"{kind}, {pointers}, i32, {bools}")
+        self.out.line(
+            f"call void {callee}({kind} {stored}, {pointers} {places}, "
+            f"i32 {element_bytes(dtype)}, {bools} {self._all_lanes(dtype, mask)})"
+        )
+
+
+def _memory_form(dtype: DataType) -> DataType:
+    """The type that the bits in memory have."""
+    return _bytes(dtype) if dtype.is_bool else dtype
+
+
+def _bytes(dtype: DataType) -> DataType:
+    return INT8.with_lanes(dtype.lanes, dtype.is_scalable)
+
+
+def _zero(dtype: DataType) -> str:
+    if dtype.is_handle:
+        return "null"
+    return "0" if not dtype.is_float else "zeroinitializer"
+
+
+def as_ramp(index: PrimExpr) -> tuple[PrimExpr, int] | None:
+    """(base, stride) if the lanes of `index` are base, base + stride, ...; else None."""
+    if isinstance(index, e.Ramp):
+        return (index.base, index.stride.value) if isinstance(index.stride, e.IntImm) else None
+    if isinstance(index, e.Broadcast):
+        return index.value, 0
+    if isinstance(index, (e.Add, e.Sub)):
+        a, b = as_ramp(index.a), as_ramp(index.b)
+        if a is None or b is None:
+            return None
+        sign = 1 if isinstance(index, e.Add) else -1
+        return type(index)(a[0], b[0]), a[1] + sign * b[1]
+    if isinstance(index, e.Mul):
+        return _scaled(index.a, index.b) or _scaled(index.b, index.a)
+    return None
+
+
+def _scaled(ramp: PrimExpr, factor: PrimExpr) -> tuple[PrimExpr, int] | None:
+    if not (isinstance(factor, e.Broadcast) and isinstance(factor.value, e.IntImm)):
+        return None
+    found = as_ramp(ramp)
+    if found is None:
+        return None
+    return e.Mul(found[0], factor.value), found[1] * factor.value.value

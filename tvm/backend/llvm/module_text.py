@@ -1,0 +1,142 @@
+"""The text of one LLVM module: globals, declarations, functions, in a stable order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tvm.error import TVMError, message
+from tvm.support.naming import NameTable
+
+from .types import bytes_literal, quoted
+
+if TYPE_CHECKING:
+    from tvm.ir.host_tensor import HostTensor
+
+INLINE_CONSTANT_BYTES = 1024  # larger ones stay outside of the text, which LLVM would read slowly
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A function of the module: LLVM result type, parameter types, and whether it is packed.
+
+    `fallible` functions return a status (non-zero: an error is set) instead of a value.
+    """
+
+    name: str
+    result: str
+    params: tuple[str, ...]
+    packed: bool = False
+    fallible: bool = True
+
+
+@dataclass
+class ModuleText:
+    """Collects the parts; `text()` puts them together."""
+
+    machine_triple: str = ""
+    data_layout: str = ""
+    functions: list[str] = field(default_factory=list)
+    constants: dict[str, HostTensor] = field(default_factory=dict)
+    signatures: dict[str, Signature] = field(default_factory=dict)
+    names: NameTable = field(default_factory=NameTable)
+    uses_context: bool = False
+    modern: bool = True  # LLVM 16 and later write memory(none) for readnone
+    _declares: dict[str, str] = field(default_factory=dict)
+    _globals: dict[str, str] = field(default_factory=dict)
+    _strings: dict[bytes, str] = field(default_factory=dict)
+    _metadata: list[str] = field(default_factory=list)
+    _shared: dict[str, str] = field(default_factory=dict)
+
+    def declare(self, name: str, result: str, params: str, attributes: str = "") -> str:
+        """The operand for calling an outside function; declared once, and always alike."""
+        line = f"declare {result} {quoted(name)}({params}){' ' + attributes if attributes else ''}"
+        known = self._declares.setdefault(name, line)
+        if known != line and known.split("(")[0] != line.split("(")[0]:
+            raise TVMError(
+                message(
+                    f"call external function {name}",
+                    found=f"two forms of it: {known} and {line}",
+                    legal="one result type for a function",
+                )
+            )
+        return quoted(name)
+
+    def string(self, text: str) -> str:
+        """The operand for a zero-terminated string."""
+        data = text.encode() + b"\0"
+        name = self._strings.get(data)
+        if name is None:
+            name = f"@.str{'.' + str(len(self._strings)) if self._strings else ''}"
+            self._strings[data] = name
+            self._globals[name] = (
+                f"{name} = private unnamed_addr constant [{len(data)} x i8] "
+                f'c"{bytes_literal(data)}", align 1'
+            )
+        return name
+
+    def slot(self, prefix: str) -> str:
+        """The operand for a fresh pointer-sized variable, null at first."""
+        name = quoted(self.names.fresh(prefix))
+        self._globals[name] = f"{name} = internal global ptr null, align 8"
+        return name
+
+    def context(self) -> str:
+        """The operand for the variable in which a loader puts the library's own module."""
+        self.uses_context = True
+        name = "@__tvm_ffi__library_ctx"
+        self._globals[name] = f"{name} = weak global ptr null, align 8"
+        return name
+
+    def constant(self, tensor: HostTensor, hint: str) -> str:
+        """The operand for constant data: inside the text when small, else an outside symbol."""
+        values = tensor.numpy()
+        if values.dtype == bool:
+            values = values.view("uint8")
+        data = values.tobytes() if values.nbytes <= INLINE_CONSTANT_BYTES else None
+        if data is not None:
+            name = quoted(self.names.fresh(hint))
+            self._globals[name] = (
+                f"{name} = private unnamed_addr constant [{len(data)} x i8] "
+                f'c"{bytes_literal(data)}", align 64'
+            )
+            return name
+        digest = hashlib.sha256(values.view("uint8").reshape(-1)).hexdigest()[:20]
+        symbol = f"__tvm_const_{digest}"
+        self.constants.setdefault(symbol, tensor)
+        self._globals["@" + symbol] = (
+            f"@{symbol} = external constant [{values.nbytes} x i8], align 64"
+        )
+        return "@" + symbol
+
+    def metadata(self, content: str) -> str:
+        """The operand for a metadata node; `{self}` stands for the node itself."""
+        name = f"!{len(self._metadata)}"
+        self._metadata.append(f"{name} = {content.replace('{self}', name)}")
+        return name
+
+    def shared_metadata(self, content: str) -> str:
+        """The operand for a metadata node; equal contents are one node."""
+        name = self._shared.get(content)
+        if name is None:
+            name = self._shared[content] = self.metadata(content)
+        return name
+
+    def text(self, source_name: str = "tvm") -> str:
+        """The whole module."""
+        parts = [f'source_filename = "{source_name}"']
+        if self.machine_triple:
+            parts.append(f'target datalayout = "{self.data_layout}"')
+            parts.append(f'target triple = "{self.machine_triple}"')
+        parts += ["", *self._globals.values(), ""] if self._globals else [""]
+        parts += self.functions
+        defined = set(self.signatures)
+        used = [line for name, line in sorted(self._declares.items()) if name not in defined]
+        parts += [*used, "", "attributes #0 = { nounwind }"]
+        if self._metadata:
+            parts += ["", *self._metadata]
+        return "\n".join(parts) + "\n"
+
+

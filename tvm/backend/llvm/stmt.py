@@ -1,0 +1,434 @@
+"""Statements to LLVM text.
+
+Statements are worked off from an explicit stack, so neither long sequences nor deep nests need
+Python recursion: a visit appends instructions and pushes what is to follow (a statement, or a step
+that closes what the visit opened).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple, Union
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.op import Op
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+
+from .abi import FieldKind
+from .expr import INT64, ExprEmitter
+from .function_text import FunctionText
+from .intrinsics import INTRINSICS
+from .memory import MemoryEmitter
+from .types import element_bytes, memory_element, value_type
+
+STACK_LIMIT_BYTES: Final = 16384  # larger scratch memory comes from the workspace pool
+LOCAL_LIMIT_BYTES: Final = 65536  # the same for scope "local": meant to become registers
+_DEVICE_CPU: Final = 1
+_ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
+
+Work = Union[s.Stmt, Callable[[], None]]
+
+
+class Loop(NamedTuple):
+    """Where `continue` and `break` go."""
+
+    next_label: str
+    exit_label: str
+
+
+class StmtEmitter(MemoryEmitter):
+    """Turns the body of a function into blocks and instructions."""
+
+    def __init__(self, out: FunctionText, *, parallel_allowed: bool = True) -> None:
+        super().__init__(out)
+        self.roots: set[e.Var] = set()  # pointers that nothing else in scope points into
+        self.parallel_allowed = parallel_allowed
+        self._work: list[Work] = []
+        self._loops: list[Loop] = []
+        self._workspaces: list[str] = []
+        self._failures: dict[tuple[str, ...], str] = {}
+
+    def emit(self, body: s.Stmt) -> None:
+        """Append the code of `body` and of all that it contains."""
+        self._work.append(body)
+        while self._work:
+            item = self._work.pop()
+            if isinstance(item, s.Stmt):
+                self.visit_stmt(item)
+            else:
+                item()
+
+    def close(self) -> None:
+        """End the function: success, then the blocks that failures go to."""
+        self.return_value("0" if self.out.signature.fallible else None)
+        for workspaces, label in self._failures.items():
+            self.out.begin(label)
+            self._free(workspaces)
+            self._leave("-1")
+        self.out.finish()
+
+    # --- leaving and failing ---
+
+    def return_value(self, value: str | None) -> None:
+        """Return from the function."""
+        self._free(tuple(self._workspaces))
+        self._leave(value)
+
+    def _leave(self, value: str | None) -> None:
+        result = self.out.signature.result
+        if result == "void":
+            self.out.line("ret void")
+            return
+        if value is None or (value == "-1" and not self.out.signature.fallible):
+            value = "zeroinitializer"
+        self.out.line(f"ret {result} {value}")
+
+    def fail_label(self) -> str:
+        """The block that returns a failure from here."""
+        key = tuple(self._workspaces)
+        label = self._failures.get(key)
+        if label is None:
+            label = self.out.label("fail")
+            self._failures[key] = label
+        return label
+
+    def check(self, status: str) -> None:
+        """Go on if `status` is zero, else return the failure."""
+        ok = self.out.label("ok")
+        bad = self.out.temp(f"icmp ne i32 {status}, 0")
+        self.out.line(f"br i1 {bad}, label %{self.fail_label()}, label %{ok}{self._unlikely()}")
+        self.out.begin(ok)
+
+    def _unlikely(self) -> str:
+        return ", !prof " + self.module.shared_metadata('!{!"branch_weights", i32 1, i32 2000}')
+
+    def unreachable_from_here(self) -> None:
+        """Open a block for code after a jump; nothing leads to it."""
+        self.out.begin(self.out.label("after"))
+
+    # --- plain statements ---
+
+    def visit_seq_stmt_(self, op: s.SeqStmt) -> None:
+        self._work.extend(reversed(op.seq))
+
+    def visit_evaluate_(self, op: s.Evaluate) -> None:
+        if not isinstance(op.value, (e.IntImm, e.Var)):
+            self.visit_data(op.value)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> None:
+        self.emit_store(op)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> None:
+        self.values[op.var] = self.visit_data(op.value)
+        if op.var.dtype.is_handle and _is_tensor_data(op.value):
+            self.roots.add(op.var)
+        self._work.append(op.body)
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
+        if op.attr_key in ("thread_extent", "virtual_thread"):
+            name = op.node.var.name if isinstance(op.node, e.IterVar) else str(op.node)
+            raise TVMError(
+                message(
+                    f"machine code for a loop bound to {name}",
+                    found="CPUs have no such threads",
+                    where=f"function {self.out.signature.name}",
+                    legal="serial, parallel, vectorized and unrolled loops",
+                )
+            )
+        if op.attr_key == "compute_scope":
+            self.outline(op)
+            return
+        self._work.append(op.body)
+
+    def outline(self, op: s.AttrStmt) -> None:
+        """Make a function of its own of the body."""
+        raise NotImplementedError
+
+    def visit_decl_buffer_(self, op: s.DeclBuffer) -> None:
+        self._work.append(op.body)
+
+    def visit_assert_stmt_(self, op: s.AssertStmt) -> None:
+        out = self.out
+        holds = self.visit_data(op.condition)
+        ok, bad = out.label("assert.ok"), out.label("assert.fail")
+        out.line(f"br i1 {holds}, label %{ok}, label %{bad}{self._likely()}")
+        out.begin(bad)
+        self._raise(op.message)
+        out.line(f"br label %{self.fail_label()}")
+        out.begin(ok)
+        self._work.append(op.body)
+
+    def _likely(self) -> str:
+        return ", !prof " + self.module.shared_metadata('!{!"branch_weights", i32 2000, i32 1}')
+
+    def _raise(self, text: PrimExpr) -> None:
+        """Set the error that the caller will see."""
+        values: tuple[PrimExpr, ...] = ()
+        if isinstance(text, e.Call) and isinstance(text.op, Op) and text.op.name == "tir.tvm_tuple":
+            text, values = text.args[0], text.args[1:]
+        words = text.value if isinstance(text, e.StringImm) else "assertion failed"
+        kind = _ERROR_KIND.match(words)
+        name = kind[1] if kind else "TVMError"
+        words = words[kind.end() :] if kind else words
+        operand = self._formatted(words, values) if values else self.module.string(words)
+        callee = self.module.declare("TVMFFIErrorSetRaisedFromCStr", "void", "ptr, ptr")
+        self.out.line(f"call void {callee}(ptr {self.module.string(name)}, ptr {operand})")
+
+    def _formatted(self, words: str, values: tuple[PrimExpr, ...]) -> str:
+        """The words with values in place of `{}`; made on the stack when the error happens."""
+        form, operands = words.replace("%", "%%"), []
+        for value in values:
+            held = self.visit_data(value)
+            dtype = value.dtype
+            if dtype.is_floating:
+                operands.append(f"double {self.cast(dtype, DataType('float64'), held)}")
+                form = form.replace("{}", "%g", 1)
+            elif dtype.is_handle:
+                operands.append(f"ptr {held}")
+                form = form.replace("{}", "%s", 1)
+            else:
+                operands.append(f"i64 {self.cast(dtype, INT64, held)}")
+                form = form.replace("{}", "%lld", 1)
+        room = self.out.alloca("i8", 1024, 16, "message")
+        callee = self.module.declare("snprintf", "i32", "ptr, i64, ptr, ...")
+        given = ", ".join([f"ptr {room}", "i64 1024", f"ptr {self.module.string(form)}", *operands])
+        self.out.temp(f"call i32 (ptr, i64, ptr, ...) {callee}({given})")
+        return room
+
+    # --- branches and loops ---
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> None:
+        out = self.out
+        chosen = self.visit_data(op.condition)
+        yes, after = out.label("then"), out.label("endif")
+        no = out.label("else") if op.else_case is not None else after
+        out.line(f"br i1 {chosen}, label %{yes}, label %{no}")
+        out.begin(yes)
+
+        def close() -> None:
+            out.line(f"br label %{after}")
+            out.begin(after)
+
+        def turn() -> None:
+            out.line(f"br label %{after}")
+            out.begin(no)
+
+        self._work.append(close)
+        if op.else_case is not None:
+            self._work += [op.else_case, turn]
+        self._work.append(op.then_case)
+
+    def visit_while_(self, op: s.While) -> None:
+        out = self.out
+        head, body, after = out.label("while"), out.label("do"), out.label("done")
+        out.line(f"br label %{head}")
+        out.begin(head)
+        holds = self.visit_data(op.condition)
+        out.line(f"br i1 {holds}, label %{body}, label %{after}")
+        out.begin(body)
+        self._loops.append(Loop(head, after))
+
+        def close() -> None:
+            self._loops.pop()
+            out.line(f"br label %{head}")
+            out.begin(after)
+
+        self._work += [close, op.body]
+
+    def visit_for_(self, op: s.For) -> None:
+        if op.kind is s.ForKind.THREAD_BINDING:
+            raise TVMError(
+                message(
+                    f"machine code for loop {op.loop_var.name}",
+                    found="it is bound to GPU threads",
+                    where=f"function {self.out.signature.name}",
+                    legal="serial, parallel, vectorized and unrolled loops",
+                )
+            )
+        if op.kind is s.ForKind.PARALLEL and self.parallel_allowed:
+            self.parallel_loop(op)
+            return
+        start = self.visit_index(op.min)
+        extent = self.visit_index(op.extent)
+        kind = value_type(op.loop_var.dtype)
+        known = op.extent.value if isinstance(op.extent, e.IntImm) else None
+        stop = extent
+        if not (isinstance(op.min, e.IntImm) and op.min.value == 0):
+            stop = self.out.temp(f"add nsw {kind} {start}, {extent}")
+        self.counted_loop(op, start, stop, known)
+
+    def parallel_loop(self, op: s.For) -> None:
+        """Hand the iterations to the thread pool."""
+        raise NotImplementedError
+
+    def counted_loop(self, op: s.For, start: str, stop: str, extent: int | None = None) -> None:
+        """Run the body for loop_var in [start, stop); `extent` is the count where it is known."""
+        if extent is not None and extent <= 0:
+            return
+        out, kind = self.out, value_type(op.loop_var.dtype)
+        name = op.loop_var.name
+        head, after = out.label(f"for.{name}"), out.label(f"end.{name}")
+        if extent is None:
+            some = out.temp(f"icmp slt {kind} {start}, {stop}")
+            out.line(f"br i1 {some}, label %{head}, label %{after}")
+        else:
+            out.line(f"br label %{head}")
+        before = out.block
+        out.begin(head)
+        var = out.named(name)
+        place = out.mark()
+        self.values[op.loop_var] = var
+        latch = out.label(f"next.{name}")
+        self._loops.append(Loop(latch, after))
+
+        def close() -> None:
+            self._loops.pop()
+            out.line(f"br label %{latch}")
+            out.begin(latch)
+            step = out.temp(f"add nsw {kind} {var}, 1")
+            more = out.temp(f"icmp slt {kind} {step}, {stop}")
+            hint = self._loop_hint(op)
+            out.line(f"br i1 {more}, label %{head}, label %{after}{hint}")
+            out.patch(place, f"{var} = phi {kind} [ {start}, %{before} ], [ {step}, %{latch} ]")
+            out.begin(after)
+
+        self._work += [close, op.body]
+
+    def _loop_hint(self, op: s.For) -> str:
+        """What LLVM should do with a loop that nobody has unrolled or vectorised yet."""
+        wish = {
+            s.ForKind.UNROLLED: '!{!"llvm.loop.unroll.full"}',
+            s.ForKind.VECTORIZED: '!{!"llvm.loop.vectorize.enable", i1 true}',
+        }.get(op.kind)
+        if wish is None:
+            return ""
+        node = self.module.shared_metadata(wish)
+        return f", !llvm.loop {self.module.metadata(f'distinct !{{{{self}}, {node}}}')}"
+
+    def jump(self, to_next: bool) -> None:
+        """Leave the innermost loop, or go to its next iteration."""
+        if not self._loops:
+            raise TVMError("break_loop and continue_loop need a serial loop around them")
+        loop = self._loops[-1]
+        self.out.line(f"br label %{loop.next_label if to_next else loop.exit_label}")
+        self.unreachable_from_here()
+
+    # --- memory ---
+
+    def visit_allocate_(self, op: s.Allocate) -> None:
+        size = _constant_bytes(op)
+        scope = getattr(op.buffer_var.type_annotation, "storage_scope", "global")
+        limit = LOCAL_LIMIT_BYTES if scope == "local" else STACK_LIMIT_BYTES
+        self.roots.add(op.buffer_var)
+        if size is not None and size <= limit:
+            kind = memory_element(op.dtype)
+            count = max(size // element_bytes(op.dtype), 1)
+            self.values[op.buffer_var] = self.out.alloca(kind, count, 64, op.buffer_var.name)
+            self._work.append(op.body)
+            return
+        place = self._workspace(op)
+        self.values[op.buffer_var] = place
+        self._workspaces.append(place)
+
+        def close() -> None:
+            self._workspaces.pop()
+            self._free((place,))
+
+        self._work += [close, op.body]
+
+    def _workspace(self, op: s.Allocate) -> str:
+        """Memory from the runtime's pool of scratch memory."""
+        size = str(element_bytes(op.dtype) * op.dtype.lanes)
+        for extent in op.extents:
+            size = self.out.temp(f"mul nsw i64 {size}, {self.as_int64(extent)}")
+        callee = self.module.declare(
+            "TVMBackendAllocWorkspace", "noalias ptr", "i32, i32, i64, i32, i32"
+        )
+        hint = f"i32 {op.dtype.type_code}, i32 {op.dtype.bits}"
+        place = self.out.temp(f"call noalias ptr {callee}(i32 {_DEVICE_CPU}, i32 0, i64 {size}, {hint})")
+        bad = self.out.temp(f"icmp eq ptr {place}, null")
+        ok = self.out.label("ok")
+        self.out.line(f"br i1 {bad}, label %{self.fail_label()}, label %{ok}{self._unlikely()}")
+        self.out.begin(ok)
+        return place
+
+    def _free(self, workspaces: tuple[str, ...]) -> None:
+        for place in reversed(workspaces):
+            callee = self.module.declare("TVMBackendFreeWorkspace", "i32", "i32, i32, ptr")
+            self.out.temp(f"call i32 {callee}(i32 {_DEVICE_CPU}, i32 0, ptr {place})")
+
+    def visit_allocate_const_(self, op: s.AllocateConst) -> None:
+        if op.data is None:
+            raise TVMError(
+                message(
+                    f"constant {op.buffer_var.name}",
+                    found="it names a place in the module's constants",
+                    legal="constants that hold their data",
+                )
+            )
+        self.values[op.buffer_var] = self.module.constant(op.data, op.buffer_var.name)
+        self._work.append(op.body)
+
+    # --- calls ---
+
+    def rule_of(self, op: Op) -> Callable[[ExprEmitter, e.Call], str] | None:
+        return INTRINSICS.get(op.name)  # type: ignore[return-value]
+
+    def call_global(self, op: e.Call) -> str:
+        assert isinstance(op.op, GlobalVar), "the caller looked"
+        return self.call_function(op.op.name_hint, op.args)
+
+    def call_function(self, name: str, args: tuple[PrimExpr, ...]) -> str:
+        """A direct call of a function of this module; a failure is passed on."""
+        signature = self.module.signatures.get(name)
+        if signature is None:
+            raise TVMError(
+                message(
+                    f"call of {name}",
+                    found="no such function in the module",
+                    where=f"function {self.out.signature.name}",
+                    legal=", ".join(sorted(self.module.signatures)) or "none",
+                )
+            )
+        if len(args) != len(signature.params):
+            raise TVMError(
+                message(
+                    f"call of {name} with {len(args)} arguments",
+                    found=f"a function of {len(signature.params)}",
+                    where=f"function {self.out.signature.name}",
+                )
+            )
+        given = ", ".join(f"{k} {self.visit_data(a)}" for k, a in zip(signature.params, args))
+        call = f'call {signature.result} @"{signature.name}"({given})'
+        if signature.result == "void":
+            self.out.line(call)
+            return ""
+        result = self.out.temp(call)
+        if signature.fallible:
+            self.check(result)
+        return result
+
+
+def _is_tensor_data(value: PrimExpr) -> bool:
+    """True for the data pointer read from a tensor argument."""
+    return (
+        isinstance(value, e.Call)
+        and isinstance(value.op, Op)
+        and value.op.name == "tir.tvm_struct_get"
+        and isinstance(value.args[2], e.IntImm)
+        and value.args[2].value == FieldKind.TENSOR_DATA
+    )
+
+
+def _constant_bytes(op: s.Allocate) -> int | None:
+    """The size of an allocation if it is known."""
+    size = element_bytes(op.dtype) * op.dtype.lanes
+    for extent in op.extents:
+        if not isinstance(extent, e.IntImm):
+            return None
+        size *= extent.value
+    return size

@@ -1,0 +1,136 @@
+"""Data types and literals in LLVM's notation.
+
+bool is i1 as a value and i8 in memory. bfloat16 is carried as i16 and computed in float, since
+LLVM would call library functions that not every system has; float8 values are carried as i8.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Final
+
+from tvm.error import DTypeError, message
+from tvm.support.dtype import DataType
+
+_FLOATS: Final = {16: "half", 32: "float", 64: "double"}
+
+
+def element_type(dtype: DataType) -> str:
+    """The LLVM type of one lane, as a value."""
+    if dtype.is_bool:
+        return "i1"
+    if dtype.is_integer:
+        return f"i{dtype.bits}"
+    if dtype.is_float and dtype.bits in _FLOATS:
+        return _FLOATS[dtype.bits]
+    if dtype.is_bfloat16:
+        return "i16"
+    if dtype.is_float8:
+        return "i8"
+    if dtype.is_handle:
+        return "ptr"
+    raise DTypeError(
+        message(
+            f"machine code for values of {dtype}",
+            found="a type that the LLVM backend has no form for",
+            legal="bool, integers, float16, float32, float64, bfloat16, float8, handle; "
+            "custom types are lowered to these by tir.LowerCustomDatatypes",
+        )
+    )
+
+
+def vector_of(element: str, lanes: int, scalable: bool = False) -> str:
+    """The LLVM vector type; a scalar for one lane."""
+    if lanes == 1 and not scalable:
+        return element
+    return f"<{'vscale x ' if scalable else ''}{lanes} x {element}>"
+
+
+def value_type(dtype: DataType) -> str:
+    """The LLVM type of a value."""
+    if dtype.is_void:
+        return "void"
+    return vector_of(element_type(dtype), dtype.lanes, dtype.is_scalable)
+
+
+def memory_element(dtype: DataType) -> str:
+    """The LLVM type of one lane in memory."""
+    return "i8" if dtype.is_bool else element_type(dtype)
+
+
+def memory_type(dtype: DataType) -> str:
+    """The LLVM type in memory."""
+    return vector_of(memory_element(dtype), dtype.lanes, dtype.is_scalable)
+
+
+def element_bytes(dtype: DataType) -> int:
+    """Bytes of one lane in memory."""
+    return 1 if dtype.is_bool else (dtype.bits + 7) // 8
+
+
+def int_literal(dtype: DataType, value: int) -> str:
+    """An integer or bool literal."""
+    if dtype.is_bool:
+        return "true" if value else "false"
+    if dtype.is_uint and value >= 1 << (dtype.bits - 1):
+        value -= 1 << dtype.bits  # LLVM's integers have no sign; this is the same bit pattern
+    return str(value)
+
+
+def float_literal(dtype: DataType, value: float) -> str:
+    """A floating literal, exact to the last bit."""
+    if dtype.is_bfloat16:
+        return str(bfloat16_bits(value))
+    if dtype.is_float8:
+        import ml_dtypes  # 20 ms to load, and only float8 programs need it
+        import numpy as np
+
+        return str(int(np.asarray(value, getattr(ml_dtypes, str(dtype))).view(np.int8)))
+    if dtype.bits == 16:
+        return f"0xH{_half_bits(value):04X}"
+    if dtype.bits == 32:
+        value = _rounded_to_float32(value)
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def _rounded_to_float32(value: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _half_bits(value: float) -> int:
+    try:
+        return int(struct.unpack("<H", struct.pack("<e", value))[0])
+    except OverflowError:
+        return 0xFC00 if value < 0 else 0x7C00
+
+
+def bfloat16_bits(value: float) -> int:
+    """The bits of the nearest bfloat16 (ties to even), as a signed 16-bit number."""
+    bits = struct.unpack("<I", struct.pack("<f", _rounded_to_float32(value)))[0]
+    if math.isnan(value):
+        bits |= 0x00400000
+    else:
+        bits += 0x7FFF + ((bits >> 16) & 1)
+    high = (bits >> 16) & 0xFFFF
+    return high - 0x10000 if high >= 0x8000 else high
+
+
+def bytes_literal(data: bytes) -> str:
+    """A byte array in LLVM's notation."""
+    return "".join(
+        chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data
+    )
+
+
+def quoted(name: str) -> str:
+    """A global name, quoted if it has unusual letters."""
+    plain = name.replace("_", "a").replace(".", "a").replace("$", "a")
+    if plain.isascii() and plain.isalnum() and not name[0].isdigit():
+        return f"@{name}"
+    return '@"' + "".join(c if c.isprintable() and c not in '"\\' and c.isascii()
+                          else "".join(f"\\{b:02X}" for b in c.encode())
+                          for c in name) + '"'  # fmt: skip
