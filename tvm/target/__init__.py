@@ -1,0 +1,27 @@
+"""What programs are compiled for: targets, their kinds and tags, and models of CPUs."""
+
+from typing import TYPE_CHECKING
+
+from ..support.lazy import lazy_names
+from .cpu_model import CpuModel
+from .kind import TargetKind
+from .tag import list_tags, register_tag
+from .target import Target
+
+_HOMES = {
+    **{
+        name: f"tvm.target.makers:{name}"
+        for name in (
+            "adreno", "arm_cpu", "bifrost", "create", "cuda", "hexagon", "intel_graphics", "mali",
+            "rasp", "riscv_cpu", "rocm", "stm32",
+        )
+    },
+    "VirtualDevice": "tvm.target.virtual_device:VirtualDevice",
+}  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(
+        __name__, _HOMES, ("makers", "virtual_device", "tag", "target", "detect_target", "codegen")
+    )
+
+__all__ = ["CpuModel", "Target", "TargetKind", "list_tags", "register_tag"]

@@ -1,0 +1,205 @@
+"""Target kinds: a name, the device it runs on, its options with types and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..error import TargetError, message
+from ..ffi.object import Object
+from ..support.suggest import did_you_mean
+
+# Device types of the DLPack standard (dlpack.h, DLDeviceType).
+CPU, CUDA, OPENCL, VULKAN, METAL, ROCM, EXT_DEV, WEBGPU, HEXAGON = 1, 2, 4, 7, 8, 10, 12, 15, 16
+
+# Options that every kind takes.
+_COMMON: Final = {
+    "keys": "strings", "libs": "strings", "device": "string", "model": "string", "tag": "string",
+    "host": "target", "from_device": "int", "target_device_type": "int", "feature": "map",
+}  # fmt: skip
+
+
+class TargetKind(Object):
+    """One kind of target; `options` are its attributes with their types."""
+
+    __slots__ = ("_options", "default_keys", "defaults", "device_type", "name")
+
+    def __init__(
+        self,
+        name: str,
+        device_type: int,
+        keys: tuple[str, ...],
+        options: str,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.device_type = device_type
+        self.default_keys = keys
+        self.defaults = dict(defaults or {})
+        self._options = {
+            **dict(entry.split(":") for entry in options.split()),
+            **_COMMON,
+        }
+
+    @property
+    def default_device_type(self) -> int:
+        """The device type of the kind, under the name of the field."""
+        return self.device_type
+
+    @property
+    def options(self) -> dict[str, str]:
+        """All options with the names of their types."""
+        return dict(sorted(self._options.items()))
+
+    @staticmethod
+    def options_from_name(kind_name: str) -> dict[str, str]:
+        """The options of a kind given by name."""
+        return find_kind(kind_name).options
+
+    def get_attr(self, name: str) -> object:
+        """An attribute of the kind itself; none is set so far."""
+        return None
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return self.name == (other.name if isinstance(other, TargetKind) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+_GPU_LIMITS = (
+    "max_num_threads:int max_threads_per_block:int max_shared_memory_per_block:int "
+    "thread_warp_size:int registers_per_block:int l2_cache_size_bytes:int"
+)
+_LLVM = (
+    "mattr:strings mcpu:string mtriple:string mfloat-abi:string mabi:string num-cores:int "
+    "fast-math:bool fast-math-nnan:bool fast-math-ninf:bool fast-math-nsz:bool "
+    "fast-math-arcp:bool fast-math-contract:bool fast-math-reassoc:bool opt-level:int "
+    "cl-opt:strings jit:string vector-width:int"
+)
+_VULKAN = (
+    "mattr:strings supports_float16:bool supports_float32:bool supports_float64:bool "
+    "supports_int8:bool supports_int16:bool supports_int32:bool supports_int64:bool "
+    "supports_8bit_buffer:bool supports_16bit_buffer:bool "
+    "supports_storage_buffer_storage_class:bool supports_push_descriptor:bool "
+    "supports_dedicated_allocation:bool supports_integer_dot_product:bool "
+    "supports_cooperative_matrix:bool supported_subgroup_operations:int max_block_size_x:int "
+    "max_block_size_y:int max_block_size_z:int max_push_constants_size:int "
+    "max_uniform_buffer_range:int max_storage_buffer_range:int "
+    "max_per_stage_descriptor_storage_buffer:int max_shared_memory_per_block:int device_type:string "
+    "device_name:string driver_name:string driver_version:int vulkan_api_version:int "
+    "max_spirv_version:int max_num_threads:int max_threads_per_block:int thread_warp_size:int"
+)
+
+KINDS: Final[dict[str, TargetKind]] = {
+    kind.name: kind
+    for kind in (
+        TargetKind("llvm", CPU, ("cpu",), _LLVM),
+        TargetKind(
+            "c",
+            CPU,
+            ("cpu",),
+            "mcpu:string march:string workspace-byte-alignment:int constants-byte-alignment:int",
+        ),
+        TargetKind(
+            "cuda",
+            CUDA,
+            ("cuda", "gpu"),
+            f"mcpu:string arch:string {_GPU_LIMITS}",
+            {"thread_warp_size": 32, "max_num_threads": 1024},
+        ),
+        TargetKind(
+            "nvptx",
+            CUDA,
+            ("cuda", "gpu"),
+            "mcpu:string mtriple:string max_num_threads:int thread_warp_size:int",
+            {"max_num_threads": 1024, "thread_warp_size": 32},
+        ),
+        TargetKind(
+            "rocm",
+            ROCM,
+            ("rocm", "gpu"),
+            f"mcpu:string mtriple:string mattr:strings {_GPU_LIMITS}",
+            {
+                "max_num_threads": 256,
+                "max_threads_per_block": 256,
+                "max_shared_memory_per_block": 65536,
+                "thread_warp_size": 64,
+            },
+        ),
+        TargetKind(
+            "opencl",
+            OPENCL,
+            ("opencl", "gpu"),
+            f"texture_spatial_limit:int max_function_args:int image_base_address_alignment:int "
+            f"{_GPU_LIMITS}",
+            {
+                "max_threads_per_block": 256,
+                "max_shared_memory_per_block": 16384,
+                "max_num_threads": 256,
+                "thread_warp_size": 1,
+                "texture_spatial_limit": 16384,
+                "max_function_args": 128,
+                "image_base_address_alignment": 64,
+            },
+        ),
+        TargetKind(
+            "metal",
+            METAL,
+            ("metal", "gpu"),
+            f"max_function_args:int {_GPU_LIMITS}",
+            {
+                "max_num_threads": 256,
+                "max_threads_per_block": 256,
+                "max_shared_memory_per_block": 32768,
+                "thread_warp_size": 16,
+                "max_function_args": 31,
+            },
+        ),
+        TargetKind(
+            "vulkan",
+            VULKAN,
+            ("vulkan", "gpu"),
+            _VULKAN,
+            {
+                "supports_float32": True,
+                "supports_int32": True,
+                "max_num_threads": 256,
+                "max_threads_per_block": 256,
+                "thread_warp_size": 1,
+            },
+        ),
+        TargetKind(
+            "webgpu", WEBGPU, ("webgpu", "gpu"), "max_num_threads:int", {"max_num_threads": 256}
+        ),
+        TargetKind(
+            "hexagon",
+            HEXAGON,
+            ("hexagon", "cpu"),
+            "mattr:strings mcpu:string mtriple:string llvm-options:strings num-cores:int "
+            "vtcm-capacity:int",
+        ),
+        TargetKind("ext_dev", EXT_DEV, (), ""),
+        TargetKind("hybrid", CPU, (), ""),
+        TargetKind("composite", CPU, (), "devices:targets"),
+        TargetKind("test", CPU, (), ""),
+    )
+}
+
+
+def find_kind(name: str) -> TargetKind:
+    """The kind called `name`; a TargetError offers the nearest name otherwise."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise TargetError(
+            message(
+                f"Target kind {name!r} is not defined{did_you_mean(name, KINDS)}",
+                legal=", ".join(sorted(KINDS)) + ", or a tag of tvm.target.list_tags()",
+            )
+        )
+    return kind

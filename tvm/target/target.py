@@ -1,0 +1,386 @@
+"""The target of a compilation: a kind with options, keys that select schedules, and a host."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from ..error import TargetError, message
+from ..ir.node import Field, Node, fields, register_nodes
+from ..support.frozen import FrozenMap
+from .cpu_model import (
+    CpuModel,
+    arch_of_triple,
+    available_cores,
+    host_arch,
+    host_cpu,
+    host_triple,
+    named_cpu,
+    with_features,
+)
+from .kind import CPU, TargetKind, find_kind
+from .parse import check_options, parse_target
+
+
+class _Entered(threading.local):
+    def __init__(self) -> None:
+        self.targets: list[Target] = []
+
+
+_ENTERED: Final = _Entered()
+
+
+class Target(Node):
+    """What to compile for.
+
+    `target` is a string (`"llvm -mcpu=znver4"`, a tag, JSON), a dict with a `kind`, or a Target.
+    `host` is the target of the code that drives a device. Raises TargetError with the nearest names
+    for unknown kinds and options.
+    """
+
+    __slots__ = ("attrs", "host", "keys", "kind", "tag")
+    TYPE_KEY = "target.Target"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("kind", "tag", "keys", "attrs", "features", "host")
+
+    def __init__(
+        self,
+        target: Target | Mapping[str, Any] | str,
+        host: Target | Mapping[str, Any] | str | None = None,
+    ) -> None:
+        if isinstance(target, Target):
+            config = target.export()
+        elif isinstance(target, str):
+            config = parse_target(target)
+        elif isinstance(target, Mapping):
+            config = dict(target)
+        else:
+            raise TypeError(f"target has to be a string or dictionary, instead get {type(target)}")
+        if "kind" not in config:
+            if "tag" not in config:
+                raise TargetError(
+                    message("Target: the dict has no 'kind'", legal="kind, and the kind's options")
+                )
+            config = {**parse_target(config["tag"]), **config}
+        kind_name = config["kind"]
+        if not isinstance(kind_name, str):
+            raise TargetError(message("Target: 'kind'", found=repr(kind_name), legal="a string"))
+        self.kind: Final = find_kind(kind_name)
+        self.tag: Final[str] = str(config.get("tag", ""))
+        attrs = check_options(self.kind, config)
+        if self.kind.name in ("llvm", "c") and "mtriple" in self.kind.options:
+            attrs.setdefault("mtriple", host_triple())
+        self.attrs: Final[FrozenMap[str, Any]] = FrozenMap(dict(sorted(attrs.items())))
+        self.keys: Final = _all_keys(self.kind, config, attrs)
+        own_host = config.get("host")
+        given = host if host is not None else own_host
+        if host is not None and own_host is not None and Target(host) != Target(own_host):
+            raise TargetError(
+                message(
+                    "Target: two different hosts are given",
+                    found=f"{own_host} in the target, {host} beside it",
+                    legal="one of them",
+                )
+            )
+        self.host: Final = None if given is None else Target(given)
+
+    @classmethod
+    def from_fields(cls, values: dict[str, object]) -> Target:
+        """Rebuilt from the exported form."""
+        config = dict(values["attrs"])  # type: ignore[call-overload]
+        config.update(kind=values["kind"], tag=values["tag"], keys=values["keys"])
+        return Target(config, values.get("host"))  # type: ignore[arg-type]
+
+    def field_values(self) -> dict[str, object]:
+        """The kind by its name, which is how it is saved."""
+        return {
+            "kind": self.kind.name,
+            "tag": self.tag,
+            "keys": self.keys,
+            "attrs": self.attrs,
+            "host": self.host,
+        }
+
+    # --- written forms ---
+
+    def export(self) -> dict[str, Any]:
+        """The target as a dict that `Target` takes."""
+        config: dict[str, Any] = {"kind": self.kind.name, "tag": self.tag, "keys": list(self.keys)}
+        for name, value in self.attrs.items():
+            config[name] = list(value) if isinstance(value, tuple) else value
+        if self.host is not None:
+            config["host"] = self.host.export()
+        return config
+
+    def to_json(self) -> str:
+        """The exported form as JSON."""
+        return json.dumps(self.export(), sort_keys=True)
+
+    def __str__(self) -> str:
+        parts = [self.kind.name]
+        if self.keys:
+            parts.append(f"-keys={','.join(self.keys)}")
+        for name, value in self.attrs.items():
+            if isinstance(value, Target) or name == "feature":
+                continue
+            if isinstance(value, tuple):
+                value = ",".join(str(item) for item in value)
+            parts.append(f"-{name}={int(value) if isinstance(value, bool) else value}")
+        return " ".join(parts)
+
+    def __repr__(self) -> str:
+        return self.to_json()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and self.export() == other.export()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    # --- the current target ---
+
+    def __enter__(self) -> Target:
+        _ENTERED.targets.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _ENTERED.targets.pop()
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """The innermost target entered by `with`."""
+        if _ENTERED.targets:
+            return _ENTERED.targets[-1]
+        if allow_none:
+            return None
+        raise TargetError("no target is set; legal: with tvm.target.Target('llvm'): ...")
+
+    @staticmethod
+    def target_or_current(target: Target | Mapping[str, Any] | str | None) -> Target:
+        """The given target, else the current one; a TargetError when there is none."""
+        found = Target.current() if target is None else Target(target)
+        if found is None:
+            raise TargetError("Target is not set in env or passed as argument.")
+        return found
+
+    # --- with hosts ---
+
+    def with_host(self, host: Target | Mapping[str, Any] | str | None = None) -> Target:
+        """This target with another host."""
+        config = {key: value for key, value in self.export().items() if key != "host"}
+        return Target(config, host)
+
+    @staticmethod
+    def canon_target(target: Any) -> Target | None:
+        """`target` as a Target; None stays None."""
+        return None if target is None else target if isinstance(target, Target) else Target(target)
+
+    @staticmethod
+    def canon_target_and_host(target: Any, target_host: Any = None) -> tuple[Any, Any]:
+        """The target with its host, and the host."""
+        if target is None:
+            if target_host is not None:
+                raise TargetError("Target host is not empty when target is empty.")
+            return None, None
+        made = Target.canon_target(target)
+        assert made is not None, "None was handled above"
+        if target_host is not None and made.host is None:
+            made = made.with_host(target_host)
+        return made, made.host
+
+    @staticmethod
+    def canon_multi_target(multi_targets: Any) -> list[Target] | None:
+        """Each of several targets as a Target."""
+        if multi_targets is None:
+            return None
+        several = multi_targets if isinstance(multi_targets, (list, tuple)) else [multi_targets]
+        return [Target(target) for target in several]
+
+    @staticmethod
+    def canon_multi_target_and_host(target: Any, target_host: Any = None) -> list[Target]:
+        """Each of several targets with the host."""
+        several = Target.canon_multi_target(target) or []
+        return [Target.canon_target_and_host(one, target_host)[0] for one in several]
+
+    @staticmethod
+    def canon_target_map_and_host(target_map: Any, target_host: Any = None) -> tuple[Any, Any]:
+        """A map whose keys are targets, with the host in each."""
+        canon = {
+            Target.canon_target_and_host(key, target_host)[0]: value
+            for key, value in target_map.items()
+        }
+        host = next((key.host for key in canon if key.host is not None), None)
+        return canon, host
+
+    @staticmethod
+    def list_kinds() -> list[str]:
+        """The names of all kinds."""
+        from .kind import KINDS
+
+        return sorted(KINDS)
+
+    @staticmethod
+    def from_device(device: Any) -> Target:
+        """The target of a device of this machine (`"cpu"`, `"cuda:0"`, or a Device)."""
+        from .detect_target import detect_target_from_device
+
+        return detect_target_from_device(device)
+
+    # --- options ---
+
+    def _number(self, name: str) -> int:
+        value = self.attrs.get(name)
+        if value is None:
+            raise TargetError(f"target {self} does not say {name!r}")
+        return int(value)
+
+    @property
+    def arch(self) -> str:
+        """The CUDA architecture, such as sm_80."""
+        return str(self.attrs.get("arch", ""))
+
+    @property
+    def max_num_threads(self) -> int:
+        """The most threads of one block."""
+        return self._number("max_num_threads")
+
+    @property
+    def max_block_size_x(self) -> int:
+        """The most threads in the x dimension."""
+        return self._number("max_block_size_x")
+
+    @property
+    def max_block_size_y(self) -> int:
+        """The most threads in the y dimension."""
+        return self._number("max_block_size_y")
+
+    @property
+    def thread_warp_size(self) -> int:
+        """Threads that run in lockstep."""
+        return self._number("thread_warp_size")
+
+    @property
+    def max_shared_memory_per_block(self) -> int:
+        """Bytes of shared memory of one block."""
+        return self._number("max_shared_memory_per_block")
+
+    @property
+    def max_function_args(self) -> int:
+        """The most arguments of a kernel."""
+        return int(self.attrs.get("max_function_args", -1))
+
+    @property
+    def vtcm_capacity(self) -> int:
+        """Bytes of tightly coupled memory of a DSP."""
+        return int(self.attrs.get("vtcm-capacity", 0))
+
+    @property
+    def device_name(self) -> str:
+        """The device's name."""
+        return str(self.attrs.get("device", ""))
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return str(self.attrs.get("model", "unknown"))
+
+    @property
+    def mcpu(self) -> str:
+        """LLVM's name of the CPU; empty for the host."""
+        return str(self.attrs.get("mcpu", ""))
+
+    @property
+    def mattr(self) -> list[str]:
+        """CPU features switched on (+) and off (-)."""
+        return list(self.attrs.get("mattr", ()))
+
+    @property
+    def supports_integer_dot_product(self) -> bool:
+        """Whether the GPU has integer dot products (sm_61 and later for CUDA)."""
+        if self.attrs.get("supports_integer_dot_product"):
+            return True
+        digits = "".join(c for c in self.arch if c.isdigit())
+        return self.kind.name == "cuda" and digits != "" and int(digits) >= 61
+
+    @property
+    def supports_cooperative_matrix(self) -> bool:
+        """Whether the GPU has cooperative matrices."""
+        return bool(self.attrs.get("supports_cooperative_matrix", False))
+
+    @property
+    def libs(self) -> list[str]:
+        """Libraries that may be used."""
+        return list(self.attrs.get("libs", ()))
+
+    @property
+    def features(self) -> TargetFeatures:
+        """Features as attributes: `target.features.has_sve`."""
+        return TargetFeatures(self)
+
+    @property
+    def l2_cache_size_bytes(self) -> int:
+        """The second-level cache, in bytes; 0 when unknown."""
+        return int(self.attrs.get("l2_cache_size_bytes", 0))
+
+    def get_kind_attr(self, attr_name: str) -> object:
+        """An attribute of the kind."""
+        return self.kind.get_attr(attr_name)
+
+    def get_target_device_type(self) -> int:
+        """The DLPack device type."""
+        return int(self.attrs.get("target_device_type", self.kind.device_type))
+
+    @property
+    def cpu(self) -> CpuModel:
+        """The machine model that scheduling rules read; of the host target for a device."""
+        if self.kind.device_type != CPU and self.host is not None:
+            return self.host.cpu
+        arch = arch_of_triple(str(self.attrs.get("mtriple", host_arch())))
+        cores = int(self.attrs.get("num-cores", 0))
+        if not self.mcpu and not self.mattr and arch == host_arch():
+            model = host_cpu()
+            return model if not cores else named_cores(model, cores)
+        if self.mcpu == "host":
+            base = host_cpu()
+        else:
+            base = named_cpu(self.mcpu, arch, cores or available_cores())
+        return with_features(base, self.mattr) if self.mattr else base
+
+
+def named_cores(model: CpuModel, cores: int) -> CpuModel:
+    """The model with another number of cores."""
+    from dataclasses import replace
+
+    return replace(model, cores=cores)
+
+
+class TargetFeatures:
+    """Features by name; what is unknown is None."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def __getattr__(self, name: str) -> object:
+        given = self._target.attrs.get("feature", {})
+        if name in given:
+            return given[name]
+        if name.startswith("has_") and self._target.kind.device_type == CPU:
+            return name[4:].replace("_", "-") in self._target.cpu.features or (
+                name[4:] in self._target.cpu.features
+            )
+        return None
+
+
+def _all_keys(kind: TargetKind, config: Mapping[str, Any], attrs: Mapping[str, Any]) -> tuple[str, ...]:
+    """Keys given, then the device's name, then those of the kind; each once."""
+    given = config.get("keys", ())
+    keys = given.split(",") if isinstance(given, str) else list(given)
+    device = attrs.get("device")
+    if device:
+        keys.append(str(device))
+    keys.extend(kind.default_keys)
+    return tuple(dict.fromkeys(key for key in keys if key))
+
+
+register_nodes(Target)
