@@ -126,6 +126,12 @@ def bytes_literal(data: bytes) -> str:
     )
 
 
+def string_global(name: str, text: str) -> str:
+    """A zero-terminated string as a global of the module."""
+    data = text.encode() + b"\0"
+    return f'@{name} = private constant [{len(data)} x i8] c"{bytes_literal(data)}"'
+
+
 def quoted(name: str) -> str:
     """A global name, quoted if it has unusual letters."""
     plain = name.replace("_", "a").replace(".", "a").replace("$", "a")

@@ -1,0 +1,354 @@
+"""C functions that compiled code calls: scratch memory, new tensors, look-up by name, the pool.
+
+They are LLVM text like everything else, compiled once: linked once into this process, where all
+modules share them, and carried by each exported library, where they are hidden.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+import threading
+
+from tvm.ffi import library
+
+from . import jit
+from .pool import HOOK, PoolPlatform, linux, pool_text, posix
+from .types import string_global
+
+SLOTS = 32  # blocks of scratch memory that are kept for reuse
+
+_WORKSPACE = """
+@ws.slots = internal global [{slots} x ptr] zeroinitializer, align 64
+declare i32 @posix_memalign(ptr, i64, i64)
+declare void @free(ptr)
+
+; Scratch memory of at least %bytes on a cache line; null when there is none.
+define {visibility}noalias ptr @TVMBackendAllocWorkspace(i32 %type, i32 %id, i64 %bytes, i32 %code, i32 %bits) nounwind {{
+entry:
+  %room = alloca ptr, align 8
+  %plus = add i64 %bytes, 127
+  %need = and i64 %plus, -64
+  %most.0 = shl i64 %need, 1
+  %most = add i64 %most.0, 4096
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %slot = getelementptr inbounds [{slots} x ptr], ptr @ws.slots, i64 0, i64 %i
+  %seen = load atomic ptr, ptr %slot monotonic, align 8
+  %empty = icmp eq ptr %seen, null
+  br i1 %empty, label %next, label %grab
+grab:
+  %block = atomicrmw xchg ptr %slot, ptr null acquire
+  %gone = icmp eq ptr %block, null
+  br i1 %gone, label %next, label %measure
+measure:
+  %have = load i64, ptr %block, align 8
+  %large = icmp uge i64 %have, %need
+  %small = icmp ule i64 %have, %most
+  %fits = and i1 %large, %small
+  br i1 %fits, label %found, label %back
+found:
+  %payload = getelementptr inbounds i8, ptr %block, i64 64
+  ret ptr %payload
+back:
+  %pair = cmpxchg ptr %slot, ptr null, ptr %block release monotonic
+  %kept = extractvalue {{ ptr, i1 }} %pair, 1
+  br i1 %kept, label %next, label %drop
+drop:
+  call void @free(ptr %block)
+  br label %next
+next:
+  %i.next = add i64 %i, 1
+  %go = icmp ult i64 %i.next, {slots}
+  br i1 %go, label %loop, label %fresh
+fresh:
+  %rc = call i32 @posix_memalign(ptr %room, i64 64, i64 %need)
+  %bad = icmp ne i32 %rc, 0
+  br i1 %bad, label %none, label %made
+made:
+  %new = load ptr, ptr %room, align 8
+  store i64 %need, ptr %new, align 8
+  %new.payload = getelementptr inbounds i8, ptr %new, i64 64
+  ret ptr %new.payload
+none:
+  call void @TVMFFIErrorSetRaisedFromCStr(ptr @ws.kind, ptr @ws.text)
+  ret ptr null
+}}
+
+; Give scratch memory back; it is kept for the next caller while there is a free slot.
+define {visibility}i32 @TVMBackendFreeWorkspace(i32 %type, i32 %id, ptr %payload) nounwind {{
+entry:
+  %block = getelementptr inbounds i8, ptr %payload, i64 -64
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %slot = getelementptr inbounds [{slots} x ptr], ptr @ws.slots, i64 0, i64 %i
+  %seen = load atomic ptr, ptr %slot monotonic, align 8
+  %empty = icmp eq ptr %seen, null
+  br i1 %empty, label %put, label %next
+put:
+  %pair = cmpxchg ptr %slot, ptr null, ptr %block release monotonic
+  %kept = extractvalue {{ ptr, i1 }} %pair, 1
+  br i1 %kept, label %end, label %next
+next:
+  %i.next = add i64 %i, 1
+  %go = icmp ult i64 %i.next, {slots}
+  br i1 %go, label %loop, label %full
+full:
+  call void @free(ptr %block)
+  br label %end
+end:
+  ret i32 0
+}}
+"""
+
+# struct DLManagedTensorVersioned of dlpack.h: version 0, context 8, deleter 16, flags 24, tensor 32
+_TENSOR = """
+declare i32 @TVMFFITensorFromDLPackVersioned(ptr, i32, i32, ptr)
+declare i32 @TVMFFIFunctionGetGlobal(ptr, ptr)
+declare i32 @TVMFFIFunctionCall(ptr, ptr, i32, ptr)
+declare i32 @TVMFFIEnvModLookupFromImports(ptr, ptr, ptr)
+declare void @TVMFFIErrorSetRaisedFromCStr(ptr, ptr)
+declare i64 @strlen(ptr)
+declare i32 @snprintf(ptr, i64, ptr, ...)
+
+define internal void @tensor.delete(ptr %self) nounwind {{
+  %r = call i32 @TVMBackendFreeWorkspace(i32 1, i32 0, ptr %self)
+  ret void
+}}
+
+; A new tensor on the CPU, dense, on a cache line; %out is a TVMFFIAny.
+define {visibility}i32 @tvm_rt_tensor_new(ptr %shape, i32 %ndim, i32 %code, i32 %bits, i32 %lanes, ptr %out) nounwind {{
+entry:
+  %room = alloca ptr, align 8
+  %n = sext i32 %ndim to i64
+  %lane.bits = mul i32 %bits, %lanes
+  %lane.up = add i32 %lane.bits, 7
+  %lane.bytes = lshr i32 %lane.up, 3
+  %size.0 = zext i32 %lane.bytes to i64
+  %dims = mul i64 %n, 16
+  %head.0 = add i64 %dims, 143
+  %head = and i64 %head.0, -64
+  %some = icmp sgt i32 %ndim, 0
+  br i1 %some, label %size.loop, label %alloc
+size.loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %size.loop ]
+  %size = phi i64 [ %size.0, %entry ], [ %size.next, %size.loop ]
+  %place = getelementptr inbounds i64, ptr %shape, i64 %i
+  %extent = load i64, ptr %place, align 8
+  %size.next = mul i64 %size, %extent
+  %i.next = add i64 %i, 1
+  %go = icmp slt i64 %i.next, %n
+  br i1 %go, label %size.loop, label %alloc
+alloc:
+  %bytes = phi i64 [ %size.0, %entry ], [ %size.next, %size.loop ]
+  %total = add i64 %bytes, %head
+  %self = call ptr @TVMBackendAllocWorkspace(i32 1, i32 0, i64 %total, i32 0, i32 0)
+  %null = icmp eq ptr %self, null
+  br i1 %null, label %failed, label %fill
+fill:
+  store i64 1, ptr %self, align 8
+  %p.ctx = getelementptr inbounds i8, ptr %self, i64 8
+  store ptr null, ptr %p.ctx, align 8
+  %p.del = getelementptr inbounds i8, ptr %self, i64 16
+  store ptr @tensor.delete, ptr %p.del, align 8
+  %p.flags = getelementptr inbounds i8, ptr %self, i64 24
+  store i64 0, ptr %p.flags, align 8
+  %p.data = getelementptr inbounds i8, ptr %self, i64 32
+  %data = getelementptr inbounds i8, ptr %self, i64 %head
+  store ptr %data, ptr %p.data, align 8
+  %p.dev = getelementptr inbounds i8, ptr %self, i64 40
+  store i64 1, ptr %p.dev, align 8
+  %p.ndim = getelementptr inbounds i8, ptr %self, i64 48
+  store i32 %ndim, ptr %p.ndim, align 4
+  %p.code = getelementptr inbounds i8, ptr %self, i64 52
+  %code8 = trunc i32 %code to i8
+  store i8 %code8, ptr %p.code, align 1
+  %p.bits = getelementptr inbounds i8, ptr %self, i64 53
+  %bits8 = trunc i32 %bits to i8
+  store i8 %bits8, ptr %p.bits, align 1
+  %p.lanes = getelementptr inbounds i8, ptr %self, i64 54
+  %lanes16 = trunc i32 %lanes to i16
+  store i16 %lanes16, ptr %p.lanes, align 2
+  %dims.at = getelementptr inbounds i8, ptr %self, i64 80
+  %p.shape = getelementptr inbounds i8, ptr %self, i64 56
+  store ptr %dims.at, ptr %p.shape, align 8
+  %half = mul i64 %n, 8
+  %strides.at = getelementptr inbounds i8, ptr %dims.at, i64 %half
+  %p.strides = getelementptr inbounds i8, ptr %self, i64 64
+  store ptr %strides.at, ptr %p.strides, align 8
+  %p.offset = getelementptr inbounds i8, ptr %self, i64 72
+  store i64 0, ptr %p.offset, align 8
+  br i1 %some, label %dim.loop, label %wrap
+dim.loop:
+  %left = phi i64 [ %n, %fill ], [ %d, %dim.loop ]
+  %stride = phi i64 [ 1, %fill ], [ %stride.next, %dim.loop ]
+  %d = sub i64 %left, 1
+  %from = getelementptr inbounds i64, ptr %shape, i64 %d
+  %length = load i64, ptr %from, align 8
+  %to = getelementptr inbounds i64, ptr %dims.at, i64 %d
+  store i64 %length, ptr %to, align 8
+  %to.stride = getelementptr inbounds i64, ptr %strides.at, i64 %d
+  store i64 %stride, ptr %to.stride, align 8
+  %stride.next = mul i64 %stride, %length
+  %dim.go = icmp sgt i64 %d, 0
+  br i1 %dim.go, label %dim.loop, label %wrap
+wrap:
+  %rc = call i32 @TVMFFITensorFromDLPackVersioned(ptr %self, i32 0, i32 0, ptr %room)
+  %bad = icmp ne i32 %rc, 0
+  br i1 %bad, label %undo, label %done
+undo:
+  call void @tensor.delete(ptr %self)
+  br label %failed
+done:
+  %handle = load ptr, ptr %room, align 8
+  store i64 70, ptr %out, align 8
+  %p.value = getelementptr inbounds i8, ptr %out, i64 8
+  store ptr %handle, ptr %p.value, align 8
+  ret i32 0
+failed:
+  ret i32 -1
+}}
+
+; Find a function among the imports of a library's module, else in the global registry.
+define {visibility}i32 @tvm_rt_find_function(ptr %context, ptr %name, ptr %out) nounwind {{
+entry:
+  %bytes = alloca {{ ptr, i64 }}, align 8
+  %words = alloca [512 x i8], align 16
+  %none = icmp eq ptr %context, null
+  br i1 %none, label %registry, label %imports
+imports:
+  %rc1 = call i32 @TVMFFIEnvModLookupFromImports(ptr %context, ptr %name, ptr %out)
+  ret i32 %rc1
+registry:
+  %length = call i64 @strlen(ptr %name)
+  store ptr %name, ptr %bytes, align 8
+  %p = getelementptr inbounds i8, ptr %bytes, i64 8
+  store i64 %length, ptr %p, align 8
+  %rc2 = call i32 @TVMFFIFunctionGetGlobal(ptr %bytes, ptr %out)
+  %bad = icmp ne i32 %rc2, 0
+  br i1 %bad, label %failed, label %look
+look:
+  %found = load ptr, ptr %out, align 8
+  %missing = icmp eq ptr %found, null
+  br i1 %missing, label %absent, label %end
+absent:
+  %w = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %words, i64 512, ptr @find.text, ptr %name)
+  call void @TVMFFIErrorSetRaisedFromCStr(ptr @find.kind, ptr %words)
+  ret i32 -1
+failed:
+  ret i32 -1
+end:
+  ret i32 0
+}}
+
+@array.slot = internal global ptr null, align 8
+
+; An array object of %count values (which stay with the caller); %out is a TVMFFIAny.
+define {visibility}i32 @tvm_rt_array_new(ptr %items, i32 %count, ptr %out) nounwind {{
+entry:
+  %room = alloca ptr, align 8
+  %known = load atomic ptr, ptr @array.slot monotonic, align 8
+  %unset = icmp eq ptr %known, null
+  br i1 %unset, label %find, label %call
+find:
+  %rc = call i32 @tvm_rt_find_function(ptr null, ptr @array.name, ptr %room)
+  %bad = icmp ne i32 %rc, 0
+  br i1 %bad, label %failed, label %keep
+keep:
+  %found = load ptr, ptr %room, align 8
+  store atomic ptr %found, ptr @array.slot monotonic, align 8
+  br label %call
+call:
+  %func = phi ptr [ %known, %entry ], [ %found, %keep ]
+  store i64 0, ptr %out, align 8
+  %p = getelementptr inbounds i8, ptr %out, i64 8
+  store i64 0, ptr %p, align 8
+  %rc2 = call i32 @TVMFFIFunctionCall(ptr %func, ptr %items, i32 %count, ptr %out)
+  ret i32 %rc2
+failed:
+  ret i32 -1
+}}
+"""
+
+_STRINGS = {
+    "ws.kind": "MemoryError",
+    "ws.text": "out of memory for a kernel's workspace",
+    "find.kind": "ValueError",
+    "find.text": "compiled code calls function '%s', which is not in the global registry",
+    "array.name": "ffi.Array",
+}
+
+PUBLIC = (
+    "TVMBackendParallelLaunch",
+    "TVMBackendAllocWorkspace",
+    "TVMBackendFreeWorkspace",
+    "tvm_rt_tensor_new",
+    "tvm_rt_array_new",
+    "tvm_rt_find_function",
+    "tvm_rt_num_threads",
+    "tvm_rt_set_num_threads",
+)
+
+
+def host_text(pool: PoolPlatform) -> str:
+    """All host functions as one module."""
+    parts = [pool_text(pool), _WORKSPACE, _TENSOR]
+    strings = [string_global(name, text) for name, text in _STRINGS.items()]
+    body = [parts[0], *strings] + [p.format(slots=SLOTS, visibility=pool.visibility) for p in parts[1:]]
+    return "\n".join(body)
+
+
+def pool_platform(*, exported: bool) -> PoolPlatform:
+    """The pool's form for this system."""
+    machine = platform.machine()
+    if sys.platform.startswith("linux"):
+        in_process = not exported and hasattr(ctypes.CDLL(None), "__register_atfork")
+        return linux(machine, exported=exported, glibc_in_process=in_process)
+    return posix(machine, exported=exported, darwin=sys.platform == "darwin")
+
+
+def exported_object(machine: jit.Machine) -> bytes:
+    """The host functions as an object file for an exported library."""
+    return jit.emit_object(host_text(pool_platform(exported=True)), machine)
+
+
+_lock = threading.Lock()
+_linked: jit.Linked | None = None
+
+
+def host_functions() -> dict[str, int]:
+    """The addresses of the host functions in this process, linked at first need."""
+    global _linked
+    with _lock:
+        if _linked is None:
+            text = host_text(pool_platform(exported=False))
+            content = jit.emit_object(text, jit.host_machine())
+            imports = {name: jit.process_symbol(name) for name in jit.external_names(text)}
+            present = {name: place for name, place in imports.items() if place is not None}
+            linked = jit.link(content, list(PUBLIC), present)
+            linked.keep_forever()  # workers stay inside this code until the process ends
+            _linked = linked
+            _share_pool(linked.address("TVMBackendParallelLaunch"))
+    return {name: _linked.address(name) for name in PUBLIC}
+
+
+def _share_pool(address: int) -> None:
+    """Libraries loaded from now on run their regions on this process's pool."""
+    library().LIB.TVMFFIEnvModRegisterContextSymbol(HOOK.encode(), ctypes.c_void_p(address))
+
+
+def num_threads() -> int:
+    """Threads that a parallel region uses."""
+    func = ctypes.CFUNCTYPE(ctypes.c_int32)(host_functions()["tvm_rt_num_threads"])
+    return int(func())
+
+
+def set_num_threads(count: int) -> None:
+    """Use `count` threads from the next region on; 0 asks the environment again."""
+    func = ctypes.CFUNCTYPE(None, ctypes.c_int32)(host_functions()["tvm_rt_set_num_threads"])
+    func(count)
+
+
