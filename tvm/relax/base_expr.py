@@ -1,0 +1,96 @@
+"""What all Relax expressions have in common: calls, items, arithmetic, identity of variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, final
+
+from typing_extensions import Self
+
+from ..ir.expr import OPERATORS, RelaxExpr
+from ..ir.node import Field, Node, fields, register_nodes
+
+if TYPE_CHECKING:
+    from .expr import Call
+
+X = TypeVar("X", bound="ExprWithOp")
+
+
+@final
+class Id(Node):
+    """What a variable is, apart from its struct info: two variables with one id are the same."""
+
+    __slots__ = ("name_hint",)
+    TYPE_KEY = "relax.Id"
+    EQUALITY: ClassVar[str] = "var"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("name_hint~")
+
+    def __init__(self, name_hint: str) -> None:
+        self.name_hint: Final = name_hint
+
+    def __repr__(self) -> str:
+        return f"Id({self.name_hint!r})"
+
+    __str__ = __repr__
+
+
+class LeafExpr(RelaxExpr):
+    """An expression without sub-expressions."""
+
+    __slots__ = ()
+    TYPE_KEY = "relax.expr.LeafExpr"
+
+
+class ExprWithOp(RelaxExpr):
+    """An expression that can be called, indexed, and used in arithmetic."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_fields(cls, values: dict[str, object]) -> Self:
+        """Struct info that is not a constructor's parameter is put back after construction."""
+        names = cls.CTOR or tuple(f.name for f in cls.FIELDS if f.name != "struct_info_")
+        made = cls(*(values[name] for name in names if name in values))
+        if "struct_info_" not in names and "struct_info_" in values:
+            made.struct_info_ = values["struct_info_"]  # type: ignore[assignment]
+        return made
+
+    def __call__(self, *args: object, attrs: Any = None) -> Call:
+        """A call of this value, which is a function."""
+        return OPERATORS["relax"]["call"](self, args, attrs)  # type: ignore[return-value]
+
+    def __getitem__(self, index: int) -> RelaxExpr:
+        """The field `index` of this value, which is a tuple."""
+        return OPERATORS["relax"]["getitem"](self, index)  # type: ignore[return-value]
+
+    @property
+    def dtype(self) -> Any:
+        """A view of the data type of a tensor at run time: `.code`, `.bits`, `.lanes`."""
+        return OPERATORS["relax"]["inspect_dtype"](self)
+
+    @property
+    def ndim(self) -> Any:
+        """The number of dimensions of a tensor, read at run time."""
+        return OPERATORS["relax"]["inspect_ndim"](self)
+
+    @property
+    def shape(self) -> Any:
+        """A view of the extents of a tensor at run time: `shape[i]`."""
+        return OPERATORS["relax"]["inspect_shape"](self)
+
+    @property
+    def strides(self) -> Any:
+        """A view of the strides of a tensor at run time: `strides[i]`."""
+        return OPERATORS["relax"]["inspect_strides"](self)
+
+    @property
+    def byte_offset(self) -> Any:
+        """The offset in bytes of a tensor's first element, read at run time."""
+        return OPERATORS["relax"]["inspect_byte_offset"](self)
+
+    @property
+    def elem_offset(self) -> Any:
+        """The offset in elements of a tensor's first element, read at run time."""
+        return OPERATORS["relax"]["inspect_elem_offset"](self)
+
+
+register_nodes(Id)

@@ -1,0 +1,333 @@
+"""Struct info: what is known of a value at compile time - kind, shape, dtype, fields, signature.
+
+`ShapeExpr` stands here too: a tensor's shape is one, and its own struct info is a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, Union, final
+
+from ..error import DTypeError, TVMError, message
+from ..ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
+from ..ir.global_info import VDevice
+from ..ir.node import Field, fields, register_nodes
+from ..ir.span import Span
+from ..support.dtype import DataType
+from ..tir.expr import INT64, Cast, FloatImm, IntImm, as_expr, make_const
+from .base_expr import ExprWithOp
+
+# A rule that says what a call of an opaque function returns, or the name of one that is registered.
+DeriveFunc = Union[str, Callable[..., StructInfo]]
+VOID: Final = DataType("void")
+
+
+class RelaxStructInfo(StructInfo):
+    """The root of Relax's struct infos."""
+
+    __slots__ = ()
+
+    def is_base_of(self, derived: StructInfo) -> bool:
+        """True when every value that `derived` describes is described by this too."""
+        return OPERATORS["relax"]["is_base_of"](self, derived)  # type: ignore[return-value]
+
+
+def dim(value: PrimExpr | int, of: str = "ShapeExpr") -> PrimExpr:
+    """One extent as an int64 expression."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return IntImm(INT64, value)
+    expr = as_expr(value)
+    if expr.dtype is INT64:
+        return expr
+    if isinstance(expr, IntImm):
+        return IntImm(INT64, expr.value, expr.span)
+    raise DTypeError(
+        message(
+            f"{of}: an extent must be int64",
+            found=f"{expr} of type {expr.dtype}",
+            legal='tir.Var("n", "int64"), int, or an expression of them',
+        )
+    )
+
+
+@final
+class ShapeExpr(ExprWithOp):
+    """A shape as a value: one int64 expression for each dimension."""
+
+    __slots__ = ("values",)
+    TYPE_KEY = "relax.expr.ShapeExpr"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("values", "struct_info_~", "span~")
+
+    def __init__(self, values: Sequence[PrimExpr | int], span: Span | None = None) -> None:
+        self.values: Final = tuple([dim(value) for value in values])
+        self.struct_info_ = ShapeStructInfo(self.values)
+        self.span = span
+
+    def __getitem__(self, index: int) -> PrimExpr:  # type: ignore[override]
+        if index >= len(self.values):
+            raise IndexError(f"ShapeExpr index out of range: {index} of {len(self.values)}")
+        return self.values[index]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@final
+class ObjectStructInfo(RelaxStructInfo):
+    """Any value at all."""
+
+    __slots__ = ()
+    TYPE_KEY = "relax.ObjectStructInfo"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("span~")
+
+    def __init__(self, span: Span | None = None) -> None:
+        self.span = span
+
+
+@final
+class PrimStructInfo(RelaxStructInfo):
+    """A number of type `dtype`; `value` where it is known."""
+
+    __slots__ = ("dtype", "value")
+    TYPE_KEY = "relax.PrimStructInfo"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("value", "dtype", "span~")
+    CTOR: ClassVar[tuple[str, ...]] = ("dtype", "value", "span")
+
+    def __init__(
+        self,
+        dtype: DataType | str | None = None,
+        value: PrimExpr | float | None = None,
+        span: Span | None = None,
+    ) -> None:
+        if isinstance(dtype, (PrimExpr, int, float)):
+            raise TypeError(
+                f"PrimStructInfo: the first argument is the dtype, found the value {dtype}; "
+                "legal: PrimStructInfo('int64'), PrimStructInfo(value=...)"
+            )
+        if isinstance(value, str):
+            raise TypeError(
+                f"PrimStructInfo: the value is an expression or a number, found {value!r}; "
+                "legal: PrimStructInfo('int64'), PrimStructInfo(value=...)"
+            )
+        if value is not None and not isinstance(value, PrimExpr):
+            if dtype is None:
+                raise TypeError(
+                    f"PrimStructInfo: the number {value} has no dtype of its own; "
+                    "legal: PrimStructInfo(dtype='int64', value=...)"
+                )
+            value = make_const(value, DataType(dtype))
+        if value is None and dtype is None:
+            raise TypeError("PrimStructInfo: neither dtype nor value is given; legal: one of them")
+        if value is not None and dtype is not None and value.dtype is not DataType(dtype):
+            raise TypeError(
+                f"PrimStructInfo: the value {value} is {value.dtype}, the dtype given is {dtype}"
+            )
+        self.value: Final = value
+        self.dtype: Final = DataType(dtype) if value is None else value.dtype
+        self.span = span
+
+
+@final
+class ShapeStructInfo(RelaxStructInfo):
+    """A shape with known extents, or with a known number of dimensions, or any (-1)."""
+
+    __slots__ = ("ndim", "values")
+    TYPE_KEY = "relax.ShapeStructInfo"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("values", "ndim", "span~")
+
+    def __init__(
+        self,
+        values: Sequence[PrimExpr | int] | None = None,
+        ndim: int = -1,
+        span: Span | None = None,
+    ) -> None:
+        extents = None if values is None else tuple([dim(v, "ShapeStructInfo") for v in values])
+        if extents is not None and ndim not in (-1, len(extents)):
+            raise TVMError(
+                f"ShapeStructInfo: {len(extents)} values and ndim={ndim} contradict each other; "
+                "give one of them"
+            )
+        if ndim < -1:
+            raise TVMError(f"ShapeStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
+        self.values: Final = extents
+        self.ndim: Final = ndim if extents is None else len(extents)
+        self.span = span
+
+    def is_unknown_ndim(self) -> bool:
+        """True when not even the number of dimensions is known."""
+        return self.ndim == -1
+
+
+ShapeLike = Union[RelaxExpr, Sequence[PrimExpr | int], None]
+
+
+@final
+class TensorStructInfo(RelaxStructInfo):
+    """A tensor; `shape` is None, a ShapeExpr, or a variable that holds a shape."""
+
+    __slots__ = ("dtype", "ndim", "shape", "vdevice")
+    TYPE_KEY = "relax.TensorStructInfo"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("shape", "dtype", "vdevice", "ndim", "span~")
+
+    def __init__(
+        self,
+        shape: ShapeLike = None,
+        dtype: DataType | str | None = "float32",
+        vdevice: VDevice | None = None,
+        ndim: int = -1,
+        span: Span | None = None,
+    ) -> None:
+        held = shape if shape is None or isinstance(shape, RelaxExpr) else ShapeExpr(shape)
+        if held is not None:
+            known = _ndim_of_shape(held)
+            if ndim not in (-1, known) and known != -1:
+                raise TVMError(
+                    f"TensorStructInfo: the shape {held} has {known} dimensions, ndim is {ndim}; "
+                    "give one of them"
+                )
+            ndim = known if known != -1 else ndim
+        elif ndim < -1:
+            raise TVMError(f"TensorStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
+        self.shape: Final = held
+        self.dtype: Final = VOID if dtype is None else DataType(dtype)
+        self.vdevice: Final = vdevice
+        self.ndim: Final = ndim
+        self.span = span
+
+    @property
+    def values(self) -> tuple[PrimExpr, ...] | None:
+        """The extents, where they are known as expressions."""
+        shape = self.shape
+        if isinstance(shape, ShapeExpr):
+            return shape.values
+        if shape is not None:
+            info = shape.struct_info_
+            if isinstance(info, ShapeStructInfo):
+                return info.values
+        return None
+
+    def is_unknown_ndim(self) -> bool:
+        """True when not even the number of dimensions is known."""
+        return self.ndim == -1
+
+    def is_unknown_dtype(self) -> bool:
+        """True when the data type is not known."""
+        return self.dtype is VOID
+
+
+def _ndim_of_shape(shape: RelaxExpr) -> int:
+    if isinstance(shape, ShapeExpr):
+        return len(shape.values)
+    info = shape.struct_info_
+    if not isinstance(info, ShapeStructInfo):
+        raise TVMError(
+            f"TensorStructInfo: the shape of a tensor is a ShapeExpr or a variable whose struct "
+            f"info is a shape, found {type(shape).__name__} with struct info {info}"
+        )
+    return info.ndim
+
+
+@final
+class TupleStructInfo(RelaxStructInfo):
+    """A tuple, field by field."""
+
+    __slots__ = ("fields",)
+    TYPE_KEY = "relax.TupleStructInfo"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("fields", "span~")
+
+    def __init__(self, fields: Sequence[StructInfo], span: Span | None = None) -> None:
+        self.fields: Final = tuple(fields)
+        self.span = span
+
+
+@final
+class FuncStructInfo(RelaxStructInfo):
+    """A function: parameters (None when not known), result, and whether it is pure.
+
+    Variables in the parameters' shapes are bound by them, and may be used in `ret`. An opaque
+    function may have `derive_func`, which says what a given call of it returns.
+    """
+
+    __slots__ = ("derive_func", "params", "purity", "ret")
+    TYPE_KEY = "relax.FuncStructInfo"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields(
+        "params*", "ret", "derive_func", "purity", "span~"
+    )
+
+    def __init__(
+        self,
+        params: Sequence[StructInfo] | None,
+        ret: StructInfo,
+        purity: bool = True,
+        span: Span | None = None,
+    ) -> None:
+        self.params: Final = None if params is None else tuple(params)
+        self.ret: Final = ret
+        self.derive_func: DeriveFunc | None = None
+        self.purity: Final = bool(purity)
+        self.span = span
+
+    @staticmethod
+    def opaque_func(
+        *,
+        ret: StructInfo | None = None,
+        derive_func: DeriveFunc | None = None,
+        purity: bool = False,
+        span: Span | None = None,
+    ) -> FuncStructInfo:
+        """A function of which only the result, or a rule for the result, is known."""
+        made = FuncStructInfo(None, ObjectStructInfo() if ret is None else ret, purity, span)
+        made.derive_func = derive_func
+        return made
+
+    @classmethod
+    def from_fields(cls, values: dict[str, object]) -> FuncStructInfo:
+        """The rule is a field, but no parameter of the constructor."""
+        made = FuncStructInfo(
+            values.get("params"), values["ret"], values["purity"], values.get("span")  # type: ignore[arg-type]
+        )
+        made.derive_func = values.get("derive_func")  # type: ignore[assignment]
+        return made
+
+    def is_opaque(self) -> bool:
+        """True when the parameters are not known."""
+        return self.params is None
+
+
+def prim_value(value: Any) -> PrimExpr:
+    """A number or expression as the value of a PrimValue; plain integers become int64."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return IntImm(INT64, value)
+    return as_expr(value)
+
+
+def const_int(expr: object) -> int | None:
+    """The value of an integer literal (a cast of one too), or None."""
+    if isinstance(expr, IntImm):
+        return expr.value
+    if isinstance(expr, int):
+        return expr
+    if isinstance(expr, Cast):
+        return const_int(expr.value)
+    return None
+
+
+def const_number(expr: object) -> int | float | None:
+    """The value of a literal, or None."""
+    if isinstance(expr, FloatImm):
+        return expr.value
+    return const_int(expr)
+
+
+def static_shape(info: TensorStructInfo | ShapeStructInfo) -> tuple[int, ...] | None:
+    """The extents as plain integers, when all are known."""
+    if info.values is None:
+        return None
+    extents = [const_int(value) for value in info.values]
+    return None if None in extents else tuple(x for x in extents if x is not None)
+
+
+register_nodes(
+    ShapeExpr, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, TensorStructInfo, TupleStructInfo,
+    FuncStructInfo,
+)  # fmt: skip
