@@ -24,7 +24,8 @@ from .support.lazy import lazy_dir, lazy_names
 __version__ = "0.1.0"
 
 _CHILDREN = (
-    "arith", "backend", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir", "meta_schedule",
+    "arith", "backend", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir",
+    "meta_schedule",
     "relax", "relay", "rpc", "runtime", "script", "support", "target", "te", "testing", "tir",
     "tirx", "topi",
 )  # fmt: skip

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from ..ffi.object import Object
-from ..support.lazy import lazy_names
+from tvm.ffi.object import Object
+from tvm.support.lazy import lazy_names
+
 from .attrs import Attrs, DictAttrs
 from .expr import BaseExpr, GlobalVar, PrimExpr, PrimExprConvertible, Range, RelaxExpr, StructInfo
 from .function import BaseFunc, CallingConv

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
-from ..ffi.object import Object
+from tvm.ffi.object import Object
 
 
 @final
 class AccessPath(Object):
-    """A list of steps: ("attr", name), ("array_item", index), ("map_item", key), and `..._missing`."""
+    """Steps into a node: fields, elements, values of maps; the last may be a missing one."""
 
     __slots__ = ("steps",)
 

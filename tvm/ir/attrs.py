@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, Mapping
 from typing import ClassVar
 
-from ..support.frozen import FrozenMap
+from tvm.support.frozen import FrozenMap
+
 from .node import Field, Node, fields, register_nodes
 
 

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..ffi.object import Object
+from tvm.ffi.object import Object
+
 from .json import load_json, save_json
 from .node import Node
 from .span import SequentialSpan, SourceName, Span

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..error import ConfigError, message
-from ..ffi.object import Object
-from ..support.frozen import FrozenMap
-from ..support.suggest import did_you_mean
+from tvm.error import ConfigError, message
+from tvm.ffi.object import Object
+from tvm.support.frozen import FrozenMap
+from tvm.support.suggest import did_you_mean
 
 _RECORDS: Final[dict[str, dict[str, object]]] = {
     "tir.HoistExpression": {"hoisted_conditionals": 2, "hoisted_let_bindings": 1},

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Final, NoReturn, final
+from typing import Any, ClassVar, Final, NoReturn, final
 
-from ..error import TVMError
-from ..support.dtype import DataType
+from tvm.error import TVMError
+from tvm.support.dtype import DataType
+
 from .node import Field, Node, fields, register_nodes
 from .span import Span
 from .type import Type
@@ -160,13 +161,13 @@ class PrimExpr(BaseExpr):
     TYPE_KEY = "ir.PrimExpr"
     dtype: DataType
 
-    def accept(self, f: object) -> object:
+    def accept(self, f: Any) -> Any:
         """Call the method of a functor that is made for this kind of node."""
-        raise NotImplementedError(type(self).__name__)  # abstract: every concrete node overrides it
+        raise TypeError(f"{type(self).__name__} is abstract and cannot be visited")
 
 
 class PrimExprConvertible(ExprOp):
-    """Something that is no expression itself but stands for one: an iteration variable, a tensor."""
+    """Something that stands for an expression: an iteration variable, a tensor."""
 
     __slots__ = ()
     TYPE_KEY = "ir.PrimExprConvertible"

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import TypeVar
 
+from typing_extensions import Self
+
 from .attrs import DictAttrs
 from .expr import RelaxExpr
 from .node import with_fields
@@ -29,19 +31,19 @@ class BaseFunc(RelaxExpr):
     attrs: DictAttrs
 
     def with_attr(
-        self: F, attr_key_or_dict: str | Mapping[str, object], attr_value: object = None
-    ) -> F:
+        self, attr_key_or_dict: str | Mapping[str, object], attr_value: object = None
+    ) -> Self:
         """A copy with one attribute set, or several given as a dict."""
         if isinstance(attr_key_or_dict, str):
             return self.with_attrs({attr_key_or_dict: attr_value})
         return self.with_attrs(attr_key_or_dict)
 
-    def with_attrs(self: F, attr_map: Mapping[str, object] | DictAttrs) -> F:
+    def with_attrs(self, attr_map: Mapping[str, object] | DictAttrs) -> Self:
         """A copy with the given attributes set beside the present ones."""
         given = dict(attr_map.items())
         return with_fields(self, attrs=DictAttrs({**dict(self.attrs.items()), **given}))
 
-    def without_attr(self: F, attr_key: str) -> F:
+    def without_attr(self, attr_key: str) -> Self:
         """A copy without the attribute."""
         if attr_key not in self.attrs:
             return self

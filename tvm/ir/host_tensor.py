@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..ffi.object import Object
-from ..support.dtype import DataType
+from tvm.ffi.object import Object
+from tvm.support.dtype import DataType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ class HostTensor(Object):
     @property
     def shape(self) -> tuple[int, ...]:
         """The extent of each dimension."""
-        return self._array.shape
+        return tuple(self._array.shape)
 
     @property
     def ndim(self) -> int:

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ffi.object import Object
+from tvm.ffi.object import Object
+
 from .module import IRModule
 from .transform import PassInfo
 
@@ -122,8 +123,10 @@ class PassTimingInstrument(PassInstrument):
             inner = sum(child.seconds for child in timed.inner)
             lines.append(
                 "\t" * depth
-                + f"{timed.name}: {timed.seconds * 1e6:.0f}us [{(timed.seconds - inner) * 1e6:.0f}us] "
-                f"({timed.seconds / total * 100:.2f}%; {timed.seconds / (parent or 1.0) * 100:.2f}%)"
+                + f"{timed.name}: {timed.seconds * 1e6:.0f}us "
+                f"[{(timed.seconds - inner) * 1e6:.0f}us] "
+                f"({timed.seconds / total * 100:.2f}%; "
+                f"{timed.seconds / (parent or 1.0) * 100:.2f}%)"
             )
             stack.extend((child, depth + 1, timed.seconds) for child in reversed(timed.inner))
         return "".join(line + "\n" for line in lines)
@@ -139,11 +142,11 @@ class PassPrintingInstrument(PassInstrument):
         self.print_before_pass_names = list(print_before_pass_names)
         self.print_after_pass_names = list(print_after_pass_names)
 
-    def run_before_pass(self, mod: IRModule, pass_info: PassInfo) -> None:  # type: ignore[override]
+    def run_before_pass(self, mod: IRModule, pass_info: PassInfo) -> None:
         if pass_info.name in self.print_before_pass_names:
             print(f"Print IR before: {pass_info.name}\n{mod}\n")
 
-    def run_after_pass(self, mod: IRModule, pass_info: PassInfo) -> None:  # type: ignore[override]
+    def run_after_pass(self, mod: IRModule, pass_info: PassInfo) -> None:
         if pass_info.name in self.print_after_pass_names:
             print(f"Print IR after: {pass_info.name}\n{mod}\n")
 

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
-from ..error import TVMError, message
+from tvm.error import TVMError, message
+
 from .expr import GlobalVar
 from .host_tensor import HostTensor
 from .node import NODE_TYPES, Node

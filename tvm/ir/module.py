@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Union
+from typing import ClassVar, TypeAlias
 
-from ..error import TVMError
-from ..support.frozen import FrozenMap
-from ..support.suggest import did_you_mean
+from tvm.error import TVMError
+from tvm.support.frozen import FrozenMap
+from tvm.support.suggest import did_you_mean
+
 from .attrs import DictAttrs
 from .expr import GlobalVar, RelaxExpr
 from .function import BaseFunc, as_attrs
@@ -15,7 +16,7 @@ from .global_info import GlobalInfo
 from .node import Field, Node, fields, register_nodes
 
 GlobalInfos = Mapping[str, "list[GlobalInfo] | tuple[GlobalInfo, ...]"]
-Name = Union[str, GlobalVar]
+Name: TypeAlias = "str | GlobalVar"
 
 
 class IRModule(Node):
@@ -45,7 +46,8 @@ class IRModule(Node):
             var = GlobalVar(key) if isinstance(key, str) else key
             if not isinstance(var, GlobalVar):
                 raise TypeError(
-                    f"IRModule: a function's key is a str or a GlobalVar, found {type(key).__name__}"
+                    "IRModule: a function's key is a str or a GlobalVar, "
+                    f"found {type(key).__name__}"
                 )
             if not isinstance(func, BaseFunc):
                 raise TypeError(
@@ -182,7 +184,9 @@ class IRModule(Node):
         return IRModule(self.functions, rest, self.global_infos, self.source_map)
 
     @staticmethod
-    def from_expr(expr: RelaxExpr, functions: Mapping[GlobalVar, BaseFunc] | None = None) -> IRModule:
+    def from_expr(
+        expr: RelaxExpr, functions: Mapping[GlobalVar, BaseFunc] | None = None
+    ) -> IRModule:
         """A module whose `main` (or global symbol) is the given function."""
         if not isinstance(expr, BaseFunc):
             raise TypeError(

@@ -6,10 +6,13 @@ anything twice. A node is never changed after it was made, so subtrees are share
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar
 
-from ..ffi.object import Object
-from ..support.registry import Registry
+from typing_extensions import Self
+
+from tvm.ffi.object import Object
+from tvm.support.registry import Registry
 
 if TYPE_CHECKING:
     from .span import Span
@@ -52,7 +55,7 @@ class Node(Object):
     EQUALITY: ClassVar[str] = "tree"
 
     @classmethod
-    def from_fields(cls: type[N], values: dict[str, object]) -> N:
+    def from_fields(cls, values: dict[str, object]) -> Self:
         """A node of this class with the given field values; missing trailing ones are defaults."""
         names = cls.CTOR or tuple(field.name for field in cls.FIELDS)
         given = [values[name] for name in names if name in values]
@@ -64,11 +67,13 @@ class Node(Object):
 
     def script(self, **options: object) -> str:
         """This node as TVMScript; the options are those of `PrinterConfig`."""
-        return cast(str, _printer()(self, options))
+        return _printer()(self, options)
 
-    def show(self, style: str | None = None, black_format: bool | None = None, **options: object) -> None:
+    def show(
+        self, style: str | None = None, black_format: bool | None = None, **options: object
+    ) -> None:
         """Print this node as TVMScript, in colours where the terminal has them."""
-        from ..script.highlight import cprint  # loads rich only when something is shown
+        from tvm.script.highlight import cprint  # loads rich only when something is shown
 
         cprint(self.script(**options), style=style, black_format=bool(black_format))
 
@@ -87,10 +92,11 @@ def with_fields(node: N, **changes: object) -> N:
 
 
 # The printer lives a floor above; it is found by name when something is printed.
-PRINTERS: Final[Registry[object]] = Registry("printer", "tvm.script.printer")
+Printer: TypeAlias = "Callable[[Node, dict[str, object]], str]"
+PRINTERS: Final[Registry[Printer]] = Registry("printer", "tvm.script.printer")
 
 
-def _printer():  # type: ignore[no-untyped-def]
+def _printer() -> Printer:
     return PRINTERS.get("script")
 
 
@@ -114,7 +120,7 @@ def make_node(type_key: str, **values: object) -> Node:
     known = [field.name for field in cls.FIELDS]
     unknown = [name for name in values if name not in known]
     if unknown:
-        raise TypeError(f"{type_key} has no field {unknown[0]!r}; its fields are {', '.join(known)}")
+        raise TypeError(f"{type_key} has no field {unknown[0]!r}; legal: {', '.join(known)}")
     return cls.from_fields(values)
 
 

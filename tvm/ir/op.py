@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, final
 
-from ..error import TVMError
-from ..support.registry import Registry
+from tvm.error import TVMError
+from tvm.support.registry import Registry
+
 from .expr import RelaxExpr
 from .node import Field, fields, register_nodes
 

@@ -64,7 +64,9 @@ class SequentialSpan(Span):
         flat = tuple(flatten_spans(spans))
         assert flat, "a sequential span has at least one part"
         first, last = flat[0], flat[-1]
-        super().__init__(first.source_name, first.line, last.end_line, first.column, last.end_column)
+        super().__init__(
+            first.source_name, first.line, last.end_line, first.column, last.end_column
+        )
         self.spans: Final = flat
 
     def __repr__(self) -> str:

@@ -55,7 +55,7 @@ class _Comparison:
                 kind = a.EQUALITY
                 if kind == "tree":
                     if isinstance(a, GlobalVar):
-                        if a.name_hint != b.name_hint:
+                        if a.name_hint != getattr(b, "name_hint", None):
                             return self._differ(path_a, path_b)
                         continue
                 elif kind == "unique":
@@ -159,7 +159,7 @@ class _Comparison:
 
     def _plain(self, a: Any, b: Any) -> bool:
         if isinstance(a, float) and isinstance(b, float):
-            return a == b and math.copysign(1, a) == math.copysign(1, b) or (a != a and b != b)
+            return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
         if isinstance(a, HostTensor):
             return isinstance(b, HostTensor) and _same_tensor(a, b, self.skip_tensors)
         if isinstance(a, bool) or isinstance(b, bool):

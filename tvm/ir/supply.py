@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..error import TVMError
-from ..ffi.object import Object
-from ..support.naming import NameTable
+from tvm.error import TVMError
+from tvm.ffi.object import Object
+from tvm.support.naming import NameTable
+
 from .expr import GlobalVar
 
 if TYPE_CHECKING:

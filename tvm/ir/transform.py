@@ -10,10 +10,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec
 
-from ..error import TVMError
-from ..ffi.object import Object
-from ..support.frozen import FrozenMap
-from ..support.suggest import did_you_mean
+from typing_extensions import Self
+
+from tvm.error import TVMError
+from tvm.ffi.object import Object
+from tvm.support.frozen import FrozenMap
+from tvm.support.suggest import did_you_mean
+
 from .config import KEYS, check_config, default_record
 from .module import IRModule
 
@@ -110,7 +113,7 @@ class PassContext(Object):
         self.instruments = list(instruments or ())
         self._enter_instruments()
 
-    def __enter__(self) -> PassContext:
+    def __enter__(self) -> Self:
         _STACK.contexts.append(self)
         try:
             self._enter_instruments()
@@ -199,7 +202,8 @@ class Pass(Object):
         return result
 
     def __repr__(self) -> str:
-        return f"Run Module pass: {self._info.name} at the optimization level {self._info.opt_level}"
+        info = self._info
+        return f"Run Module pass: {info.name} at the optimization level {info.opt_level}"
 
     __str__ = __repr__
 

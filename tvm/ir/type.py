@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, final
 
-from ..support.dtype import DataType
+from tvm.support.dtype import DataType
+
 from .node import Field, Node, fields, register_nodes
 from .span import Span
 

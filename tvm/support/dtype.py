@@ -6,7 +6,9 @@ Being a `str` it compares, hashes and prints as the name; being interned it is m
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import ClassVar, cast
+
+from typing_extensions import Self
 
 # Type codes of the DLPack standard (dlpack.h, DLDataTypeCode), as the runtime ABI uses them.
 INT, UINT, FLOAT, HANDLE, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 3, 4, 5, 6
@@ -83,15 +85,15 @@ class DataType(str):
     is_float: bool
     is_bool: bool
 
-    def __new__(cls, name: object) -> DataType:
+    def __new__(cls, name: object) -> Self:
         if type(name) is DataType:
-            return name
+            return cast(Self, name)
         text = name if isinstance(name, str) else _name_of(name)
         found = cls._made.get(text)
         if found is None:
             found = _parse(text)
             cls._made[text] = found
-        return found
+        return cast(Self, found)
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
         return (DataType, (str(self),))

@@ -20,8 +20,8 @@ class FrozenMap(dict[K, V]):
         )
 
     __setitem__ = __delitem__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
-    __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse
+    __ior__ = _refuse
 
     def __reduce__(self) -> tuple[type, tuple[dict[K, V]]]:
         return (FrozenMap, (dict(self),))

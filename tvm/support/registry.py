@@ -48,7 +48,10 @@ class Registry(Generic[T]):
 
     def _load_homes(self) -> None:
         while self._homes:
-            importlib.import_module(self._homes.pop(0))
+            home = self._homes[0]
+            importlib.import_module(home)
+            if self._homes and self._homes[0] == home:  # the import may have looked up too
+                self._homes.pop(0)
 
     def find(self, name: str) -> T | None:
         """The value called `name`, or None."""

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ..support.lazy import lazy_names
+from tvm.support.lazy import lazy_names
+
 from .cpu_model import CpuModel
 from .kind import TargetKind
 from .tag import list_tags, register_tag

@@ -152,7 +152,8 @@ def with_features(model: CpuModel, mattr: Sequence[str]) -> CpuModel:
             features.add(name)
     bits, registers = model.vector_bits, model.vector_registers
     if model.arch == "x86_64":
-        bits = 512 if "avx512f" in features else 256 if "avx2" in features or "avx" in features else 128
+        wide = 256 if {"avx", "avx2"} & features else 128
+        bits = 512 if "avx512f" in features else wide
         registers = 32 if bits == 512 else 16
     return replace(
         model, features=frozenset(features), vector_bits=bits, vector_registers=registers
@@ -232,7 +233,8 @@ def _with_caches(model: CpuModel) -> CpuModel:
     sizes: dict[int, int] = {}
     for index in range(5):
         folder = f"/sys/devices/system/cpu/cpu0/cache/index{index}"
-        level, kind, size = (_read(f"{folder}/{name}").strip() for name in ("level", "type", "size"))
+        parts = ("level", "type", "size")
+        level, kind, size = (_read(f"{folder}/{part}").strip() for part in parts)
         if kind in ("Data", "Unified") and size[:-1].isdigit():
             sizes[int(level)] = int(size[:-1]) * (MB if size.endswith("M") else KB)
     return replace(

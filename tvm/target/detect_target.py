@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..error import TargetError, message
+from tvm.error import TargetError, message
+
 from .cpu_model import available_cores
 from .kind import CPU, CUDA
 from .target import Target

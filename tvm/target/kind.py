@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..error import TargetError, message
-from ..ffi.object import Object
-from ..support.suggest import did_you_mean
+from tvm.error import TargetError, message
+from tvm.ffi.object import Object
+from tvm.support.suggest import did_you_mean
 
 # Device types of the DLPack standard (dlpack.h, DLDeviceType).
 CPU, CUDA, OPENCL, VULKAN, METAL, ROCM, EXT_DEV, WEBGPU, HEXAGON = 1, 2, 4, 7, 8, 10, 12, 15, 16
@@ -91,7 +91,8 @@ _VULKAN = (
     "supports_cooperative_matrix:bool supported_subgroup_operations:int max_block_size_x:int "
     "max_block_size_y:int max_block_size_z:int max_push_constants_size:int "
     "max_uniform_buffer_range:int max_storage_buffer_range:int "
-    "max_per_stage_descriptor_storage_buffer:int max_shared_memory_per_block:int device_type:string "
+    "max_per_stage_descriptor_storage_buffer:int max_shared_memory_per_block:int "
+    "device_type:string "
     "device_name:string driver_name:string driver_version:int vulkan_api_version:int "
     "max_spirv_version:int max_num_threads:int max_threads_per_block:int thread_warp_size:int"
 )

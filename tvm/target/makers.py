@@ -7,7 +7,6 @@ from typing import Any
 from .target import Target
 
 
-
 def _join(words: list[str], options: Any) -> Target:
     extra = options.split() if isinstance(options, str) else list(options or ())
     return Target(" ".join([*words, *extra]))

@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..error import TargetError, message
-from ..support.suggest import did_you_mean
+from tvm.error import TargetError, message
+from tvm.support.suggest import did_you_mean
+
 from .kind import TargetKind, find_kind
 from .tag import find_tag
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..error import TargetError
+from tvm.error import TargetError
+
 from .nvidia_gpus import NVIDIA_GPUS
 
 Config = dict[str, Any]

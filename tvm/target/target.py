@@ -7,9 +7,12 @@ import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from ..error import TargetError, message
-from ..ir.node import Field, Node, fields, register_nodes
-from ..support.frozen import FrozenMap
+from typing_extensions import Self
+
+from tvm.error import TargetError, message
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.support.frozen import FrozenMap
+
 from .cpu_model import (
     CpuModel,
     arch_of_triple,
@@ -140,7 +143,7 @@ class Target(Node):
 
     # --- the current target ---
 
-    def __enter__(self) -> Target:
+    def __enter__(self) -> Self:
         _ENTERED.targets.append(self)
         return self
 
@@ -372,7 +375,9 @@ class TargetFeatures:
         return None
 
 
-def _all_keys(kind: TargetKind, config: Mapping[str, Any], attrs: Mapping[str, Any]) -> tuple[str, ...]:
+def _all_keys(
+    kind: TargetKind, config: Mapping[str, Any], attrs: Mapping[str, Any]
+) -> tuple[str, ...]:
     """Keys given, then the device's name, then those of the kind; each once."""
     given = config.get("keys", ())
     keys = given.split(",") if isinstance(given, str) else list(given)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..ffi.object import Object
+from tvm.ffi.object import Object
+
 from .target import Target
 
 

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from ..ir.expr import PrimExpr
-from ..support.lazy import lazy_names
+from tvm.ir.expr import PrimExpr
+from tvm.support.lazy import lazy_names
+
+from . import buffer_access as buffer_access
 from . import op as op
 from .buffer import Buffer, DataProducer, decl_buffer
 from .expr import (
@@ -25,7 +27,6 @@ from .expr import (
     CommReducer,
     ConstExpr,
     Div,
-    EqualOp,
     FloatImm,
     FloorDiv,
     FloorMod,
@@ -38,7 +39,6 @@ from .expr import (
     Mod,
     Mul,
     Not,
-    NotEqualOp,
     Or,
     PrimExprWithOp,
     ProducerLoad,
@@ -52,9 +52,9 @@ from .expr import (
     Var,
 )
 from .function import PrimFunc
-from . import buffer_access as buffer_access
 from .functor import PyStmtExprMutator, PyStmtExprVisitor
-from .op import *  # noqa: F403 - every operator is a public name of tvm.tir
+from .lazy_equal import EqualOp, NotEqualOp
+from .op import *  # every operator is a public name of tvm.tir
 from .stmt import (
     Allocate,
     AllocateConst,
@@ -110,3 +110,16 @@ if TYPE_CHECKING:
     from . import transform as transform
 else:
     __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+
+__all__ = [
+    "Add", "Allocate", "AllocateConst", "And", "AssertStmt", "AttrStmt", "BinaryOpExpr", "Block",
+    "BlockRealize", "Broadcast", "Buffer", "BufferLoad", "BufferRealize", "BufferRegion",
+    "BufferStore", "Call", "CallEffectKind", "Cast", "CmpExpr", "CommReducer", "ConstExpr",
+    "DataProducer", "DeclBuffer", "Div", "EQ", "EqualOp", "Evaluate", "FloatImm", "FloorDiv",
+    "FloorMod", "For", "ForKind", "GE", "GT", "IfThenElse", "IntImm", "IterVar", "LE", "LT", "Let",
+    "LetStmt", "LogicalExpr", "MatchBufferRegion", "Max", "Min", "Mod", "Mul", "NE", "Not",
+    "NotEqualOp", "Or", "PrimExpr", "PrimExprWithOp", "PrimFunc", "ProducerLoad",
+    "PyStmtExprMutator", "PyStmtExprVisitor", "Ramp", "Reduce", "Select", "SeqStmt", "Shuffle",
+    "SizeVar", "Stmt", "StringImm", "Sub", "TYPE_CHECKING", "Var", "While", "decl_buffer",
+    "stmt_list", "stmt_seq",
+]  # fmt: skip

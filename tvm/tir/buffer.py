@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final, Union, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
-from ..error import DTypeError, TVMError
-from ..ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
-from ..ir.node import Field, Node, fields, register_nodes
-from ..ir.span import Span
-from ..ir.type import PointerType, PrimType
-from ..support.dtype import DataType
+from tvm.error import DTypeError, TVMError
+from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.span import Span
+from tvm.ir.type import PointerType, PrimType
+from tvm.support.dtype import DataType
+
 from .expr import INT32, BufferLoad, Call, ExprLike, IntImm, Ramp, Var, as_expr
 from .stmt import BufferRegion, BufferStore
 
-Index = Union[ExprLike, slice, Range]
+Index: TypeAlias = "ExprLike | slice | Range"
 
 
 @final
@@ -129,7 +130,7 @@ class Buffer(Node):
         self, begin: ExprLike | Sequence[ExprLike], dtype: str | None
     ) -> list[PrimExpr]:
         start = begin if isinstance(begin, (list, tuple)) else [begin]
-        indices = [as_expr(i) for i in start]  # type: ignore[union-attr]
+        indices = [as_expr(i) for i in start]
         wanted = DataType(dtype) if dtype is not None else self.dtype
         if wanted.element_of() is not self.dtype.element_of():
             raise DTypeError(f"Buffer {self.name} holds {self.dtype}, cannot load {wanted}")
@@ -149,12 +150,12 @@ class Buffer(Node):
         offset: ExprLike = 0,
         extent: ExprLike | None = None,
     ) -> PrimExpr:
-        """The address of the buffer's elements for opaque calls; the mask says read, write, or both."""
+        """The address of the elements, for opaque calls; the mask says read, write, or both."""
         if isinstance(access_mask, str):
             mask = 0
             for letter in access_mask:
                 if letter not in "rw":
-                    raise ValueError(f"access_ptr: unknown access {letter!r}; legal: 'r', 'w', 'rw'")
+                    raise ValueError(f"access_ptr: unknown access {letter!r}; legal: r, w, rw")
                 mask |= Buffer.READ if letter == "r" else Buffer.WRITE
             access_mask = mask
         build = OPERATORS["tir"]["buffer_access_ptr"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-from ..ir.expr import OPERATORS, PrimExpr
-from ..support.dtype import DataType
+from tvm.ir.expr import OPERATORS, PrimExpr
+from tvm.support.dtype import DataType
+
 from . import expr as e
 from .buffer import Buffer
 from .op import arith as op
@@ -16,7 +18,7 @@ def axis_groups(buffer: Buffer) -> list[range]:
     """The axes that are flattened together: axis separators divide them."""
     cuts = [int(i) for i in buffer.axis_separators]
     edges = [0, *cuts, len(buffer.shape)]
-    return [range(a, b) for a, b in zip(edges, edges[1:])]
+    return [range(a, b) for a, b in pairwise(edges)]
 
 
 def element_strides(buffer: Buffer) -> list[PrimExpr]:

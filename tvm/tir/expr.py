@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, Union, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, final
 
-from ..error import DTypeError, TVMError
-from ..ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
-from ..ir.node import Field, Node, fields, register_nodes
-from ..ir.op import Op
-from ..ir.span import Span
-from ..ir.type import PointerType, PrimType, Type
-from ..support.dtype import DataType
+from tvm.error import DTypeError, TVMError
+from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.op import Op
+from tvm.ir.span import Span
+from tvm.ir.type import PointerType, PrimType, Type
+from tvm.support.dtype import DataType
 
 if TYPE_CHECKING:
     from .buffer import Buffer, DataProducer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E")
 S = TypeVar("S")
-ExprLike = Union[PrimExpr, PrimExprConvertible, int, float, bool, str]
+ExprLike: TypeAlias = "PrimExpr | PrimExprConvertible | int | float | str"
 
 BOOL: Final = DataType("bool")
 INT32: Final = DataType("int32")
@@ -632,7 +632,7 @@ class BufferLoad(PrimExprWithOp):
 
 
 def access_dtype(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> DataType:
-    """The type of buffer[indices]: as many lanes as the last index has, times those of an element."""
+    """The type of buffer[indices]: the lanes of the last index times those of an element."""
     if len(indices) != len(buffer.shape):
         raise TVMError(
             f"Buffer {buffer.name} is {len(buffer.shape)}-dimensional, cannot be indexed with the "
@@ -899,77 +899,6 @@ class Reduce(PrimExprWithOp):
         return f.visit_reduce_(self)
 
 
-class EqualOp(PrimExprConvertible):
-    """`a == b` before anyone said whether an expression or a Python bool is wanted.
-
-    As a bool it tells whether both are one object; as an expression it is the comparison.
-    """
-
-    __slots__ = ("a", "b", "span")
-
-    def __init__(self, a: Any, b: Any, span: Span | None = None) -> None:
-        self.a: Final = a
-        self.b: Final = b
-        self.span: Final = span
-
-    def __nonzero__(self) -> bool:  # type: ignore[override]
-        return _same_value(self.a, self.b)
-
-    def __bool__(self) -> bool:
-        return _same_value(self.a, self.b)
-
-    def asobject(self) -> PrimExpr:
-        """The comparison as an expression."""
-        return OPERATORS["tir"]["equal"](self.a, self.b, self.span)  # type: ignore[return-value]
-
-    def as_prim_expr(self) -> PrimExpr:
-        return self.asobject()
-
-    @property
-    def dtype(self) -> DataType:
-        """The data type of the comparison."""
-        return self.asobject().dtype
-
-
-class NotEqualOp(PrimExprConvertible):
-    """`a != b`; see `EqualOp`."""
-
-    __slots__ = ("a", "b", "span")
-
-    def __init__(self, a: Any, b: Any, span: Span | None = None) -> None:
-        self.a: Final = a
-        self.b: Final = b
-        self.span: Final = span
-
-    def __nonzero__(self) -> bool:  # type: ignore[override]
-        return not _same_value(self.a, self.b)
-
-    def __bool__(self) -> bool:
-        return not _same_value(self.a, self.b)
-
-    def asobject(self) -> PrimExpr:
-        """The comparison as an expression."""
-        return OPERATORS["tir"]["not_equal"](self.a, self.b, self.span)  # type: ignore[return-value]
-
-    def as_prim_expr(self) -> PrimExpr:
-        return self.asobject()
-
-    @property
-    def dtype(self) -> DataType:
-        """The data type of the comparison."""
-        return self.asobject().dtype
-
-
-def _same_value(a: Any, b: Any) -> bool:
-    """Identity, where literals count as identical when their values are equal."""
-    if a is b:
-        return True
-    left = a.value if isinstance(a, (IntImm, FloatImm)) else a
-    right = b.value if isinstance(b, (IntImm, FloatImm)) else b
-    numbers = (int, float)
-    return isinstance(left, numbers) and isinstance(right, numbers) and left == right
-
-
 def as_expr(value: Any) -> PrimExpr:
     """`value` as an expression: numbers become literals, stand-ins what they stand for.
 
@@ -996,7 +925,7 @@ def as_expr(value: Any) -> PrimExpr:
     )
 
 
-def make_const(value: int | float | bool, dtype: DataType, span: Span | None = None) -> PrimExpr:
+def make_const(value: float, dtype: DataType, span: Span | None = None) -> PrimExpr:
     """A literal of the given type; of a vector type, a broadcast of it."""
     if not dtype.is_scalar:
         element = make_const(value, dtype.element_of(), span)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, final
 
-from ..error import TVMError
-from ..ir.attrs import DictAttrs
-from ..ir.function import BaseFunc, as_attrs
-from ..ir.node import Field, fields, register_nodes
-from ..ir.span import Span
-from ..ir.type import VOID_TYPE, FuncType, Type
-from ..support.frozen import FrozenMap
+from tvm.error import TVMError
+from tvm.ir.attrs import DictAttrs
+from tvm.ir.function import BaseFunc, as_attrs
+from tvm.ir.node import Field, fields, register_nodes
+from tvm.ir.span import Span
+from tvm.ir.type import VOID_TYPE, FuncType, Type
+from tvm.support.frozen import FrozenMap
+
 from .buffer import Buffer
 from .expr import Var
 from .stmt import Stmt

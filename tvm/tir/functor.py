@@ -1,17 +1,18 @@
 """Walks over TIR: a generator for questions, a visitor and a mutator for passes.
 
 Dispatch is by `node.accept(functor)`, which calls the method named for the node. Chains of
-arithmetic deeper than `DEEP` are walked with an explicit stack, so a sum of thousands of terms needs
-no Python recursion; statements in sequence are walked with a loop.
+arithmetic deeper than `DEEP` are walked with an explicit stack, so a sum of thousands of terms
+needs no Python recursion; statements in sequence are walked with a loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar, Union, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
-from ..ir.expr import PrimExpr, Range
-from ..ir.node import Node
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.node import Node
+
 from . import expr as e
 from . import stmt as s
 from .buffer import Buffer
@@ -20,7 +21,6 @@ from .function import PrimFunc
 E = TypeVar("E")
 S = TypeVar("S")
 DEEP: Final = 60
-TirNode = Union[PrimExpr, s.Stmt, PrimFunc]
 
 
 class TirFunctor(Generic[E, S]):
@@ -241,8 +241,8 @@ def stmt_children(stmt: s.Stmt) -> tuple[Any, ...]:
     if isinstance(stmt, s.SeqStmt):
         return stmt.seq
     if isinstance(stmt, s.BufferStore):
-        tail = () if stmt.predicate is None else (stmt.predicate,)
-        return (stmt.value, *stmt.indices, *tail)
+        mask = () if stmt.predicate is None else (stmt.predicate,)
+        return (stmt.value, *stmt.indices, *mask)
     if isinstance(stmt, s.For):
         return (stmt.min, stmt.extent, stmt.body)
     if isinstance(stmt, s.Block):
@@ -966,7 +966,7 @@ def ir_transform(
     `preorder` may return a replacement, which ends the descent there; both may return None for no
     change. `only_enable` names the node kinds (`tir.For`) for which they are called.
     """
-    from ..ir.node import NODE_TYPES
+    from tvm.ir.node import NODE_TYPES
 
     only = None if only_enable is None else tuple(NODE_TYPES.get(key) for key in only_enable)
     return rewrite(_IRTransform(preorder, postorder, only), stmt)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from typing import Final, Union
+from typing import Final, TypeAlias
 
-from ..support.dtype import DataType
+from tvm.support.dtype import DataType
 
-Number = Union[int, float, bool]
+Number: TypeAlias = float
 
 
 def wrap(value: int, dtype: DataType) -> int:

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, final
 
-from ..error import DTypeError, TVMError
-from ..ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
-from ..ir.host_tensor import HostTensor, as_host_tensor
-from ..ir.node import Field, Node, fields, register_nodes
-from ..ir.span import Span
-from ..ir.type import PointerType
-from ..support.dtype import DataType
-from ..support.frozen import FrozenMap
+from tvm.error import DTypeError, TVMError
+from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
+from tvm.ir.host_tensor import HostTensor, as_host_tensor
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.span import Span
+from tvm.ir.type import PointerType
+from tvm.support.dtype import DataType
+from tvm.support.frozen import FrozenMap
+
 from .expr import BufferLoad, ExprLike, IntImm, IterVar, Ramp, Var, access_dtype, as_expr
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Stmt(Node):
 
     def accept(self, f: TirFunctor[E, S]) -> S:
         """Call the method of a functor that is made for this kind of node."""
-        raise NotImplementedError(type(self).__name__)  # abstract: every concrete node overrides it
+        raise TypeError(f"{type(self).__name__} is abstract and cannot be visited")
 
 
 class ForKind(IntEnum):

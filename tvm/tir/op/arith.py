@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ...error import DTypeError, TVMError
-from ...ir.expr import OPERATORS, PrimExpr
-from ...ir.span import Span
-from ...support.dtype import DataType
-from .. import expr as e
-from .. import scalar
-from ..expr import BOOL, INT32, INT64, FloatImm, IntImm, as_expr, make_const
+from tvm.error import DTypeError, TVMError
+from tvm.ir.expr import OPERATORS, PrimExpr
+from tvm.ir.span import Span
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import scalar
+from tvm.tir.expr import BOOL, INT32, INT64, FloatImm, IntImm, as_expr, make_const
+from tvm.tir.lazy_equal import EqualOp, NotEqualOp
 
 Operand = Any  # anything that as_expr takes
 
@@ -33,7 +34,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     return make_const(value, DataType(dtype), span)
 
 
-def literal(expr: PrimExpr) -> int | float | None:
+def literal(expr: PrimExpr) -> float | None:
     """The value of a literal, or of a broadcast literal; None for anything else."""
     if isinstance(expr, (IntImm, FloatImm)):
         return expr.value
@@ -42,7 +43,7 @@ def literal(expr: PrimExpr) -> int | float | None:
     return None
 
 
-def is_const_value(expr: PrimExpr, value: int | float) -> bool:
+def is_const_value(expr: PrimExpr, value: float) -> bool:
     """True for a literal with this value."""
     return isinstance(expr, (IntImm, FloatImm)) and expr.value == value
 
@@ -464,7 +465,7 @@ def _call_global(gvar: Any, *args: Operand) -> PrimExpr:
 
 
 def _simplify(expr: PrimExpr) -> PrimExpr:
-    from ...arith.analyzer import Analyzer  # a floor above; only vector slices of buffers ask
+    from tvm.arith.analyzer import Analyzer  # a floor above; only vector slices of buffers ask
 
     return Analyzer().simplify(expr)
 
@@ -494,8 +495,8 @@ OPERATORS["tir"].update(
         "greater_equal": greater_equal,
         "equal": equal,
         "not_equal": not_equal,
-        "lazy_equal": e.EqualOp,
-        "lazy_not_equal": e.NotEqualOp,
+        "lazy_equal": EqualOp,
+        "lazy_not_equal": NotEqualOp,
         "astype": cast,
         "call_global": _call_global,
         "simplify": _simplify,

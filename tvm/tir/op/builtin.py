@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...error import DTypeError
-from ...ir.expr import GlobalVar, PrimExpr
-from ...ir.op import Op
-from ...ir.span import Span
-from ...support.dtype import DataType
-from .. import expr as e
-from ..buffer import Buffer
-from ..expr import BOOL, HANDLE, INT32, CallEffectKind, CommReducer, IntImm, Reduce, Var, as_expr
+from tvm.error import DTypeError
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.op import Op
+from tvm.ir.span import Span
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import (
+    BOOL,
+    HANDLE,
+    INT32,
+    CallEffectKind,
+    CommReducer,
+    IntImm,
+    Reduce,
+    Var,
+    as_expr,
+)
+
 from . import arith
 from .declare import OPAQUE, PURE, READS, intrinsic
 
@@ -96,7 +107,9 @@ def if_then_else(cond: Operand, t: Operand, f: Operand, span: Span | None = None
     """`t` where `cond` holds, else `f`; only the chosen one is evaluated."""
     condition = as_expr(cond)
     if not condition.dtype.is_bool:
-        raise DTypeError(f"if_then_else only accept the condition to be boolean, found {condition.dtype}")
+        raise DTypeError(
+            f"if_then_else only accept the condition to be boolean, found {condition.dtype}"
+        )
     a, b = arith.match_types(t, f, span)
     if isinstance(condition, IntImm):
         return a if condition.value else b

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...ir.op import Op, declare
-from ..expr import CallEffectKind
+from tvm.ir.op import Op, declare
+from tvm.tir.expr import CallEffectKind
 
 PURE = CallEffectKind.Pure
 READS = CallEffectKind.ReadState

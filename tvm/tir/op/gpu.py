@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.expr import PrimExpr
-from .. import expr as e
-from ..expr import HANDLE
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+from tvm.tir.expr import HANDLE
+
 from .declare import OPAQUE, PURE, intrinsic
 
 Operand = Any

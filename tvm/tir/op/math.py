@@ -6,13 +6,14 @@ import math as _math
 from collections.abc import Callable
 from typing import Any
 
-from ...error import DTypeError
-from ...ir.expr import PrimExpr
-from ...ir.span import Span
-from ...support.dtype import DataType
-from .. import expr as e
-from .. import scalar
-from ..expr import BOOL, FloatImm, IntImm, as_expr, make_const
+from tvm.error import DTypeError
+from tvm.ir.expr import PrimExpr
+from tvm.ir.span import Span
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import scalar
+from tvm.tir.expr import BOOL, FloatImm, IntImm, as_expr, make_const
+
 from . import arith
 from .declare import PURE, intrinsic
 
@@ -129,8 +130,8 @@ def abs(x: Operand, span: Span | None = None) -> PrimExpr:
     if isinstance(value, (IntImm, FloatImm)):
         return make_const(value.value if value.value >= 0 else -value.value, value.dtype, span)
     if value.dtype.is_int:
-        negated = arith.negative(value, span)
-        return e.Select(arith.greater_equal(value, make_const(0, value.dtype)), value, negated, span)
+        negated, zero = arith.negative(value, span), make_const(0, value.dtype)
+        return e.Select(arith.greater_equal(value, zero), value, negated, span)
     return e.Call(value.dtype, _fabs, (value,), span)
 
 

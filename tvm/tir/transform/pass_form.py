@@ -7,16 +7,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
 
-from ...error import TVMError
-from ...ir.module import IRModule
-from ...ir.transform import (
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.transform import (
     Pass,
     PassContext,
     PassInfo,
     hide_leading_parameters,
     pass_class,
 )
-from ..function import PrimFunc
+from tvm.tir.function import PrimFunc
 
 P = ParamSpec("P")
 
@@ -48,7 +48,8 @@ class PrimFuncPass(Pass):
         return mod.with_functions(functions)
 
     def __repr__(self) -> str:
-        return f"Run PrimFunc pass: {self.info.name} at the optimization level {self.info.opt_level}"
+        info = self.info
+        return f"Run PrimFunc pass: {info.name} at the optimization level {info.opt_level}"
 
     __str__ = __repr__
 
