@@ -69,7 +69,7 @@ def home_of(entry: Entry) -> ModuleType | None:
     first, name = entry.owner or entry.name, entry.module
     while name and name != "tvm":
         module = _module(name)
-        if module is not None and getattr(module, first, MISSING) is not MISSING:
+        if module is not None and _member(module, first) is not MISSING:
             return module
         name = name.rpartition(".")[0]
     return None
@@ -81,6 +81,13 @@ def _module(name: str) -> ModuleType | None:
         return import_module(name)
     except ImportError:
         return None
+
+
+def _member(home: object, name: str) -> object:
+    try:
+        return getattr(home, name, MISSING)
+    except ImportError:                 # a lazy name whose module is not there
+        return MISSING
 
 
 def find(entry: Entry) -> object:
@@ -120,11 +127,17 @@ def mismatch(entry: Entry, value: object) -> str | None:
     except (TypeError, ValueError):
         return None                     # a class of C, say: it does not tell its parameters
     wanted = _parameters(entry.signature)
+    if inspect.isclass(value) and not wanted:
+        return None                     # not made by its users: no constructor to agree on
     if ours and ours[0].name in RECEIVERS:
         ours = ours[1:]
     if wanted and wanted[0][0] in RECEIVERS:
         wanted = wanted[1:]
-    names = [name for name, _ in wanted]
+    collected = {p.name for p in ours if p.kind in COLLECTS}        # *args: any name will do
+    names = [name for name, _ in wanted if not name.startswith("*")]
+    for stars in (name for name, _ in wanted if name.startswith("*")):
+        if not collected:
+            return f"{entry}: has no {stars}"
     if [p.name for p in ours if p.name in names] != names:
         return f"{entry}: parameters {[p.name for p in ours]}, wanted {names}"
     for p in ours:
@@ -132,6 +145,8 @@ def mismatch(entry: Entry, value: object) -> str | None:
             return f"{entry}: {p.name} is not in the reference and has no default"
     by_name = {p.name: p for p in ours}
     for name, default in wanted:
+        if name not in by_name:
+            continue
         found = by_name[name].default
         if default is not None and not _same_default(default, found):
             return f"{entry}: {name}={found!r}, wanted {default}"
@@ -148,13 +163,13 @@ def _parameters(signature: str) -> list[tuple[str, str | None]]:
     texts += [ast.unparse(d) for d in args.defaults]
     found = [(a.arg, t) for a, t in zip(listed, texts, strict=True)]
     if args.vararg:
-        found.append((args.vararg.arg, None))
+        found.append((f"*{args.vararg.arg}", None))
     found += [
         (a.arg, None if d is None else ast.unparse(d))
         for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
     ]
     if args.kwarg:
-        found.append((args.kwarg.arg, None))
+        found.append((f"**{args.kwarg.arg}", None))
     return found
 
 

@@ -34,7 +34,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.pipeline",),
     ("tvm.relax.frontend",),
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
-    ("tvm.driver", "tvm.exec", "tvm.testing"),
+    ("tvm.driver",),
+    ("tvm.exec", "tvm.testing"),
 )
 
 # Thin files of public names; they may show any floor, and the floors do not import them.
