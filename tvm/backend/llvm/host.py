@@ -10,8 +10,10 @@ import ctypes
 import platform
 import sys
 import threading
+from collections.abc import Callable
 
 from tvm.ffi import library
+from tvm.runtime.threads import on_change
 
 from . import jit
 from .pool import HOOK, PoolPlatform, linux, pool_text, posix
@@ -332,6 +334,7 @@ def host_functions() -> dict[str, int]:
             linked.keep_forever()  # workers stay inside this code until the process ends
             _linked = linked
             _share_pool(linked.address("TVMBackendParallelLaunch"))
+            on_change(_thread_setter(linked))
     return {name: _linked.address(name) for name in PUBLIC}
 
 
@@ -340,15 +343,7 @@ def _share_pool(address: int) -> None:
     library().LIB.TVMFFIEnvModRegisterContextSymbol(HOOK.encode(), ctypes.c_void_p(address))
 
 
-def num_threads() -> int:
-    """Threads that a parallel region uses."""
-    func = ctypes.CFUNCTYPE(ctypes.c_int32)(host_functions()["tvm_rt_num_threads"])
-    return int(func())
-
-
-def set_num_threads(count: int) -> None:
-    """Use `count` threads from the next region on; 0 asks the environment again."""
-    func = ctypes.CFUNCTYPE(None, ctypes.c_int32)(host_functions()["tvm_rt_set_num_threads"])
-    func(count)
-
-
+def _thread_setter(linked: jit.Linked) -> Callable[[int], None]:
+    """A function that tells the pool how many threads to use; 0 means: ask the environment."""
+    signature = ctypes.CFUNCTYPE(None, ctypes.c_int32)
+    return signature(linked.address("tvm_rt_set_num_threads"))

@@ -31,6 +31,7 @@ _lock = threading.RLock()
 _names = itertools.count()
 _DECLARED = re.compile(r"^declare [^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE)
 _DATA = re.compile(r"^@(?:\"([^\"]+)\"|([-\w$.]+)) = external ", re.MULTILINE)
+_DEFINED = re.compile(r"^define (?!internal|private)[^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE)
 _ASKED_INTRINSIC = re.compile(r"@(llvm\.[a-z0-9_]+(?:\.[a-z0-9_]+)*)")
 
 
@@ -120,6 +121,18 @@ def _target_machine(machine: Machine) -> Any:
 
 def _same_family(a: str, b: str) -> bool:
     return a.partition("-")[0] == b.partition("-")[0]
+
+
+def llvm_triples_match(a: str, b: str) -> bool:
+    """Whether two triples mean one platform: the vendor says nothing."""
+    return _platform_of(a) == _platform_of(b)
+
+
+def _platform_of(triple: str) -> tuple[str, str]:
+    parts = triple.split("-")
+    systems = ("linux", "darwin", "macos", "windows", "freebsd", "wasi", "android", "ios")
+    system = next((s for s in systems for p in parts[1:] if p.startswith(s)), "none")
+    return parts[0], {"macos": "darwin"}.get(system, system)
 
 
 def data_layout(machine: Machine) -> str:
@@ -251,6 +264,10 @@ class Linked:
         """Where a symbol lies."""
         return self._addresses[name]
 
+    def has(self, name: str) -> bool:
+        """Whether a symbol is known."""
+        return name in self._addresses
+
     def keep_forever(self) -> None:
         """Never unload, not even at the end of Python: threads may be inside the code."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._tracker))
@@ -288,6 +305,11 @@ def external_names(text: str) -> list[str]:
     """Functions and data that `text` uses and does not define, without LLVM's own."""
     found = {a or b for a, b in _DECLARED.findall(text)} | {a or b for a, b in _DATA.findall(text)}
     return sorted(name for name in found if not name.startswith("llvm."))
+
+
+def defined_names(text: str) -> list[str]:
+    """Functions that `text` defines for others to call."""
+    return sorted(a or b for a, b in _DEFINED.findall(text))
 
 
 def process_symbol(name: str) -> int | None:

@@ -1,0 +1,167 @@
+"""Compiled modules: made from lowered functions, run in this process, written to files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tvm.error import TVMError, message
+from tvm.ffi import library
+from tvm.ir.host_tensor import HostTensor
+from tvm.ir.module import IRModule
+from tvm.runtime.module import (
+    BINARY_SERIALIZABLE,
+    COMPILATION_EXPORTABLE,
+    RUNNABLE,
+    Module,
+)
+from tvm.support.files import write_beside
+from tvm.target import Target
+
+from . import jit
+from .abi import FFI_PREFIX
+from .codegen import Emitted, emit_module
+from .host import PUBLIC, host_functions
+from .target import is_host, machine_of
+
+_FORMATS = ("ll", "o", "obj", "s", "asm")
+
+
+class LLVMModule(Module):
+    """Functions as machine code; they are linked into the process when one is first asked for."""
+
+    kind = "llvm"
+
+    def __init__(self, emitted: Emitted, machine: jit.Machine) -> None:
+        super().__init__()
+        self.emitted = emitted
+        self.machine = machine
+        self.object = jit.emit_object(emitted.text, machine)
+        self._linked: jit.Linked | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def constants(self) -> dict[str, HostTensor]:
+        """Constant data by the symbol under which the code refers to it."""
+        return self.emitted.constants
+
+    def function_names(self) -> list[str]:
+        return list(self.emitted.packed)
+
+    def _entry_name(self) -> str | None:
+        return self.emitted.entry or super()._entry_name()
+
+    def _find(self, name: str) -> Any:
+        if name not in self.emitted.packed:
+            return None
+        linked = self.linked()
+        return library().Function.__from_extern_c__(
+            linked.address(FFI_PREFIX + name), keep_alive_object=(linked, self.constants)
+        )
+
+    def linked(self) -> jit.Linked:
+        """The code in memory."""
+        with self._lock:
+            if self._linked is None:
+                self._linked = self._link()
+            return self._linked
+
+    def address(self, symbol: str) -> int:
+        """Where a function or a constant lies; stays valid as long as this module."""
+        linked = self.linked()
+        if not linked.has(symbol):
+            raise AttributeError(f"Module has no symbol '{symbol}'")
+        return linked.address(symbol)
+
+    def _link(self) -> jit.Linked:
+        if not is_host(self.machine):
+            raise TVMError(
+                message(
+                    "call of a compiled function",
+                    found=f"code for {self.machine.triple}",
+                    legal=f"code for {jit.host_machine().triple}; export_library takes it elsewhere",
+                )
+            )
+        imports, missing = self._imports_of_code()
+        if missing:
+            raise TVMError(
+                message(
+                    "link compiled code",
+                    found=f"unknown external function {', '.join(missing)}",
+                    legal="functions of the module itself, of the C library, or of tvm_ffi",
+                )
+            )
+        return jit.link(self.object, jit.defined_names(self.emitted.text), imports)
+
+    def _imports_of_code(self) -> tuple[dict[str, int], list[str]]:
+        """Addresses of what the code does not define itself, and the names that nobody has."""
+        found: dict[str, int] = {}
+        missing: list[str] = []
+        for name in jit.external_names(self.emitted.text):
+            constant = self.constants.get(name)
+            if constant is not None:
+                found[name] = constant.numpy().ctypes.data
+            elif name in PUBLIC:
+                found[name] = host_functions()[name]
+            else:
+                address = jit.process_symbol(name) or self._symbol_of_imports(name)
+                if address is None:
+                    missing.append(name)
+                else:
+                    found[name] = address
+        return found, missing
+
+    def _symbol_of_imports(self, name: str) -> int | None:
+        for module in self.imports:
+            if isinstance(module, LLVMModule) and name in jit.defined_names(module.emitted.text):
+                return module.address(name)
+        return None
+
+    def get_property_mask(self) -> int:
+        mask = BINARY_SERIALIZABLE | COMPILATION_EXPORTABLE
+        return mask | RUNNABLE if is_host(self.machine) else mask
+
+    def get_write_formats(self) -> Sequence[str]:
+        return _FORMATS
+
+    def inspect_source(self, fmt: str = "") -> str:
+        """The code as text: "ll" as generated, "opt" after LLVM's passes, "asm" for the machine."""
+        if fmt in ("", "ll"):
+            return self.emitted.text
+        if fmt in ("opt", "opt.ll"):
+            return jit.emit_optimized_text(self.emitted.text, self.machine)
+        if fmt in ("asm", "s"):
+            return jit.emit_assembly(self.emitted.text, self.machine)
+        raise ValueError(
+            message(
+                f"source of an llvm module as {fmt!r}", found="no such form", legal="ll, opt, asm"
+            )
+        )
+
+    def write_to_file(self, file_name: str, fmt: str = "") -> None:
+        form = fmt or Path(file_name).suffix.lstrip(".")
+        if form not in _FORMATS:
+            raise ValueError(
+                message(
+                    f"write {file_name!r}",
+                    found=f"format {form!r}",
+                    legal=", ".join(_FORMATS),
+                )
+            )
+        content = self.object if form in ("o", "obj") else self.inspect_source(form).encode()
+        write_beside(file_name, content)
+
+
+def build(mod: IRModule, target: Target | str) -> LLVMModule:
+    """Compile the lowered PrimFuncs of a module."""
+    machine = machine_of(Target(target))
+    return LLVMModule(emit_module(mod, machine), machine)
+
+
+def emit_text(mod: IRModule, target: Target | str) -> str:
+    """The LLVM text of the lowered PrimFuncs of a module."""
+    return emit_module(mod, machine_of(Target(target))).text
+
+

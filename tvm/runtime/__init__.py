@@ -1,0 +1,74 @@
+"""What runs compiled programs: tensors, devices, modules, the virtual machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tvm.ffi.object import Object
+from tvm.support.lazy import lazy_dir, lazy_names
+
+_HOMES = {
+    "BenchmarkResult": "tvm.runtime.benchmark:BenchmarkResult",
+    "Executable": "tvm.runtime.executable:Executable",
+    "Module": "tvm.runtime.module:Module",
+    "Tensor": "tvm.runtime.tensor:Tensor",
+    "Device": "tvm.runtime.device:Device",
+    "DataType": "tvm.support.dtype:DataType",
+    "PackedFunc": "tvm.runtime.convert:PackedFunc",
+    "Scriptable": "tvm.runtime.script_printer:Scriptable",
+    "ShapeTuple": "tvm.runtime.convert:ShapeTuple",
+    "String": "tvm.runtime.convert:String",
+    "VirtualMachine": "tvm.runtime.vm:VirtualMachine",
+    "const": "tvm.tir.op.arith:const",
+    "convert": "tvm.runtime.convert:convert",
+    "convert_to_object": "tvm.runtime.convert:convert",
+    "derived_object": "tvm.runtime.support:derived_object",
+    "device": "tvm.runtime.device:device",
+    "empty": "tvm.runtime.tensor:empty",
+    "enabled": "tvm.runtime.module:enabled",
+    "from_dlpack": "tvm.runtime.tensor:from_dlpack",
+    "load_module": "tvm.runtime.module:load_module",
+    "load_param_dict": "tvm.runtime.params:load_param_dict",
+    "load_param_dict_from_file": "tvm.runtime.params:load_param_dict_from_file",
+    "load_static_library": "tvm.runtime.module:load_static_library",
+    "num_threads": "tvm.runtime.module:num_threads",
+    "save_param_dict": "tvm.runtime.params:save_param_dict",
+    "save_param_dict_to_file": "tvm.runtime.params:save_param_dict_to_file",
+    "system_lib": "tvm.runtime.module:system_lib",
+    "tensor": "tvm.runtime.tensor:tensor",
+    **{
+        kind: f"tvm.runtime.device:{kind}"
+        for kind in (
+            "cpu", "cuda", "rocm", "opencl", "metal", "vpi", "vulkan", "ext_dev", "hexagon",
+            "webgpu",
+        )
+    },
+}  # fmt: skip
+_CHILDREN = ("disco", "executable", "module", "params", "profiling", "script_printer", "vm")
+
+if TYPE_CHECKING:
+    from . import profiling as profiling
+    from . import vm as vm
+    from .benchmark import BenchmarkResult as BenchmarkResult
+    from .device import Device as Device
+    from .device import cpu as cpu
+    from .device import cuda as cuda
+    from .device import device as device
+    from .executable import Executable as Executable
+    from .module import Module as Module
+    from .module import enabled as enabled
+    from .module import load_module as load_module
+    from .module import load_static_library as load_static_library
+    from .module import num_threads as num_threads
+    from .params import load_param_dict as load_param_dict
+    from .params import save_param_dict as save_param_dict
+    from .tensor import Tensor as Tensor
+    from .tensor import empty as empty
+    from .tensor import from_dlpack as from_dlpack
+    from .tensor import tensor as tensor
+    from .vm import VirtualMachine as VirtualMachine
+else:
+    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+
+__dir__ = lazy_dir(__name__, *_CHILDREN, *_HOMES)
+__all__ = ["Object"]

@@ -1,0 +1,319 @@
+"""Modules: compiled functions by name, with the modules that they import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tvm.error import TVMError, message
+from tvm.ffi import library
+from tvm.support.registry import Registry
+from tvm.support.suggest import did_you_mean
+
+from .benchmark import BenchmarkResult, Timing, evaluator
+from .device import Device
+from .threads import thread_count
+
+BINARY_SERIALIZABLE, RUNNABLE, COMPILATION_EXPORTABLE = 1, 2, 4
+
+# How files are loaded: by suffix (".so"), each by a function of the path.
+LOADERS: Registry[Callable[[str], Module]] = Registry(
+    "module loader", "tvm.runtime.library_module", "tvm.backend.llvm.module"
+)
+# How module trees are exported: by the kind of the root module.
+EXPORTERS: Registry[Callable[..., Any]] = Registry("exporter", "tvm.backend.llvm.link")
+
+
+class Module:
+    """The root of runtime modules; `mod["f"]` is the function f."""
+
+    entry_name: ClassVar[str] = "main"
+    kind: str = "module"
+
+    def __init__(self) -> None:
+        self._imports: list[Module] = []
+        self._functions: dict[str, Any] = {}
+
+    # --- functions ---
+
+    def _find(self, name: str) -> Any:
+        """The function called `name` in this module alone, or None; subclasses look it up."""
+        return None
+
+    def function_names(self) -> list[str]:
+        """The functions of this module that can be called from outside."""
+        return []
+
+    def get_function(self, name: str, query_imports: bool = False) -> Any:
+        """The function called `name`; AttributeError when there is none."""
+        found = self._functions.get(name)
+        if found is not None:
+            return found
+        found = self._find(name)
+        if found is None and query_imports:
+            found = next(
+                (f for f in (m._find(name) for m in _walk(self)) if f is not None), None
+            )
+        if found is None:
+            near = did_you_mean(name, self.function_names())
+            raise AttributeError(f"Module has no function '{name}'{near}")
+        self._functions[name] = found
+        return found
+
+    def __getitem__(self, name: str) -> Any:
+        if not isinstance(name, str):
+            raise ValueError("Can only take string as function name")
+        return self.get_function(name, query_imports=True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.get_function(name, query_imports=True)
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """Whether the module (or one that it imports) has a function called `name`."""
+        modules = _walk(self) if query_imports else iter([self])
+        return any(name in m.function_names() or m._find(name) is not None for m in modules)
+
+    @property
+    def entry_func(self) -> Any:
+        """The function that calling the module calls: `main`, or the only one there is."""
+        name = self._entry_name()
+        if name is None:
+            names = ", ".join(self.function_names()) or "none"
+            raise AttributeError(
+                message(
+                    "call of a module",
+                    found=f"no function {self.entry_name!r}; its functions: {names}",
+                    legal='mod["name"](...)',
+                )
+            )
+        return self.get_function(name, query_imports=True)
+
+    def _entry_name(self) -> str | None:
+        if self.implements_function(self.entry_name, query_imports=True):
+            return self.entry_name
+        names = self.function_names()
+        return names[0] if len(names) == 1 else None
+
+    def __call__(self, *args: Any) -> Any:
+        return self.entry_func(*args)
+
+    # --- imports ---
+
+    @property
+    def imports(self) -> list[Module]:
+        """The modules that this one imports."""
+        return list(self._imports)
+
+    @property
+    def imported_modules(self) -> list[Module]:
+        """The older name of `imports`."""
+        return self.imports
+
+    def import_module(self, module: Module) -> None:
+        """Let this module use the functions of another."""
+        if any(m is self for m in _walk(module)):
+            raise TVMError("import_module: the modules would import each other in a circle")
+        self._imports.append(module)
+
+    def clear_imports(self) -> None:
+        """Forget all imports."""
+        self._imports.clear()
+
+    # --- what it is ---
+
+    @property
+    def type_key(self) -> str:
+        """The older name of `kind`."""
+        return self.kind
+
+    @property
+    def is_device_module(self) -> bool:
+        """Whether its functions run on a device other than the CPU."""
+        return False
+
+    def get_property_mask(self) -> int:
+        """Which of serializable, runnable, exportable it is, as bits."""
+        return RUNNABLE
+
+    def is_binary_serializable(self) -> bool:
+        """Whether it can be stored as bytes inside another module's file."""
+        return bool(self.get_property_mask() & BINARY_SERIALIZABLE)
+
+    def is_runnable(self) -> bool:
+        """Whether its functions can be called here."""
+        return bool(self.get_property_mask() & RUNNABLE)
+
+    def is_compilation_exportable(self) -> bool:
+        """Whether it can be written as an object file."""
+        return bool(self.get_property_mask() & COMPILATION_EXPORTABLE)
+
+    def get_write_formats(self) -> Sequence[str]:
+        """The formats that `write_to_file` takes."""
+        return ()
+
+    def inspect_source(self, fmt: str = "") -> str:
+        """The source code of the module; empty if it has none."""
+        return ""
+
+    def get_source(self, fmt: str = "") -> str:
+        """The older name of `inspect_source`."""
+        return self.inspect_source(fmt)
+
+    def write_to_file(self, file_name: str, fmt: str = "") -> None:
+        """Write the module in one of its formats, by default that of the name's suffix."""
+        raise TVMError(
+            message(
+                f"write a {self.kind} module to {file_name!r}",
+                found="this kind of module cannot be written by itself",
+                legal="export_library",
+            )
+        )
+
+    def save(self, file_name: str, fmt: str = "") -> None:
+        """The older name of `write_to_file`."""
+        self.write_to_file(file_name, fmt)
+
+    def export_library(
+        self,
+        file_name: str | os.PathLike[str],
+        *,
+        fcompile: Callable[..., Any] | None = None,
+        fpack_imports: Callable[..., Any] | None = None,
+        addons: Sequence[str] | None = None,
+        workspace_dir: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Write this module and all that it imports as one file that `load_module` reads.
+
+        `fcompile(file_name, objects, **kwargs)` replaces the linker. The suffix decides: `.so`
+        (also `.dylib`, `.dll`) a shared library, `.o` an object, `.tar` an archive of objects.
+        """
+        export = EXPORTERS.get(self.kind)
+        return export(
+            self,
+            os.fspath(file_name),
+            fcompile=fcompile,
+            fpack_imports=fpack_imports,
+            addons=addons,
+            workspace_dir=workspace_dir,
+            **kwargs,
+        )
+
+    # --- measuring ---
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        cache_flush_bytes: int = 0,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures `func_name` on its arguments and gives a BenchmarkResult."""
+        timing = Timing(
+            number,
+            repeat,
+            min_repeat_ms,
+            limit_zero_time_iterations,
+            cooldown_interval_ms,
+            repeats_to_cooldown,
+            cache_flush_bytes,
+            f_preproc,
+        )
+        return evaluator(self.get_function(func_name, query_imports=True), dev, timing)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"Module({self.kind}, functions: {', '.join(self.function_names()) or 'none'})"
+
+
+def _walk(root: Module) -> Iterator[Module]:
+    """`root` and all that it imports, each once."""
+    seen: list[Module] = []
+    todo = [root]
+    while todo:
+        module = todo.pop()
+        if any(module is m for m in seen):
+            continue
+        seen.append(module)
+        yield module
+        todo.extend(reversed(module._imports))
+
+
+def import_tree(root: Module) -> list[Module]:
+    """`root` and all modules that it imports, directly or not."""
+    return list(_walk(root))
+
+
+def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
+    """The module stored in a file: `.so`, `.dylib`, `.dll`, `.o`, `.tar`."""
+    name = os.fspath(path)
+    if not Path(name).is_file():
+        raise ValueError(
+            message(
+                f"load_module {name!r}",
+                found="no such file" if not Path(name).exists() else "not a file",
+                legal="a file written by export_library",
+            )
+        )
+    suffix = "." + fmt if fmt else Path(name).suffix
+    loader = LOADERS.find(suffix)
+    if loader is None:
+        raise ValueError(
+            message(
+                f"load_module {name!r}",
+                found=f"a file with the suffix {suffix!r}",
+                legal=", ".join(LOADERS.names()),
+            )
+        )
+    return loader(str(Path(name).absolute()))
+
+
+def load_static_library(path: str, func_names: Sequence[str]) -> Module:
+    """The functions of an object file (`.o`) that are callable by the given names."""
+    module = load_module(path)
+    missing = [name for name in func_names if not module.implements_function(name)]
+    if missing:
+        raise ValueError(
+            message(
+                f"load_static_library {path!r}",
+                found=f"no function {', '.join(missing)}",
+                legal=", ".join(module.function_names()),
+            )
+        )
+    return module
+
+
+def system_lib(symbol_prefix: str = "") -> Any:
+    """The module of the functions that are linked into this program itself."""
+    return library().system_lib(symbol_prefix)
+
+
+def enabled(target: str) -> bool:
+    """Whether code for a target or device kind can be run here."""
+    name = target.split(" ")[0]
+    if name in ("cpu", "llvm", "c", "stackvm"):
+        return True
+    try:
+        return Device(name).exist
+    except ValueError:
+        return False
+
+
+def num_threads() -> int:
+    """Threads that a parallel loop uses (TVM_NUM_THREADS, else the cores of this process)."""
+    return thread_count()

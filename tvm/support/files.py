@@ -1,0 +1,45 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tvm.error import TVMError, message
+
+
+class FileError(TVMError, OSError):
+    """A file that cannot be read or written."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+def write_beside(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content` to `path`; on any failure the old file stays as it is."""
+    with draft_of(path) as draft:
+        draft.write_bytes(content)
+
+
+@contextlib.contextmanager
+def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A name in a new folder beside `path`; what is there at the end is renamed to `path`."""
+    target = Path(path)
+    asked = f"write {str(target)!r}"
+    legal = "a file name in a folder that exists and may be written to"
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as err:
+        found = err.strerror or str(err)
+        raise FileError(message(asked, found=found, where=str(target.parent), legal=legal)) from err
+    with folder as name:
+        draft = Path(name) / target.name
+        yield draft
+        try:
+            os.replace(draft, target)
+        except OSError as err:
+            found = err.strerror or str(err)
+            raise FileError(message(asked, found=found, legal=legal)) from err
