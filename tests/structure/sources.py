@@ -50,13 +50,15 @@ def own_imports(path: Path) -> Iterator[Import]:
 
 
 def _import_nodes(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
-    """All imports but those by which a package shows checkers the names that load lazily."""
+    """All imports but those by which a package shows names of other floors that load lazily."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     hidden: set[ast.AST] = set()
     if path.name == "__init__.py":
         for node in ast.walk(tree):
             if isinstance(node, ast.If) and _is_type_checking(node.test):
                 hidden.update(inner for stmt in node.body for inner in ast.walk(stmt))
+            elif isinstance(node, ast.FunctionDef) and node.name == "__getattr__":
+                hidden.update(ast.walk(node))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in hidden:
             yield node
