@@ -1,9 +1,10 @@
-"""Relax: graphs of tensor operators with symbolic shapes. Words load at once, the rest on demand."""
+"""Relax: graphs of tensor operators with symbolic shapes. Words at once, the rest on demand."""
 
 from typing import TYPE_CHECKING
 
-from ..ir.expr import GlobalVar, StructInfo
-from ..support.lazy import lazy_names
+from tvm.ir.expr import GlobalVar, StructInfo
+from tvm.support.lazy import lazy_names
+
 from . import operators as operators
 from .base_expr import ExprWithOp, Id, LeafExpr
 from .expr import (

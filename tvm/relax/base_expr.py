@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, final
 
 from typing_extensions import Self
 
-from ..ir.expr import OPERATORS, RelaxExpr
-from ..ir.node import Field, Node, fields, register_nodes
+from tvm.ir.expr import OPERATORS, RelaxExpr
+from tvm.ir.node import Field, Node, fields, register_nodes
 
 if TYPE_CHECKING:
     from .expr import Call

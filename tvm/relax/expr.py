@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Union, final
 
-from ..error import TVMError, message
-from ..ir.attrs import Attrs, DictAttrs
-from ..ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
-from ..ir.function import BaseFunc, as_attrs
-from ..ir.host_tensor import HostTensor, as_host_tensor
-from ..ir.node import Field, Node, fields, register_nodes
-from ..ir.op import Op
-from ..ir.span import Span
-from ..support.dtype import DataType
-from ..tir.expr import PrimExprConvertible
+from tvm.error import TVMError, message
+from tvm.ir.attrs import Attrs, DictAttrs
+from tvm.ir.expr import GlobalVar, PrimExpr, PrimExprConvertible, RelaxExpr, StructInfo
+from tvm.ir.function import BaseFunc, as_attrs
+from tvm.ir.host_tensor import HostTensor, as_host_tensor
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.op import Op
+from tvm.ir.span import Span
+from tvm.support.dtype import DataType
+
 from .base_expr import ExprWithOp, Id, LeafExpr
 from .struct_info import (
     FuncStructInfo,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..error import DTypeError
-from ..support.dtype import DataType
+from tvm.error import DTypeError
+from tvm.support.dtype import DataType
 
 
 @cache

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
-from ..ir.attrs import Attrs
-from ..ir.expr import OPERATORS, RelaxExpr
-from ..ir.op import Op
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import OPERATORS, RelaxExpr
+from tvm.ir.op import Op
+
 from .expr import Call, TupleGetItem, convert_to_expr
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..ir.expr import PrimExpr
-from ..support.dtype import DataType
-from ..tir import expr as e
-from ..tir.expr import INT64, IntImm
-from ..tir.functor import expr_children
-from ..tir.op.arith import multiply
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir.expr import INT64, IntImm
+from tvm.tir.functor import expr_children
+from tvm.tir.op.arith import multiply
 
 try:
-    from ..arith.analyzer import Analyzer
+    from tvm.arith.analyzer import Analyzer
 except ImportError:  # TEMPORARY until tvm.arith stands
     class Analyzer:  # type: ignore[no-redef]
         def can_prove_equal(self, a: PrimExpr, b: PrimExpr) -> bool:

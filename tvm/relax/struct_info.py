@@ -6,19 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, Union, final
+from typing import Any, ClassVar, Final, final
 
-from ..error import DTypeError, TVMError, message
-from ..ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
-from ..ir.global_info import VDevice
-from ..ir.node import Field, fields, register_nodes
-from ..ir.span import Span
-from ..support.dtype import DataType
-from ..tir.expr import INT64, Cast, FloatImm, IntImm, as_expr, make_const
+from tvm.error import DTypeError, TVMError, message
+from tvm.ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.global_info import VDevice
+from tvm.ir.node import Field, fields, register_nodes
+from tvm.ir.span import Span
+from tvm.support.dtype import DataType
+from tvm.tir.expr import INT64, Cast, FloatImm, IntImm, as_expr, make_const
+
 from .base_expr import ExprWithOp
 
 # A rule that says what a call of an opaque function returns, or the name of one that is registered.
-DeriveFunc = Union[str, Callable[..., StructInfo]]
+DeriveFunc = str | Callable[..., StructInfo]
 VOID: Final = DataType("void")
 
 
@@ -158,7 +159,7 @@ class ShapeStructInfo(RelaxStructInfo):
         return self.ndim == -1
 
 
-ShapeLike = Union[RelaxExpr, Sequence[PrimExpr | int], None]
+ShapeLike = RelaxExpr | Sequence[PrimExpr | int] | None
 
 
 @final

@@ -1,4 +1,4 @@
-"""Questions about struct infos: is one more general, what do two have in common, what may be hoisted.
+"""Questions about struct infos: is one more general, what do two share, what may be hoisted.
 
 All of them treat symbolic extents as expressions: equality is proved, never guessed.
 """
@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
-from ..ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
-from ..ir.structural import structural_equal
-from ..ir.type import FuncType, PrimType, TupleType, Type
-from ..support.dtype import DataType
-from ..tir import expr as tir
-from ..tir.functor import StmtExprMutator, walk
+from tvm.ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.structural import structural_equal
+from tvm.ir.type import FuncType, PrimType, TupleType, Type
+from tvm.support.dtype import DataType
+from tvm.tir import expr as tir
+from tvm.tir.functor import StmtExprMutator, walk
+
 from .shape_math import Analyzer, same_extent, simplify
 from .struct_info import (
     VOID,
@@ -196,10 +197,10 @@ def common_struct_info(
         same = a.value is not None and _check_prim(a, b, analyzer) is _PASS
         return a if same or a.value is None else PrimStructInfo(a.dtype)
     if isinstance(a, TupleStructInfo) and isinstance(b, TupleStructInfo):
-        if len(a.fields) == len(b.fields):
-            parts = [common_struct_info(x, y, analyzer) for x, y in zip(a.fields, b.fields)]
-            same = all(part is x for part, x in zip(parts, a.fields))
-            return a if same else TupleStructInfo(parts)
+        if len(a.fields) != len(b.fields):
+            return ObjectStructInfo()
+        parts = [common_struct_info(x, y, analyzer) for x, y in zip(a.fields, b.fields)]
+        return a if _same_objects(parts, a.fields) else TupleStructInfo(parts)
     if isinstance(a, FuncStructInfo) and isinstance(b, FuncStructInfo):
         return _common_func(a, b, analyzer)
     if type(a) is type(b) and structural_equal(a, b):
@@ -282,7 +283,7 @@ def tir_vars_in_struct_info(sinfo: StructInfo) -> list[tir.Var]:
 
 
 def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[tir.Var]:
-    """The variables that a value of this struct info defines: those that stand alone as an extent."""
+    """The variables that a value of this struct info defines: extents that are one variable."""
     found: dict[tir.Var, None] = {}
     stack: list[StructInfo] = [sinfo]
     while stack:
@@ -333,7 +334,7 @@ def _extents(
 ) -> tuple[PrimExpr, ...] | None:
     """The extents in terms of known variables, or None when one is not known."""
     eraser = _Eraser(dim_of)
-    found = []
+    found: list[PrimExpr] = []
     for value in values:
         if isinstance(value, tir.IntImm):
             found.append(value)

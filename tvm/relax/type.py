@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, final
 
-from ..ir.node import Field, fields, register_nodes
-from ..ir.span import Span
-from ..ir.type import Type
-from ..support.dtype import DataType
+from tvm.ir.node import Field, fields, register_nodes
+from tvm.ir.span import Span
+from tvm.ir.type import Type
+from tvm.support.dtype import DataType
 
 
 @final

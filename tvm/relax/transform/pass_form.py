@@ -1,0 +1,137 @@
+"""The forms of a Relax pass: the house decorator, and those for users' own passes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec
+
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass, PassContext, PassInfo, hide_leading_parameters, pass_class
+from tvm.relax.expr import BindingBlock, DataflowBlock, Function, SeqExpr
+
+P = ParamSpec("P")
+
+
+class FunctionPass(Pass):
+    """A pass that looks at one Relax function at a time; functions of other dialects stay."""
+
+    def __init__(
+        self, func: Callable[[Function, IRModule, PassContext], Function], info: PassInfo
+    ) -> None:
+        super().__init__(info)
+        self._func = func
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        functions = {}
+        for var, func in mod.functions.items():
+            new = self._func(func, mod, ctx) if isinstance(func, Function) else func
+            if isinstance(func, Function) and not isinstance(new, Function):
+                raise TVMError(
+                    f"pass {self.info.name!r} returned {type(new).__name__} for "
+                    f"{var.name_hint!r}; legal: a relax.Function"
+                )
+            functions[var] = new
+        return mod.with_functions(functions)
+
+    def __repr__(self) -> str:
+        info = self.info
+        return f"Run Function pass: {info.name} at the optimization level {info.opt_level}"
+
+    __str__ = __repr__
+
+
+class DataflowBlockPass(Pass):
+    """A pass that looks at one dataflow block at a time."""
+
+    def __init__(
+        self,
+        func: Callable[[DataflowBlock, IRModule, PassContext], DataflowBlock],
+        info: PassInfo,
+    ) -> None:
+        super().__init__(info)
+        self._func = func
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        functions = {
+            var: self._function(func, mod, ctx) if isinstance(func, Function) else func
+            for var, func in mod.functions.items()
+        }
+        return mod.with_functions(functions)
+
+    def _function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        old = func.body.blocks
+        new: list[BindingBlock] = [
+            self._func(block, mod, ctx) if isinstance(block, DataflowBlock) else block
+            for block in old
+        ]
+        if all(a is b for a, b in zip(old, new)):
+            return func
+        body = SeqExpr(new, func.body.body, func.body.span)
+        body.struct_info_ = func.body.struct_info_
+        return Function(
+            func.params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span
+        )
+
+    def __repr__(self) -> str:
+        info = self.info
+        return f"Run DataflowBlock pass: {info.name} at the optimization level {info.opt_level}"
+
+    __str__ = __repr__
+
+
+def relax_pass(
+    name: str, opt_level: int = 0, required: Sequence[str] = (), traceable: bool = False
+) -> Callable[
+    [Callable[Concatenate[Function, IRModule, PassContext, P], Function]],
+    Callable[P, FunctionPass],
+]:
+    """The house form: `f(func, mod, ctx, **options)` becomes a factory `F(**options)` of passes."""
+
+    def decorate(
+        rule: Callable[Concatenate[Function, IRModule, PassContext, P], Function],
+    ) -> Callable[P, FunctionPass]:
+        info = PassInfo(opt_level, name, required, traceable)
+
+        @functools.wraps(rule)
+        def factory(*args: P.args, **kwargs: P.kwargs) -> FunctionPass:
+            def run(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+                return rule(func, mod, ctx, *args, **kwargs)
+
+            return FunctionPass(run, info)
+
+        hide_leading_parameters(factory, rule, 3)
+        return factory
+
+    return decorate
+
+
+def _user_form(kind: type[Pass], method: str, what: str) -> Callable[..., Any]:
+    def decorator(
+        pass_func: Any = None,
+        opt_level: int | None = None,
+        name: str | None = None,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> Any:
+        if opt_level is None:
+            raise ValueError(f"Please provide opt_level for the {what} pass.")
+        level = opt_level
+
+        def create(arg: Any) -> Any:
+            info = PassInfo(level, name or arg.__name__, required, traceable)
+            if inspect.isclass(arg):
+                return pass_class(arg, info, kind, method)
+            if not callable(arg):
+                raise TypeError(f"pass_func must be a callable for {what} pass")
+            return kind(arg, info)  # type: ignore[call-arg, arg-type]
+
+        return create(pass_func) if pass_func else create
+
+    return decorator
+
+
+function_pass = _user_form(FunctionPass, "transform_function", "function")
+dataflowblock_pass = _user_form(DataflowBlockPass, "transform_dataflowblock", "dataflowblock")
