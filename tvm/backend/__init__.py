@@ -1,0 +1,42 @@
+"""Backends: one folder each, and one line each in the table below."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import Final
+
+from tvm.error import TargetError, message
+from tvm.support.suggest import did_you_mean
+
+from .record import Backend
+
+ENTRY_POINT_GROUP: Final = "tvm.backends"  # where installed packages offer records of their own
+
+BACKENDS: Final[dict[str, Backend]] = {
+    "llvm": Backend("llvm", "tvm.backend.llvm.module", makes_host_code=True),
+}
+
+
+def find_backend(kind: str) -> Backend:
+    """The backend of a target kind; a TargetError with near names when there is none."""
+    found = BACKENDS.get(kind)
+    if found is None:
+        _load_entry_points()
+        found = BACKENDS.get(kind)
+    if found is None:
+        raise TargetError(
+            message(
+                f"code for target kind {kind!r}",
+                found=f"no backend for it{did_you_mean(kind, BACKENDS)}",
+                legal=", ".join(sorted(BACKENDS)),
+            )
+        )
+    return found
+
+
+def _load_entry_points() -> None:
+    """Add the backends that installed packages declare; ours win over theirs."""
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        record = entry.load()
+        if isinstance(record, Backend):
+            BACKENDS.setdefault(record.kind, record)

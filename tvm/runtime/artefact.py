@@ -1,0 +1,123 @@
+"""What a compiled program says about itself; it travels as JSON inside the library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tvm.error import TVMError, message
+
+from .bytecode import Bytecode
+
+FORMAT: Final = 1
+SYMBOL: Final = "__tvm_artefact"  # the JSON in a library, zero-terminated
+
+
+@dataclass(frozen=True)
+class ValueInfo:
+    """A parameter or result: an extent is a number, or the name of a symbolic size."""
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class FunctionInfo:
+    """What a function takes and gives."""
+
+    name: str
+    params: tuple[ValueInfo, ...]
+    results: tuple[ValueInfo, ...]
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """A kernel, and the operators of the source model that it came from."""
+
+    name: str
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A compiled program: its functions, its kernels, and how it runs.
+
+    `profile_calls` gives, for each function with a profiling form, the kernel of each call in the
+    order of the calls. `exports` are all functions that can be called from outside, `tensors` the
+    symbols, shapes and types of the constants that the bytecode uses.
+    """
+
+    functions: tuple[FunctionInfo, ...] = ()
+    kernels: tuple[KernelInfo, ...] = ()
+    profile_calls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    bytecode: Bytecode | None = None
+    exports: tuple[str, ...] = ()
+    tensors: tuple[ValueInfo, ...] = ()
+    kind: str = "llvm"
+    entry: str | None = None
+
+    def function(self, name: str) -> FunctionInfo | None:
+        """The function called `name`."""
+        return next((f for f in self.functions if f.name == name), None)
+
+    def to_json(self) -> str:
+        """As text that `from_json` reads."""
+        record: dict[str, Any] = {
+            "format": FORMAT,
+            "kind": self.kind,
+            "entry": self.entry,
+            "exports": list(self.exports),
+            "functions": [
+                {"name": f.name, "params": _values(f.params), "results": _values(f.results)}
+                for f in self.functions
+            ],
+            "kernels": [{"name": k.name, "sources": list(k.sources)} for k in self.kernels],
+            "profile_calls": {name: list(calls) for name, calls in self.profile_calls.items()},
+            "tensors": _values(self.tensors),
+            "bytecode": None if self.bytecode is None else self.bytecode.as_record(),
+        }
+        return json.dumps(record, separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> Artefact:
+        """The artefact of a text made by `to_json`."""
+        try:
+            record = json.loads(text)
+            if record["format"] != FORMAT:
+                raise TVMError(
+                    message(
+                        "load a compiled program",
+                        found=f"format {record['format']}",
+                        legal=f"format {FORMAT}; compile the program again",
+                    )
+                )
+            return Artefact(
+                functions=tuple(
+                    FunctionInfo(f["name"], _read_values(f["params"]), _read_values(f["results"]))
+                    for f in record["functions"]
+                ),
+                kernels=tuple(KernelInfo(k["name"], tuple(k["sources"])) for k in record["kernels"]),
+                profile_calls={n: tuple(c) for n, c in record["profile_calls"].items()},
+                bytecode=(
+                    None if record["bytecode"] is None else Bytecode.from_record(record["bytecode"])
+                ),
+                exports=tuple(record["exports"]),
+                tensors=_read_values(record["tensors"]),
+                kind=record["kind"],
+                entry=record["entry"],
+            )
+        except (ValueError, KeyError, TypeError) as err:
+            raise TVMError(
+                message("load a compiled program", found=f"damaged description: {err}")
+            ) from err
+
+
+def _values(values: tuple[ValueInfo, ...]) -> list[list[Any]]:
+    return [[v.name, list(v.shape), v.dtype] for v in values]
+
+
+def _read_values(records: list[list[Any]]) -> tuple[ValueInfo, ...]:
+    return tuple(ValueInfo(name, tuple(shape), dtype) for name, shape, dtype in records)

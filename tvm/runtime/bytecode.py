@@ -1,0 +1,200 @@
+"""The virtual machine's program: four instructions over registers.
+
+    call  r2 = kernel(r0, c1, i3)     r: register, c: constant, i: number, f: function
+    ret   r2
+    goto  offset                      offsets count instructions, from this one
+    if    r2, offset                  go on with the next if r2 is true, else at the offset
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Union
+
+from tvm.error import InternalError, message
+
+VOID_REGISTER: Final = -1  # as destination: the result is dropped; as argument: None
+
+
+@dataclass(frozen=True)
+class Reg:
+    """A register; VOID_REGISTER stands for no value."""
+
+    index: int
+
+    def __str__(self) -> str:
+        return "%void" if self.index == VOID_REGISTER else f"%{self.index}"
+
+
+@dataclass(frozen=True)
+class Imm:
+    """A number."""
+
+    value: int
+
+    def __str__(self) -> str:
+        return f"i{self.value}"
+
+
+@dataclass(frozen=True)
+class Const:
+    """A constant by its place in the table."""
+
+    index: int
+
+    def __str__(self) -> str:
+        return f"c[{self.index}]"
+
+
+@dataclass(frozen=True)
+class Func:
+    """A function by its place in the table."""
+
+    index: int
+
+    def __str__(self) -> str:
+        return f"f[{self.index}]"
+
+
+Arg = Union[Reg, Imm, Const, Func]
+_ARG_LETTERS: Final[dict[str, type[Any]]] = {"r": Reg, "i": Imm, "c": Const, "f": Func}
+
+
+@dataclass(frozen=True)
+class Call:
+    """dst = func(args)."""
+
+    dst: int
+    func: int
+    args: tuple[Arg, ...]
+
+
+@dataclass(frozen=True)
+class Ret:
+    """Return a register."""
+
+    result: int
+
+
+@dataclass(frozen=True)
+class Goto:
+    """Jump."""
+
+    offset: int
+
+
+@dataclass(frozen=True)
+class If:
+    """Jump unless a register is true."""
+
+    cond: int
+    false_offset: int
+
+
+Instruction = Union[Call, Ret, Goto, If]
+
+
+@dataclass(frozen=True)
+class BytecodeFunction:
+    """Parameters are in the first registers when the function starts."""
+
+    name: str
+    params: tuple[str, ...]
+    register_count: int
+    instructions: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True)
+class Bytecode:
+    """Functions, the names that calls refer to, and constants (plain values, or tensor numbers).
+
+    A constant is an int, float, str, bool, a list of ints (a shape), {"dtype": name}, or
+    {"tensor": n} for the n-th tensor of the executable.
+    """
+
+    functions: tuple[BytecodeFunction, ...]
+    func_table: tuple[str, ...]
+    constants: tuple[Any, ...] = field(default=())
+
+    def find(self, name: str) -> BytecodeFunction | None:
+        """The function called `name`."""
+        return next((f for f in self.functions if f.name == name), None)
+
+    def as_text(self) -> str:
+        """A listing."""
+        lines: list[str] = []
+        for func in self.functions:
+            lines.append(f"@{func.name}({', '.join(func.params)}):")
+            lines += ["  " + self._line(i) for i in func.instructions]
+            lines.append("")
+        return "\n".join(lines)
+
+    def _line(self, instruction: Instruction) -> str:
+        if isinstance(instruction, Call):
+            args = ", ".join(str(a) for a in instruction.args)
+            dst = Reg(instruction.dst)
+            return f"call  {dst} = {self.func_table[instruction.func]}({args})"
+        if isinstance(instruction, Ret):
+            return f"ret   {Reg(instruction.result)}"
+        if isinstance(instruction, Goto):
+            return f"goto  {instruction.offset}"
+        return f"if    {Reg(instruction.cond)}, {instruction.false_offset}"
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain lists and dicts, for JSON."""
+        return {
+            "functions": [
+                {
+                    "name": f.name,
+                    "params": list(f.params),
+                    "registers": f.register_count,
+                    "code": [_encode(i) for i in f.instructions],
+                }
+                for f in self.functions
+            ],
+            "func_table": list(self.func_table),
+            "constants": list(self.constants),
+        }
+
+    @staticmethod
+    def from_record(record: dict[str, Any]) -> Bytecode:
+        """The program of a record made by `as_record`."""
+        functions = tuple(
+            BytecodeFunction(
+                f["name"], tuple(f["params"]), f["registers"], tuple(_decode(i) for i in f["code"])
+            )
+            for f in record["functions"]
+        )
+        return Bytecode(functions, tuple(record["func_table"]), tuple(record["constants"]))
+
+
+def _encode(instruction: Instruction) -> list[Any]:
+    if isinstance(instruction, Call):
+        args = [
+            [_letter(a), a.value if isinstance(a, Imm) else a.index] for a in instruction.args
+        ]
+        return ["call", instruction.dst, instruction.func, args]
+    if isinstance(instruction, Ret):
+        return ["ret", instruction.result]
+    if isinstance(instruction, Goto):
+        return ["goto", instruction.offset]
+    return ["if", instruction.cond, instruction.false_offset]
+
+
+def _letter(arg: Arg) -> str:
+    return next(letter for letter, kind in _ARG_LETTERS.items() if isinstance(arg, kind))
+
+
+def _decode(parts: list[Any]) -> Instruction:
+    if parts[0] == "call":
+        args = tuple(_ARG_LETTERS[letter](value) for letter, value in parts[3])
+        return Call(parts[1], parts[2], args)
+    if parts[0] == "ret":
+        return Ret(parts[1])
+    if parts[0] == "goto":
+        return Goto(parts[1])
+    if parts[0] == "if":
+        return If(parts[1], parts[2])
+    raise InternalError(
+        message("read bytecode", found=f"instruction {parts[0]!r}", legal="call, ret, goto, if")
+    )

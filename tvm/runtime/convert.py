@@ -1,0 +1,16 @@
+"""Python values as the runtime's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.ffi import library
+
+PackedFunc = library().Function
+ShapeTuple = library().Shape
+String = library().core.String
+
+
+def convert(value: Any) -> Any:
+    """A value as compiled functions take it: callables become functions, lists arrays."""
+    return library().convert(value)

@@ -1,0 +1,52 @@
+"""The result of a compilation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .module import Module
+
+
+class Executable:
+    """Compiled functions, ready to run here (`ex["f"](...)`) or to be exported."""
+
+    def __init__(self, mod: Module) -> None:
+        self.mod = mod
+
+    def jit(
+        self,
+        *,
+        fcompile: Callable[..., Any] | None = None,
+        addons: Sequence[str] | None = None,
+        force_recompile: bool = False,
+        **kwargs: Any,
+    ) -> Module:
+        """The module whose functions can be called; code is linked when one is asked for."""
+        return self.mod
+
+    def export_library(
+        self,
+        file_name: str | os.PathLike[str],
+        *,
+        fcompile: Callable[..., Any] | None = None,
+        addons: Sequence[str] | None = None,
+        workspace_dir: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Write everything as one file that `tvm.runtime.load_module` reads."""
+        return self.mod.export_library(
+            file_name, fcompile=fcompile, addons=addons, workspace_dir=workspace_dir, **kwargs
+        )
+
+    def __getitem__(self, name: str) -> Any:
+        return self.jit()[name]
+
+    def __call__(self, *args: Any) -> Any:
+        return self.jit().entry_func(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "mod":
+            raise AttributeError(name)
+        return getattr(self.mod, name)

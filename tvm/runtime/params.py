@@ -1,0 +1,134 @@
+"""Parameters of a model as bytes: tensors by name.
+
+The format is that of TVM's parameter files: a magic number, the names, then each tensor with its
+own magic number, device, rank, type, shape and little-endian data.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tvm.error import TVMError, message
+from tvm.support.dtype import DataType
+from tvm.support.files import write_beside
+
+from .tensor import Tensor, numpy_dtype, tensor
+
+_LIST_MAGIC = 0xF7E58D4F05049CB7
+_TENSOR_MAGIC = 0xDD5E40F096B4A13F
+_CPU = 1
+
+
+def save_param_dict(params: Mapping[str, Any]) -> bytes:
+    """Tensors (or arrays) by name as bytes that `load_param_dict` reads."""
+    out = [struct.pack("<QQQ", _LIST_MAGIC, 0, len(params))]
+    for name in params:
+        data = name.encode()
+        out.append(struct.pack("<Q", len(data)) + data)
+    out.append(struct.pack("<Q", len(params)))
+    out += [_tensor_bytes(value) for value in params.values()]
+    return b"".join(out)
+
+
+def _tensor_bytes(value: Any) -> bytes:
+    values = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    dtype = DataType(str(value.dtype) if isinstance(value, Tensor) else values.dtype)
+    shape = values.shape[:-1] if dtype.lanes > 1 else values.shape
+    head = struct.pack("<QQii", _TENSOR_MAGIC, 0, _CPU, 0)
+    head += struct.pack("<iBBH", len(shape), dtype.type_code, dtype.bits, dtype.lanes)
+    head += struct.pack(f"<{len(shape)}q", *shape)
+    data = np.ascontiguousarray(values).tobytes()
+    return head + struct.pack("<q", len(data)) + data
+
+
+def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, Tensor]:
+    """The tensors by name."""
+    reader = _Reader(bytes(param_bytes))
+    try:
+        magic, _, count = reader.take("<QQQ")
+        if magic != _LIST_MAGIC:
+            raise ValueError("it does not start like a parameter file")
+        names = [reader.bytes(reader.take("<Q")[0]).decode() for _ in range(count)]
+        (tensors,) = reader.take("<Q")
+        if tensors != count:
+            raise ValueError(f"{count} names for {tensors} tensors")
+        return {name: reader.tensor() for name in names}
+    except (struct.error, ValueError) as err:
+        raise TVMError(
+            message(
+                "load parameters",
+                found=f"damaged data: {err}",
+                legal="bytes written by save_param_dict",
+            )
+        ) from err
+
+
+def save_param_dict_to_file(params: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write parameters to a file; an old file stays whole if that fails."""
+    write_beside(path, save_param_dict(params))
+
+
+def load_param_dict_from_file(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """Read parameters from a file."""
+    return load_param_dict(Path(path).read_bytes())
+
+
+class _Reader:
+    """Takes parts off the front of bytes, and refuses to read beyond their end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._place = 0
+
+    def take(self, form: str) -> tuple[Any, ...]:
+        """Numbers of a struct format."""
+        return struct.unpack(form, self.bytes(struct.calcsize(form)))
+
+    def bytes(self, count: int) -> bytes:
+        """So many bytes."""
+        if count < 0 or self._place + count > len(self._data):
+            raise ValueError(f"{count} bytes wanted, {len(self._data) - self._place} left")
+        part = self._data[self._place : self._place + count]
+        self._place += count
+        return part
+
+    def tensor(self) -> Tensor:
+        """One tensor."""
+        magic, _, _, _ = self.take("<QQii")
+        if magic != _TENSOR_MAGIC:
+            raise ValueError("a tensor does not start like one")
+        ndim, code, bits, lanes = self.take("<iBBH")
+        if not 0 <= ndim <= 64:
+            raise ValueError(f"a tensor of {ndim} dimensions")
+        shape = self.take(f"<{ndim}q")
+        (nbytes,) = self.take("<q")
+        dtype = _dtype_of(code, bits, lanes)
+        full = (*shape, lanes) if lanes > 1 else shape
+        element = numpy_dtype(dtype)
+        if any(extent < 0 for extent in shape) or nbytes != math.prod(full) * element.itemsize:
+            raise ValueError(f"{nbytes} bytes for a tensor of shape {shape}, {dtype}")
+        values = np.frombuffer(self.bytes(nbytes), element).reshape(full)
+        return tensor(values)
+
+
+def _dtype_of(code: int, bits: int, lanes: int) -> DataType:
+    names = ["int", "uint", "float", "handle", "bfloat"]
+    if code == 6 or (code == 1 and bits == 1):
+        name = "bool"
+    elif code < len(names):
+        name = f"{names[code]}{bits}"
+    else:
+        known = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+                 "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+                 "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")  # fmt: skip
+        name = next((n for n in known if DataType(n).type_code == code), "")
+        if not name:
+            raise ValueError(f"an unknown type code {code}")
+    return DataType(name).with_lanes(lanes)

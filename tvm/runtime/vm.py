@@ -1,0 +1,404 @@
+"""The virtual machine: runs compiled graphs, natively where they are native code."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tvm.error import TVMError, message
+from tvm.support.suggest import did_you_mean
+
+from .artefact import Artefact, FunctionInfo
+from .benchmark import BenchmarkResult, Timing, evaluator
+from .bytecode import BytecodeFunction
+from .device import Device, cpu
+from .executable import Executable
+from .module import Module
+from .profiling import Count, Duration, Percent, Report
+from .tensor import Tensor, from_host, tensor
+from .vm_builtin import Closure
+from .vm_executable import VMModule
+from .vm_interpreter import Interpreter
+
+PROFILE_SUFFIX = ".profile"
+
+
+class VMInstrumentReturnKind(IntEnum):
+    """What an instrument answers before a call."""
+
+    NO_OP = 0
+    SKIP_RUN = 1
+
+
+class VirtualMachine:
+    """Runs the functions of an executable on a device: `vm["main"](x)`."""
+
+    NAIVE_ALLOCATOR: ClassVar[int] = 1
+    POOLED_ALLOCATOR: ClassVar[int] = 2
+
+    def __init__(
+        self,
+        rt_mod: Module | Executable,
+        device: Device | Sequence[Device] | None = None,
+        memory_cfg: str | Mapping[Device, str] | None = None,
+        profile: bool = False,
+    ) -> None:
+        module = rt_mod.jit() if isinstance(rt_mod, Executable) else rt_mod
+        if not isinstance(module, VMModule):
+            raise TypeError(
+                message(
+                    "VirtualMachine",
+                    found=f"a {module.kind} module" if isinstance(module, Module)
+                    else type(module).__name__,
+                    legal="the result of compiling a Relax module, or a library exported from it",
+                )
+            )  # fmt: skip
+        _check_memory(memory_cfg)
+        self.module = module
+        self.devices = _devices(device)
+        self._saved: dict[str, Callable[..., Any]] = {}
+        self._inputs: dict[str, tuple[Any, ...]] = {}
+        self._outputs: dict[str, Any] = {}
+        self._interpreter: Interpreter | None = None
+
+    @property
+    def artefact(self) -> Artefact:
+        """What the program says about itself."""
+        return self.module.artefact
+
+    def device_at(self, index: int) -> Device:
+        """One of the devices by its number."""
+        return self.devices[index]
+
+    # --- calling ---
+
+    def __getitem__(self, key: str) -> Callable[..., Any]:
+        saved = self._saved.get(key)
+        if saved is not None:
+            return saved
+        native = self._native(key)
+        if native is not None:
+            return native
+        code = self._bytecode(key)
+
+        def call(*args: Any) -> Any:
+            return self._run_code(code, args)
+
+        return call
+
+    def _native(self, name: str) -> Any:
+        """The native form of a function, or None."""
+        if self._interpreter is not None and self._interpreter.hook is not None:
+            return None  # instruments and profiles look between the kernels
+        if self.artefact.function(name) is None:
+            return None
+        kernels = self.module.kernels
+        return kernels.get_function(name) if kernels.implements_function(name) else None
+
+    def _bytecode(self, name: str) -> BytecodeFunction:
+        code = self.artefact.bytecode
+        found = None if code is None else code.find(name)
+        if found is None:
+            known = [f.name for f in self.artefact.functions] + list(self._saved)
+            raise ValueError(
+                message(
+                    f"vm[{name!r}]",
+                    found=f"no function of this name{did_you_mean(name, known)}",
+                    legal=", ".join(known) or "none",
+                )
+            )
+        return found
+
+    def _machine(self) -> Interpreter:
+        if self._interpreter is None:
+            code = self.artefact.bytecode
+            assert code is not None, "the caller found a function in it"
+            self._interpreter = Interpreter(
+                self, code, self.module.kernels, self.module.constants
+            )
+        return self._interpreter
+
+    def _run_code(self, func: BytecodeFunction, args: tuple[Any, ...]) -> Any:
+        if len(args) != len(func.params):
+            raise TypeError(
+                message(
+                    f"{func.name}: {len(func.params)} arguments",
+                    found=f"{len(args)}",
+                    legal=", ".join(func.params) or "none",
+                )
+            )
+        return self._machine().run(func, tuple(as_value(a) for a in args))
+
+    def run(self, name: str, args: tuple[Any, ...]) -> Any:
+        """Call a function of the program by name."""
+        return self[name](*args)
+
+    def invoke_closure(self, closure: Any, *args: Any) -> Any:
+        """Call a closure that the program returned."""
+        if not callable(closure):
+            raise TypeError(
+                message(
+                    "invoke_closure",
+                    found=type(closure).__name__,
+                    legal="a closure that the program returned",
+                )
+            )
+        return closure(*args)
+
+    def save_function(
+        self,
+        func_name: str,
+        saved_name: str,
+        *args: Any,
+        include_return: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        """Make `vm[saved_name]()` a call of a function with these arguments."""
+        func = self[func_name]
+        values = self._bound(func_name, args, kwargs)
+
+        def call() -> Any:
+            result = func(*values)
+            return result if include_return else None
+
+        self._saved[saved_name] = call
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Keep the arguments of the next `invoke_stateful`."""
+        self._inputs[func_name] = self._bound(func_name, args, kwargs)
+
+    def invoke_stateful(self, func_name: str) -> None:
+        """Call a function on the arguments kept by `set_input`, and keep its result."""
+        if func_name not in self._inputs:
+            raise ValueError(
+                message(
+                    f"invoke_stateful({func_name!r})",
+                    found="no arguments are set",
+                    legal=f"vm.set_input({func_name!r}, ...) first",
+                )
+            )
+        self._outputs[func_name] = self[func_name](*self._inputs[func_name])
+
+    def get_outputs(self, func_name: str) -> Any:
+        """What the last `invoke_stateful` gave."""
+        if func_name not in self._outputs:
+            raise ValueError(
+                message(
+                    f"get_outputs({func_name!r})",
+                    found="the function has not run",
+                    legal=f"vm.invoke_stateful({func_name!r}) first",
+                )
+            )
+        return self._outputs[func_name]
+
+    def _param_names(self, func_name: str) -> list[str]:
+        info = self.artefact.function(func_name)
+        if info is not None:
+            return [p.name for p in info.params]
+        return list(self._bytecode(func_name).params)
+
+    def _bound(
+        self, func_name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
+        """The arguments in order; keywords are found by the names of the parameters."""
+        names = self._param_names(func_name)
+        parameters = [inspect.Parameter(f"p{i}", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+                      for i in range(len(names))]  # fmt: skip
+        places = {name: f"p{i}" for i, name in enumerate(names)}
+        unknown = [name for name in kwargs if name not in places]
+        if not unknown:
+            try:
+                named = {places[name]: value for name, value in kwargs.items()}
+                bound = inspect.Signature(parameters).bind(*args, **named)
+                return tuple(as_value(v) for v in bound.args)
+            except TypeError:
+                pass
+        raise TypeError(
+            message(
+                f"arguments of {func_name}",
+                found=f"{len(args)} by position, {', '.join(kwargs) or 'none'} by name",
+                legal=", ".join(names) or "none",
+            )
+        )
+
+    # --- looking ---
+
+    def signature(self, func_name: str) -> FunctionInfo:
+        """What a function takes and gives: `.params` and `.results` of (name, shape, dtype)."""
+        found = self.artefact.function(func_name)
+        if found is None:
+            known = [f.name for f in self.artefact.functions]
+            raise ValueError(
+                message(
+                    f"signature of {func_name!r}",
+                    found=f"no function of this name{did_you_mean(func_name, known)}",
+                    legal=", ".join(known) or "none",
+                )
+            )
+        return found
+
+    def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
+        """Call `instrument(func, name, before_run, ret_value, *args)` around every call.
+
+        Programs run as bytecode from then on. SKIP_RUN before a call leaves the call out.
+        """
+        if self.artefact.bytecode is None:
+            raise TVMError(
+                message(
+                    "set_instrument",
+                    found="a program without bytecode",
+                    legal='relax.build(..., exec_mode="bytecode")',
+                )
+            )
+        machine = self._machine()
+        if instrument is None:
+            machine.hook = None
+            return
+
+        def hook(name: str, func: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+            answer = instrument(func, name, True, None, *args)
+            result = None
+            if answer is None or int(answer) != VMInstrumentReturnKind.SKIP_RUN:
+                result = func(*args)
+            instrument(func, name, False, result, *args)
+            return result
+
+        machine.hook = hook
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures `func_name` on its arguments and gives a BenchmarkResult."""
+        timing = Timing(
+            number,
+            repeat,
+            min_repeat_ms,
+            cooldown_interval_ms=cooldown_interval_ms,
+            repeats_to_cooldown=repeats_to_cooldown,
+            f_preproc=f_preproc,
+        )
+        return evaluator(self[func_name], dev, timing)
+
+    def profile(self, func_name: str, *args: Any) -> Report:
+        """Run a function once and report the time of each kernel."""
+        values = tuple(as_value(a) for a in args)
+        kernels = self.module.kernels
+        if func_name in self.artefact.profile_calls and kernels.implements_function(
+            func_name + PROFILE_SUFFIX
+        ):
+            rows = self._profile_native(func_name, values)
+        elif self.artefact.bytecode is not None and self.artefact.bytecode.find(func_name):
+            rows = self._profile_code(func_name, values)
+        else:
+            rows = self._profile_whole(func_name, values)
+        total = sum(us for _, _, us in rows) or 1.0
+        device = f"{self.devices[0].type}{self.devices[0].index}"
+        calls = [
+            {
+                "Name": name,
+                "Duration (us)": Duration(us),
+                "Percent": Percent(100 * us / total),
+                "Device": device,
+                "Count": Count(1),
+                "Sources": sources,
+            }
+            for name, sources, us in rows
+        ]
+        metrics = {device: {"Duration (us)": Duration(total), "Percent": Percent(100.0)}}
+        return Report(calls, metrics, {"Executor": "VM", "Function": func_name})
+
+    def _profile_native(
+        self, func_name: str, args: tuple[Any, ...]
+    ) -> list[tuple[str, str, float]]:
+        """Times from the function's own clock readings between kernels."""
+        order = self.artefact.profile_calls[func_name]
+        times = np.zeros(len(order) + 1, np.int64)
+        timed = self.module.kernels.get_function(func_name + PROFILE_SUFFIX)
+        clock = from_host(times)
+        timed(clock, *args)  # once to warm up: pages, caches, threads
+        timed(clock, *args)
+        spent = np.diff(times) / 1000.0
+        kernels = [self.artefact.kernels[i] for i in order]
+        return [
+            (kernel.name, ", ".join(kernel.sources), float(us))
+            for kernel, us in zip(kernels, spent)
+        ]
+
+    def _profile_code(self, func_name: str, args: tuple[Any, ...]) -> list[tuple[str, str, float]]:
+        """Times of the calls that the interpreter makes."""
+        machine = self._machine()
+        rows: list[tuple[str, str, float]] = []
+        sources = {k.name: ", ".join(k.sources) for k in self.artefact.kernels}
+
+        def hook(name: str, func: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+            if isinstance(func, Closure):
+                return func(*given)
+            start = time.perf_counter()
+            result = func(*given)
+            self.devices[0].sync()
+            rows.append((name, sources.get(name, ""), (time.perf_counter() - start) * 1e6))
+            return result
+
+        before, machine.hook = machine.hook, hook
+        try:
+            machine.run(self._bytecode(func_name), args)
+        finally:
+            machine.hook = before
+        return rows
+
+    def _profile_whole(self, func_name: str, args: tuple[Any, ...]) -> list[tuple[str, str, float]]:
+        func = self[func_name]
+        func(*args)
+        start = time.perf_counter()
+        func(*args)
+        return [(func_name, "", (time.perf_counter() - start) * 1e6)]
+
+
+def as_value(value: Any) -> Any:
+    """An argument as programs take it: arrays become tensors, without a copy where possible."""
+    if isinstance(value, np.ndarray):
+        return from_host(value) if value.flags.c_contiguous else tensor(value)
+    if isinstance(value, (np.integer, np.floating, np.bool_)):
+        return value.item()
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(v, (np.ndarray, Tensor, list, tuple)) for v in value
+    ):
+        return [as_value(v) for v in value]
+    return value
+
+
+def _devices(device: Device | Sequence[Device] | None) -> list[Device]:
+    if device is None:
+        return [cpu()]
+    several = [device] if isinstance(device, Device) else list(device)
+    if not several or not all(isinstance(d, Device) for d in several):
+        raise TypeError(
+            message(
+                "VirtualMachine", found=f"device={device!r}", legal="a device, or a list of them"
+            )
+        )
+    if all(d.type != "cpu" for d in several):
+        several.append(cpu())  # shapes are computed on the host
+    return several
+
+
+def _check_memory(memory_cfg: str | Mapping[Device, str] | None) -> None:
+    kinds = [memory_cfg] if isinstance(memory_cfg, str) else list((memory_cfg or {}).values())
+    wrong = [kind for kind in kinds if kind not in ("naive", "pooled")]
+    if wrong:
+        raise ValueError(
+            message("VirtualMachine", found=f"memory_cfg {wrong[0]!r}", legal="naive, pooled")
+        )

@@ -1,0 +1,100 @@
+"""Compiled graphs: kernels, the graph itself as native code or bytecode, and constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.ffi import library
+
+from .artefact import Artefact
+from .executable import Executable
+from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
+from .tensor import Tensor
+
+
+class VMModule(Module):
+    """The runtime module of a compiled graph; a virtual machine runs it."""
+
+    kind = "relax.VMExecutable"
+
+    def __init__(
+        self, artefact: Artefact, kernels: Module, constants: tuple[Tensor, ...] = ()
+    ) -> None:
+        super().__init__()
+        self.artefact = artefact
+        self.kernels = kernels
+        self.constants = constants
+        self.import_module(kernels)
+
+    def function_names(self) -> list[str]:
+        return [f.name for f in self.artefact.functions]
+
+    def _find(self, name: str) -> Any:
+        return self.kernels._find(name)
+
+    def _entry_name(self) -> str | None:
+        return self.artefact.entry or super()._entry_name()
+
+    def get_property_mask(self) -> int:
+        return BINARY_SERIALIZABLE | RUNNABLE
+
+    def inspect_source(self, fmt: str = "") -> str:
+        return self.kernels.inspect_source(fmt)
+
+
+class VMExecutable(Executable):
+    """What compiling a Relax module gives."""
+
+    mod: VMModule
+
+    def __init__(
+        self,
+        artefact: Artefact | VMModule,
+        kernels: Module | None = None,
+        constants: tuple[Tensor, ...] = (),
+    ) -> None:
+        if isinstance(artefact, VMModule):
+            super().__init__(artefact)
+        else:
+            super().__init__(VMModule(artefact, kernels or Module(), constants))
+
+    @property
+    def artefact(self) -> Artefact:
+        """What the program says about itself."""
+        return self.mod.artefact
+
+    def as_text(self) -> str:
+        """The bytecode as a listing; for native graphs, the generated code."""
+        code = self.artefact.bytecode
+        return self.mod.inspect_source() if code is None else code.as_text()
+
+    def as_python(self) -> str:
+        """The bytecode as calls of the builder that made it."""
+        code = self.artefact.bytecode
+        if code is None:
+            return ""
+        lines = ["ib = relax.ExecBuilder()"]
+        for func in code.functions:
+            names = ", ".join(repr(p) for p in func.params)
+            lines.append(
+                f'with ib.function("{func.name}", num_inputs={len(func.params)}, '
+                f"param_names=[{names}]):"
+            )
+            lines += [f"    # {code._line(i)}" for i in func.instructions] or ["    pass"]
+        return "\n".join(lines) + "\n"
+
+    def stats(self) -> str:
+        """How large the program is."""
+        shown = [
+            "Relax VM executable statistics:",
+            f"  functions: {', '.join(f.name for f in self.artefact.functions)}",
+            f"  kernels: {len(self.artefact.kernels)}",
+            f"  constants: {len(self.mod.constants)}, "
+            f"{sum(_nbytes(c) for c in self.mod.constants)} bytes",
+        ]
+        return "\n".join(shown) + "\n"
+
+
+def _nbytes(tensor: Tensor) -> int:
+    dtype = library().dtype(str(tensor.dtype))
+    return int(tensor.numel()) * int(dtype.itemsize)
