@@ -11,22 +11,22 @@ _HOMES = {
     "BenchmarkResult": "tvm.runtime.benchmark:BenchmarkResult",
     "Executable": "tvm.runtime.executable:Executable",
     "Module": "tvm.runtime.module:Module",
-    "Tensor": "tvm.runtime.tensor:Tensor",
-    "Device": "tvm.runtime.device:Device",
+    "Tensor": "tvm.runtime._tensor:Tensor",
+    "Device": "tvm.runtime._device:Device",
     "DataType": "tvm.support.dtype:DataType",
-    "PackedFunc": "tvm.runtime.convert:PackedFunc",
+    "PackedFunc": "tvm.runtime.conversion:PackedFunc",
     "Scriptable": "tvm.runtime.script_printer:Scriptable",
-    "ShapeTuple": "tvm.runtime.convert:ShapeTuple",
-    "String": "tvm.runtime.convert:String",
+    "ShapeTuple": "tvm.runtime.conversion:ShapeTuple",
+    "String": "tvm.runtime.conversion:String",
     "VirtualMachine": "tvm.runtime.vm:VirtualMachine",
     "const": "tvm.tir.op.arith:const",
-    "convert": "tvm.runtime.convert:convert",
-    "convert_to_object": "tvm.runtime.convert:convert",
+    "convert": "tvm.runtime.conversion:convert",
+    "convert_to_object": "tvm.runtime.conversion:convert",
     "derived_object": "tvm.runtime.support:derived_object",
-    "device": "tvm.runtime.device:device",
-    "empty": "tvm.runtime.tensor:empty",
+    "device": "tvm.runtime._device:device",
+    "empty": "tvm.runtime._tensor:empty",
     "enabled": "tvm.runtime.module:enabled",
-    "from_dlpack": "tvm.runtime.tensor:from_dlpack",
+    "from_dlpack": "tvm.runtime._tensor:from_dlpack",
     "load_module": "tvm.runtime.module:load_module",
     "load_param_dict": "tvm.runtime.params:load_param_dict",
     "load_param_dict_from_file": "tvm.runtime.params:load_param_dict_from_file",
@@ -35,9 +35,9 @@ _HOMES = {
     "save_param_dict": "tvm.runtime.params:save_param_dict",
     "save_param_dict_to_file": "tvm.runtime.params:save_param_dict_to_file",
     "system_lib": "tvm.runtime.module:system_lib",
-    "tensor": "tvm.runtime.tensor:tensor",
+    "tensor": "tvm.runtime._tensor:tensor",
     **{
-        kind: f"tvm.runtime.device:{kind}"
+        kind: f"tvm.runtime._device:{kind}"
         for kind in (
             "cpu", "cuda", "rocm", "opencl", "metal", "vpi", "vulkan", "ext_dev", "hexagon",
             "webgpu",
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from . import profiling as profiling
     from . import vm as vm
     from .benchmark import BenchmarkResult as BenchmarkResult
-    from .device import Device as Device
-    from .device import cpu as cpu
-    from .device import cuda as cuda
-    from .device import device as device
+    from ._device import Device as Device
+    from ._device import cpu as cpu
+    from ._device import cuda as cuda
+    from ._device import device as device
     from .executable import Executable as Executable
     from .module import Module as Module
     from .module import enabled as enabled
@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from .module import num_threads as num_threads
     from .params import load_param_dict as load_param_dict
     from .params import save_param_dict as save_param_dict
-    from .tensor import Tensor as Tensor
-    from .tensor import empty as empty
-    from .tensor import from_dlpack as from_dlpack
-    from .tensor import tensor as tensor
+    from ._tensor import Tensor as Tensor
+    from ._tensor import empty as empty
+    from ._tensor import from_dlpack as from_dlpack
+    from ._tensor import tensor as tensor
     from .vm import VirtualMachine as VirtualMachine
 else:
     __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)

@@ -10,7 +10,7 @@ from typing import Any
 from tvm.error import message
 from tvm.ffi import get_global_func
 
-from .device import Device
+from ._device import Device
 
 
 class BenchmarkResult:

@@ -13,7 +13,7 @@ from tvm.support.registry import Registry
 from tvm.support.suggest import did_you_mean
 
 from .benchmark import BenchmarkResult, Timing, evaluator
-from .device import Device
+from ._device import Device
 from .threads import thread_count
 
 BINARY_SERIALIZABLE, RUNNABLE, COMPILATION_EXPORTABLE = 1, 2, 4

@@ -19,7 +19,7 @@ from tvm.error import TVMError, message
 from tvm.support.dtype import DataType
 from tvm.support.files import write_beside
 
-from .tensor import Tensor, numpy_dtype, tensor
+from ._tensor import Tensor, numpy_dtype, tensor
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm.error import TVMError, message
 
-from .device import Device
+from ._device import Device
 
 
 class Count:

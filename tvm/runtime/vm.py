@@ -16,11 +16,11 @@ from tvm.support.suggest import did_you_mean
 from .artefact import Artefact, FunctionInfo
 from .benchmark import BenchmarkResult, Timing, evaluator
 from .bytecode import BytecodeFunction
-from .device import Device, cpu
+from ._device import Device, cpu
 from .executable import Executable
 from .module import Module
 from .profiling import Count, Duration, Percent, Report
-from .tensor import Tensor, from_host, tensor
+from ._tensor import Tensor, from_host, tensor
 from .vm_builtin import Closure
 from .vm_executable import VMModule
 from .vm_interpreter import Interpreter

@@ -16,8 +16,8 @@ from tvm.error import DTypeError, ShapeError, message
 from tvm.ffi import register_global_func
 from tvm.support.dtype import DataType
 
-from .device import Device
-from .tensor import Tensor, empty, unsafe_view
+from ._device import Device
+from ._tensor import Tensor, empty, unsafe_view
 
 BUILTINS: dict[str, Callable[..., Any]] = {}
 

@@ -9,7 +9,7 @@ from tvm.ffi import library
 from .artefact import Artefact
 from .executable import Executable
 from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
-from .tensor import Tensor
+from ._tensor import Tensor
 
 
 class VMModule(Module):

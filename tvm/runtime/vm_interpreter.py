@@ -23,7 +23,7 @@ from .bytecode import (
     Ret,
 )
 from .module import Module
-from .tensor import Tensor
+from ._tensor import Tensor
 from .vm_builtin import BUILTINS, Closure
 
 VM_REGISTER: Final = -2  # as argument: the machine itself

@@ -13,7 +13,7 @@ from tvm.error import DTypeError, ShapeError, TVMError, message
 from tvm.ffi import get_global_func, library
 from tvm.support.dtype import DataType
 
-from .device import Device, cpu, device
+from ._device import Device, cpu, device
 
 _tvm_ffi = library()
 ALIGNMENT = 64  # bytes; a cache line and a 512-bit vector
