@@ -8,7 +8,7 @@ each step of a function is a binding in a block. `BlockBuilder` brings them ther
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Union, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
 from tvm.error import TVMError, message
 from tvm.ir.attrs import Attrs, DictAttrs
@@ -17,7 +17,7 @@ from tvm.ir.function import BaseFunc, as_attrs
 from tvm.ir.host_tensor import HostTensor, as_host_tensor
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
-from tvm.ir.span import Span
+from tvm.ir.span import Span, ambient_span
 from tvm.support.dtype import DataType
 
 from .base_expr import ExprWithOp, Id, LeafExpr
@@ -36,8 +36,16 @@ from .struct_info_rules import erase_result, is_base_of
 if TYPE_CHECKING:
     import numpy as np
 
+__all__ = [
+    "Binding", "BindingBlock", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar",
+    "Expr", "ExprWithOp", "ExternFunc", "Function", "GlobalVar", "Id", "If", "LeafExpr",
+    "MatchCast", "PrimValue", "SeqExpr", "ShapeExpr", "StringImm", "StructInfo", "Tuple",
+    "TupleGetItem", "Var", "VarBinding", "as_seq", "const", "convert_to_expr", "extern",
+    "get_shape_of", "make_shape", "te_tensor",
+]  # fmt: skip
+
 Expr = RelaxExpr
-ExprLike = Union[RelaxExpr, PrimExpr, int, float, bool, str, Sequence[Any]]
+ExprLike: TypeAlias = RelaxExpr | PrimExpr | int | float | bool | str | Sequence[Any]
 
 
 class Var(ExprWithOp):
@@ -245,7 +253,7 @@ class Call(ExprWithOp):
         self.attrs: Final = attrs
         self.sinfo_args: Final[tuple[StructInfo, ...]] = tuple(sinfo_args) if sinfo_args else ()
         self.struct_info_ = None
-        self.span = span
+        self.span = ambient_span() if span is None else span
 
 
 class Binding(Node):
@@ -361,7 +369,7 @@ class If(ExprWithOp):
         self.span = span
 
 
-BindingMap = Mapping[str | Var, Any]
+BindingMap: TypeAlias = Mapping[str | Var, Any]
 
 
 @final
@@ -416,7 +424,7 @@ class Function(BaseFunc, ExprWithOp):
         attrs: DictAttrs | Mapping[str, object] | None = None,
         span: Span | None = None,
     ) -> Function:
-        """A function that has a signature and no body: the body is its own signature's stand-in."""
+        """A function with a signature and no body of its own: it calls a stand-in for it."""
         stand_in = ExternFunc("", FuncStructInfo(_param_infos(tuple(params)), ret_struct_info))
         body = Call(stand_in, tuple(params))
         return Function(params, body, ret_struct_info, is_pure, attrs, span)

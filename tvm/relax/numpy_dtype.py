@@ -24,4 +24,5 @@ def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
     small = getattr(ml_dtypes, name, None)
     if small is None:
         raise DTypeError(f"numpy has no data type {name!r}, nor has ml_dtypes")
-    return np.dtype(small)
+    found: np.dtype[Any] = np.dtype(small)
+    return found

@@ -10,22 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+try:  # TEMPORARY until tvm.arith stands
+    from tvm.arith import Analyzer
+except ImportError:
+    class Analyzer:  # type: ignore
+        def can_prove_equal(self, a, b): return False
+        def simplify(self, e): return e
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.expr import INT64, IntImm
 from tvm.tir.functor import expr_children
 from tvm.tir.op.arith import multiply
-
-try:
-    from tvm.arith.analyzer import Analyzer
-except ImportError:  # TEMPORARY until tvm.arith stands
-    class Analyzer:  # type: ignore[no-redef]
-        def can_prove_equal(self, a: PrimExpr, b: PrimExpr) -> bool:
-            return False
-
-        def simplify(self, e: PrimExpr) -> PrimExpr:
-            return e
 
 # A monomial is a sorted tuple of atoms; a polynomial maps monomials to coefficients.
 Atom = tuple[Any, ...]

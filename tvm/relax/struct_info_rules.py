@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
+from .shape_math import Analyzer  # TEMPORARY
 from tvm.ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import FuncType, PrimType, TupleType, Type
@@ -16,7 +17,7 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as tir
 from tvm.tir.functor import StmtExprMutator, walk
 
-from .shape_math import Analyzer, same_extent, simplify
+from .shape_math import same_extent, simplify
 from .struct_info import (
     VOID,
     FuncStructInfo,

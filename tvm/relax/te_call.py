@@ -1,0 +1,208 @@
+"""Calls of functions written as tensor expressions: from Relax operands to a TIR function.
+
+    bb.call_te(topi.add, x, y)    ->    call_tir(add, (x, y), out_sinfo=Tensor((n, 4), "float32"))
+
+The TIR function gets symbols of its own. Those that no tensor's shape defines are passed as extra
+arguments (`tir_vars`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tvm.error import TVMError, message
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.op import Op
+from tvm.ir.type import Type
+from tvm.te.create_prim_func import create_prim_func
+from tvm.te.operation import placeholder
+from tvm.te.tensor import Tensor
+from tvm.tir import expr as tir
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import substitute
+
+from .expr import PrimValue, StringImm, Tuple, Var
+from .struct_info import PrimStructInfo, ShapeExpr, ShapeStructInfo, TensorStructInfo
+from .struct_info_rules import tir_vars_in
+
+if TYPE_CHECKING:
+    from .block_builder import BlockBuilder
+
+
+class CallTirInputs(NamedTuple):
+    """What `call_tir` needs: the function, its arguments, the results, and extra symbols."""
+
+    func: PrimFunc
+    args: Tuple
+    out_sinfo: StructInfo | list[StructInfo]
+    tir_vars: ShapeExpr | None
+
+
+def call_te(
+    bb: BlockBuilder, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> RelaxExpr:
+    """The call of what `func` computes of `args`, added to the builder's module."""
+    options = dict(kwargs)
+    name = options.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
+    made = gen_call_tir_inputs(func, *args, **options)
+    gvar = bb.add_func(made.func, name)
+    call: RelaxExpr = Op.get("relax.call_tir").get_attr("FMakeCall")(
+        gvar, made.args, made.out_sinfo, made.tir_vars
+    )
+    return call
+
+
+def call_te_with_grad(
+    bb: BlockBuilder,
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    te_grad_name: str,
+    te_grad_kwargs: Mapping[str, Any] | None,
+) -> RelaxExpr:
+    """As `call_te`, with the name of a registered gradient."""
+    options = dict(kwargs)
+    name = options.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
+    made = gen_call_tir_inputs(func, *args, **options)
+    gvar = bb.add_func(made.func, name)
+    call: RelaxExpr = Op.get("relax.call_tir_with_grad").get_attr("FMakeCall")(
+        gvar, made.args, made.out_sinfo, te_grad_name, te_grad_kwargs, made.tir_vars
+    )
+    return call
+
+
+def te_tensor(value: RelaxExpr, dims: Mapping[tir.Var, PrimExpr], name: str) -> Tensor:
+    """A placeholder with the shape and dtype of `value`, in the symbols of `dims`."""
+    info = value.struct_info
+    assert isinstance(info, TensorStructInfo), "only tensors have placeholders"
+    values = info.values
+    if values is None:
+        raise TVMError(
+            message(
+                "emit_te: a tensor's shape must be known as expressions",
+                found=f"{value} with struct info {info}",
+                legal='TensorStructInfo((n, 4), "float32") with a ShapeExpr; '
+                "give it one with match_cast",
+            )
+        )
+    return placeholder([substitute(extent, dims) for extent in values], info.dtype, name)
+
+
+class _Arguments:
+    """Turns the arguments of a TE function into placeholders and fresh symbols."""
+
+    def __init__(self) -> None:
+        self.dims: dict[tir.Var, PrimExpr] = {}
+        self.operands: list[RelaxExpr] = []
+        self.parameters: list[Tensor | tir.Var] = []
+        self.extra: list[PrimExpr] = []
+        self._tensors = 0
+
+    def convert(self, arg: Any) -> Any:
+        if isinstance(arg, RelaxExpr):
+            return self._expr(arg)
+        if isinstance(arg, PrimExpr):
+            self._fresh_symbols([arg])
+            new = substitute(arg, self.dims)
+            self.extra.append(new)
+            return new
+        if isinstance(arg, (list, tuple)):
+            return type(arg)([self.convert(part) for part in arg])
+        if isinstance(arg, Mapping):
+            return {key: self.convert(part) for key, part in arg.items()}
+        if arg is None or isinstance(arg, (int, float, str, Type, Attrs, Tensor)) or callable(arg):
+            return arg
+        raise TypeError(
+            f"not supported type in emit_te: {type(arg).__name__}; legal: Relax expressions, "
+            "PrimExpr, numbers, strings, None, attributes, and lists, tuples and dicts of them"
+        )
+
+    def _expr(self, arg: RelaxExpr) -> Any:
+        info = arg.struct_info
+        if isinstance(info, TensorStructInfo):
+            self._fresh_symbols(info.values or ())
+            n = self._tensors
+            tensor = te_tensor(arg, self.dims, chr(ord("A") + n) if n < 26 else f"input_{n}")
+            self._tensors += 1
+            self.operands.append(arg)
+            self.parameters.append(tensor)
+            return tensor
+        if isinstance(info, ShapeStructInfo):
+            if info.values is None:
+                raise TVMError(f"emit_te: the extents of the shape {arg} are not known: {info}")
+            return [self.convert(value) for value in info.values]
+        if isinstance(info, PrimStructInfo):
+            return self._scalar(arg, info)
+        if isinstance(arg, StringImm):
+            return arg.value
+        if isinstance(arg, Tuple):
+            return [self.convert(field) for field in arg.fields]
+        raise TypeError(
+            f"not supported type in emit_te: {arg} with struct info {info}; "
+            "legal: tensors, shapes, numbers, strings, tuples of them"
+        )
+
+    def _scalar(self, arg: RelaxExpr, info: PrimStructInfo) -> Any:
+        if info.value is not None:
+            return self.convert(info.value)
+        name = arg.name_hint if isinstance(arg, Var) else f"scalar_input_{len(self.parameters)}"
+        parameter = tir.Var(name, info.dtype)
+        self.operands.append(arg)
+        self.parameters.append(parameter)
+        return parameter
+
+    def _fresh_symbols(self, exprs: Sequence[PrimExpr]) -> None:
+        for var in tir_vars_in(exprs):
+            if var not in self.dims:
+                self.dims[var] = tir.Var(var.name, var.dtype)
+
+    def unbound(self, outs: Sequence[Tensor]) -> list[tir.Var]:
+        """Symbols that are used, and are no extent of any parameter."""
+        tensors = [p for p in [*self.parameters, *outs] if isinstance(p, Tensor)]
+        extents = [extent for tensor in tensors for extent in tensor.shape]
+        bound = {extent for extent in extents if isinstance(extent, tir.Var)}
+        bound.update(p for p in self.parameters if isinstance(p, tir.Var))
+        return [var for var in tir_vars_in([*extents, *self.extra]) if var not in bound]
+
+
+def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> CallTirInputs:
+    """The TIR function that `func` computes of `args`, and the operands to call it with."""
+    attrs = kwargs.pop("primfunc_attrs", None)
+    given: Sequence[StructInfo] = kwargs.pop("sinfo_args", ())
+    arguments = _Arguments()
+    te_args = [arguments.convert(arg) for arg in args]
+    te_kwargs = {key: arguments.convert(value) for key, value in kwargs.items()}
+    result = func(*te_args, **te_kwargs)
+    outs = list(result) if isinstance(result, (list, tuple)) else [result]
+    for out in outs:
+        if not isinstance(out, Tensor):
+            raise TypeError(
+                "emit_te: only support te.tensor or tuple/list of te.tensor as function output; "
+                f"{getattr(func, '__name__', func)} gave a {type(out).__name__}"
+            )
+    unbound = arguments.unbound(outs)
+    prim_func = create_prim_func([*arguments.parameters, *outs, *unbound], "int64")
+    if attrs:
+        prim_func = prim_func.with_attrs(attrs)
+    prim_func = prim_func.without_attr("global_symbol")
+    back = {new: old for old, new in arguments.dims.items() if isinstance(new, tir.Var)}
+    infos: list[StructInfo] = list(given) or [
+        TensorStructInfo([_old(extent, back) for extent in out.shape], out.dtype) for out in outs
+    ]
+    out_sinfo: StructInfo | list[StructInfo] = infos
+    if not isinstance(result, (list, tuple)) or len(given) == 1:
+        out_sinfo = infos[0]
+    tir_vars = ShapeExpr([back.get(var, var) for var in unbound]) if unbound else None
+    return CallTirInputs(prim_func, Tuple(arguments.operands), out_sinfo, tir_vars)
+
+
+def _old(extent: PrimExpr, back: Mapping[tir.Var, PrimExpr]) -> PrimExpr:
+    if isinstance(extent, tir.IntImm):
+        return tir.IntImm("int64", extent.value)
+    new = substitute(extent, back)
+    return new if new.dtype == "int64" else tir.Cast("int64", new)
+
+
+__all__ = ["CallTirInputs", "PrimValue", "call_te", "gen_call_tir_inputs", "te_tensor"]
