@@ -222,10 +222,8 @@ class _Builder:
     def _domain(self, axis: IterVar, known: dict[Var, PrimExpr]) -> Range:
         assert axis.dom is not None, "axes of a stage have domains"
         self.loads.vars = known
-        low, extent = (
-            self.analyzer.simplify(self.loads.visit_expr(e)) for e in (axis.dom.min, axis.dom.extent)
-        )
-        return Range.from_min_extent(low, extent)
+        low, extent = self.loads.visit_expr(axis.dom.min), self.loads.visit_expr(axis.dom.extent)
+        return Range.from_min_extent(self.analyzer.simplify(low), self.analyzer.simplify(extent))
 
     def _leaf(
         self, op: ComputeOp, axes: Sequence[IterVar], levels: list[int], scopes: list[_Scope]

@@ -134,10 +134,10 @@ class _IndexDtype(StmtExprMutator):
         kinds = {a.dtype for a in op.args if isinstance(a, PrimExpr)}
         name = getattr(op.op, "name", "")
         if name == "tir.if_then_else":
-            args[1:] = match_types(args[1], args[2])
+            args[1:] = list(match_types(args[1], args[2]))
             return Call(args[1].dtype, op.op, args, op.span)
         if kinds == {op.dtype} and len(args) == 2 and op.dtype.is_int:
-            args = list(match_types(*args))
+            args = list(match_types(args[0], args[1]))
             return Call(args[0].dtype, op.op, args, op.span)
         # any other operator keeps its own types
         kept = [

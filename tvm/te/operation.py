@@ -195,7 +195,7 @@ def _extern_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int) -> list[Any
 
 
 def _moving_buffer(shape: Sequence[Any], dtype: Any, name: str) -> Buffer:
-    """A buffer at any place in its memory, since the caller may hand over a part of a larger one."""
+    """A buffer at any place in its memory: the caller may hand over a part of a larger one."""
     return decl_buffer(shape, dtype, name, elem_offset=Var("elem_offset", "int32"))
 
 

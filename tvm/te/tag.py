@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ClassVar, TypeVar
 
+from typing_extensions import Self
+
 R = TypeVar("R")
 
 
@@ -27,7 +29,7 @@ class TagScope:
         self.accessed = False
         self._outer: TagScope | None = None
 
-    def __enter__(self) -> TagScope:
+    def __enter__(self) -> Self:
         if TagScope._current is not None:
             raise ValueError("nested op_tag is not allowed for now")
         self._outer = TagScope._current

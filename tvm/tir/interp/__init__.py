@@ -1,0 +1,10 @@
+"""The meaning of TIR in numpy, for programs at every stage of lowering.
+
+`run(func, a, b, c)` evaluates a PrimFunc (or the `main` of a module) and writes into its output
+arrays; `evaluate(expr, {x: 3})` gives the value of an expression. A function is turned into Python
+closures once; loop nests that store each element independently run as whole numpy operations.
+"""
+
+from .run import evaluate, run
+
+__all__ = ["evaluate", "run"]

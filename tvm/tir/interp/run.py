@@ -1,0 +1,61 @@
+"""The two entries of the interpreter: run a function, evaluate an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.host_tensor import HostTensor
+from tvm.ir.module import IRModule
+from tvm.tir.expr import Var, as_expr
+from tvm.tir.function import PrimFunc
+
+from .calls import Program
+from .expr import ExprCompiler, Frame, Layout
+from .values import numpy_dtype
+
+_EMPTY = IRModule({})
+
+
+def run(func_or_mod: PrimFunc | IRModule, *args: Any, name: str = "main") -> Any:
+    """Run a function on numpy arrays and numbers; outputs are written into their arrays.
+
+    Of a module, the function called `name` runs. Returns what the function returns by `T.ret`,
+    as a Python number, or None.
+    """
+    if isinstance(func_or_mod, PrimFunc):
+        mod = IRModule({GlobalVar(name): func_or_mod})
+    else:
+        mod = func_or_mod
+    function = Program(mod).function(mod.get_global_var(name))
+    with np.errstate(all="ignore"):
+        result = function.call([_host(arg) for arg in args])
+    return result.item() if isinstance(result, np.generic) else result
+
+
+def _host(arg: Any) -> Any:
+    """An argument as the interpreter takes it: tensors of other libraries share their memory."""
+    if isinstance(arg, HostTensor):
+        return arg.numpy()
+    if isinstance(arg, (np.ndarray, np.generic)) or not hasattr(arg, "__dlpack__"):
+        return arg
+    return np.from_dlpack(arg)
+
+
+def evaluate(expr: Any, values: Mapping[Var, Any] | None = None) -> Any:
+    """The value of an expression: a Python number, or an array for a vector."""
+    node: PrimExpr = as_expr(expr)
+    layout = Layout()
+    code = ExprCompiler(layout, Program(_EMPTY)).compile(node)
+    frame: Frame = [None] * layout.size
+    for var, value in (values or {}).items():
+        place = layout.places.get(var)
+        if place is not None:
+            kind = numpy_dtype(var.dtype)
+            frame[place] = np.asarray(value, kind) if var.dtype.is_vector else kind.type(value)
+    with np.errstate(all="ignore"):
+        result = code(frame)
+    return result.item() if isinstance(result, np.generic) else result
