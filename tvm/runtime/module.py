@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any, ClassVar
 
 from tvm.error import TVMError, message
 from tvm.ffi import library
-from tvm.support.registry import Registry
 from tvm.support.suggest import did_you_mean
 
 from .benchmark import BenchmarkResult, Timing, evaluator
@@ -18,12 +18,25 @@ from .threads import thread_count
 
 BINARY_SERIALIZABLE, RUNNABLE, COMPILATION_EXPORTABLE = 1, 2, 4
 
-# How files are loaded: by suffix (".so"), each by a function of the path.
-LOADERS: Registry[Callable[[str], Module]] = Registry(
-    "module loader", "tvm.runtime.library_module", "tvm.backend.llvm.module"
-)
-# How module trees are exported: by the kind of the root module.
-EXPORTERS: Registry[Callable[..., Any]] = Registry("exporter", "tvm.backend.llvm.link")
+# How files are loaded, by suffix, and how modules are exported, by kind. The functions are named
+# and not imported: running a library needs no compiler.
+LOADERS: dict[str, str] = {
+    ".so": "tvm.runtime.library_module:load_library",
+    ".dylib": "tvm.runtime.library_module:load_library",
+    ".dll": "tvm.runtime.library_module:load_library",
+    ".o": "tvm.backend.llvm.load:load_object",
+    ".tar": "tvm.backend.llvm.load:load_archive",
+}
+EXPORTERS: dict[str, str] = {
+    "llvm": "tvm.backend.llvm.link:export",
+    "relax.VMExecutable": "tvm.backend.llvm.link:export",
+}
+
+
+def _named(home: str) -> Callable[..., Any]:
+    module, _, name = home.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found
 
 
 class Module:
@@ -192,8 +205,16 @@ class Module:
         `fcompile(file_name, objects, **kwargs)` replaces the linker. The suffix decides: `.so`
         (also `.dylib`, `.dll`) a shared library, `.o` an object, `.tar` an archive of objects.
         """
-        export = EXPORTERS.get(self.kind)
-        return export(
+        home = EXPORTERS.get(self.kind)
+        if home is None:
+            raise TVMError(
+                message(
+                    f"export a {self.kind} module",
+                    found="this kind of module cannot be exported",
+                    legal=", ".join(sorted(EXPORTERS)),
+                )
+            )
+        return _named(home)(
             self,
             os.fspath(file_name),
             fcompile=fcompile,
@@ -271,16 +292,23 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
             )
         )
     suffix = "." + fmt if fmt else Path(name).suffix
-    loader = LOADERS.find(suffix)
-    if loader is None:
+    home = LOADERS.get(suffix)
+    if home is None:
         raise ValueError(
             message(
                 f"load_module {name!r}",
                 found=f"a file with the suffix {suffix!r}",
-                legal=", ".join(LOADERS.names()),
+                legal=", ".join(LOADERS),
             )
         )
-    return loader(str(Path(name).absolute()))
+    module: Module = _named(home)(str(Path(name).absolute()))
+    return module
+
+
+def load_archive(path: str) -> Module:
+    """The module of an archive of objects."""
+    module: Module = _named(LOADERS[".tar"])(path)
+    return module
 
 
 def load_static_library(path: str, func_names: Sequence[str]) -> Module:

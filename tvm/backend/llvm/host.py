@@ -7,16 +7,12 @@ modules share them, and carried by each exported library, where they are hidden.
 from __future__ import annotations
 
 import ctypes
-import platform
-import sys
 import threading
-from collections.abc import Callable
 
-from tvm.ffi import library
-from tvm.runtime.threads import on_change
+from tvm.runtime.pool_sharing import TABLE, join_pools
 
 from . import jit
-from .pool import HOOK, PoolPlatform, linux, pool_text, posix
+from .pool import PoolPlatform, linux, pool_text, posix
 from .types import string_global
 
 SLOTS = 32  # blocks of scratch memory that are kept for reuse
@@ -275,6 +271,13 @@ failed:
 }}
 """
 
+_CLOCK = """
+define {visibility}i64 @tvm_rt_clock_ns() nounwind {{
+  %t = call i64 @pool.now()
+  ret i64 %t
+}}
+"""
+
 _STRINGS = {
     "ws.kind": "MemoryError",
     "ws.text": "out of memory for a kernel's workspace",
@@ -290,6 +293,7 @@ PUBLIC = (
     "tvm_rt_tensor_new",
     "tvm_rt_array_new",
     "tvm_rt_find_function",
+    "tvm_rt_clock_ns",
     "tvm_rt_num_threads",
     "tvm_rt_set_num_threads",
 )
@@ -297,24 +301,24 @@ PUBLIC = (
 
 def host_text(pool: PoolPlatform) -> str:
     """All host functions as one module."""
-    parts = [pool_text(pool), _WORKSPACE, _TENSOR]
+    parts = [pool_text(pool), _WORKSPACE, _TENSOR, _CLOCK]
     strings = [string_global(name, text) for name, text in _STRINGS.items()]
     body = [parts[0], *strings] + [p.format(slots=SLOTS, visibility=pool.visibility) for p in parts[1:]]
     return "\n".join(body)
 
 
-def pool_platform(*, exported: bool) -> PoolPlatform:
-    """The pool's form for this system."""
-    machine = platform.machine()
-    if sys.platform.startswith("linux"):
+def pool_platform(triple: str, *, exported: bool) -> PoolPlatform:
+    """The pool's form for a system."""
+    arch = triple.partition("-")[0]
+    if "linux" in triple:
         in_process = not exported and hasattr(ctypes.CDLL(None), "__register_atfork")
-        return linux(machine, exported=exported, glibc_in_process=in_process)
-    return posix(machine, exported=exported, darwin=sys.platform == "darwin")
+        return linux(arch, exported=exported, glibc_in_process=in_process)
+    return posix(arch, exported=exported, darwin="darwin" in triple or "macos" in triple)
 
 
 def exported_object(machine: jit.Machine) -> bytes:
     """The host functions as an object file for an exported library."""
-    return jit.emit_object(host_text(pool_platform(exported=True)), machine)
+    return jit.emit_object(host_text(pool_platform(machine.triple, exported=True)), machine)
 
 
 _lock = threading.Lock()
@@ -326,24 +330,16 @@ def host_functions() -> dict[str, int]:
     global _linked
     with _lock:
         if _linked is None:
-            text = host_text(pool_platform(exported=False))
-            content = jit.emit_object(text, jit.host_machine())
-            imports = {name: jit.process_symbol(name) for name in jit.external_names(text)}
-            present = {name: place for name, place in imports.items() if place is not None}
-            linked = jit.link(content, list(PUBLIC), present)
-            linked.keep_forever()  # workers stay inside this code until the process ends
-            _linked = linked
-            _share_pool(linked.address("TVMBackendParallelLaunch"))
-            on_change(_thread_setter(linked))
+            _linked = _link()
     return {name: _linked.address(name) for name in PUBLIC}
 
 
-def _share_pool(address: int) -> None:
-    """Libraries loaded from now on run their regions on this process's pool."""
-    library().LIB.TVMFFIEnvModRegisterContextSymbol(HOOK.encode(), ctypes.c_void_p(address))
-
-
-def _thread_setter(linked: jit.Linked) -> Callable[[int], None]:
-    """A function that tells the pool how many threads to use; 0 means: ask the environment."""
-    signature = ctypes.CFUNCTYPE(None, ctypes.c_int32)
-    return signature(linked.address("tvm_rt_set_num_threads"))
+def _link() -> jit.Linked:
+    machine = jit.host_machine()
+    text = host_text(pool_platform(machine.triple, exported=False))
+    imports = {name: jit.process_symbol(name) for name in jit.external_names(text)}
+    present = {name: place for name, place in imports.items() if place is not None}
+    linked = jit.link(jit.emit_object(text, machine), [*PUBLIC, TABLE], present)
+    linked.keep_forever()  # workers stay inside this code until the process ends
+    join_pools(linked.address(TABLE))
+    return linked

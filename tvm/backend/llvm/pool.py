@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tvm.runtime.pool_sharing import TABLE
+
 from .types import string_global
 
 SPIN_NS = 20_000
 YIELDS = 2000  # sched_yield takes about half a microsecond when nobody else wants the core
-HOOK = "__tvm_rt_parallel_launch"  # an exported library runs its regions on the pool it is given
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,6 @@ class PoolPlatform:
     processors_onln: int = 84  # _SC_NPROCESSORS_ONLN
     has_affinity: bool = True  # sched_getaffinity
     visibility: str = ""  # "hidden" inside an exported library
-    is_exported: bool = False
 
 
 def linux(machine: str, *, exported: bool, glibc_in_process: bool) -> PoolPlatform:
@@ -49,7 +49,6 @@ def linux(machine: str, *, exported: bool, glibc_in_process: bool) -> PoolPlatfo
         pause=_pause(machine),
         fork_hook="__register_atfork" if glibc_in_process else "pthread_atfork",
         visibility="hidden " if exported else "",
-        is_exported=exported,
     )
 
 
@@ -62,7 +61,6 @@ def posix(machine: str, *, exported: bool, darwin: bool) -> PoolPlatform:
         processors_onln=58 if darwin else 84,
         has_affinity=False,
         visibility="hidden " if exported else "",
-        is_exported=exported,
     )
 
 
@@ -106,7 +104,12 @@ _LAUNCH = """
 ; Run func(id, env, closure) for id in [0, count), count = min(wanted, threads); 0 or -1.
 define {visibility}i32 @TVMBackendParallelLaunch(ptr %func, ptr %closure, i32 %wanted) nounwind {{
 entry:
-{hook}
+  %hook = load atomic ptr, ptr @{table} monotonic, align 8
+  %given = icmp ne ptr %hook, null
+  br i1 %given, label %shared, label %own
+shared:
+  %r = call i32 %hook(ptr %func, ptr %closure, i32 %wanted)
+  ret i32 %r
 own:
   %known = load atomic i32, ptr @pool.limit monotonic, align 4
   %unset = icmp eq i32 %known, 0
@@ -550,19 +553,10 @@ _AFFINITY = """  %set = alloca [128 x i8], align 8
 _SYSCONF = """  %c.64 = call i64 @sysconf(i32 {number})
   %c = trunc i64 %c.64 to i32"""
 
-_WITH_HOOK = """  %hook = load atomic ptr, ptr @{name} monotonic, align 8
-  %given = icmp ne ptr %hook, null
-  br i1 %given, label %shared, label %own
-shared:
-  %r = call i32 %hook(ptr %func, ptr %closure, i32 %wanted)
-  ret i32 %r"""
-
-
 def pool_text(platform: PoolPlatform) -> str:
     """The functions of the pool: launch, thread count, and their helpers."""
     pause = f'call void asm sideeffect "{platform.pause}", ""()' if platform.pause else ""
     has_futex = platform.futex_call is not None
-    hook = _WITH_HOOK.format(name=HOOK) if platform.is_exported else "  br label %own"
     cores = _AFFINITY if platform.has_affinity else _SYSCONF.format(
         number=platform.processors_onln
     )  # fmt: skip
@@ -579,11 +573,13 @@ def pool_text(platform: PoolPlatform) -> str:
     if platform.has_affinity:
         parts.append("declare i32 @sched_getaffinity(i32, i64, ptr)")
         parts.append("declare i1024 @llvm.ctpop.i1024(i1024)")
-    if platform.is_exported:
-        parts.append(f"@{HOOK} = global ptr null, align 8")
+    parts.append(
+        f"@{TABLE} = global {{ ptr, ptr, ptr }} "
+        "{ ptr null, ptr @TVMBackendParallelLaunch, ptr @tvm_rt_set_num_threads }, align 8"
+    )
     parts.append(
         _LAUNCH.format(
-            visibility=platform.visibility, hook=hook, pause=pause, yields=YIELDS
+            visibility=platform.visibility, table=TABLE, pause=pause, yields=YIELDS
         )
     )
     parts.append(

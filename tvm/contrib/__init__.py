@@ -1,0 +1,1 @@
+"""Adaptors to tools and libraries outside."""

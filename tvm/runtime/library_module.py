@@ -1,0 +1,113 @@
+"""Modules of shared libraries."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+from tvm.error import TVMError, message
+from tvm.ffi import library
+from tvm.support.dtype import DataType
+
+from ._tensor import Tensor, from_host, numpy_dtype
+from .artefact import SYMBOL, Artefact, ValueInfo
+from .module import BINARY_SERIALIZABLE, RUNNABLE, Module, load_archive
+from .pool_sharing import TABLE, join_pools
+from .vm_executable import VMModule
+
+_PREFIX: Final = "__tvm_ffi_"
+ARCHIVE_MAGIC: Final = b"ustar"  # at byte 257 of a tar file
+
+
+class LibraryModule(Module):
+    """The functions of a shared library that follow the packed calling convention."""
+
+    kind = "library"
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+        try:
+            # tvm_ffi's loader sets the variables that a library asks of its surroundings
+            self._ffi = library().load_module(path)
+            self._handle = ctypes.CDLL(path)
+        except (OSError, RuntimeError) as err:
+            raise TVMError(
+                message(
+                    f"load_module {path!r}",
+                    found=_first_line(err),
+                    legal="a shared library for this machine, written by export_library",
+                )
+            ) from err
+        table = self.symbol(TABLE)
+        if table is not None:
+            join_pools(table)
+        text = self.symbol(SYMBOL)
+        self.artefact = (
+            Artefact() if text is None else Artefact.from_json(ctypes.string_at(text).decode())
+        )
+
+    def symbol(self, name: str) -> int | None:
+        """The address of a symbol, or None."""
+        try:
+            return ctypes.addressof(ctypes.c_char.in_dll(self._handle, name))
+        except ValueError:
+            return None
+
+    def function_names(self) -> list[str]:
+        return list(self.artefact.exports)
+
+    def _entry_name(self) -> str | None:
+        return self.artefact.entry or super()._entry_name()
+
+    def _find(self, name: str) -> Any:
+        address = self.symbol(_PREFIX + name)
+        if address is None:
+            return None
+        return library().Function.__from_extern_c__(address, keep_alive_object=self)
+
+    def get_property_mask(self) -> int:
+        return BINARY_SERIALIZABLE | RUNNABLE
+
+    def tensor(self, info: ValueInfo) -> Tensor:
+        """A constant of the library, where the system has mapped it."""
+        address = self.symbol(info.name)
+        if address is None:
+            raise TVMError(message(f"constant {info.name}", found="the library lacks it"))
+        return constant_at(address, info, self)
+
+
+def constant_at(address: int, info: ValueInfo, owner: object) -> Tensor:
+    """A tensor over constant data in memory, which lives as long as `owner`."""
+    import numpy as np
+
+    shape = tuple(int(extent) for extent in info.shape)
+    kind = numpy_dtype(DataType(info.dtype))
+    count = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    memory: Any = (ctypes.c_uint8 * count).from_address(address)
+    memory.owner = owner
+    return from_host(np.frombuffer(memory, kind).reshape(shape))
+
+
+def load_library(path: str) -> Module:
+    """The module of a shared library, or of an archive of objects under a library's name."""
+    with open(path, "rb") as file:
+        head = file.read(512)
+    if head[257:262] == ARCHIVE_MAGIC:
+        return load_archive(path)
+    loaded = LibraryModule(path)
+    return as_program(loaded.artefact, loaded, [loaded.tensor(t) for t in loaded.artefact.tensors])
+
+
+def as_program(artefact: Artefact, kernels: Module, tensors: list[Tensor]) -> Module:
+    """A compiled graph as such; other modules as they are."""
+    if artefact.kind == VMModule.kind:
+        return VMModule(artefact, kernels, tuple(tensors))
+    return kernels
+
+
+def _first_line(err: Exception) -> str:
+    lines = [line.strip() for line in str(err).splitlines() if line.strip()]
+    return lines[0] if lines else type(err).__name__
+
+
