@@ -23,6 +23,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 
+from .analyzed_mutator import assume_sizes
 from .pass_form import tir_pass
 
 INT8 = DataType("int8")
@@ -31,13 +32,14 @@ INT8 = DataType("int8")
 @tir_pass("tir.FlattenBuffer")
 def FlattenBuffer(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """All accesses are one-dimensional afterwards."""
-    return func.with_body(_Flattener().visit_stmt(func.body))
+    return func.with_body(_Flattener(func).visit_stmt(func.body))
 
 
 class _Flattener(StmtExprMutator):
-    def __init__(self) -> None:
+    def __init__(self, func: PrimFunc) -> None:
         super().__init__()
         self._analyzer = Analyzer()
+        assume_sizes(self._analyzer, func)
         self._flat: dict[Buffer, Buffer] = {}
 
     def visit_buffer_use(self, buffer: Buffer) -> Buffer:
@@ -131,7 +133,9 @@ class _Flattener(StmtExprMutator):
         )
 
     def visit_for_(self, op: s.For) -> s.Stmt:
-        self._analyzer.bind(op.loop_var, Range.from_min_extent(op.min, op.extent))
+        self._analyzer.bind(
+            op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True
+        )
         return super().visit_for_(op)
 
     def visit_block_(self, op: s.Block) -> s.Stmt:

@@ -1,0 +1,75 @@
+"""The order in which passes lower TensorIR, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from tvm.support.suggest import did_you_mean
+from tvm.target.target import Target
+
+from . import transform as t
+
+
+def lowering_passes(ctx: PassContext) -> list[Pass]:
+    """From scheduled functions to flat loops over memory, ready for a backend."""
+    return [
+        # blocks become loops and conditions
+        t.LowerInitBlock(),  # reductions get their init statement before blocks disappear
+        t.PlanAndUpdateBufferAllocationLocation(),  # scratch memory lies close to its use
+        t.ConvertBlocksToOpaque(),  # indices are in terms of loops from here on
+        t.CompactBufferAllocation(),  # scratch memory is as small as its use; needs the loops
+        t.LowerMatchBuffer(),  # after compaction, as strides follow from the shape
+        t.Simplify(),  # guards that always hold go while block facts are known
+        t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
+        t.FlattenBuffer(),  # from here on every buffer is one-dimensional
+        # loops take their final form
+        t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
+        t.UnrollLoop(),  # after vectors, whose lanes are no copies of statements
+        t.RemoveNoOp(),  # what the passes above left empty
+    ]
+
+
+def finalize_host_passes() -> list[Pass]:
+    """From lowered host functions to what machine code can be made of."""
+    return [
+        t.LowerTVMBuiltin(),  # argument lists of packed calls go to the stack
+        t.VectorMath(),  # exp and the like as polynomials, which work on vectors
+        t.LowerIntrin(),  # last, as other passes know the operators that it replaces
+    ]
+
+
+def _default(mod: IRModule, ctx: PassContext) -> IRModule:
+    passes = [
+        *lowering_passes(ctx),
+        t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
+        t.MakePackedAPI(),  # the last pass that needs the buffers of parameters
+    ]
+    return Sequential(passes)(mod)
+
+
+def default_tir_pipeline() -> ModulePass:
+    """The pipeline that `tvm.compile` runs; it ends with functions that a backend takes."""
+    return ModulePass(_default, PassInfo(0, "tir.default_tir_pipeline"))
+
+
+PIPELINES: Final[dict[str, Callable[..., Pass]]] = {"default": default_tir_pipeline}
+
+
+def get_tir_pipeline(name: str = "default", **kwargs: object) -> Pass:
+    """The pipeline called `name`."""
+    make = PIPELINES.get(name)
+    if make is None:
+        raise TVMError(
+            f"Unknown pre-built pipeline {name!r}{did_you_mean(name, PIPELINES)}; "
+            f"candidates are {sorted(PIPELINES)}"
+        )
+    return make(**kwargs)
+
+
+def get_default_tir_pipeline(target: Target) -> Pass:
+    """The pipeline for a target."""
+    return default_tir_pipeline()

@@ -1,0 +1,124 @@
+"""A mutator that knows what holds at each place: ranges of loop variables, conditions, asserts."""
+
+from __future__ import annotations
+
+from tvm.arith.analyzer import Analyzer
+from tvm.arith.const_int_bound import ConstIntBound
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator
+from tvm.tir.op import arith as ops
+
+
+class AnalyzedMutator(StmtExprMutator):
+    """Keeps `self.analyzer` in step with the place being visited."""
+
+    def __init__(self, func: PrimFunc | None = None) -> None:
+        super().__init__()
+        self.analyzer = Analyzer()
+        if func is not None:
+            assume_sizes(self.analyzer, func)
+        self.values: dict[e.Var, PrimExpr] = {}
+
+    def bind_value(self, var: e.Var, value: PrimExpr) -> None:
+        """From here on `var` is replaced by a literal or another variable."""
+        self.values[var] = value
+        if var.dtype.is_integer:
+            self.analyzer.bind(var, value, allow_override=True)
+
+    def condition(self, expr: PrimExpr) -> PrimExpr:
+        """A rewritten condition, in the form in which it becomes a fact."""
+        return self.visit_expr(expr)
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        self.analyzer.bind(op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True)
+        return super().visit_for_(op)
+
+    def visit_block_(self, op: s.Block) -> s.Stmt:
+        for iter_var in op.iter_vars:
+            if iter_var.dom is not None:
+                self.analyzer.bind(iter_var.var, iter_var.dom, allow_override=True)
+        return super().visit_block_(op)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
+        value = self.visit_expr(op.value)
+        if value.dtype.is_int and value.dtype.is_scalar:
+            # bounds only: binding the value would undo what the name is for
+            self.analyzer.update(op.var, self.analyzer.const_int_bound(value), True)
+        body = self.visit_stmt(op.body)
+        if value is op.value and body is op.body:
+            return op
+        return s.LetStmt(op.var, value, body, op.span)
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        condition = self.condition(op.condition)
+        fact = bare_condition(condition)
+        with self.analyzer.constraint_scope(fact):
+            then_case = self.visit_stmt(op.then_case)
+        else_case = op.else_case
+        if else_case is not None:
+            with self.analyzer.constraint_scope(ops.logical_not(fact)):
+                else_case = self.visit_stmt(else_case)
+        same = condition is op.condition and then_case is op.then_case
+        if same and else_case is op.else_case:
+            return op
+        return s.IfThenElse(condition, then_case, else_case, op.span)
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key in ("thread_extent", "virtual_thread") and isinstance(op.node, e.IterVar):
+            zero = ops.const(0, op.value.dtype)
+            self.analyzer.bind(op.node.var, Range.from_min_extent(zero, op.value), allow_override=True)
+        return super().visit_attr_stmt_(op)
+
+    def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
+        condition, message = self.condition(op.condition), self.visit_expr(op.message)
+        with self.analyzer.constraint_scope(condition):
+            body = self.visit_stmt(op.body)
+        if condition is op.condition and message is op.message and body is op.body:
+            return op
+        return s.AssertStmt(condition, message, body, op.span)
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        if getattr(op.op, "name", "") != "tir.if_then_else":
+            return super().visit_call_(op)
+        condition = self.condition(op.args[0])
+        a, b = self._sides(condition, op.args[1], op.args[2])
+        if condition is op.args[0] and a is op.args[1] and b is op.args[2]:
+            return op
+        return e.Call(op.dtype, op.op, (condition, a, b), op.span)
+
+    def visit_select_(self, op: e.Select) -> PrimExpr:
+        condition = self.condition(op.condition)
+        a, b = self._sides(condition, op.true_value, op.false_value)
+        if condition is op.condition and a is op.true_value and b is op.false_value:
+            return op
+        return e.Select(condition, a, b, op.span)
+
+    def _sides(
+        self, condition: PrimExpr, x: PrimExpr, y: PrimExpr
+    ) -> tuple[PrimExpr, PrimExpr]:
+        if condition.dtype.is_vector:
+            return self.visit_expr(x), self.visit_expr(y)
+        fact = bare_condition(condition)
+        with self.analyzer.constraint_scope(fact):
+            a = self.visit_expr(x)
+        with self.analyzer.constraint_scope(ops.logical_not(fact)):
+            b = self.visit_expr(y)
+        return a, b
+
+
+def assume_sizes(analyzer: Analyzer, func: PrimFunc) -> None:
+    """Variables that are the sizes of parameters are not negative."""
+    for buffer in func.buffer_map.values():
+        for extent in buffer.shape:
+            if isinstance(extent, e.Var) and not analyzer.const_int_bound_is_bound(extent):
+                analyzer.update(extent, ConstIntBound(0, ConstIntBound.POS_INF), True)
+
+
+def bare_condition(condition: PrimExpr) -> PrimExpr:
+    """The condition without the mark that it is likely."""
+    while isinstance(condition, e.Call) and getattr(condition.op, "name", "") == "tir.likely":
+        condition = condition.args[0]
+    return condition

@@ -1,0 +1,366 @@
+"""The checks at the entry of a packed function: what each argument must be, and what it defines.
+
+A check is one comparison on the way that is always taken. All that a message needs (the text, the
+values found) is worked out only after a check has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
+from tvm.tir.functor import walk
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES, StructField, TypeIndex
+
+INT32 = DataType("int32")
+INT64 = DataType("int64")
+FLOAT64 = DataType("float64")
+HANDLE = DataType("handle")
+
+
+class ArgumentChecks:
+    """Collects checks and definitions in the order in which they have to take place."""
+
+    def __init__(self, function: str, args: e.Var, params: Sequence[e.Var],
+                 buffers: dict[e.Var, Buffer]) -> None:  # fmt: skip
+        self._function = function
+        self._args = args
+        self._params = params
+        self._buffers = buffers
+        self._steps: list[s.AssertStmt | tuple[e.Var, PrimExpr]] = []
+        self._defined: set[e.Var] = set()
+
+    def around(self, body: s.Stmt) -> s.Stmt:
+        """The body after all checks, with all names defined."""
+        parts: list[s.Stmt] = [body]
+        for step in reversed(self._steps):
+            if isinstance(step, s.AssertStmt):
+                parts.append(step)
+            else:
+                inner = s.SeqStmt.flatten(parts[::-1])
+                parts = [s.LetStmt(step[0], step[1], inner)]
+        return s.SeqStmt.flatten(parts[::-1])
+
+    # --- the pieces that a caller puts together ---
+
+    def check_count(self, num_args: e.Var) -> None:
+        """As many arguments as parameters."""
+        wanted = len(self._params)
+        self._require(
+            ops.equal(num_args, wanted),
+            "ShapeError",
+            f"call {self._function} with {wanted} argument{'' if wanted == 1 else 's'}",
+            "{} were given",
+            self.signature(),
+            num_args,
+        )
+
+    def bind_all(self) -> None:
+        """Check and define every parameter; sizes are defined where they first stand alone."""
+        for number, param in enumerate(self._params):
+            if param not in self._buffers:
+                self._bind_scalar(number, param)
+        tensors = [
+            _Tensor(number, param, self._buffers[param])
+            for number, param in enumerate(self._params)
+            if param in self._buffers
+        ]
+        for tensor in tensors:
+            self._check_kind(tensor)
+        for tensor in tensors:
+            self._define_sizes(tensor)
+        for tensor in tensors:
+            self._check_sizes(tensor)
+            self._check_memory(tensor)
+        for tensor in tensors:
+            self._define(tensor.buffer.data, self._field(tensor, StructField.TENSOR_DATA, HANDLE))
+
+    def signature(self) -> str:
+        """The function as a person would write it."""
+        parts = [
+            f"{_plain_name(p)}: {_tensor_text(self._buffers[p])}"
+            if p in self._buffers else f"{p.name}: {p.dtype}"
+            for p in self._params
+        ]  # fmt: skip
+        return f"{self._function}({', '.join(parts)})"
+
+    # --- scalars ---
+
+    def _bind_scalar(self, number: int, param: e.Var) -> None:
+        kind = self._any(number, StructField.ANY_TYPE_INDEX, INT32)
+        dtype = param.dtype
+        value: PrimExpr
+        if dtype.is_floating:
+            legal = _any_of(kind, TypeIndex.FLOAT, TypeIndex.INT, TypeIndex.BOOL)
+            whole = ops.cast(self._any(number, StructField.ANY_UNION_VALUE, INT64), dtype)
+            exact = ops.cast(self._any(number, StructField.ANY_UNION_VALUE, FLOAT64), dtype)
+            value = e.Select(ops.equal(kind, int(TypeIndex.FLOAT)), exact, whole)
+        elif dtype.is_handle:
+            legal, value = self._bind_handle(number, kind)
+        else:
+            legal = _any_of(kind, TypeIndex.INT, TypeIndex.BOOL)
+            value = ops.cast(self._any(number, StructField.ANY_UNION_VALUE, INT64), dtype)
+        self._require(
+            legal, "DTypeError",
+            f"call {self._function}: argument {number} ({param.name})",
+            f"a value of {_KINDS}", _scalar_text(param), kind,
+        )  # fmt: skip
+        self._define(param, value)
+
+    def _bind_handle(self, number: int, kind: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        """Any address; of a tensor object that of its DLTensor."""
+        legal = _any_of(
+            kind, TypeIndex.OPAQUE_PTR, TypeIndex.NONE, TypeIndex.DLTENSOR_PTR, TypeIndex.RAW_STR
+        )
+        legal = ops.logical_or(legal, ops.greater_equal(kind, int(TypeIndex.FIRST_OBJECT)))
+        return legal, self._tensor_address(number, kind)
+
+    # --- tensors ---
+
+    def _tensor_address(self, number: int, kind: PrimExpr) -> PrimExpr:
+        held = self._any(number, StructField.ANY_UNION_VALUE, HANDLE)
+        header = ops.const(TENSOR_OBJECT_HEADER_BYTES, INT64)
+        skip = e.Select(ops.equal(kind, int(TypeIndex.TENSOR)), header, ops.const(0, INT64))
+        return builtin.handle_add_byte_offset(held, skip)
+
+    def _check_kind(self, tensor: _Tensor) -> None:
+        """It is a tensor, of this type, with as many dimensions, on the CPU."""
+        buffer, where = tensor.buffer, self._where(tensor)
+        kind = self._any(tensor.number, StructField.ANY_TYPE_INDEX, INT32)
+        is_tensor = _any_of(kind, TypeIndex.TENSOR, TypeIndex.DLTENSOR_PTR, TypeIndex.OPAQUE_PTR)
+        self._require(
+            is_tensor, "DTypeError", where, f"a value of {_KINDS}",
+            _tensor_text(buffer), kind,
+        )  # fmt: skip
+        self._define(tensor.handle, self._tensor_address(tensor.number, kind))
+        ndim = self._field(tensor, StructField.TENSOR_NDIM, INT32)
+        self._require(
+            ops.equal(ndim, len(buffer.shape)), "ShapeError", where,
+            "{} dimensions", f"{len(buffer.shape)} dimensions, as in {_tensor_text(buffer)}", ndim,
+        )  # fmt: skip
+        self._check_dtype(tensor, where)
+        device = self._field(tensor, StructField.TENSOR_DEVICE_TYPE, INT32)
+        self._require(
+            ops.equal(device, 1), "ValueError", where,
+            "a tensor on device type {}", "a tensor on the CPU (device type 1)", device,
+        )  # fmt: skip
+
+    def _check_dtype(self, tensor: _Tensor, where: str) -> None:
+        dtype = tensor.buffer.dtype
+        code = self._field(tensor, StructField.TENSOR_TYPE_CODE, DataType("uint8"))
+        bits = self._field(tensor, StructField.TENSOR_TYPE_BITS, DataType("uint8"))
+        lanes = self._field(tensor, StructField.TENSOR_TYPE_LANES, DataType("uint16"))
+        wanted = (dtype.type_code, dtype.bits, dtype.lanes)
+        matches = [ops.equal(x, ops.const(y, x.dtype)) for x, y in zip((code, bits, lanes), wanted)]
+        found = ops.all(*matches)
+        if dtype.is_bool:  # numpy's bool arrives as an unsigned byte from some producers
+            as_byte = [ops.equal(x, ops.const(y, x.dtype)) for x, y in ((code, 1), (bits, 1))]
+            found = ops.logical_or(found, ops.all(*as_byte, matches[2]))
+        self._require(
+            found, "DTypeError", where,
+            "a tensor of type code {} (0 int, 1 uint, 2 float, 4 bfloat, 6 bool), {} bits, {} lanes",
+            f"{dtype}", code, bits, lanes,
+        )  # fmt: skip
+
+    def _define_sizes(self, tensor: _Tensor) -> None:
+        buffer = tensor.buffer
+        for axis, extent in enumerate(buffer.shape):
+            self._define_once(extent, self._extent(tensor, axis))
+        for axis, stride in enumerate(buffer.strides):
+            if isinstance(stride, e.Var) and stride not in self._defined:
+                self._define_once(stride, self._stride_or_compact(tensor, axis))
+        offset = buffer.elem_offset
+        if isinstance(offset, e.Var) and offset not in self._defined:
+            in_bytes = self._field(tensor, StructField.TENSOR_BYTE_OFFSET, DataType("uint64"))
+            size = ops.const(_item_bytes(buffer.dtype), INT64)
+            self._define_once(offset, ops.floordiv(ops.cast(in_bytes, INT64), size))
+
+    def _define_once(self, place: PrimExpr, value: PrimExpr) -> None:
+        if isinstance(place, e.Var) and place not in self._defined:
+            self._define(place, ops.cast(value, place.dtype))
+
+    def _extent(self, tensor: _Tensor, axis: int) -> PrimExpr:
+        shape = self._field(tensor, StructField.TENSOR_SHAPE, HANDLE)
+        return builtin.tvm_struct_get(shape, axis, int(StructField.INT64_ELEMENT), INT64)
+
+    def _stride(self, tensor: _Tensor, axis: int) -> PrimExpr:
+        strides = self._field(tensor, StructField.TENSOR_STRIDES, HANDLE)
+        return builtin.tvm_struct_get(strides, axis, int(StructField.INT64_ELEMENT), INT64)
+
+    def _stride_or_compact(self, tensor: _Tensor, axis: int) -> PrimExpr:
+        """The given stride; a tensor without strides is dense."""
+        dense: PrimExpr = ops.const(1, INT64)
+        for inner in range(axis + 1, len(tensor.buffer.shape)):
+            dense = ops.multiply(dense, self._extent(tensor, inner))
+        missing = builtin.isnullptr(self._field(tensor, StructField.TENSOR_STRIDES, HANDLE))
+        return builtin.if_then_else(missing, dense, self._stride(tensor, axis))
+
+    def _check_sizes(self, tensor: _Tensor) -> None:
+        where = self._where(tensor)
+        for axis, extent in enumerate(tensor.buffer.shape):
+            self._require_defined(extent, tensor)
+            actual = self._extent(tensor, axis)
+            wanted = ops.cast(extent, INT64)
+            legal, values = f"{extent}", [actual]
+            if not isinstance(extent, e.IntImm):
+                legal, values = f"{{}} ({extent}), as in {_tensor_text(tensor.buffer)}", [
+                    actual, wanted,
+                ]  # fmt: skip
+            self._require(
+                ops.equal(actual, wanted), "ShapeError", where,
+                f"dimension {axis} is {{}}", legal, *values,
+            )  # fmt: skip
+        if tensor.buffer.strides:
+            self._check_given_strides(tensor, where)
+        else:
+            self._check_dense(tensor, where)
+
+    def _check_given_strides(self, tensor: _Tensor, where: str) -> None:
+        for axis, stride in enumerate(tensor.buffer.strides):
+            self._require_defined(stride, tensor)
+            actual = self._stride_or_compact(tensor, axis)
+            wanted = ops.cast(stride, INT64)
+            alone = ops.equal(self._extent(tensor, axis), ops.const(1, INT64))
+            self._require(
+                ops.logical_or(ops.equal(actual, wanted), alone), "ShapeError",
+                where, f"stride {axis} is {{}}", f"{{}} ({stride})", actual, wanted,
+            )  # fmt: skip
+
+    def _check_dense(self, tensor: _Tensor, where: str) -> None:
+        """Row-major without gaps; the stride of a dimension of extent one means nothing."""
+        shape = tensor.buffer.shape
+        if not shape or any(ops.is_zero(extent) for extent in shape):
+            return
+        dense: PrimExpr = ops.const(1, INT64)
+        matches: list[PrimExpr] = []
+        empty: list[PrimExpr] = []
+        for axis in range(len(shape) - 1, -1, -1):
+            extent = ops.cast(shape[axis], INT64)
+            if not ops.is_one(extent):
+                match = ops.equal(self._stride(tensor, axis), dense)
+                if not isinstance(extent, e.IntImm):
+                    match = ops.logical_or(match, ops.equal(extent, 1))
+                    empty.append(ops.equal(extent, 0))
+                matches.append(match)
+            dense = ops.multiply(dense, extent)
+        if not matches:
+            return
+        missing = builtin.isnullptr(self._field(tensor, StructField.TENSOR_STRIDES, HANDLE))
+        holds = ops.logical_or(missing, ops.all(*reversed(matches)))
+        for no_element in empty:
+            holds = ops.logical_or(holds, no_element)
+        found = [self._stride_or_compact(tensor, axis) for axis in range(len(shape))]
+        self._require(
+            holds, "ShapeError", where,
+            f"strides ({', '.join(['{}'] * len(found))})",
+            f"a row-major tensor without gaps: {_tensor_text(tensor.buffer)}; "
+            "make a contiguous copy first", *found,
+        )  # fmt: skip
+
+    def _check_memory(self, tensor: _Tensor) -> None:
+        buffer, where = tensor.buffer, self._where(tensor)
+        in_bytes = self._field(tensor, StructField.TENSOR_BYTE_OFFSET, DataType("uint64"))
+        size = _item_bytes(buffer.dtype)
+        self._require_defined(buffer.elem_offset, tensor)
+        wanted = ops.multiply(ops.cast(buffer.elem_offset, INT64), size)
+        found = ops.cast(in_bytes, INT64)
+        legal = "{} bytes"
+        self._require(
+            ops.equal(found, wanted), "ValueError", where,
+            "data that starts {} bytes behind its address", legal, found, wanted,
+        )  # fmt: skip
+        data = self._field(tensor, StructField.TENSOR_DATA, HANDLE)
+        present = ops.logical_not(builtin.isnullptr(data))
+        for axis, extent in enumerate(buffer.shape):
+            if not isinstance(extent, e.IntImm) or extent.value == 0:
+                present = ops.logical_or(present, ops.equal(self._extent(tensor, axis), 0))
+        self._require(
+            present, "ValueError", where, "a tensor without memory",
+            "a tensor whose data address is set",
+        )  # fmt: skip
+
+    # --- helpers ---
+
+    def _where(self, tensor: _Tensor) -> str:
+        return f"call {self._function}: argument {tensor.number} ({tensor.name})"
+
+    def _any(self, number: int, field: StructField, dtype: DataType) -> PrimExpr:
+        return builtin.tvm_struct_get(self._args, number, int(field), dtype)
+
+    def _field(self, tensor: _Tensor, field: StructField, dtype: DataType) -> PrimExpr:
+        return builtin.tvm_struct_get(tensor.handle, 0, int(field), dtype)
+
+    def _define(self, var: e.Var, value: PrimExpr) -> None:
+        self._defined.add(var)
+        self._steps.append((var, value))
+
+    def _require_defined(self, expr: PrimExpr, tensor: _Tensor) -> None:
+        for node in walk(expr):
+            if isinstance(node, e.Var) and node not in self._defined:
+                raise TVMError(
+                    message(
+                        f"make {self._function} callable from outside",
+                        found=f"variable {node.name} of {tensor.name}: "
+                        f"{_tensor_text(tensor.buffer)} stands alone in no shape",
+                        legal=f"a parameter {node.name}, or a dimension that is {node.name}",
+                    )
+                )
+
+    def _require(
+        self, condition: PrimExpr, kind: str, asked: str, found: str, legal: str, *values: PrimExpr
+    ) -> None:
+        text = f"{kind}: {message(asked, found=found, legal=legal)}"
+        note: PrimExpr = e.StringImm(text)
+        if values:
+            note = builtin.tvm_tuple(note, *values)
+        self._steps.append(s.AssertStmt(condition, note, s.Evaluate(0)))
+
+
+_KINDS = "type index {} (0 None, 1 int, 2 bool, 3 float, 4 and 7 addresses, 64 and more objects)"
+
+
+class _Tensor:
+    """A parameter that is a buffer."""
+
+    def __init__(self, number: int, param: e.Var, buffer: Buffer) -> None:
+        self.number = number
+        self.name = _plain_name(param)
+        self.buffer = buffer
+        self.handle = e.Var(f"{buffer.name}_handle", HANDLE)
+
+
+def _plain_name(param: e.Var) -> str:
+    return param.name.removesuffix("_handle")
+
+
+def _item_bytes(dtype: DataType) -> int:
+    return (dtype.bits * dtype.lanes + 7) // 8
+
+
+def _any_of(kind: PrimExpr, *wanted: TypeIndex) -> PrimExpr:
+    return ops.any(*[ops.equal(kind, int(index)) for index in wanted])
+
+
+def _scalar_text(param: e.Var) -> str:
+    if param.dtype.is_handle:
+        return "an address or a tensor"
+    return f"a number, {param.name}: {param.dtype}"
+
+
+def _tensor_text(buffer: Buffer) -> str:
+    """float32[16, n]."""
+    return f"{buffer.dtype}[{', '.join(_size_text(extent) for extent in buffer.shape)}]"
+
+
+def _size_text(extent: PrimExpr) -> str:
+    if isinstance(extent, e.IntImm):
+        return str(extent.value)
+    return extent.name if isinstance(extent, e.Var) else str(extent)
+

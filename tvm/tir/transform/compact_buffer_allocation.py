@@ -1,0 +1,289 @@
+"""Buffers are as large as the part of them that is used where they are allocated.
+
+    for i in range(16):                        for i in range(16):
+        B = T.alloc_buffer((16, 16))               B = T.alloc_buffer((1, 16))
+        for j in range(16):             ->         for j in range(16):
+            B[i, j] = A[i, j] + 1                      B[0, j] = A[i, j] + 1
+
+With `is_strict`, no dimension grows. Blocks annotated with `buffer_dim_align` get strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.arith.analyzer import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
+from tvm.tir.op import arith as ops
+
+from .analyzed_mutator import assume_sizes
+from .index_bounds import Bounds, IndexBounds
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.CompactBufferAllocation")
+def CompactBufferAllocation(
+    func: PrimFunc, mod: IRModule, ctx: PassContext, is_strict: bool = True
+) -> PrimFunc:
+    """Allocated buffers have no element that is never used, as far as can be proved."""
+    uses = _Uses()
+    assume_sizes(uses.analyzer, func)
+    uses.visit_stmt(func.body)
+    compacted = {}
+    for buffer, use in uses.of.items():
+        found = _Compacted.make(buffer, use, uses.aligned.get(buffer, []), is_strict)
+        if found is not None:
+            compacted[buffer] = found
+    if not compacted:
+        return func
+    return func.with_body(_Compactor(compacted, uses.analyzer).visit_stmt(func.body))
+
+
+class _Use:
+    """The box of a buffer that is used: bounds by dimension, None where nothing is known."""
+
+    def __init__(self, depth: int, analyzer: Analyzer) -> None:
+        self.depth = depth  # the number of loops around the allocation
+        self.box: list[Bounds | None] | None = None
+        self.analyzer = analyzer
+        self.opaque = False
+
+    def add(self, box: Sequence[Bounds | None]) -> None:
+        """Let the box cover another one too."""
+        if self.box is None:
+            self.box = list(box)
+            return
+        self.box = [self._cover(a, b) for a, b in zip(self.box, box)]
+
+    def _cover(self, a: Bounds | None, b: Bounds | None) -> Bounds | None:
+        if a is None or b is None:
+            return None
+        low, high = self._first(a[0], b[0]), self._first(b[1], a[1])
+        return None if low is None or high is None else (low, b[1] if high is a[1] else a[1])
+
+    def _first(self, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+        """The smaller one, if that can be told."""
+        if a is b or self.analyzer.can_prove(ops.less_equal(a, b)):
+            return a
+        return b if self.analyzer.can_prove(ops.less_equal(b, a)) else None
+
+
+class _Uses(StmtExprVisitor):
+    """Collects the used boxes, in terms of the loops around each allocation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of: dict[Buffer, _Use] = {}
+        self.aligned: dict[Buffer, list[tuple[int, int, int]]] = {}
+        self.analyzer = Analyzer()
+        self._loops: list[tuple[e.Var, Range | None]] = []
+        self._by_data: dict[e.Var, Buffer] = {}
+
+    def visit_for_(self, op: s.For) -> None:
+        dom = Range.from_min_extent(op.min, op.extent)
+        self._loops.append((op.loop_var, dom))
+        self.analyzer.bind(op.loop_var, dom, allow_override=True)
+        super().visit_for_(op)
+        self._loops.pop()
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> None:
+        # a name for a value that changes inside varies like a loop variable, in no known range
+        self.visit_expr(op.value)
+        self._loops.append((op.var, None))
+        self.visit_stmt(op.body)
+        self._loops.pop()
+
+    def visit_block_(self, op: s.Block) -> None:
+        for buffer in op.alloc_buffers:
+            self.of[buffer] = _Use(len(self._loops), self.analyzer)
+            self._by_data[buffer.data] = buffer
+        for item in _alignments(op):
+            number, axis, factor, offset = item
+            if number < len(op.writes):
+                buffer = op.writes[number].buffer
+                self.aligned.setdefault(buffer, []).append((axis, factor, offset))
+        for match in op.match_buffers:
+            self._use_region(match.source)
+        if op.init is not None:
+            self.visit_stmt(op.init)
+        self.visit_stmt(op.body)
+
+    def _use_region(self, region: s.BufferRegion) -> None:
+        use = self.of.get(region.buffer)
+        if use is None:
+            return
+        bounds = self._bounds(use)
+        box: list[Bounds | None] = []
+        for rng in region.region:
+            low = bounds.of(rng.min)
+            high = bounds.of(ops.subtract(ops.add(rng.min, rng.extent), 1))
+            box.append(None if low is None or high is None else (low[0], high[1]))
+        use.add(box)
+
+    def _bounds(self, use: _Use) -> IndexBounds:
+        return IndexBounds(dict(self._loops[use.depth :]), self.analyzer)
+
+    def _use_element(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
+        use = self.of.get(buffer)
+        if use is not None:
+            bounds = self._bounds(use)
+            use.add([bounds.of(index) for index in indices])
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> None:
+        self._use_element(op.buffer, op.indices)
+        super().visit_buffer_load_(op)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> None:
+        self._use_element(op.buffer, op.indices)
+        super().visit_buffer_store_(op)
+
+    def visit_var_(self, op: e.Var) -> None:
+        buffer = self._by_data.get(op)
+        if buffer is not None:
+            self.of[buffer].opaque = True  # an address: who knows what is done with it
+
+    def visit_call_(self, op: e.Call) -> None:
+        if getattr(op.op, "name", "") == "tir.address_of" and isinstance(op.args[0], e.BufferLoad):
+            use = self.of.get(op.args[0].buffer)
+            if use is not None:
+                use.opaque = True
+        super().visit_call_(op)
+
+
+def _alignments(block: s.Block) -> list[tuple[int, int, int, int]]:
+    """`buffer_dim_align`: number of the written buffer, axis, factor, offset."""
+    found: Any = block.annotations.get("buffer_dim_align", ())
+    return [tuple(int(x) for x in item) for item in found]  # type: ignore[misc]
+
+
+class _Compacted:
+    """A smaller buffer, and where its first element lies in the old one."""
+
+    def __init__(self, buffer: Buffer, starts: list[PrimExpr | None]) -> None:
+        self.buffer = buffer
+        self.starts = starts
+
+    @staticmethod
+    def make(
+        buffer: Buffer, use: _Use, aligned: list[tuple[int, int, int]], is_strict: bool
+    ) -> _Compacted | None:
+        """The compacted form; None where the buffer is to stay."""
+        if use.opaque or use.box is None or buffer.strides:
+            return None
+        starts: list[PrimExpr | None] = []
+        shape: list[PrimExpr] = []
+        for extent, bounds in zip(buffer.shape, use.box):
+            start, size = _shrunk(extent, bounds, use.analyzer, is_strict)
+            starts.append(start)
+            shape.append(size)
+        strides = _aligned_strides(shape, aligned)
+        if not strides and all(start is None for start in starts):
+            return None
+        return _Compacted(buffer.with_changes(shape=tuple(shape), strides=strides), starts)
+
+
+def _shrunk(
+    extent: PrimExpr, bounds: Bounds | None, analyzer: Analyzer, is_strict: bool
+) -> tuple[PrimExpr | None, PrimExpr]:
+    """The first index and the number of those in use; (None, extent) where nothing is gained."""
+    if bounds is None:
+        return None, extent
+    low, high = bounds
+    size = analyzer.simplify(ops.add(ops.subtract(high, low), 1))
+    if not isinstance(size, e.IntImm):
+        limit = analyzer.const_int_bound(size).max_value
+        known = isinstance(extent, e.IntImm)
+        if known and limit < extent.value:  # type: ignore[attr-defined]
+            size = ops.const(limit, extent.dtype)
+    size = ops.cast(size, extent.dtype)
+    smaller = analyzer.can_prove(ops.less_equal(size, extent))
+    if is_strict and not smaller:
+        return None, extent
+    if ops.is_zero(low) and analyzer.can_prove_equal(size, extent):
+        return None, extent
+    if analyzer.can_prove_equal(size, extent):
+        return None, extent  # moved, but no smaller
+    return low, size
+
+
+def _aligned_strides(
+    shape: list[PrimExpr], aligned: list[tuple[int, int, int]]
+) -> tuple[PrimExpr, ...]:
+    """Strides with stride[axis] % factor == offset where a block asks for it."""
+    if not aligned:
+        return ()
+    wanted = {axis % len(shape): (factor, offset) for axis, factor, offset in aligned}
+    strides: list[PrimExpr] = []
+    stride: PrimExpr = ops.const(1, shape[0].dtype)
+    for axis in range(len(shape) - 1, -1, -1):
+        if axis in wanted:
+            factor, offset = wanted[axis]
+            rest = ops.floormod(ops.subtract(ops.add(offset, factor), ops.floormod(stride, factor)),
+                                factor)  # fmt: skip
+            stride = ops.add(stride, rest)
+        strides.append(stride)
+        stride = ops.multiply(stride, shape[axis])
+    return tuple(reversed(strides))
+
+
+class _Compactor(StmtExprMutator):
+    def __init__(self, compacted: dict[Buffer, _Compacted], analyzer: Analyzer) -> None:
+        super().__init__()
+        self._compacted = compacted
+        self._analyzer = analyzer
+
+    def visit_buffer_use(self, buffer: Buffer) -> Buffer:
+        found = self._compacted.get(buffer)
+        return buffer if found is None else found.buffer
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        return self.visit_buffer_use(buffer)
+
+    def _moved(
+        self, found: _Compacted, indices: tuple[PrimExpr, ...]
+    ) -> list[PrimExpr]:
+        return [
+            index if start is None else self._minus(index, start)
+            for index, start in zip(indices, found.starts)
+        ]
+
+    def _minus(self, index: PrimExpr, start: PrimExpr) -> PrimExpr:
+        return self._analyzer.simplify(ops.subtract(index, start))
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
+        load = super().visit_buffer_load_(op)
+        found = self._compacted.get(op.buffer)
+        if found is None or not isinstance(load, e.BufferLoad):
+            return load
+        indices = self._moved(found, load.indices)
+        return e.BufferLoad(found.buffer, indices, load.predicate, load.span)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        store = super().visit_buffer_store_(op)
+        found = self._compacted.get(op.buffer)
+        if found is None or not isinstance(store, s.BufferStore):
+            return store
+        indices = self._moved(found, store.indices)
+        return s.BufferStore(found.buffer, store.value, indices, store.predicate, store.span)
+
+    def visit_region(self, region: s.BufferRegion) -> s.BufferRegion:
+        found = self._compacted.get(region.buffer)
+        if found is None:
+            return super().visit_region(region)
+        ranges = []
+        for rng, start, extent in zip(region.region, found.starts, found.buffer.shape):
+            if start is None:
+                ranges.append(rng)
+                continue
+            low = self._minus(rng.min, start)
+            size = ops.min_of(rng.extent, ops.cast(extent, rng.extent.dtype))
+            ranges.append(Range.from_min_extent(low, self._analyzer.simplify(size)))
+        return s.BufferRegion(found.buffer, ranges)

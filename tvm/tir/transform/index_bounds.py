@@ -1,0 +1,122 @@
+"""The smallest and the largest value of an index while some variables run over their ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tvm.arith.analyzer import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir import expr as e
+from tvm.tir.functor import walk
+from tvm.tir.op import arith as ops
+
+Bounds = tuple[PrimExpr, PrimExpr]
+
+
+class IndexBounds:
+    """Bounds as expressions in the variables that do not run; a range of None is not known."""
+
+    def __init__(self, running: Mapping[e.Var, Range | None], analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self._running = running
+
+    def of(self, index: PrimExpr) -> Bounds | None:
+        """(smallest, largest), or None where they cannot be told."""
+        found = self._of(self._analyzer.simplify(index))
+        if found is None:
+            return None
+        low, high = found
+        return self._analyzer.simplify(low), self._analyzer.simplify(high)
+
+    def _of(self, x: PrimExpr) -> Bounds | None:
+        if isinstance(x, e.IntImm):
+            return x, x
+        if isinstance(x, e.Var):
+            return self._of_var(x)
+        if isinstance(x, e.Cast) and x.dtype.is_int and x.value.dtype.is_integer:
+            inner = self._of(x.value)
+            return inner and (ops.cast(inner[0], x.dtype), ops.cast(inner[1], x.dtype))
+        if isinstance(x, e.Ramp) and isinstance(x.lanes, e.IntImm):
+            last = ops.add(x.base, ops.multiply(x.stride, x.lanes.value - 1))
+            ends = self._of(x.base), self._of(last)
+            return self._hull(ends[0], ends[1])
+        if isinstance(x, e.Broadcast):
+            return self._of(x.value)
+        if isinstance(x, e.Select):
+            return self._hull(self._of(x.true_value), self._of(x.false_value))
+        if isinstance(x, e.BinaryOpExpr):
+            return self._of_binary(x)
+        if isinstance(x, e.BufferLoad) or any(self._moves(node) for node in walk(x)):
+            return None
+        return x, x
+
+    def _moves(self, node: object) -> bool:
+        return isinstance(node, e.BufferLoad) or (
+            isinstance(node, e.Var) and node in self._running
+        )
+
+    def _of_var(self, var: e.Var) -> Bounds | None:
+        if var not in self._running:
+            return var, var
+        dom = self._running[var]
+        if dom is None:
+            return None
+        low = self._of(dom.min)
+        high = self._of(ops.subtract(ops.add(dom.min, dom.extent), 1))
+        return None if low is None or high is None else (low[0], high[1])
+
+    def _of_binary(self, x: e.BinaryOpExpr) -> Bounds | None:
+        a, b = self._of(x.a), self._of(x.b)
+        if a is None or b is None:
+            return self._of_modulo(x, b)
+        if isinstance(x, e.Add):
+            return ops.add(a[0], b[0]), ops.add(a[1], b[1])
+        if isinstance(x, e.Sub):
+            return ops.subtract(a[0], b[1]), ops.subtract(a[1], b[0])
+        if isinstance(x, e.Min):
+            return ops.min_of(a[0], b[0]), ops.min_of(a[1], b[1])
+        if isinstance(x, e.Max):
+            return ops.max_of(a[0], b[0]), ops.max_of(a[1], b[1])
+        if isinstance(x, e.Mul):
+            return self._of_product(a, b)
+        if isinstance(x, e.FloorDiv):
+            return self._of_quotient(a, b)
+        return self._of_modulo(x, b, a)
+
+    def _of_product(self, a: Bounds, b: Bounds) -> Bounds | None:
+        for one, other in ((a, b), (b, a)):
+            factor = other[0]
+            if factor is not other[1]:
+                continue
+            if self._analyzer.can_prove(ops.greater_equal(factor, 0)):
+                return ops.multiply(one[0], factor), ops.multiply(one[1], factor)
+            if self._analyzer.can_prove(ops.less_equal(factor, 0)):
+                return ops.multiply(one[1], factor), ops.multiply(one[0], factor)
+        return None
+
+    def _of_quotient(self, a: Bounds, b: Bounds) -> Bounds | None:
+        divisor = b[0]
+        if divisor is not b[1] or not self._analyzer.can_prove(ops.greater(divisor, 0)):
+            return None
+        return ops.floordiv(a[0], divisor), ops.floordiv(a[1], divisor)
+
+    def _of_modulo(
+        self, x: e.BinaryOpExpr, b: Bounds | None, a: Bounds | None = None
+    ) -> Bounds | None:
+        """Rests lie below the divisor; within one multiple of it they follow the dividend."""
+        if not isinstance(x, e.FloorMod) or b is None or b[0] is not b[1]:
+            return None
+        divisor = b[0]
+        if not self._analyzer.can_prove(ops.greater(divisor, 0)):
+            return None
+        if a is not None:
+            low, high = ops.floordiv(a[0], divisor), ops.floordiv(a[1], divisor)
+            if self._analyzer.can_prove_equal(low, high):
+                return ops.floormod(a[0], divisor), ops.floormod(a[1], divisor)
+        return ops.const(0, x.dtype), ops.subtract(divisor, 1)
+
+    def _hull(self, a: Bounds | None, b: Bounds | None) -> Bounds | None:
+        if a is None or b is None:
+            return None
+        return ops.min_of(a[0], b[0]), ops.max_of(a[1], b[1])
+

@@ -1,0 +1,94 @@
+"""Limit the accesses of a vector statement or expression to the lanes of a mask."""
+
+from __future__ import annotations
+
+from typing import TypeVar, Union
+
+from tvm.arith.analyzer import Analyzer
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.functor import StmtExprMutator, rewrite
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+
+N = TypeVar("N", bound=Union[PrimExpr, s.Stmt])
+
+
+def guard_lanes(node: N, mask: PrimExpr, analyzer: Analyzer) -> N | None:
+    """`node` with the mask as predicate of its vector loads and stores.
+
+    None where that is not possible: a scalar access or an effect in it would still take place for
+    the lanes that the mask excludes.
+    """
+    try:
+        return rewrite(_LaneGuard(mask, analyzer), node)
+    except _Refused:
+        return None
+
+
+class _Refused(Exception):
+    """Something in the program cannot be limited to some lanes."""
+
+
+class _LaneGuard(StmtExprMutator):
+    def __init__(self, mask: PrimExpr, analyzer: Analyzer) -> None:
+        super().__init__()
+        self._mask, self._analyzer = mask, analyzer
+
+    def _predicate(self, present: PrimExpr | None, access: PrimExpr) -> PrimExpr:
+        same = (
+            access.dtype.lanes == self._mask.dtype.lanes
+            and access.dtype.is_scalable == self._mask.dtype.is_scalable
+        )
+        if not same:
+            raise _Refused
+        return self._mask if present is None else e.And(present, self._mask)
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
+        if op.dtype.is_scalar:
+            if not _in_bounds(op, self._analyzer):
+                raise _Refused
+            return super().visit_buffer_load_(op)
+        indices = self.visit_exprs(op.indices)
+        predicate = self._predicate(op.predicate, indices[-1])
+        return e.BufferLoad(op.buffer, indices, predicate, op.span)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        if op.value.dtype.is_scalar:
+            raise _Refused
+        indices, value = self.visit_exprs(op.indices), self.visit_expr(op.value)
+        predicate = self._predicate(op.predicate, indices[-1])
+        return s.BufferStore(op.buffer, value, indices, predicate, op.span)
+
+    def visit_binary_(self, op: e.BinaryOpExpr) -> PrimExpr:
+        # a division that the condition was to protect cannot be undone lane by lane
+        if isinstance(op, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)) and op.dtype.is_integer:
+            divisor = ops.literal(op.b)
+            if divisor is None or divisor == 0:
+                raise _Refused
+        return super().visit_binary_(op)
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        if builtin.effect_of(op) not in (e.CallEffectKind.Pure, e.CallEffectKind.ExprAnnotation):
+            raise _Refused
+        return super().visit_call_(op)
+
+    def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
+        if isinstance(op.value, e.IntImm):
+            return op
+        raise _Refused
+
+    def visit_while_(self, op: s.While) -> s.Stmt:
+        raise _Refused  # it would run for lanes that are not there
+
+    def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
+        raise _Refused
+
+
+def _in_bounds(op: e.BufferLoad, analyzer: Analyzer) -> bool:
+    """The load may take place even where the condition around it does not hold."""
+    return all(
+        analyzer.can_prove(ops.greater_equal(i, 0)) and analyzer.can_prove(ops.less(i, n))
+        for i, n in zip(op.indices, op.buffer.shape)
+    )

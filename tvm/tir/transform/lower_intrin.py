@@ -1,0 +1,80 @@
+"""Operators are replaced by what the target has for them.
+
+    T.q_multiply_shift(x, y, q, s)    ->    widening multiply, add, shift
+    x // 3, where x >= 0              ->    T.truncdiv(x, 3)
+
+An operator's rule is its attribute `<target kind>.FLowerIntrinsic`, else `default.FLowerIntrinsic`
+(see `tvm.ir.register_intrin_lowering`); a rule returns None where it does not apply.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.target.target import Target
+from tvm.tir import expr as e
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import rewrite
+from tvm.tir.op import arith as ops
+
+from .analyzed_mutator import AnalyzedMutator
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.LowerIntrin")
+def LowerIntrin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """What is called afterwards, the backend knows."""
+    target = func.attrs.get("target")
+    keys = ["default"]
+    if isinstance(target, Target):
+        keys = [target.kind.name, *target.keys, "default"]
+    return rewrite(_IntrinLowerer(func, [f"{key}.FLowerIntrinsic" for key in keys]), func)
+
+
+class _IntrinLowerer(AnalyzedMutator):
+    def __init__(self, func: PrimFunc, keys: list[str]) -> None:
+        super().__init__(func)
+        self._keys = keys
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        call = super().visit_call_(op)
+        if not isinstance(call, e.Call) or not isinstance(call.op, Op):
+            return call
+        for key in self._keys:
+            rule = call.op.get_attr(key)
+            if rule is None:
+                continue
+            found = rule(call)
+            if found is not None and found is not call:
+                assert isinstance(found, PrimExpr), "rules return expressions"
+                return self.visit_expr(found)
+        return call
+
+    def visit_floor_div_(self, op: e.FloorDiv) -> PrimExpr:
+        return self._division(op, e.Div)
+
+    def visit_floor_mod_(self, op: e.FloorMod) -> PrimExpr:
+        return self._division(op, e.Mod)
+
+    def _division(self, op: e.BinaryOpExpr, plain: type[e.BinaryOpExpr]) -> PrimExpr:
+        """Both roundings agree where neither operand is negative."""
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        divisor = ops.literal(b)
+        power_of_two = isinstance(divisor, int) and divisor > 0 and divisor & (divisor - 1) == 0
+        if op.dtype.is_int and not power_of_two and self._at_least_zero(a):
+            if (divisor is not None and divisor > 0) or self._at_least_zero(b):
+                return plain(a, b, op.span)
+        return op if a is op.a and b is op.b else type(op)(a, b, op.span)
+
+    def _at_least_zero(self, expr: PrimExpr) -> bool:
+        if isinstance(expr, e.Ramp):
+            last = ops.add(expr.base, ops.multiply(expr.stride, ops.subtract(expr.lanes, 1)))
+            return self._at_least_zero(expr.base) and self._at_least_zero(last)
+        if isinstance(expr, e.Broadcast):
+            expr = expr.value
+        if not expr.dtype.is_scalar:
+            return False
+        return self.analyzer.const_int_bound(expr).min_value >= 0
+

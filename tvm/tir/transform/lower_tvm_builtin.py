@@ -1,0 +1,215 @@
+"""Calls of packed functions have their arguments on the stack.
+
+    T.call_packed("f", A_data, n)    ->    stack = tvm_stack_alloca("tvm_ffi_any", 3)
+                                           stack[0] = (4, A_data); stack[1] = (1, n)
+                                           tvm_call_packed_lowered("f", stack, 0, 2)
+
+The place behind the arguments takes the result. Shapes and tensors made for a call are put on the
+stack too. One stack serves all calls of a function; the body of a parallel loop has its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+from tvm.tir.struct_field import StructField, TypeIndex
+
+from .pass_form import tir_pass
+
+HANDLE = DataType("handle")
+_LOWERED = {
+    "tir.tvm_call_packed": "tir.tvm_call_packed_lowered",
+    "tir.tvm_call_cpacked": "tir.tvm_call_cpacked_lowered",
+    "tir.tvm_call_trace_packed": "tir.tvm_call_trace_packed_lowered",
+}
+_STACKED = ("tir.tvm_stack_make_shape", "tir.tvm_stack_make_array", *_LOWERED)
+
+
+@tir_pass("tir.LowerTVMBuiltin")
+def LowerTVMBuiltin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """No call needs an argument list afterwards."""
+    if not any(_name(node) in _STACKED for node in walk(func.body)):
+        return func
+    return func.with_body(_Lowerer().region(func.body))
+
+
+def _name(node: object) -> str:
+    return getattr(node.op, "name", "") if isinstance(node, e.Call) else ""
+
+
+@dataclass
+class _Stack:
+    """Room of one kind: how much is in use at this place, and how much ever was."""
+
+    item: str
+    var: e.Var
+    used: int = 0
+    most: int = 0
+
+    def take(self, count: int) -> int:
+        """The number of the first of `count` items."""
+        first = self.used
+        self.used += count
+        self.most = max(self.most, self.used)
+        return first
+
+
+def _stack(item: str, name: str) -> _Stack:
+    return _Stack(item, e.Var(name, HANDLE))
+
+
+@dataclass
+class _Region:
+    """The stacks of a function, or of the body of a parallel loop."""
+
+    values: _Stack = field(default_factory=lambda: _stack("tvm_ffi_any", "stack_ffi_any"))
+    shapes: _Stack = field(default_factory=lambda: _stack("shape", "stack_shape"))
+    tensors: _Stack = field(default_factory=lambda: _stack("array", "stack_array"))
+    before: list[s.Stmt] = field(default_factory=list)  # what the statement at hand needs done
+
+    @property
+    def stacks(self) -> tuple[_Stack, _Stack, _Stack]:
+        return self.values, self.shapes, self.tensors
+
+    def release(self) -> None:
+        for stack in self.stacks:
+            stack.used = 0
+
+
+class _Lowerer(StmtExprMutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self._region = _Region()
+
+    def region(self, body: s.Stmt) -> s.Stmt:
+        """The body with stacks of its own around it."""
+        outer, self._region = self._region, _Region()
+        body = self.visit_stmt(body)
+        for stack in self._region.stacks:
+            if stack.most:
+                room = builtin.tvm_stack_alloca(stack.item, stack.most)
+                body = s.LetStmt(stack.var, room, body)
+        self._region = outer
+        return body
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        if op.kind != s.ForKind.PARALLEL:
+            return super().visit_for_(op)
+        body = self.region(op.body)
+        if body is op.body:
+            return op
+        return s.For(op.loop_var, op.min, op.extent, op.kind, body, op.thread_binding,
+                     op.annotations, op.span)  # fmt: skip
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key != "compute_scope":
+            return super().visit_attr_stmt_(op)
+        body = self.region(op.body)
+        if body is op.body:
+            return op
+        return s.AttrStmt(op.node, op.attr_key, op.value, body, op.span)
+
+    def visit_stmt(self, stmt: s.Stmt) -> s.Stmt:
+        """What the expressions of a statement need is done right before it."""
+        region = self._region
+        outer, region.before = region.before, []
+        new = super().visit_stmt(stmt)
+        if region.before:
+            new = s.SeqStmt.flatten(region.before, new)
+            region.release()
+        region.before = outer
+        return new
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        name = _name(op)
+        if name == "tir.tvm_stack_make_shape":
+            return self._make_shape(op)
+        if name == "tir.tvm_stack_make_array":
+            return self._make_tensor(op)
+        lowered = _LOWERED.get(name)
+        return super().visit_call_(op) if lowered is None else self._make_call(op, lowered)
+
+    def _set(self, stack: PrimExpr, number: int, what: StructField, value: PrimExpr) -> None:
+        call = builtin.tvm_struct_set(stack, number, int(what), value)
+        self._region.before.append(s.Evaluate(call))
+
+    def _make_shape(self, op: e.Call) -> PrimExpr:
+        sizes = [self.visit_expr(a) for a in op.args]
+        if not sizes:
+            return builtin.reinterpret("handle", ops.const(0, "uint64"))
+        stack = self._region.shapes
+        first = stack.take(len(sizes))
+        for number, size in enumerate(sizes):
+            self._set(stack.var, first + number, StructField.INT64_ELEMENT,
+                      ops.cast(size, "int64"))  # fmt: skip
+        return builtin.handle_add_byte_offset(stack.var, ops.const(first * 8, "int64"))
+
+    def _make_tensor(self, op: e.Call) -> PrimExpr:
+        data, shape, strides, ndim, like, offset = [self.visit_expr(a) for a in op.args]
+        dtype = like.dtype
+        stack = self._region.tensors
+        number = stack.take(1)
+        if not strides.dtype.is_handle:
+            strides = builtin.reinterpret("handle", ops.const(0, "uint64"))
+        in_bytes = ops.multiply(ops.cast(offset, "uint64"), (dtype.bits * dtype.lanes + 7) // 8)
+        for what, value in (
+            (StructField.TENSOR_DATA, data),
+            (StructField.TENSOR_SHAPE, shape),
+            (StructField.TENSOR_STRIDES, strides),
+            (StructField.TENSOR_NDIM, ops.cast(ndim, "int32")),
+            (StructField.TENSOR_TYPE_CODE, ops.const(dtype.type_code, "uint8")),
+            (StructField.TENSOR_TYPE_BITS, ops.const(dtype.bits, "uint8")),
+            (StructField.TENSOR_TYPE_LANES, ops.const(dtype.lanes, "uint16")),
+            (StructField.TENSOR_BYTE_OFFSET, in_bytes),
+            (StructField.TENSOR_DEVICE_ID, ops.const(0, "int32")),
+            (StructField.TENSOR_DEVICE_TYPE, ops.const(1, "int32")),
+        ):
+            self._set(stack.var, number, what, value)
+        return builtin.tvm_struct_get(stack.var, number, int(StructField.TENSOR_ADDR), "handle")
+
+    def _make_call(self, op: e.Call, lowered: str) -> PrimExpr:
+        name, given = op.args[0], op.args[1:]
+        # arguments that are calls themselves are done first and keep their places
+        values = [(self.visit_expr(a), _type_index(a)) for a in given]
+        stack = self._region.values
+        first = stack.take(len(values) + 1)
+        for number, (value, kind) in enumerate(values, start=first):
+            self._set(stack.var, number, StructField.ANY_TYPE_INDEX, ops.const(int(kind), "int32"))
+            self._set(stack.var, number, StructField.ANY_ZERO_PADDING, ops.const(0, "int32"))
+            self._set(stack.var, number, StructField.ANY_UNION_VALUE, _in_union(value, kind))
+        args = (name, stack.var, first, first + len(values))
+        return e.Call(op.dtype, lowered, args, op.span)
+
+
+def _type_index(arg: PrimExpr) -> TypeIndex:
+    dtype = arg.dtype
+    if isinstance(arg, e.StringImm):
+        return TypeIndex.RAW_STR
+    if _name(arg) == "tir.tvm_stack_make_array":
+        return TypeIndex.DLTENSOR_PTR
+    if dtype.is_bool:
+        return TypeIndex.BOOL
+    if dtype.is_integer:
+        return TypeIndex.INT
+    if dtype.is_floating:
+        return TypeIndex.FLOAT
+    is_null = _name(arg) == "tir.reinterpret" and isinstance(arg, e.Call) and (
+        ops.literal(arg.args[0]) == 0
+    )  # fmt: skip
+    return TypeIndex.NONE if is_null else TypeIndex.OPAQUE_PTR
+
+
+def _in_union(value: PrimExpr, kind: TypeIndex) -> PrimExpr:
+    if kind in (TypeIndex.INT, TypeIndex.BOOL):
+        return ops.cast(value, "int64")
+    return ops.cast(value, "float64") if kind == TypeIndex.FLOAT else value

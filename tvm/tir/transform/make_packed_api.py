@@ -1,0 +1,163 @@
+"""Functions with a symbol can be called from outside, by the calling convention of tvm-ffi.
+
+    @T.prim_func                                  @T.prim_func
+    def f(A: T.Buffer((n,), "float32")):    ->    def __tvm_ffi_f(self_handle, args, num_args, result):
+        body                                          assert num_args == 1, ...
+                                                      A_handle = (DLTensor*) args[0]; assert ...
+                                                      n = A_handle.shape[0]; A = A_handle.data
+                                                      body
+                                                      return 0
+
+A returned value goes to `result`. Functions without a symbol are called only from functions of the
+module, directly: they take addresses, numbers, and the sizes that no parameter gives. A function that
+is called both ways is kept in both forms.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.function import CallingConv
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.type import PrimType
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+from tvm.tir.struct_field import StructField, TypeIndex
+
+from .argument_checks import ArgumentChecks
+from .direct_api import direct_calls, direct_form, direct_params
+from .result_tensors import result_count, with_results
+
+FFI_PREFIX = "__tvm_ffi_"
+
+
+@declare_module_pass("tir.MakePackedAPI")
+def MakePackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
+    """No host function has buffers among its parameters afterwards."""
+    called = _called(mod)
+    functions = {}
+    for var, func in mod.functions.items():
+        if not isinstance(func, PrimFunc) or func.attrs.get("calling_conv") is not None:
+            functions[var] = func
+            continue
+        func = direct_calls(func, mod)
+        if func.attrs.get("global_symbol") is None:
+            functions[var] = direct_form(func)
+        elif var in called:
+            symbol = str(func.attrs["global_symbol"])
+            functions[var] = direct_form(func).without_attr("global_symbol")
+            functions[GlobalVar(FFI_PREFIX + symbol)] = _packed(_caller(var, func))
+        else:
+            functions[var] = _packed(func)
+    return mod.with_functions(functions)
+
+
+def _called(mod: IRModule) -> set[GlobalVar]:
+    """The functions that others of the module call."""
+    found: set[GlobalVar] = set()
+    for func in mod.functions.values():
+        if isinstance(func, PrimFunc):
+            for node in walk(func.body):
+                if isinstance(node, e.Call) and isinstance(node.op, GlobalVar):
+                    found.add(node.op)
+    return found
+
+
+def _caller(var: GlobalVar, func: PrimFunc) -> PrimFunc:
+    """A function with the same parameters that calls the direct form."""
+    given: list[PrimExpr] = []
+    for param in func.params:
+        buffer = func.buffer_map.get(param)
+        given.append(param if buffer is None else buffer.data)
+    given += direct_params(func)[len(func.params) :]
+    returned = func.ret_type.dtype if isinstance(func.ret_type, PrimType) else DataType("void")
+    call = e.Call(returned, var, given, func.span)
+    body = s.Evaluate(call if returned.is_void else builtin.ret(call), func.span)
+    return func.with_body(body)
+
+
+def _packed(func: PrimFunc) -> PrimFunc:
+    symbol = str(func.attrs["global_symbol"])
+    handle = DataType("handle")
+    self_handle, args = e.Var("self_handle", handle), e.Var("args", handle)
+    num_args, result = e.Var("num_args", "int32"), e.Var("result", handle)
+    given = func.params[: len(func.params) - result_count(func)]
+    buffers = {param: func.buffer_map[param] for param in given if param in func.buffer_map}
+    checks = ArgumentChecks(symbol, args, given, buffers)
+    checks.check_count(num_args)
+    checks.bind_all()
+    body = _Returner(result).visit_stmt(func.body)
+    scope = e.StringImm(f"{symbol}_compute_")
+    body = s.AttrStmt(ops.const(0, "int32"), "compute_scope", scope, body, func.span)
+    body = checks.around(_on_device(func, with_results(func, result, body)))
+    body = s.SeqStmt.flatten(body, s.Evaluate(builtin.ret(0)))
+    params = (self_handle, args, num_args, result)
+    attrs = {
+        **dict(func.attrs.items()),
+        "calling_conv": int(CallingConv.C_PACKED_FUNC),
+        "global_symbol": symbol if symbol.startswith(FFI_PREFIX) else FFI_PREFIX + symbol,
+    }
+    return PrimFunc(params, body, PrimType("int32"), {}, attrs, func.span)
+
+
+def _on_device(func: PrimFunc, body: s.Stmt) -> s.Stmt:
+    """The body with the facts about the device that workspaces are taken from."""
+    if not any(isinstance(node, s.Allocate) for node in walk(func.body)):
+        return body
+    node = e.StringImm("default")
+    for key, value in (("device_type", 1), ("device_id", 0)):
+        body = s.AttrStmt(node, key, ops.const(value, "int32"), body, body.span)
+    return body
+
+
+class _Returner(StmtExprMutator):
+    """Puts what the function returns into the place that the caller gives."""
+
+    def __init__(self, result: e.Var) -> None:
+        super().__init__()
+        self._result = result
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
+        call = op.value
+        if not (isinstance(call, e.Call) and getattr(call.op, "name", "") == "tir.ret"):
+            return op
+        done = s.Evaluate(builtin.ret(0), op.span)
+        if not call.args:
+            return done
+        index, value = _as_any(call.args[0])
+        return self._store(index, value, done)
+
+    def _store(self, index: TypeIndex, value: PrimExpr, done: s.Stmt) -> s.Stmt:
+        fields = (
+            (StructField.ANY_TYPE_INDEX, ops.const(int(index), "int32")),
+            (StructField.ANY_ZERO_PADDING, ops.const(0, "int32")),
+            (StructField.ANY_UNION_VALUE, value),
+        )
+        stores = [
+            s.Evaluate(builtin.tvm_struct_set(self._result, 0, int(field), content))
+            for field, content in fields
+        ]
+        return s.SeqStmt.flatten(stores, done)
+
+
+def _as_any(value: PrimExpr) -> tuple[TypeIndex, PrimExpr]:
+    """The kind of a value, and its 64-bit form."""
+    dtype = value.dtype
+    if dtype.is_bool:
+        return TypeIndex.BOOL, ops.cast(value, "int64")
+    if dtype.is_integer:
+        return TypeIndex.INT, ops.cast(value, "int64")
+    if dtype.is_floating:
+        return TypeIndex.FLOAT, ops.cast(value, "float64")
+    if ops.literal(value) == 0:
+        return TypeIndex.NONE, value
+    return TypeIndex.OPAQUE_PTR, value
+

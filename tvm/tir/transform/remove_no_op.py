@@ -1,0 +1,132 @@
+"""Statements that do nothing disappear.
+
+    for i in range(0): ...            ->      (nothing)
+    if n > 0: T.evaluate(0)           ->      (nothing)
+    A[i] = A[i]                       ->      (nothing)
+
+Loops without an iteration or with an empty body, conditions and lets around nothing, allocations
+that nothing uses, evaluations without effects, stores of an element to itself.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+
+from .analyzed_mutator import AnalyzedMutator
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.RemoveNoOp")
+def RemoveNoOp(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """Every remaining statement may have an effect."""
+    return func.with_body(_Remover(func).visit_stmt(func.body))
+
+
+def has_effect(expr: PrimExpr) -> bool:
+    """True if evaluating `expr` may change anything or end the function."""
+    return any(
+        isinstance(node, e.Call) and builtin.effect_of(node) > e.CallEffectKind.ReadState
+        for node in walk(expr)
+    )
+
+
+class _Remover(AnalyzedMutator):
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
+        if isinstance(op.value, e.IntImm) or has_effect(op.value):
+            return op
+        return s.Evaluate(0, op.span)
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        if self._is_empty(op.extent):
+            return s.Evaluate(0, op.span)
+        stmt = super().visit_for_(op)
+        if not isinstance(stmt, s.For) or not s.is_no_op(stmt.body):
+            return stmt
+        return _effects_of(op.min, op.extent)
+
+    def _is_empty(self, extent: PrimExpr) -> bool:
+        if isinstance(extent, e.IntImm):
+            return extent.value <= 0
+        return self.analyzer.const_int_bound(extent).max_value <= 0
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        stmt = super().visit_if_then_else_(op)
+        if not isinstance(stmt, s.IfThenElse):
+            return stmt
+        then_empty = s.is_no_op(stmt.then_case)
+        otherwise = stmt.else_case
+        if otherwise is not None and s.is_no_op(otherwise):
+            otherwise = None
+        if then_empty and otherwise is None:
+            return _effects_of(stmt.condition)
+        if then_empty and otherwise is not None:
+            inverse = ops.logical_not(stmt.condition)
+            return s.IfThenElse(inverse, otherwise, None, stmt.span)
+        if otherwise is stmt.else_case:
+            return stmt
+        return s.IfThenElse(stmt.condition, stmt.then_case, None, stmt.span)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
+        stmt = super().visit_let_stmt_(op)
+        if isinstance(stmt, s.LetStmt) and s.is_no_op(stmt.body):
+            return _effects_of(stmt.value)
+        return stmt
+
+    def visit_while_(self, op: s.While) -> s.Stmt:
+        if ops.literal(op.condition) == 0:
+            return s.Evaluate(0, op.span)
+        return super().visit_while_(op)
+
+    def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
+        stmt = super().visit_allocate_(op)
+        return s.Evaluate(0) if s.is_no_op(_body_of(stmt)) else stmt
+
+    def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
+        stmt = super().visit_decl_buffer_(op)
+        return s.Evaluate(0) if s.is_no_op(_body_of(stmt)) else stmt
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        stmt = super().visit_attr_stmt_(op)
+        return s.Evaluate(0) if s.is_no_op(_body_of(stmt)) else stmt
+
+    def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
+        parts = [self.visit_stmt(part) for part in op.seq]
+        if all(a is b for a, b in zip(op.seq, parts)) and not any(map(s.is_no_op, parts)):
+            return op
+        return s.SeqStmt.flatten(parts)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        value = op.value
+        same = (
+            isinstance(value, e.BufferLoad)
+            and value.buffer is op.buffer
+            and value.predicate is op.predicate
+            and all(self.analyzer.can_prove_equal(a, b) for a, b in zip(value.indices, op.indices))
+        )
+        if not same:
+            return op
+        return _effects_of(*op.indices)
+
+
+def _body_of(stmt: s.Stmt) -> s.Stmt:
+    body = getattr(stmt, "body", stmt)
+    assert isinstance(body, s.Stmt), "bodies are statements"
+    return body
+
+
+def _effects_of(*exprs: PrimExpr) -> s.Stmt:
+    """What is left of a statement whose expressions are evaluated for nothing."""
+    kept = [s.Evaluate(expr, expr.span) for expr in exprs if has_effect(expr)]
+    return s.SeqStmt.flatten(kept)
+

@@ -1,0 +1,106 @@
+"""Index expressions and conditions in their simplest form; what is always or never true decides.
+
+    for i in range(16):                     for i in range(16):
+        if i < 32:               ->             B[i] = A[i * 4 + 3]
+            B[i] = A[i * 8 // 2 + 3]
+
+Integers and truth values are simplified with what is known at the place; floating arithmetic stays
+as it is written. A name for a literal or another name is replaced by it; a store of an element to
+itself is dropped.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import rewrite
+from tvm.tir.op import arith as ops
+
+from .analyzed_mutator import AnalyzedMutator, bare_condition
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.Simplify")
+def Simplify(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """No expression can be replaced by a simpler one that is known to be equal."""
+    return rewrite(Simplifier(func), func)
+
+
+class Simplifier(AnalyzedMutator):
+    """Simplifies every integer expression of a program."""
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        dtype = expr.dtype
+        if dtype.is_integer or dtype.is_bool:
+            if isinstance(expr, e.IntImm):
+                return expr
+            return self.analyzer.simplify(expr)
+        return super().visit_expr(expr)
+
+    def visit_var_(self, op: e.Var) -> PrimExpr:
+        return self.values.get(op, op)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
+        value = self.visit_expr(op.value)
+        if not _is_trivial(value):
+            return super().visit_let_stmt_(op)
+        self.bind_value(op.var, value)
+        body = self.visit_stmt(op.body)
+        # handles may be named by buffers below, which know them by identity
+        return body if not op.var.dtype.is_handle else s.LetStmt(op.var, value, body, op.span)
+
+    def visit_let_(self, op: e.Let) -> PrimExpr:
+        value = self.visit_expr(op.value)
+        if not _is_trivial(value) or op.var.dtype.is_handle:
+            return super().visit_let_(op)
+        self.bind_value(op.var, value)
+        return self.visit_expr(op.body)
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        known = ops.literal(bare_condition(self.visit_expr(op.condition)))
+        if known is None:
+            return super().visit_if_then_else_(op)
+        if known:
+            return self.visit_stmt(op.then_case)
+        return s.Evaluate(0) if op.else_case is None else self.visit_stmt(op.else_case)
+
+    def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
+        if ops.literal(self.visit_expr(op.condition)):
+            return self.visit_stmt(op.body)
+        return super().visit_assert_stmt_(op)
+
+    def visit_select_(self, op: e.Select) -> PrimExpr:
+        known = ops.literal(self.visit_expr(op.condition))
+        if known is None:
+            return super().visit_select_(op)
+        return self.visit_expr(op.true_value if known else op.false_value)
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        if getattr(op.op, "name", "") == "tir.if_then_else":
+            known = ops.literal(bare_condition(self.visit_expr(op.args[0])))
+            if known is not None:
+                return self.visit_expr(op.args[1] if known else op.args[2])
+        return super().visit_call_(op)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        store = super().visit_buffer_store_(op)
+        if isinstance(store, s.BufferStore) and self._stores_itself(store):
+            return s.Evaluate(0, store.span)
+        return store
+
+    def _stores_itself(self, op: s.BufferStore) -> bool:
+        value = op.value
+        return (
+            isinstance(value, e.BufferLoad)
+            and value.buffer is op.buffer
+            and value.predicate is op.predicate
+            and all(self.analyzer.can_prove_equal(a, b) for a, b in zip(value.indices, op.indices))
+        )
+
+
+def _is_trivial(value: PrimExpr) -> bool:
+    return isinstance(value, (e.IntImm, e.FloatImm, e.Var))

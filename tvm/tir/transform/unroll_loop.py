@@ -1,0 +1,157 @@
+"""Loops marked as unrolled, and short enough ones where that is asked for, become sequences.
+
+    for i in T.unroll(2):                   B[0] = A[0]
+        B[i] = A[i]              ->         B[1] = A[1]
+
+`tir.UnrollLoop` in the pass context, or the pragmas `auto_unroll_max_step` and `unroll_explicit`
+around a loop, say which serial loops are unrolled too: innermost ones whose iterations times the
+stores in them stay within `auto_max_step`, or with at most `auto_max_extent` iterations. Without
+`explicit_unroll` loops are only marked, and the backend unrolls them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op import arith as ops
+
+from .folding import FoldingSubstituter
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.UnrollLoop")
+def UnrollLoop(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """No loop is marked as unrolled afterwards, unless `explicit_unroll` is off."""
+    config = ctx.option("tir.UnrollLoop")
+    limits = _Limits(
+        int(config.auto_max_step),
+        int(config.auto_max_depth),
+        int(config.auto_max_extent),
+        bool(config.explicit_unroll),
+        bool(config.unroll_local_access),
+    )
+    return func.with_body(_Unroller(limits).visit_stmt(func.body))
+
+
+@dataclass(frozen=True)
+class _Limits:
+    max_step: int
+    max_depth: int
+    max_extent: int
+    explicit: bool
+    local_access: bool
+
+
+class _Unroller(StmtExprMutator):
+    """Goes inside out, counting stores, loops kept and loops unrolled below each place."""
+
+    def __init__(self, limits: _Limits) -> None:
+        super().__init__()
+        self._limits = limits
+        self._steps = 0
+        self._loops_kept = 0
+        self._loops_unrolled = 0
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        changed = _changed_limits(op, self._limits)
+        if changed is None:
+            return super().visit_attr_stmt_(op)
+        outer, self._limits = self._limits, changed
+        body = self.visit_stmt(op.body)
+        self._limits = outer
+        return body
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        self._steps += 1
+        return op
+
+    def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
+        self._steps += 1
+        return op
+
+    def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
+        """Of several parts the one with the most loops counts."""
+        kept, unrolled, new = 0, 0, []
+        outer = (self._loops_kept, self._loops_unrolled)
+        for stmt in op.seq:
+            self._loops_kept, self._loops_unrolled = outer
+            new.append(self.visit_stmt(stmt))
+            kept, unrolled = max(kept, self._loops_kept), max(unrolled, self._loops_unrolled)
+        self._loops_kept, self._loops_unrolled = kept, unrolled
+        if all(a is b for a, b in zip(op.seq, new)):
+            return op
+        return s.SeqStmt.flatten(new)
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        body = self.visit_stmt(op.body)
+        loop = op if body is op.body else s.For(
+            op.loop_var, op.min, op.extent, op.kind, body, op.thread_binding, op.annotations,
+            op.span,
+        )  # fmt: skip
+        count = op.extent.value if isinstance(op.extent, e.IntImm) else None
+        if not self._wanted(loop, count):
+            self._loops_kept += 1
+            return loop
+        assert count is not None, "only loops of constant extent are chosen"
+        self._steps *= count
+        self._loops_unrolled += 1
+        if self._limits.explicit:
+            return unrolled(loop, count)
+        if loop.kind == s.ForKind.UNROLLED:
+            return loop
+        return s.For(op.loop_var, op.min, op.extent, s.ForKind.UNROLLED, body, None,
+                     op.annotations, op.span)  # fmt: skip
+
+    def _wanted(self, loop: s.For, count: int | None) -> bool:
+        if count is None:
+            return False
+        if loop.kind == s.ForKind.UNROLLED:
+            return True
+        limits = self._limits
+        if loop.kind != s.ForKind.SERIAL or self._loops_kept:
+            return False
+        if limits.local_access and count <= 16 and _indexes_local(loop):
+            return True
+        fits = count * self._steps <= limits.max_step or count <= limits.max_extent
+        return fits and self._loops_unrolled <= limits.max_depth
+
+
+def _changed_limits(op: s.AttrStmt, limits: _Limits) -> _Limits | None:
+    value = ops.literal(op.value)
+    if value is None:
+        return None
+    if op.attr_key == "pragma_auto_unroll_max_step":
+        return replace(limits, max_step=int(value))
+    if op.attr_key == "pragma_unroll_explicit":
+        return replace(limits, explicit=bool(value))
+    return None
+
+
+def _indexes_local(loop: s.For) -> bool:
+    """True if the loop picks elements of a buffer that could live in registers."""
+    for node in walk(loop.body):
+        if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.buffer.scope() == "local":
+            if any(part is loop.loop_var for index in node.indices for part in walk(index)):
+                return True
+    return False
+
+
+def unrolled(loop: s.For, count: int) -> s.Stmt:
+    """The iterations one after the other."""
+    copies: list[s.Stmt] = []
+    for i in range(count):
+        value = ops.add(loop.min, ops.const(i, loop.loop_var.dtype))
+        # the first copy keeps the names of what is bound inside
+        rule = FoldingSubstituter({loop.loop_var: value}, rename=i > 0)
+        copies.append(rule.visit_stmt(loop.body))
+    return s.SeqStmt.flatten(copies)

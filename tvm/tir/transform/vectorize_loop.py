@@ -1,0 +1,453 @@
+"""Loops marked as vectorized become vector statements.
+
+    for j in T.vectorized(16):              B[ramp(i * 16, 1, 16)] =
+        B[i * 16 + j] = A[i * 16 + j] * c   ->      A[ramp(i * 16, 1, 16)] * broadcast(c, 16)
+
+What does not depend on the loop stays scalar. An allocation in the loop gets room for each lane. A
+condition that differs between lanes becomes a predicate of the loads and stores below it, if
+predicates are allowed (`tir.enable_buffer_level_predication`; by default for functions that are
+bound to a CPU target); a statement that cannot be vectorized runs in a loop over the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.arith.analyzer import Analyzer
+from tvm.error import TVMError, message
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.target.target import Target
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+
+from .analyzed_mutator import assume_sizes
+from .lane_predicate import guard_lanes
+from .pass_form import tir_pass
+from .vector_arith import spread, vector_product, vector_quotient, vector_sum
+
+
+@tir_pass("tir.VectorizeLoop")
+def VectorizeLoop(
+    func: PrimFunc, mod: IRModule, ctx: PassContext, enable_vectorize: bool = True
+) -> PrimFunc:
+    """No loop is marked as vectorized afterwards; without `enable_vectorize` they become serial."""
+    if not any(isinstance(n, s.For) and n.kind == s.ForKind.VECTORIZED for n in walk(func.body)):
+        return func
+    if not enable_vectorize:
+        return func.with_body(_MarkRemover().visit_stmt(func.body))
+    return func.with_body(_LoopFinder(func, _may_predicate(func, ctx)).visit_stmt(func.body))
+
+
+def _may_predicate(func: PrimFunc, ctx: PassContext) -> bool:
+    option = ctx.option("tir.enable_buffer_level_predication")
+    if option is not None:
+        return bool(option)
+    target = func.attrs.get("target")
+    return isinstance(target, Target) and target.kind.name == "llvm"
+
+
+class _StmtOnly(StmtExprMutator):
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+
+class _MarkRemover(_StmtOnly):
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        body = self.visit_stmt(op.body)
+        kind = s.ForKind.SERIAL if op.kind == s.ForKind.VECTORIZED else op.kind
+        if body is op.body and kind is op.kind:
+            return op
+        return s.For(op.loop_var, op.min, op.extent, kind, body, op.thread_binding,
+                     op.annotations, op.span)  # fmt: skip
+
+
+class _LoopFinder(_StmtOnly):
+    """Finds the loops, and knows the ranges of the variables around them."""
+
+    def __init__(self, func: PrimFunc, predicates: bool) -> None:
+        super().__init__()
+        self._predicates = predicates
+        self._analyzer = Analyzer()
+        assume_sizes(self._analyzer, func)
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        if op.kind != s.ForKind.VECTORIZED:
+            self._analyzer.bind(
+            op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True
+        )
+            return super().visit_for_(op)
+        lanes = self._analyzer.simplify(op.extent)
+        if isinstance(lanes, e.IntImm) and lanes.value >= 1:
+            lanes = e.IntImm(e.INT32, lanes.value)
+        elif e.vscale_factor(lanes) is None:
+            raise TVMError(
+                message(
+                    f"Failed to vectorize loop {op.loop_var.name} with extent {op.extent}",
+                    found="an extent that is known only when the program runs",
+                    legal="a positive constant, or a multiple of vscale; split the loop first",
+                )
+            )
+        return _Vectorizer(op, lanes, self._predicates, self._analyzer).visit_stmt(op.body)
+
+
+class _NeedsScalars(Exception):
+    """The statement at hand has no vector form."""
+
+
+class _Vectorizer(StmtExprMutator):
+    def __init__(
+        self, loop: s.For, lanes: PrimExpr, predicates: bool, analyzer: Analyzer
+    ) -> None:
+        super().__init__()
+        self._var, self._min, self._lanes = loop.loop_var, loop.min, lanes
+        self._loop = loop
+        self._analyzer, self._predicates = analyzer, predicates
+        one = ops.const(1, self._var.dtype)
+        self._ramp: PrimExpr = loop.min
+        if not (isinstance(lanes, e.IntImm) and lanes.value == 1):
+            self._ramp = e.Ramp(loop.min, one, lanes, loop.span)
+        self._lets: dict[e.Var, e.Var] = {}
+        self._let_values: dict[e.Var, PrimExpr] = {}
+
+    # --- statements ---
+
+    def visit_stmt(self, stmt: s.Stmt) -> s.Stmt:
+        depth = self._depth
+        try:
+            return super().visit_stmt(stmt)
+        except _NeedsScalars:
+            self._depth = depth
+            return self._scalarized(stmt)
+
+    def _scalarized(self, stmt: s.Stmt) -> s.Stmt:
+        """The statement once for each lane, in order."""
+        used = {node for node in walk(stmt) if isinstance(node, e.Var)}
+        for var in reversed(list(self._lets)):
+            if var in used:
+                value = self._let_values[var]
+                used.update(node for node in walk(value) if isinstance(node, e.Var))
+                stmt = s.LetStmt(var, value, stmt, stmt.span)
+        lane = e.Var(f"{self._var.name}_s", self._var.dtype)
+        lets = {var: var.copy_with_suffix("_s") for var in self._lets if var in used}
+        body = substitute(stmt, {self._var: lane, **lets})
+        extent = self._lanes if lane.dtype is self._lanes.dtype else ops.cast(
+            self._lanes, lane.dtype
+        )  # fmt: skip
+        return s.For(lane, self._min, extent, s.ForKind.SERIAL, body, span=self._loop.span)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        indices = self._access_indices(op.indices)
+        value = self.visit_expr(op.value)
+        predicate = None if op.predicate is None else self.visit_expr(op.predicate)
+        varies = not value.dtype.is_scalar or (
+            predicate is not None and not predicate.dtype.is_scalar
+        )
+        if indices[-1].dtype.is_scalar:
+            if varies and not op.value.dtype.is_vector:
+                raise _NeedsScalars  # several lanes meet in one element: keep their order
+            if value is op.value and indices is op.indices and predicate is op.predicate:
+                return op
+        elif op.value.dtype.is_vector:
+            raise _NeedsScalars
+        else:
+            value = spread(value, self._lanes)
+            predicate = None if predicate is None else spread(predicate, self._lanes)
+        return s.BufferStore(op.buffer, value, indices, predicate, op.span)
+
+    def _access_indices(self, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        new = self.visit_exprs(indices)
+        if any(index.dtype.is_vector for index in new[:-1]):
+            raise _NeedsScalars
+        if new is not indices and indices and indices[-1].dtype.is_vector:
+            raise _NeedsScalars  # vectors of vectors
+        return new
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
+        if low.dtype.is_vector or extent.dtype.is_vector:
+            raise _NeedsScalars
+        self._analyzer.bind(op.loop_var, Range.from_min_extent(low, extent), allow_override=True)
+        body = self.visit_stmt(op.body)
+        kind = s.ForKind.SERIAL if op.kind == s.ForKind.VECTORIZED else op.kind
+        if low is op.min and extent is op.extent and body is op.body and kind is op.kind:
+            return op
+        return s.For(op.loop_var, low, extent, kind, body, op.thread_binding, op.annotations,
+                     op.span)  # fmt: skip
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        condition = self.visit_expr(op.condition)
+        if condition.dtype.is_vector:
+            return self._masked_if(op, condition)
+        then_case = self.visit_stmt(op.then_case)
+        else_case = None if op.else_case is None else self.visit_stmt(op.else_case)
+        if (
+            condition is op.condition
+            and then_case is op.then_case
+            and else_case is op.else_case
+        ):
+            return op
+        return s.IfThenElse(condition, then_case, else_case, op.span)
+
+    def _masked_if(self, op: s.IfThenElse, mask: PrimExpr) -> s.Stmt:
+        if not self._predicates:
+            raise _NeedsScalars
+        then_case = self._masked(op.then_case, mask)
+        if op.else_case is None:
+            return then_case
+        inverse = ops.logical_not(mask)
+        return s.SeqStmt.flatten(then_case, self._masked(op.else_case, inverse))
+
+    def _masked(self, stmt: s.Stmt, mask: PrimExpr) -> s.Stmt:
+        """The vectorized statement, its accesses limited to the lanes of the mask."""
+        found = guard_lanes(self.visit_stmt(stmt), mask, self._analyzer)
+        if found is None:
+            raise _NeedsScalars
+        return found
+
+    def visit_while_(self, op: s.While) -> s.Stmt:
+        condition = self.visit_expr(op.condition)
+        if condition.dtype.is_vector:
+            raise _NeedsScalars
+        body = self.visit_stmt(op.body)
+        same = condition is op.condition and body is op.body
+        return op if same else s.While(condition, body, op.span)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
+        value = self.visit_expr(op.value)
+        if value.dtype.is_scalar or value.dtype is op.value.dtype:
+            body = self.visit_stmt(op.body)
+            same = value is op.value and body is op.body
+            return op if same else s.LetStmt(op.var, value, body, op.span)
+        var = self._bind(op.var, op.value, value)
+        return s.LetStmt(var, value, self.visit_stmt(op.body), op.span)
+
+    def _bind(self, var: e.Var, old: PrimExpr, new: PrimExpr) -> e.Var:
+        vector = e.Var(var.name, new.dtype, var.span)
+        self._lets[var] = vector
+        self._let_values[var] = old
+        return vector
+
+    def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
+        extents, condition = self.visit_exprs(op.extents), self.visit_expr(op.condition)
+        if condition.dtype.is_vector or any(x.dtype.is_vector for x in extents):
+            raise _NeedsScalars
+        # lanes lie side by side, so that an access of all lanes is contiguous
+        last = ops.multiply(extents[-1], ops.cast(self._lanes, extents[-1].dtype))
+        private = _LanePrivate(op.buffer_var, self._var, self._lanes)
+        body = self.visit_stmt(private.visit_stmt(op.body))
+        return s.Allocate(op.buffer_var, op.dtype, (*extents[:-1], last), condition, body,
+                          op.annotations, op.span)  # fmt: skip
+
+    def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
+        if self.visit_expr(op.condition).dtype.is_vector:
+            raise _NeedsScalars
+        return super().visit_assert_stmt_(op)
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if self.visit_expr(op.value).dtype is not op.value.dtype:
+            raise _NeedsScalars
+        return super().visit_attr_stmt_(op)
+
+    def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
+        value = self.visit_expr(op.value)
+        if value is op.value:
+            return op if isinstance(value, e.IntImm) else self._once_a_lane(op)
+        return s.Evaluate(value, op.span)
+
+    def _once_a_lane(self, op: s.Evaluate) -> s.Stmt:
+        """A call with effects takes place in each iteration, also if its arguments are the same."""
+        call = op.value
+        if isinstance(call, e.Call) and builtin.effect_of(call) >= e.CallEffectKind.UpdateState:
+            raise _NeedsScalars
+        return op
+
+    # --- expressions ---
+
+    def visit_var_(self, op: e.Var) -> PrimExpr:
+        if op is self._var:
+            return self._ramp
+        return self._lets.get(op, op)
+
+    def visit_binary_(self, op: e.BinaryOpExpr) -> PrimExpr:
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        if a is op.a and b is op.b:
+            return op
+        if a.dtype.is_scalar and b.dtype.is_scalar:
+            return type(op)(a, b, op.span)
+        if isinstance(op, (e.Add, e.Sub)):
+            return vector_sum(op, a, b, self._lanes)
+        if isinstance(op, e.Mul):
+            return vector_product(op, a, b, self._lanes)
+        if isinstance(op, (e.FloorDiv, e.FloorMod)):
+            return vector_quotient(op, a, b, self._lanes, self._analyzer)
+        return type(op)(spread(a, self._lanes), spread(b, self._lanes), op.span)
+
+    def visit_cmp_(self, op: e.CmpExpr) -> PrimExpr:
+        a, b = self._pair(op.a, op.b)
+        return op if a is op.a and b is op.b else type(op)(a, b, op.span)
+
+    def visit_and_(self, op: e.And) -> PrimExpr:
+        a, b = self._pair(op.a, op.b)
+        return op if a is op.a and b is op.b else e.And(a, b, op.span)
+
+    def visit_or_(self, op: e.Or) -> PrimExpr:
+        a, b = self._pair(op.a, op.b)
+        return op if a is op.a and b is op.b else e.Or(a, b, op.span)
+
+    def _pair(self, x: PrimExpr, y: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        a, b = self.visit_expr(x), self.visit_expr(y)
+        if a.dtype.lanes != b.dtype.lanes or a.dtype.is_scalable != b.dtype.is_scalable:
+            return spread(a, self._lanes), spread(b, self._lanes)
+        return a, b
+
+    def visit_select_(self, op: e.Select) -> PrimExpr:
+        condition = self.visit_expr(op.condition)
+        a, b = self._pair(op.true_value, op.false_value)
+        if condition is op.condition and a is op.true_value and b is op.false_value:
+            return op
+        if condition.dtype.is_vector:
+            a, b = spread(a, self._lanes), spread(b, self._lanes)
+        return e.Select(condition, a, b, op.span)
+
+    def visit_cast_(self, op: e.Cast) -> PrimExpr:
+        value = self.visit_expr(op.value)
+        if value is op.value:
+            return op
+        if value.dtype.is_scalar:
+            return e.Cast(op.dtype, value, op.span)
+        element = op.dtype.element_of()
+        if isinstance(value, e.Broadcast):
+            return e.Broadcast(ops.cast(value.value, element), value.lanes, op.span)
+        if isinstance(value, e.Ramp) and element.is_int and element.bits >= value.base.dtype.bits:
+            base, stride = ops.cast(value.base, element), ops.cast(value.stride, element)
+            return e.Ramp(base, stride, value.lanes, op.span)
+        return e.Cast(element.with_lanes(value.dtype.lanes, value.dtype.is_scalable), value, op.span)
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
+        indices = self._access_indices(op.indices)
+        predicate = None if op.predicate is None else self.visit_expr(op.predicate)
+        if indices is op.indices and predicate is op.predicate:
+            return op
+        if predicate is not None and indices[-1].dtype.is_vector:
+            predicate = spread(predicate, self._lanes)
+        return e.BufferLoad(op.buffer, indices, predicate, op.span)
+
+    def visit_ramp_(self, op: e.Ramp) -> PrimExpr:
+        return self._unchanged(op, super().visit_ramp_)
+
+    def visit_broadcast_(self, op: e.Broadcast) -> PrimExpr:
+        value = self.visit_expr(op.value)
+        if value is op.value:
+            return op
+        if value.dtype.is_vector:
+            raise _NeedsScalars  # vectors of vectors
+        return e.Broadcast(value, op.lanes, op.span)
+
+    def visit_shuffle_(self, op: e.Shuffle) -> PrimExpr:
+        return self._unchanged(op, super().visit_shuffle_)
+
+    def _unchanged(self, op: PrimExpr, visit: Callable[[Any], PrimExpr]) -> PrimExpr:
+        """Vectors that are there already cannot be widened; they may use what is uniform."""
+        if any(node is self._var or node in self._lets for node in walk(op)):
+            raise _NeedsScalars
+        return visit(op)
+
+    def visit_let_(self, op: e.Let) -> PrimExpr:
+        value = self.visit_expr(op.value)
+        if value.dtype.is_scalar or value.dtype is op.value.dtype:
+            body = self.visit_expr(op.body)
+            same = value is op.value and body is op.body
+            return op if same else e.Let(op.var, value, body, op.span)
+        return e.Let(self._bind(op.var, op.value, value), value, self.visit_expr(op.body), op.span)
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        name = op.op.name if isinstance(op.op, Op) else ""
+        if name == "tir.if_then_else":
+            return self._choice(op)
+        if name == "tir.reinterpret" and op.args[0].dtype.bits != op.dtype.bits:
+            raise _NeedsScalars
+        new = [self.visit_expr(a) if isinstance(a, PrimExpr) else a for a in op.args]
+        if all(a is b for a, b in zip(op.args, new)):
+            return op
+        if not any(_widened(a, b) for a, b in zip(op.args, new)):
+            return e.Call(op.dtype, op.op, new, op.span)
+        named = name == "tir.call_llvm_pure_intrin"  # its first argument is a name
+        if not named and not (isinstance(op.op, Op) and op.op.get_attr("TVectorizable")):
+            raise _NeedsScalars
+        wide = [*new[:1], *[spread(a, self._lanes) for a in new[1:]]] if named else [
+            spread(a, self._lanes) for a in new
+        ]  # fmt: skip
+        like = wide[-1].dtype
+        return e.Call(op.dtype.with_lanes(like.lanes, like.is_scalable), op.op, wide, op.span)
+
+    def _choice(self, op: e.Call) -> PrimExpr:
+        condition = self.visit_expr(op.args[0])
+        if condition.dtype.is_scalar:
+            a, b = self._pair(op.args[1], op.args[2])
+            if condition is op.args[0] and a is op.args[1] and b is op.args[2]:
+                return op
+            return e.Call(a.dtype, op.op, (condition, a, b), op.span)
+        if not self._predicates:
+            raise _NeedsScalars
+        a = guard_lanes(self.visit_expr(op.args[1]), condition, self._analyzer)
+        inverse = ops.logical_not(condition)
+        b = guard_lanes(self.visit_expr(op.args[2]), inverse, self._analyzer)
+        if a is None or b is None:
+            raise _NeedsScalars
+        return e.Select(condition, spread(a, self._lanes), spread(b, self._lanes), op.span)
+
+
+def _widened(old: Any, new: Any) -> bool:
+    return isinstance(new, PrimExpr) and new.dtype is not old.dtype
+
+
+class _LanePrivate(StmtExprMutator):
+    """Gives each lane its own elements of a buffer: element i of lane v is i * lanes + v."""
+
+    def __init__(self, data: e.Var, lane: e.Var, lanes: PrimExpr) -> None:
+        super().__init__()
+        self._data, self._lane, self._lanes = data, lane, lanes
+
+    def visit_buffer_use(self, buffer: Buffer) -> Buffer:
+        if buffer.data is not self._data:
+            return buffer
+        known = self.buffers.get(buffer)
+        if known is None:
+            lanes = ops.cast(self._lanes, buffer.shape[-1].dtype)
+            shape = (*buffer.shape[:-1], ops.multiply(buffer.shape[-1], lanes))
+            strides = tuple([ops.multiply(x, lanes) for x in buffer.strides])
+            known = buffer.with_changes(shape=shape, strides=strides)
+            self.buffers[buffer] = known
+        return known
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        return self.visit_buffer_use(buffer)
+
+    def _index(self, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        last = indices[-1]
+        lanes, lane = ops.cast(self._lanes, last.dtype), ops.cast(self._lane, last.dtype)
+        return (*indices[:-1], ops.add(ops.multiply(last, lanes), lane))
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
+        load = super().visit_buffer_load_(op)
+        if op.buffer.data is not self._data:
+            return load
+        assert isinstance(load, e.BufferLoad)
+        return e.BufferLoad(load.buffer, self._index(load.indices), load.predicate, load.span)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        store = super().visit_buffer_store_(op)
+        if op.buffer.data is not self._data:
+            return store
+        assert isinstance(store, s.BufferStore)
+        indices = self._index(store.indices)
+        return s.BufferStore(store.buffer, store.value, indices, store.predicate, store.span)
