@@ -1,0 +1,361 @@
+"""The analyzer: what is known about integer expressions, and how they are simplified.
+
+It knows ranges and values of variables (`bind`), conditions that hold here (`constraint_scope`),
+and answers with bounds, remainders, simpler expressions and proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Flag, IntEnum
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from ..error import TVMError
+from ..ir.expr import PrimExpr, Range
+from ..tir import expr as e
+from ..tir.op import arith as op
+from .canonical_simplify import CanonicalSimplifier
+from .comparison import Comparisons
+from .const_int_bound import (
+    NEG_INF,
+    POS_INF,
+    Bound,
+    BoundAnalyzer,
+    ConstIntBound,
+    intersect_bounds,
+)
+from .constraint import Constraint, enter_constraint
+from .deep_equal import ExprNumbers
+from .modular_set import ModularAnalyzer, ModularSet, Residue
+from .rewrite_simplify import RewriteSimplifier
+
+if TYPE_CHECKING:
+    from .int_set import IntSet
+
+MAX_NUMBERS: Final = 200_000
+
+
+class ProofStrength(IntEnum):
+    """How hard `can_prove` tries."""
+
+    DEFAULT = 0
+    SYMBOLIC_BOUND = 1
+
+
+class Extension(Flag):
+    """Rewritings that are costly or change the form of conditions, and so are off at first."""
+
+    NoExtensions = 0
+    TransitivelyProveInequalities = 1 << 0
+    ConvertBooleanToAndOfOrs = 1 << 1
+    ApplyConstraintsToBooleanBranches = 1 << 2
+    ComparisonOfProductAndSum = 1 << 3
+
+
+class ConstraintScope:
+    """A condition holds within the `with` block."""
+
+    def __init__(self, fenter: Any) -> None:
+        self._enter: Final = fenter
+        self._exit: Any = None
+
+    def __enter__(self) -> None:
+        self._exit = self._enter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exit()
+
+
+class RewriteStats:
+    """How much work the rewriting did."""
+
+    __slots__ = ("constraints_entered", "max_recursive_depth", "nodes_visited",
+                 "num_recursive_rewrites", "rewrites_attempted", "rewrites_performed")  # fmt: skip
+
+    def __init__(self, performed: int, entered: int) -> None:
+        self.rewrites_performed: Final = performed
+        self.rewrites_attempted: Final = performed
+        self.constraints_entered: Final = entered
+        self.nodes_visited: Final = performed
+        self.max_recursive_depth: Final = 0
+        self.num_recursive_rewrites: Final = performed
+
+
+class Analyzer:
+    """Facts about variables, and answers about expressions."""
+
+    __slots__ = ("_canonical", "_entered", "_extensions", "bounds", "comparisons", "literals",
+                 "modular", "numbers", "ranges", "rewriter")  # fmt: skip
+    NONE: ClassVar[Extension] = Extension.NoExtensions
+
+    def __init__(self) -> None:
+        self.numbers: Final = ExprNumbers()
+        self.bounds: Final = BoundAnalyzer(self)
+        self.modular: Final = ModularAnalyzer(self)
+        self.comparisons: Final = Comparisons(self)
+        self.rewriter: Final = RewriteSimplifier(self)
+        self.literals: dict[int, bool] = {}  # conditions known to hold, or not to
+        self.ranges: dict[e.Var, Range] = {}  # what `bind` said, for symbolic bounds
+        self._canonical: CanonicalSimplifier | None = None
+        self._extensions = Extension.NoExtensions
+        self._entered = 0
+
+    def forget(self) -> None:
+        """Drop remembered results; called when what is known changes."""
+        self.bounds.forget()
+        self.modular.forget()
+        self.rewriter.forget()
+        if self._canonical is not None:
+            self._canonical.forget()
+
+    @property
+    def canonical(self) -> CanonicalSimplifier:
+        """The simplifier of sums."""
+        if self._canonical is None:
+            self._canonical = CanonicalSimplifier(self)
+        return self._canonical
+
+    # --- what is known ---
+
+    def bind(
+        self, var: e.Var, expr: PrimExpr | Range | int, *, allow_override: bool = False
+    ) -> None:
+        """The variable has this value, or runs over this range."""
+        if isinstance(expr, Range):
+            if op.is_one(expr.extent):
+                self._bind_value(var, expr.min, allow_override)
+            else:
+                self._bind_range(var, expr, allow_override)
+        else:
+            self._bind_value(var, e.as_expr(expr), allow_override)
+        self.forget()
+
+    def _bind_range(self, var: e.Var, dom: Range, allow_override: bool) -> None:
+        self._set_bound(var, self.bounds.bind_range(dom), allow_override)
+        self.ranges[var] = dom
+        self.rewriter.values.pop(var, None)
+        self.comparisons.bind_range(var, dom)
+
+    def _bind_value(self, var: e.Var, value: PrimExpr, allow_override: bool) -> None:
+        if value.dtype is not var.dtype:
+            value = op.cast(value, var.dtype)
+        simple = self.simplify(value)
+        if var.dtype.is_integer:
+            self._set_bound(var, self.bounds.of(simple), allow_override)
+            self.modular.variables[var] = self.modular.of(simple)
+            self.ranges[var] = Range.from_min_extent(simple, e.IntImm(var.dtype, 1))
+        self.rewriter.values[var] = simple
+
+    def _set_bound(self, var: e.Var, bound: Bound, allow_override: bool) -> None:
+        known = self.bounds.variables.get(var)
+        if known is not None and known != bound and not allow_override:
+            raise TVMError(
+                f"Analyzer.bind: {var.name} is bound already to [{known[0]}, {known[1]}], now it "
+                f"should be [{bound[0]}, {bound[1]}]; legal: one binding a variable, or "
+                "allow_override=True"
+            )
+        self.bounds.variables[var] = bound
+
+    def update(self, var: e.Var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
+        """Set what is known of the bounds, or of the remainders, of a variable."""
+        if isinstance(info, ConstIntBound):
+            self._set_bound(var, (info.min_value, info.max_value), override)
+        elif isinstance(info, ModularSet):
+            self.modular.variables[var] = (info.coeff, info.base)
+        else:
+            raise TypeError(f"Do not know how to handle type {type(info)}")
+        self.forget()
+
+    def bind_all(self, variables: Mapping[e.Var, Range]) -> None:
+        """Bind each variable to its range."""
+        for var, dom in variables.items():
+            self.bind(var, dom)
+
+    def const_int_bound_is_bound(self, var: e.Var) -> bool:
+        """Bounds of the variable are known."""
+        return var in self.bounds.variables
+
+    def constraint_scope(self, constraint: PrimExpr) -> ConstraintScope:
+        """The condition holds within `with analyzer.constraint_scope(condition):`."""
+
+        def enter() -> Any:
+            entered = self.enter(e.as_expr(constraint))
+            return lambda: self.leave(entered)
+
+        return ConstraintScope(enter)
+
+    def enter(self, constraint: PrimExpr) -> Constraint:
+        """The condition holds from now on, until `leave`."""
+        self._entered += 1
+        return enter_constraint(self, self.rewriter.visit(constraint))
+
+    def leave(self, entered: Constraint) -> None:
+        """Undo `enter`."""
+        entered.undo(self)
+
+    # --- questions ---
+
+    def const_int_bound(self, expr: PrimExpr) -> ConstIntBound:
+        """The constant bounds of an integer expression."""
+        low, high = self.bounds.of(e.as_expr(expr))
+        return ConstIntBound(low, high)
+
+    def modular_set(self, expr: PrimExpr) -> ModularSet:
+        """The remainders of an integer expression."""
+        coeff, base = self.modular.of(e.as_expr(expr))
+        return ModularSet(coeff, base)
+
+    def residue(self, expr: PrimExpr) -> Residue:
+        """`modular_set` as a plain pair."""
+        return self.modular.of(expr)
+
+    def simplify(self, expr: PrimExpr | int, steps: int = 2) -> PrimExpr:
+        """The expression simplified, alternately by rules and as a sum."""
+        result = e.as_expr(expr)
+        if len(self.numbers) > MAX_NUMBERS and not self._entered and not self.bounds.facts:
+            self._renumber()
+        for step in range(steps):
+            if isinstance(result, e.IntImm):
+                break
+            before = result
+            if step % 2 == 0:
+                result = self.rewriter.visit(result)
+            else:
+                result = self.canonical.visit(result)
+            if step and result is before:
+                break
+        return result
+
+    def _renumber(self) -> None:
+        self.numbers.clear()
+        self.forget()
+
+    def rewrite_simplify(self, expr: PrimExpr) -> PrimExpr:
+        """The expression simplified by rules."""
+        return self.rewriter.visit(e.as_expr(expr))
+
+    def canonical_simplify(self, expr: PrimExpr) -> PrimExpr:
+        """The expression with like terms of its sums gathered."""
+        return self.canonical.visit(e.as_expr(expr))
+
+    @property
+    def rewrite_simplify_stats(self) -> RewriteStats:
+        """How much work the rewriting did."""
+        return RewriteStats(self.rewriter.steps_taken, self._entered)
+
+    def reset_rewrite_simplify_stats(self) -> None:
+        """Count from zero."""
+        self.rewriter.steps_taken = 0
+        self._entered = 0
+
+    def can_prove(
+        self, expr: PrimExpr | bool, strength: ProofStrength | int = ProofStrength.DEFAULT
+    ) -> bool:
+        """The condition holds for all values that the variables may have."""
+        condition = e.as_expr(expr)
+        if isinstance(condition, e.IntImm):
+            return condition.value != 0
+        simple = self.simplify(condition)
+        if isinstance(simple, e.IntImm):
+            return simple.value != 0
+        if strength >= ProofStrength.SYMBOLIC_BOUND:
+            return prove_by_symbolic_bounds(self, simple)
+        return False
+
+    def can_prove_equal(self, lhs: PrimExpr | int, rhs: PrimExpr | int) -> bool:
+        """Both have the same value."""
+        a, b = e.as_expr(lhs), e.as_expr(rhs)
+        if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):
+            return a.value == b.value
+        if a.dtype.is_handle or b.dtype.is_handle:
+            return a is b
+        if not (a.dtype.is_integer and b.dtype.is_integer):
+            return self.can_prove(op.equal(a, b))
+        return self.can_prove(op.equal(op.subtract(a, b), 0)) or self.can_prove(op.equal(a, b))
+
+    def can_prove_greater_equal(self, expr: PrimExpr, lower_bound: int) -> bool:
+        """The value is never less than the bound."""
+        if isinstance(expr, e.IntImm):
+            return expr.value >= lower_bound
+        if self.bounds.of(expr)[0] >= lower_bound:
+            return True
+        return self.bounds.of(self.simplify(expr))[0] >= lower_bound
+
+    def can_prove_less(self, expr: PrimExpr, upper_bound: int) -> bool:
+        """The value is always below the bound."""
+        if isinstance(expr, e.IntImm):
+            return expr.value < upper_bound
+        if self.bounds.of(expr)[1] < upper_bound:
+            return True
+        return self.bounds.of(self.simplify(expr))[1] < upper_bound
+
+    def can_prove_less_equal_than_symbolic_shape_value(
+        self, lhs: PrimExpr, shape: PrimExpr
+    ) -> bool:
+        """lhs <= shape, where the shape is at least one as shapes of real tensors are."""
+        if self.can_prove(op.less_equal(lhs, shape), ProofStrength.SYMBOLIC_BOUND):
+            return True
+        residue = self.residue(shape)
+        return bool(isinstance(lhs, e.IntImm) and residue[1] == 0 and lhs.value == residue[0])
+
+    def int_set(
+        self, expr: PrimExpr, dom_map: Mapping[e.Var, IntSet] | None = None
+    ) -> IntSet:
+        """The set of values of `expr` when the variables of `dom_map` run over their sets."""
+        from .int_set import IntervalSet, eval_set  # int sets are built on the analyzer
+
+        if dom_map is None:
+            sets: dict[e.Var, IntSet] = {
+                var: IntervalSet.from_range(dom) for var, dom in self.ranges.items()
+            }
+            return eval_set(expr, sets, self)
+        return eval_set(expr, dom_map, self)
+
+    @property
+    def enabled_extensions(self) -> Extension:
+        """The extensions in use."""
+        return self._extensions
+
+    @enabled_extensions.setter
+    def enabled_extensions(self, flags: int | Extension) -> None:
+        self._extensions = Extension(flags)
+        self.forget()
+
+
+def prove_by_symbolic_bounds(analyzer: Analyzer, condition: PrimExpr) -> bool:
+    """Prove a comparison by replacing variables by the ends of their symbolic ranges."""
+    if isinstance(condition, e.And):
+        return prove_by_symbolic_bounds(analyzer, condition.a) and prove_by_symbolic_bounds(
+            analyzer, condition.b
+        )
+    if isinstance(condition, e.LT):
+        gap = op.subtract(op.subtract(condition.b, condition.a), 1)
+    elif isinstance(condition, e.LE):
+        gap = op.subtract(condition.b, condition.a)
+    else:
+        return False
+    if not gap.dtype.is_int or not gap.dtype.is_scalar:
+        return False
+    from .int_set import IntervalSet  # int sets are built on the analyzer
+
+    low = analyzer.int_set(analyzer.simplify(gap))
+    if not isinstance(low, IntervalSet) or not low.has_lower_bound():
+        return False
+    return analyzer.can_prove(op.greater_equal(analyzer.simplify(low.min_value), 0))
+
+
+def narrowed(bound: Bound, other: Bound) -> Bound:
+    """Both bounds hold."""
+    return intersect_bounds(bound, other)
+
+
+__all__ = [
+    "NEG_INF", "POS_INF", "Analyzer", "ConstIntBound", "ConstraintScope", "Extension",
+    "ModularSet", "ProofStrength",
+]  # fmt: skip

@@ -1,0 +1,579 @@
+"""Simplification of sums: like terms are gathered, quotients and remainders taken apart and joined.
+
+A sum is base + sum of count * split; a split is ((index % upper) // lower). Splits of one index
+whose parts meet join again:    (x // 3) * 3 + x % 3   ->   x
+"""
+
+from __future__ import annotations
+
+
+from math import gcd
+from typing import TYPE_CHECKING, Final
+
+from ..ir.expr import PrimExpr
+from ..support.dtype import DataType
+from ..tir import expr as e
+from ..tir import scalar
+from ..tir.functor import StmtExprMutator
+from ..tir.op import arith as op
+from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF, Bound
+from .deep_equal import deep_equal
+from .rewrite_simplify import RewriteSimplifier, is_index
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
+Key = tuple[int, int, int, bool]
+
+
+class Split:
+    """((index % upper) // lower); no upper stands for all of the index."""
+
+    __slots__ = ("floor", "index", "key", "lower", "upper")
+
+    def __init__(self, number: int, index: PrimExpr, lower: int, upper: int, floor: bool) -> None:
+        self.index: Final = index
+        self.lower: Final = lower
+        self.upper: Final = upper  # zero stands for no limit
+        self.floor: Final = floor or (lower == 1 and upper == 0)
+        self.key: Final[Key] = (number, lower, upper, self.floor)
+
+    def changed(self, lower: int, upper: int, floor: bool) -> Split:
+        """Another part of the same index."""
+        return Split(self.key[0], self.index, lower, upper, floor)
+
+    @property
+    def whole(self) -> bool:
+        """The index itself."""
+        return self.lower == 1 and self.upper == 0
+
+
+class Sum:
+    """base + sum of counts[key] * splits[key], in the order in which the terms came."""
+
+    __slots__ = ("base", "counts", "dtype", "splits")
+
+    def __init__(self, dtype: DataType, base: int = 0) -> None:
+        self.dtype: Final = dtype
+        self.base = base
+        self.counts: Final[dict[Key, int]] = {}
+        self.splits: Final[dict[Key, Split]] = {}
+
+    def add_split(self, split: Split, count: int) -> None:
+        """Add `count * split`."""
+        total = self.counts.get(split.key, 0) + count
+        self.counts[split.key] = total
+        self.splits[split.key] = split
+
+    def add(self, other: Sum, scale: int) -> None:
+        """Add `scale * other`."""
+        self.base += other.base * scale
+        for key, count in other.counts.items():
+            if count:
+                self.add_split(other.splits[key], count * scale)
+
+    def terms(self) -> list[tuple[Split, int]]:
+        """The terms that are not zero."""
+        return [(self.splits[key], count) for key, count in self.counts.items() if count]
+
+
+class CanonicalSimplifier:
+    """Turns index expressions into sums and back."""
+
+    __slots__ = ("_depth", "_generic", "_known", "analyzer")
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer: Final = analyzer
+        self._known: dict[int, tuple[PrimExpr, PrimExpr]] = {}
+        self._generic: Final = _Children(self)
+        self._depth = 0
+
+    def forget(self) -> None:
+        """Drop remembered results; called when what is known changes."""
+        if self._known:
+            self._known = {}
+
+    @property
+    def rewriter(self) -> RewriteSimplifier:
+        """The simplifier by rules, which makes the nodes."""
+        return self.analyzer.rewriter
+
+    def visit(self, expr: PrimExpr) -> PrimExpr:
+        """`expr` with all its sums gathered; the same object when nothing changes."""
+        kind = type(expr)
+        if kind is e.IntImm or kind is e.FloatImm:
+            return expr
+        if kind is e.Var or kind is e.SizeVar:
+            return self.rewriter.visit(expr)
+        found = self._known.get(id(expr))
+        if found is not None:
+            return found[1]
+        if self._depth >= MAX_DEPTH:
+            return self._visit_deep(expr)
+        self._depth += 1
+        result = self._visited(expr, kind)
+        self._depth -= 1
+        if len(self._known) > MAX_KEPT:
+            self._known = {}
+        self._known[id(expr)] = (expr, result)
+        return result
+
+    def _visit_deep(self, expr: PrimExpr) -> PrimExpr:
+        """Chains that are no sums (minima of minima, ...), children first."""
+        order: list[PrimExpr] = []
+        stack = [expr]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, e.BinaryOpExpr) and id(node) not in self._known:
+                order.append(node)
+                stack.append(node.a)
+                stack.append(node.b)
+        depth, self._depth = self._depth, 0
+        result = expr
+        for node in reversed(order):
+            if id(node) not in self._known:
+                self._known[id(node)] = (node, self._visited(node, type(node)))
+        if id(expr) in self._known:
+            result = self._known[id(expr)][1]
+        else:
+            result = self._visited(expr, type(expr))
+        self._depth = depth
+        return result
+
+    def _visited(self, expr: PrimExpr, kind: type) -> PrimExpr:
+        if is_index(expr.dtype) and kind in _SUMS:
+            result = self.normal(self.sum_of(expr))
+        elif kind in _COMPARISONS and is_index(expr.a.dtype):  # type: ignore[attr-defined]
+            result = self._compared(expr, kind)
+        else:
+            result = self._rebuilt(expr, kind)
+        return expr if result is not expr and deep_equal(expr, result) else result
+
+    def _rebuilt(self, expr: PrimExpr, kind: type) -> PrimExpr:
+        """The node over simplified operands, made by the rules."""
+        if isinstance(expr, (e.BinaryOpExpr, e.CmpExpr, e.And, e.Or)):
+            a, b = self.visit(expr.a), self.visit(expr.b)
+            if a is expr.a and b is expr.b:
+                return expr
+            return self.rewriter.make(kind, a, b)
+        if isinstance(expr, e.Not):
+            a = self.visit(expr.a)
+            return expr if a is expr.a else self.rewriter.make_not(a)
+        result = expr.accept(self._generic)
+        assert isinstance(result, PrimExpr)
+        return result
+
+    # --- from expressions to sums ---
+
+    def sum_of(self, expr: PrimExpr) -> Sum:
+        """The sum that `expr` is."""
+        total = Sum(expr.dtype)
+        stack: list[tuple[PrimExpr, int]] = [(expr, 1)]
+        while stack:
+            node, scale = stack.pop()
+            kind = type(node)
+            if kind is e.IntImm:
+                total.base += scale * node.value  # type: ignore[attr-defined]
+            elif kind is e.Add:
+                stack.append((node.b, scale))  # type: ignore[attr-defined]
+                stack.append((node.a, scale))  # type: ignore[attr-defined]
+            elif kind is e.Sub:
+                stack.append((node.b, -scale))  # type: ignore[attr-defined]
+                stack.append((node.a, scale))  # type: ignore[attr-defined]
+            elif kind is e.Mul and type(node.b) is e.IntImm:  # type: ignore[attr-defined]
+                stack.append((node.a, scale * node.b.value))  # type: ignore[attr-defined]
+            elif kind is e.Mul and type(node.a) is e.IntImm:  # type: ignore[attr-defined]
+                stack.append((node.b, scale * node.a.value))  # type: ignore[attr-defined]
+            else:
+                self._add_leaf(total, node, kind, scale)
+        return total
+
+    def _add_leaf(self, total: Sum, node: PrimExpr, kind: type, scale: int) -> None:
+        if kind in _DIVISIONS and type(node.b) is e.IntImm and node.b.value > 0:  # type: ignore[attr-defined]
+            total.add(self._divided(node, kind), scale)
+            return
+        if kind is e.Cast:
+            inner = self._cast(node)
+            if inner is not None:
+                total.add(inner, scale)
+                return
+        simple = node if kind is e.Var else self._leaf(node, kind)
+        if simple is node or type(simple) not in _SUMS:
+            total.add_split(self.whole(simple), scale)
+        else:
+            total.add(self._as_sum(simple), scale)
+
+    def _leaf(self, node: PrimExpr, kind: type) -> PrimExpr:
+        if kind in _SUMS:  # a product or a division that is no sum itself
+            return self._rebuilt(node, kind)
+        return self.visit(node)
+
+    def _as_sum(self, expr: PrimExpr) -> Sum:
+        """The sum of an expression that is simplified already; anything else is a term."""
+        total = Sum(expr.dtype)
+        stack: list[tuple[PrimExpr, int]] = [(expr, 1)]
+        while stack:
+            node, scale = stack.pop()
+            if isinstance(node, e.IntImm):
+                total.base += scale * node.value
+            elif isinstance(node, (e.Add, e.Sub)):
+                stack.append((node.b, scale if isinstance(node, e.Add) else -scale))
+                stack.append((node.a, scale))
+            elif isinstance(node, e.Mul) and isinstance(node.b, e.IntImm):
+                stack.append((node.a, scale * node.b.value))
+            else:
+                total.add_split(self.whole(node), scale)
+        return total
+
+    def whole(self, expr: PrimExpr) -> Split:
+        """The split that is the expression itself."""
+        return Split(self.analyzer.numbers.number(expr), expr, 1, 0, True)
+
+    def _cast(self, node: PrimExpr) -> Sum | None:
+        """A cast of a sum is the sum of casts, where no part can leave its type."""
+        assert isinstance(node, e.Cast)
+        source, target = node.value.dtype, node.dtype
+        if not is_index(source) or not is_index(target):
+            return None
+        inner = self.sum_of(node.value)
+        joined = self._joined(inner.terms())
+        if target.bits < source.bits and not self._parts_fit(inner, joined, target):
+            return None
+        result = Sum(target, inner.base)
+        for split, count in joined:
+            index = op.cast(split.index, target)
+            number = self.analyzer.numbers.number(index)
+            result.add_split(Split(number, index, split.lower, split.upper, split.floor), count)
+        return result
+
+    def _parts_fit(self, inner: Sum, terms: list[tuple[Split, int]], target: DataType) -> bool:
+        least, most = scalar.int_range(target)
+        low = high = inner.base
+        if not least <= inner.base <= most:
+            return False
+        for split, count in terms:
+            bound = self.analyzer.bounds.of(split.index)
+            part = self._bound_of_terms([(split, count)], 0)
+            if not (least <= bound[0] and bound[1] <= most):
+                return False
+            low, high = low + min(part[0], 0), high + max(part[1], 0)
+            if not (least <= part[0] and part[1] <= most and split.upper <= most):
+                return False
+        return least <= low and high <= most
+
+    # --- quotients and remainders ---
+
+    def _divided(self, node: PrimExpr, kind: type) -> Sum:
+        assert isinstance(node, e.BinaryOpExpr) and isinstance(node.b, e.IntImm)
+        inner = self.sum_of(node.a)
+        joined = Sum(inner.dtype, inner.base)
+        for split, count in self._joined(inner.terms()):
+            joined.add_split(split, count)
+        divisor = node.b.value
+        floor = kind is e.FloorDiv or kind is e.FloorMod
+        quotient = kind is e.FloorDiv or kind is e.Div
+        exact, rest = _separated(joined, divisor)
+        if not floor and not self._same_sign(joined, exact, rest):
+            return self._of_one(joined, divisor, quotient, kind)
+        result = self._rest_divided(rest, divisor, floor, quotient)
+        if quotient:
+            for split, count in exact.terms():
+                result.add_split(split, count // divisor)
+            result.base += exact.base // divisor
+            ordered = Sum(result.dtype, result.base)
+            ordered.add(exact_quotient(exact, divisor), 1)
+            ordered.base -= exact.base // divisor
+            for split, count in result.terms():
+                missing = count - ordered.counts.get(split.key, 0)
+                if missing:
+                    ordered.add_split(split, missing)
+            return ordered
+        return result
+
+    def _same_sign(self, whole: Sum, exact: Sum, rest: Sum) -> bool:
+        """Truncation may be taken as rounding down: nothing is negative, or nothing is left over."""
+        if not rest.terms() and rest.base == 0:
+            return True
+        bounds = [self._bound_of_terms(part.terms(), part.base) for part in (whole, exact, rest)]
+        return all(bound[0] >= 0 for bound in bounds)
+
+    def _of_one(self, whole: Sum, divisor: int, quotient: bool, kind: type) -> Sum:
+        """A truncating division whose sign is not known: parts of one split, or a term."""
+        terms = whole.terms()
+        if len(terms) == 1 and whole.base == 0:
+            found = self._split_divided(*terms[0], divisor, False, quotient)
+            if found is not None:
+                return found
+        return self._opaque(whole, divisor, kind)
+
+    def _rest_divided(self, rest: Sum, divisor: int, floor: bool, quotient: bool) -> Sum:
+        """The part that the divisor does not divide, divided."""
+        terms = rest.terms()
+        if not terms:
+            return Sum(rest.dtype, rest.base // divisor if quotient else rest.base % divisor)
+        low, high = self._bound_of_terms(terms, rest.base)
+        if low != NEG_INF and high != POS_INF and low // divisor == high // divisor:
+            shift = low // divisor
+            if quotient:
+                return Sum(rest.dtype, shift)
+            if shift:
+                rest.base -= shift * divisor
+            return rest
+        if len(terms) == 1 and rest.base == 0:
+            found = self._split_divided(*terms[0], divisor, floor, quotient)
+            if found is not None:
+                return found
+        kinds = (e.FloorDiv, e.FloorMod) if floor else (e.Div, e.Mod)
+        if not quotient and floor:
+            rest.base %= divisor
+        return self._opaque(rest, divisor, kinds[0] if quotient else kinds[1])
+
+    def _split_divided(
+        self, split: Split, count: int, divisor: int, floor: bool, quotient: bool
+    ) -> Sum | None:
+        """count * split divided: its limits move. None if they do not fit the divisor."""
+        if count <= 0 or divisor % count or (split.floor != floor and not split.whole):
+            return None
+        factor = divisor // count
+        lower, upper = split.lower, split.upper
+        result = Sum(split.index.dtype)
+        if quotient:
+            result.add_split(split.changed(lower * factor, upper, floor), 1)
+            return result
+        limit = lower * factor
+        if upper == 0 or upper % limit == 0:
+            result.add_split(split.changed(lower, limit, floor), count)
+            return result
+        if limit % upper == 0:
+            result.add_split(split, count)
+            return result
+        return None
+
+    def _opaque(self, whole: Sum, divisor: int, kind: type) -> Sum:
+        """The division of a sum that cannot be taken apart, as one split of that sum."""
+        index = self.normal(whole)
+        made = self.rewriter.make(kind, index, e.IntImm(whole.dtype, divisor))
+        if type(made) is kind and made.b.value == divisor:  # type: ignore[attr-defined]
+            inner = made.a  # type: ignore[attr-defined]
+            number = self.analyzer.numbers.number(inner)
+            floor = kind is e.FloorDiv or kind is e.FloorMod
+            quotient = kind is e.FloorDiv or kind is e.Div
+            result = Sum(whole.dtype)
+            limits = (divisor, 0) if quotient else (1, divisor)
+            result.add_split(Split(number, inner, *limits, floor), 1)
+            return result
+        return self._as_sum(made)
+
+    def _bound_of_terms(self, terms: list[tuple[Split, int]], base: int) -> Bound:
+        low = high = base
+        for split, count in terms:
+            bound = self._bound_of_split(split)
+            ends = (bound[0], bound[1]) if count > 0 else (bound[1], bound[0])
+            low = NEG_INF if abs(ends[0]) >= POS_INF or low == NEG_INF else low + ends[0] * count
+            high = POS_INF if abs(ends[1]) >= POS_INF or high == POS_INF else high + ends[1] * count
+        return low, high
+
+    def _bound_of_split(self, split: Split) -> Bound:
+        bounds = self.analyzer.bounds
+        if split.whole:
+            return bounds.of(split.index)
+        return bounds.of(self._split_expr(split))
+
+    # --- from sums to expressions ---
+
+    def _joined(self, terms: list[tuple[Split, int]]) -> list[tuple[Split, int]]:
+        """The terms with quotients and remainders of one index joined where they meet."""
+        groups: dict[int, list[tuple[Split, int]]] = {}
+        for split, count in terms:
+            groups.setdefault(split.key[0], []).append((split, count))
+        if len(groups) == len(terms):
+            return terms
+        result: list[tuple[Split, int]] = []
+        for group in groups.values():
+            result.extend(_join_group(group) if len(group) > 1 else group)
+        return result
+
+    def normal(self, total: Sum) -> PrimExpr:
+        """The sum as an expression: what is added, then the literal, then what is taken away."""
+        dtype, base = total.dtype, total.base
+        terms = self._joined(total.terms())
+        least, most = scalar.int_range(dtype)
+        if base < least or base > most or any(not least < c <= most for _, c in terms):
+            base = scalar.wrap(base, dtype)
+            terms = [(split, scalar.wrap(count, dtype)) for split, count in terms]
+        result: PrimExpr | None = None
+        for split, count in terms:
+            if count > 0:
+                term = self._scaled(split, count)
+                result = term if result is None else e.Add(result, term)
+        if base > 0 or base == least:
+            literal = e.IntImm(dtype, base)
+            result = literal if result is None else e.Add(result, literal)
+        for split, count in terms:
+            if count < 0:
+                if count == least:
+                    term = self._scaled(split, count)
+                    result = term if result is None else e.Add(result, term)
+                    continue
+                term = self._scaled(split, -count)
+                result = e.Sub(e.IntImm(dtype, 0) if result is None else result, term)
+        if least < base < 0:
+            if result is None:
+                return e.IntImm(dtype, base)
+            result = e.Sub(result, e.IntImm(dtype, -base))
+        return e.IntImm(dtype, 0) if result is None else result
+
+    def _scaled(self, split: Split, count: int) -> PrimExpr:
+        expr = self._split_expr(split)
+        return expr if count == 1 else e.Mul(expr, e.IntImm(expr.dtype, count))
+
+    def _split_expr(self, split: Split) -> PrimExpr:
+        expr, dtype = split.index, split.index.dtype
+        if split.upper:
+            expr = (e.FloorMod if split.floor else e.Mod)(expr, e.IntImm(dtype, split.upper))
+        if split.lower != 1:
+            lower = e.IntImm(dtype, split.lower)
+            expr = (e.FloorDiv if split.floor else e.Div)(expr, lower)
+        return expr
+
+    # --- comparisons ---
+
+    def _compared(self, expr: PrimExpr, kind: type) -> PrimExpr:
+        assert isinstance(expr, e.CmpExpr)
+        a, b = self.visit(expr.a), self.visit(expr.b)
+        rewriter = self.rewriter
+        made = expr if a is expr.a and b is expr.b else rewriter.make(kind, a, b)
+        if isinstance(made, (e.LT, e.LE)) and is_index(made.a.dtype):
+            shorter = self._without_small_terms(made)
+            if shorter is not None:
+                return shorter
+        return made
+
+    def _without_small_terms(self, made: e.LT | e.LE) -> PrimExpr | None:
+        """i * 64 + j < 1024   ->   i < 16   where 0 <= j < 64."""
+        total = self.sum_of(made.a)
+        total.add(self.sum_of(made.b), -1)
+        if isinstance(made, e.LE):
+            total.base -= 1
+        terms = self._joined(total.terms())
+        steps = sorted({abs(count) for _, count in terms if abs(count) > 1}, reverse=True)
+        if not steps:
+            return None
+        step = gcd(*steps) if len(steps) == len({abs(c) for _, c in terms}) else steps[0]
+        exact = [(split, count) for split, count in terms if count % step == 0]
+        rest = [(split, count) for split, count in terms if count % step]
+        low, high = self._bound_of_terms(rest, total.base % step)
+        if step == 1 or low < 0 or high >= step or not exact:
+            return None
+        # total = step * (sum + base // step) + something in [0, step), so its sign is the sum's
+        smaller = Sum(total.dtype, total.base // step)
+        for split, count in exact:
+            smaller.add_split(split, count // step)
+        if len(rest) == 0 and total.base % step == 0 and step == 1:
+            return None
+        zero = e.IntImm(total.dtype, 0)
+        positive, negative = Sum(total.dtype), Sum(total.dtype)
+        for split, count in smaller.terms():
+            (positive if count > 0 else negative).add_split(split, abs(count))
+        if smaller.base < 0:
+            negative.base = -smaller.base
+        else:
+            positive.base = smaller.base
+        left, right = self.normal(positive), self.normal(negative)
+        return self.rewriter.make(e.LT, left if left is not None else zero, right)
+
+
+def exact_quotient(exact: Sum, divisor: int) -> Sum:
+    """A sum whose counts the divisor divides, divided."""
+    result = Sum(exact.dtype, exact.base // divisor)
+    for split, count in exact.terms():
+        result.add_split(split, count // divisor)
+    return result
+
+
+def _separated(total: Sum, divisor: int) -> tuple[Sum, Sum]:
+    """The part of a sum that the divisor divides, and the rest."""
+    exact, rest = Sum(total.dtype), Sum(total.dtype)
+    for split, count in total.terms():
+        (rest if count % divisor else exact).add_split(split, count)
+    if total.base % divisor == 0:
+        exact.base = total.base
+    else:
+        rest.base = total.base
+    return exact, rest
+
+
+def _join_group(group: list[tuple[Split, int]]) -> list[tuple[Split, int]]:
+    """Splits of one index: join pairs until none fits, the largest parts first."""
+    terms = list(group)
+    joined = True
+    while joined and len(terms) > 1:
+        joined = False
+        for i in range(len(terms)):
+            for j in range(len(terms)):
+                if i != j:
+                    found = _join(*terms[i], *terms[j])
+                    if found is not None:
+                        keep = [t for k, t in enumerate(terms) if k not in (i, j)]
+                        terms = _gathered([*keep[: min(i, j)], found, *keep[min(i, j) :]])
+                        joined = True
+                        break
+            if joined:
+                break
+    return terms
+
+
+def _gathered(terms: list[tuple[Split, int]]) -> list[tuple[Split, int]]:
+    counts: dict[Key, int] = {}
+    splits: dict[Key, Split] = {}
+    for split, count in terms:
+        counts[split.key] = counts.get(split.key, 0) + count
+        splits[split.key] = split
+    return [(splits[key], count) for key, count in counts.items() if count]
+
+
+def _join(low: Split, m: int, high: Split, n: int) -> tuple[Split, int] | None:
+    """m * low + n * high as one term, if the two meet; else None."""
+    if not (low.floor == high.floor or low.whole or high.whole) or high.lower % low.lower:
+        return None
+    floor = low.floor and high.floor
+    ratio = high.lower // low.lower
+    if low.upper == high.lower and n == m * ratio:
+        # (i % u) // l + ratio * ((i % v) // u)   ->   (i % v) // l
+        if high.upper == 0 or high.upper % high.lower == 0:
+            return low.changed(low.lower, high.upper, floor), m
+    if low.upper == high.upper and n == -m * ratio and ratio > 1:
+        # (i % v) // l - ratio * ((i % v) // u)   ->   (i % u) // l   where u divides v
+        if low.upper == 0 or low.upper % high.lower == 0:
+            return low.changed(low.lower, high.lower, floor), m
+    return None
+
+
+class _Children(StmtExprMutator):
+    """Rebuilds a node of a kind that is no sum, with simplified operands."""
+
+    def __init__(self, simplifier: CanonicalSimplifier) -> None:
+        super().__init__()
+        self._simplifier = simplifier
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return self._simplifier.visit(expr)
+
+    def visit_select_(self, op: e.Select) -> PrimExpr:
+        visit, analyzer = self.visit_expr, self._simplifier.analyzer
+        condition = visit(op.condition)
+        if not condition.dtype.is_scalar or isinstance(condition, e.IntImm):
+            return super().visit_select_(op)
+        with analyzer.constraint_scope(condition):
+            yes = visit(op.true_value)
+        with analyzer.constraint_scope(analyzer.rewriter.make_not(condition)):
+            no = visit(op.false_value)
+        same = condition is op.condition and yes is op.true_value and no is op.false_value
+        return op if same else e.Select(condition, yes, no, op.span)
+
+
+_SUMS: Final[frozenset[type]] = frozenset(
+    (e.Add, e.Sub, e.Mul, e.FloorDiv, e.FloorMod, e.Div, e.Mod, e.Cast)
+)
+_DIVISIONS: Final[frozenset[type]] = frozenset((e.FloorDiv, e.FloorMod, e.Div, e.Mod))
+_COMPARISONS: Final[frozenset[type]] = frozenset((e.EQ, e.NE, e.LT, e.LE, e.GT, e.GE))

@@ -1,0 +1,218 @@
+"""What is known about two values: by bounds of their difference, and by facts like a <= b + 3.
+
+Facts about differences form a graph (a - b <= c is an edge); a chain of facts proves what follows
+from them, in the manner of difference constraints (Bellman 1958).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import gcd
+from typing import TYPE_CHECKING, Final
+
+from ..ir.expr import PrimExpr, Range
+from ..tir import expr as e
+from .const_int_bound import NEG_INF, POS_INF, Bound
+from .linear import LinearForm, difference
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
+Shape = tuple[tuple[int, int], ...]
+MAX_CHAIN: Final = 12  # facts that one proof may join
+
+
+class Order(Enum):
+    """How one value stands to another."""
+
+    LESS = 1
+    EQUAL = 2
+    AT_MOST = 3
+    GREATER = 4
+    DIFFERS = 5
+    AT_LEAST = 6
+    UNKNOWN = 7
+
+    # The numbers are sets of the bits less (1), equal (2), greater (4).
+    @property
+    def at_most(self) -> bool:
+        """Less or equal."""
+        return not self.value & 4
+
+    @property
+    def at_least(self) -> bool:
+        """Greater or equal."""
+        return not self.value & 1
+
+    @property
+    def differs(self) -> bool:
+        """Never equal."""
+        return not self.value & 2
+
+
+def _order_of(bound: Bound, may_be_zero: bool) -> Order:
+    low, high = bound
+    less, equal, greater = low < 0, low <= 0 <= high and may_be_zero, high > 0
+    return Order((less * 1 + equal * 2 + greater * 4) or 7)
+
+
+class Comparisons:
+    """Decides comparisons, and keeps the facts about differences that hold at this point."""
+
+    __slots__ = ("_analyzer", "_edges", "_forms")
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self._forms: dict[Shape, list[int]] = {}  # sum of atoms -> its upper limits, last is best
+        self._edges: dict[int, list[tuple[int, int]]] = {}  # a -> (b, c) for a - b <= c
+
+    def order(self, a: PrimExpr, b: PrimExpr) -> Order:
+        """What is known about how `a` stands to `b`."""
+        analyzer = self._analyzer
+        if a is b:
+            return Order.EQUAL
+        if type(b) is e.IntImm and type(a) is not e.Add and type(a) is not e.Sub:
+            low, high = analyzer.bounds.of(a)
+            value = b.value
+            bound = (
+                low - value if low != NEG_INF else NEG_INF,
+                high - value if high != POS_INF else POS_INF,
+            )
+            if bound[0] > 0 or bound[1] < 0:
+                return _order_of(bound, True)
+            if not self._forms:
+                return _order_of(bound, self._may_be_equal(a, value))
+        form = difference(a, b, analyzer)
+        bound = form.bound(analyzer)
+        if self._forms and bound[0] <= 0 <= bound[1]:
+            bound = self._narrowed(form, bound)
+        may_be_zero = bound[0] <= 0 <= bound[1] and self._may_be_zero(form)
+        return _order_of(bound, may_be_zero)
+
+    def _may_be_equal(self, a: PrimExpr, value: int) -> bool:
+        coeff, base = self._analyzer.modular.of(a)
+        return (value - base) % coeff == 0 if coeff else value == base
+
+    def _may_be_zero(self, form: LinearForm) -> bool:
+        """The remainders of the terms allow zero."""
+        coeff, base = 0, form.constant
+        for key, count in form.counts.items():
+            if count:
+                step, rest = self._analyzer.modular.of(form.atoms[key])
+                coeff = gcd(coeff, step * count)
+                base += rest * count
+        return base % coeff == 0 if coeff else base == 0
+
+    def _narrowed(self, form: LinearForm, bound: Bound) -> Bound:
+        """The bounds of the difference with what the facts say about it."""
+        low, high = bound
+        shape = form.shape()
+        high = min(high, self.upper_limit(shape, form.constant))
+        negative = tuple([(key, -count) for key, count in shape])
+        low = max(low, -self.upper_limit(negative, -form.constant))
+        return (low, high) if low <= high else bound
+
+    def upper_limit(self, shape: Shape, constant: int) -> int:
+        """The best known limit of a sum of atoms plus a constant."""
+        best = POS_INF
+        step = gcd(*[count for _, count in shape]) if shape else 1
+        reduced = tuple([(key, count // step) for key, count in shape])
+        limits = self._forms.get(reduced)
+        if limits:
+            best = min(best, limits[-1] * step + constant)
+        if best > 0 and len(reduced) == 2 and reduced[0][1] * reduced[1][1] == -1:
+            start, end = reduced[0][0], reduced[1][0]
+            if reduced[0][1] < 0:
+                start, end = end, start
+            path = self._shortest(start, end)
+            if path < POS_INF:
+                best = min(best, path * step + constant)
+        elif best > 0 and len(reduced) == 1 and len(self._edges) > 0:
+            best = min(best, self._single_limit(reduced[0], step, constant))
+        return best
+
+    def _single_limit(self, term: tuple[int, int], step: int, constant: int) -> int:
+        """A limit of one atom by way of another atom with constant bounds."""
+        key, count = term
+        best = POS_INF
+        for other, distance in self._reach(key, forward=count > 0).items():
+            atom = self._analyzer.numbers.expr(other)
+            low, high = self._analyzer.bounds.of(atom)
+            if count > 0 and high != POS_INF:
+                best = min(best, (high + distance) * step * count + constant)
+            elif count < 0 and low != NEG_INF:
+                best = min(best, (low - distance) * step * count + constant)
+        return best
+
+    def _shortest(self, start: int, end: int) -> int:
+        return self._reach(start, forward=True).get(end, POS_INF)
+
+    def _reach(self, start: int, forward: bool) -> dict[int, int]:
+        """For each atom that facts lead to, the least c with start - atom <= c (or the reverse)."""
+        best = {start: 0}
+        front = [start]
+        for _ in range(MAX_CHAIN):
+            following = []
+            for key in front:
+                for other, cost in self._neighbours(key, forward):
+                    total = best[key] + cost
+                    if total < best.get(other, POS_INF):
+                        best[other] = total
+                        following.append(other)
+            if not following:
+                break
+            front = following
+        return best
+
+    def _neighbours(self, key: int, forward: bool) -> list[tuple[int, int]]:
+        if forward:
+            return self._edges.get(key, [])
+        return [
+            (source, cost)
+            for source, edges in self._edges.items()
+            for target, cost in edges
+            if target == key
+        ]
+
+    def enter(self, form: LinearForm) -> list[tuple[Shape, tuple[int, int, int] | None]]:
+        """Note that a sum is at most zero; returns what `leave` needs."""
+        shape = form.shape()
+        if not shape:
+            return []
+        step = gcd(*[count for _, count in shape])
+        reduced = tuple([(key, count // step) for key, count in shape])
+        limit = -form.constant // step  # sum * step <= -constant, rounded down
+        limits = self._forms.setdefault(reduced, [])
+        limits.append(min(limit, limits[-1]) if limits else limit)
+        edge = None
+        if len(reduced) == 2 and reduced[0][1] * reduced[1][1] == -1:
+            start, end = reduced[0][0], reduced[1][0]
+            if reduced[0][1] < 0:
+                start, end = end, start
+            self._edges.setdefault(start, []).append((end, limit))
+            edge = (start, end, limit)
+        return [(reduced, edge)]
+
+    def leave(self, entered: list[tuple[Shape, tuple[int, int, int] | None]]) -> None:
+        """Forget what `enter` noted."""
+        for shape, edge in reversed(entered):
+            self._forms[shape].pop()
+            if not self._forms[shape]:
+                del self._forms[shape]
+            if edge is not None:
+                start, end, limit = edge
+                self._edges[start].remove((end, limit))
+                if not self._edges[start]:
+                    del self._edges[start]
+
+    def bind_range(self, var: e.Var, dom: Range) -> None:
+        """Note min <= var < min + extent, where they are not constants."""
+        analyzer = self._analyzer
+        if type(dom.min) is not e.IntImm:
+            self.enter(difference(dom.min, var, analyzer))
+        if type(dom.min) is e.IntImm and type(dom.extent) is e.IntImm:
+            return
+        upper = difference(var, dom.min, analyzer)
+        upper.add(dom.extent, -1, analyzer)
+        upper.constant += 1
+        self.enter(upper)

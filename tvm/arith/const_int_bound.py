@@ -1,0 +1,432 @@
+"""Constant bounds of integer expressions: the interval arithmetic of the analyzer.
+
+int32 and int64 are the index types: their arithmetic is taken not to overflow, as everywhere in
+TIR. All other integer types wrap, so a result that might leave the type's range may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Final, final
+
+from ..ir.expr import PrimExpr, Range
+from ..ir.node import Field, Node, fields, register_nodes
+from ..ir.op import Op
+from ..support.dtype import DataType
+from ..tir import expr as e
+from ..tir.functor import expr_children
+from ..tir.scalar import int_range, trunc_div
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
+POS_INF: Final = (1 << 63) - 1
+NEG_INF: Final = -POS_INF
+Bound = tuple[int, int]
+EVERYTHING: Final[Bound] = (NEG_INF, POS_INF)
+BOOLEAN: Final[Bound] = (0, 1)
+VSCALE: Final[Bound] = (1, 16)  # Arm SVE: vectors have 128 to 2048 bits, vscale counts the 128s
+MAX_DEPTH: Final = 60
+MAX_KEPT: Final = 50_000
+
+
+@final
+class ConstIntBound(Node):
+    """All values lie in [min_value, max_value]; POS_INF and NEG_INF stand for no bound."""
+
+    __slots__ = ("max_value", "min_value")
+    TYPE_KEY = "arith.ConstIntBound"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("min_value", "max_value")
+    POS_INF: ClassVar[int] = POS_INF
+    NEG_INF: ClassVar[int] = NEG_INF
+
+    def __init__(self, min_value: int, max_value: int) -> None:
+        self.min_value: Final = int(min_value)
+        self.max_value: Final = int(max_value)
+
+    def __repr__(self) -> str:
+        low = "neg_inf" if self.min_value == NEG_INF else str(self.min_value)
+        high = "pos_inf" if self.max_value == POS_INF else str(self.max_value)
+        return f"ConstIntBound[{low},{high}]"
+
+    __str__ = __repr__
+
+
+register_nodes(ConstIntBound)
+
+
+def clamp(value: int) -> int:
+    """`value`, or the infinity that it goes beyond."""
+    return NEG_INF if value < NEG_INF else POS_INF if value > POS_INF else value
+
+
+def type_bound(dtype: DataType) -> Bound:
+    """The range of an integer type; no bound for anything else and for 64 bits."""
+    if not (dtype.is_integer or dtype.is_bool):
+        return EVERYTHING
+    low, high = int_range(dtype.element_of())
+    return clamp(low), clamp(high)
+
+
+def add_bounds(a: Bound, b: Bound) -> Bound:
+    """The bounds of a sum."""
+    low = NEG_INF if a[0] == NEG_INF or b[0] == NEG_INF else clamp(a[0] + b[0])
+    high = POS_INF if a[1] == POS_INF or b[1] == POS_INF else clamp(a[1] + b[1])
+    return low, high
+
+
+def negate_bound(a: Bound) -> Bound:
+    """The bounds of the negative."""
+    return -a[1], -a[0]
+
+
+def _mul(x: int, y: int) -> int:
+    if x == 0 or y == 0:
+        return 0
+    return clamp(x * y)  # an infinity times anything but zero is far beyond the clamp or at it
+
+
+def mul_bounds(a: Bound, b: Bound) -> Bound:
+    """The bounds of a product."""
+    if b[0] == b[1] and 0 < b[0] < POS_INF:
+        return _mul(a[0], b[0]), _mul(a[1], b[0])
+    corners = (_mul(a[0], b[0]), _mul(a[0], b[1]), _mul(a[1], b[0]), _mul(a[1], b[1]))
+    return min(corners), max(corners)
+
+
+def _quotient(x: int, y: int, div: Callable[[int, int], int]) -> int:
+    if y == POS_INF or y == NEG_INF:
+        # the divisor may be as large as one likes; floor division keeps -1 for mixed signs
+        return 0 if x == 0 or (x > 0) == (y > 0) else div(-1, 2)
+    if x == POS_INF or x == NEG_INF:
+        return x if y > 0 else -x
+    return clamp(div(x, y))
+
+
+def _floor(x: int, y: int) -> int:
+    return x // y
+
+
+def div_bounds(a: Bound, b: Bound, div: Callable[[int, int], int]) -> Bound:
+    """The bounds of a quotient rounded by `div`; a divisor of zero has no meaning and is left out."""
+    ends = []
+    if b[1] >= 1:
+        ends += [max(1, b[0]), b[1]]
+    if b[0] <= -1:
+        ends += [b[0], min(-1, b[1])]
+    if not ends:
+        return EVERYTHING
+    corners = [_quotient(x, y, div) for x in a for y in ends]
+    return min(corners), max(corners)
+
+
+def floor_mod_bounds(a: Bound, b: Bound) -> Bound:
+    """The bounds of a floor remainder, which has the sign of the divisor."""
+    if b[0] == b[1] and b[0] != 0 and a[0] != NEG_INF and a[1] != POS_INF:
+        divisor = b[0]
+        if a[0] // divisor == a[1] // divisor:
+            return a[0] % divisor, a[1] % divisor
+    low, high = 0, 0
+    if b[1] > 0:
+        if 0 <= a[0] and a[1] < max(b[0], 1):
+            return a
+        high = POS_INF if b[1] == POS_INF else b[1] - 1
+        if a[0] >= 0:
+            high = min(high, a[1])
+    if b[0] < 0:
+        low = NEG_INF if b[0] == NEG_INF else b[0] + 1
+        if b[1] <= 0 and a[1] <= 0:
+            low = max(low, a[0])
+    return low, high
+
+
+def trunc_mod_bounds(a: Bound, b: Bound) -> Bound:
+    """The bounds of a truncating remainder, which has the sign of the dividend."""
+    size = max(abs(b[0]), abs(b[1]))
+    reach = POS_INF if size == POS_INF else max(size - 1, 0)
+    if b[0] > 0 and 0 <= a[0] and a[1] < b[0]:
+        return a
+    return (max(a[0], -reach) if a[0] < 0 else 0), (min(a[1], reach) if a[1] > 0 else 0)
+
+
+def union_bounds(a: Bound, b: Bound) -> Bound:
+    """The smallest interval around both."""
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def intersect_bounds(a: Bound, b: Bound) -> Bound:
+    """The common part; the first if there is none (then the code is never reached)."""
+    low, high = max(a[0], b[0]), min(a[1], b[1])
+    return (low, high) if low <= high else a
+
+
+class BoundAnalyzer:
+    """Bounds of expressions under what the analyzer knows of variables."""
+
+    __slots__ = ("_analyzer", "_depth", "_known", "facts", "variables")
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self.variables: dict[PrimExpr, Bound] = {}
+        self.facts: dict[int, Bound] = {}  # by the number of the expression
+        self._known: dict[int, tuple[PrimExpr, Bound]] = {}
+        self._depth = 0
+
+    def forget(self) -> None:
+        """Drop remembered results; called when a variable or a fact changes."""
+        if self._known:
+            self._known = {}
+
+    def of(self, expr: PrimExpr) -> Bound:
+        """The bounds of `expr`."""
+        kind = type(expr)
+        if kind is e.IntImm:
+            value = clamp(expr.value)  # type: ignore[attr-defined]
+            return value, value
+        if kind is e.Var:
+            known = self.variables.get(expr)
+            return type_bound(expr.dtype) if known is None else known
+        found = self._known.get(id(expr))
+        if found is not None:
+            return found[1]
+        if self._depth >= MAX_DEPTH:
+            self._visit_deep(expr)
+        self._depth += 1
+        bound = self._compute(expr, kind)
+        self._depth -= 1
+        if len(self._known) > MAX_KEPT:
+            self._known = {}
+        self._known[id(expr)] = (expr, bound)
+        return bound
+
+    def _visit_deep(self, expr: PrimExpr) -> None:
+        """Find the bounds of what lies below, children first, so that no recursion is needed."""
+        order: list[PrimExpr] = []
+        stack = [expr]
+        while stack:
+            node = stack.pop()
+            if id(node) not in self._known and isinstance(node, e.BinaryOpExpr):
+                order.append(node)
+                stack.extend(expr_children(node))
+        depth, self._depth = self._depth, 0
+        for node in reversed(order[1:]):
+            if id(node) not in self._known:
+                self._known[id(node)] = (node, self._compute(node, type(node)))
+        self._depth = depth
+
+    def _compute(self, expr: PrimExpr, kind: type) -> Bound:
+        rule = _RULES.get(kind)
+        bound = type_bound(expr.dtype) if rule is None else rule(self, expr)
+        dtype = expr.dtype
+        if (dtype.bits < 32 or not dtype.is_int) and kind in _ARITHMETIC:
+            bound = _wrapped(bound, dtype)
+        if self.facts:
+            fact = self.facts.get(self._analyzer.numbers.number(expr))
+            if fact is not None:
+                bound = intersect_bounds(bound, fact)
+        return bound
+
+    def bind_range(self, dom: Range) -> Bound:
+        """The bounds of a variable that runs over `dom`."""
+        low, extent = self.of(dom.min), self.of(dom.extent)
+        return low[0], add_bounds(low, add_bounds(extent, (-1, -1)))[1]
+
+
+def _wrapped(bound: Bound, dtype: DataType) -> Bound:
+    low, high = type_bound(dtype)
+    return bound if low <= bound[0] and bound[1] <= high else (low, high)
+
+
+Rule = Callable[[BoundAnalyzer, PrimExpr], Bound]
+_ARITHMETIC: Final[frozenset[type]] = frozenset((e.Add, e.Sub, e.Mul, e.Div, e.FloorDiv))
+
+
+def _var(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    known = self.variables.get(x)
+    return type_bound(x.dtype) if known is None else known
+
+
+def _size_var(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    return intersect_bounds(_var(self, x), (0, POS_INF))
+
+
+def _add(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Add)
+    return add_bounds(self.of(x.a), self.of(x.b))
+
+
+def _sub(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Sub)
+    return add_bounds(self.of(x.a), negate_bound(self.of(x.b)))
+
+
+def _mul_rule(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Mul)
+    return mul_bounds(self.of(x.a), self.of(x.b))
+
+
+def _trunc_div(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Div)
+    if x.dtype.is_floating:
+        return EVERYTHING
+    return div_bounds(self.of(x.a), self.of(x.b), trunc_div)
+
+
+def _floor_div(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.FloorDiv)
+    return div_bounds(self.of(x.a), self.of(x.b), _floor)
+
+
+def _trunc_mod(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Mod)
+    return trunc_mod_bounds(self.of(x.a), self.of(x.b))
+
+
+def _floor_mod(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.FloorMod)
+    low, high = floor_mod_bounds(self.of(x.a), self.of(x.b))
+    divisor = x.b
+    if type(divisor) is e.IntImm and divisor.value > 0 and high == divisor.value - 1:
+        # of 4 * x modulo 10 only the even numbers are met
+        coeff, base = self._analyzer.modular.of(x.a)
+        step = _gcd(coeff, divisor.value)
+        if step > 1:
+            low = max(low, base % step)
+            high = min(high, divisor.value - step + base % step)
+    return low, high
+
+
+def _gcd(a: int, b: int) -> int:
+    while b:
+        a, b = b, a % b
+    return abs(a)
+
+
+def _min(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Min)
+    a, b = self.of(x.a), self.of(x.b)
+    return min(a[0], b[0]), min(a[1], b[1])
+
+
+def _max(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Max)
+    a, b = self.of(x.a), self.of(x.b)
+    return max(a[0], b[0]), max(a[1], b[1])
+
+
+def _select(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Select)
+    return union_bounds(self.of(x.true_value), self.of(x.false_value))
+
+
+def _cast(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Cast)
+    source, target = x.value.dtype, x.dtype
+    everything = type_bound(target)
+    if not (source.is_integer or source.is_bool):
+        return everything
+    if target.is_bool:
+        low, high = self.of(x.value)
+        return (1, 1) if low > 0 or high < 0 else (0, 0) if low == high == 0 else BOOLEAN
+    bound = self.of(x.value)
+    return bound if everything[0] <= bound[0] and bound[1] <= everything[1] else everything
+
+
+def _ramp(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Ramp)
+    lanes = self.of(x.lanes)[1]
+    last = mul_bounds(self.of(x.stride), (0, max(lanes - 1, 0) if lanes < POS_INF else POS_INF))
+    return add_bounds(self.of(x.base), last)
+
+
+def _broadcast(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Broadcast)
+    return self.of(x.value)
+
+
+def _let(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Let)
+    if x.var in self.variables:
+        return self.of(x.body)
+    self.variables[x.var] = self.of(x.value)
+    bound = self.of(x.body)
+    del self.variables[x.var]
+    self.forget()
+    return bound
+
+
+def _call(self: BoundAnalyzer, x: PrimExpr) -> Bound:
+    assert isinstance(x, e.Call)
+    rule = _CALLS.get(x.op.name) if isinstance(x.op, Op) else None
+    return type_bound(x.dtype) if rule is None else rule(self, x)
+
+
+def _first(self: BoundAnalyzer, x: e.Call) -> Bound:
+    return self.of(x.args[0])
+
+
+def _choice(self: BoundAnalyzer, x: e.Call) -> Bound:
+    return union_bounds(self.of(x.args[1]), self.of(x.args[2]))
+
+
+def _shift_right(self: BoundAnalyzer, x: e.Call) -> Bound:
+    a, b = self.of(x.args[0]), self.of(x.args[1])
+    if b[0] < 0 or b[1] > 63:
+        b = (0, 63)  # other amounts have no meaning
+    return div_bounds(a, (1 << b[0], 1 << min(b[1], 62)), _floor)
+
+
+def _shift_left(self: BoundAnalyzer, x: e.Call) -> Bound:
+    a, b = self.of(x.args[0]), self.of(x.args[1])
+    if b[0] < 0 or b[1] > 62:
+        return type_bound(x.dtype)
+    return _wrapped(mul_bounds(a, (1 << b[0], 1 << b[1])), x.dtype)
+
+
+def _bitwise_and(self: BoundAnalyzer, x: e.Call) -> Bound:
+    a, b = self.of(x.args[0]), self.of(x.args[1])
+    tops = [side[1] for side in (a, b) if side[0] >= 0]
+    return (0, min(tops)) if tops else type_bound(x.dtype)
+
+
+def _clz(self: BoundAnalyzer, x: e.Call) -> Bound:
+    """Leading zeros shrink as the value grows."""
+    value, bits = self.of(x.args[0]), x.args[0].dtype.bits
+    if value[0] < 0:
+        return 0, bits
+    low = 0 if value[1] == POS_INF else bits - value[1].bit_length()
+    return low, bits - value[0].bit_length()
+
+
+def _vscale(self: BoundAnalyzer, x: e.Call) -> Bound:
+    return VSCALE
+
+
+_CALLS: Final[dict[str, Callable[[BoundAnalyzer, e.Call], Bound]]] = {
+    "tir.likely": _first,
+    "tir.if_then_else": _choice,
+    "tir.shift_right": _shift_right,
+    "tir.shift_left": _shift_left,
+    "tir.bitwise_and": _bitwise_and,
+    "tir.clz": _clz,
+    "tir.vscale": _vscale,
+}
+_RULES: Final[dict[type, Rule]] = {
+    e.Var: _var,
+    e.SizeVar: _size_var,
+    e.Add: _add,
+    e.Sub: _sub,
+    e.Mul: _mul_rule,
+    e.Div: _trunc_div,
+    e.Mod: _trunc_mod,
+    e.FloorDiv: _floor_div,
+    e.FloorMod: _floor_mod,
+    e.Min: _min,
+    e.Max: _max,
+    e.Select: _select,
+    e.Cast: _cast,
+    e.Ramp: _ramp,
+    e.Broadcast: _broadcast,
+    e.Let: _let,
+    e.Call: _call,
+}

@@ -1,0 +1,221 @@
+"""Conditions that hold at a point of the program, taken apart into facts, and put back after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ..ir.expr import PrimExpr
+from ..ir.op import Op
+from ..tir import expr as e
+from .const_int_bound import NEG_INF, POS_INF, Bound, add_bounds, mul_bounds
+from .linear import LinearForm, difference
+from .modular_set import intersect_residues, normal
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
+MAX_ATOMS: Final = 8  # longer sums are kept as they are, their atoms get no bounds from them
+
+
+class Constraint:
+    """What one condition changed in an analyzer."""
+
+    __slots__ = ("_entered", "_saved")
+
+    def __init__(self) -> None:
+        self._saved: list[tuple[dict[Any, Any], Any, Any]] = []
+        self._entered: list[Any] = []
+
+    def set(self, table: dict[Any, Any], key: object, value: object) -> None:
+        """Set an entry, remembering the old one."""
+        self._saved.append((table, key, table.get(key)))
+        table[key] = value
+
+    def enter(self, analyzer: Analyzer, form: LinearForm) -> None:
+        """Note that a sum is at most zero."""
+        self._entered.append(analyzer.comparisons.enter(form))
+
+    def undo(self, analyzer: Analyzer) -> None:
+        """Put everything back."""
+        for table, key, value in reversed(self._saved):
+            if value is None:
+                del table[key]
+            else:
+                table[key] = value
+        for entered in reversed(self._entered):
+            analyzer.comparisons.leave(entered)
+        analyzer.forget()
+
+
+def enter_constraint(analyzer: Analyzer, condition: PrimExpr) -> Constraint:
+    """Note a simplified condition; the result undoes it."""
+    entered = Constraint()
+    analyzer.forget()
+    for fact in conjuncts(condition):
+        _note(analyzer, entered, fact)
+    analyzer.forget()
+    return entered
+
+
+def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    """The conditions that `condition` joins with and."""
+    found: list[PrimExpr] = []
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, e.And):
+            stack.append(node.b)
+            stack.append(node.a)
+        elif isinstance(node, e.Call) and isinstance(node.op, Op) and node.op.name in _MARKS:
+            stack.append(node.args[0])
+        else:
+            found.append(node)
+    return found
+
+
+_MARKS: Final = ("tir.likely", "tir.ignore_loop_partition")
+
+
+def _note(analyzer: Analyzer, entered: Constraint, fact: PrimExpr) -> None:
+    if isinstance(fact, e.IntImm):
+        return
+    _note_literal(analyzer, entered, fact)
+    if isinstance(fact, e.CmpExpr) and fact.a.dtype.is_int and fact.a.dtype.bits >= 32:
+        if not fact.a.dtype.is_scalar:
+            return
+        if isinstance(fact, (e.LT, e.LE)):
+            form = difference(fact.a, fact.b, analyzer)
+            form.constant += isinstance(fact, e.LT)
+            _note_at_most_zero(analyzer, entered, form)
+        elif isinstance(fact, e.EQ):
+            _note_equal(analyzer, entered, fact)
+        elif isinstance(fact, e.NE):
+            _note_differs(analyzer, entered, fact)
+
+
+def _note_literal(analyzer: Analyzer, entered: Constraint, fact: PrimExpr) -> None:
+    numbers, literals = analyzer.numbers, analyzer.literals
+    if isinstance(fact, e.Not):
+        entered.set(literals, numbers.number(fact.a), False)
+        entered.set(literals, numbers.number(fact), True)
+        return
+    entered.set(literals, numbers.number(fact), True)
+    entered.set(literals, numbers.number(analyzer.rewriter.make_not(fact)), False)
+    if isinstance(fact, (e.EQ, e.NE)):
+        same, other = (e.EQ, e.NE) if isinstance(fact, e.EQ) else (e.NE, e.EQ)
+        entered.set(literals, numbers.number(same(fact.b, fact.a)), True)
+        entered.set(literals, numbers.number(other(fact.b, fact.a)), False)
+
+
+def _note_at_most_zero(analyzer: Analyzer, entered: Constraint, form: LinearForm) -> None:
+    """sum <= 0: each atom is limited by what the others are at least."""
+    shape = form.shape()
+    if len(shape) > 1:
+        entered.enter(analyzer, form)
+    if len(shape) > MAX_ATOMS:
+        return
+    for key, count in shape:
+        others: Bound = (form.constant, form.constant)
+        for other, times in shape:
+            if other != key:
+                of = analyzer.bounds.of(form.atoms[other])
+                others = add_bounds(others, mul_bounds(of, (times, times)))
+        if others[0] == NEG_INF:
+            continue
+        limit = -others[0]  # count * atom <= limit
+        if count > 0:
+            narrow(analyzer, entered, form.atoms[key], (NEG_INF, limit // count))
+        else:
+            narrow(analyzer, entered, form.atoms[key], (-(limit // -count), POS_INF))
+
+
+def narrow(analyzer: Analyzer, entered: Constraint, expr: PrimExpr, bound: Bound) -> None:
+    """Note that `expr` also lies in `bound`."""
+    low, high = analyzer.bounds.of(expr)
+    new = max(low, bound[0]), min(high, bound[1])
+    if new == (low, high) or new[0] > new[1]:
+        return
+    if isinstance(expr, e.Var):
+        entered.set(analyzer.bounds.variables, expr, new)
+    else:
+        entered.set(analyzer.bounds.facts, analyzer.numbers.number(expr), new)
+        _narrow_below(analyzer, entered, expr, new)
+    analyzer.bounds.forget()
+
+
+def _narrow_below(analyzer: Analyzer, entered: Constraint, expr: PrimExpr, new: Bound) -> None:
+    """What the bounds of a quotient or an extremum say about its operands."""
+    if isinstance(expr, e.FloorDiv) and isinstance(expr.b, e.IntImm) and expr.b.value > 0:
+        divisor = expr.b.value
+        low = NEG_INF if new[0] == NEG_INF else new[0] * divisor
+        high = POS_INF if new[1] == POS_INF else new[1] * divisor + divisor - 1
+        form = difference(expr.a, e.IntImm(expr.dtype, 0), analyzer)
+        if low != NEG_INF:
+            below = LinearForm()
+            below.add(expr.a, -1, analyzer)
+            below.constant += low
+            _note_at_most_zero(analyzer, entered, below)
+        if high != POS_INF:
+            form.constant -= high
+            _note_at_most_zero(analyzer, entered, form)
+    elif isinstance(expr, e.Min) and new[0] != NEG_INF:
+        narrow(analyzer, entered, expr.a, (new[0], POS_INF))
+        narrow(analyzer, entered, expr.b, (new[0], POS_INF))
+    elif isinstance(expr, e.Max) and new[1] != POS_INF:
+        narrow(analyzer, entered, expr.a, (NEG_INF, new[1]))
+        narrow(analyzer, entered, expr.b, (NEG_INF, new[1]))
+
+
+def _note_equal(analyzer: Analyzer, entered: Constraint, fact: e.EQ) -> None:
+    a, b = fact.a, fact.b
+    if isinstance(b, e.IntImm) and isinstance(a, (e.FloorMod, e.Mod)):
+        divisor = a.b
+        exact = isinstance(a, e.FloorMod) or analyzer.bounds.of(a.a)[0] >= 0 or b.value == 0
+        if isinstance(divisor, e.IntImm) and divisor.value != 0 and exact:
+            _note_residue(analyzer, entered, a.a, divisor.value, b.value)
+    form = difference(a, b, analyzer)
+    opposite = difference(b, a, analyzer)
+    _note_at_most_zero(analyzer, entered, form)
+    _note_at_most_zero(analyzer, entered, opposite)
+    if len(form.shape()) == 2:
+        (first, m), (second, n) = form.shape()
+        if abs(m) == 1:  # first = -m * (n * second + constant)
+            coeff, base = analyzer.modular.of(form.atoms[second])
+            residue = normal(coeff * n, -m * (base * n + form.constant))
+            _note_residue(analyzer, entered, form.atoms[first], *residue)
+        if abs(n) == 1:
+            coeff, base = analyzer.modular.of(form.atoms[first])
+            residue = normal(coeff * m, -n * (base * m + form.constant))
+            _note_residue(analyzer, entered, form.atoms[second], *residue)
+
+
+def _note_residue(
+    analyzer: Analyzer, entered: Constraint, expr: PrimExpr, coeff: int, base: int
+) -> None:
+    """expr = coeff * k + base, carried inward through sums of one atom."""
+    form = difference(expr, e.IntImm(expr.dtype, 0), analyzer)
+    shape = form.shape()
+    if len(shape) == 1 and abs(shape[0][1]) == 1:
+        key, sign = shape[0]
+        expr, base = form.atoms[key], sign * (base - form.constant)
+    residue = intersect_residues(analyzer.modular.of(expr), normal(coeff, base))
+    if isinstance(expr, e.Var):
+        entered.set(analyzer.modular.variables, expr, residue)
+    else:
+        entered.set(analyzer.modular.facts, analyzer.numbers.number(expr), residue)
+    analyzer.modular.forget()
+
+
+def _note_differs(analyzer: Analyzer, entered: Constraint, fact: e.NE) -> None:
+    """A value at the end of its range moves the end."""
+    form = difference(fact.a, fact.b, analyzer)
+    shape = form.shape()
+    if len(shape) != 1 or form.constant % shape[0][1]:
+        return
+    key, count = shape[0]
+    value = -form.constant // count
+    low, high = analyzer.bounds.of(form.atoms[key])
+    if low == value:
+        narrow(analyzer, entered, form.atoms[key], (low + 1, POS_INF))
+    elif high == value:
+        narrow(analyzer, entered, form.atoms[key], (NEG_INF, high - 1))

@@ -1,0 +1,65 @@
+"""Sums as maps from what is added to how often: the quick way to compare two index expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..ir.expr import PrimExpr
+from ..tir import expr as e
+from .const_int_bound import Bound, add_bounds, clamp, mul_bounds
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
+
+class LinearForm:
+    """constant + sum of coefficient * atom; an atom is anything but a sum or a literal multiple."""
+
+    __slots__ = ("atoms", "constant", "counts")
+
+    def __init__(self) -> None:
+        self.constant = 0
+        self.counts: Final[dict[int, int]] = {}
+        self.atoms: Final[dict[int, PrimExpr]] = {}
+
+    def add(self, expr: PrimExpr, scale: int, analyzer: Analyzer) -> None:
+        """Add `scale * expr`."""
+        stack: list[tuple[PrimExpr, int]] = [(expr, scale)]
+        while stack:
+            node, factor = stack.pop()
+            kind = type(node)
+            if kind is e.IntImm:
+                self.constant += factor * node.value  # type: ignore[attr-defined]
+            elif kind is e.Add:
+                stack.append((node.a, factor))  # type: ignore[attr-defined]
+                stack.append((node.b, factor))  # type: ignore[attr-defined]
+            elif kind is e.Sub:
+                stack.append((node.a, factor))  # type: ignore[attr-defined]
+                stack.append((node.b, -factor))  # type: ignore[attr-defined]
+            elif kind is e.Mul and type(node.b) is e.IntImm:  # type: ignore[attr-defined]
+                stack.append((node.a, factor * node.b.value))  # type: ignore[attr-defined]
+            else:
+                key = analyzer.numbers.number(node)
+                self.counts[key] = self.counts.get(key, 0) + factor
+                self.atoms[key] = node
+
+    def bound(self, analyzer: Analyzer) -> Bound:
+        """The bounds of the sum."""
+        total: Bound = (clamp(self.constant), clamp(self.constant))
+        for key, count in self.counts.items():
+            if count:
+                of = analyzer.bounds.of(self.atoms[key])
+                total = add_bounds(total, mul_bounds(of, (count, count)))
+        return total
+
+    def shape(self) -> tuple[tuple[int, int], ...]:
+        """The atoms with their counts, in a fixed order; without the constant."""
+        return tuple(sorted([(key, count) for key, count in self.counts.items() if count]))
+
+
+def difference(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> LinearForm:
+    """a - b."""
+    form = LinearForm()
+    form.add(a, 1, analyzer)
+    form.add(b, -1, analyzer)
+    return form

@@ -1,0 +1,626 @@
+"""Rewrite rules as data: patterns written with Python's operators, a result, a guard.
+
+    rule((x * c1 + y) // c2, x * (c1 // c2) + y // c2, when=c1 % c2 == 0)
+
+Names x, y, ... stand for any expression (the same one at each place), c1, c2, ... for integer
+literals. A part made of literals only is worked out when the rule fires. In a guard, `lo(x)` and
+`hi(x)` are the constant bounds of x, and `proves(p)` asks the analyzer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import gcd as int_gcd
+from typing import TYPE_CHECKING, Final
+
+from ..ir.expr import PrimExpr
+from ..support.dtype import DataType
+from ..tir import expr as e
+from ..tir.scalar import trunc_div, trunc_mod
+from .deep_equal import deep_equal
+
+if TYPE_CHECKING:
+    from .rewrite_simplify import RewriteSimplifier
+
+SLOTS: Final = 14  # how many different names one rule may use
+Env = list["PrimExpr | None"]  # what each name stands for
+PatternLike = "Pattern | int | bool"
+
+
+class LiteralOverflow(Exception):
+    """A literal that a rule works out does not fit its type, so the rule does not apply."""
+
+
+class Pattern:
+    """A piece of a rule; as a pattern it matches, as a result it builds, as a guard it decides."""
+
+    __slots__ = ("numeric",)
+    numeric: bool  # made of literals only
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        """True when `expr` looks like this; names are filled in."""
+        raise NotImplementedError  # abstract
+
+    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+        """The expression that this stands for, simplified."""
+        value = self.number(env, s)
+        if not _fits(value, dtype):
+            raise LiteralOverflow
+        return e.IntImm(dtype, value)
+
+    def number(self, env: Env, s: RewriteSimplifier) -> int:
+        """The number that this stands for; only for numeric pieces."""
+        raise NotImplementedError  # abstract
+
+    def kinds(self) -> type | None:
+        """The node class that this matches, None for all."""
+        return None
+
+    def __add__(self, other: Pattern | int) -> Pattern:
+        return Op(e.Add, self, lift(other))
+
+    def __radd__(self, other: int) -> Pattern:
+        return Op(e.Add, lift(other), self)
+
+    def __sub__(self, other: Pattern | int) -> Pattern:
+        return Op(e.Sub, self, lift(other))
+
+    def __rsub__(self, other: int) -> Pattern:
+        return Op(e.Sub, lift(other), self)
+
+    def __mul__(self, other: Pattern | int) -> Pattern:
+        return Op(e.Mul, self, lift(other))
+
+    def __rmul__(self, other: int) -> Pattern:
+        return Op(e.Mul, lift(other), self)
+
+    def __floordiv__(self, other: Pattern | int) -> Pattern:
+        return Op(e.FloorDiv, self, lift(other))
+
+    def __rfloordiv__(self, other: int) -> Pattern:
+        return Op(e.FloorDiv, lift(other), self)
+
+    def __mod__(self, other: Pattern | int) -> Pattern:
+        return Op(e.FloorMod, self, lift(other))
+
+    def __rmod__(self, other: int) -> Pattern:
+        return Op(e.FloorMod, lift(other), self)
+
+    def __neg__(self) -> Pattern:
+        return Op(e.Sub, Literal(0), self)
+
+    def __lt__(self, other: Pattern | int) -> Pattern:
+        return Op(e.LT, self, lift(other))
+
+    def __le__(self, other: Pattern | int) -> Pattern:
+        return Op(e.LE, self, lift(other))
+
+    def __gt__(self, other: Pattern | int) -> Pattern:
+        return Op(e.LT, lift(other), self)
+
+    def __ge__(self, other: Pattern | int) -> Pattern:
+        return Op(e.LE, lift(other), self)
+
+    def __eq__(self, other: Pattern | int) -> Pattern:  # type: ignore[override]
+        return Op(e.EQ, self, lift(other))
+
+    def __ne__(self, other: Pattern | int) -> Pattern:  # type: ignore[override]
+        return Op(e.NE, self, lift(other))
+
+    def __and__(self, other: Pattern) -> Pattern:
+        return Op(e.And, self, other)
+
+    def __or__(self, other: Pattern) -> Pattern:
+        return Op(e.Or, self, other)
+
+    def __invert__(self) -> Pattern:
+        return Negation(self)
+
+    __hash__ = object.__hash__
+
+
+def lift(value: Pattern | int) -> Pattern:
+    """A pattern; Python's numbers become literals, its truth values become truths."""
+    if isinstance(value, Pattern):
+        return value
+    return Truth(value) if isinstance(value, bool) else Literal(value)
+
+
+def _fits(value: int, dtype: DataType) -> bool:
+    limit = 1 << (dtype.bits - 1)
+    return -limit <= value < limit
+
+
+class Name(Pattern):
+    """Any expression."""
+
+    __slots__ = ("slot", "text")
+
+    def __init__(self, text: str, slot: int) -> None:
+        self.text: Final = text
+        self.slot: Final = slot
+        self.numeric = False
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        known = env[self.slot]
+        if known is None:
+            env[self.slot] = expr
+            return True
+        return known is expr or deep_equal(known, expr)
+
+    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+        found = env[self.slot]
+        assert found is not None, "a result uses only names of its pattern"
+        return found
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Term(Name):
+    """Any expression but a literal."""
+
+    __slots__ = ()
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        return type(expr) is not e.IntImm and super().match(expr, env)
+
+
+class Constant(Pattern):
+    """Any integer literal."""
+
+    __slots__ = ("slot", "text")
+
+    def __init__(self, text: str, slot: int) -> None:
+        self.text: Final = text
+        self.slot: Final = slot
+        self.numeric = True
+
+    def kinds(self) -> type | None:
+        return e.IntImm
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        if type(expr) is not e.IntImm:
+            return False
+        known = env[self.slot]
+        if known is None:
+            env[self.slot] = expr
+            return True
+        return known.value == expr.value  # type: ignore[attr-defined,no-any-return]
+
+    def number(self, env: Env, s: RewriteSimplifier) -> int:
+        return env[self.slot].value  # type: ignore[union-attr,no-any-return]
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Literal(Pattern):
+    """One integer."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value: Final = value
+        self.numeric = True
+
+    def kinds(self) -> type | None:
+        return e.IntImm
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        return type(expr) is e.IntImm and expr.value == self.value
+
+    def number(self, env: Env, s: RewriteSimplifier) -> int:
+        return self.value
+
+    def __repr__(self) -> str:
+        return str(self.value)
+
+
+class Truth(Pattern):
+    """True or False, with as many lanes as the expression has."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: bool) -> None:
+        self.value: Final = value
+        self.numeric = True
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        return type(expr) is e.IntImm and expr.dtype is e.BOOL and bool(expr.value) == self.value
+
+    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+        return truth(self.value)
+
+    def number(self, env: Env, s: RewriteSimplifier) -> int:
+        return self.value
+
+    def __repr__(self) -> str:
+        return str(self.value)
+
+
+TRUE: Final = e.IntImm(e.BOOL, 1)
+FALSE: Final = e.IntImm(e.BOOL, 0)
+
+
+def truth(value: bool) -> PrimExpr:
+    """The literal for a Python bool."""
+    return TRUE if value else FALSE
+
+
+_NUMBERS: Final[dict[type, Callable[[int, int], int]]] = {
+    e.Add: lambda a, b: a + b,
+    e.Sub: lambda a, b: a - b,
+    e.Mul: lambda a, b: a * b,
+    e.FloorDiv: lambda a, b: a // b,
+    e.FloorMod: lambda a, b: a % b,
+    e.Div: trunc_div,
+    e.Mod: trunc_mod,
+    e.Min: min,
+    e.Max: max,
+    e.LT: lambda a, b: a < b,
+    e.LE: lambda a, b: a <= b,
+    e.EQ: lambda a, b: a == b,
+    e.NE: lambda a, b: a != b,
+}
+_SIGNS: Final[dict[type, str]] = {
+    e.Add: "+", e.Sub: "-", e.Mul: "*", e.FloorDiv: "//", e.FloorMod: "%", e.LT: "<", e.LE: "<=",
+    e.EQ: "==", e.NE: "!=", e.And: "&", e.Or: "|",
+}  # fmt: skip
+EXTREMA: Final = (e.Min, e.Max)
+COMMUTATIVE: Final = (e.Add, e.Mul, e.Min, e.Max, e.EQ, e.NE, e.And, e.Or)
+
+
+class Op(Pattern):
+    """A node with two operands."""
+
+    __slots__ = ("a", "b", "kind")
+
+    def __init__(self, kind: type, a: Pattern, b: Pattern) -> None:
+        self.kind: Final = kind
+        self.a: Final = a
+        self.b: Final = b
+        self.numeric = a.numeric and b.numeric
+
+    def kinds(self) -> type | None:
+        return self.kind
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        return (
+            type(expr) is self.kind
+            and self.a.match(expr.a, env)  # type: ignore[attr-defined]
+            and self.b.match(expr.b, env)  # type: ignore[attr-defined]
+        )
+
+    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+        if self.numeric:
+            value = self.number(env, s)
+            if not _fits(value, dtype):
+                raise LiteralOverflow
+            return e.IntImm(dtype, value)
+        return s.make(self.kind, self.a.build(env, s, dtype), self.b.build(env, s, dtype))
+
+    def number(self, env: Env, s: RewriteSimplifier) -> int:
+        kind = self.kind
+        first = self.a.number(env, s)
+        if kind is e.And:
+            return bool(first) and self.b.number(env, s)
+        if kind is e.Or:
+            return bool(first) or self.b.number(env, s)
+        second = self.b.number(env, s)
+        if second == 0 and kind in (e.FloorDiv, e.FloorMod, e.Div, e.Mod):
+            raise LiteralOverflow  # a division by zero has no meaning, nothing is rewritten
+        return _NUMBERS[kind](first, second)
+
+    def __repr__(self) -> str:
+        sign = _SIGNS.get(self.kind)
+        if sign is None:
+            return f"{_CALL_NAMES[self.kind]}({self.a!r}, {self.b!r})"
+        return f"({self.a!r} {sign} {self.b!r})"
+
+
+_CALL_NAMES: Final[dict[type, str]] = {
+    e.Min: "min", e.Max: "max", e.Div: "tdiv", e.Mod: "tmod", e.GT: "gt", e.GE: "ge",
+}  # fmt: skip
+
+
+class Negation(Pattern):
+    """The logical opposite."""
+
+    __slots__ = ("a",)
+
+    def __init__(self, a: Pattern) -> None:
+        self.a: Final = a
+        self.numeric = a.numeric
+
+    def kinds(self) -> type | None:
+        return e.Not
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        return type(expr) is e.Not and self.a.match(expr.a, env)
+
+    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+        return s.make_not(self.a.build(env, s, dtype))
+
+    def number(self, env: Env, s: RewriteSimplifier) -> int:
+        return not self.a.number(env, s)
+
+    def __repr__(self) -> str:
+        return f"~{self.a!r}"
+
+
+class Choice(Pattern):
+    """A Select."""
+
+    __slots__ = ("condition", "no", "yes")
+
+    def __init__(self, condition: Pattern, yes: Pattern, no: Pattern) -> None:
+        self.condition: Final = condition
+        self.yes: Final = yes
+        self.no: Final = no
+        self.numeric = False
+
+    def kinds(self) -> type | None:
+        return e.Select
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        return (
+            type(expr) is e.Select
+            and self.condition.match(expr.condition, env)
+            and self.yes.match(expr.true_value, env)
+            and self.no.match(expr.false_value, env)
+        )
+
+    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+        yes, no = self.yes.build(env, s, dtype), self.no.build(env, s, dtype)
+        return s.make_select(self.condition.build(env, s, dtype), yes, no)
+
+    def __repr__(self) -> str:
+        return f"select({self.condition!r}, {self.yes!r}, {self.no!r})"
+
+
+class Repeat(Pattern):
+    """A Broadcast."""
+
+    __slots__ = ("lanes", "value")
+
+    def __init__(self, value: Pattern, lanes: Pattern) -> None:
+        self.value: Final = value
+        self.lanes: Final = lanes
+        self.numeric = False
+
+    def kinds(self) -> type | None:
+        return e.Broadcast
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        return (
+            type(expr) is e.Broadcast
+            and self.value.match(expr.value, env)
+            and self.lanes.match(expr.lanes, env)
+        )
+
+    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+        value = self.value.build(env, s, dtype)
+        return e.Broadcast(value, self.lanes.build(env, s, e.INT32))
+
+    def __repr__(self) -> str:
+        return f"broadcast({self.value!r}, {self.lanes!r})"
+
+
+class Steps(Pattern):
+    """A Ramp; a step of zero becomes a Broadcast."""
+
+    __slots__ = ("base", "lanes", "stride")
+
+    def __init__(self, base: Pattern, stride: Pattern, lanes: Pattern) -> None:
+        self.base: Final = base
+        self.stride: Final = stride
+        self.lanes: Final = lanes
+        self.numeric = False
+
+    def kinds(self) -> type | None:
+        return e.Ramp
+
+    def match(self, expr: PrimExpr, env: Env) -> bool:
+        return (
+            type(expr) is e.Ramp
+            and self.base.match(expr.base, env)
+            and self.stride.match(expr.stride, env)
+            and self.lanes.match(expr.lanes, env)
+        )
+
+    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+        base, stride = self.base.build(env, s, dtype), self.stride.build(env, s, dtype)
+        return s.make_ramp(base, stride, self.lanes.build(env, s, e.INT32))
+
+    def __repr__(self) -> str:
+        return f"ramp({self.base!r}, {self.stride!r}, {self.lanes!r})"
+
+
+class BoundOf(Pattern):
+    """The lower (end 0) or upper (end 1) constant bound of an expression; for guards."""
+
+    __slots__ = ("end", "of")
+
+    def __init__(self, of: Pattern, end: int) -> None:
+        self.of: Final = of
+        self.end: Final = end
+        self.numeric = True
+
+    def number(self, env: Env, s: RewriteSimplifier) -> int:
+        expr = self.of.build(env, s, s.dtype_of(env))
+        return s.analyzer.bounds.of(expr)[self.end]
+
+    def __repr__(self) -> str:
+        return f"{('lo', 'hi')[self.end]}({self.of!r})"
+
+
+class Proof(Pattern):
+    """The analyzer proves a condition; for guards."""
+
+    __slots__ = ("condition",)
+
+    def __init__(self, condition: Pattern) -> None:
+        self.condition: Final = condition
+        self.numeric = True
+
+    def number(self, env: Env, s: RewriteSimplifier) -> int:
+        expr = self.condition.build(env, s, s.dtype_of(env))
+        return type(expr) is e.IntImm and expr.value != 0
+
+    def __repr__(self) -> str:
+        return f"proves({self.condition!r})"
+
+
+class Gcd(Pattern):
+    """The greatest common divisor of two literals."""
+
+    __slots__ = ("a", "b")
+
+    def __init__(self, a: Pattern, b: Pattern) -> None:
+        self.a: Final = a
+        self.b: Final = b
+        self.numeric = True
+
+    def number(self, env: Env, s: RewriteSimplifier) -> int:
+        return int_gcd(self.a.number(env, s), self.b.number(env, s))
+
+    def __repr__(self) -> str:
+        return f"gcd({self.a!r}, {self.b!r})"
+
+
+x, y, z, w, u, lanes = [Name(n, i) for i, n in enumerate(("x", "y", "z", "w", "u", "lanes"))]
+p, q, t = Name("p", 6), Name("q", 7), Term("t", 8)
+c1, c2, c3, c4, c5 = [Constant(f"c{i}", 8 + i) for i in range(1, 6)]
+
+
+def min_(a: Pattern | int, b: Pattern | int) -> Pattern:
+    """The smaller."""
+    return Op(e.Min, lift(a), lift(b))
+
+
+def max_(a: Pattern | int, b: Pattern | int) -> Pattern:
+    """The larger."""
+    return Op(e.Max, lift(a), lift(b))
+
+
+def tdiv(a: Pattern | int, b: Pattern | int) -> Pattern:
+    """The quotient rounded toward zero."""
+    return Op(e.Div, lift(a), lift(b))
+
+
+def tmod(a: Pattern | int, b: Pattern | int) -> Pattern:
+    """The remainder of tdiv."""
+    return Op(e.Mod, lift(a), lift(b))
+
+
+def select(condition: Pattern, yes: Pattern | int, no: Pattern | int) -> Pattern:
+    """One of two values."""
+    return Choice(condition, lift(yes), lift(no))
+
+
+def ramp(base: Pattern | int, stride: Pattern | int, count: Pattern) -> Pattern:
+    """base, base + stride, ..."""
+    return Steps(lift(base), lift(stride), count)
+
+
+def broadcast(value: Pattern | int, count: Pattern) -> Pattern:
+    """value, value, ..."""
+    return Repeat(lift(value), count)
+
+
+def lo(of: Pattern) -> Pattern:
+    """The lower constant bound."""
+    return BoundOf(of, 0)
+
+
+def hi(of: Pattern) -> Pattern:
+    """The upper constant bound."""
+    return BoundOf(of, 1)
+
+
+def proves(condition: Pattern) -> Pattern:
+    """The condition simplifies to true."""
+    return Proof(condition)
+
+
+def gcd(a: Pattern, b: Pattern) -> Pattern:
+    """The greatest common divisor."""
+    return Gcd(a, b)
+
+
+class Rule:
+    """One rewriting: what it looks like, what it becomes, and when."""
+
+    __slots__ = ("a", "b", "guard", "kind", "lhs", "rhs")
+
+    def __init__(self, lhs: Op, rhs: Pattern, guard: Pattern | None) -> None:
+        self.kind: Final = lhs.kind
+        self.lhs: Final = lhs
+        self.a: Final = lhs.a
+        self.b: Final = lhs.b
+        self.rhs: Final = rhs
+        self.guard: Final = guard
+
+    def __repr__(self) -> str:
+        tail = "" if self.guard is None else f"   when {self.guard!r}"
+        return f"{self.lhs!r} -> {self.rhs!r}{tail}"
+
+
+def rule(lhs: Pattern, rhs: Pattern | int, when: Pattern | None = None) -> list[Rule]:
+    """The rule, once for each order of its commutative operands.
+
+    Where exactly one min or max below the root is turned round and the result is one too, the
+    result is turned as well, so that operands keep the order in which they were written.
+    """
+    found: dict[str, Rule] = {}
+    result = lift(rhs)
+    for turned, swaps in _orders(lhs):
+        assert isinstance(turned, Op), "a rule is about a node with two operands"
+        made = result
+        if swaps == 1 and turned.kind not in EXTREMA and isinstance(result, Op):
+            made = Op(result.kind, result.b, result.a) if result.kind in EXTREMA else result
+        found.setdefault(repr(turned), Rule(turned, made, when))
+    return list(found.values())
+
+
+def _orders(pattern: Pattern) -> list[tuple[Pattern, int]]:
+    """All ways to write a pattern, with the number of minima and maxima turned round."""
+    if not isinstance(pattern, Op) or pattern.numeric:
+        return [(pattern, 0)]
+    found = []
+    for a, m in _orders(pattern.a):
+        for b, n in _orders(pattern.b):
+            found.append((Op(pattern.kind, a, b), m + n))
+    if pattern.kind not in COMMUTATIVE or pattern.a.numeric or pattern.b.numeric:
+        # literals always stand on the right of commutative operators when rules are tried
+        if pattern.kind in COMMUTATIVE and pattern.a.numeric:
+            return [(Op(pattern.kind, op.b, op.a), n) for op, n in found]  # type: ignore[attr-defined]
+        return found
+    extremum = pattern.kind in EXTREMA
+    turned = [(Op(op.kind, op.b, op.a), n + extremum) for op, n in found]
+    return [*found, *turned]
+
+
+class RuleTable:
+    """The rules for one node kind, found quickly by the kinds of the two operands."""
+
+    __slots__ = ("_found", "rules")
+
+    def __init__(self, *rules: Sequence[Rule]) -> None:
+        self.rules: Final = [one for group in rules for one in group]
+        self._found: dict[tuple[type, type], tuple[Rule, ...]] = {}
+
+    def candidates(self, a: type, b: type) -> tuple[Rule, ...]:
+        """The rules that may match operands of these kinds, in order."""
+        key = (a, b)
+        found = self._found.get(key)
+        if found is None:
+            found = tuple([one for one in self.rules if _may_match(one, a, b)])
+            self._found[key] = found
+        return found
+
+
+def _may_match(one: Rule, a: type, b: type) -> bool:
+    left, right = one.a.kinds(), one.b.kinds()
+    return (left is None or left is a) and (right is None or right is b)

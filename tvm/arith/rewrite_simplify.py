@@ -1,0 +1,695 @@
+"""Simplification bottom-up: operands first, then the rules for the node that joins them.
+
+The tables in `rules/` hold the algebra; here stands what needs more than a pattern: folding,
+comparisons decided by bounds, conditions that hold in one branch only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from ..ir.expr import PrimExpr, Range
+from ..ir.op import Op
+from ..ir.span import Span
+from ..support.dtype import DataType
+from ..tir import expr as e
+from ..tir import scalar
+from ..tir.functor import StmtExprMutator, expr_children
+from ..tir.op import arith as op
+from ..tir.op.builtin import effect_of
+from .comparison import Order
+from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF
+from .deep_equal import deep_equal
+from .pattern_rule import FALSE, SLOTS, TRUE, Env, LiteralOverflow, Rule, RuleTable, truth
+from .rules import add, and_, div, eq, floordiv, floormod, lt, max, min, mod, mul, or_, sub, vector
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
+INT32: Final = e.INT32
+INT64: Final = e.INT64
+_FRESH: Final[Env] = [None] * SLOTS
+_TABLES: Final[dict[type, RuleTable]] = {
+    e.Add: add.RULES,
+    e.Sub: sub.RULES,
+    e.Mul: mul.RULES,
+    e.Div: div.RULES,
+    e.Mod: mod.RULES,
+    e.FloorDiv: floordiv.RULES,
+    e.FloorMod: floormod.RULES,
+    e.Min: min.RULES,
+    e.Max: max.RULES,
+    e.EQ: eq.RULES,
+    e.LT: lt.RULES,
+    e.And: and_.RULES,
+    e.Or: or_.RULES,
+}
+_NAMES: Final[dict[type, str]] = {
+    e.Add: "add", e.Sub: "sub", e.Mul: "mul", e.Div: "div", e.Mod: "mod",
+    e.FloorDiv: "floordiv", e.FloorMod: "floormod", e.Min: "min", e.Max: "max", e.EQ: "eq",
+    e.NE: "ne", e.LT: "lt", e.LE: "le", e.GT: "gt", e.GE: "ge",
+}  # fmt: skip
+_COMPARISONS: Final[frozenset[type]] = frozenset((e.EQ, e.NE, e.LT, e.LE, e.GT, e.GE))
+_DIVISIONS: Final[frozenset[type]] = frozenset((e.Div, e.Mod, e.FloorDiv, e.FloorMod))
+
+
+def is_index(dtype: DataType) -> bool:
+    """The types whose arithmetic is taken not to overflow."""
+    return dtype is INT32 or dtype is INT64
+
+
+class RewriteSimplifier:
+    """Applies the rule tables under the facts that the analyzer holds."""
+
+    __slots__ = ("_depth", "_generic", "_known", "_span", "analyzer", "steps_taken", "values")
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer: Final = analyzer
+        self.values: dict[PrimExpr, PrimExpr] = {}  # variables that stand for an expression
+        self.steps_taken = 0
+        self._known: dict[int, tuple[PrimExpr, PrimExpr]] = {}
+        self._depth = 0
+        self._span: Span | None = None
+        self._generic: Final = _Children(self)
+
+    def forget(self) -> None:
+        """Drop remembered results; called when what is known changes."""
+        if self._known:
+            self._known = {}
+
+    # --- walking ---
+
+    def visit(self, expr: PrimExpr) -> PrimExpr:
+        """`expr` simplified."""
+        kind = type(expr)
+        if kind is e.IntImm:
+            return expr
+        if kind is e.Var or kind is e.SizeVar:
+            return self.values.get(expr, expr) if self.values else expr
+        found = self._known.get(id(expr))
+        if found is not None:
+            return found[1]
+        if self._depth >= MAX_DEPTH:
+            self._visit_deep(expr)
+        self._depth += 1
+        result = self._simplified(expr, kind)
+        self._depth -= 1
+        if len(self._known) > MAX_KEPT:
+            self._known = {}
+        self._known[id(expr)] = (expr, result)
+        return result
+
+    def _visit_deep(self, expr: PrimExpr) -> None:
+        """Simplify what lies below, children first, so that no recursion is needed."""
+        order: list[PrimExpr] = []
+        stack = [expr]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, e.BinaryOpExpr) and id(node) not in self._known:
+                order.append(node)
+                stack.extend(expr_children(node))
+        depth, self._depth = self._depth, 0
+        for node in reversed(order[1:]):
+            if id(node) not in self._known:
+                self._known[id(node)] = (node, self._simplified(node, type(node)))
+        self._depth = depth
+
+    def _simplified(self, expr: PrimExpr, kind: type) -> PrimExpr:
+        special = _VISITS.get(kind)
+        if special is not None:
+            return special(self, expr)
+        if kind not in _NAMES:
+            return self.generic(expr)
+        a, b = self.visit(expr.a), self.visit(expr.b)  # type: ignore[attr-defined]
+        outer, self._span = self._span, expr.span
+        result = self.make(kind, a, b)
+        self._span = outer
+        if type(result) is kind and result is not expr:
+            same = result.a is expr.a and result.b is expr.b  # type: ignore[attr-defined]
+            result = expr if same else result
+        return result if kind not in _COMPARISONS else self.decided(result)
+
+    def generic(self, expr: PrimExpr) -> PrimExpr:
+        """`expr` with its operands simplified."""
+        result = expr.accept(self._generic)
+        assert isinstance(result, PrimExpr)
+        return result
+
+    def decided(self, condition: PrimExpr) -> PrimExpr:
+        """True or false where the condition, or its opposite, is among the known facts."""
+        known = self.analyzer.literals
+        if known and type(condition) is not e.IntImm:
+            value = known.get(self.analyzer.numbers.number(condition))
+            if value is not None:
+                return truth(value)
+        return condition
+
+    # --- making simplified nodes of simplified operands ---
+
+    def make(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """The simplified node `kind` over two simplified operands."""
+        dtype = a.dtype
+        if kind is e.And or kind is e.Or:
+            return self._logic(kind, a, b)
+        if isinstance(a, e.ConstExpr) and isinstance(b, e.ConstExpr):
+            folded = _fold(kind, a, b)
+            if folded is not None:
+                return folded
+        if dtype is INT32 or dtype is INT64:
+            return _MAKERS[kind](self, a, b)
+        if dtype.lanes > 1 or dtype.is_scalable:
+            return self._vector(kind, a, b)
+        return self._other(kind, a, b)
+
+    def apply(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+        """The result of the first rule that fits, None if there is none."""
+        for one in _TABLES[kind].candidates(type(a), type(b)):
+            result = self._try(one, a, b)
+            if result is not None:
+                return result
+        return None
+
+    def rewritten(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """The result of the first rule that fits, else the plain node."""
+        found = self.apply(kind, a, b)
+        return self.node(kind, a, b) if found is None else found
+
+    def _try(self, one: Rule, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+        env = _FRESH.copy()
+        if not (one.a.match(a, env) and one.b.match(b, env)):
+            return None
+        try:
+            if one.guard is not None and not one.guard.number(env, self):
+                return None
+            self.steps_taken += 1
+            return one.rhs.build(env, self, a.dtype.element_of())
+        except LiteralOverflow:
+            return None
+
+    def dtype_of(self, env: Env) -> DataType:
+        """The type of the literals in a guard: that of the expressions matched."""
+        for expr in env:
+            if expr is not None:
+                return expr.dtype
+        raise AssertionError("a guard is looked at only after a match")
+
+    def node(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """The plain node, with the span of what it replaces."""
+        made = kind(a, b, self._span)
+        assert isinstance(made, PrimExpr)
+        return made
+
+    def _add(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if type(a) is e.IntImm:
+            a, b = b, a
+        if type(b) is e.IntImm and b.value == 0:
+            return a
+        return self.rewritten(e.Add, a, b)
+
+    def _sub(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if type(b) is e.IntImm and b.value == 0:
+            return a
+        return self.rewritten(e.Sub, a, b)
+
+    def _mul(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if type(a) is e.IntImm:
+            a, b = b, a
+        if type(b) is e.IntImm:
+            if b.value == 0:
+                return b
+            if b.value == 1:
+                return a
+        return self.rewritten(e.Mul, a, b)
+
+    def _divide(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """Any of the four divisions; floor and truncation differ in what rounding does."""
+        literal = b.value if type(b) is e.IntImm else None
+        if literal == 0:
+            return self.node(kind, a, b)
+        quotient = kind is e.FloorDiv or kind is e.Div
+        if literal == 1:
+            return a if quotient else e.IntImm(a.dtype, 0, self._span)
+        if type(a) is e.IntImm and a.value == 0:
+            return a
+        found = self.apply(kind, a, b)
+        if found is not None:
+            return found
+        if literal is not None:
+            known = self._by_bounds(kind, a, literal)
+            if known is not None:
+                return known
+        elif self._smaller(a, b):
+            return e.IntImm(a.dtype, 0, self._span) if quotient else a
+        return self.node(kind, a, b)
+
+    def _by_bounds(self, kind: type, a: PrimExpr, divisor: int) -> PrimExpr | None:
+        """A quotient that is the same for all values of the dividend, or a known remainder."""
+        low, high = self.analyzer.bounds.of(a)
+        if low != NEG_INF and high != POS_INF:
+            floor = kind is e.FloorDiv or kind is e.FloorMod
+            first = low // divisor if floor else scalar.trunc_div(low, divisor)
+            last = high // divisor if floor else scalar.trunc_div(high, divisor)
+            if first == last and (kind is e.FloorDiv or kind is e.Div):
+                return e.IntImm(a.dtype, first, self._span)
+            if first == last:
+                return a if first == 0 else self._sub_literal(a, first * divisor)
+        if kind is e.FloorMod or (kind is e.Mod and low >= 0 and divisor > 0):
+            coeff, base = self.analyzer.modular.of(a)
+            if coeff % divisor == 0:
+                return e.IntImm(a.dtype, base % divisor, self._span)
+        return None
+
+    def _sub_literal(self, a: PrimExpr, value: int) -> PrimExpr | None:
+        low, high = scalar.int_range(a.dtype)
+        return self._add(a, e.IntImm(a.dtype, -value)) if low <= -value <= high else None
+
+    def _smaller(self, a: PrimExpr, b: PrimExpr) -> bool:
+        """0 <= a < b, so the quotient is 0 and the remainder is a."""
+        bounds = self.analyzer.bounds
+        if bounds.of(b)[1] <= 0 or bounds.of(a)[0] < 0:
+            return False
+        return self.compare(a, b) is Order.LESS
+
+    def _floor_div(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return self._divide(e.FloorDiv, a, b)
+
+    def _floor_mod(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return self._divide(e.FloorMod, a, b)
+
+    def _div(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return self._divide(e.Div, a, b)
+
+    def _mod(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return self._divide(e.Mod, a, b)
+
+    def _min(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if type(a) is e.IntImm:
+            a, b = b, a
+        order = self.compare(a, b)
+        if order.at_most:
+            return a
+        if order.at_least:
+            return b
+        return self.rewritten(e.Min, a, b)
+
+    def _max(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if type(a) is e.IntImm:
+            a, b = b, a
+        order = self.compare(a, b)
+        if order.at_least:
+            return a
+        if order.at_most:
+            return b
+        return self.rewritten(e.Max, a, b)
+
+    def compare(self, a: PrimExpr, b: PrimExpr) -> Order:
+        """What is known about how `a` stands to `b`."""
+        return self.analyzer.comparisons.order(a, b)
+
+    def _eq(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if type(a) is e.IntImm:
+            a, b = b, a
+        order = self.compare(a, b)
+        if order is Order.EQUAL:
+            return TRUE
+        if order.differs:
+            return FALSE
+        return self.decided(self.rewritten(e.EQ, a, b))
+
+    def _ne(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return self.make_not(self.make(e.EQ, a, b))
+
+    def _lt(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        order = self.compare(a, b)
+        if order is Order.LESS:
+            return TRUE
+        if order.at_least:
+            return FALSE
+        return self.decided(self.rewritten(e.LT, a, b))
+
+    def _le(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return self.make_not(self.make(e.LT, b, a))
+
+    def _gt(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return self.make(e.LT, b, a)
+
+    def _ge(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return self.make(e.LE, b, a)
+
+    def _less_equal_node(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """a <= b that no rule decides: the literal stands on the right; x <= y - 1 is x < y."""
+        if type(a) is e.Add and type(a.b) is e.IntImm and type(b) is not e.IntImm:
+            offset = a.b.value
+            if offset > -0x80000000:
+                b = self._add(b, e.IntImm(a.dtype, -offset))
+                a = a.a
+        if type(b) is e.Add and type(b.b) is e.IntImm and b.b.value == -1:
+            return self.decided(self.node(e.LT, a, b.a))
+        return self.decided(self.node(e.LE, a, b))
+
+    def make_not(self, a: PrimExpr) -> PrimExpr:
+        """The simplified opposite of a simplified condition."""
+        kind = type(a)
+        if kind is e.IntImm:
+            return truth(not a.value)  # type: ignore[attr-defined]
+        if kind is e.Not:
+            return a.a  # type: ignore[attr-defined,no-any-return]
+        if kind is e.And or kind is e.Or:
+            first, second = self.make_not(a.a), self.make_not(a.b)  # type: ignore[attr-defined]
+            return self.make(e.Or if kind is e.And else e.And, first, second)
+        if kind is e.Broadcast:
+            return e.Broadcast(self.make_not(a.value), a.lanes, self._span)  # type: ignore[attr-defined]
+        if kind is e.EQ or kind is e.NE:
+            # also right for floats: nothing equals NaN, everything differs from it
+            other = e.NE if kind is e.EQ else e.EQ
+            return self.decided(self.node(other, a.a, a.b))  # type: ignore[attr-defined]
+        if kind in _COMPARISONS and a.a.dtype.is_integer:  # type: ignore[attr-defined]
+            left, right = a.a, a.b  # type: ignore[attr-defined]
+            if kind is e.LT:
+                scalar_index = is_index(left.dtype)
+                if scalar_index:
+                    return self._less_equal_node(right, left)
+                return self.node(e.LE, right, left)
+            if kind is e.LE:
+                return self.make(e.LT, right, left)
+        return self.decided(e.Not(a, self._span))
+
+    def make_select(self, condition: PrimExpr, yes: PrimExpr, no: PrimExpr) -> PrimExpr:
+        """The simplified choice between two simplified values."""
+        if type(condition) is e.IntImm:
+            return yes if condition.value else no
+        if deep_equal(yes, no):
+            return yes
+        return e.Select(condition, yes, no, self._span)
+
+    def make_ramp(self, base: PrimExpr, stride: PrimExpr, lanes: PrimExpr) -> PrimExpr:
+        """A ramp, or the broadcast that it is without a step."""
+        if type(stride) is e.IntImm and stride.value == 0:
+            return e.Broadcast(base, lanes, self._span)
+        return e.Ramp(base, stride, lanes, self._span)
+
+    def _logic(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        stop = kind is e.Or  # the truth value that decides alone
+        for one, other in ((a, b), (b, a)):
+            value = op.literal(one)
+            if value is not None and one.dtype is other.dtype:
+                return one if bool(value) is stop else other
+        if a.dtype.is_vector:
+            return self._vector(kind, a, b)
+        return self.decided(self.rewritten(kind, a, b))
+
+    def _vector(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        known = _vector_identity(kind, a, b)
+        if known is not None:
+            return known
+        table = vector.RULES.get(kind)
+        if table is not None:
+            for first, second in ((a, b), (b, a)) if kind in _SYMMETRIC else ((a, b),):
+                for one in table.candidates(type(first), type(second)):
+                    found = self._try(one, first, second)
+                    if found is not None:
+                        return found
+        if kind is e.NE and a.dtype.is_integer:
+            return self.make_not(self.make(e.EQ, a, b))
+        if kind is e.LE and a.dtype.is_integer:
+            return self.make_not(self.make(e.LT, b, a))
+        if kind is e.GT or kind is e.GE:
+            return self.make(e.LT if kind is e.GT else e.LE, b, a)
+        return self.node(kind, a, b)
+
+    def _other(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """Types that wrap, and floats: only what is exact for every value."""
+        if (kind is e.Min or kind is e.Max) and deep_equal(a, b):
+            return a
+        if kind is e.GT or kind is e.GE:
+            return self.make(e.LT if kind is e.GT else e.LE, b, a)
+        if a.dtype.is_integer:
+            known = _vector_identity(kind, a, b)
+            if known is not None:
+                return known
+            if kind in _COMPARISONS or kind is e.Min or kind is e.Max:
+                return self._other_order(kind, a, b)
+        return self.node(kind, a, b)
+
+    def _other_order(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """Comparisons of integers that wrap: decided by the bounds of both sides."""
+        first, second = self.analyzer.bounds.of(a), self.analyzer.bounds.of(b)
+        same = deep_equal(a, b)
+        below = first[1] < second[0]
+        above = second[1] < first[0]
+        at_most, at_least = same or first[1] <= second[0], same or second[1] <= first[0]
+        if kind is e.Min or kind is e.Max:
+            if at_most:
+                return a if kind is e.Min else b
+            if at_least:
+                return b if kind is e.Min else a
+        elif kind is e.LT and (below or at_least):
+            return truth(below)
+        elif kind is e.LE and (at_most or above):
+            return truth(at_most)
+        elif (kind is e.EQ or kind is e.NE) and (same or below or above):
+            return truth(same is (kind is e.EQ))
+        return self.decided(self.node(kind, a, b)) if kind in _COMPARISONS else self.node(kind, a, b)
+
+
+class _Children(StmtExprMutator):
+    """Rebuilds a node of a kind that has no algebra of its own, with simplified operands."""
+
+    def __init__(self, simplifier: RewriteSimplifier) -> None:
+        super().__init__()
+        self._simplifier = simplifier
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return self._simplifier.visit(expr)
+
+
+_SYMMETRIC: Final[frozenset[type]] = frozenset((e.Add, e.Mul, e.Min, e.Max, e.EQ, e.And, e.Or))
+
+
+def _vector_identity(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """x + 0, x - 0, x * 1, x * 0, x // 1, x % 1, of integers, for any number of lanes."""
+    if not a.dtype.is_integer:
+        return None
+    right = op.literal(b)
+    if right == 0 and (kind is e.Add or kind is e.Sub):
+        return a
+    if right == 1 and kind in (e.Mul, e.Div, e.FloorDiv):
+        return a
+    if right == 1 and kind in (e.Mod, e.FloorMod):
+        return e.make_const(0, a.dtype)
+    if right == 0 and kind is e.Mul:
+        return b
+    left = op.literal(a)
+    if (left == 0 and kind is e.Add) or (left == 1 and kind is e.Mul):
+        return b
+    return a if left == 0 and kind is e.Mul else None
+
+
+def _fold(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    if isinstance(a, e.StringImm) or isinstance(b, e.StringImm) or a.dtype.is_custom:
+        return None
+    value = scalar.binary(_NAMES[kind], a.value, b.value, a.dtype)  # type: ignore[attr-defined]
+    if value is None:
+        return None
+    return truth(bool(value)) if kind in _COMPARISONS else e.make_const(value, a.dtype)
+
+
+Maker = Callable[[RewriteSimplifier, PrimExpr, PrimExpr], PrimExpr]
+_MAKERS: Final[dict[type, Maker]] = {
+    e.Add: RewriteSimplifier._add,
+    e.Sub: RewriteSimplifier._sub,
+    e.Mul: RewriteSimplifier._mul,
+    e.Div: RewriteSimplifier._div,
+    e.Mod: RewriteSimplifier._mod,
+    e.FloorDiv: RewriteSimplifier._floor_div,
+    e.FloorMod: RewriteSimplifier._floor_mod,
+    e.Min: RewriteSimplifier._min,
+    e.Max: RewriteSimplifier._max,
+    e.EQ: RewriteSimplifier._eq,
+    e.NE: RewriteSimplifier._ne,
+    e.LT: RewriteSimplifier._lt,
+    e.LE: RewriteSimplifier._le,
+    e.GT: RewriteSimplifier._gt,
+    e.GE: RewriteSimplifier._ge,
+}
+
+
+def _visit_not(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
+    assert isinstance(expr, e.Not)
+    a = self.visit(expr.a)
+    result = self.make_not(a)
+    return expr if type(result) is e.Not and result.a is expr.a else self.decided(result)
+
+
+def _visit_logic(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
+    assert isinstance(expr, (e.And, e.Or))
+    kind = type(expr)
+    a = self.visit(expr.a)
+    if type(a) is e.IntImm:
+        return a if bool(a.value) is (kind is e.Or) else self.visit(expr.b)
+    b = self.visit(expr.b)
+    result = self.make(kind, a, b)
+    same = type(result) is kind and result.a is expr.a and result.b is expr.b  # type: ignore[attr-defined]
+    return expr if same else self.decided(result)
+
+
+def _under(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
+    """`expr` simplified where `fact` is known to hold."""
+    if isinstance(expr, (e.ConstExpr, e.Var)) and not self.values:
+        return expr
+    with self.analyzer.constraint_scope(fact):
+        return self.visit(expr)
+
+
+def _visit_select(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
+    assert isinstance(expr, e.Select)
+    condition = self.visit(expr.condition)
+    if type(condition) is e.IntImm:
+        return self.visit(expr.true_value if condition.value else expr.false_value)
+    if condition.dtype.is_scalar:
+        yes = _under(self, condition, expr.true_value)
+        no = _under(self, self.make_not(condition), expr.false_value)
+    else:
+        yes, no = self.visit(expr.true_value), self.visit(expr.false_value)
+    if deep_equal(yes, no):
+        return yes
+    same = condition is expr.condition and yes is expr.true_value and no is expr.false_value
+    return expr if same else e.Select(condition, yes, no, expr.span)
+
+
+def _visit_if_then_else(self: RewriteSimplifier, expr: e.Call) -> PrimExpr:
+    condition = self.visit(expr.args[0])
+    if type(condition) is e.IntImm:
+        return self.visit(expr.args[1] if condition.value else expr.args[2])
+    yes = _under(self, condition, expr.args[1])
+    no = _under(self, self.make_not(condition), expr.args[2])
+    if deep_equal(yes, no):
+        return yes
+    same = condition is expr.args[0] and yes is expr.args[1] and no is expr.args[2]
+    return expr if same else e.Call(expr.dtype, expr.op, (condition, yes, no), expr.span)
+
+
+def _visit_likely(self: RewriteSimplifier, expr: e.Call) -> PrimExpr:
+    condition = self.visit(expr.args[0])
+    if type(condition) is e.IntImm:
+        return condition
+    same = condition is expr.args[0]
+    return expr if same else e.Call(expr.dtype, expr.op, (condition,), expr.span)
+
+
+def _visit_call(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
+    assert isinstance(expr, e.Call)
+    name = expr.op.name if isinstance(expr.op, Op) else ""
+    special = _CALLS.get(name)
+    if special is not None:
+        return special(self, expr)
+    result = self.generic(expr)
+    if isinstance(result, e.Call) and name in _BITWISE and name:
+        a, b = result.args
+        if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):
+            value = scalar.binary(name.removeprefix("tir."), a.value, b.value, a.dtype)
+            return result if value is None else e.make_const(value, a.dtype, expr.span)
+        if name in ("tir.shift_left", "tir.shift_right") and op.is_zero(b):
+            return a  # type: ignore[no-any-return]
+    if name == "tir.clz":
+        low, high = self.analyzer.bounds.of(result)
+        if low == high:
+            return e.IntImm(result.dtype, low, expr.span)
+    return result
+
+
+_BITWISE: Final = (
+    "tir.bitwise_and", "tir.bitwise_or", "tir.bitwise_xor", "tir.shift_left", "tir.shift_right",
+)  # fmt: skip
+_CALLS: Final[dict[str, Callable[[RewriteSimplifier, e.Call], PrimExpr]]] = {
+    "tir.if_then_else": _visit_if_then_else,
+    "tir.likely": _visit_likely,
+}
+
+
+def _visit_cast(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
+    assert isinstance(expr, e.Cast)
+    value = self.visit(expr.value)
+    if value is expr.value and not isinstance(value, (e.ConstExpr, e.Broadcast)):
+        return expr
+    return op.cast(value, expr.dtype, expr.span)
+
+
+def _visit_let(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
+    """A name for something cheap and pure disappears; others are known while the body is visited."""
+    assert isinstance(expr, e.Let)
+    value = self.visit(expr.value)
+    if isinstance(value, (e.ConstExpr, e.Var)) or _is_index_math(value):
+        outer = self.values.get(expr.var)
+        self.values[expr.var] = value
+        self.forget()
+        body = self.visit(expr.body)
+        if outer is None:
+            del self.values[expr.var]
+        else:
+            self.values[expr.var] = outer
+        self.forget()
+        return body
+    body = self.visit(expr.body)
+    same = value is expr.value and body is expr.body
+    return expr if same else e.Let(expr.var, value, body, expr.span)
+
+
+def _is_index_math(expr: PrimExpr) -> bool:
+    """Arithmetic on index variables alone, short enough to be repeated."""
+    if not is_index(expr.dtype):
+        return False
+    stack, count = [expr], 0
+    while stack:
+        node = stack.pop()
+        count += 1
+        plain = isinstance(node, (e.ConstExpr, e.Var, e.BinaryOpExpr))
+        if count > 8 or not plain or type(node) in _DIVISIONS:
+            return False
+        stack.extend(expr_children(node))
+    return True
+
+
+def _visit_ramp(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
+    result = self.generic(expr)
+    if isinstance(result, e.Ramp) and op.is_zero(result.stride):
+        return e.Broadcast(result.base, result.lanes, expr.span)
+    return result
+
+
+def _visit_reduce(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
+    assert isinstance(expr, e.Reduce)
+    for axis in expr.axis:
+        if isinstance(axis.dom, Range):
+            self.analyzer.bind(axis.var, axis.dom, allow_override=True)
+    return self.generic(expr)
+
+
+def _visit_load(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
+    return self.generic(expr)
+
+
+_VISITS: Final[dict[type, Callable[[RewriteSimplifier, PrimExpr], PrimExpr]]] = {
+    e.Not: _visit_not,
+    e.And: _visit_logic,
+    e.Or: _visit_logic,
+    e.Select: _visit_select,
+    e.Call: _visit_call,
+    e.Cast: _visit_cast,
+    e.Let: _visit_let,
+    e.Ramp: _visit_ramp,
+    e.Reduce: _visit_reduce,
+    e.BufferLoad: _visit_load,
+}
+
+
+def has_effect(expr: PrimExpr) -> bool:
+    """A call below `expr` may change something or read what may change."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, e.Call) and effect_of(node) > e.CallEffectKind.Pure:
+            return True
+        stack.extend(expr_children(node))
+    return False

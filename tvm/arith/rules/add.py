@@ -1,0 +1,40 @@
+"""a + b."""
+
+from ..pattern_rule import RuleTable, c1, c2, max_, min_, p, rule, select, t, tdiv, tmod, w, x, y, z
+
+RULES = RuleTable(
+    # literals gather on the right
+    rule((x + c1) + c2, x + (c1 + c2)),
+    rule((c1 - x) + c2, (c1 + c2) - x),
+    # cancelling
+    rule((x - y) + y, x),
+    rule((x - y) + (y - z), x - z),
+    rule((0 - x) + y, y - x),
+    rule((x - y) + (z + y), x + z),
+    rule(t + t, t * 2),
+    rule(min_(x, y - z) + z, min_(x + z, y)),
+    rule(max_(x, y - z) + z, max_(x + z, y)),
+    rule(min_(x, y + c1) + c2, min_(x + c2, y), when=c1 + c2 == 0),
+    rule(max_(x, y + c1) + c2, max_(x + c2, y), when=c1 + c2 == 0),
+    rule(min_(x, y + z * c1) + z * c2, min_(x + z * c2, y), when=c1 + c2 == 0),
+    rule(max_(x, y + z * c1) + z * c2, max_(x + z * c2, y), when=c1 + c2 == 0),
+    rule(min_(0, c1 - x * c2) + x * c2, min_(x * c2, c1)),
+    rule(max_(0, c1 - x * c2) + x * c2, max_(x * c2, c1)),
+    rule(max_(x, y) + min_(x, y), x + y),
+    # common factors
+    rule(t * y + t * z, t * (y + z)),
+    rule(t * y + t, t * (y + 1)),
+    rule(x * c1 + (y + x * c2), y + x * (c1 + c2)),
+    # quotient and remainder of one value
+    rule((x // y) * y + x % y, x),
+    rule(tdiv(x, y) * y + tmod(x, y), x),
+    rule(((x // y) * y + z) + x % y, x + z),
+    rule((x % y + z) + (x // y) * y, x + z),
+    rule((x // c1) * c1 + ((x % c1) + z), x + z),
+    rule(((x + c1) // c2) * c2 + x % c2, x + c1, when=(c1 % c2 == 0)),
+    # choices by one condition
+    rule(select(p, x, y) + select(p, z, w), select(p, x + z, y + w)),
+    # literals move outward
+    rule((x + c1) + y, (x + y) + c1),
+    rule(x + (c1 - y), (x - y) + c1),
+)

@@ -1,0 +1,51 @@
+"""a and b."""
+
+from ..pattern_rule import RuleTable, c1, c2, c3, max_, min_, p, q, rule, x, y
+
+RULES = RuleTable(
+    rule(p & p, p),
+    rule(p & ~p, False),
+    rule((p & q) & p, p & q),
+    # comparisons of the same two values
+    rule((x == y) & (x != y), False),
+    rule((x <= y) & (y < x), False),
+    rule((x < y) & (y < x), False),
+    rule((x < y) & (x == y), False),
+    rule((x < y) & (y == x), False),
+    rule((x < y) & (x <= y), x < y),
+    rule((x <= y) & (x == y), x == y),
+    rule((x <= y) & (y == x), x == y),
+    rule((x < y) & (x != y), x < y),
+    rule((x < y) & (y != x), x < y),
+    rule((x <= y) & (y <= x), x == y),
+    rule((x <= y) & (x != y), x < y),
+    rule((x <= y) & (y != x), x < y),
+    # comparisons of one value with literals
+    rule((x == c1) & (x == c2), False, when=c1 != c2),
+    rule((x == c1) & (x != c2), x == c1, when=c1 != c2),
+    rule((x < c1) & (c2 < x), False, when=c1 <= c2 + 1),
+    rule((x < c1) & (c2 <= x), False, when=c1 <= c2),
+    rule((x <= c1) & (c2 < x), False, when=c1 <= c2),
+    rule((x <= c1) & (c2 <= x), False, when=c1 < c2),
+    rule((x < c1) & (x < c2), x < min_(c1, c2)),
+    rule((x <= c1) & (x <= c2), x <= min_(c1, c2)),
+    rule((x < c1) & (x <= c2), x < c1, when=c1 <= c2),
+    rule((x < c1) & (x <= c2), x <= c2, when=c1 > c2),
+    rule((c1 < x) & (c2 < x), max_(c1, c2) < x),
+    rule((c1 <= x) & (c2 <= x), max_(c1, c2) <= x),
+    rule((c1 < x) & (c2 <= x), c1 < x, when=c2 <= c1),
+    rule((c1 < x) & (c2 <= x), c2 <= x, when=c2 > c1),
+    rule((x == c1) & (x < c2), x == c1, when=c1 < c2),
+    rule((x == c1) & (x < c2), False, when=c1 >= c2),
+    rule((x == c1) & (x <= c2), x == c1, when=c1 <= c2),
+    rule((x == c1) & (x <= c2), False, when=c1 > c2),
+    rule((x == c1) & (c2 < x), x == c1, when=c2 < c1),
+    rule((x == c1) & (c2 < x), False, when=c2 >= c1),
+    rule((x == c1) & (c2 <= x), x == c1, when=c2 <= c1),
+    rule((x == c1) & (c2 <= x), False, when=c2 > c1),
+    # a quotient and a remainder together
+    rule((x // c1 == c2) & (x % c1 == c3), x == c1 * c2 + c3, when=(c3 >= 0) & (c3 < c1)),
+    # spread over alternatives that repeat
+    rule((p | q) & p, p),
+    rule((p | q) & (p | ~q), p),
+)

@@ -1,0 +1,45 @@
+"""a // b, rounded toward minus infinity."""
+
+from ..pattern_rule import RuleTable, c1, c2, c3, hi, lo, max_, min_, p, rule, select, x, y, z
+
+RULES = RuleTable(
+    rule(x // x, 1),
+    rule((x * c1) // x, c1),
+    # quotients of quotients
+    rule((x // c1) // c2, x // (c1 * c2), when=(c1 > 0) & (c2 > 0)),
+    rule((x // c1 + c2) // c3, (x + c1 * c2) // (c1 * c3), when=(c1 > 0) & (c3 > 0)),
+    # multiples
+    rule((x * c1) // c2, x * (c1 // c2), when=(c2 > 0) & (c1 % c2 == 0)),
+    rule((x * c1) // c2, x // (c2 // c1), when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0)),
+    rule((x * c1 + y) // c2, x * (c1 // c2) + y // c2, when=(c2 > 0) & (c1 % c2 == 0)),
+    rule((x * c1 - y) // c2, x * (c1 // c2) + (0 - y) // c2, when=(c2 > 0) & (c1 % c2 == 0)),
+    rule((y - x * c1) // c2, y // c2 - x * (c1 // c2), when=(c2 > 0) & (c1 % c2 == 0)),
+    rule(min_(x * c1, y) // c2, min_(x * (c1 // c2), y // c2), when=(c2 > 0) & (c1 % c2 == 0)),
+    rule(max_(x * c1, y) // c2, max_(x * (c1 // c2), y // c2), when=(c2 > 0) & (c1 % c2 == 0)),
+    rule(
+        ((x * c1 + y) + z) // c2, x * (c1 // c2) + (y + z) // c2, when=(c2 > 0) & (c1 % c2 == 0)
+    ),
+    rule(
+        ((x * c1 + y) - z) // c2, x * (c1 // c2) + (y - z) // c2, when=(c2 > 0) & (c1 % c2 == 0)
+    ),
+    rule(
+        (x * c1 + c2) // c3,
+        x // (c3 // c1) + c2 // c3,
+        when=(c1 > 0) & (c3 > 0) & (c3 % c1 == 0) & (c2 % c3 < c1),
+    ),
+    rule(
+        (x * c1 + y) // c2,
+        x // (c2 // c1),
+        when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1),
+    ),
+    rule((x + c1) // c2, x // c2 + c1 // c2, when=(c2 > 0) & (c1 % c2 == 0)),
+    rule((x + y * c1) // c1, x // c1 + y, when=c1 != 0),
+    # symbolic divisors
+    rule((x + y) // x, y // x + 1),
+    rule((x * y) // y, x),
+    rule((x * z + y) // z, x + y // z),
+    rule((y - x * z) // z, y // z - x),
+    rule((x * z) // (y * z), x // y, when=(lo(y) > 0) & (lo(z) > 0)),
+    rule((x - x % c1) // c1, x // c1),
+    rule(select(p, c1, c2) // c3, select(p, c1 // c3, c2 // c3)),
+)

@@ -1,0 +1,63 @@
+"""a < b of integers."""
+
+from ..pattern_rule import RuleTable, c1, c2, max_, min_, rule, tdiv, x, y, z
+
+RULES = RuleTable(
+    rule(x < x, False),
+    # common parts fall away
+    rule(x + y < x + z, y < z),
+    rule(x + y < x, y < 0),
+    rule(x < x + y, 0 < y),
+    rule(x - y < x - z, z < y),
+    rule(y - x < z - x, y < z),
+    rule(x - y < x, 0 < y),
+    rule(x < x - y, y < 0),
+    rule(x - y < 0, x < y),
+    rule(0 < x - y, y < x),
+    # literals move to the right
+    rule(x + c1 < y + c2, x < y + (c2 - c1)),
+    rule(x + c1 < c2, x < c2 - c1),
+    rule(c1 < x + c2, c1 - c2 < x),
+    rule(c1 - x < c2, c1 - c2 < x),
+    rule(c1 < c2 - x, x < c2 - c1),
+    rule(x < y + 1, x <= y),
+    rule(x + (-1) < y, x <= y),
+    rule(x + c1 < y, x < y + (0 - c1)),
+    # factors
+    rule(x * c1 < y * c1, x < y, when=c1 > 0),
+    rule(x * c1 < y * c1, y < x, when=c1 < 0),
+    rule(x * c1 < c2, x < (c2 - 1) // c1 + 1, when=c1 > 0),
+    rule(x * c1 < c2, (c2 - 1) // c1 < x, when=(c1 < 0) & ((c2 - 1) % c1 == 0)),
+    rule(x * c1 < c2, 0 - (c2 - 1) // (0 - c1) - 1 < x, when=c1 < 0),
+    rule(c1 < x * c2, c1 // c2 < x, when=c2 > 0),
+    rule(c1 < x * c2, x < 0 - c1 // (0 - c2), when=c2 < 0),
+    # quotients
+    rule(x // c1 < c2, x < c1 * c2, when=c1 > 0),
+    rule(c1 < x // c2, (c1 + 1) * c2 - 1 < x, when=c2 > 0),
+    rule(tdiv(x, c1) < c2, x < c1 * c2, when=(c1 > 0) & (c2 > 0)),
+    rule(tdiv(x, c1) < c2, x < c1 * (c2 - 1) + 1, when=(c1 > 0) & (c2 <= 0)),
+    rule(c1 < tdiv(x, c2), (c1 + 1) * c2 - 1 < x, when=(c1 >= 0) & (c2 > 0)),
+    rule(c1 < tdiv(x, c2), c1 * c2 < x, when=(c1 < 0) & (c2 > 0)),
+    rule((x // c1) * c1 < x, 0 < x % c1),
+    rule((x // c1) * c1 < x + y, 0 < x % c1 + y),
+    rule(x < (x // c1) * c1, False, when=c1 > 0),
+    rule((x // c1) * c1 + y < x, y < x % c1),
+    rule(((x + c1) // c2) * c2 < x, c1 < (x + c1) % c2),
+    rule(x < ((x + c1) // c2) * c2, (x + c1) % c2 < c1),
+    rule(((x + c1) // c2) * c2 < x + y, c1 < (x + c1) % c2 + y),
+    # minima and maxima
+    rule(min_(x, y) < x, y < x),
+    rule(max_(x, y) < x, False),
+    rule(x < min_(x, y), False),
+    rule(x < max_(x, y), x < y),
+    rule(min_(x, c1) < c2, x < c2, when=c1 >= c2),
+    rule(min_(x, c1) < c2, True, when=c1 < c2),
+    rule(max_(x, c1) < c2, x < c2, when=c1 < c2),
+    rule(max_(x, c1) < c2, False, when=c1 >= c2),
+    rule(c1 < min_(x, c2), c1 < x, when=c1 < c2),
+    rule(c1 < min_(x, c2), False, when=c1 >= c2),
+    rule(c1 < max_(x, c2), c1 < x, when=c1 >= c2),
+    rule(c1 < max_(x, c2), True, when=c1 < c2),
+    rule(x + c1 < max_(x, y), (x + c1) < y, when=c1 >= 0),
+    rule(min_(x, y) < x + c1, True, when=c1 > 0),
+)

@@ -1,0 +1,37 @@
+"""The remainder of a / b rounded toward zero, with the sign of a."""
+
+from ..pattern_rule import RuleTable, c1, c2, hi, lo, rule, tmod, x, y, z
+
+RULES = RuleTable(
+    rule(tmod(x, x), 0),
+    rule(tmod(x * c1, x), 0),
+    rule(tmod(x * y, y), 0),
+    rule(tmod(x * c1, c2), 0, when=(c2 != 0) & (c1 % c2 == 0)),
+    rule(
+        tmod(x * c1 + y, c2),
+        tmod(y, c2),
+        when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & (lo(y) >= 0),
+    ),
+    rule(
+        tmod(x + c1, c2),
+        tmod(x, c2),
+        when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0),
+    ),
+    rule(
+        tmod(x + y * c1, c2),
+        tmod(x, c2),
+        when=(c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & (lo(x + y * c1) >= 0),
+    ),
+    rule(
+        tmod((x * c1 + y) + z, c2),
+        tmod(y + z, c2),
+        when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & (lo(y + z) >= 0),
+    ),
+    rule(
+        tmod(x * c1 + y, c2),
+        tmod(x, c2 // c1) * c1 + y,
+        when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1) & (lo(x) >= 0),
+    ),
+    rule(tmod(x * c1, c2), tmod(x, c2 // c1) * c1, when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0)),
+    rule(tmod(tmod(x, c1), c2), tmod(x, c2), when=(c1 > 0) & (c2 > 0) & (c1 % c2 == 0)),
+)
