@@ -101,7 +101,9 @@ def _call(
     command: list[str], output: str, cwd: str | None, env: Mapping[str, str] | None
 ) -> None:
     try:
-        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=cwd, env=env, capture_output=True, text=True, check=False
+        )
     except OSError as err:
         raise LinkError(
             message(f"link {output!r}", found=f"{command[0]}: {err.strerror}", legal="cc=PATH")

@@ -14,7 +14,7 @@ from .registry import (
 )
 
 if TYPE_CHECKING:
-    from tvm_ffi import (  # noqa: F401
+    from tvm_ffi import (
         Array,
         Device,
         DLDeviceType,

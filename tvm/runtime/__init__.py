@@ -49,11 +49,15 @@ _CHILDREN = ("disco", "executable", "module", "params", "profiling", "script_pri
 if TYPE_CHECKING:
     from . import profiling as profiling
     from . import vm as vm
-    from .benchmark import BenchmarkResult as BenchmarkResult
     from ._device import Device as Device
     from ._device import cpu as cpu
     from ._device import cuda as cuda
     from ._device import device as device
+    from ._tensor import Tensor as Tensor
+    from ._tensor import empty as empty
+    from ._tensor import from_dlpack as from_dlpack
+    from ._tensor import tensor as tensor
+    from .benchmark import BenchmarkResult as BenchmarkResult
     from .executable import Executable as Executable
     from .module import Module as Module
     from .module import enabled as enabled
@@ -62,10 +66,6 @@ if TYPE_CHECKING:
     from .module import num_threads as num_threads
     from .params import load_param_dict as load_param_dict
     from .params import save_param_dict as save_param_dict
-    from ._tensor import Tensor as Tensor
-    from ._tensor import empty as empty
-    from ._tensor import from_dlpack as from_dlpack
-    from ._tensor import tensor as tensor
     from .vm import VirtualMachine as VirtualMachine
 else:
     __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)

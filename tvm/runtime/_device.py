@@ -9,9 +9,10 @@ from tvm.ffi import get_global_func, library
 from .attributes import HOST_ATTRIBUTES, DeviceAttr
 
 _tvm_ffi = library()
+_DeviceBase: Any = _tvm_ffi.core.Device
 
 
-class Device(_tvm_ffi.core.Device):  # type: ignore[misc]
+class Device(_DeviceBase):  # type: ignore[misc]
     """A place where tensors live and kernels run, such as `cpu(0)` or `cuda(1)`."""
 
     __slots__ = ()
@@ -42,75 +43,90 @@ class Device(_tvm_ffi.core.Device):  # type: ignore[misc]
     @property
     def max_threads_per_block(self) -> int | None:
         """Most threads in a block; on a CPU 1."""
-        return self._attribute(DeviceAttr.MAX_THREADS_PER_BLOCK)
+        value: int | None = self._attribute(DeviceAttr.MAX_THREADS_PER_BLOCK)
+        return value
 
     @property
     def warp_size(self) -> int | None:
         """Threads that run in lockstep; on a CPU 1."""
-        return self._attribute(DeviceAttr.WARP_SIZE)
+        value: int | None = self._attribute(DeviceAttr.WARP_SIZE)
+        return value
 
     @property
     def max_shared_memory_per_block(self) -> int | None:
         """Bytes of shared memory a block may use."""
-        return self._attribute(DeviceAttr.MAX_SHARED_MEMORY_PER_BLOCK)
+        value: int | None = self._attribute(DeviceAttr.MAX_SHARED_MEMORY_PER_BLOCK)
+        return value
 
     @property
     def compute_version(self) -> str | None:
         """The version of the instruction set, as "9.0"."""
-        return self._attribute(DeviceAttr.COMPUTE_VERSION)
+        value: str | None = self._attribute(DeviceAttr.COMPUTE_VERSION)
+        return value
 
     @property
     def device_name(self) -> str | None:
         """What the maker calls it."""
-        return self._attribute(DeviceAttr.DEVICE_NAME)
+        value: str | None = self._attribute(DeviceAttr.DEVICE_NAME)
+        return value
 
     @property
     def max_clock_rate(self) -> int | None:
         """Highest clock in kHz."""
-        return self._attribute(DeviceAttr.MAX_CLOCK_RATE)
+        value: int | None = self._attribute(DeviceAttr.MAX_CLOCK_RATE)
+        return value
 
     @property
     def multi_processor_count(self) -> int | None:
         """Number of multiprocessors; on a CPU the cores that this process may use."""
-        return self._attribute(DeviceAttr.MULTI_PROCESSOR_COUNT)
+        value: int | None = self._attribute(DeviceAttr.MULTI_PROCESSOR_COUNT)
+        return value
 
     @property
     def max_thread_dimensions(self) -> list[int] | None:
         """Most threads of a block along x, y, z."""
-        return self._attribute(DeviceAttr.MAX_THREAD_DIMENSIONS)
+        value: list[int] | None = self._attribute(DeviceAttr.MAX_THREAD_DIMENSIONS)
+        return value
 
     @property
     def api_version(self) -> int | None:
         """The version of the programming interface."""
-        return self._attribute(DeviceAttr.API_VERSION)
+        value: int | None = self._attribute(DeviceAttr.API_VERSION)
+        return value
 
     @property
     def driver_version(self) -> str | None:
         """The version of the driver."""
-        return self._attribute(DeviceAttr.DRIVER_VERSION)
+        value: str | None = self._attribute(DeviceAttr.DRIVER_VERSION)
+        return value
 
     @property
     def l2_cache_size_bytes(self) -> int | None:
         """Size of the second-level cache (of one core, on a CPU)."""
-        return self._attribute(DeviceAttr.L2_CACHE_SIZE_BYTES)
+        value: int | None = self._attribute(DeviceAttr.L2_CACHE_SIZE_BYTES)
+        return value
 
     @property
     def total_global_memory(self) -> int | None:
         """Bytes of memory in all."""
-        return self._attribute(DeviceAttr.TOTAL_GLOBAL_MEMORY)
+        value: int | None = self._attribute(DeviceAttr.TOTAL_GLOBAL_MEMORY)
+        return value
 
     @property
     def available_global_memory(self) -> int | None:
         """Bytes of memory that are free now."""
-        return self._attribute(DeviceAttr.AVAILABLE_GLOBAL_MEMORY)
+        value: int | None = self._attribute(DeviceAttr.AVAILABLE_GLOBAL_MEMORY)
+        return value
 
     def texture_spatial_limit(self) -> int | None:
         """The largest extent of an image."""
-        return self._attribute(DeviceAttr.IMAGE_SPATIAL_LIMIT)
+        value: int | None = self._attribute(DeviceAttr.IMAGE_SPATIAL_LIMIT)
+        return value
 
     def create_raw_stream(self) -> int:
         """A new stream of work; on a CPU there is only stream 0."""
-        return self._stream_call("create_stream", 0)
+        stream: int = self._stream_call("create_stream", 0)
+        return stream
 
     def free_raw_stream(self, stream: int) -> None:
         """Give a stream back."""

@@ -13,22 +13,23 @@ from tvm.error import DTypeError, ShapeError, TVMError, message
 from tvm.ffi import get_global_func, library
 from tvm.support.dtype import DataType
 
-from ._device import Device, cpu, device
+from ._device import Device, cpu
 
 _tvm_ffi = library()
+_TensorBase: Any = _tvm_ffi.core.Tensor
 ALIGNMENT = 64  # bytes; a cache line and a 512-bit vector
 
 
-class Tensor(_tvm_ffi.core.Tensor):  # type: ignore[misc]
+class Tensor(_TensorBase):  # type: ignore[misc]
     """An n-dimensional array on a device; `np.from_dlpack(t)` shares its memory."""
 
     __slots__ = ()
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a new numpy array."""
-        if self.device.type != "cpu":
-            return self.copyto(cpu()).numpy()
-        return host_view(self).copy()
+        source = self if self.device.type == "cpu" else self.copyto(cpu())
+        values: np.ndarray[Any, Any] = host_view(source).copy()
+        return values
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
         """The older name of `numpy`."""
@@ -236,10 +237,11 @@ def numpy_dtype(dtype: str) -> np.dtype[Any]:
     """The numpy type of one element, with the types of ml_dtypes."""
     kind = DataType(str(dtype)).element_of()
     name = str(kind)
-    if kind.is_floating and not kind.is_float or (kind.is_integer and kind.bits in (2, 4)):
+    if (kind.is_floating and not kind.is_float) or (kind.is_integer and kind.bits in (2, 4)):
         import ml_dtypes  # 20 ms to load, and rarely needed
 
-        return np.dtype(getattr(ml_dtypes, name))
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return found
     try:
         return np.dtype(name)
     except TypeError:
@@ -269,9 +271,10 @@ def host_view(source: Tensor) -> np.ndarray[Any, Any]:
     if len(shape) > len(strides):
         strides = [s * shape[-1] for s in strides] + [kind.itemsize]
     span = sum((n - 1) * s for n, s in zip(shape, strides)) + kind.itemsize
-    memory = (ctypes.c_char * span).from_address(source.data_ptr())
+    memory: Any = (ctypes.c_char * span).from_address(source.data_ptr())
     memory.owner = source  # the array holds `memory`, and this holds the tensor
-    return np.ndarray(shape, kind, memory, 0, tuple(strides))
+    view: np.ndarray[Any, Any] = np.ndarray(shape, kind, memory, 0, tuple(strides))
+    return view
 
 
 def from_host(array: np.ndarray[Any, Any]) -> Tensor:
@@ -284,7 +287,7 @@ def from_host(array: np.ndarray[Any, Any]) -> Tensor:
         result = _tvm_ffi.from_dlpack(array)
         assert isinstance(result, Tensor)
         return result
-    memory = (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
+    memory: Any = (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
     memory.owner = array
     raw = _tvm_ffi.from_dlpack(np.frombuffer(memory, np.uint8))
     return unsafe_view(raw, array.shape, kind)
@@ -317,7 +320,9 @@ def empty(
     dims = _checked_shape(shape)
     place = _place(device)
     if place.type != "cpu":
-        return _device_api(place, "alloc_nd")(place, dims, str(dtype), mem_scope or "global")
+        allocate = _device_api(place, "alloc_nd")
+        made: Tensor = allocate(place, dims, str(dtype), mem_scope or "global")
+        return made
     kind = DataType(dtype)
     element = numpy_dtype(kind)
     array = aligned_array((*dims, kind.lanes) if kind.lanes > 1 else dims, element)
@@ -340,8 +345,8 @@ def _plain(value: Any) -> Any:
 
 def _place(dev: Device | str | None) -> Device:
     if dev is None:
-        return cpu()
-    return device(dev) if isinstance(dev, str) else dev
+        return Device("cpu")
+    return Device(dev) if isinstance(dev, str) else dev
 
 
 def _checked_shape(shape: Sequence[int] | int) -> tuple[int, ...]:

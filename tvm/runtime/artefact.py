@@ -99,7 +99,9 @@ class Artefact:
                     FunctionInfo(f["name"], _read_values(f["params"]), _read_values(f["results"]))
                     for f in record["functions"]
                 ),
-                kernels=tuple(KernelInfo(k["name"], tuple(k["sources"])) for k in record["kernels"]),
+                kernels=tuple(
+                    KernelInfo(k["name"], tuple(k["sources"])) for k in record["kernels"]
+                ),
                 profile_calls={n: tuple(c) for n, c in record["profile_calls"].items()},
                 bytecode=(
                     None if record["bytecode"] is None else Bytecode.from_record(record["bytecode"])

@@ -73,7 +73,9 @@ class Timing:
         )  # fmt: skip
 
 
-def evaluator(func: Callable[..., Any], dev: Device, timing: Timing) -> Callable[..., BenchmarkResult]:
+def evaluator(
+    func: Callable[..., Any], dev: Device, timing: Timing
+) -> Callable[..., BenchmarkResult]:
     """A function that measures `func` on its arguments.
 
     One call warms up. A repeat is `number` calls; `number` grows until a repeat takes

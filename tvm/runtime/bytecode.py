@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, Union
+from typing import Any, Final
 
 from tvm.error import InternalError, message
 
@@ -56,7 +56,7 @@ class Func:
         return f"f[{self.index}]"
 
 
-Arg = Union[Reg, Imm, Const, Func]
+Arg = Reg | Imm | Const | Func
 _ARG_LETTERS: Final[dict[str, type[Any]]] = {"r": Reg, "i": Imm, "c": Const, "f": Func}
 
 
@@ -91,7 +91,7 @@ class If:
     false_offset: int
 
 
-Instruction = Union[Call, Ret, Goto, If]
+Instruction = Call | Ret | Goto | If
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from tvm.error import TVMError, message
 from tvm.ffi import library
 from tvm.support.suggest import did_you_mean
 
-from .benchmark import BenchmarkResult, Timing, evaluator
 from ._device import Device
+from .benchmark import BenchmarkResult, Timing, evaluator
 from .threads import thread_count
 
 BINARY_SERIALIZABLE, RUNNABLE, COMPILATION_EXPORTABLE = 1, 2, 4

@@ -198,7 +198,8 @@ def _added(a: Any, b: Any) -> Any:
 def _sums(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
     cells = ["Sum"]
     for name in names[1:]:
-        values = [row[name] for row in rows if isinstance(row.get(name), (Count, Duration, Percent))]
+        amounts = (Count, Duration, Percent)
+        values = [row[name] for row in rows if isinstance(row.get(name), amounts)]
         total = values[0] if values else ""
         for value in values[1:]:
             total = _added(total, value)

@@ -13,14 +13,14 @@ import numpy as np
 from tvm.error import TVMError, message
 from tvm.support.suggest import did_you_mean
 
+from ._device import Device, cpu
+from ._tensor import Tensor, from_host, tensor
 from .artefact import Artefact, FunctionInfo
 from .benchmark import BenchmarkResult, Timing, evaluator
 from .bytecode import BytecodeFunction
-from ._device import Device, cpu
 from .executable import Executable
 from .module import Module
 from .profiling import Count, Duration, Percent, Report
-from ._tensor import Tensor, from_host, tensor
 from .vm_builtin import Closure
 from .vm_executable import VMModule
 from .vm_interpreter import Interpreter
@@ -81,7 +81,7 @@ class VirtualMachine:
         saved = self._saved.get(key)
         if saved is not None:
             return saved
-        native = self._native(key)
+        native: Callable[..., Any] | None = self._native(key)
         if native is not None:
             return native
         code = self._bytecode(key)

@@ -137,9 +137,8 @@ def check_tensor_info(value: Any, ndim: int, *rest: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(message(asked, found=type(value).__name__, legal="a tensor"))
     if ndim >= 0 and value.ndim != ndim:
-        raise ShapeError(
-            message(asked, found=f"a tensor of shape {shape_tuple(value)}", legal=f"{ndim} dimensions")
-        )
+        found = f"a tensor of shape {shape_tuple(value)}"
+        raise ShapeError(message(asked, found=found, legal=f"{ndim} dimensions"))
     if dtype is not None and str(dtype) not in ("", "void") and str(value.dtype) != str(dtype):
         raise DTypeError(message(asked, found=f"dtype {value.dtype}", legal=f"dtype {dtype}"))
 

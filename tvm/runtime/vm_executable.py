@@ -6,10 +6,10 @@ from typing import Any
 
 from tvm.ffi import library
 
+from ._tensor import Tensor
 from .artefact import Artefact
 from .executable import Executable
 from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
-from ._tensor import Tensor
 
 
 class VMModule(Module):

@@ -9,6 +9,7 @@ from tvm.error import TVMError, message
 from tvm.ffi import get_global_func
 from tvm.support.dtype import DataType
 
+from ._tensor import Tensor
 from .bytecode import (
     VOID_REGISTER,
     Arg,
@@ -23,7 +24,6 @@ from .bytecode import (
     Ret,
 )
 from .module import Module
-from ._tensor import Tensor
 from .vm_builtin import BUILTINS, Closure
 
 VM_REGISTER: Final = -2  # as argument: the machine itself

@@ -133,7 +133,7 @@ def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
 
 def _is_packed(func: PrimFunc) -> bool:
     convention = func.attrs.get("calling_conv")
-    return convention is not None and int(convention) == CallingConv.C_PACKED_FUNC
+    return convention is not None and int(str(convention)) == CallingConv.C_PACKED_FUNC
 
 
 def _emit_function(module: ModuleText, signature: Signature, func: PrimFunc) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 
-from tvm.error import TVMError
 from tvm.backend.llvm.jit import Machine, emit_here
+from tvm.error import TVMError
 
 
 def main(arguments: list[str]) -> int:

@@ -190,7 +190,7 @@ class ExprEmitter(TirFunctor[str, None]):
     def visit_or_(self, op: e.Or) -> str:
         return self._logic(op, "or", e.Or)
 
-    def _logic(self, op: e.And | e.Or, name: str, kind: type[e.And] | type[e.Or]) -> str:
+    def _logic(self, op: e.And | e.Or, name: str, kind: type[e.And | e.Or]) -> str:
         terms = _flatten(op, kind)
         value = self.visit_expr(terms[0])
         for term in terms[1:]:
@@ -225,7 +225,12 @@ class ExprEmitter(TirFunctor[str, None]):
         return self.select(op.dtype, condition, a, b, op.condition.dtype)
 
     def select(
-        self, dtype: DataType, condition: str, a: str, b: str, condition_type: DataType | None = None
+        self,
+        dtype: DataType,
+        condition: str,
+        a: str,
+        b: str,
+        condition_type: DataType | None = None,
     ) -> str:
         """One of two values; the condition has as many lanes as they have unless it says so."""
         bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
@@ -369,7 +374,8 @@ class ExprEmitter(TirFunctor[str, None]):
         if dtype.is_scalar:
             return [value]
         kind = value_type(dtype)
-        return [self.out.temp(f"extractelement {kind} {value}, i64 {i}") for i in range(dtype.lanes)]
+        lanes = range(dtype.lanes)
+        return [self.out.temp(f"extractelement {kind} {value}, i64 {i}") for i in lanes]
 
     # --- casts ---
 
@@ -528,7 +534,7 @@ def _is_plain_number(expr: PrimExpr) -> bool:
     return isinstance(expr, e.FloatImm) and expr.value == expr.value
 
 
-def _flatten(op: e.And | e.Or, kind: type[e.And] | type[e.Or]) -> list[PrimExpr]:
+def _flatten(op: e.And | e.Or, kind: type[e.And | e.Or]) -> list[PrimExpr]:
     """The terms of a chain of one connective, left to right."""
     terms: list[PrimExpr] = []
     todo: list[PrimExpr] = [op]

@@ -85,7 +85,8 @@ class FunctionText:
     def finish(self) -> None:
         """Hand the text to the module."""
         linkage = self._linkage + " " if self._linkage else ""
-        head = f"define {linkage}{self.signature.result} {quoted(self.signature.name)}({self._head})"
+        name = quoted(self.signature.name)
+        head = f"define {linkage}{self.signature.result} {name}({self._head})"
         lines = [line for line in self._lines if line]
         self.module.functions.append(
             "\n".join([f"{head} #0 {{", "entry:", *self._allocas, *lines, "}", ""])

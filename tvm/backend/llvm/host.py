@@ -23,7 +23,8 @@ declare i32 @posix_memalign(ptr, i64, i64)
 declare void @free(ptr)
 
 ; Scratch memory of at least %bytes on a cache line; null when there is none.
-define {visibility}noalias ptr @TVMBackendAllocWorkspace(i32 %type, i32 %id, i64 %bytes, i32 %code, i32 %bits) nounwind {{
+define {visibility}noalias ptr @TVMBackendAllocWorkspace(
+    i32 %type, i32 %id, i64 %bytes, i32 %code, i32 %bits) nounwind {{
 entry:
   %room = alloca ptr, align 8
   %plus = add i64 %bytes, 127
@@ -118,7 +119,8 @@ define internal void @tensor.delete(ptr %self) nounwind {{
 }}
 
 ; A new tensor on the CPU, dense, on a cache line; %out is a TVMFFIAny.
-define {visibility}i32 @tvm_rt_tensor_new(ptr %shape, i32 %ndim, i32 %code, i32 %bits, i32 %lanes, ptr %out) nounwind {{
+define {visibility}i32 @tvm_rt_tensor_new(
+    ptr %shape, i32 %ndim, i32 %code, i32 %bits, i32 %lanes, ptr %out) nounwind {{
 entry:
   %room = alloca ptr, align 8
   %n = sext i32 %ndim to i64
@@ -301,10 +303,10 @@ PUBLIC = (
 
 def host_text(pool: PoolPlatform) -> str:
     """All host functions as one module."""
-    parts = [pool_text(pool), _WORKSPACE, _TENSOR, _CLOCK]
     strings = [string_global(name, text) for name, text in _STRINGS.items()]
-    body = [parts[0], *strings] + [p.format(slots=SLOTS, visibility=pool.visibility) for p in parts[1:]]
-    return "\n".join(body)
+    forms = (_WORKSPACE, _TENSOR, _CLOCK)
+    own = [form.format(slots=SLOTS, visibility=pool.visibility) for form in forms]
+    return "\n".join([pool_text(pool), *strings, *own])
 
 
 def pool_platform(triple: str, *, exported: bool) -> PoolPlatform:

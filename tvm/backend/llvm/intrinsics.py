@@ -13,8 +13,9 @@ from tvm.error import DTypeError, TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
+from tvm.tir.struct_field import StructField
 
-from .abi import FFI_PREFIX, STACK_ITEMS, STRUCT_FIELDS, FieldKind, StructField
+from .abi import FFI_PREFIX, STACK_ITEMS, STRUCT_FIELDS, FieldPlace
 from .expr import FLOAT32, INT64, mangled
 from .intrinsic_names import ONE_TYPE_INTRINSICS
 from .memory import as_ramp
@@ -40,7 +41,9 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 # --- math ---
 
 
-def _in_float32(emit: StmtEmitter, op: e.Call, compute: Callable[[DataType, list[str]], str]) -> str:
+def _in_float32(
+    emit: StmtEmitter, op: e.Call, compute: Callable[[DataType, list[str]], str]
+) -> str:
     """Compute on the operands; small floats go through float32."""
     dtype = op.dtype
     held = [emit.visit_expr(a) for a in op.args]
@@ -346,12 +349,11 @@ def _access_ptr(emit: StmtEmitter, op: e.Call) -> str:
     return emit.out.temp(f"getelementptr {memory_element(kind.dtype)}, ptr {base}, i64 {start}")
 
 
-def _struct_place(emit: StmtEmitter, op: e.Call) -> tuple[FieldKind, StructField, str]:
+def _struct_place(emit: StmtEmitter, op: e.Call) -> tuple[FieldPlace, str]:
     """The field that a struct access names, and its address."""
     number = op.args[2]
     try:
-        kind = FieldKind(number.value)
-        field = STRUCT_FIELDS[kind]
+        field = STRUCT_FIELDS[StructField(number.value)]
     except (ValueError, KeyError, AttributeError):
         raise TVMError(
             message(
@@ -370,17 +372,17 @@ def _struct_place(emit: StmtEmitter, op: e.Call) -> tuple[FieldKind, StructField
     place = base if offset == "0" else emit.out.temp(
         f"getelementptr inbounds i8, ptr {base}, i64 {offset}"
     )  # fmt: skip
-    return kind, field, place
+    return field, place
 
 
 @_rule("tvm_struct_get")
 def _struct_get(emit: StmtEmitter, op: e.Call) -> str:
-    if isinstance(op.args[2], e.IntImm) and op.args[2].value == FieldKind.TENSOR_ADDR:
+    if isinstance(op.args[2], e.IntImm) and op.args[2].value == StructField.TENSOR_ADDR:
         base, index = emit.visit_expr(op.args[0]), emit.as_int64(op.args[1])
         if index == "0":
             return base
         return emit.out.temp(f"getelementptr inbounds [48 x i8], ptr {base}, i64 {index}")
-    _, field, place = _struct_place(emit, op)
+    field, place = _struct_place(emit, op)
     stored = field.dtype or _union_type(op.dtype)
     raw = emit.out.temp(
         f"load {memory_element(stored)}, ptr {place}, align {element_bytes(stored)}"
@@ -397,7 +399,7 @@ def _union_type(dtype: DataType) -> DataType:
 
 @_rule("tvm_struct_set")
 def _struct_set(emit: StmtEmitter, op: e.Call) -> str:
-    _, field, place = _struct_place(emit, op)
+    field, place = _struct_place(emit, op)
     value = op.args[3]
     stored = field.dtype or _union_type(value.dtype)
     held = emit.cast(value.dtype, stored, emit.visit_expr(value))

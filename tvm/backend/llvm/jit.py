@@ -31,7 +31,9 @@ _lock = threading.RLock()
 _names = itertools.count()
 _DECLARED = re.compile(r"^declare [^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE)
 _DATA = re.compile(r"^@(?:\"([^\"]+)\"|([-\w$.]+)) = external ", re.MULTILINE)
-_DEFINED = re.compile(r"^define (?!internal|private)[^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE)
+_DEFINED = re.compile(
+    r"^define (?!internal|private)[^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE
+)
 _ASKED_INTRINSIC = re.compile(r"@(llvm\.[a-z0-9_]+(?:\.[a-z0-9_]+)*)")
 
 

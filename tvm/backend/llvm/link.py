@@ -91,7 +91,7 @@ class Program:
         with path.open("wb") as file:
             for name, (start, _) in places.items():
                 file.write(b"\0" * (start - file.tell()))
-                file.write(memoryview(self.constants[name].reshape(-1)))
+                file.write(self.constants[name].reshape(-1).data)
 
 
 def _flat_bytes(tensor: HostTensor) -> np.ndarray[Any, Any]:
@@ -188,7 +188,8 @@ def _data_text(program: Program, folder: Path) -> str:
         if size:
             lines.append(f'.incbin "{blob}", {start}, {size}')
     description = str(folder / ARTEFACT_FILE).replace("\\", "/")
-    lines += [f".globl {prefix}{SYMBOL}", f"{prefix}{SYMBOL}:", f'.incbin "{description}"', ".byte 0"]
+    lines += [f".globl {prefix}{SYMBOL}", f"{prefix}{SYMBOL}:"]
+    lines += [f'.incbin "{description}"', ".byte 0"]
     quoted = [line.replace("\\", "\\5C").replace('"', "\\22") for line in lines]
     return "\n".join(f'module asm "{line}"' for line in quoted) + "\n"
 
@@ -223,7 +224,7 @@ def _archive(program: Program) -> bytes:
     places, size = program.layout()
     blob = bytearray(size)
     for name, (start, count) in places.items():
-        blob[start : start + count] = memoryview(program.constants[name].reshape(-1))
+        blob[start : start + count] = program.constants[name].tobytes()
     parts = {
         "kernels.o": program.code.object,
         ARTEFACT_FILE: program.artefact.to_json().encode(),

@@ -108,7 +108,8 @@ def load_archive(path: str) -> Module:
         ) from err
     blob = _aligned_copy(parts.get(CONSTANTS_FILE, b""))
     data = {name: blob.ctypes.data + place[0] for name, place in layout.items()}
-    kernels = [c for name, c in sorted(parts.items()) if name.endswith(".o") and name != HOST_OBJECT]
+    names = [name for name in sorted(parts) if name.endswith(".o") and name != HOST_OBJECT]
+    kernels = [parts[name] for name in names]
     if len(kernels) != 1:
         raise TVMError(
             message(f"load_module {path!r}", found=f"{len(kernels)} objects", legal="one object")

@@ -74,7 +74,8 @@ class MemoryEmitter(ExprEmitter):
         """A loaded value in its form for computing."""
         if not dtype.is_bool:
             return raw
-        return self.out.temp(f"icmp ne {memory_type(dtype)} {raw}, {self.splat(_bytes(dtype), '0')}")
+        zero = self.splat(_bytes(dtype), "0")
+        return self.out.temp(f"icmp ne {memory_type(dtype)} {raw}, {zero}")
 
     def to_memory(self, dtype: DataType, value: str) -> str:
         """A value in its form for storing."""

@@ -81,7 +81,7 @@ class LLVMModule(Module):
                 message(
                     "call of a compiled function",
                     found=f"code for {self.machine.triple}",
-                    legal=f"code for {jit.host_machine().triple}; export_library takes it elsewhere",
+                    legal=f"code for {jit.host_machine().triple}; export_library writes a file",
                 )
             )
         imports, missing = self._imports_of_code()

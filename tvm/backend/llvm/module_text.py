@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -103,7 +102,7 @@ class ModuleText:
                 f'c"{bytes_literal(data)}", align 64'
             )
             return name
-        digest = hashlib.sha256(values.view("uint8").reshape(-1)).hexdigest()[:20]
+        digest = hashlib.sha256(values.tobytes()).hexdigest()[:20]
         symbol = f"__tvm_const_{digest}"
         self.constants.setdefault(symbol, tensor)
         self._globals["@" + symbol] = (

@@ -496,12 +496,14 @@ _FUTEX = """
 declare i64 @syscall(i64, ...)
 define internal void @pool.wait(ptr %place, i32 %value) nounwind {{
   ; FUTEX_WAIT | FUTEX_PRIVATE_FLAG
-  %r = call i64 (i64, ...) @syscall(i64 {call}, ptr %place, i32 128, i32 %value, ptr null, ptr null, i32 0)
+  %r = call i64 (i64, ...) @syscall(
+    i64 {call}, ptr %place, i32 128, i32 %value, ptr null, ptr null, i32 0)
   ret void
 }}
 define internal void @pool.wake(ptr %place, i32 %count) nounwind {{
   ; FUTEX_WAKE | FUTEX_PRIVATE_FLAG
-  %r = call i64 (i64, ...) @syscall(i64 {call}, ptr %place, i32 129, i32 %count, ptr null, ptr null, i32 0)
+  %r = call i64 (i64, ...) @syscall(
+    i64 {call}, ptr %place, i32 129, i32 %count, ptr null, ptr null, i32 0)
   ret void
 }}
 """

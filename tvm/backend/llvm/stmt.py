@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple, Union
+from typing import Final, NamedTuple
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
@@ -17,8 +17,8 @@ from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.struct_field import StructField
 
-from .abi import FieldKind
 from .expr import INT64, ExprEmitter
 from .function_text import FunctionText
 from .intrinsics import INTRINSICS
@@ -30,7 +30,7 @@ LOCAL_LIMIT_BYTES: Final = 65536  # the same for scope "local": meant to become 
 _DEVICE_CPU: Final = 1
 _ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
 
-Work = Union[s.Stmt, Callable[[], None]]
+Work = s.Stmt | Callable[[], None]
 
 
 class Loop(NamedTuple):
@@ -169,7 +169,8 @@ class StmtEmitter(MemoryEmitter):
         """Set the error that the caller will see."""
         values: tuple[PrimExpr, ...] = ()
         if isinstance(text, e.Call) and isinstance(text.op, Op) and text.op.name == "tir.tvm_tuple":
-            text, values = text.args[0], text.args[1:]
+            values = text.args[1:]
+            text = text.args[0]
         words = text.value if isinstance(text, e.StringImm) else "assertion failed"
         kind = _ERROR_KIND.match(words)
         name = kind[1] if kind else "TVMError"
@@ -349,7 +350,8 @@ class StmtEmitter(MemoryEmitter):
             "TVMBackendAllocWorkspace", "noalias ptr", "i32, i32, i64, i32, i32"
         )
         hint = f"i32 {op.dtype.type_code}, i32 {op.dtype.bits}"
-        place = self.out.temp(f"call noalias ptr {callee}(i32 {_DEVICE_CPU}, i32 0, i64 {size}, {hint})")
+        given = f"i32 {_DEVICE_CPU}, i32 0, i64 {size}, {hint}"
+        place = self.out.temp(f"call noalias ptr {callee}({given})")
         bad = self.out.temp(f"icmp eq ptr {place}, null")
         ok = self.out.label("ok")
         self.out.line(f"br i1 {bad}, label %{self.fail_label()}, label %{ok}{self._unlikely()}")
@@ -420,7 +422,7 @@ def _is_tensor_data(value: PrimExpr) -> bool:
         and isinstance(value.op, Op)
         and value.op.name == "tir.tvm_struct_get"
         and isinstance(value.args[2], e.IntImm)
-        and value.args[2].value == FieldKind.TENSOR_DATA
+        and value.args[2].value == StructField.TENSOR_DATA
     )
 
 

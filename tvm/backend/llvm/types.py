@@ -110,7 +110,7 @@ def _half_bits(value: float) -> int:
 
 def bfloat16_bits(value: float) -> int:
     """The bits of the nearest bfloat16 (ties to even), as a signed 16-bit number."""
-    bits = struct.unpack("<I", struct.pack("<f", _rounded_to_float32(value)))[0]
+    bits: int = struct.unpack("<I", struct.pack("<f", _rounded_to_float32(value)))[0]
     if math.isnan(value):
         bits |= 0x00400000
     else:
