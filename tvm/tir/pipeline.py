@@ -42,6 +42,14 @@ def finalize_host_passes() -> list[Pass]:
     ]
 
 
+def finalize_device_passes() -> list[Pass]:
+    """From lowered device functions to what a device backend takes."""
+    return [
+        t.Simplify(),  # indices of threads, now that their ranges stand in the code
+        t.LowerIntrin(),  # last, as other passes know the operators that it replaces
+    ]
+
+
 def _default(mod: IRModule, ctx: PassContext) -> IRModule:
     passes = [
         *lowering_passes(ctx),

@@ -1,0 +1,72 @@
+"""compile(mod, target): TIR modules become runtime modules, Relax modules executables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Union
+
+from tvm.error import message
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass
+from tvm.support.lazy import lazy_names
+from tvm.target.target import Target
+from tvm.tir.build import build as tir_build
+from tvm.tir.function import PrimFunc
+
+PipelineLike = Union[Pass, Callable[..., Any], str, None]
+
+# Graphs are compiled a floor above TIR; whoever compiles only TIR never loads that floor.
+_relax = lazy_names(__name__, {"relax_build": "tvm.relax.vm:build"})
+
+
+def build(
+    mod: Union[PrimFunc, IRModule],
+    target: Union[str, Target, None] = None,
+    pipeline: Union[str, Pass, None] = "default",
+) -> Any:
+    """Compile TIR functions; the older name of `compile` for them."""
+    warnings.warn(
+        "build is deprecated. Use `compile` or `tir.build` instead.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return tir_build(mod, target, pipeline)
+
+
+def compile(
+    mod: Union[PrimFunc, IRModule],
+    target: Union[str, Target, None] = None,
+    *,
+    relax_pipeline: PipelineLike = "default",
+    tir_pipeline: PipelineLike = "default",
+) -> Any:
+    """Compile a module.
+
+    A module with a Relax function becomes an executable for `tvm.relax.VirtualMachine`; one of
+    PrimFuncs only becomes a runtime module with their functions.
+    """
+    if isinstance(mod, BaseFunc) and not isinstance(mod, PrimFunc):
+        mod = IRModule.from_expr(mod)
+    if not isinstance(mod, (IRModule, PrimFunc)):
+        raise TypeError(
+            message(
+                "tvm.compile",
+                found=type(mod).__name__,
+                legal="an IRModule, a PrimFunc, or a relax Function",
+            )
+        )
+    if isinstance(mod, IRModule) and _contains_relax(mod):
+        relax_build: Any = _relax("relax_build")
+        return relax_build(
+            mod, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline
+        )
+    return tir_build(mod, target, tir_pipeline)
+
+
+def _contains_relax(mod: IRModule) -> bool:
+    return any(
+        not isinstance(func, PrimFunc) and func.TYPE_KEY.startswith("relax.")
+        for func in mod.functions.values()
+    )

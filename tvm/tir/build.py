@@ -1,0 +1,131 @@
+"""From TIR functions to a module that runs: lower, split by target, generate code, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Union
+
+from tvm.backend import find_backend
+from tvm.error import TargetError, TVMError, message
+from tvm.ir.expr import GlobalVar
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass, Sequential
+from tvm.runtime.module import Module
+from tvm.target.target import Target
+
+from . import transform as t
+from .function import PrimFunc
+from .pipeline import (
+    finalize_device_passes,
+    finalize_host_passes,
+    get_default_tir_pipeline,
+    get_tir_pipeline,
+)
+
+HOST_KINDS = ("llvm", "c")
+
+
+def build(
+    mod: Union[PrimFunc, IRModule],
+    target: Union[str, Target, None] = None,
+    pipeline: Union[None, str, Pass] = "default",
+) -> Module:
+    """Compile PrimFuncs; the result is called by the functions' global symbols.
+
+    `target` is by default that of the context, of the functions, or `llvm`. `pipeline` is a name, a
+    pass, or None for the target's own.
+    """
+    if isinstance(mod, PrimFunc):
+        mod = IRModule.from_expr(mod)
+    if not isinstance(mod, IRModule):
+        raise TypeError(
+            message(
+                "tir.build",
+                found=type(mod).__name__,
+                legal="an IRModule or a PrimFunc",
+            )
+        )
+    chosen = _target(mod, target)
+    host = chosen.host if chosen.host is not None else _host_of(chosen)
+    mod = _only_prim_funcs(mod)
+    mod = t.BindTarget(chosen if chosen.kind.name in HOST_KINDS else chosen.with_host(host))(mod)
+    mod = _pipeline(pipeline, chosen)(mod)
+    host_mod, device_mods = split_host_device_mods(mod)
+    host_mod = Sequential(finalize_host_passes())(host_mod)
+    finalize = Sequential(finalize_device_passes())
+    finished = {device: finalize(part) for device, part in device_mods.items()}
+    return tir_to_runtime(host_mod, finished, host)
+
+
+def _target(mod: IRModule, target: Union[str, Target, None]) -> Target:
+    if target is not None:
+        return target if isinstance(target, Target) else Target(target)
+    current = Target.current()
+    if current is not None:
+        return current
+    for _, func in mod.functions_items():
+        own = func.attrs.get("target")
+        if isinstance(own, Target):
+            return own
+    return Target("llvm")
+
+
+def _host_of(target: Target) -> Target:
+    return target if target.kind.name in HOST_KINDS else Target("llvm")
+
+
+def _only_prim_funcs(mod: IRModule) -> IRModule:
+    """Graph functions are compiled elsewhere; they may stand beside the kernels that they call."""
+    kept = {var: func for var, func in mod.functions.items() if isinstance(func, PrimFunc)}
+    if not kept:
+        raise TVMError(
+            message("tir.build", found="a module without a PrimFunc", legal="at least one")
+        )
+    return mod.with_functions(kept)
+
+
+def _pipeline(pipeline: Union[None, str, Pass], target: Target) -> Pass:
+    if pipeline is None:
+        return get_default_tir_pipeline(target)
+    return get_tir_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+
+
+def split_host_device_mods(mod: IRModule) -> tuple[IRModule, dict[Target, IRModule]]:
+    """The functions that run on the host, and those of each device target."""
+    host: dict[GlobalVar, PrimFunc] = {}
+    devices: dict[Target, dict[GlobalVar, PrimFunc]] = {}
+    for var, func in mod.functions.items():
+        assert isinstance(func, PrimFunc), "other functions were left out before"
+        target = func.attrs.get("target")
+        if isinstance(target, Target) and target.kind.name not in HOST_KINDS:
+            devices.setdefault(target, {})[var] = func
+        else:
+            host[var] = func
+    parts = {
+        target: mod.with_functions(functions)
+        for target, functions in sorted(devices.items(), key=lambda item: str(item[0]))
+    }
+    return mod.with_functions(host), parts
+
+
+def codegen_build(mod: IRModule, target: Target) -> Module:
+    """Machine code, or source, of lowered functions for one target."""
+    return find_backend(target.kind.name).build(mod, target)
+
+
+def tir_to_runtime(
+    host_mod: IRModule, device_mod_dict: Mapping[Target, IRModule], target_host: Target
+) -> Module:
+    """The host's code, which imports that of the devices."""
+    if not find_backend(target_host.kind.name).makes_host_code:
+        raise TargetError(
+            message(
+                f"host code for target kind {target_host.kind.name!r}",
+                found="a backend for devices only",
+                legal=", ".join(HOST_KINDS),
+            )
+        )
+    host = codegen_build(host_mod, target_host)
+    for target, part in device_mod_dict.items():
+        host.import_module(codegen_build(part, target))
+    return host
