@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .rewrite_simplify import RewriteSimplifier
 
 SLOTS: Final = 14  # how many different names one rule may use
+FIRST_CONSTANT: Final = 9  # literals come after the names of expressions, c1 first
 Env = list["PrimExpr | None"]  # what each name stands for
 PatternLike = "Pattern | int | bool"
 
@@ -491,7 +492,7 @@ class Gcd(Pattern):
 
 x, y, z, w, u, lanes = [Name(n, i) for i, n in enumerate(("x", "y", "z", "w", "u", "lanes"))]
 p, q, t = Name("p", 6), Name("q", 7), Term("t", 8)
-c1, c2, c3, c4, c5 = [Constant(f"c{i}", 8 + i) for i in range(1, 6)]
+c1, c2, c3, c4, c5 = [Constant(f"c{i + 1}", FIRST_CONSTANT + i) for i in range(5)]
 
 
 def min_(a: Pattern | int, b: Pattern | int) -> Pattern:

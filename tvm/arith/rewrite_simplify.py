@@ -21,7 +21,7 @@ from ..tir.op.builtin import effect_of
 from .comparison import Order
 from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF
 from .deep_equal import deep_equal
-from .pattern_rule import FALSE, SLOTS, TRUE, Env, LiteralOverflow, Rule, RuleTable, truth
+from .pattern_rule import FALSE, FIRST_CONSTANT, SLOTS, TRUE, Env, LiteralOverflow, Rule, RuleTable, truth
 from .rules import add, and_, div, eq, floordiv, floormod, lt, max, min, mod, mul, or_, sub, vector
 
 if TYPE_CHECKING:
@@ -183,12 +183,18 @@ class RewriteSimplifier:
             if one.guard is not None and not one.guard.number(env, self):
                 return None
             self.steps_taken += 1
-            return one.rhs.build(env, self, a.dtype.element_of())
+            # conditions joined by and, or: literals are of the type of what is compared
+            literal = env[FIRST_CONSTANT]
+            dtype = a.dtype.element_of() if literal is None else literal.dtype
+            return one.rhs.build(env, self, dtype)
         except LiteralOverflow:
             return None
 
     def dtype_of(self, env: Env) -> DataType:
         """The type of the literals in a guard: that of the expressions matched."""
+        literal = env[FIRST_CONSTANT]
+        if literal is not None:
+            return literal.dtype
         for expr in env:
             if expr is not None:
                 return expr.dtype
@@ -542,14 +548,31 @@ def _under(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
         return self.visit(expr)
 
 
+def _speculated(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
+    """`_under` for a value that is computed even where `fact` does not hold: it must not trap."""
+    result = _under(self, fact, expr)
+    return self.visit(expr) if result is not expr and _may_trap(result) else result
+
+
+def _may_trap(expr: PrimExpr) -> bool:
+    """A division by something that might be zero."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if type(node) in _DIVISIONS and type(node.b) is not e.IntImm:  # type: ignore[attr-defined]
+            return True
+        stack.extend(expr_children(node))
+    return False
+
+
 def _visit_select(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     assert isinstance(expr, e.Select)
     condition = self.visit(expr.condition)
     if type(condition) is e.IntImm:
         return self.visit(expr.true_value if condition.value else expr.false_value)
     if condition.dtype.is_scalar:
-        yes = _under(self, condition, expr.true_value)
-        no = _under(self, self.make_not(condition), expr.false_value)
+        yes = _speculated(self, condition, expr.true_value)
+        no = _speculated(self, self.make_not(condition), expr.false_value)
     else:
         yes, no = self.visit(expr.true_value), self.visit(expr.false_value)
     if deep_equal(yes, no):

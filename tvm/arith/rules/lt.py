@@ -27,8 +27,7 @@ RULES = RuleTable(
     rule(x * c1 < y * c1, x < y, when=c1 > 0),
     rule(x * c1 < y * c1, y < x, when=c1 < 0),
     rule(x * c1 < c2, x < (c2 - 1) // c1 + 1, when=c1 > 0),
-    rule(x * c1 < c2, (c2 - 1) // c1 < x, when=(c1 < 0) & ((c2 - 1) % c1 == 0)),
-    rule(x * c1 < c2, 0 - (c2 - 1) // (0 - c1) - 1 < x, when=c1 < 0),
+    rule(x * c1 < c2, (0 - c2) // (0 - c1) < x, when=c1 < 0),
     rule(c1 < x * c2, c1 // c2 < x, when=c2 > 0),
     rule(c1 < x * c2, x < 0 - c1 // (0 - c2), when=c2 < 0),
     # quotients
