@@ -48,7 +48,8 @@ def _parts() -> dict[str, int]:
         for name in names:
             if name.endswith(".*"):
                 depth = name.count(".")
-                prefixes = {".".join(m.split(".")[: depth + 1]) for m in modules()}
+                inside = [m.split(".") for m in modules() if m.count(".") > depth]
+                prefixes = {".".join(parts[: depth + 1]) for parts in inside}
                 found.update((p, floor) for p in prefixes if p.startswith(name[:-1]))
             else:
                 found[name] = floor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from .library import library
@@ -49,10 +50,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Tensor" or name == "Module":  # our subclasses live in tvm.runtime
-        import tvm.runtime
-
-        return getattr(tvm.runtime, name)
+    if name in ("Module", "Tensor"):  # ours, which live a floor above
+        return getattr(importlib.import_module("tvm.runtime"), name)
     if name not in _FROM_LIBRARY:
         raise AttributeError(f"module 'tvm.ffi' has no attribute {name!r}")
     value = getattr(library(), name)

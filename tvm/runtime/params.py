@@ -17,9 +17,9 @@ import numpy as np
 
 from tvm.error import TVMError, message
 from tvm.support.dtype import DataType
-from tvm.support.files import write_beside
 
 from ._tensor import Tensor, numpy_dtype, tensor
+from .files import write_beside
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F

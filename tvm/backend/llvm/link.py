@@ -19,15 +19,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from tvm.contrib import cc
 from tvm.error import TVMError, message
 from tvm.ffi import library
 from tvm.ir.host_tensor import HostTensor
+from tvm.runtime import linker
 from tvm.runtime._tensor import host_view
 from tvm.runtime.artefact import SYMBOL, Artefact, ValueInfo
+from tvm.runtime.files import draft_of, write_beside
 from tvm.runtime.module import Module, import_tree
 from tvm.runtime.vm_executable import VMModule
-from tvm.support.files import draft_of, write_beside
 
 from . import jit
 from .host import PUBLIC, exported_object
@@ -115,7 +115,7 @@ def export(
         write_beside(file_name, _archive(program))
         return None
     if fcompile is None and suffix in _LIBRARY_SUFFIXES and not kwargs.get("cc"):
-        if cc.get_cc() is None and is_host(program.machine):
+        if linker.get_cc() is None and is_host(program.machine):
             write_beside(file_name, _archive(program))
             return None
         _require_own_linker(program, file_name)
@@ -202,12 +202,12 @@ def _link(objects: list[str], draft: Path, kwargs: dict[str, Any]) -> None:
     if ffi.suffix == ".so":
         # threads of the pool stay in the library's code, so it must never be unmapped
         options += ["-Wl,-z,nodelete", "-lpthread"]
-    cc.create_shared(str(draft), objects, options, **kwargs)
+    linker.create_shared(str(draft), objects, options, **kwargs)
 
 
 def _merge(objects: list[str], draft: Path) -> None:
     """Several objects as one."""
-    compiler = cc.get_cc()
+    compiler = linker.get_cc()
     if compiler is None:
         raise TVMError(
             message(
@@ -216,7 +216,7 @@ def _merge(objects: list[str], draft: Path) -> None:
                 legal="a name that ends in .tar or .so",
             )
         )
-    cc.create_executable(str(draft), objects, ["-r", "-nostdlib"], cc=compiler)
+    linker.create_executable(str(draft), objects, ["-r", "-nostdlib"], cc=compiler)
 
 
 def _archive(program: Program) -> bytes:

@@ -11,13 +11,13 @@ from tvm.error import TVMError, message
 from tvm.ffi import library
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
+from tvm.runtime.files import write_beside
 from tvm.runtime.module import (
     BINARY_SERIALIZABLE,
     COMPILATION_EXPORTABLE,
     RUNNABLE,
     Module,
 )
-from tvm.support.files import write_beside
 from tvm.target import Target
 
 from . import jit
