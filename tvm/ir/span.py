@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar, Final, final
 
 from .node import Field, Node, fields, register_nodes
@@ -90,6 +93,29 @@ def merge_spans(*spans: Span | None) -> Span | None:
     if not known:
         return None
     return known[0] if len(known) == 1 else SequentialSpan(known)
+
+
+class _Ambient(threading.local):
+    span: Span | None = None
+
+
+_AMBIENT: Final = _Ambient()
+
+
+def ambient_span() -> Span | None:
+    """The span that new calls take when they are given none."""
+    return _AMBIENT.span
+
+
+@contextmanager
+def span_scope(span: Span | None) -> Iterator[None]:
+    """Within the scope, calls made without a span take this one: what a model's node became."""
+    outer = _AMBIENT.span
+    _AMBIENT.span = outer if span is None else span
+    try:
+        yield
+    finally:
+        _AMBIENT.span = outer
 
 
 register_nodes(SourceName, Span, SequentialSpan)

@@ -1,0 +1,48 @@
+"""ONNX protos as plain Python: attributes, tensors, data types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tvm.error import OpAttributeInvalid
+
+
+def node_attributes(node: Any) -> dict[str, Any]:
+    """A node's attributes by name: numbers, strings, lists of them, arrays, graphs."""
+    import onnx  # an extra: only those who import models need it
+
+    attrs: dict[str, Any] = {}
+    for attr in node.attribute:
+        value = onnx.helper.get_attribute_value(attr)
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        elif isinstance(value, onnx.TensorProto):
+            value = tensor_array(value)
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], bytes):
+            value = [item.decode("utf-8", "replace") for item in value]
+        attrs[attr.name] = value
+    return attrs
+
+
+def tensor_array(tensor: Any) -> NDArray[Any]:
+    """The values of a tensor proto."""
+    import onnx.numpy_helper
+
+    try:
+        array: NDArray[Any] = onnx.numpy_helper.to_array(tensor)
+    except (ValueError, TypeError) as err:
+        raise OpAttributeInvalid(f"ONNX tensor {tensor.name!r} cannot be read: {err}") from err
+    return array
+
+
+def dtype_name(elem_type: int) -> str:
+    """The data type behind ONNX's number for it; empty when the model leaves it open."""
+    if elem_type == 0:
+        return ""
+    import onnx.helper
+
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type))
+    return str(dtype.name)

@@ -1,0 +1,227 @@
+"""Element by element: arithmetic, comparison, logic, activations, casts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.expr import Constant, PrimValue
+from tvm.relax.struct_info import TensorStructInfo
+
+from .attributes import dtype_name
+from .node import Node
+from .registry import Result, convert
+
+_UNARY = {
+    "Abs": op.abs, "Acos": op.acos, "Acosh": op.acosh, "Asin": op.asin, "Asinh": op.asinh,
+    "Atan": op.atan, "Atanh": op.atanh, "Ceil": op.ceil, "Cos": op.cos, "Cosh": op.cosh,
+    "Erf": op.erf, "Exp": op.exp, "Floor": op.floor, "IsInf": op.isinf, "IsNaN": op.isnan,
+    "Log": op.log, "Neg": op.negative, "Not": op.logical_not, "Relu": op.nn.relu,
+    "Round": op.round, "Sigmoid": op.sigmoid, "Sign": op.sign, "Sin": op.sin, "Sinh": op.sinh,
+    "Sqrt": op.sqrt, "Tan": op.tan, "Tanh": op.tanh,
+}  # fmt: skip
+_BINARY = {
+    "Add": op.add, "And": op.logical_and, "BitwiseAnd": op.bitwise_and,
+    "BitwiseOr": op.bitwise_or, "BitwiseXor": op.bitwise_xor, "Equal": op.equal,
+    "Greater": op.greater, "GreaterOrEqual": op.greater_equal, "Less": op.less,
+    "LessOrEqual": op.less_equal, "Mul": op.multiply, "Or": op.logical_or, "Pow": op.power,
+    "Sub": op.subtract, "Xor": op.logical_xor,
+}  # fmt: skip
+
+
+@convert(*_UNARY)
+def unary(node: Node) -> Result:
+    return _UNARY[node.op_type](node[0])
+
+
+@convert(*_BINARY)
+def binary(node: Node) -> Result:
+    a, b = node[0], node[1]
+    if node.op_type == "Pow" and node.dtype(0) != node.dtype(1):
+        b = op.astype(b, node.dtype(0))  # ONNX: the result has the type of the base
+    return _BINARY[node.op_type](a, b)
+
+
+@convert("Div")
+def div(node: Node) -> Result:
+    """Floats are divided, integers rounded toward zero."""
+    if not node.dtype().startswith(("int", "uint")):
+        return op.divide(node[0], node[1])
+    if node.dtype().startswith("uint"):
+        return op.floor_divide(node[0], node[1])
+    # toward zero: the floor of the quotient of the absolute values, with the sign put back
+    sign = op.multiply(op.sign(node[0]), op.sign(node[1]))
+    return op.multiply(op.floor_divide(op.abs(node[0]), op.abs(node[1])), sign)
+
+
+@convert("Mod")
+def mod(node: Node) -> Result:
+    """With `fmod` the sign is that of the dividend, otherwise that of the divisor."""
+    return (op.mod if node.attr("fmod", 0) else op.floor_mod)(node[0], node[1])
+
+
+@convert("Max", "Min", "Sum", "Mean")
+def variadic(node: Node) -> Result:
+    """Any number of inputs, two at a time."""
+    join = {"Max": op.maximum, "Min": op.minimum}.get(node.op_type, op.add)
+    result = node[0]
+    for i in range(1, len(node.inputs)):
+        result = join(result, node[i])
+    if node.op_type == "Mean":
+        result = op.divide(result, _number(len(node.inputs), node))
+    return result
+
+
+def _number(value: float, node: Node) -> Constant:
+    return Constant(np.asarray(value, node.dtype()))
+
+
+@convert("Reciprocal")
+def reciprocal(node: Node) -> Result:
+    return op.divide(_number(1, node), node[0])
+
+
+@convert("Identity")
+def identity(node: Node) -> Result:
+    return node[0]
+
+
+@convert("Dropout")
+def dropout(node: Node) -> Result:
+    """Nothing, when the model is not trained; the mask is all true."""
+    if node.output_count == 1:
+        return node[0]
+    info = node.info(0)
+    assert isinstance(info, TensorStructInfo)
+    mask = op.ones(node.shape(0), "bool")
+    return [node[0], mask]
+
+
+@convert("Cast")
+def cast(node: Node) -> Result:
+    return op.astype(node[0], dtype_name(node.attr("to")))
+
+
+@convert("CastLike")
+def cast_like(node: Node) -> Result:
+    return op.astype(node[0], node.dtype(1))
+
+
+@convert("Clip")
+def clip_attributes(node: Node) -> Result:
+    """Bounds as attributes."""
+    largest = float(np.finfo(np.float32).max)
+    low, high = node.attr("min", -largest), node.attr("max", largest)
+    return op.clip(node[0], PrimValue(float(low)), PrimValue(float(high)))
+
+
+@convert("Clip", since=11)
+def clip(node: Node) -> Result:
+    """Bounds as inputs; each may be left out, or be computed by the model."""
+    value = node[0]
+    low, high = node.optional(1), node.optional(2)
+    fixed_low, fixed_high = node.scalar(1), node.scalar(2)
+    if fixed_low is not None and fixed_high is not None:
+        return op.clip(value, PrimValue(fixed_low), PrimValue(fixed_high))
+    if low is not None:
+        value = op.maximum(value, low)
+    if high is not None:
+        value = op.minimum(value, high)
+    return value
+
+
+@convert("LeakyRelu")
+def leaky_relu(node: Node) -> Result:
+    return op.nn.leakyrelu(node[0], node.attr("alpha", 0.01))
+
+
+@convert("PRelu")
+def prelu(node: Node) -> Result:
+    """One slope for each element of a shape that is broadcast: max(x, 0) + slope * min(x, 0)."""
+    zero = _number(0, node)
+    negative = op.multiply(node[1], op.minimum(node[0], zero))
+    return op.add(op.maximum(node[0], zero), negative)
+
+
+def _where_negative(node: Node, negative: RelaxExpr) -> RelaxExpr:
+    return op.where(op.less(node[0], _number(0, node)), negative, node[0])
+
+
+@convert("Elu")
+def elu(node: Node) -> Result:
+    """alpha * (exp(x) - 1) below zero."""
+    grown = op.subtract(op.exp(op.minimum(node[0], _number(0, node))), _number(1, node))
+    return _where_negative(node, op.multiply(_number(node.attr("alpha", 1.0), node), grown))
+
+
+@convert("Selu")
+def selu(node: Node) -> Result:
+    """Elu scaled by gamma."""
+    alpha = node.attr("alpha", 1.6732632423543772)
+    gamma = node.attr("gamma", 1.0507009873554805)
+    grown = op.subtract(op.exp(op.minimum(node[0], _number(0, node))), _number(1, node))
+    body = _where_negative(node, op.multiply(_number(alpha, node), grown))
+    return op.multiply(_number(gamma, node), body)
+
+
+@convert("HardSigmoid")
+def hard_sigmoid(node: Node) -> Result:
+    """max(0, min(1, alpha * x + beta))."""
+    return _hard_sigmoid(node, node.attr("alpha", 0.2), node.attr("beta", 0.5))
+
+
+def _hard_sigmoid(node: Node, alpha: float, beta: float) -> RelaxExpr:
+    line = op.add(op.multiply(node[0], _number(alpha, node)), _number(beta, node))
+    return op.clip(line, PrimValue(0.0), PrimValue(1.0))
+
+
+@convert("HardSwish")
+def hard_swish(node: Node) -> Result:
+    return op.multiply(node[0], _hard_sigmoid(node, 1 / 6, 0.5))
+
+
+@convert("Softplus")
+def softplus(node: Node) -> Result:
+    return op.nn.softplus(node[0])
+
+
+@convert("Softsign")
+def softsign(node: Node) -> Result:
+    return op.divide(node[0], op.add(_number(1, node), op.abs(node[0])))
+
+
+@convert("Mish")
+def mish(node: Node) -> Result:
+    """x * tanh(softplus(x))."""
+    return op.multiply(node[0], op.tanh(op.nn.softplus(node[0])))
+
+
+@convert("Gelu")
+def gelu(node: Node) -> Result:
+    tanh = node.attr("approximate", "none") == "tanh"
+    return op.nn.gelu_tanh(node[0]) if tanh else op.nn.gelu(node[0])
+
+
+@convert("ThresholdedRelu")
+def thresholded_relu(node: Node) -> Result:
+    bound = _number(node.attr("alpha", 1.0), node)
+    return op.where(op.greater(node[0], bound), node[0], _number(0, node))
+
+
+@convert("Celu")
+def celu(node: Node) -> Result:
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+    alpha = node.attr("alpha", 1.0)
+    if not math.isfinite(alpha) or alpha == 0:
+        raise node.invalid("alpha", alpha, "a number other than zero")
+    zero, scale = _number(0, node), _number(alpha, node)
+    grown = op.subtract(op.exp(op.divide(op.minimum(node[0], zero), scale)), _number(1, node))
+    return op.add(op.maximum(node[0], zero), op.multiply(scale, grown))
+
+
+@convert("Where")
+def where(node: Node) -> Result:
+    return op.where(node[0], node[1], node[2])

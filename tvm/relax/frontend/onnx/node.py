@@ -1,0 +1,136 @@
+"""One ONNX node as a converter sees it: inputs, attributes, and what is known while importing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvm.error import OpAttributeInvalid, OpAttributeRequired, message
+from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.relax.expr import Constant
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
+
+if TYPE_CHECKING:
+    from tvm.relax.block_builder import BlockBuilder
+
+# Values known while importing: numbers, or for sizes expressions over the model's symbolic sizes.
+Known = Any  # numpy array of int64 or of objects
+
+
+class Node:
+    """A node that is being converted.
+
+    `inputs` are normalised expressions; an input left out is None. `known(i)` is the value of an
+    input where it does not depend on data: shapes, axes, pads.
+    """
+
+    def __init__(
+        self,
+        op_type: str,
+        name: str,
+        bb: BlockBuilder,
+        inputs: Sequence[RelaxExpr | None],
+        known: Sequence[Known | None],
+        attrs: dict[str, Any],
+        opset: int,
+        output_count: int,
+    ) -> None:
+        self.op_type = op_type
+        self.name = name
+        self.bb = bb
+        self.inputs = list(inputs)
+        self._known = list(known)
+        self.attrs = attrs
+        self.opset = opset
+        self.output_count = output_count
+
+    # --- inputs ---
+
+    def __getitem__(self, i: int) -> RelaxExpr:
+        """Input number `i`, which must be there."""
+        value = self.inputs[i] if i < len(self.inputs) else None
+        if value is None:
+            raise OpAttributeRequired(self._message(f"input number {i} is missing"))
+        return value
+
+    def optional(self, i: int) -> RelaxExpr | None:
+        """Input number `i`, or None when it is left out."""
+        return self.inputs[i] if i < len(self.inputs) else None
+
+    def known(self, i: int) -> Known | None:
+        """The value of input `i` if importing can know it: a numpy array."""
+        return self._known[i] if i < len(self._known) else None
+
+    def integers(self, i: int, what: str) -> list[int]:
+        """The integers of an input that must be known, such as axes."""
+        value = self.known(i)
+        if value is None or any(isinstance(v, PrimExpr) for v in value.reshape(-1)):
+            raise OpAttributeInvalid(
+                self._message(f"{what} (input {i}) must be constant", "the model computes it")
+            )
+        return [int(v) for v in value.reshape(-1)]
+
+    def sizes(self, i: int, what: str) -> list[PrimExpr | int]:
+        """The sizes of an input that must be known, perhaps symbolic."""
+        value = self.known(i)
+        if value is None:
+            raise OpAttributeInvalid(
+                self._message(f"{what} (input {i}) must follow from shapes", "the model computes it")
+            )
+        return [v if isinstance(v, PrimExpr) else int(v) for v in value.reshape(-1)]
+
+    def info(self, i: int) -> TensorStructInfo:
+        """The struct info of a tensor input."""
+        info = self[i].struct_info
+        assert isinstance(info, TensorStructInfo), "ONNX values are tensors"
+        return info
+
+    def rank(self, i: int) -> int:
+        """The number of dimensions of an input, which must be known."""
+        ndim = self.info(i).ndim
+        if ndim < 0:
+            raise OpAttributeInvalid(self._message(f"the rank of input {i} must be known"))
+        return ndim
+
+    def shape(self, i: int) -> tuple[PrimExpr, ...]:
+        """The extents of an input, which must be known."""
+        shape = self.info(i).shape
+        if not isinstance(shape, ShapeExpr):
+            raise OpAttributeInvalid(self._message(f"the shape of input {i} must be known"))
+        return shape.values
+
+    def dtype(self, i: int = 0) -> str:
+        """The data type of an input."""
+        return str(self.info(i).dtype)
+
+    def scalar(self, i: int) -> float | int | None:
+        """The number in a constant input of one element, or None."""
+        value = self.optional(i)
+        if isinstance(value, Constant) and value.data.numpy().size == 1:
+            number: float | int = value.data.numpy().reshape(-1)[0].item()
+            return number
+        return None
+
+    # --- attributes ---
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute, or the default that the operator set gives it."""
+        return self.attrs.get(name, default)
+
+    def axis(self, default: int, rank: int | None = None) -> int:
+        """The attribute `axis`, counted from the front."""
+        count = self.rank(0) if rank is None else rank
+        axis = int(self.attr("axis", default))
+        if not -count <= axis <= count:
+            raise self.invalid("axis", axis, f"{-count} ... {count - 1}")
+        return axis + count if axis < 0 else axis
+
+    def invalid(self, name: str, found: object, legal: str) -> OpAttributeInvalid:
+        """The error of an attribute with a value that is not taken."""
+        return OpAttributeInvalid(
+            message(f"ONNX {self.op_type} {self.name!r}: attribute {name!r}", found=repr(found),
+                    legal=legal)  # fmt: skip
+        )
+
+    def _message(self, asked: str, found: str | None = None) -> str:
+        return message(f"ONNX {self.op_type} {self.name!r}: {asked}", found=found)

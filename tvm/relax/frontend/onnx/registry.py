@@ -1,0 +1,57 @@
+"""Converters: one function an ONNX operator, versioned by the operator set it follows."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tvm.ir.expr import RelaxExpr
+
+    from .node import Node
+
+    Result = RelaxExpr | list[RelaxExpr]
+    Converter = Callable[[Node], Result]
+
+_FAMILIES = ("elementwise", "linear", "nn", "reduction", "shape", "tensor")
+_CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}
+_loaded = False
+
+
+def convert(*op_types: str, since: int = 1) -> Callable[[Converter], Converter]:
+    """Declare the converter of one or more operators, from operator set `since` on."""
+
+    def register(func: Converter) -> Converter:
+        for op_type in op_types:
+            versions = _CONVERTERS.setdefault(op_type, [])
+            assert all(version != since for version, _ in versions), f"{op_type} is declared twice"
+            versions.append((since, func))
+            versions.sort(key=lambda pair: pair[0])
+        return func
+
+    return register
+
+
+def _load() -> None:
+    global _loaded
+    if not _loaded:
+        for family in _FAMILIES:
+            importlib.import_module(f"{__package__}.{family}")
+        _loaded = True
+
+
+def find_converter(op_type: str, opset: int) -> Converter | None:
+    """The converter for an operator as operator set `opset` defines it, or None."""
+    _load()
+    found = None
+    for since, func in _CONVERTERS.get(op_type, ()):
+        if since <= opset:
+            found = func
+    return found
+
+
+def known_operators() -> dict[str, list[int]]:
+    """All operators with the operator sets from which on they have a converter."""
+    _load()
+    return {name: [since for since, _ in pairs] for name, pairs in sorted(_CONVERTERS.items())}

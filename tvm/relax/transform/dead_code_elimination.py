@@ -1,0 +1,143 @@
+"""Drop bindings nobody reads, and functions that no entry function reaches.
+
+    lv = add(x, x)
+    gv = exp(x)            ->         gv = exp(x)
+    return gv                         return gv
+
+Bindings with effects stay. Entry functions are those with a global symbol, and `main`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    Function,
+    If,
+    MatchCast,
+    Var,
+)
+from tvm.relax.transform.rebuild import (
+    all_bindings,
+    rebuild_seq,
+    sub_exprs,
+    vars_used,
+    with_bindings,
+    with_body,
+)
+from tvm.tir.expr import Call as TirCall
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
+
+
+@declare_module_pass("DeadCodeElimination", opt_level=1)
+def DeadCodeElimination(
+    mod: IRModule, ctx: PassContext, entry_functions: Sequence[str] | None = None
+) -> IRModule:
+    """Keep what the entry functions need."""
+    keep = [mod.get_global_var(name) for name in entry_functions or ()]
+    keep += [var for var, func in mod.functions.items() if _is_entry(var, func)]
+    mod = remove_unused_functions(mod, keep)
+    functions = {
+        var: remove_unused_bindings(func) if isinstance(func, Function) else func
+        for var, func in mod.functions.items()
+    }
+    return remove_unused_functions(mod.with_functions(functions), keep)
+
+
+def _is_entry(var: GlobalVar, func: BaseFunc) -> bool:
+    return var.name_hint == "main" or func.attrs.get("global_symbol") is not None
+
+
+def called_functions(func: BaseFunc) -> list[GlobalVar]:
+    """The global variables that a function mentions, each once, in order."""
+    found: dict[GlobalVar, None] = {}
+    if isinstance(func, Function):
+        for binding in all_bindings(func):
+            for expr in sub_exprs(binding.value):
+                if isinstance(expr, GlobalVar):
+                    found[expr] = None
+        if isinstance(func.body.body, GlobalVar):
+            found[func.body.body] = None
+    elif isinstance(func, PrimFunc):
+        for node in walk(func):
+            if isinstance(node, TirCall) and isinstance(node.op, GlobalVar):
+                found[node.op] = None
+    return list(found)
+
+
+def remove_unused_functions(mod: IRModule, keep: Sequence[GlobalVar]) -> IRModule:
+    """The module with only the functions that those in `keep` reach."""
+    reached: set[GlobalVar] = set()
+    stack = [var for var in keep if var in mod.functions]
+    while stack:
+        var = stack.pop()
+        if var not in reached and var in mod.functions:
+            reached.add(var)
+            stack.extend(called_functions(mod.functions[var]))
+    return mod.with_functions({v: f for v, f in mod.functions.items() if v in reached})
+
+
+def has_effects(value: RelaxExpr) -> bool:
+    """Whether a value must be computed even when nobody reads it."""
+    if isinstance(value, Call):
+        if isinstance(value.op, Op):
+            return value.op.get_attr("FPurity") is False
+        info = value.op.struct_info_
+        return not getattr(info, "purity", False)
+    if isinstance(value, If):
+        return any(
+            has_effects(binding.value)
+            for branch in (value.true_branch, value.false_branch)
+            for block in branch.blocks
+            for binding in block.bindings
+        )
+    return False
+
+
+def remove_unused_bindings(func: Function) -> Function:
+    """The function without bindings that have no effect and no reader."""
+    used: set[Var] = set(vars_used(func.body.body))
+
+    def needed(binding: Binding, pure: bool) -> bool:
+        if binding.var in used or isinstance(binding, MatchCast):
+            return True
+        return not pure and has_effects(binding.value)
+
+    kept: dict[BindingBlock, list[Binding]] = {}
+    for block in reversed(func.body.blocks):
+        pure = isinstance(block, DataflowBlock)
+        chosen: list[Binding] = []
+        for binding in reversed(block.bindings):
+            if needed(binding, pure):
+                chosen.append(binding)
+                used.update(_vars_inside(binding.value))
+        chosen.reverse()
+        kept[block] = chosen
+    body = rebuild_seq(func.body, lambda block: with_bindings(block, kept[block]))
+    return with_body(func, body)
+
+
+def _vars_inside(value: RelaxExpr) -> set[Var]:
+    """The variables read by a value, in branches and local functions too."""
+    found = set(vars_used(value))
+    nested = []
+    if isinstance(value, If):
+        nested = [value.true_branch, value.false_branch]
+    elif isinstance(value, Function):
+        nested = [value.body]
+    for seq in nested:
+        found.update(vars_used(seq.body))
+        for block in seq.blocks:
+            for binding in block.bindings:
+                found |= _vars_inside(binding.value)
+    return found

@@ -1,0 +1,180 @@
+"""Rebuilding functions binding by binding: what passes share that need no scoped visitor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+
+# A binding as the bindings that take its place.
+Rule = Callable[[Binding], Sequence[Binding]]
+
+
+def with_body(func: Function, body: SeqExpr) -> Function:
+    """The function with another body; itself if the body is the same."""
+    if body is func.body:
+        return func
+    if body.struct_info_ is None:
+        body.struct_info_ = body.body.struct_info_
+    return Function(
+        func.params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span
+    )
+
+
+def rebuild_seq(
+    seq: SeqExpr, block_rule: Callable[[BindingBlock], BindingBlock]
+) -> SeqExpr:
+    """A sequence with its blocks rewritten; empty blocks disappear."""
+    blocks = [block_rule(block) for block in seq.blocks]
+    if all(a is b for a, b in zip(blocks, seq.blocks)):
+        return seq
+    new = SeqExpr([block for block in blocks if block.bindings], seq.body, seq.span)
+    new.struct_info_ = seq.struct_info_
+    return new
+
+
+def with_bindings(block: BindingBlock, bindings: Sequence[Binding]) -> BindingBlock:
+    """A block of the same kind with other bindings; itself if they are the same."""
+    same = len(bindings) == len(block.bindings)
+    if same and all(a is b for a, b in zip(bindings, block.bindings)):
+        return block
+    return type(block)(bindings, block.span)
+
+
+def with_value(binding: Binding, value: RelaxExpr) -> Binding:
+    """The binding with another value."""
+    if value is binding.value:
+        return binding
+    span = binding.span or value.span
+    if isinstance(binding, MatchCast):
+        return MatchCast(binding.var, value, binding.struct_info, span)
+    return VarBinding(binding.var, value, span)
+
+
+def map_bindings(func: Function, rule: Rule) -> Function:
+    """The function with every binding replaced by what `rule` gives, in branches too."""
+    return with_body(func, _map_seq(func.body, rule))
+
+
+def _map_seq(seq: SeqExpr, rule: Rule) -> SeqExpr:
+    def on_block(block: BindingBlock) -> BindingBlock:
+        new: list[Binding] = []
+        for binding in block.bindings:
+            new.extend(rule(_map_inside(binding, rule)))
+        return with_bindings(block, new)
+
+    return rebuild_seq(seq, on_block)
+
+
+def _map_inside(binding: Binding, rule: Rule) -> Binding:
+    """Rewrite what nests in a binding's value: branches, local functions."""
+    value = binding.value
+    if isinstance(value, If):
+        true_branch, false_branch = _map_seq(value.true_branch, rule), _map_seq(
+            value.false_branch, rule
+        )
+        if true_branch is value.true_branch and false_branch is value.false_branch:
+            return binding
+        new = If(value.cond, true_branch, false_branch, value.span)
+        new.struct_info_ = value.struct_info_
+        return with_value(binding, new)
+    if isinstance(value, Function):
+        return with_value(binding, map_bindings(value, rule))
+    return binding
+
+
+def map_calls(func: Function, rule: Callable[[Call], RelaxExpr]) -> Function:
+    """The function with every bound call replaced by what `rule` gives."""
+
+    def on_binding(binding: Binding) -> Sequence[Binding]:
+        if isinstance(binding.value, Call):
+            return (with_value(binding, rule(binding.value)),)
+        return (binding,)
+
+    return map_bindings(func, on_binding)
+
+
+def all_bindings(func: Function) -> Iterator[Binding]:
+    """Every binding of a function in order, those of branches and local functions too."""
+    stack: list[SeqExpr] = [func.body]
+    while stack:
+        seq = stack.pop()
+        for block in seq.blocks:
+            for binding in block.bindings:
+                yield binding
+                if isinstance(binding.value, If):
+                    stack.extend((binding.value.false_branch, binding.value.true_branch))
+                elif isinstance(binding.value, Function):
+                    stack.append(binding.value.body)
+
+
+def sub_exprs(expr: RelaxExpr) -> Iterator[RelaxExpr]:
+    """`expr` and the expressions directly in it: operands, fields; not what nests in branches."""
+    stack: list[RelaxExpr] = [expr]
+    while stack:
+        current = stack.pop()
+        yield current
+        if isinstance(current, Call):
+            stack.extend(reversed(current.args))
+            stack.append(current.op)
+        elif isinstance(current, Tuple):
+            stack.extend(reversed(current.fields))
+        elif isinstance(current, TupleGetItem):
+            stack.append(current.tuple_value)
+        elif isinstance(current, If):
+            stack.append(current.cond)
+            stack.extend((current.true_branch.body, current.false_branch.body))
+
+
+def vars_used(expr: RelaxExpr) -> Iterator[Var]:
+    """The variables an expression reads, with repeats."""
+    return (e for e in sub_exprs(expr) if isinstance(e, Var))
+
+
+def replace_operands(
+    expr: RelaxExpr, replace: Callable[[RelaxExpr], RelaxExpr | None]
+) -> RelaxExpr:
+    """`expr` with operands replaced where `replace` gives something; same object if nothing is."""
+    found = replace(expr)
+    if found is not None:
+        return found
+    if isinstance(expr, Call):
+        op = replace_operands(expr.op, replace)
+        args = [replace_operands(arg, replace) for arg in expr.args]
+        if op is expr.op and all(a is b for a, b in zip(args, expr.args)):
+            return expr
+        call = Call(op, args, expr.attrs, expr.sinfo_args, expr.span)
+        call.struct_info_ = expr.struct_info_
+        return call
+    if isinstance(expr, Tuple):
+        fields = [replace_operands(field, replace) for field in expr.fields]
+        if all(a is b for a, b in zip(fields, expr.fields)):
+            return expr
+        return Tuple(fields, expr.span)
+    if isinstance(expr, TupleGetItem):
+        value = replace_operands(expr.tuple_value, replace)
+        if value is expr.tuple_value:
+            return expr
+        if isinstance(value, Tuple):
+            return value.fields[expr.index]
+        return TupleGetItem(value, expr.index, expr.span)
+    return expr
+
+
+def dataflow_blocks(func: Function) -> list[DataflowBlock]:
+    """The dataflow blocks of the function's own body."""
+    return [block for block in func.body.blocks if isinstance(block, DataflowBlock)]
