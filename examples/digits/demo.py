@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tvm
-from tvm.exec.bench import show_kernels
-from tvm.exec.kernels import kernel_times
+from tvm.exec.kernels import kernel_times, show_kernels
 
 HERE = Path(__file__).resolve().parent
 GREYS = " .:-=+*#%@"                # from white to black; the images have levels 0 to 16
@@ -70,7 +69,7 @@ def main() -> None:
         compile_model(library)
         vm = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(library)), tvm.cpu())
         run = run_all(vm, inputs)
-        kernels = kernel_times(vm.profile("main", tvm.runtime.tensor(inputs[:1])))
+        kernels = kernel_times(vm, [tvm.runtime.tensor(inputs[:1])])
 
     right = int((run.predicted == labels).sum())
     median, slowest = np.median(run.seconds) * 1e6, run.seconds.max() * 1e6

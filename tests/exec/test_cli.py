@@ -59,6 +59,14 @@ def test_fault_tells_how_to_see_the_traceback(
     assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
+def test_what_the_machine_refuses_is_a_mistake(
+    command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.run = _raiser(OSError(28, "No space left on device", "m.so"))
+    assert cli.main(["run"]) == cli.MISTAKE
+    assert "No space left on device: 'm.so'" in capsys.readouterr().err
+
+
 def test_errors_as_json(command: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
     command.run = _raiser(TVMError("no"))
     assert cli.main(["run", "--json"]) == cli.MISTAKE

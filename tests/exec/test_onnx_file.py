@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tvm.exec.command import Mistake
-from tvm.exec.onnx_file import check_shapes, input_shapes, load_model
+from tvm.exec.onnx_file import load_model
 
 pytestmark = pytest.mark.pure
 
@@ -26,21 +26,6 @@ def model() -> onnx.ModelProto:
         [numpy_helper.from_array(np.zeros(3, np.float32), "w")],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-
-
-def test_weights_are_no_inputs(model: onnx.ModelProto) -> None:
-    assert input_shapes(model) == {"x": ["n", "?", 3]}
-
-
-def test_shapes_that_fit(model: onnx.ModelProto) -> None:
-    check_shapes(model, {"x": [5, 6, 3]})
-    check_shapes(model, {})
-
-
-@pytest.mark.parametrize("shape", [[5, 6, 4], [5, 3], [1, 5, 6, 3]])
-def test_shapes_that_do_not_fit(model: onnx.ModelProto, shape: list[int]) -> None:
-    with pytest.raises(Mistake, match=r"legal: \[n, \?, 3\]"):
-        check_shapes(model, {"x": shape})
 
 
 def test_loads(model: onnx.ModelProto, tmp_path: Path) -> None:

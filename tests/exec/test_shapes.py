@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tvm.exec.command import Mistake
-from tvm.exec.shapes import parse_shapes, show_shapes
+from tvm.exec.shapes import parse_shapes, show_shape
 
 pytestmark = pytest.mark.pure
 
@@ -21,7 +21,8 @@ pytestmark = pytest.mark.pure
 )
 def test_reads(text: str, shapes: dict[str, list[int]]) -> None:
     assert parse_shapes(text) == shapes
-    assert parse_shapes(show_shapes(shapes)) == shapes
+    shown = " ".join(f"{name}:{show_shape(shape)}" for name, shape in shapes.items())
+    assert parse_shapes(shown) == shapes
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tvm.exec import signature
-from tvm.exec.command import Outcome, Steps, table
+from tvm.exec.command import Outcome, Steps
 from tvm.exec.files import load_arrays
-from tvm.exec.kernels import KernelTime, kernel_times
+from tvm.exec.kernels import kernel_times, show_kernels
 from tvm.exec.library import load_library
 from tvm.runtime import cpu, num_threads, tensor
 
 if TYPE_CHECKING:
-    from tvm.runtime.module import BenchmarkResult
+    from tvm.runtime import BenchmarkResult
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> Outcome:
         evaluate = vm.time_evaluator("main", cpu(), number=args.number, repeat=args.repeat)
         result = evaluate(*inputs)
     with steps.step("profile"):
-        kernels = kernel_times(vm.profile("main", *inputs))
+        kernels = kernel_times(vm, inputs)
     return Outcome(
         f"{_summary(result, args.number)}\n\n{show_kernels(kernels)}",
         {
@@ -60,22 +60,6 @@ def run(args: argparse.Namespace) -> Outcome:
             "kernels": [kernel._asdict() for kernel in kernels],
         },
     )
-
-
-def show_kernels(kernels: list[KernelTime]) -> str:
-    """A table, the slowest first."""
-    total = sum(kernel.seconds for kernel in kernels) or 1.0
-    rows = [
-        [
-            kernel.name,
-            str(kernel.calls),
-            f"{kernel.seconds * 1e6:.1f}",
-            f"{100 * kernel.seconds / total:.0f}%",
-            ", ".join(kernel.sources),
-        ]
-        for kernel in sorted(kernels, key=lambda k: -k.seconds)
-    ]
-    return table(["kernel", "calls", "us", "share", "from"], rows, right=(1, 2, 3))
 
 
 def _summary(result: BenchmarkResult, number: int) -> str:

@@ -54,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not isinstance(error, InternalError):
             return _report(error, str(error), MISTAKE, as_json)
         return _fault(error, words, as_json)
+    except OSError as error:        # a full disk, say: the machine's answer to the request
+        return _report(error, str(error), MISTAKE, as_json)
     except Exception as error:      # the outermost edge: whatever is left is our fault
         return _fault(error, words, as_json)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tvm.driver.compile import compile as compile_module
+from tvm.driver import compile as compile_module
 from tvm.exec import signature
 from tvm.exec.command import Outcome, Steps
-from tvm.exec.files import check_output, written_beside
-from tvm.exec.onnx_file import check_shapes, load_model
+from tvm.exec.files import check_output
+from tvm.exec.onnx_file import load_model
 from tvm.exec.shapes import LEGAL, parse_shapes
 from tvm.ir.transform import PassContext
 from tvm.relax.frontend.onnx import from_onnx
@@ -39,13 +39,12 @@ def run(args: argparse.Namespace) -> Outcome:
     steps = Steps(args.verbose)
     with steps.step("read"):
         model = load_model(args.model)
-        check_shapes(model, shapes)
     with steps.step("import"):
         module = from_onnx(model, shape_dict=shapes or None)
     with steps.step("compile"), PassContext(opt_level=args.opt_level):
         executable = compile_module(module, target=target)
-    with steps.step("write"), written_beside(args.output, "the library") as draft:
-        executable.export_library(str(draft))
+    with steps.step("write"):
+        executable.export_library(str(args.output))
     main = VirtualMachine(executable, cpu()).signature("main")
     size = args.output.stat().st_size
     seconds = sum(steps.seconds.values())

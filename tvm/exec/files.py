@@ -1,17 +1,17 @@
-"""Files that commands read and write. What is written appears whole or not at all."""
+"""Files that commands read and write."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tvm.error import message
 from tvm.exec.command import Mistake
+from tvm.runtime.files import draft_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,27 +38,10 @@ def check_output(path: Path, what: str) -> None:
         raise Mistake(message(asked, found="it is a directory", legal=legal))
     if not folder.is_dir():
         raise Mistake(message(asked, found=f"{str(folder)!r} is not a directory", legal=legal))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        found = f"directory {str(folder)!r} is read-only"
-        raise Mistake(message(asked, found=found, legal=legal))
-
-
-@contextmanager
-def written_beside(path: Path, what: str) -> Iterator[Path]:
-    """A name in a new directory beside `path`; what is there at the end is renamed to `path`.
-
-    The rename is within one file system, so readers see the old file or the new one, and an
-    error or an interrupt on the way leaves nothing behind.
-    """
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-            draft = Path(folder) / path.name
-            yield draft
-            os.replace(draft, path)
+        tempfile.TemporaryFile(dir=folder).close()      # the only sure answer, also for root
     except OSError as error:
-        found = error.strerror or str(error)
-        asked = f"cannot write {what} {str(path)!r}"
-        legal = "a file name in a directory that you may write to, with room left on the disk"
+        found = f"directory {str(folder)!r}: {error.strerror or error}"
         raise Mistake(message(asked, found=found, legal=legal)) from error
 
 
@@ -85,7 +68,7 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None:
 
     # A zip of .npy members is what .npz is; numpy.savez takes the names as keywords, and an
     # output may be called `file`.
-    with written_beside(path, "the outputs") as draft, zipfile.ZipFile(draft, "w") as archive:
+    with draft_of(path) as draft, zipfile.ZipFile(draft, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tvm.error import message
 from tvm.exec.command import Mistake
@@ -27,7 +27,7 @@ def load_library(path: Path) -> VirtualMachine:
         raise Mistake(message(asked, found=str(error), legal=legal)) from error
 
 
-def as_arrays(result: object) -> list[NDArray[np.generic]]:
+def as_arrays(result: Any) -> list[NDArray[np.generic]]:
     """The tensors that `main` gave, one or several, as numpy arrays."""
-    values = list(result) if isinstance(result, (list, tuple)) else [result]
+    values = result if isinstance(result, (list, tuple)) else [result]
     return [value.numpy() for value in values]

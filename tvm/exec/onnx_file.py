@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tvm.error import message
 from tvm.exec.command import Mistake
 from tvm.exec.files import check_input
-from tvm.exec.shapes import show_shape, show_shapes
-from tvm.support.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import onnx
@@ -42,45 +39,6 @@ def load_model(path: Path) -> onnx.ModelProto:
     if not model.graph.output:
         raise _refuse(path, "its graph has no output")
     return model
-
-
-def input_shapes(model: onnx.ModelProto) -> dict[str, list[int | str]]:
-    """The inputs that are no weights; an unknown dimension is `?`."""
-    weights = {tensor.name for tensor in model.graph.initializer}
-    shapes: dict[str, list[int | str]] = {}
-    for value in model.graph.input:
-        if value.name not in weights:
-            dims = value.type.tensor_type.shape.dim
-            shapes[value.name] = [
-                dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?" for dim in dims
-            ]
-    return shapes
-
-
-def check_shapes(model: onnx.ModelProto, asked: Mapping[str, Sequence[int]]) -> None:
-    """Refuse shapes for inputs that do not exist, or that the model's own shapes rule out."""
-    known = input_shapes(model)
-    for name, shape in asked.items():
-        if name not in known:
-            near = did_you_mean(name, known)
-            raise Mistake(
-                message(
-                    f"--input-shapes names {name!r}, which is no input of the model{near}",
-                    legal=show_shapes(known),
-                )
-            )
-        wanted = known[name]
-        fits = len(wanted) == len(shape) and all(
-            isinstance(w, str) or w == s for w, s in zip(wanted, shape, strict=True)
-        )
-        if wanted and not fits:
-            raise Mistake(
-                message(
-                    f"--input-shapes gives {name!r} a shape that the model rules out",
-                    found=show_shape(shape),
-                    legal=show_shape(wanted),
-                )
-            )
 
 
 def _refuse(path: Path, found: str) -> Mistake:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tvm.error import message
 from tvm.exec.command import Mistake
@@ -46,7 +46,3 @@ def _refuse(text: str, position: int, found: str) -> Mistake:
 
 def show_shape(shape: Sequence[int | str]) -> str:
     return f"[{', '.join(map(str, shape))}]"
-
-
-def show_shapes(shapes: Mapping[str, Sequence[int | str]]) -> str:
-    return " ".join(f"{name}:{show_shape(shape)}" for name, shape in shapes.items())

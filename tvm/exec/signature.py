@@ -86,4 +86,5 @@ def _numpy_dtype(name: str) -> np.dtype[np.generic]:
         return np.dtype(name)
     import ml_dtypes
 
-    return np.dtype(getattr(ml_dtypes, name))
+    found: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, name))
+    return found
