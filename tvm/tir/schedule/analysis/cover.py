@@ -1,0 +1,144 @@
+"""Whether what a block reads was all written before by the blocks that produce it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.block_scope import DepKind, StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import Var
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import BufferRegion, For
+
+from .affine import Box, analyzer_at, bound_region, relax_exact, relax_upper
+from .query import block_of, loop_of, realize_of, scope_of
+
+
+def _common_place(a: StmtSRef, b: StmtSRef) -> StmtSRef:
+    """The innermost place around both."""
+    around: set[StmtSRef] = set()
+    place: StmtSRef | None = a.parent
+    while place is not None:
+        around.add(place)
+        place = place.parent
+    place = b.parent
+    while place is not None and place not in around:
+        place = place.parent
+    assert place is not None, "blocks of one function"
+    return place
+
+
+def _ranges_up_to(sref: StmtSRef, outer: StmtSRef) -> dict[Var, Range]:
+    found: dict[Var, Range] = {}
+    place = sref.parent
+    while place is not None and place is not outer:
+        if isinstance(place.stmt, For):
+            loop = loop_of(place)
+            found[loop.loop_var] = Range.from_min_extent(loop.min, loop.extent)
+        place = place.parent
+    return found
+
+
+def region_cover(state: SRefTree, consumer: StmtSRef) -> bool:
+    """True if each region that `consumer` reads of a buffer made in its scope is written before."""
+    if consumer.parent is None:
+        return True
+    scope = state.get_block_scope(scope_of(consumer))
+    makers: dict[Buffer, list[StmtSRef]] = {}
+    for dep in scope.get_deps_by_dst(consumer):
+        if dep.kind is DepKind.RAW:
+            for write in block_of(dep.src).writes:
+                makers.setdefault(write.buffer, []).append(dep.src)
+    return all(
+        _is_covered(state, consumer, region, makers[region.buffer])
+        for region in block_of(consumer).reads
+        if region.buffer in makers
+    )
+
+
+def _is_covered(
+    state: SRefTree,
+    consumer: StmtSRef,
+    region: BufferRegion,
+    producers: list[StmtSRef],
+) -> bool:
+    realize = realize_of(state, consumer)
+    read = bound_region(region, realize)
+    shape = region.buffer.shape
+    pieces: list[Box] = []
+    for producer in producers:
+        lca = _common_place(producer, consumer)
+        analyzer = analyzer_at(lca)
+        made = _written(state, producer, lca, region.buffer, analyzer)
+        if made is None:
+            continue
+        needed = relax_upper(read, _ranges_up_to(consumer, lca), shape, analyzer)
+        pieces = _merge(analyzer, pieces, made)
+        if any(_contains(analyzer, piece, needed, shape) for piece in (made, *pieces)):
+            return True
+    return False
+
+
+def _written(
+    state: SRefTree, producer: StmtSRef, lca: StmtSRef, buffer: Buffer, analyzer: Analyzer
+) -> Box | None:
+    realize = realize_of(state, producer)
+    for write in realize.block.writes:
+        if write.buffer is buffer:
+            region, ranges = bound_region(write, realize), _ranges_up_to(producer, lca)
+            return relax_exact(region, ranges, realize.predicate, buffer.shape, analyzer)
+    return None
+
+
+def _contains(
+    analyzer: Analyzer, whole: Box, part: Box, shape: Sequence[PrimExpr]
+) -> bool:
+    """`part`, cut to the buffer, lies in `whole`."""
+    prove = analyzer.can_prove
+    return all(
+        (w_low is p_low or prove(w_low <= p_low) or prove(w_low <= 0))
+        and (w_high is p_high or prove(w_high >= p_high) or prove(w_high >= extent - 1))
+        for w_low, w_high, p_low, p_high, extent in zip(
+            whole.low, whole.high, part.low, part.high, shape
+        )
+    )
+
+
+def _merge(analyzer: Analyzer, pieces: list[Box], box: Box) -> list[Box]:
+    """The boxes with one more; boxes that touch in one dimension and agree in the others join."""
+    rest: list[Box] = []
+    for piece in pieces:
+        joined = _join(analyzer, piece, box)
+        if joined is None:
+            rest.append(piece)
+        else:
+            box = joined
+    return [*rest, box]
+
+
+def _join(analyzer: Analyzer, a: Box, b: Box) -> Box | None:
+    equal, prove = analyzer.can_prove_equal, analyzer.can_prove
+    differ = [
+        i
+        for i in range(len(a.low))
+        if not (equal(a.low[i], b.low[i]) and equal(a.high[i], b.high[i]))
+    ]
+    if len(differ) > 1:
+        return None
+    if not differ:
+        return a
+    dim = differ[0]
+    for first, second in ((a, b), (b, a)):
+        touches = prove(second.low[dim] <= first.high[dim] + 1)
+        if not touches or not prove(first.low[dim] <= second.low[dim]):
+            continue
+        if prove(second.high[dim] >= first.high[dim]):
+            top = second.high[dim]
+        elif prove(second.high[dim] <= first.high[dim]):
+            top = first.high[dim]
+        else:
+            return None
+        return Box(first.low, [*first.high[:dim], top, *first.high[dim + 1 :]])
+    return None

@@ -1,0 +1,95 @@
+"""What primitives ask of a block and its scope before they move it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tvm.ffi.object import Object
+from tvm.tir.block_scope import DepKind, StmtSRef
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt
+
+from .affine import affine_binding
+from .cover import region_cover
+from .query import block_of, scope_of
+
+
+class CachedFlags(Object):
+    """Three facts: the block's binding is affine, what it reads is all written before, and its
+    children form a pipeline in which each result is complete before it is read."""
+
+    __slots__ = ("affine_binding", "region_cover", "stage_pipeline")
+
+    def __init__(self, affine_binding: bool, region_cover: bool, stage_pipeline: bool) -> None:
+        self.affine_binding: Final = affine_binding
+        self.region_cover: Final = region_cover
+        self.stage_pipeline: Final = stage_pipeline
+
+
+def flags_of(state: SRefTree, block_sref: StmtSRef) -> CachedFlags:
+    """The facts of a block."""
+    return CachedFlags(
+        affine_binding(state, block_sref),
+        region_cover(state, block_sref),
+        why_no_pipeline(state, block_sref) is None,
+    )
+
+
+def why_no_pipeline(state: SRefTree, scope_sref: StmtSRef) -> str | None:
+    """A sentence why the children of a scope are no stage pipeline, or None."""
+    facts = state.facts(block_of(scope_sref))
+    if "pipeline" not in facts:
+        facts["pipeline"] = _find_no_pipeline(state, scope_sref)
+    return facts["pipeline"]
+
+
+def _find_no_pipeline(state: SRefTree, scope_sref: StmtSRef) -> str | None:
+    scope = state.get_block_scope(scope_sref)
+    for child in scope.children:
+        for dep in scope.get_deps_by_src(child):
+            if dep.kind in (DepKind.WAR, DepKind.OPAQUE):
+                return (
+                    f"block {block_of(dep.dst).name_hint!r} overwrites what block "
+                    f"{block_of(dep.src).name_hint!r} reads"
+                )
+    if not _only_blocks_and_loops(block_of(scope_sref).body):
+        return "it holds statements that are neither blocks nor loops"
+    for child in scope.children:
+        if not region_cover(state, child):
+            return (
+                f"block {block_of(child).name_hint!r} reads more than the blocks before it write"
+            )
+    return None
+
+
+def _only_blocks_and_loops(body: Stmt) -> bool:
+    stack: list[Stmt] = [body]
+    alone = isinstance(body, (BlockRealize, For, SeqStmt))
+    if not alone:
+        return True  # a leaf: a block of plain statements has no stages
+    while stack:
+        stmt = stack.pop()
+        if isinstance(stmt, SeqStmt):
+            stack.extend(stmt.seq)
+        elif isinstance(stmt, For):
+            stack.append(stmt.body)
+        elif not isinstance(stmt, (BlockRealize, Block)):
+            return False
+    return True
+
+
+def pipeline_scope(state: SRefTree, sref: StmtSRef) -> StmtSRef:
+    """The scope around a place; refused unless its blocks form a stage pipeline."""
+    scope = scope_of(sref)
+    reason = why_no_pipeline(state, scope)
+    if reason is not None:
+        block = block_of(scope)
+        raise Illegal(
+            f"the scope {block.name_hint!r} is not a stage pipeline: {reason}",
+            legal="a scope in which each buffer is written whole before it is read, and never "
+            "overwritten afterwards",
+            spots=[block],
+            fast="The scope root is not a stage pipeline",
+        )
+    return scope

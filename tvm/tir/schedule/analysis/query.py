@@ -1,0 +1,242 @@
+"""Where blocks and loops stand relative to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir.block_scope import BlockScope, DepKind, StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import Var
+from tvm.tir.functor import walk
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    For,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+)
+
+from tvm.tir.schedule.error import Illegal, name_of
+from tvm.tir.schedule.tree import WITH_BODY, SRefTree
+
+
+def block_of(sref: StmtSRef) -> Block:
+    """The block that stands at a place."""
+    stmt = sref.stmt
+    assert isinstance(stmt, Block), "the place of a block"
+    return stmt
+
+
+def loop_of(sref: StmtSRef) -> For:
+    """The loop that stands at a place."""
+    stmt = sref.stmt
+    assert isinstance(stmt, For), "the place of a loop"
+    return stmt
+
+
+def scope_of(sref: StmtSRef) -> StmtSRef:
+    """The block around a block or loop."""
+    place = sref.parent
+    while place is not None and not isinstance(place.stmt, Block):
+        place = place.parent
+    if place is None:
+        raise Illegal(
+            f"{name_of(sref.stmt)} is the root of its function",
+            legal="a block or loop within a block",
+            spots=[sref.stmt],
+        )
+    return place
+
+
+def loops_above(sref: StmtSRef) -> list[StmtSRef]:
+    """The loops around a place up to the next block, outermost first; itself not included."""
+    found: list[StmtSRef] = []
+    place = sref.parent
+    while place is not None and isinstance(place.stmt, For):
+        found.append(place)
+        place = place.parent
+    found.reverse()
+    return found
+
+
+def realize_of(state: SRefTree, block_sref: StmtSRef) -> BlockRealize:
+    """The statement that gives a block's variables their values."""
+    block = block_of(block_sref)
+    parent = block_sref.parent
+    if parent is None:
+        body = state.function_of(block_sref).body
+        assert isinstance(body, BlockRealize), "a scheduled function"
+        return body
+    assert parent.stmt is not None, "a parent stands in the program"
+    return find_realize(parent.stmt.body, block)
+
+
+def find_realize(stmt: Stmt, block: Block) -> BlockRealize:
+    """The realize of `block`, which stands in `stmt` outside of inner loops and blocks."""
+    stack: list[Stmt] = [stmt]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, BlockRealize):
+            if current.block is block:
+                return current
+        elif isinstance(current, SeqStmt):
+            stack.extend(current.seq)
+        elif isinstance(current, IfThenElse):
+            stack.append(current.then_case)
+            if current.else_case is not None:
+                stack.append(current.else_case)
+        elif isinstance(current, WITH_BODY):
+            stack.append(current.body)
+    raise AssertionError(f"no realize of {block.name_hint} where its parent says it is")
+
+
+def realizes_below(stmt: Stmt) -> Iterator[BlockRealize]:
+    """The blocks below a statement that are in no inner block, in order."""
+    stack: list[Stmt] = [stmt]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, BlockRealize):
+            yield current
+        elif isinstance(current, SeqStmt):
+            stack.extend(reversed(current.seq))
+        elif isinstance(current, IfThenElse):
+            if current.else_case is not None:
+                stack.append(current.else_case)
+            stack.append(current.then_case)
+        elif isinstance(current, (For, *WITH_BODY)):
+            stack.append(current.body)
+
+
+def lets_above(state: SRefTree, sref: StmtSRef) -> list[LetStmt]:
+    """The let statements between a place and the block around it."""
+    found: list[LetStmt] = []
+    child, place = sref, sref.parent
+    while place is not None:
+        assert place.stmt is not None and child.stmt is not None, "both stand in the program"
+        found.extend(_lets_on_path(place.stmt.body, child.stmt))
+        if isinstance(place.stmt, Block):
+            break
+        child, place = place, place.parent
+    return found
+
+
+def _lets_on_path(stmt: Stmt, target: Stmt) -> list[LetStmt]:
+    stack: list[tuple[Stmt, list[LetStmt]]] = [(stmt, [])]
+    while stack:
+        current, lets = stack.pop()
+        if current is target or (isinstance(current, BlockRealize) and current.block is target):
+            return lets
+        if isinstance(current, SeqStmt):
+            stack.extend([(part, lets) for part in current.seq])
+        elif isinstance(current, IfThenElse):
+            stack.append((current.then_case, lets))
+            if current.else_case is not None:
+                stack.append((current.else_case, lets))
+        elif isinstance(current, LetStmt):
+            stack.append((current.body, [*lets, current]))
+        elif isinstance(current, WITH_BODY):
+            stack.append((current.body, lets))
+    return []
+
+
+def is_ancestor(outer: StmtSRef, inner: StmtSRef) -> bool:
+    """True if `inner` stands within `outer`, or is it."""
+    place: StmtSRef | None = inner
+    while place is not None:
+        if place is outer:
+            return True
+        place = place.parent
+    return False
+
+
+def path_between(outer: StmtSRef, inner: StmtSRef) -> list[StmtSRef]:
+    """The places from below `outer` down to, and not including, `inner`."""
+    found: list[StmtSRef] = []
+    place = inner.parent
+    while place is not None and place is not outer:
+        found.append(place)
+        place = place.parent
+    found.reverse()
+    return found
+
+
+def producers_of(block: StmtSRef, scope: BlockScope) -> list[StmtSRef]:
+    """The earlier blocks of the scope whose results `block` reads or updates."""
+    deps = scope.get_deps_by_dst(block)
+    return list(dict.fromkeys([d.src for d in deps if d.kind in (DepKind.RAW, DepKind.WAW)]))
+
+
+def consumers_of(block: StmtSRef, scope: BlockScope) -> list[StmtSRef]:
+    """The later blocks of the scope that read or update the results of `block`."""
+    deps = scope.get_deps_by_src(block)
+    return list(dict.fromkeys([d.dst for d in deps if d.kind in (DepKind.RAW, DepKind.WAW)]))
+
+
+def is_output_block(block_sref: StmtSRef, scope_sref: StmtSRef) -> bool:
+    """True if a block writes something that outlives its scope."""
+    inner = set(block_of(scope_sref).alloc_buffers)
+    return any(region.buffer not in inner for region in block_of(block_sref).writes)
+
+
+def buffer_at(block: Block, index: int, written: bool) -> Buffer:
+    """The buffer read or written by number."""
+    return region_at(block, index, written).buffer
+
+
+def region_at(block: Block, index: int, written: bool) -> BufferRegion:
+    """The region read or written by number."""
+    regions = block.writes if written else block.reads
+    if not 0 <= index < len(regions):
+        what = "write" if written else "read"
+        names = [r.buffer.name for r in regions]
+        raise Illegal(
+            f"block {block.name_hint!r} has {len(regions)} {what} regions {names}, "
+            f"there is no number {index}",
+            legal=f"{what} buffer index from 0 to {len(regions) - 1}",
+            spots=[block],
+            fast=f"The {what} buffer index is out of range",
+        )
+    return regions[index]
+
+
+def defining_site(state: SRefTree, block_sref: StmtSRef, buffer: Buffer) -> tuple[StmtSRef, bool]:
+    """The block that allocates `buffer` and True; for a parameter the root block and False."""
+    place: StmtSRef | None = block_sref
+    root = block_sref
+    while place is not None:
+        if isinstance(place.stmt, Block):
+            if any(buffer is b for b in place.stmt.alloc_buffers):
+                return place, True
+            if any(buffer is m.buffer for m in place.stmt.match_buffers):
+                return place, False
+        root = place
+        place = place.parent
+    return root, False
+
+
+def require_allocated(state: SRefTree, block_sref: StmtSRef, buffer: Buffer) -> StmtSRef:
+    """The block that allocates `buffer`; refused for parameters and matched buffers."""
+    site, allocated = defining_site(state, block_sref, buffer)
+    if not allocated:
+        raise Illegal(
+            f"buffer {buffer.name!r} is a parameter of the function or stands for a region of "
+            "another buffer",
+            legal="a buffer that a block of the function allocates",
+            spots=[block_sref.stmt],
+            fast="The input is not an allocated buffer",
+        )
+    return site
+
+
+def vars_in(exprs: Sequence[PrimExpr]) -> set[Var]:
+    """The variables in some expressions."""
+    return {node for expr in exprs for node in walk(expr) if isinstance(node, Var)}
+
+
+def region_exprs(region: BufferRegion) -> list[PrimExpr]:
+    """The bounds of a region."""
+    return [part for rng in region.region for part in (rng.min, rng.extent)]

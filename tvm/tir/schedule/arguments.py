@@ -1,0 +1,94 @@
+"""The many ways in which users name blocks, buffers and index maps, brought to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.support.suggest import did_you_mean
+from tvm.tir.buffer import Buffer
+from tvm.tir.index_map import IndexMap
+from tvm.tir.stmt import Block
+
+from .random_variable import BlockRV, LoopRV
+
+_BLOCKS = ("block", "blocks", "scope_block", "consumer_blocks")
+_LOOPS = ("loop", "loops", "ordered_loops")
+
+
+class Arguments:
+    """Checks of what users give to primitives."""
+
+    @staticmethod
+    def require_kind(asked: str, name: str, value: Any) -> None:
+        """A TypeError for a loop where a block is wanted, and the other way round."""
+        wanted: tuple[type, ...] = ()
+        if name in _BLOCKS:
+            wanted = (BlockRV,)
+        elif name in _LOOPS:
+            wanted = (LoopRV,)
+        elif name in ("block_or_loop", "target"):
+            wanted = (BlockRV, LoopRV)
+        if wanted and not isinstance(value, wanted):
+            names = " or ".join([cls.__name__ for cls in wanted])
+            raise TypeError(
+                f"In `Schedule.{asked}`, type of `{name}` does not match: expected {names}, "
+                f"found {type(value).__name__}"
+            )
+
+    @staticmethod
+    def find_buffer(
+        asked: str, block: Block, buffer: Any, side: str | None = None
+    ) -> tuple[str, int, Buffer]:
+        """Side ("read" or "write"), number and buffer, for a number, name, pair or buffer."""
+        if isinstance(buffer, int):
+            assert side is not None, "numbers are given for one side only"
+            buffer = (side, buffer)
+        if isinstance(buffer, (tuple, list)):
+            return Arguments._numbered(asked, block, str(buffer[0]), int(buffer[1]))
+        found: list[tuple[str, int, Buffer]] = []
+        for which, regions in (("write", block.writes), ("read", block.reads)):
+            for i, region in enumerate(regions):
+                same = region.buffer is buffer or region.buffer.name == buffer
+                if same and side in (None, which):
+                    found.append((which, i, region.buffer))
+        if not found:
+            name = buffer if isinstance(buffer, str) else getattr(buffer, "name", repr(buffer))
+            known = [r.buffer.name for r in (*block.writes, *block.reads)]
+            raise ValueError(
+                f"Schedule.{asked}: block {block.name_hint!r} does not {side or 'access'} the "
+                f"buffer {name!r}{did_you_mean(str(name), known)}; legal: one of {known}"
+            )
+        buffers = {id(b) for _, _, b in found}
+        if len(buffers) > 1:
+            raise ValueError(
+                f"Schedule.{asked}: several buffers of block {block.name_hint!r} are called "
+                f"{buffer!r}; legal: a pair such as ('read', 0), or the buffer itself"
+            )
+        return found[0]
+
+    @staticmethod
+    def _numbered(asked: str, block: Block, side: str, index: int) -> tuple[str, int, Buffer]:
+        if side not in ("read", "write"):
+            raise ValueError(
+                f"Schedule.{asked}: Invalid buffer_index_type {side!r}; legal: 'read', 'write'"
+            )
+        regions = block.reads if side == "read" else block.writes
+        if not 0 <= index < len(regions):
+            raise ValueError(
+                f"Schedule.{asked}: block {block.name_hint!r} has {len(regions)} {side} regions, "
+                f"there is no number {index}"
+            )
+        return side, index, regions[index].buffer
+
+    @staticmethod
+    def index_map(
+        index_map: IndexMap | Callable[..., Any], ndim: int, index_dtype: str
+    ) -> tuple[IndexMap, list[int]]:
+        """The map, and the axis separators that its function names."""
+        if isinstance(index_map, IndexMap):
+            return index_map, []
+        made, separators = IndexMap.from_func_with_separators(
+            index_map, ndim=ndim, index_dtype=index_dtype
+        )
+        return made, [int(s) for s in separators]

@@ -1,0 +1,157 @@
+"""Which values of a block's variables are needed, told from the box of a buffer that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import FloorDiv, IntImm, IterVar, Max, Min, Var, make_const
+from tvm.tir.functor import walk
+from tvm.tir.op.arith import (
+    floordiv,
+    greater_equal,
+    is_one,
+    is_zero,
+    less,
+    logical_and,
+    max_of,
+    min_of,
+)
+from tvm.tir.stmt import Block, BlockRealize, Stmt
+
+from .analysis.affine import Box
+from .analysis.interval import linear_terms
+from .rebuild import nest
+
+Domains = dict[Var, Range]
+
+
+def narrowed(
+    block: Block, needed: Mapping[Buffer, Box], analyzer: Analyzer, *, reverse: bool
+) -> Domains:
+    """The part of each variable's domain that is needed; all of it where nothing tells.
+
+    The block provides (in reverse: consumes) elements at places that depend on its variables;
+    `needed` says which places are asked for.
+    """
+    full: Domains = {iv.var: iv.dom for iv in block.iter_vars if iv.dom is not None}
+    limits: dict[Var, tuple[PrimExpr, PrimExpr]] = {}
+    for region in block.reads if reverse else block.writes:
+        box = needed.get(region.buffer)
+        if box is None:
+            continue
+        for part, low, high in zip(region.region, box.low, box.high):
+            for var, first, last in _solve(part, low, high, full):
+                known = limits.get(var)
+                if known is not None:
+                    first, last = max_of(known[0], first), min_of(known[1], last)
+                limits[var] = (first, last)
+    found: Domains = {}
+    for iv in block.iter_vars:
+        assert iv.dom is not None, "block variables have domains"
+        limit = limits.get(iv.var)
+        found[iv.var] = iv.dom if limit is None else _cut(iv.dom, limit, analyzer)
+    return found
+
+
+def _solve(
+    part: Range, low: PrimExpr, high: PrimExpr, names: Domains
+) -> list[tuple[Var, PrimExpr, PrimExpr]]:
+    """Bounds of variables from `low <= part <= high`, for one dimension of a buffer."""
+    index = part.min
+    if isinstance(index, Var):
+        return [(index, low, high)] if index in names else []
+    if isinstance(index, FloorDiv) and isinstance(index.a, Var) and index.a in names:
+        return [(index.a, low * index.b, high * index.b + (index.b - 1))]
+    terms = linear_terms(index, names)
+    if terms is None:
+        return []
+    moving = {var: scale for var, scale in terms.items() if scale and not is_one(names[var].extent)}
+    if len(moving) != 1:
+        return _packed(index, low, high, moving, names)
+    (var, scale), = moving.items()
+    rest = Analyzer().simplify(index - var * scale)
+    if any(isinstance(node, Var) and node in names for node in walk(rest)):
+        return []
+    if scale < 0:
+        low, high, scale, rest = -high, -low, -scale, -rest
+    step = make_const(scale, index.dtype)
+    first = floordiv(low - rest + (step - 1), step) if scale > 1 else low - rest
+    last = floordiv(high - rest, step) if scale > 1 else high - rest
+    return [(var, first, last)]
+
+
+def _packed(
+    index: PrimExpr, low: PrimExpr, high: PrimExpr, scales: Mapping[Var, int], names: Domains
+) -> list[tuple[Var, PrimExpr, PrimExpr]]:
+    """Bounds of the outermost of several variables that make up one index, as a * n + b."""
+    order = sorted(scales.items(), key=lambda item: item[1], reverse=True)
+    found: list[tuple[Var, PrimExpr, PrimExpr]] = []
+    if not order or any(scale <= 0 for _, scale in order):
+        return found
+    reach = 1
+    for var, scale in reversed(order):
+        extent = names[var].extent
+        if scale != reach:
+            return []
+        if not isinstance(extent, IntImm):
+            if var is not order[0][0]:
+                return []
+            break
+        reach = scale * extent.value
+    rest = Analyzer().simplify(index - sum(var * scale for var, scale in order))
+    if any(isinstance(node, Var) and node in names for node in walk(rest)):
+        return []
+    var, scale = order[0]
+    step = make_const(scale, index.dtype)
+    return [(var, floordiv(low - rest, step), floordiv(high - rest, step))]
+
+
+def _cut(dom: Range, limit: tuple[PrimExpr, PrimExpr], analyzer: Analyzer) -> Range:
+    """The limits cut to the domain where that needs no min or max."""
+    low, high = analyzer.simplify(limit[0]), analyzer.simplify(limit[1])
+    top = dom.min + dom.extent - 1
+    if analyzer.can_prove(low <= dom.min) and analyzer.can_prove(high >= top):
+        return dom
+    first = analyzer.simplify(max_of(low, dom.min))
+    last = analyzer.simplify(min_of(high, top))
+    low = low if isinstance(first, Max) else first
+    high = high if isinstance(last, Min) else last
+    return Range.from_min_extent(low, analyzer.simplify(high - low + 1))
+
+
+def placed_nest(
+    realize: BlockRealize, domains: Domains, analyzer: Analyzer, preserve_unit_loops: bool
+) -> Stmt:
+    """New loops `ax0, ax1, ...` over the domains, with the block within.
+
+    Where the domains may reach over those of the variables, the block gets a predicate.
+    """
+    block = realize.block
+    loops: list[tuple[Var, PrimExpr]] = []
+    values: list[PrimExpr] = []
+    predicate: PrimExpr = IntImm("bool", 1)
+    for iv in block.iter_vars:
+        dom, whole = domains[iv.var], iv.dom
+        assert whole is not None, "block variables have domains"
+        if is_one(dom.extent) and not preserve_unit_loops:
+            value = dom.min
+        else:
+            loop = Var(f"ax{len(loops)}", iv.var.dtype)
+            loops.append((loop, dom.extent))
+            analyzer.bind(loop, Range.from_min_extent(make_const(0, loop.dtype), dom.extent))
+            value = loop if is_zero(dom.min) else dom.min + loop
+        values.append(value)
+        if dom is not whole:
+            predicate = logical_and(predicate, _inside(iv, value, whole, analyzer))
+    return nest(loops, BlockRealize(values, predicate, block, realize.span))
+
+
+def _inside(iv: IterVar, value: PrimExpr, whole: Range, analyzer: Analyzer) -> PrimExpr:
+    predicate: PrimExpr = IntImm("bool", 1)
+    for inside in (greater_equal(value, whole.min), less(value, whole.min + whole.extent)):
+        if not analyzer.can_prove(inside):
+            predicate = logical_and(predicate, analyzer.simplify(inside))
+    return predicate

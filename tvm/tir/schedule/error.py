@@ -1,0 +1,60 @@
+"""Refusals of schedule primitives: what was asked, why it is illegal, where, and what is legal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tvm.error import TVMError, message
+from tvm.ir.module import IRModule
+from tvm.ir.node import Node
+from tvm.tir.stmt import Block, For
+
+RENDER_LEVELS: Final = ("detail", "fast", "none")
+
+
+class ScheduleError(TVMError):
+    """A primitive was asked for something that would not keep the program's meaning."""
+
+
+class Illegal(Exception):
+    """Raised inside a primitive; the schedule turns it into a ScheduleError with the program.
+
+    `fast` is the reason without the names of this program, `spots` are the statements to mark.
+    """
+
+    def __init__(
+        self,
+        found: str,
+        *,
+        legal: str | None = None,
+        spots: Sequence[Node | None] = (),
+        fast: str | None = None,
+    ) -> None:
+        super().__init__(found)
+        self.found: Final = found
+        self.legal: Final = legal
+        self.spots: Final = tuple([spot for spot in spots if spot is not None])
+        self.fast: Final = fast or found
+
+
+def render(error: Illegal, mod: IRModule, primitive: str, asked: str, level: str) -> str:
+    """The text of the ScheduleError, with as much of the program as `level` allows."""
+    if level == "none":
+        return "ScheduleError: (not rendered)"
+    head = f"ScheduleError: An error occurred in the schedule primitive '{primitive}'"
+    if level == "fast":
+        return f"{head}: {error.fast}"
+    program = mod.script(obj_to_underline=list(error.spots))
+    return message(
+        f"{head}: {asked}", found=error.found, where="\n" + program, legal=error.legal
+    )
+
+
+def name_of(stmt: Node | None) -> str:
+    """How messages call a block or a loop."""
+    if isinstance(stmt, Block):
+        return f"block {stmt.name_hint!r}"
+    if isinstance(stmt, For):
+        return f"loop {stmt.loop_var.name!r}"
+    return "the removed statement"

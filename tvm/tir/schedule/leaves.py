@@ -1,0 +1,74 @@
+"""Taking a block out of its scope, together with loops that would be empty without it."""
+
+from __future__ import annotations
+
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.stmt import Block, BlockRealize, SeqStmt, Stmt
+
+from .analysis.query import block_of, scope_of
+from .error import Illegal
+from .tree import SRefTree, inner_places, swap_stmt, with_body
+
+
+def leaf_top(state: SRefTree, block: StmtSRef) -> StmtSRef:
+    """The outermost place around `block` that holds nothing else; refused if that is its scope."""
+    top = block
+    while True:
+        parent = top.parent
+        assert parent is not None and parent.stmt is not None, "a scope is around the block"
+        if len(inner_places(parent.stmt)) > 1:
+            return top
+        if isinstance(parent.stmt, Block):
+            raise Illegal(
+                f"block {block_of(block).name_hint!r} is the only one of its scope "
+                f"{parent.stmt.name_hint!r}",
+                legal="a block with a neighbour that can take its place",
+                spots=[block.stmt],
+                fast="Cannot remove the only leaf of the scope",
+            )
+        top = parent
+
+
+def without_leaf(stmt: Stmt, top: Stmt) -> Stmt:
+    """`stmt` (in which `top` stands somewhere in a sequence) without it."""
+    found = _remove(stmt, top)
+    assert found is not None, "the neighbours of the removed statement stay"
+    return found
+
+
+def _remove(stmt: Stmt, top: Stmt) -> Stmt | None:
+    if stmt is top or (isinstance(stmt, BlockRealize) and stmt.block is top):
+        return None
+    if isinstance(stmt, SeqStmt):
+        kept: list[Stmt] = []
+        for part in stmt.seq:
+            new = _remove(part, top)
+            if new is not None:
+                kept.append(new)
+        if len(kept) == len(stmt.seq) and all(a is b for a, b in zip(kept, stmt.seq)):
+            return stmt
+        flat = SeqStmt.flatten(kept)
+        return SeqStmt(flat.seq, stmt.span) if isinstance(flat, SeqStmt) else flat
+    return stmt
+
+
+def remove_leaf(state: SRefTree, block: StmtSRef) -> Block:
+    """The scope block around `block`, rebuilt without it; the program does not change yet."""
+    scope = scope_of(block)
+    top = leaf_top(state, block)
+    assert top.stmt is not None and top.parent is not None, "below the scope"
+    return _rebuild(scope, top.parent, top.stmt)
+
+
+def _rebuild(scope: StmtSRef, parent: StmtSRef, removed: Stmt) -> Block:
+    old = parent.stmt
+    assert old is not None, "a parent stands in the program"
+    new = with_body(old, without_leaf(old.body, removed))
+    place = parent
+    while place is not scope:
+        above = place.parent
+        assert above is not None and above.stmt is not None, "below the scope"
+        old, new = above.stmt, with_body(above.stmt, swap_stmt(above.stmt.body, old, new))
+        place = above
+    assert isinstance(new, Block), "a scope is a block"
+    return new

@@ -1,0 +1,68 @@
+"""Write a buffer through a copy in other memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.schedule.analysis.query import block_of, buffer_at, scope_of
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.primitive.cache_read import cache_of, redirect, written_region
+from tvm.tir.schedule.primitive.set_scope import require_scope
+from tvm.tir.schedule.scopes import (
+    ScopeEdit,
+    common_place,
+    copy_nest,
+    edit_scope,
+    place_below,
+    require_single_writer,
+)
+from tvm.tir.schedule.tree import SRefTree
+
+KIND = kind(
+    "CacheWrite", "cache_write", "block", "=write_buffer_index", "=storage_scope",
+    "[consumer_blocks",
+)  # fmt: skip
+
+
+def cache_write(
+    state: SRefTree,
+    block: StmtSRef,
+    write_buffer_index: int,
+    storage_scope: str,
+    consumer_blocks: Sequence[StmtSRef],
+) -> StmtSRef:
+    """Let the block write a copy, and copy it to the buffer afterwards.
+
+    for i: B[i] = f(A[i])   ->   for i: B_scope[i] = f(A[i])
+                                 for ax0: B[ax0] = B_scope[ax0]
+    """
+    require_scope(storage_scope)
+    node = block_of(block)
+    buffer = buffer_at(node, write_buffer_index, written=True)
+    scope = scope_of(block)
+    require_single_writer(state, scope, buffer, node)
+    cache = cache_of(buffer, storage_scope)
+    readers = [
+        child
+        for child in state.get_block_scope(scope).children
+        if child is not block and any(r.buffer is buffer for r in block_of(child).reads)
+    ]
+    strangers = [c for c in consumer_blocks if c not in readers]
+    if strangers:
+        raise Illegal(
+            f"block {block_of(strangers[0]).name_hint!r} does not read {buffer.name!r}",
+            legal=f"some of {[block_of(r).name_hint for r in readers]}",
+            spots=[strangers[0].stmt],
+        )
+    blocks, reuse = redirect([node, *map(block_of, consumer_blocks)], buffer, cache)
+    place = common_place([block, *readers]) if readers else scope
+    region = written_region(state, block, buffer, place)
+    nest, copy = copy_nest(cache, buffer, region, cache.name)
+    anchor = place_below(place, block).stmt
+    assert anchor is not None, "a place on the way"
+    edit = ScopeEdit(blocks, after={anchor: [nest]})
+    edit.reuse.update(reuse)
+    edit_scope(state, scope, edit, allocate=[cache])
+    return state.get_sref(copy)

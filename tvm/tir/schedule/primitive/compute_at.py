@@ -1,0 +1,334 @@
+"""Move a block into a loop: before its consumers, or after its producers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import IterVar, Var
+from tvm.tir.functor import walk
+from tvm.tir.op.arith import is_one, max_of, min_of
+from tvm.tir.schedule.analysis.affine import (
+    Box,
+    analyzer_at,
+    bound_region,
+    loop_ranges,
+    relax_upper,
+)
+from tvm.tir.schedule.analysis.blocks import require_complete_or_reduction
+from tvm.tir.schedule.analysis.cover import region_cover
+from tvm.tir.schedule.analysis.flags import pipeline_scope
+from tvm.tir.schedule.analysis.query import (
+    block_of,
+    consumers_of,
+    is_ancestor,
+    is_output_block,
+    loop_of,
+    path_between,
+    producers_of,
+    realize_of,
+    scope_of,
+)
+from tvm.tir.schedule.domains import Domains, narrowed, placed_nest
+from tvm.tir.schedule.error import Illegal, name_of
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.leaves import leaf_top, without_leaf
+from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt
+
+COMPUTE_AT = kind("ComputeAt", "compute_at", "block", "loop", "=preserve_unit_loops", "=index")
+REVERSE_COMPUTE_AT = kind(
+    "ReverseComputeAt", "reverse_compute_at", "block", "loop", "=preserve_unit_loops", "=index"
+)  # fmt: skip
+
+
+def compute_at(
+    state: SRefTree, block: StmtSRef, loop: StmtSRef, preserve_unit_loops: bool, index: int
+) -> None:
+    """Compute in each iteration of `loop` just what its consumers there read.
+
+    for i: B[i] = f(A[i])            for i0:
+    for i0: for i1:            ->        for ax0: B[i0 * n + ax0] = f(A[i0 * n + ax0])
+        C[i0 * n + i1] = g(B)            for i1: C[i0 * n + i1] = g(B[i0 * n + i1])
+    """
+    scope = _checked_scope(state, block, loop)
+    if is_output_block(block, scope):
+        raise Illegal(
+            f"block {block_of(block).name_hint!r} writes an output of its scope",
+            legal="a block whose results only other blocks of the scope read "
+            "(reverse_compute_at moves output blocks)",
+            spots=[block.stmt],
+            fast="Cannot move an output block",
+        )
+    users = consumers_of(block, state.get_block_scope(scope))
+    _require_inside(block, loop, users, "consumers")
+    if not users:
+        raise Illegal(
+            f"block {block_of(block).name_hint!r} has no consumer",
+            legal="a block whose result another block reads",
+            spots=[block.stmt],
+        )
+    needed = _needed(state, loop, block, users, reverse=False)
+    _move(state, block, loop, needed, preserve_unit_loops, index, reverse=False)
+
+
+def reverse_compute_at(
+    state: SRefTree, block: StmtSRef, loop: StmtSRef, preserve_unit_loops: bool, index: int
+) -> None:
+    """Compute in each iteration of `loop` just what its producers there have finished.
+
+    for i0: for i1:                  for i0:
+        B[i0 * n + i1] = f(A)            for i1: B[i0 * n + i1] = f(A)
+    for i: C[i] = g(B[i])      ->        for ax0: C[i0 * n + ax0] = g(B[i0 * n + ax0])
+    """
+    scope = _checked_scope(state, block, loop)
+    makers = producers_of(block, state.get_block_scope(scope))
+    _require_inside(block, loop, makers, "producers")
+    if not makers:
+        raise Illegal(
+            f"block {block_of(block).name_hint!r} has no producer",
+            legal="a block that reads the result of another block",
+            spots=[block.stmt],
+        )
+    for maker in makers:
+        _require_finished(state, maker, loop)
+    needed = _needed(state, loop, block, makers, reverse=True)
+    _move(state, block, loop, needed, preserve_unit_loops, index, reverse=True)
+
+
+def _checked_scope(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
+    scope = pipeline_scope(state, block)
+    if scope_of(loop) is not scope:
+        raise Illegal(
+            f"{name_of(loop.stmt)} and {name_of(block.stmt)} are in different scopes",
+            legal="a loop of the same scope",
+            spots=[loop.stmt, block.stmt],
+            fast="Expected the block and loop to be under the same block scope",
+        )
+    if is_ancestor(loop, block):
+        raise Illegal(
+            f"{name_of(block.stmt)} stands within {name_of(loop.stmt)} already",
+            legal="a loop that is not around the block",
+            spots=[loop.stmt, block.stmt],
+            fast="The block is already under the loop",
+        )
+    require_complete_or_reduction(state, block)
+    return scope
+
+
+def _require_inside(
+    block: StmtSRef, loop: StmtSRef, others: Sequence[StmtSRef], role: str
+) -> None:
+    outside = [o for o in others if not is_ancestor(loop, o)]
+    if outside:
+        raise Illegal(
+            f"the {role} {[block_of(o).name_hint for o in outside]} of block "
+            f"{block_of(block).name_hint!r} are not under {name_of(loop.stmt)}",
+            legal=f"a loop around all {role} of the block",
+            spots=[loop.stmt, *[o.stmt for o in outside]],
+            fast=f"Not all of the {role} are visited under the loop",
+        )
+
+
+def _require_finished(state: SRefTree, maker: StmtSRef, loop: StmtSRef) -> None:
+    """A reduction is complete only outside of all its reducing loops."""
+    realize = realize_of(state, maker)
+    outer = {loop_of(loop).loop_var}
+    place = loop.parent
+    while place is not None and isinstance(place.stmt, For):
+        outer.add(place.stmt.loop_var)
+        place = place.parent
+    for iv, value in zip(realize.block.iter_vars, realize.iter_values):
+        if iv.iter_type == IterVar.DataPar:
+            continue
+        if any(isinstance(part, Var) and part in outer for part in walk(value)):
+            raise Illegal(
+                f"block {realize.block.name_hint!r} sums over {name_of(loop.stmt)} or a loop "
+                "around it, so its result is not complete there",
+                legal="a loop outside of all reducing loops of the producer",
+                spots=[loop.stmt, realize.block],
+                fast="The producer is not complete under the loop",
+            )
+
+
+def _needed(
+    state: SRefTree,
+    loop: StmtSRef,
+    block: StmtSRef,
+    others: Sequence[StmtSRef],
+    reverse: bool,
+) -> dict[Buffer, Box]:
+    """For each buffer between the block and the others: the box used in one iteration of `loop`."""
+    node = block_of(block)
+    shared = {r.buffer for r in (node.reads if reverse else node.writes)}
+    analyzer = analyzer_at(loop)
+    found: dict[Buffer, Box] = {}
+    for other in others:
+        realize = realize_of(state, other)
+        inner = loop_ranges([p for p in path_between(loop, other) if isinstance(p.stmt, For)])
+        for region in realize.block.writes if reverse else realize.block.reads:
+            buffer = region.buffer
+            if buffer not in shared:
+                continue
+            ranges = {**inner, **_shared_threads(loop, buffer)}
+            box = relax_upper(bound_region(region, realize), ranges, buffer.shape, analyzer)
+            found[buffer] = _union(analyzer, found.get(buffer), box)
+    return found
+
+
+def _shared_threads(loop: StmtSRef, buffer: Buffer) -> dict[Var, Range]:
+    """Thread loops around `loop` whose threads share the buffer, so that all of them count."""
+    scope = buffer.scope()
+    found: dict[Var, Range] = {}
+    place: StmtSRef | None = loop
+    while place is not None:
+        stmt = place.stmt
+        if isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING:
+            assert stmt.thread_binding is not None, "a bound loop has its axis"
+            tag = stmt.thread_binding.thread_tag
+            blocks = tag.startswith("blockIdx")
+            shared = scope.startswith("shared") and not blocks
+            if shared or (scope == "warp" and tag == "threadIdx.x") or scope in ("global", ""):
+                found[stmt.loop_var] = Range.from_min_extent(stmt.min, stmt.extent)
+        place = place.parent
+    return found
+
+
+def _union(analyzer: Analyzer, a: Box | None, b: Box) -> Box:
+    if a is None:
+        return b
+    low = [_extreme(analyzer, x, y, False) for x, y in zip(a.low, b.low)]
+    high = [_extreme(analyzer, x, y, True) for x, y in zip(a.high, b.high)]
+    return Box(low, high)
+
+
+def _extreme(analyzer: Analyzer, x: PrimExpr, y: PrimExpr, greatest: bool) -> PrimExpr:
+    return analyzer.simplify(max_of(x, y) if greatest else min_of(x, y))
+
+
+def _move(
+    state: SRefTree,
+    block: StmtSRef,
+    loop: StmtSRef,
+    needed: Mapping[Buffer, Box],
+    preserve_unit_loops: bool,
+    index: int,
+    *,
+    reverse: bool,
+) -> None:
+    scope = scope_of(block)
+    realize = realize_of(state, block)
+    analyzer = analyzer_at(loop)
+    domains = narrowed(realize.block, needed, analyzer, reverse=reverse)
+    if reverse:
+        _require_narrowed(state, realize, loop, domains, needed)
+    nest = placed_nest(realize, domains, analyzer, preserve_unit_loops)
+    position = _position(state, block, loop, index)
+    top = leaf_top(state, block)
+    assert top.stmt is not None, "a place in the scope"
+    edit = _Mover(top.stmt, loop_of(loop), nest, position)
+    old = block_of(scope)
+    body = edit.visit_stmt(old.body)
+    new = change_block(old, body=body)
+    state.replace(scope, new, {**edit.reuse, old: new})
+    for child in [block, *consumers_of(block, state.get_block_scope(scope))]:
+        if not region_cover(state, child):
+            raise Illegal(
+                f"block {block_of(child).name_hint!r} would read what is not written yet",
+                legal="a loop in whose iterations all that is read was written before",
+                spots=[block_of(child)],
+                fast="The region read would not be covered by its producers",
+            )
+
+
+def _require_narrowed(
+    state: SRefTree,
+    realize: BlockRealize,
+    loop: StmtSRef,
+    domains: Domains,
+    needed: Mapping[Buffer, Box],
+) -> None:
+    """Refuse if iterations of `loop` that make different regions would run the same instances."""
+    around = [loop]
+    place = loop.parent
+    while place is not None and isinstance(place.stmt, For):
+        around.append(place)
+        place = place.parent
+    for sref in around:
+        var = loop_of(sref).loop_var
+        made = any(_uses(var, [*box.low, *box.high]) for box in needed.values())
+        ran = any(_uses(var, [dom.min, dom.extent]) for dom in domains.values())
+        if made and not ran and not is_one(loop_of(sref).extent):
+            raise Illegal(
+                f"from what {name_of(loop.stmt)} makes in one iteration it cannot be told which "
+                f"part of block {realize.block.name_hint!r} can run",
+                legal="a block that reads the producers' results at affine places of its variables",
+                spots=[loop.stmt, realize.block],
+                fast="Cannot match the block's variables with the produced region",
+            )
+
+
+def _uses(var: Var, exprs: Sequence[PrimExpr]) -> bool:
+    return any(node is var for expr in exprs for node in walk(expr))
+
+
+def _position(state: SRefTree, block: StmtSRef, loop: StmtSRef, index: int) -> int:
+    """Where in the body of `loop` the block goes: after its producers, before its consumers."""
+    node = loop_of(loop)
+    count = len(node.body.seq) if isinstance(node.body, SeqStmt) else 1
+    facts = state.get_block_scope(scope_of(block))
+    first = 0
+    for maker in [d.src for d in facts.get_deps_by_dst(block)]:
+        if is_ancestor(loop, maker):
+            first = max(first, _number(loop, maker) + 1)
+    last = count
+    for user in [d.dst for d in facts.get_deps_by_src(block)]:
+        if is_ancestor(loop, user):
+            last = min(last, _number(loop, user))
+    chosen = {-1: last, -2: first}.get(index, index)
+    if first > last or not first <= chosen <= last:
+        raise Illegal(
+            f"there is no place number {index} for the block in {name_of(node)}: it has to stand "
+            f"after its producers (from {first}) and before its consumers (up to {last})",
+            legal="another loop" if first > last else f"an index from {first} to {last}, -1 or -2",
+            spots=[node, block.stmt],
+            fast="No valid insertion point",
+        )
+    return chosen
+
+
+def _number(loop: StmtSRef, inner: StmtSRef) -> int:
+    place = inner
+    while place.parent is not loop:
+        assert place.parent is not None, "`inner` stands in `loop`"
+        place = place.parent
+    return max(place.seq_index, 0)
+
+
+class _Mover(TrackingMutator):
+    """Removes one statement and puts another into a loop's body."""
+
+    def __init__(self, leaf: Stmt, loop: For, nest: Stmt, position: int) -> None:
+        super().__init__()
+        self._leaf, self._loop, self._nest, self._position = leaf, loop, nest, position
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_block_(self, op: Block) -> Stmt:
+        return op
+
+    def visit_for_(self, op: For) -> Stmt:
+        if op is not self._loop:
+            return super().visit_for_(op)
+        parts = list(op.body.seq) if isinstance(op.body, SeqStmt) else [op.body]
+        parts.insert(self._position, self._nest)
+        return change_loop(op, body=SeqStmt.flatten(parts))
+
+    def visit_seq_stmt_(self, op: SeqStmt) -> Stmt:
+        new = super().visit_seq_stmt_(op)
+        return without_leaf(new, self._leaf)

@@ -1,0 +1,135 @@
+"""Compute a value where it is used, instead of storing it."""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, Var
+from tvm.tir.functor import substitute, walk
+from tvm.tir.schedule.analysis.blocks import require_complete
+from tvm.tir.schedule.analysis.flags import pipeline_scope
+from tvm.tir.schedule.analysis.query import block_of, is_output_block, require_allocated
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.leaves import remove_leaf
+from tvm.tir.schedule.rebuild import TrackingMutator, change_block
+from tvm.tir.schedule.regions import with_regions
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import Block, BufferStore, MatchBufferRegion, Stmt
+
+KIND = kind("ComputeInline", "compute_inline", "block")
+
+
+def compute_inline(state: SRefTree, block: StmtSRef) -> None:
+    """Put the block's expression in place of each read of its buffer, and drop the block.
+
+    for i: B[i] = f(A[i])
+    for i: C[i] = g(B[i])      ->      for i: C[i] = g(f(A[i]))
+    """
+    node = block_of(block)
+    scope = pipeline_scope(state, block)
+    buffer = require_single_buffer(node)
+    require_complete(state, block)
+    if is_output_block(block, scope):
+        raise Illegal(
+            f"block {node.name_hint!r} writes {buffer.name!r}, an output of its scope",
+            legal="a block whose buffer the scope allocates and nobody else sees",
+            spots=[node],
+            fast="Cannot compute_inline an output block",
+        )
+    require_allocated(state, block, buffer)
+    store = require_store(node)
+    names = distinct_vars(node, store)
+    rule = _Inliner(buffer, names, store.value)
+    smaller = remove_leaf(state, block)
+    new = rule.inline_into(smaller, drop=buffer)
+    state.replace(scope, new, {**rule.reuse, block_of(scope): new})
+
+
+def require_single_buffer(block: Block) -> Buffer:
+    """The one buffer that a block writes; refused if it writes several."""
+    buffers = list(dict.fromkeys([w.buffer for w in block.writes]))
+    if len(buffers) == 1:
+        return buffers[0]
+    raise Illegal(
+        f"block {block.name_hint!r} writes {len(buffers)} buffers",
+        legal="a block that writes one buffer",
+        spots=[block],
+        fast="The block has multiple write buffers or none",
+    )
+
+
+def require_store(block: Block) -> BufferStore:
+    """The one statement of a block; refused if it is no plain store."""
+    if isinstance(block.body, BufferStore) and block.init is None:
+        return block.body
+    raise Illegal(
+        f"the body of block {block.name_hint!r} is not one store",
+        legal="a block whose body is `B[i, j, ...] = expression`",
+        spots=[block],
+        fast="The body of the block cannot be inlined: it is not a single BufferStore",
+    )
+
+
+def distinct_vars(block: Block, store: BufferStore) -> list[Var]:
+    """The variables that index a store; refused unless they are different block variables."""
+    names = {iv.var for iv in block.iter_vars}
+    found = [index for index in store.indices if isinstance(index, Var) and index in names]
+    used = {node for node in _vars(store.value) if node in names}
+    if len(found) == len(store.indices) == len(set(found)) and used <= set(found):
+        return found
+    raise Illegal(
+        f"block {block.name_hint!r} writes {store.buffer.name!r} at "
+        f"({', '.join([str(i) for i in store.indices])})",
+        legal="a store whose indices are different block variables, all that its value uses",
+        spots=[block],
+        fast="The body of the block cannot be inlined: its indices are not distinct variables",
+    )
+
+
+def _vars(expr: PrimExpr) -> list[Var]:
+    return [node for node in walk(expr) if isinstance(node, Var)]
+
+
+class _Inliner(TrackingMutator):
+    """Replaces reads of a buffer by the expression that made it."""
+
+    def __init__(self, buffer: Buffer, names: list[Var], value: PrimExpr) -> None:
+        super().__init__()
+        self._buffer, self._names, self._value = buffer, names, value
+        self._hit = False
+
+    def inline_into(self, scope: Block, drop: Buffer) -> Block:
+        """The scope with all reads replaced and the buffer's allocation gone."""
+        new = self.visit_stmt(scope.body)
+        allocs = [b for b in scope.alloc_buffers if b is not drop]
+        return change_block(scope, body=new, alloc_buffers=allocs)
+
+    def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
+        if op.buffer is not self._buffer:
+            return super().visit_buffer_load_(op)
+        self._hit = True
+        indices = self.visit_exprs(op.indices)
+        return substitute(self._value, dict(zip(self._names, indices)))
+
+    def visit_block_(self, op: Block) -> Stmt:
+        for match in op.match_buffers:
+            self._refuse_match(match, op)
+        if not any(r.buffer is self._buffer for r in op.reads):
+            return op  # blocks list what they read: nothing to do below
+        body = self.visit_stmt(op.body)
+        init = None if op.init is None else self.visit_stmt(op.init)
+        new = with_regions(change_block(op, body=body, init=init))
+        self.track(op, new)
+        return new
+
+    def _refuse_match(self, match: MatchBufferRegion, block: Block) -> None:
+        if match.source.buffer is self._buffer:
+            raise Illegal(
+                f"block {block.name_hint!r} matches a buffer to a region of "
+                f"{self._buffer.name!r}",
+                legal="consumers that read single elements of the buffer",
+                spots=[block],
+                fast="The buffer to be inlined has opaque access",
+            )

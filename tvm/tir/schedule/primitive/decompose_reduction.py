@@ -1,0 +1,144 @@
+"""Give the init of a reduction a block and loops of its own."""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.expr import IterVar, Var
+from tvm.tir.functor import substitute, walk
+from tvm.tir.op.arith import is_one, logical_and
+from tvm.tir.schedule.analysis.affine import conjuncts
+from tvm.tir.schedule.analysis.blocks import require_reduction
+from tvm.tir.schedule.analysis.query import (
+    block_of,
+    is_ancestor,
+    loop_of,
+    loops_above,
+    realize_of,
+    scope_of,
+)
+from tvm.tir.schedule.error import Illegal, name_of
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.rebuild import change_block
+from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
+
+KIND = kind("DecomposeReduction", "decompose_reduction", "block", "loop")
+
+
+def decompose_reduction(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
+    """Initialize before `loop`; the block itself only updates.
+
+    for i: for k:                       for i:
+        with T.init(): C[i] = 0     ->      C[i] = 0          # C_init
+        C[i] += A[i, k]                     for k: C[i] += A[i, k]    # C_update
+    """
+    node = block_of(block)
+    loops = loops_above(block)
+    if loop not in loops:
+        raise Illegal(
+            f"{name_of(loop.stmt)} is not around block {node.name_hint!r}",
+            legal="one of the loops around the block",
+            spots=[loop.stmt, node],
+            fast="The loop is not an ancestor of the block",
+        )
+    require_reduction(state, block)
+    realize = realize_of(state, block)
+    _require_above_reduction(realize, loops, loop)
+    init = _init_nest(realize, loops, loop)
+    update = _update(node)
+    edit = ScopeEdit({node: update}, before={loop_of(loop): [init]})
+    scope = scope_of(block)
+    assert is_ancestor(scope, loop), "the loop is within the scope"
+    edit_scope(state, scope, edit)
+    stmt: Stmt = init
+    while isinstance(stmt, For):
+        stmt = stmt.body
+    assert isinstance(stmt, BlockRealize), "the innermost statement of the nest"
+    return state.get_sref(stmt.block)
+
+
+def _require_above_reduction(
+    realize: BlockRealize, loops: list[StmtSRef], loop: StmtSRef
+) -> None:
+    reducing = _reducing_loops(realize)
+    for outer in loops[: loops.index(loop)]:
+        if loop_of(outer).loop_var in reducing:
+            raise Illegal(
+                f"the loop {loop_of(outer).loop_var.name!r} outside of "
+                f"{loop_of(loop).loop_var.name!r} runs over a reduction, so the init would wipe "
+                "out what was summed before",
+                legal="a loop that is not inside of any loop of the reduction",
+                spots=[outer.stmt, loop.stmt],
+                fast="The loop is not higher than all the loops related to the reduction",
+            )
+
+
+def _reducing_loops(realize: BlockRealize) -> set[Var]:
+    return {
+        node
+        for iv, value in zip(realize.block.iter_vars, realize.iter_values)
+        if iv.iter_type != IterVar.DataPar
+        for node in walk(value)
+        if isinstance(node, Var)
+    }
+
+
+def _init_nest(realize: BlockRealize, loops: list[StmtSRef], loop: StmtSRef) -> Stmt:
+    """The init as a block, in copies of the loops from `loop` inward that it depends on."""
+    block = realize.block
+    assert block.init is not None, "a reduction"
+    renamed: dict[Var, PrimExpr] = {}
+    iter_vars: list[IterVar] = []
+    values: list[PrimExpr] = []
+    for iv, value in zip(block.iter_vars, realize.iter_values):
+        if iv.iter_type == IterVar.DataPar:
+            copy = iv.var.copy_with_suffix("_init")
+            renamed[iv.var] = copy
+            iter_vars.append(IterVar(iv.dom, copy, iv.iter_type, iv.thread_tag, iv.span))
+            values.append(value)
+    writes = [BufferRegion(w.buffer, substitute(list(w.region), renamed)) for w in block.writes]
+    init_block = Block(
+        iter_vars, [], writes, f"{block.name_hint}_init", substitute(block.init, renamed),
+        annotations=block.annotations, span=block.init.span or block.span,
+    )  # fmt: skip
+    used = {node for value in values for node in walk(value) if isinstance(node, Var)}
+    kept = [loop_of(s) for s in loops[loops.index(loop) :] if loop_of(s).loop_var in used]
+    fresh: dict[Var, PrimExpr] = {f.loop_var: f.loop_var.copy_with_suffix("_init") for f in kept}
+    predicate = _init_predicate(realize, set(used), loops, loop)
+    body: Stmt = BlockRealize(
+        substitute(values, fresh), substitute(predicate, fresh), init_block, block.init.span
+    )
+    for node in reversed(kept):
+        var = fresh[node.loop_var]
+        assert isinstance(var, Var), "a copy of the loop variable"
+        body = For(
+            var, substitute(node.min, fresh), substitute(node.extent, fresh), node.kind, body,
+            node.thread_binding, node.annotations, node.span,
+        )  # fmt: skip
+    return body
+
+
+def _init_predicate(
+    realize: BlockRealize, used: set[Var], loops: list[StmtSRef], loop: StmtSRef
+) -> PrimExpr:
+    """The parts of the predicate that are about loops of the init; the others stay behind."""
+    if is_one(realize.predicate):
+        return TRUE
+    inner = {loop_of(s).loop_var for s in loops[loops.index(loop) :]} - used
+    parts = [
+        part
+        for part in conjuncts(realize.predicate)
+        if not any(isinstance(n, Var) and n in inner for n in walk(part))
+    ]
+    predicate: PrimExpr = TRUE
+    for part in parts:
+        predicate = logical_and(predicate, part)
+    return predicate
+
+
+def _update(block: Block) -> Block:
+    """The block without its init, which now reads what it updates."""
+    reads = [*block.writes, *block.reads]
+    return change_block(block, reads=reads, name_hint=f"{block.name_hint}_update", init=None)

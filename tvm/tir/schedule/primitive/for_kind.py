@@ -1,0 +1,93 @@
+"""Say who runs the iterations of a loop: threads of a pool, vector lanes, unrolled code."""
+
+from __future__ import annotations
+
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.expr import IterVar, Var
+from tvm.tir.functor import walk
+from tvm.tir.schedule.analysis.affine import require_affine
+from tvm.tir.schedule.analysis.blocks import require_compact_below
+from tvm.tir.schedule.analysis.flags import pipeline_scope
+from tvm.tir.schedule.analysis.query import block_of, loop_of, realize_of
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.rebuild import change_loop
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import ForKind
+
+PARALLEL = kind("Parallel", "parallel", "loop")
+VECTORIZE = kind("Vectorize", "vectorize", "loop")
+BIND = kind("Bind", "bind", "loop", "=thread_axis")
+UNROLL = kind("Unroll", "unroll", "loop")
+_WORDS = {
+    ForKind.PARALLEL: "parallel",
+    ForKind.VECTORIZED: "vectorized",
+    ForKind.THREAD_BINDING: "bound to a thread",
+}
+
+
+def parallel(state: SRefTree, loop: StmtSRef) -> None:
+    """Let the iterations run at the same time on several threads.
+
+    for i in range(n): S  ->  for i in T.parallel(n): S
+    """
+    require_parallelizable(state, loop, ForKind.PARALLEL, "")
+    state.replace(loop, change_loop(loop_of(loop), kind=ForKind.PARALLEL, thread_binding=None))
+
+
+def vectorize(state: SRefTree, loop: StmtSRef) -> None:
+    """Let the iterations be the lanes of vectors.
+
+    for i in range(n): S  ->  for i in T.vectorized(n): S
+    """
+    require_parallelizable(state, loop, ForKind.VECTORIZED, "")
+    state.replace(loop, change_loop(loop_of(loop), kind=ForKind.VECTORIZED, thread_binding=None))
+
+
+def bind(state: SRefTree, loop: StmtSRef, thread_axis: str) -> None:
+    """Let each iteration be a thread, or block of threads, of a launch.
+
+    for i in range(n): S  ->  for i in T.thread_binding(n, thread=thread_axis): S
+    """
+    require_parallelizable(state, loop, ForKind.THREAD_BINDING, thread_axis)
+    node = loop_of(loop)
+    axis = IterVar(None, Var(thread_axis, node.loop_var.dtype), IterVar.ThreadIndex, thread_axis)
+    state.replace(loop, change_loop(node, kind=ForKind.THREAD_BINDING, thread_binding=axis))
+
+
+def unroll(state: SRefTree, loop: StmtSRef) -> None:
+    """Let the code of all iterations stand one after the other.
+
+    for i in range(n): S  ->  for i in T.unroll(n): S
+    """
+    state.replace(loop, change_loop(loop_of(loop), kind=ForKind.UNROLLED, thread_binding=None))
+
+
+def require_parallelizable(
+    state: SRefTree, loop: StmtSRef, kind_: ForKind, thread_axis: str
+) -> None:
+    """Refuse a loop whose iterations could write the same place, or read what another writes."""
+    pipeline_scope(state, loop)
+    require_compact_below(state, loop)
+    node = loop_of(loop)
+    for child in state.child_blocks(loop):
+        require_affine(state, child)
+        realize = realize_of(state, child)
+        for iv, value in zip(realize.block.iter_vars, realize.iter_values):
+            if not any(part is node.loop_var for part in walk(value)):
+                continue
+            if iv.iter_type == IterVar.DataPar:
+                continue
+            if iv.iter_type == IterVar.CommReduce and thread_axis.startswith("threadIdx"):
+                continue  # reductions across the threads of one block are lowered as such
+            raise Illegal(
+                f"the loop {node.loop_var.name!r} cannot be {_WORDS[kind_]}: the variable "
+                f"{iv.var.name!r} of block {realize.block.name_hint!r} depends on it, and is not "
+                "data parallel, so two iterations would update the same element",
+                legal="a loop that only data-parallel block variables depend on "
+                "(see rfactor for reductions)",
+                spots=[node, block_of(child)],
+                fast="The loop is not parallelizable: a block variable bound to it "
+                "is not data parallel",
+            )
+

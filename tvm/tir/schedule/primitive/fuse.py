@@ -1,0 +1,75 @@
+"""Make one loop of several nested ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.expr import Var, make_const
+from tvm.tir.functor import walk
+from tvm.tir.op.arith import floordiv, floormod, is_one, multiply
+from tvm.tir.schedule.analysis.affine import analyzer_at
+from tvm.tir.schedule.analysis.query import loop_of
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.loops import (
+    commit_loops,
+    require_chain,
+    require_plain,
+    require_same_scope_loops,
+    substitute_loops,
+)
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import For, ForKind
+
+KIND = kind("Fuse", "fuse", "**loops", "=preserve_unit_iters")
+
+
+def fuse(state: SRefTree, loops: Sequence[StmtSRef], preserve_unit_iters: bool) -> StmtSRef:
+    """Make the loop.
+
+    for i in range(n):                       for f in range(n * m):
+        for j in range(m): S(i, j)     ->        S(f // m, f % m)
+    """
+    if not loops:
+        raise Illegal("no loops are given", legal="at least one loop")
+    require_same_scope_loops(loops)
+    nodes = [loop_of(sref) for sref in loops]
+    for node in nodes:
+        require_plain(node, "fuse")
+    require_chain(loops)
+    require_independent(nodes)
+    fused = Var("_".join([node.loop_var.name for node in nodes]) + "_fused", nodes[0].loop_var.dtype)
+    extent: PrimExpr = make_const(1, fused.dtype)
+    for node in nodes:
+        extent = multiply(extent, node.extent)
+    values: dict[Var, PrimExpr] = {}
+    rest: PrimExpr = fused
+    for node in reversed(nodes[1:]):
+        if is_one(node.extent) and not preserve_unit_iters:
+            values[node.loop_var] = make_const(0, node.loop_var.dtype)
+            continue
+        values[node.loop_var] = floormod(rest, node.extent)
+        rest = floordiv(rest, node.extent)
+    values[nodes[0].loop_var] = rest
+    body, reuse = substitute_loops(nodes[-1].body, values)
+    extent = analyzer_at(loops[0]).simplify(extent)
+    loop = For(fused, 0, extent, ForKind.SERIAL, body, span=nodes[0].span)
+    made = commit_loops(state, loops[0], loop, reuse, preserve_unit_iters)
+    return state.loops_of_vars(made, [fused])[0]
+
+
+def require_independent(nodes: Sequence[For]) -> None:
+    """Refuse nested loops of which one's bounds depend on another's variable."""
+    names = {node.loop_var: node for node in nodes}
+    for node in nodes:
+        for part in (*walk(node.min), *walk(node.extent)):
+            if isinstance(part, Var) and part in names:
+                raise Illegal(
+                    f"the bounds of the loop {node.loop_var.name!r} depend on the loop "
+                    f"{part.name!r}",
+                    legal="loops whose bounds do not depend on each other",
+                    spots=[node, names[part]],
+                    fast="The loop's `extent` or `min` depends on another loop",
+                )

@@ -1,0 +1,178 @@
+"""Finish a value where it is made, instead of in a block of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.arith import Analyzer, detect_iter_map, inverse_affine_iter_map
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, IntImm, Var
+from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.op.arith import greater_equal, less, logical_and
+from tvm.tir.schedule.analysis.blocks import require_complete
+from tvm.tir.schedule.analysis.flags import pipeline_scope
+from tvm.tir.schedule.analysis.query import (
+    block_of,
+    consumers_of,
+    producers_of,
+    realize_of,
+    require_allocated,
+)
+from tvm.tir.schedule.error import Illegal, name_of
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.leaves import remove_leaf
+from tvm.tir.schedule.primitive.compute_inline import require_single_buffer, require_store
+from tvm.tir.schedule.rebuild import TrackingMutator, change_block
+from tvm.tir.schedule.regions import with_regions
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import Block, BlockRealize, BufferStore, Stmt
+
+KIND = kind("ReverseComputeInline", "reverse_compute_inline", "block")
+
+
+def reverse_compute_inline(state: SRefTree, block: StmtSRef) -> None:
+    """Let the producer store what the block would have made of its result, and drop the block.
+
+    for i: B[i] = f(A[i])
+    for i: C[i] = g(B[i])      ->      for i: C[i] = g(f(A[i]))
+    """
+    node = block_of(block)
+    scope = pipeline_scope(state, block)
+    require_complete(state, block)
+    target = require_single_buffer(node)
+    finish = require_store(node)
+    producer = _only_producer(state, block, scope)
+    require_complete(state, producer)
+    maker = block_of(producer)
+    made = require_single_buffer(maker)
+    require_allocated(state, producer, made)
+    start = require_store(maker)
+    values, predicate = _inverse(node, finish, made, start, maker)
+    rule = _Finisher(made, start.value)
+    value = rule.visit_expr(substitute(finish.value, values))
+    indices = [rule.visit_expr(substitute(i, values)) for i in finish.indices]
+    store = BufferStore(target, value, indices, None, finish.span or start.span)
+    new_maker = with_regions(change_block(maker, body=store))
+    smaller = remove_leaf(state, block)
+    outer = realize_of(state, producer)
+    to_loops = dict(zip([iv.var for iv in maker.iter_vars], outer.iter_values))
+    swap = _SwapRealize(outer, substitute(predicate, to_loops), new_maker)
+    body = swap.visit_stmt(smaller.body)
+    allocs = [b for b in smaller.alloc_buffers if b is not made]
+    new = change_block(smaller, body=body, alloc_buffers=allocs)
+    state.replace(scope, new, {**swap.reuse, maker: new_maker, block_of(scope): new})
+
+
+def _only_producer(state: SRefTree, block: StmtSRef, scope: StmtSRef) -> StmtSRef:
+    facts = state.get_block_scope(scope)
+    producers = producers_of(block, facts)
+    if len(producers) != 1:
+        names = [name_of(p.stmt) for p in producers]
+        raise Illegal(
+            f"block {block_of(block).name_hint!r} has {len(producers)} producers: {names}",
+            legal="a block that reads the result of exactly one block of its scope",
+            spots=[block.stmt],
+            fast="The consumer block to be inlined is required to have a single producer block",
+        )
+    users = consumers_of(producers[0], facts)
+    if users != [block]:
+        raise Illegal(
+            f"the result of {name_of(producers[0].stmt)} is read by "
+            f"{[name_of(u.stmt) for u in users]}",
+            legal="a producer that only this block reads",
+            spots=[producers[0].stmt],
+            fast="The producer block is required to have a single consumer",
+        )
+    return producers[0]
+
+
+def _inverse(
+    node: Block, finish: BufferStore, made: Buffer, start: BufferStore, maker: Block
+) -> tuple[dict[Var, PrimExpr], PrimExpr]:
+    """The consumer's variables in terms of the producer's, and where they are in range."""
+    loads = [n for n in walk(finish.value) if isinstance(n, BufferLoad) and n.buffer is made]
+    reads = [tuple(load.indices) for load in loads]
+    if not loads or any(not _same(reads[0], other) for other in reads[1:]):
+        raise Illegal(
+            f"block {node.name_hint!r} reads {made.name!r} at several places",
+            legal="a block that reads the producer's result at one place",
+            spots=[node],
+            fast="The consumer block does not read the producer buffer at a single place",
+        )
+    values = _solve(node, reads[0], start.indices)
+    analyzer = Analyzer()
+    for iv in maker.iter_vars:
+        if iv.dom is not None:
+            analyzer.bind(iv.var, iv.dom)
+    predicate: PrimExpr = IntImm("bool", 1)
+    for iv in node.iter_vars:
+        assert iv.dom is not None, "block variables have domains"
+        value = values[iv.var]
+        for inside in (greater_equal(value, iv.dom.min), less(value, iv.dom.min + iv.dom.extent)):
+            if not analyzer.can_prove(inside):
+                predicate = logical_and(predicate, analyzer.simplify(inside))
+    return {var: analyzer.simplify(value) for var, value in values.items()}, predicate
+
+
+def _solve(
+    node: Block, read: Sequence[PrimExpr], written: Sequence[PrimExpr]
+) -> dict[Var, PrimExpr]:
+    domains = {iv.var: iv.dom for iv in node.iter_vars if iv.dom is not None}
+    if all(isinstance(i, Var) for i in read) and set(read) == set(domains):
+        return {i: w for i, w in zip(read, written) if isinstance(i, Var)}
+    fixed = {
+        iv.var: iv.dom.min
+        for iv in node.iter_vars
+        if iv.dom is not None and isinstance(iv.dom.extent, IntImm) and iv.dom.extent.value == 1
+    }
+    ranges: dict[Var, Range] = {v: dom for v, dom in domains.items() if v not in fixed}
+    plain = [(substitute(i, fixed), w) for i, w in zip(read, written)]
+    moving = [(i, w) for i, w in plain if any(n in ranges for n in walk(i))]
+    found = detect_iter_map([i for i, _ in moving], ranges)
+    solved = inverse_affine_iter_map(found.indices, [w for _, w in moving]) if found.indices else {}
+    if any(var not in solved for var in ranges):
+        raise Illegal(
+            f"block {node.name_hint!r} reads at ({', '.join([str(i) for i in read])}), from which "
+            "its variables cannot be told",
+            legal="reads at an invertible affine map of all block variables",
+            spots=[node],
+            fast="The indices of the consumer block are not an invertible affine map",
+        )
+    return {**fixed, **{var: solved[var] for var in ranges}}
+
+
+def _same(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
+    analyzer = Analyzer()
+    return all(x is y or analyzer.can_prove_equal(x, y) for x, y in zip(a, b))
+
+
+class _Finisher(StmtExprMutator):
+    """Puts the producer's value in place of reads of its buffer."""
+
+    def __init__(self, buffer: Buffer, value: PrimExpr) -> None:
+        super().__init__()
+        self._buffer, self._value = buffer, value
+
+    def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
+        if op.buffer is self._buffer:
+            return self._value
+        return super().visit_buffer_load_(op)
+
+
+class _SwapRealize(TrackingMutator):
+    """Puts a new block into one realize and narrows its predicate."""
+
+    def __init__(self, old: BlockRealize, predicate: PrimExpr, new: Block) -> None:
+        super().__init__()
+        self._old, self._predicate, self._new = old, predicate, new
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_block_realize_(self, op: BlockRealize) -> Stmt:
+        if op is not self._old:
+            return super().visit_block_realize_(op)
+        both = logical_and(op.predicate, self._predicate)
+        return BlockRealize(op.iter_values, both, self._new, op.span)

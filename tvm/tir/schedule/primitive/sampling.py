@@ -1,0 +1,183 @@
+"""Draw integers: among candidates, as factors of a loop, as a place to compute at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.expr import IntImm
+from tvm.tir.schedule.analysis.query import (
+    block_of,
+    consumers_of,
+    is_ancestor,
+    loop_of,
+    scope_of,
+)
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.random_engine import RandomEngine
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import Block, For
+
+CATEGORICAL = kind(
+    "SampleCategorical", "sample_categorical", "=candidates", "=probs", pure=True, decision=True
+)  # fmt: skip
+PERFECT_TILE = kind(
+    "SamplePerfectTile", "sample_perfect_tile", "loop", "=n", "=max_innermost_factor",
+    pure=True, decision=True,
+)  # fmt: skip
+PARTITIONED_TILE = kind(
+    "SamplePartitionedTile", "sample_partitioned_tile", "loop", "=n", "=partition_pos",
+    "=innerpart_factor", pure=True, decision=True,
+)  # fmt: skip
+COMPUTE_LOCATION = kind(
+    "SampleComputeLocation", "sample_compute_location", "block", pure=True, decision=True
+)  # fmt: skip
+
+
+def sample_categorical(
+    engine: RandomEngine,
+    candidates: Sequence[int],
+    probs: Sequence[float],
+    decision: int | None,
+) -> tuple[int, int]:
+    """One of the candidates and its index, drawn with the given probabilities."""
+    if len(candidates) != len(probs) or not candidates:
+        raise Illegal(
+            f"{len(candidates)} candidates have {len(probs)} probabilities",
+            legal="as many probabilities as candidates, at least one",
+        )
+    if decision is None:
+        index = engine.weighted([float(p) for p in probs])
+    else:
+        index = int(decision)
+        if not 0 <= index < len(candidates):
+            raise Illegal(
+                f"the decision {index} is no index of the candidates",
+                legal=f"0 to {len(candidates) - 1}",
+            )
+    return int(candidates[index]), index
+
+
+def sample_perfect_tile(
+    state: SRefTree,
+    engine: RandomEngine,
+    loop: StmtSRef,
+    n: int,
+    max_innermost_factor: int,
+    decision: Sequence[int] | None,
+) -> list[int]:
+    """`n` factors whose product is the extent of the loop, the last at most the given one.
+
+    For a symbolic extent all but the first factor are drawn, and the first is told by split.
+    """
+    extent = _extent(loop)
+    if extent is None:
+        return [-1, *([1] * (n - 1))]
+    if decision is not None:
+        return _fit(extent, n, [int(d) for d in decision])
+    tiles = perfect_tiles(extent, n, max_innermost_factor)
+    return list(tiles[engine.below(len(tiles))])
+
+
+def sample_partitioned_tile(
+    state: SRefTree,
+    engine: RandomEngine,
+    loop: StmtSRef,
+    n: int,
+    partition_pos: int,
+    innerpart_factor: int,
+    decision: Sequence[int] | None,
+) -> list[int]:
+    """`n` factors whose product is the extent; those from `partition_pos` on multiply to a
+    multiple of `innerpart_factor`."""
+    extent = _extent(loop)
+    if extent is None:
+        return [-1, *([1] * (n - 1))]
+    if decision is not None:
+        return _fit(extent, n, [int(d) for d in decision])
+    if partition_pos == 0 or innerpart_factor == 1 or extent % innerpart_factor:
+        tiles = perfect_tiles(extent, n, extent)
+        return list(tiles[engine.below(len(tiles))])
+    good = []
+    for tile in perfect_tiles(extent, n, extent):
+        inner = 1
+        for factor in tile[partition_pos:]:
+            inner *= factor
+        if inner % innerpart_factor == 0:
+            good.append(tile)
+    return list(good[engine.below(len(good))])
+
+
+def perfect_tiles(extent: int, n: int, most: int) -> list[tuple[int, ...]]:
+    """All ways to write `extent` as an ordered product of `n` factors, the last at most `most`."""
+    if n == 1:
+        return [(extent,)]
+    found: list[tuple[int, ...]] = []
+    stack: list[tuple[int, tuple[int, ...]]] = [
+        (extent // last, (last,)) for last in divisors(extent) if last <= most
+    ]
+    while stack:
+        rest, tail = stack.pop()
+        if len(tail) == n - 1:
+            found.append((rest, *tail))
+        else:
+            stack.extend([(rest // d, (d, *tail)) for d in divisors(rest)])
+    return sorted(found)
+
+
+def divisors(number: int) -> list[int]:
+    """The divisors of a positive number, ascending."""
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return sorted({*small, *[number // d for d in small]})
+
+
+def _extent(loop: StmtSRef) -> int | None:
+    extent = loop_of(loop).extent
+    return extent.value if isinstance(extent, IntImm) else None
+
+
+def _fit(extent: int, n: int, decision: list[int]) -> list[int]:
+    """The decided factors; the first is told by the extent, which may differ from the old one."""
+    if len(decision) != n:
+        raise Illegal(f"the decision has {len(decision)} factors", legal=f"{n} factors")
+    rest = extent
+    tiles = list(decision)
+    for i in range(n - 1, 0, -1):
+        if tiles[i] <= 0 or rest % tiles[i]:
+            tiles[i] = rest  # what does not divide any more takes all that is left
+        rest //= tiles[i]
+    tiles[0] = rest
+    return tiles
+
+
+def compute_locations(state: SRefTree, block: StmtSRef) -> list[StmtSRef]:
+    """The loops that a block may be computed at: those around all of its consumers."""
+    scope = scope_of(block)
+    users = consumers_of(block, state.get_block_scope(scope))
+    found: list[StmtSRef] = []
+    if not users:
+        return found
+    place = users[0].parent
+    while place is not None and not isinstance(place.stmt, Block):
+        outside = not is_ancestor(place, block) and all(is_ancestor(place, u) for u in users)
+        if isinstance(place.stmt, For) and outside:
+            found.append(place)
+        place = place.parent
+    found.reverse()
+    return found
+
+
+def sample_compute_location(
+    state: SRefTree, engine: RandomEngine, block: StmtSRef, decision: int | None
+) -> tuple[StmtSRef, int]:
+    """A loop to compute the block at, or the marks -1 (leave at the root) and -2 (inline)."""
+    places = compute_locations(state, block)
+    choices = [-2 if not block_of(block).init else -1, -1, *range(len(places))]
+    index = choices[engine.below(len(choices))] if decision is None else int(decision)
+    if index == -1:
+        return StmtSRef.root_mark(), -1
+    if index == -2:
+        return StmtSRef.inline_mark(), -2
+    index = max(0, min(index, len(places) - 1)) if places else -1
+    return (places[index], index) if index >= 0 else (StmtSRef.root_mark(), -1)

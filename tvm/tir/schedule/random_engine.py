@@ -1,0 +1,52 @@
+"""The linear congruential generator behind sampling: same seed, same schedule, on every machine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from tvm.error import TVMError
+
+# The "minimal standard" constants of Park and Miller, revised (Comm. ACM 36, 1993).
+_FACTOR = 48271
+_PRIME = 2147483647
+
+
+class RandomEngine:
+    """Draws numbers; the state is one integer and can be copied."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, seed: int | None = -1) -> None:
+        self.state = self.normalize(seed)
+
+    @staticmethod
+    def normalize(seed: int | None) -> int:
+        """A legal state for a seed; None and -1 mean "any"."""
+        if seed is None or seed == -1:
+            return random.SystemRandom().randrange(1, _PRIME)
+        if seed <= 0:
+            raise TVMError(f"Random seed must be positive, or -1 for any, found {seed}")
+        return seed % _PRIME or 1
+
+    def next(self) -> int:
+        """The next number in [1, 2147483647)."""
+        self.state = self.state * _FACTOR % _PRIME
+        return self.state
+
+    def fork(self) -> int:
+        """A seed for an independent engine."""
+        return self.next() * 32767 % 1999999973
+
+    def below(self, bound: int) -> int:
+        """A number in [0, bound)."""
+        return self.next() % bound
+
+    def weighted(self, weights: Sequence[float]) -> int:
+        """An index, drawn with probability proportional to its weight."""
+        target = (self.next() / _PRIME) * sum(weights)
+        for i, weight in enumerate(weights):
+            target -= weight
+            if target < 0:
+                return i
+        return len(weights) - 1

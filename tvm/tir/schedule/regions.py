@@ -1,0 +1,33 @@
+"""What a block reads and writes, found from its body."""
+
+from __future__ import annotations
+
+from tvm.tir.analysis import get_block_access_region
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import Var
+from tvm.tir.stmt import Block, BufferRegion
+
+from .rebuild import change_block
+
+
+def access_regions(block: Block) -> tuple[list[BufferRegion], list[BufferRegion]]:
+    """The regions that the body and init of a block read and write."""
+    buffers: dict[Var, Buffer] = {}
+    for region in (*block.reads, *block.writes):
+        buffers[region.buffer.data] = region.buffer
+    for buffer in block.alloc_buffers:
+        buffers[buffer.data] = buffer
+    reads, writes, opaque = get_block_access_region(block, buffers)
+    return [*reads, *opaque], [*writes, *opaque]
+
+
+def with_regions(block: Block) -> Block:
+    """The block with reads and writes as its body has them.
+
+    A block with an init does not list what it only updates among its reads.
+    """
+    reads, writes = access_regions(block)
+    if block.init is not None:
+        written = {w.buffer for w in writes}
+        reads = [r for r in reads if r.buffer not in written]
+    return change_block(block, reads=reads, writes=writes)

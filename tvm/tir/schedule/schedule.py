@@ -1,0 +1,658 @@
+"""`tir.Schedule`: rewrite loop programs step by step, each step checked and recorded.
+
+Every method is a primitive of `tir.schedule.primitive`, where it is described by what it rewrites.
+An illegal request raises ScheduleError with the program as it is, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm.ffi.object import Object
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import substitute
+from tvm.tir.stmt import Block, For
+
+from .arguments import Arguments
+from .error import RENDER_LEVELS, Illegal, ScheduleError, render
+from .instruction import Instruction, InstructionKind, show_value
+from .primitive import add_unit_loop as _add_unit_loop
+from .primitive import annotate as _annotate
+from .primitive import cache_read as _cache_read
+from .primitive import cache_write as _cache_write
+from .primitive import compute_at as _compute_at
+from .primitive import compute_inline as _compute_inline
+from .primitive import decompose_reduction as _decompose_reduction
+from .primitive import enter_postproc as _enter_postproc
+from .primitive import for_kind as _for_kind
+from .primitive import fuse as _fuse
+from .primitive import get_block as _get_block
+from .primitive import get_child_blocks as _get_child_blocks
+from .primitive import get_consumers as _get_consumers
+from .primitive import get_loops as _get_loops
+from .primitive import get_output_blocks as _get_output_blocks
+from .primitive import get_producers as _get_producers
+from .primitive import reorder as _reorder
+from .primitive import reorder_block_iter_var as _reorder_block_iter_var
+from .primitive import reverse_compute_inline as _reverse_compute_inline
+from .primitive import sampling as _sampling
+from .primitive import set_axis_separator as _set_axis_separator
+from .primitive import set_scope as _set_scope
+from .primitive import split as _split
+from .primitive import storage_align as _storage_align
+from .primitive import unsafe_set_dtype as _unsafe_set_dtype
+from .random_engine import RandomEngine
+from .random_variable import BlockRV, ExprRV, LoopRV, RandVar
+from .state import ScheduleState
+from .trace import Trace
+
+Factor = ExprRV | int | None
+BlockArg = BlockRV | str
+
+
+class StaleVariableError(ScheduleError, ValueError, IndexError):
+    """A variable of another schedule, or one whose block or loop was removed."""
+
+
+class Schedule(Object):
+    """A module with the means to rewrite it. `trace` records how."""
+
+    def __init__(
+        self,
+        mod: PrimFunc | IRModule,
+        *,
+        seed: int | None = None,
+        debug_mask: str | int = "none",
+        error_render_level: str = "detail",
+        enable_check: bool = True,
+    ) -> None:
+        if error_render_level not in RENDER_LEVELS:
+            raise ValueError(
+                'error_render_level can be "detail", "fast", or "none", '
+                f"but got: {error_render_level}"
+            )
+        self._state = ScheduleState(mod, debug_mask=debug_mask, enable_check=enable_check)
+        self._trace = Trace()
+        self._engine = RandomEngine(seed)
+        self._level = error_render_level
+        self._values: dict[Any, Any] = {}  # random variable -> place or number
+        self._working_on: str | None = self._default_function()
+
+    def _default_function(self) -> str | None:
+        names = [gvar.name_hint for gvar, _ in self._state.roots()]
+        if "main" in names:
+            return "main"
+        return names[0] if len(names) == 1 else None
+
+    # --- reading ---
+
+    @property
+    def mod(self) -> IRModule:
+        """The module as it is now."""
+        return self._state.mod
+
+    @property
+    def state(self) -> ScheduleState:
+        """The places of its blocks and loops."""
+        return self._state
+
+    @property
+    def trace(self) -> Trace:
+        """What was done so far."""
+        return self._trace
+
+    @property
+    def func_working_on(self) -> Any:
+        """The function that `get_block` looks in, as its global variable."""
+        return None if self._working_on is None else self.mod.get_global_var(self._working_on)
+
+    def work_on(self, func_name: str) -> None:
+        """Let `get_block` look in another function."""
+        self.mod.get_global_var(func_name)
+        self._working_on = func_name
+
+    def copy(self) -> Schedule:
+        """An independent schedule; the variables of this one work on both."""
+        other = Schedule.__new__(Schedule)
+        other._state, places = self._state.copy()
+        other._trace = self._trace.copy()
+        other._engine = RandomEngine(self._engine.fork())
+        other._level = self._level
+        other._working_on = self._working_on
+        other._values = {
+            rv: places.get(value, value) if isinstance(value, StmtSRef) else value
+            for rv, value in self._values.items()
+        }
+        return other
+
+    def seed(self, seed: int) -> None:
+        """Start sampling anew from a seed."""
+        self._engine.state = RandomEngine.normalize(seed)
+
+    def fork_seed(self) -> int:
+        """A seed for another schedule that samples independently."""
+        return self._engine.fork()
+
+    def show(self, *args: Any, **kwargs: Any) -> None:
+        """Print the module and the trace, in colours where the terminal has them."""
+        self.mod.show(*args, **kwargs)
+        self.trace.show(*args, **kwargs)
+
+    def get(self, rand_var_or_sref: RandVar | StmtSRef) -> Any:
+        """The block, loop or int that a variable stands for now."""
+        if isinstance(rand_var_or_sref, StmtSRef):
+            return rand_var_or_sref.stmt
+        if isinstance(rand_var_or_sref, PrimExpr):
+            return self._number(rand_var_or_sref)
+        return self._place(rand_var_or_sref).stmt
+
+    def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
+        """The place of a variable or statement."""
+        if isinstance(rand_var_or_stmt, (Block, For)):
+            return self._state.get_sref(rand_var_or_stmt)
+        return self._place(rand_var_or_stmt)
+
+    def remove_rv(self, rand_var: RandVar) -> None:
+        """Forget a variable."""
+        del self._values[rand_var]
+
+    def _place(self, rv: Any) -> StmtSRef:
+        sref = self._values.get(rv)
+        if not isinstance(sref, StmtSRef):
+            raise StaleVariableError(
+                f"Schedule: this {type(rv).__name__} was not made by this schedule, or was removed "
+                "from it; legal: what get_block, get_loops and the primitives returned"
+            )
+        is_mark = sref is StmtSRef.inline_mark() or sref is StmtSRef.root_mark()
+        if sref.stmt is None and not is_mark:
+            what = "block" if isinstance(rv, BlockRV) else "loop"
+            raise StaleVariableError(
+                f"Schedule: the {what} no longer exists in the IRModule, an earlier primitive "
+                "replaced it; legal: what that primitive returned, or get_block and get_loops again"
+            )
+        return sref
+
+    def _number(self, expr: PrimExpr) -> int:
+        known = {var: value for var, value in self._values.items() if isinstance(var, Var)}
+        value = substitute(expr, known)
+        if not isinstance(value, IntImm):
+            raise StaleVariableError(
+                f"Schedule: {expr} is no number that this schedule sampled"
+            )
+        return value.value
+
+    # --- running primitives ---
+
+    def _run(
+        self, kind: InstructionKind, rule: Callable[..., Any], /, **arguments: Any
+    ) -> Any:
+        """Check and apply a primitive, record it, and return variables for its results."""
+        result = self._attempt(kind, rule, arguments)
+        outputs = self._outputs(result)
+        self._record(kind, arguments, outputs)
+        if isinstance(result, list):
+            return outputs
+        return outputs[0] if outputs else None
+
+    def _attempt(
+        self, kind: InstructionKind, rule: Callable[..., Any], arguments: dict[str, Any]
+    ) -> Any:
+        resolved = {name: self._resolve(kind, name, v) for name, v in arguments.items()}
+        state = self._state
+        state.begin()
+        try:
+            result = rule(state, **resolved)
+        except Illegal as refusal:
+            state.undo()
+            raise ScheduleError(self._message(refusal, kind, arguments)) from None
+        except BaseException:
+            state.undo()
+            raise
+        state.commit()
+        state.debug_verify()
+        return result
+
+    def _message(
+        self, refusal: Illegal, kind: InstructionKind, arguments: dict[str, Any]
+    ) -> str:
+        names = {rv: self._shown_name(rv) for rv in self._values}
+        asked = kind.text(arguments, None, lambda v: show_value(v, names))
+        return render(refusal, self.mod, kind.method, asked, self._level)
+
+    def _shown_name(self, rv: Any) -> str:
+        value = self._values[rv]
+        if isinstance(value, StmtSRef):
+            stmt = value.stmt
+            if isinstance(stmt, Block):
+                return stmt.name_hint
+            return stmt.loop_var.name if isinstance(stmt, For) else "<removed>"
+        return str(value)
+
+    def _resolve(self, kind: InstructionKind, name: str, value: Any) -> Any:
+        """A place for a variable of a block or loop, a number for an expression over samples."""
+        if isinstance(value, (list, tuple)):
+            return [self._resolve(kind, name, part) for part in value]
+        if isinstance(value, (BlockRV, LoopRV)):
+            Arguments.require_kind(kind.method, name, value)
+            return self._place(value)
+        if isinstance(value, PrimExpr) and not isinstance(value, (FloatImm, StringImm)):
+            return self._known(value)
+        Arguments.require_kind(kind.method, name, value)
+        return value
+
+    def _known(self, expr: PrimExpr) -> PrimExpr:
+        known = {var: value for var, value in self._values.items() if isinstance(var, Var)}
+        return substitute(expr, known) if known else expr
+
+    def _outputs(self, result: Any) -> list[Any]:
+        if result is None:
+            return []
+        if isinstance(result, list):
+            return [self._output(part) for part in result]
+        return [self._output(result)]
+
+    def _output(self, value: StmtSRef | int) -> Any:
+        if isinstance(value, StmtSRef):
+            rv: Any = BlockRV() if isinstance(value.stmt, Block) else LoopRV()
+            self._values[rv] = value
+        else:
+            rv = Var("v", "int32")
+            self._values[rv] = IntImm("int32", value)
+        return rv
+
+    def _record(
+        self, kind: InstructionKind, arguments: dict[str, Any], outputs: Sequence[Any],
+        decision: Any = None,
+    ) -> None:  # fmt: skip
+        inputs, attrs = kind.pack(arguments)
+        self._trace.append(Instruction(kind, inputs, attrs, outputs), decision)
+
+    def _sample(
+        self, kind: InstructionKind, draw: Callable[[], Any], arguments: dict[str, Any]
+    ) -> Any:
+        try:
+            return draw()
+        except Illegal as refusal:
+            raise ScheduleError(self._message(refusal, kind, arguments)) from None
+
+    def _block(self, block: BlockArg) -> BlockRV:
+        return self.get_block(block) if isinstance(block, str) else block
+
+    def _buffer_of(
+        self, asked: str, block: BlockRV, buffer: Any, side: str | None = None
+    ) -> tuple[str, int, Buffer]:
+        node = self.get(block)
+        return Arguments.find_buffer(asked, node, buffer, side)
+
+    # --- sampling ---
+
+    def sample_categorical(
+        self, candidates: list[int], probs: list[float], decision: int | None = None
+    ) -> ExprRV:
+        """One of the candidates, drawn with the given probabilities."""
+        arguments = {"candidates": list(candidates), "probs": list(probs)}
+        kind = _sampling.CATEGORICAL
+        value, index = self._sample(
+            kind,
+            lambda: _sampling.sample_categorical(self._engine, candidates, probs, decision),
+            arguments,
+        )
+        outputs = self._outputs(value)
+        self._record(kind, arguments, outputs, index)
+        return outputs[0]  # type: ignore[no-any-return]
+
+    def sample_perfect_tile(
+        self,
+        loop: LoopRV,
+        n: int,
+        max_innermost_factor: int = 16,
+        decision: list[int] | None = None,
+    ) -> list[ExprRV]:
+        """`n` factors whose product is the extent of the loop."""
+        place = self._resolve(_sampling.PERFECT_TILE, "loop", loop)
+        arguments = {"loop": loop, "n": n, "max_innermost_factor": max_innermost_factor}
+        tiles: list[int] = self._sample(
+            _sampling.PERFECT_TILE,
+            lambda: _sampling.sample_perfect_tile(
+                self._state, self._engine, place, n, max_innermost_factor, decision
+            ),
+            arguments,
+        )
+        outputs = self._outputs(tiles)
+        self._record(_sampling.PERFECT_TILE, arguments, outputs, tiles)
+        return outputs
+
+    def sample_partitioned_tile(
+        self,
+        loop: LoopRV,
+        n: int,
+        partition_pos: int = 0,
+        innerpart_factor: int = 1,
+        decision: list[int] | None = None,
+    ) -> list[ExprRV]:
+        """`n` factors whose product is the extent; the inner ones make up a given multiple."""
+        kind = _sampling.PARTITIONED_TILE
+        place = self._resolve(kind, "loop", loop)
+        arguments = {
+            "loop": loop, "n": n, "partition_pos": partition_pos,
+            "innerpart_factor": innerpart_factor,
+        }  # fmt: skip
+        tiles: list[int] = self._sample(
+            kind,
+            lambda: _sampling.sample_partitioned_tile(
+                self._state, self._engine, place, n, partition_pos, innerpart_factor, decision
+            ),
+            arguments,
+        )
+        outputs = self._outputs(tiles)
+        self._record(kind, arguments, outputs, tiles)
+        return outputs
+
+    def sample_compute_location(self, block: BlockArg, decision: int | None = None) -> LoopRV:
+        """A loop that the block may be computed at, or the marks for the root and for inlining."""
+        rv = self._block(block)
+        kind = _sampling.COMPUTE_LOCATION
+        place = self._resolve(kind, "block", rv)
+        sref, index = self._sample(
+            kind,
+            lambda: _sampling.sample_compute_location(self._state, self._engine, place, decision),
+            {"block": rv},
+        )
+        outputs = self._outputs(sref)
+        self._record(kind, {"block": rv}, outputs, index)
+        return outputs[0]  # type: ignore[no-any-return]
+
+    # --- questions ---
+
+    def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
+        """The block called `name`."""
+        if not isinstance(name, str):
+            raise TypeError(
+                "In `Schedule.get_block`, type of `name` does not match: expected str, "
+                f"found {type(name).__name__}"
+            )
+        if func_name is None:
+            func_name = self._working_on
+        if func_name is None:
+            raise ValueError(
+                "ValueError: `get_block` does not know which function to be working on. Please "
+                "specify the function name explicitly, or call `work_on` to specify the function "
+                "before using `get_block`."
+            )
+        rule = _get_block.get_block
+        return self._run(_get_block.KIND, rule, name=name, func_name=func_name)  # type: ignore[no-any-return]
+
+    def get_loops(self, block: BlockArg) -> list[LoopRV]:
+        """The loops around a block, outermost first."""
+        return self._run(_get_loops.KIND, _get_loops.get_loops, block=self._block(block))  # type: ignore[no-any-return]
+
+    def get_child_blocks(self, block_or_loop: BlockRV | LoopRV) -> list[BlockRV]:
+        """The blocks directly below a block or loop."""
+        rule = _get_child_blocks.get_child_blocks
+        return self._run(_get_child_blocks.KIND, rule, block_or_loop=block_or_loop)  # type: ignore[no-any-return]
+
+    def get_producers(self, block: BlockArg) -> list[BlockRV]:
+        """The blocks whose results a block uses."""
+        rule = _get_producers.get_producers
+        return self._run(_get_producers.KIND, rule, block=self._block(block))  # type: ignore[no-any-return]
+
+    def get_consumers(self, block: BlockArg) -> list[BlockRV]:
+        """The blocks that use the results of a block."""
+        rule = _get_consumers.get_consumers
+        return self._run(_get_consumers.KIND, rule, block=self._block(block))  # type: ignore[no-any-return]
+
+    def get_output_blocks(self, scope_block: BlockArg) -> list[BlockRV]:
+        """The blocks of a scope that write what outlives it."""
+        rule = _get_output_blocks.get_output_blocks
+        return self._run(_get_output_blocks.KIND, rule, scope_block=self._block(scope_block))  # type: ignore[no-any-return]
+
+    # --- loops ---
+
+    def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
+        """Make one loop of several nested ones."""
+        return self._run(  # type: ignore[no-any-return]
+            _fuse.KIND, _fuse.fuse, loops=list(loops), preserve_unit_iters=preserve_unit_iters
+        )
+
+    def split(
+        self,
+        loop: LoopRV,
+        factors: list[Factor],
+        preserve_unit_iters: bool = True,
+        disable_predication: bool = False,
+    ) -> list[LoopRV]:
+        """Make several nested loops of one; one factor may be None."""
+        return self._run(  # type: ignore[no-any-return]
+            _split.KIND,
+            _split.split,
+            loop=loop,
+            factors=[None if _is_open(f) else f for f in factors],
+            preserve_unit_iters=preserve_unit_iters,
+            disable_predication=disable_predication,
+        )
+
+    def reorder(self, *ordered_loops: LoopRV) -> None:
+        """Nest loops in another order."""
+        self._run(_reorder.KIND, _reorder.reorder, ordered_loops=list(ordered_loops))
+
+    def reorder_block_iter_var(self, block: BlockArg, new_order: list[int]) -> None:
+        """List the variables of a block in another order."""
+        self._run(
+            _reorder_block_iter_var.KIND,
+            _reorder_block_iter_var.reorder_block_iter_var,
+            block=self._block(block),
+            new_order=list(new_order),
+        )
+
+    def add_unit_loop(self, block_or_loop: LoopRV | BlockRV) -> LoopRV:
+        """Put a loop of one iteration around a block or loop."""
+        rule = _add_unit_loop.add_unit_loop
+        return self._run(_add_unit_loop.KIND, rule, block_or_loop=block_or_loop)  # type: ignore[no-any-return]
+
+    def parallel(self, loop: LoopRV) -> None:
+        """Let the iterations run on several threads."""
+        self._run(_for_kind.PARALLEL, _for_kind.parallel, loop=loop)
+
+    def vectorize(self, loop: LoopRV) -> None:
+        """Let the iterations be the lanes of vectors."""
+        self._run(_for_kind.VECTORIZE, _for_kind.vectorize, loop=loop)
+
+    def bind(self, loop: LoopRV, thread_axis: str) -> None:
+        """Let the iterations be threads or blocks of a launch."""
+        self._run(_for_kind.BIND, _for_kind.bind, loop=loop, thread_axis=thread_axis)
+
+    def unroll(self, loop: LoopRV) -> None:
+        """Let the code of all iterations stand one after the other."""
+        self._run(_for_kind.UNROLL, _for_kind.unroll, loop=loop)
+
+    # --- copies in other memory ---
+
+    def cache_read(
+        self,
+        block: BlockArg,
+        read_buffer_index: int | str | Buffer,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockArg] | None = None,
+    ) -> BlockRV:
+        """Read a buffer through a copy in other memory."""
+        rv = self._block(block)
+        if not isinstance(read_buffer_index, int):
+            _, read_buffer_index, _ = self._buffer_of("cache_read", rv, read_buffer_index, "read")
+        return self._run(  # type: ignore[no-any-return]
+            _cache_read.KIND,
+            _cache_read.cache_read,
+            block=rv,
+            read_buffer_index=read_buffer_index,
+            storage_scope=storage_scope,
+            consumer_blocks=[self._block(b) for b in consumer_blocks or ()],
+        )
+
+    def cache_write(
+        self,
+        block: BlockArg,
+        write_buffer_index: int | str | Buffer,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockArg] | None = None,
+    ) -> BlockRV:
+        """Write a buffer through a copy in other memory."""
+        rv = self._block(block)
+        if not isinstance(write_buffer_index, int):
+            _, write_buffer_index, _ = self._buffer_of(
+                "cache_write", rv, write_buffer_index, "write"
+            )
+        return self._run(  # type: ignore[no-any-return]
+            _cache_write.KIND,
+            _cache_write.cache_write,
+            block=rv,
+            write_buffer_index=write_buffer_index,
+            storage_scope=storage_scope,
+            consumer_blocks=[self._block(b) for b in consumer_blocks or ()],
+        )
+
+    # --- where to compute ---
+
+    def compute_at(
+        self, block: BlockArg, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
+        """Compute a producer in each iteration of a consumer's loop."""
+        self._run(
+            _compute_at.COMPUTE_AT,
+            _compute_at.compute_at,
+            block=self._block(block),
+            loop=loop,
+            preserve_unit_loops=preserve_unit_loops,
+            index=index,
+        )
+
+    def reverse_compute_at(
+        self, block: BlockArg, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
+        """Compute a consumer in each iteration of a producer's loop."""
+        self._run(
+            _compute_at.REVERSE_COMPUTE_AT,
+            _compute_at.reverse_compute_at,
+            block=self._block(block),
+            loop=loop,
+            preserve_unit_loops=preserve_unit_loops,
+            index=index,
+        )
+
+    def compute_inline(self, block: BlockArg) -> None:
+        """Compute a value where it is used."""
+        rule = _compute_inline.compute_inline
+        self._run(_compute_inline.KIND, rule, block=self._block(block))
+
+    def reverse_compute_inline(self, block: BlockArg) -> None:
+        """Finish a value where it is made."""
+        rule = _reverse_compute_inline.reverse_compute_inline
+        self._run(_reverse_compute_inline.KIND, rule, block=self._block(block))
+
+    # --- reductions ---
+
+    def decompose_reduction(self, block: BlockArg, loop: LoopRV) -> BlockRV:
+        """Give the init of a reduction a block of its own, before a loop."""
+        return self._run(  # type: ignore[no-any-return]
+            _decompose_reduction.KIND,
+            _decompose_reduction.decompose_reduction,
+            block=self._block(block),
+            loop=loop,
+        )
+
+    # --- buffers ---
+
+    def storage_align(
+        self, block: BlockArg, buffer_index: int, axis: int, factor: int, offset: int
+    ) -> None:
+        """Give a dimension of a buffer the stride k * factor + offset."""
+        self._run(
+            _storage_align.KIND,
+            _storage_align.storage_align,
+            block=self._block(block),
+            buffer_index=buffer_index,
+            axis=axis,
+            factor=factor,
+            offset=offset,
+        )
+
+    def set_scope(
+        self, block: BlockArg, buffer_index: int | str | Buffer, storage_scope: str
+    ) -> None:
+        """Keep a buffer that the block writes in other memory."""
+        rv = self._block(block)
+        if not isinstance(buffer_index, int):
+            _, buffer_index, _ = self._buffer_of("set_scope", rv, buffer_index, "write")
+        self._run(
+            _set_scope.KIND,
+            _set_scope.set_scope,
+            block=rv,
+            buffer_index=buffer_index,
+            storage_scope=storage_scope,
+        )
+
+    def unsafe_set_dtype(self, block: BlockArg, buffer_index: int, dtype: str) -> None:
+        """Keep a buffer that the block writes in another data type."""
+        self._run(
+            _unsafe_set_dtype.KIND,
+            _unsafe_set_dtype.unsafe_set_dtype,
+            block=self._block(block),
+            buffer_index=buffer_index,
+            dtype=str(dtype),
+        )
+
+    def set_axis_separator(
+        self,
+        block: BlockArg,
+        buffer: tuple[str, int] | str | Buffer,
+        axis_separators: list[int] | None,
+    ) -> None:
+        """Say which dimensions of a buffer are flattened together."""
+        rv = self._block(block)
+        side, number, _ = self._buffer_of("set_axis_separator", rv, buffer)
+        self._run(
+            _set_axis_separator.KIND,
+            _set_axis_separator.set_axis_separator,
+            block=rv,
+            buffer_index=number,
+            buffer_index_type=side,
+            axis_separators=list(axis_separators or ()),
+        )
+
+    # --- annotations ---
+
+    def annotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str, ann_val: Any) -> None:
+        """Add an annotation."""
+        self._run(
+            _annotate.ANNOTATE,
+            _annotate.annotate,
+            block_or_loop=block_or_loop,
+            ann_key=ann_key,
+            ann_val=_annotation(ann_val),
+        )
+
+    def unannotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str) -> None:
+        """Take an annotation away."""
+        self._run(
+            _annotate.UNANNOTATE, _annotate.unannotate, block_or_loop=block_or_loop, ann_key=ann_key
+        )
+
+    def enter_postproc(self) -> None:
+        """Mark where postprocessing begins in the trace."""
+        self._run(_enter_postproc.KIND, _enter_postproc.enter_postproc)
+
+
+def _is_open(factor: Factor) -> bool:
+    """None, or the -1 that samplers give for a part that the extent decides."""
+    return factor is None or (isinstance(factor, int) and factor == -1)
+
+
+def _annotation(value: Any) -> Any:
+    """An annotation in the form that IR nodes hold."""
+    if isinstance(value, (list, tuple)):
+        return tuple([_annotation(part) for part in value])
+    return value

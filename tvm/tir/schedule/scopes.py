@@ -1,0 +1,152 @@
+"""Edits of one scope: some of its blocks change, statements are added, buffers are allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    For,
+    SeqStmt,
+    Stmt,
+)
+
+from .analysis.query import block_of
+from .error import Illegal
+from .rebuild import TrackingMutator, change_block, nest
+from .tree import SRefTree
+
+TRUE = IntImm("bool", 1)
+
+
+class ScopeEdit(TrackingMutator):
+    """Replaces blocks that stand directly in a scope, and adds statements around places.
+
+    `before` and `after` are keyed by the loop or block (the object in the present program) that
+    the added statements stand next to.
+    """
+
+    def __init__(
+        self,
+        blocks: Mapping[Block, Block],
+        before: Mapping[Stmt, Sequence[Stmt]] | None = None,
+        after: Mapping[Stmt, Sequence[Stmt]] | None = None,
+    ) -> None:
+        super().__init__()
+        self._blocks = dict(blocks)
+        self._before, self._after = dict(before or {}), dict(after or {})
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_block_(self, op: Block) -> Stmt:
+        new = self._blocks.get(op, op)
+        if new is not op:
+            self.track(op, new)
+        return new
+
+    def visit_for_(self, op: For) -> Stmt:
+        return self._around(op, super().visit_for_(op))
+
+    def visit_block_realize_(self, op: BlockRealize) -> Stmt:
+        return self._around(op.block, super().visit_block_realize_(op))
+
+    def _around(self, key: Stmt, new: Stmt) -> Stmt:
+        before, after = self._before.get(key, ()), self._after.get(key, ())
+        return SeqStmt.flatten(before, new, after) if before or after else new
+
+
+def edit_scope(
+    state: SRefTree,
+    scope: StmtSRef,
+    edit: ScopeEdit,
+    *,
+    first: Sequence[Stmt] = (),
+    allocate: Sequence[Buffer] = (),
+    release: Sequence[Buffer] = (),
+) -> None:
+    """Apply an edit to a scope; `first` are statements that go to its very beginning."""
+    old = block_of(scope)
+    body = edit.visit_stmt(old.body)
+    if first:
+        body = SeqStmt.flatten(first, body)
+    allocs = [b for b in old.alloc_buffers if b not in set(release)] + list(allocate)
+    new = change_block(old, body=body, alloc_buffers=allocs)
+    state.replace(scope, new, {**edit.reuse, old: new})
+
+
+def copy_nest(
+    source: Buffer, target: Buffer, region: Sequence[Range], name: str
+) -> tuple[Stmt, Block]:
+    """Loops that copy a region between two buffers of one shape, and the block within.
+
+    for ax0, ax1, ... in T.grid(...): v0, v1, ... ; target[v0, v1] = source[v0, v1]
+    """
+    loops: list[tuple[Var, PrimExpr]] = []
+    iter_vars: list[IterVar] = []
+    values: list[PrimExpr] = []
+    for dim, (part, extent) in enumerate(zip(region, source.shape)):
+        loop = Var(f"ax{dim}", extent.dtype)
+        loops.append((loop, part.extent))
+        var = Var(f"v{dim}", extent.dtype)
+        iter_vars.append(IterVar(Range.from_min_extent(IntImm(extent.dtype, 0), extent), var, 0))
+        values.append(part.min + loop)
+    indices = [iv.var for iv in iter_vars]
+    block = Block(
+        iter_vars,
+        [BufferRegion.from_point(source, indices)],
+        [BufferRegion.from_point(target, indices)],
+        name,
+        BufferStore(target, BufferLoad(source, indices), indices),
+    )
+    return nest(loops, BlockRealize(values, TRUE, block)), block
+
+
+def place_below(outer: StmtSRef, inner: StmtSRef) -> StmtSRef:
+    """The place directly below `outer` on the way to `inner`."""
+    place = inner
+    while place.parent is not outer:
+        assert place.parent is not None, "`inner` stands in `outer`"
+        place = place.parent
+    return place
+
+
+def common_place(srefs: Sequence[StmtSRef]) -> StmtSRef:
+    """The innermost place that all the given ones stand in (properly, for a single one)."""
+    chains: list[list[StmtSRef]] = []
+    for sref in srefs:
+        chain: list[StmtSRef] = []
+        place = sref.parent
+        while place is not None:
+            chain.append(place)
+            place = place.parent
+        chains.append(chain[::-1])
+    found = chains[0][0]
+    for level in zip(*chains):
+        if any(place is not level[0] for place in level):
+            break
+        found = level[0]
+    return found
+
+
+def require_single_writer(
+    state: SRefTree, scope: StmtSRef, buffer: Buffer, asked_by: Block
+) -> StmtSRef | None:
+    """The block of the scope that writes a buffer, None if there is none; refused for several."""
+    writers = state.get_block_scope(scope).buffer_writers.get(buffer, [])
+    if len(writers) <= 1:
+        return writers[0] if writers else None
+    raise Illegal(
+        f"buffer {buffer.name!r} is written by {len(writers)} blocks: "
+        f"{[block_of(w).name_hint for w in writers]}",
+        legal="a buffer that one block writes",
+        spots=[asked_by],
+        fast="The buffer is allowed to be written by single block",
+    )

@@ -1,0 +1,39 @@
+"""Attributes and decisions of instructions as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.json import load_json, save_json
+from tvm.ir.node import Node
+from tvm.tir.expr import FloatImm, IntImm, StringImm
+
+
+def store_attribute(value: Any) -> Any:
+    """Numbers, strings and lists as they are; other IR nodes as their JSON text in a dict."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (IntImm, FloatImm, StringImm)):
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return [store_attribute(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(key): store_attribute(part) for key, part in value.items()}
+    if isinstance(value, Node):
+        return {"node": save_json(value)}
+    raise TVMError(
+        f"as_json: a {type(value).__name__} cannot be stored; legal: numbers, strings, lists, IR nodes"
+    )
+
+
+def load_attribute(value: Any) -> Any:
+    """What `store_attribute` stored."""
+    if isinstance(value, (list, tuple)):
+        return [load_attribute(part) for part in value]
+    if isinstance(value, Mapping):
+        if set(value) == {"node"}:
+            return load_json(value["node"])
+        return {key: load_attribute(part) for key, part in value.items()}
+    return value

@@ -1,0 +1,244 @@
+"""The trace of a schedule: which primitives made it, so that it can be replayed, varied, stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvm.error import TVMError
+from tvm.ffi.object import Object
+from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
+from tvm.tir.functor import substitute, walk
+
+from .instruction import Instruction, InstructionKind
+from .random_variable import BlockRV, LoopRV
+from .stored import load_attribute, store_attribute
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+DecisionProvider = Callable[[Instruction, list[Any], list[Any], Any], Any]
+
+
+class Trace(Object):
+    """Instructions in order, and what was decided for those that sample."""
+
+    __slots__ = ("decisions", "insts")
+
+    def __init__(
+        self,
+        insts: Iterable[Instruction] = (),
+        decisions: Mapping[Instruction, Any] | None = None,
+    ) -> None:
+        self.insts: list[Instruction] = list(insts)
+        self.decisions: dict[Instruction, Any] = dict(decisions or {})
+
+    def get_decision(self, inst: Instruction) -> Any:
+        """What was decided for `inst`, or None."""
+        return self.decisions.get(inst)
+
+    def append(self, inst: Instruction, decision: Any = None) -> None:
+        """Add an instruction at the end."""
+        self.insts.append(inst)
+        if decision is not None:
+            self.decisions[inst] = decision
+
+    def pop(self) -> Instruction | None:
+        """Take the last instruction off; None if there is none."""
+        if not self.insts:
+            return None
+        inst = self.insts.pop()
+        self.decisions.pop(inst, None)
+        return inst
+
+    def copy(self) -> Trace:
+        """A trace that can be changed on its own."""
+        return Trace(self.insts, self.decisions)
+
+    # --- replay ---
+
+    def apply_to_schedule(
+        self,
+        sch: Schedule,
+        remove_postproc: bool,
+        decision_provider: DecisionProvider | None = None,
+    ) -> None:
+        """Run all instructions on another schedule of the same program.
+
+        `decision_provider(inst, inputs, attrs, decision)` may return another decision.
+        """
+        values: dict[Any, Any] = {}
+        for inst in self._without_postproc(remove_postproc):
+            inputs = [_translate(v, values) for v in inst.inputs]
+            attrs = [_translate(v, values) for v in inst.attrs]
+            decision = self.get_decision(inst)
+            if decision_provider is not None and inst.kind.has_decision:
+                decision = decision_provider(inst, inputs, attrs, decision)
+            outputs = inst.kind.call(sch, inputs, attrs, decision)
+            if len(outputs) != len(inst.outputs):
+                raise TVMError(
+                    f"{inst.kind.name}: the replay gave {len(outputs)} results, the trace has "
+                    f"{len(inst.outputs)}; legal: a program of the same structure"
+                )
+            values.update(zip(inst.outputs, outputs))
+
+    def _without_postproc(self, remove: bool) -> list[Instruction]:
+        if not remove:
+            return list(self.insts)
+        kept: list[Instruction] = []
+        for inst in self.insts:
+            if inst.kind.name == "EnterPostproc":
+                break
+            kept.append(inst)
+        return kept
+
+    # --- variants ---
+
+    def with_decision(self, inst: Instruction, decision: Any, remove_postproc: bool) -> Trace:
+        """A copy in which something else was decided for `inst`."""
+        insts = self._without_postproc(remove_postproc)
+        decisions = {i: self.decisions[i] for i in insts if i in self.decisions}
+        decisions[inst] = decision
+        return Trace(insts, decisions)
+
+    def simplified(self, remove_postproc: bool) -> Trace:
+        """A copy without the queries and samples whose results nobody uses."""
+        used: set[Any] = set()
+        kept: list[Instruction] = []
+        for inst in reversed(self._without_postproc(remove_postproc)):
+            if inst.kind.is_pure and not any(out in used for out in inst.outputs):
+                continue
+            kept.append(inst)
+            for value in [*inst.inputs, *inst.attrs]:
+                used.update(_variables(value))
+        kept.reverse()
+        return Trace(kept, {i: self.decisions[i] for i in kept if i in self.decisions})
+
+    # --- text ---
+
+    def _names(self, insts: Sequence[Instruction]) -> dict[Any, str]:
+        names: dict[Any, str] = {}
+        for inst in insts:
+            for out in inst.outputs:
+                letter = "b" if isinstance(out, BlockRV) else "l" if isinstance(out, LoopRV) else "v"
+                names[out] = f"{letter}{len(names)}"
+        return names
+
+    def as_python(self, remove_postproc: bool = False) -> list[str]:
+        """One line of Python an instruction; together they replay the trace on `sch`."""
+        insts = self._without_postproc(remove_postproc)
+        names = self._names(insts)
+        return [inst.text(names, self.get_decision(inst)) for inst in insts]
+
+    def as_json(self, remove_postproc: bool = False) -> Any:
+        """Plain lists, numbers and strings: `[instructions, decisions]`."""
+        insts = self._without_postproc(remove_postproc)
+        names = self._names(insts)
+        rows = [
+            [
+                inst.kind.name,
+                [_store_input(v, names) for v in inst.inputs],
+                [store_attribute(v) for v in inst.attrs],
+                [names[out] for out in inst.outputs],
+            ]
+            for inst in insts
+        ]
+        decided = [
+            [i, store_attribute(self.decisions[inst])]
+            for i, inst in enumerate(insts)
+            if inst in self.decisions
+        ]
+        return [rows, decided]
+
+    @staticmethod
+    def apply_json_to_schedule(json_obj: Any, sch: Schedule) -> None:
+        """Replay what `as_json` stored."""
+        rows, decided = _checked(json_obj)
+        decisions = {int(i): load_attribute(value) for i, value in decided}
+        values: dict[str, Any] = {}
+        for i, (name, inputs, attrs, outputs) in enumerate(rows):
+            made = InstructionKind.get(name).call(
+                sch,
+                [_load_input(v, values) for v in inputs],
+                [load_attribute(v) for v in attrs],
+                decisions.get(i),
+            )
+            if len(made) != len(outputs):
+                raise TVMError(
+                    f"{name}: the replay gave {len(made)} results, the stored trace has "
+                    f"{len(outputs)}; legal: a program of the same structure"
+                )
+            values.update(zip(outputs, made))
+
+    def __str__(self) -> str:
+        body = [f"  {line}" for line in self.as_python()] or ["  pass"]
+        return "\n".join(
+            ["# from tvm import tir", "def apply_schedule(sch: tir.Schedule) -> None:", *body]
+        )
+
+    __repr__ = __str__
+
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the trace as Python, in colours where the terminal has them."""
+        from tvm.script.highlight import cprint  # loads rich only when something is shown
+
+        cprint(str(self), style=style, black_format=black_format)
+
+
+def _checked(json_obj: Any) -> tuple[list[Any], list[Any]]:
+    """The two lists of a stored trace; a TVMError for anything of another form."""
+    if isinstance(json_obj, str):
+        json_obj = json.loads(json_obj)
+    whole = isinstance(json_obj, (list, tuple)) and len(json_obj) == 2
+    if not whole or not all(isinstance(part, (list, tuple)) for part in json_obj):
+        raise TVMError("apply_json_to_schedule: the text is no trace; legal: what `as_json` gives")
+    for row in json_obj[0]:
+        if not isinstance(row, (list, tuple)) or len(row) != 4 or not isinstance(row[0], str):
+            raise TVMError(
+                f"apply_json_to_schedule: {row!r} is no instruction; "
+                "legal: [kind, inputs, attributes, outputs]"
+            )
+    return list(json_obj[0]), list(json_obj[1])
+
+
+def _variables(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [v for part in value for v in _variables(part)]
+    if isinstance(value, (BlockRV, LoopRV, Var)):
+        return [value]
+    if isinstance(value, PrimExpr):
+        return [v for v in walk(value) if isinstance(v, Var)]
+    return []
+
+
+def _translate(value: Any, values: Mapping[Any, Any]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_translate(part, values) for part in value]
+    if isinstance(value, (BlockRV, LoopRV)):
+        return values[value]
+    if isinstance(value, (IntImm, FloatImm, StringImm)):
+        return value.value
+    if isinstance(value, PrimExpr):
+        known = {v: values[v] for v in _variables(value) if v in values}
+        return substitute(value, known)
+    return value
+
+
+def _store_input(value: Any, names: Mapping[Any, str]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_store_input(part, names) for part in value]
+    if isinstance(value, (BlockRV, LoopRV)) or (isinstance(value, Var) and value in names):
+        return names[value]
+    return store_attribute(value)
+
+
+def _load_input(value: Any, values: Mapping[str, Any]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_load_input(part, values) for part in value]
+    if isinstance(value, str):
+        if value not in values:
+            raise TVMError(f"apply_json_to_schedule: no earlier instruction gave {value!r}")
+        return values[value]
+    return load_attribute(value)
