@@ -1,0 +1,181 @@
+"""Expressions compute what numpy computes, scalar and vector."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.backend.llvm.kernel import evaluate, i32
+from tvm.tir import expr as e
+
+pytestmark = pytest.mark.cpu
+LANES = [1, 8]
+INTS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+FLOATS = ["float16", "float32", "float64"]
+
+
+def numbers(dtype: str, seed: int = 0, *, nonzero: bool = False) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "f":
+        values = rng.normal(size=32).astype(dtype)
+    else:
+        low = 0 if dtype.startswith("u") else -20
+        values = rng.integers(low, 20, 32).astype(dtype)
+    if nonzero:
+        values[values == 0] = 3
+    return values
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("dtype", INTS + FLOATS)
+def test_sums_differences_products(dtype: str, lanes: int) -> None:
+    a, b = numbers(dtype, 1), numbers(dtype, 2)
+    with np.errstate(over="ignore"):
+        for node, expected in ((e.Add, a + b), (e.Sub, a - b), (e.Mul, a * b)):
+            np.testing.assert_array_equal(evaluate(node, a, b, lanes=lanes), expected)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("dtype", INTS)
+def test_divisions_of_integers(dtype: str, lanes: int) -> None:
+    a, b = numbers(dtype, 3), numbers(dtype, 4, nonzero=True)
+    quotient = np.trunc(a.astype("float64") / b).astype(dtype)
+    rows = (
+        (e.FloorDiv, a // b),
+        (e.FloorMod, a % b),
+        (e.Div, quotient),
+        (e.Mod, a - quotient * b),
+    )
+    for node, expected in rows:
+        np.testing.assert_array_equal(evaluate(node, a, b, lanes=lanes), expected)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_division_by_a_power_of_two_rounds_down(lanes: int) -> None:
+    a = numbers("int32", 5)
+
+    def literal(value: int) -> e.PrimExpr:
+        return i32(value) if lanes == 1 else e.Broadcast(i32(value), lanes)
+
+    np.testing.assert_array_equal(
+        evaluate(lambda x: e.FloorDiv(x, literal(8)), a, lanes=lanes), a // 8
+    )
+    np.testing.assert_array_equal(
+        evaluate(lambda x: e.FloorMod(x, literal(8)), a, lanes=lanes), a % 8
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_divisions_of_floats(dtype: str) -> None:
+    a, b = numbers(dtype, 6), numbers(dtype, 7, nonzero=True)
+    np.testing.assert_array_equal(evaluate(e.Div, a, b), a / b)
+    np.testing.assert_array_equal(evaluate(e.FloorDiv, a, b), np.floor(a / b))
+    np.testing.assert_array_equal(evaluate(e.Mod, a, b), np.fmod(a, b))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float32"])
+def test_min_max_and_comparisons(dtype: str, lanes: int) -> None:
+    a, b = numbers(dtype, 8), numbers(dtype, 9)
+    b[:4] = a[:4]
+    rows = (
+        (e.Min, np.minimum), (e.Max, np.maximum), (e.EQ, np.equal), (e.NE, np.not_equal),
+        (e.LT, np.less), (e.LE, np.less_equal), (e.GT, np.greater), (e.GE, np.greater_equal),
+    )  # fmt: skip
+    for node, expected in rows:
+        np.testing.assert_array_equal(evaluate(node, a, b, lanes=lanes), expected(a, b))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_not_a_number_wins_in_min_and_max(lanes: int) -> None:
+    a = numbers("float32", 10)
+    b = numbers("float32", 11)
+    a[::3] = np.nan
+    b[::5] = np.nan
+    np.testing.assert_array_equal(evaluate(e.Max, a, b, lanes=lanes), np.maximum(a, b))
+    np.testing.assert_array_equal(evaluate(e.Min, a, b, lanes=lanes), np.minimum(a, b))
+    zero = e.FloatImm("float32", 0.0)
+    literal = zero if lanes == 1 else e.Broadcast(zero, lanes)
+    relu = evaluate(lambda x: e.Max(literal, x), a, lanes=lanes)
+    np.testing.assert_array_equal(relu, np.maximum(a, 0))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_logic_and_selection(lanes: int) -> None:
+    a, b = numbers("float32", 12) > 0, numbers("float32", 13) > 0
+    np.testing.assert_array_equal(evaluate(e.And, a, b, lanes=lanes), a & b)
+    np.testing.assert_array_equal(evaluate(e.Or, a, b, lanes=lanes), a | b)
+    np.testing.assert_array_equal(evaluate(e.Not, a, lanes=lanes), ~a)
+    x, y = numbers("int32", 14), numbers("int32", 15)
+    chosen = evaluate(lambda c, p, q: e.Select(c, p, q), a, x, y, lanes=lanes)
+    np.testing.assert_array_equal(chosen, np.where(a, x, y))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("source", ["bool", "int8", "uint16", "int64", *FLOATS])
+@pytest.mark.parametrize("target", ["bool", "int8", "uint8", "int32", "uint64", *FLOATS])
+def test_casts(source: str, target: str, lanes: int) -> None:
+    values = numbers("int8", 16) > 0 if source == "bool" else numbers(source, 17)
+    if np.dtype(source).kind == "f" and target.startswith("u"):
+        values = np.abs(values)
+    kind = target if lanes == 1 else f"{target}x{lanes}"
+    made = evaluate(lambda x: e.Cast(kind, x), values, lanes=lanes)
+    np.testing.assert_array_equal(made, values.astype(target))
+
+
+def test_data_wraps_around_and_unsigned_literals_keep_their_bits() -> None:
+    a = np.full(4, 2**31 - 1, np.int32)
+    np.testing.assert_array_equal(evaluate(lambda x: e.Add(x, i32(1)), a), a + np.int32(1))
+    big = np.zeros(4, np.uint64)
+    top = e.IntImm("uint64", 2**64 - 1)
+    np.testing.assert_array_equal(evaluate(lambda x: e.Add(x, top), big), big - np.uint64(1))
+
+
+def test_ramp_broadcast_shuffle() -> None:
+    a = numbers("int32", 18)
+    ramp = evaluate(lambda x: e.Add(x, e.Ramp(i32(5), i32(-2), 8)), a, lanes=8)
+    np.testing.assert_array_equal(ramp, a + np.tile(5 - 2 * np.arange(8), 4))
+    back = evaluate(lambda x: e.Shuffle([x], [i32(7 - i) for i in range(8)]), a, lanes=8)
+    np.testing.assert_array_equal(back, a.reshape(4, 8)[:, ::-1].reshape(-1))
+
+
+def test_shuffle_joins_vectors_of_different_lengths() -> None:
+    a = numbers("int32", 19)
+    half = [i32(i) for i in range(4)]
+
+    def swapped(x: e.PrimExpr) -> e.PrimExpr:
+        low = e.Shuffle([x], half)
+        high = e.Shuffle([x], [i32(4 + i) for i in range(4)])
+        return e.Shuffle([high, low], [i32(i) for i in range(8)])
+
+    expected = np.roll(a.reshape(4, 8), 4, axis=1).reshape(-1)
+    np.testing.assert_array_equal(evaluate(swapped, a, lanes=8), expected)
+
+
+def test_a_side_that_may_fail_is_not_evaluated() -> None:
+    a = np.array([0, 1, 2, 4], np.int32)
+
+    def guarded(x: e.PrimExpr) -> e.PrimExpr:
+        positive = e.GT(x, i32(0))
+        return e.And(positive, e.GT(e.Div(i32(4), x), i32(1)))
+
+    np.testing.assert_array_equal(evaluate(guarded, a), [False, True, True, False])
+
+
+def test_let_names_a_value() -> None:
+    a = numbers("float32", 20)
+    v = e.Var("v", "float32")
+    squared = evaluate(lambda x: e.Let(v, e.Add(x, x), e.Mul(v, v)), a)
+    np.testing.assert_allclose(squared, (a + a) ** 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("deep", ["left", "right"])
+def test_a_sum_of_five_thousand_terms(deep: str) -> None:
+    def total(x: e.PrimExpr) -> e.PrimExpr:
+        value = x
+        for _ in range(5000):
+            value = e.Add(value, x) if deep == "left" else e.Add(x, value)
+        return value
+
+    a = np.arange(4, dtype=np.int32)
+    np.testing.assert_array_equal(evaluate(total, a), a * 5001)

@@ -1,0 +1,137 @@
+"""Loads and stores: contiguous, strided, gathered, masked, and of every element type."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.backend.llvm.kernel import call, compiled, i32, kernel, run, vector
+from tvm.backend.llvm.memory import as_ramp
+from tvm.error import InternalError
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer, decl_buffer
+
+pytestmark = pytest.mark.cpu
+
+
+def copy(load_at: e.PrimExpr, store_at: e.PrimExpr) -> s.Stmt:
+    def body(a: Buffer, b: Buffer) -> s.Stmt:
+        return s.BufferStore(b, e.BufferLoad(a, [load_at]), [store_at])
+
+    return body
+
+
+@pytest.mark.parametrize("stride", [-4, -3, -1, 0, 1, 2, 3, 4, 7, -9])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+def test_strided_loads(stride: int, dtype: str) -> None:
+    a = (np.arange(128) % 5 > 1) if dtype == "bool" else np.arange(128).astype(dtype)
+    out = np.zeros(8, a.dtype)
+    start = 70
+    assert run(copy(vector(start, 8, stride), vector(0, 8)), a, out) == 0
+    expected = [a[start + i * stride] for i in range(8)]
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("stride", [-2, 3, 16])
+def test_strided_stores(stride: int) -> None:
+    a, out = np.arange(8, dtype="float32"), np.zeros(256, "float32")
+    assert run(copy(vector(0, 8), vector(100, 8, stride)), a, out) == 0
+    expected = np.zeros(256, "float32")
+    expected[100 + np.arange(8) * stride] = a
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_strided_load_reads_nothing_behind_its_last_element() -> None:
+    import mmap
+
+    page = mmap.PAGESIZE
+    with mmap.mmap(-1, 2 * page) as memory:
+        data = np.frombuffer(memory, np.float32)
+        a = data[page // 4 - 15 : page // 4]  # ends where a page ends
+        a[:] = np.arange(15)
+        out = np.zeros(8, "float32")
+        assert run(copy(vector(0, 8, 2), vector(0, 8)), a, out) == 0
+        np.testing.assert_array_equal(out, np.arange(0, 15, 2))
+        del a, data
+
+
+def test_gather_and_scatter_by_computed_indices() -> None:
+    a, out = np.arange(64, dtype="float32"), np.zeros(64, "float32")
+    places = np.array([5, 60, 3, 3, 17, 0, 63, 8], np.int32)
+
+    def body(source: Buffer, where: Buffer, target: Buffer) -> s.Stmt:
+        index = e.BufferLoad(where, [vector(0, 8)])
+        doubled = e.Mul(index, e.Broadcast(i32(1), 8))
+        return s.SeqStmt([
+            s.BufferStore(target, e.BufferLoad(source, [doubled]), [vector(0, 8)]),
+            s.BufferStore(target, e.Broadcast(e.FloatImm("float32", -1.0), 8),
+                          [e.Add(index, e.Broadcast(i32(0), 8))]),
+        ])  # fmt: skip
+
+    assert run(body, a, places, out) == 0
+    expected = np.zeros(64, "float32")
+    expected[:8] = a[places]
+    expected[places] = -1
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_masked_accesses_leave_other_lanes_alone(stride: int) -> None:
+    a, out = np.arange(1, 33, dtype="float32"), np.full(32, 9.0, "float32")
+    mask = np.array([1, 0, 1, 1, 0, 0, 1, 0], np.bool_)
+
+    def body(source: Buffer, keep: Buffer, target: Buffer) -> s.Stmt:
+        lanes = e.BufferLoad(keep, [vector(0, 8)])
+        loaded = e.BufferLoad(source, [vector(0, 8, stride)], lanes)
+        both = s.BufferStore(target, loaded, [vector(0, 8, stride)])
+        masked = s.BufferStore(target, loaded, [vector(16, 8, stride)], lanes)
+        return s.SeqStmt([both, masked])
+
+    assert run(body, a, mask, out) == 0
+    expected = np.full(32, 9.0, "float32")
+    expected[np.arange(8) * stride] = np.where(mask, a[np.arange(8) * stride], 0)
+    for lane in np.flatnonzero(mask):
+        expected[16 + lane * stride] = a[lane * stride]
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float64", "bfloat16"])
+def test_every_element_type(dtype: str) -> None:
+    kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    a = (np.arange(16) % 3).astype(kind)
+    out = np.zeros(16, kind)
+    assert run(copy(vector(0, 8), vector(8, 8)), a, out) == 0
+    np.testing.assert_array_equal(out[8:], a[:8])
+
+
+def test_elements_that_are_vectors() -> None:
+    a, out = np.arange(32, dtype="float32"), np.zeros(32, "float32")
+    source = decl_buffer((8,), "float32x4", "source")
+    target = decl_buffer((8,), "float32x4", "target")
+    one = s.BufferStore(target, e.BufferLoad(source, [i32(2)]), [i32(5)])
+    two = s.BufferStore(target, e.BufferLoad(source, [vector(0, 2)]), [vector(0, 2)])
+    assert call(compiled(kernel([source, target], s.SeqStmt([one, two]))), a, out) == 0
+    np.testing.assert_array_equal(out[20:24], a[8:12])
+    np.testing.assert_array_equal(out[:8], a[:8])
+
+
+def test_ramps_are_seen_through_sums_and_products() -> None:
+    x = e.Var("x", "int32")
+    lanes = e.Add(e.Mul(e.Ramp(x, i32(1), 4), e.Broadcast(i32(3), 4)), e.Broadcast(x, 4))
+    found = as_ramp(lanes)
+    assert found is not None
+    assert found[1] == 3
+    assert as_ramp(e.Mul(e.Ramp(x, i32(1), 4), e.Ramp(x, i32(1), 4))) is None
+
+
+def test_rejects_buffers_that_are_not_flat() -> None:
+    b = decl_buffer((2, 2), "float32", "b")
+    store = s.BufferStore(b, e.FloatImm("float32", 1.0), [i32(0), i32(1)])
+    with pytest.raises(InternalError) as caught:
+        compiled(kernel([b], store))
+    assert str(caught.value) == (
+        "access of buffer b\n  found: 2 indices\n  where: function kernel\n"
+        "  legal: one index; tir.FlattenBuffer brings buffers to this form"
+    )

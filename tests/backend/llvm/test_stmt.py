@@ -1,0 +1,249 @@
+"""Statements: loops, branches, assertions, scratch memory, constants, jumps."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from tests.backend.llvm.kernel import call, compiled, i32, kernel, packed, run, vector
+from tvm.error import ShapeError, TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.type import PointerType, PrimType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.function import PrimFunc
+from tvm.tir.op import builtin
+
+pytestmark = pytest.mark.cpu
+TRUE = e.IntImm("bool", 1)
+
+
+def store(buffer: Buffer, index: object, value: object) -> s.Stmt:
+    return s.BufferStore(buffer, e.as_expr(value), [e.as_expr(index)])
+
+
+def loop(extent: object, make: object, kind: s.ForKind = s.ForKind.SERIAL, start: int = 0) -> s.For:
+    i = e.Var("i", "int32")
+    return s.For(i, start, extent, kind, make(i))
+
+
+@pytest.mark.parametrize("kind", [s.ForKind.SERIAL, s.ForKind.UNROLLED, s.ForKind.VECTORIZED])
+def test_loops_run_their_range(kind: s.ForKind) -> None:
+    out = np.zeros(16, np.int32)
+    assert run(lambda b: loop(9, lambda i: store(b, i, e.Mul(i, i)), kind, start=3), out) == 0
+    np.testing.assert_array_equal(out, [k * k if 3 <= k < 12 else 0 for k in range(16)])
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_loops_whose_extent_is_data(count: int) -> None:
+    out, size = np.zeros(8, np.int32), np.array([count], np.int32)
+    assert run(lambda b, n: loop(e.BufferLoad(n, [0]), lambda i: store(b, i, 7)), out, size) == 0
+    np.testing.assert_array_equal(out, [7] * count + [0] * (8 - count))
+
+
+def test_branches() -> None:
+    out = np.zeros(8, np.int32)
+
+    def body(b: Buffer) -> s.Stmt:
+        return loop(8, lambda i: s.IfThenElse(
+            e.LT(i, i32(3)), store(b, i, 1),
+            s.IfThenElse(e.LT(i, i32(5)), store(b, i, 2)),
+        ))  # fmt: skip
+
+    assert run(body, out) == 0
+    np.testing.assert_array_equal(out, [1, 1, 1, 2, 2, 0, 0, 0])
+
+
+def test_while_and_jumps() -> None:
+    out = np.zeros(8, np.int32)
+
+    def body(b: Buffer) -> s.Stmt:
+        count = e.BufferLoad(b, [i32(0)])
+        step = store(b, 0, e.Add(count, i32(1)))
+        leave = s.IfThenElse(e.GE(count, i32(6)), s.Evaluate(builtin.break_loop()))
+        skip = s.IfThenElse(e.EQ(count, i32(2)), s.Evaluate(builtin.continue_loop()))
+        mark = s.BufferStore(b, i32(1), [count])
+        return s.While(TRUE, s.SeqStmt([step, leave, skip, mark]))
+
+    assert run(body, out) == 0
+    np.testing.assert_array_equal(out, [6, 1, 0, 1, 1, 1, 0, 0])
+
+
+def test_continue_in_a_counted_loop_goes_to_the_next_iteration() -> None:
+    out = np.zeros(6, np.int32)
+
+    def body(b: Buffer) -> s.Stmt:
+        def each(i: e.Var) -> s.Stmt:
+            odd = e.EQ(e.FloorMod(i, i32(2)), i32(1))
+            return s.SeqStmt(
+                [s.IfThenElse(odd, s.Evaluate(builtin.continue_loop())), store(b, i, 5)]
+            )
+
+        return loop(6, each)
+
+    assert run(body, out) == 0
+    np.testing.assert_array_equal(out, [5, 0, 5, 0, 5, 0])
+
+
+@pytest.mark.parametrize(
+    ("count", "scope"), [(16, "local"), (16, "global"), (100_000, "global"), (None, "global")]
+)
+def test_scratch_memory(count: int | None, scope: str) -> None:
+    a, out, size = np.arange(16, dtype="float32"), np.zeros(16, "float32"), np.array([16], "int32")
+
+    def body(source: Buffer, target: Buffer, n: Buffer) -> s.Stmt:
+        extent = e.BufferLoad(n, [i32(0)]) if count is None else i32(count)
+        temp = decl_buffer((16,), "float32", "temp", scope=scope)
+        fill = loop(
+            16,
+            lambda i: store(
+                temp, i, e.Add(e.BufferLoad(source, [i]), 1.0 * e.FloatImm("float32", 1.0))
+            ),
+        )
+        back = loop(16, lambda i: store(target, i, e.BufferLoad(temp, [e.Sub(i32(15), i)])))
+        return s.Allocate(temp.data, "float32", [extent], TRUE, s.SeqStmt([fill, back]))
+
+    for _ in range(3):
+        assert run(body, a, out, size) == 0
+    np.testing.assert_array_equal(out, a[::-1] + 1)
+
+
+def test_small_scratch_memory_is_on_the_stack_and_large_is_not() -> None:
+    def text(count: int) -> str:
+        out = decl_buffer((4,), "float32", "out")
+        temp = decl_buffer((count,), "float32", "temp")
+        use = s.SeqStmt(
+            [store(temp, 0, e.FloatImm("float32", 1)), store(out, 0, e.BufferLoad(temp, [i32(0)]))]
+        )
+        body = s.Allocate(temp.data, "float32", [i32(count)], TRUE, use)
+        return compiled(kernel([out], body)).inspect_source()
+
+    assert "TVMBackendAllocWorkspace" not in text(1024)
+    assert text(100_000).count("call i32 @TVMBackendFreeWorkspace") == 1
+
+
+def test_memory_is_given_back_when_the_function_fails() -> None:
+    out = decl_buffer((4,), "float32", "out")
+    temp = decl_buffer((100_000,), "float32", "temp")
+    use = s.AssertStmt(
+        e.EQ(i32(0), i32(1)), e.StringImm("no"), store(temp, 0, e.FloatImm("float32", 1))
+    )
+    body = s.Allocate(temp.data, "float32", [i32(100_000)], TRUE, use)
+    text = compiled(kernel([out], body)).inspect_source()
+    fail = text[text.index("\nfail.1:") :] if "\nfail.1:" in text else text[text.index("\nfail:") :]
+    assert "TVMBackendFreeWorkspace" in text
+    assert fail.count("ret i32 -1") >= 1
+
+
+@pytest.mark.parametrize("count", [4, 3000])
+def test_constants_inside_and_outside_of_the_text(count: int) -> None:
+    values = np.random.default_rng(0).normal(size=count).astype("float32")
+    out = np.zeros(count, "float32")
+    target = decl_buffer((count,), "float32", "out")
+    const = e.Var("weights", PointerType(PrimType("float32")))
+    view = Buffer(const, "float32", [count], name="weights")
+    body = s.AllocateConst(const, "float32", [count], values,
+                           loop(count, lambda i: store(target, i, e.BufferLoad(view, [i]))))  # fmt: skip
+    module = compiled(kernel([target], body))
+    assert call(module, out) == 0
+    np.testing.assert_array_equal(out, values)
+    assert (len(module.constants) == 1) == (count == 3000)
+    assert len(module.inspect_source()) < 8000
+
+
+def check(message: e.PrimExpr) -> Exception:
+    func = packed("checked", 1, lambda b: s.AssertStmt(
+        e.EQ(e.BufferLoad(b, [i32(0)]), i32(1)), message, s.Evaluate(i32(0))), "int32")  # fmt: skip
+    from tvm.backend.llvm.module import build
+    from tvm.runtime import tensor
+
+    module = build(IRModule({"checked": func}), "llvm")
+    module["checked"](tensor(np.ones(64, "int32")))
+    with pytest.raises(TVMError) as caught:
+        module["checked"](tensor(np.zeros(64, "int32")))
+    return caught.value
+
+
+def test_assertions_raise_with_their_message() -> None:
+    assert str(check(e.StringImm("the first value is not 1"))) == "the first value is not 1"
+
+
+def test_assertions_choose_their_error_and_show_values() -> None:
+    words = e.StringImm("ShapeError: main: 100% of extent {} is {}, not {}")
+    name = e.StringImm("B")
+    found = check(builtin.tvm_tuple(words, name, i32(5), e.FloatImm("float32", 2.5)))
+    assert isinstance(found, ShapeError)
+    assert isinstance(found, ValueError)
+    assert str(found) == "main: 100% of extent B is 5, not 2.5"
+
+
+def test_functions_of_a_module_call_each_other() -> None:
+    inner_buffer, outer_buffer = (decl_buffer((4,), "int32", n) for n in ("x", "y"))
+    count = e.Var("count", "int32")
+    inner = PrimFunc([inner_buffer.data, count], store(inner_buffer, 1, count))
+    callee = __import__("tvm").ir.GlobalVar("inner")
+    outer = kernel(
+        [outer_buffer], s.Evaluate(e.Call("int32", callee, [outer_buffer.data, i32(42)]))
+    )
+    from tvm.backend.llvm.module import build
+
+    module = build(IRModule({callee: inner, "kernel": outer}), "llvm")
+    out = np.zeros(4, np.int32)
+    assert call(module, out) == 0
+    np.testing.assert_array_equal(out, [0, 42, 0, 0])
+    assert "define internal i32 @inner" in module.inspect_source()
+
+
+def test_a_value_is_returned() -> None:
+    x = e.Var("x", "int32")
+    func = PrimFunc([x], s.Evaluate(builtin.ret(e.Add(x, i32(1)))), PrimType("int32"),
+                    attrs={"global_symbol": "plus_one"})  # fmt: skip
+    module = compiled(func)
+    plus_one = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(module.address("plus_one"))
+    assert plus_one(41) == 42
+
+
+def test_rejects_gpu_threads() -> None:
+    b = decl_buffer((4,), "int32", "b")
+    i = e.Var("i", "int32")
+    thread = e.IterVar(None, "threadIdx.x", e.IterVar.ThreadIndex, "threadIdx.x")
+    body = s.For(i, 0, 4, s.ForKind.THREAD_BINDING, store(b, i, 1), thread)
+    with pytest.raises(TVMError, match="bound to GPU threads"):
+        compiled(kernel([b], body))
+
+
+def test_a_nest_of_a_thousand_lets_and_a_sequence_of_twenty_thousand() -> None:
+    out = np.zeros(4, np.int32)
+
+    def body(b: Buffer) -> s.Stmt:
+        value: e.PrimExpr = i32(0)
+        names = []
+        for n in range(1000):
+            var = e.Var(f"v{n}", "int32")
+            names.append((var, e.Add(value, i32(1))))
+            value = var
+        inner: s.Stmt = s.SeqStmt([store(b, n % 4, value) for n in range(20_000)])
+        for var, given in reversed(names):
+            inner = s.LetStmt(var, given, inner)
+        return inner
+
+    assert run(body, out) == 0
+    np.testing.assert_array_equal(out, [1000] * 4)
+
+
+def test_vector_indices_in_loops() -> None:
+    a, out = np.arange(64, dtype="float32"), np.zeros(64, "float32")
+
+    def body(source: Buffer, target: Buffer) -> s.Stmt:
+        def each(i: e.Var) -> s.Stmt:
+            at = vector(e.Mul(i, i32(16)), 16)
+            twice = e.Add(e.BufferLoad(source, [at]), e.BufferLoad(source, [at]))
+            return s.BufferStore(target, twice, [at])
+
+        return loop(4, each)
+
+    assert run(body, a, out) == 0
+    np.testing.assert_array_equal(out, a + a)
