@@ -172,7 +172,9 @@ def test_addresses() -> None:
     def body(b: Buffer) -> s.Stmt:
         third = builtin.address_of(e.BufferLoad(b, [i32(3)]))
         fifth = builtin.handle_add_byte_offset(third, i32(8))
-        seventh = builtin.tvm_access_ptr(builtin.type_annotation("int32"), b.data, i32(7), i32(1), i32(2))
+        seventh = builtin.tvm_access_ptr(
+            builtin.type_annotation("int32"), b.data, i32(7), i32(1), i32(2)
+        )
         filled = [
             s.Evaluate(builtin.call_extern("handle", "memset", place, i32(1), e.IntImm("int64", 1)))
             for place in (third, fifth, seventh)

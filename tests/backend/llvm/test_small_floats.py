@@ -17,7 +17,21 @@ def edge_cases() -> np.ndarray:
     rng = np.random.default_rng(0)
     exponents = rng.integers(-140, 128, 4000)
     values = (rng.uniform(-2, 2, 4000) * np.exp2(exponents.astype("float64"))).astype("float32")
-    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 3.4e38, 448, 464, 465, 57344, 61440, 65504]
+    special = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1e-40,
+        3.4e38,
+        448,
+        464,
+        465,
+        57344,
+        61440,
+        65504,
+    ]
     ties = np.arange(1, 2048, dtype="float32") / 1024
     found = np.concatenate([values, np.array(special, "float32"), ties]).astype("float32")
     return found[: len(found) // 8 * 8]

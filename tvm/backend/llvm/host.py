@@ -19,6 +19,7 @@ SLOTS = 32  # blocks of scratch memory that are kept for reuse
 
 _WORKSPACE = """
 @ws.slots = internal global [{slots} x ptr] zeroinitializer, align 64
+@ws.turn = internal global i64 0, align 8
 declare i32 @posix_memalign(ptr, i64, i64)
 declare void @free(ptr)
 
@@ -76,7 +77,7 @@ none:
   ret ptr null
 }}
 
-; Give scratch memory back; it is kept for the next caller while there is a free slot.
+; Give scratch memory back; it is kept for the next caller, if need be in place of another block.
 define {visibility}i32 @TVMBackendFreeWorkspace(i32 %type, i32 %id, ptr %payload) nounwind {{
 entry:
   %block = getelementptr inbounds i8, ptr %payload, i64 -64
@@ -96,7 +97,11 @@ next:
   %go = icmp ult i64 %i.next, {slots}
   br i1 %go, label %loop, label %full
 full:
-  call void @free(ptr %block)
+  %turn = atomicrmw add ptr @ws.turn, i64 1 monotonic
+  %out = urem i64 %turn, {slots}
+  %evict = getelementptr inbounds [{slots} x ptr], ptr @ws.slots, i64 0, i64 %out
+  %old = atomicrmw xchg ptr %evict, ptr %block acq_rel
+  call void @free(ptr %old)
   br label %end
 end:
   ret i32 0

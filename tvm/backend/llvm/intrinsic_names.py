@@ -19,6 +19,8 @@ SAFE_INTRINSICS: Final[tuple[str, ...]] = (
     "llvm.ssub.", "llvm.stackrestore", "llvm.stacksave", "llvm.trap", "llvm.trunc.",
     "llvm.uadd.", "llvm.umax.", "llvm.umin.", "llvm.umul.", "llvm.usub.", "llvm.va_",
     "llvm.vector.", "llvm.loop",
+    # these the thread pool uses, each on its own architecture, where every CPU has them
+    "llvm.aarch64.hint", "llvm.x86.sse2.pause",
 )  # fmt: skip
 
 # Generic intrinsics whose name ends with the type of the (first) operand; scripts may leave it out.

@@ -34,6 +34,7 @@ _DATA = re.compile(r"^@(?:\"([^\"]+)\"|([-\w$.]+)) = external ", re.MULTILINE)
 _DEFINED = re.compile(
     r"^define (?!internal|private)[^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE
 )
+_ASSEMBLY = re.compile(r"\basm\b")
 _ASKED_INTRINSIC = re.compile(r"@(llvm\.[a-z0-9_]+(?:\.[a-z0-9_]+)*)")
 
 
@@ -125,6 +126,11 @@ def _same_family(a: str, b: str) -> bool:
     return a.partition("-")[0] == b.partition("-")[0]
 
 
+def is_native(machine: Machine) -> bool:
+    """Whether the code is for this architecture."""
+    return not machine.triple or _same_family(machine.triple, _llvm().get_process_triple())
+
+
 def llvm_triples_match(a: str, b: str) -> bool:
     """Whether two triples mean one platform: the vendor says nothing."""
     return _platform_of(a) == _platform_of(b)
@@ -206,6 +212,8 @@ def emit_object(text: str, machine: Machine, *, keep: bool = True) -> bytes:
     if found is not None:
         return found
     unusual = unusual_intrinsics(text)
+    if not is_native(machine) and _ASSEMBLY.search(text):
+        unusual.append("assembly")  # LLVM has an assembler for this architecture only
     content = _emit_apart(text, machine, unusual) if unusual else emit_here(text, machine)
     if keep:
         cache.store(key, content)

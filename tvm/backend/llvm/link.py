@@ -164,14 +164,19 @@ def _objects(program: Program, folder: Path, *, with_host: bool) -> list[str]:
         objects.append(host)
     program.write_constants(folder / CONSTANTS_FILE)
     (folder / ARTEFACT_FILE).write_bytes(program.artefact.to_json().encode())
+    lines = _data_lines(program, folder)
     data = folder / "data.o"
-    # not cached: the text names a temporary folder
-    data.write_bytes(jit.emit_object(_data_text(program, folder), program.machine, keep=False))
+    if jit.is_native(program.machine):
+        # not cached: the text names a temporary folder
+        data.write_bytes(jit.emit_object(_as_module(lines), program.machine, keep=False))
+    else:
+        data = folder / "data.s"  # LLVM has no assembler for it here; the compiler that links has
+        data.write_text("\n".join([*lines, ""]))
     objects.append(data)
     return [str(path) for path in objects]
 
 
-def _data_text(program: Program, folder: Path) -> str:
+def _data_lines(program: Program, folder: Path) -> list[str]:
     """Assembly that takes constants and description from files, as they are."""
     triple = program.machine.triple
     prefix = "_" if "darwin" in triple or "macos" in triple else ""
@@ -190,6 +195,11 @@ def _data_text(program: Program, folder: Path) -> str:
     description = str(folder / ARTEFACT_FILE).replace("\\", "/")
     lines += [f".globl {prefix}{SYMBOL}", f"{prefix}{SYMBOL}:"]
     lines += [f'.incbin "{description}"', ".byte 0"]
+    return lines
+
+
+def _as_module(lines: list[str]) -> str:
+    """Assembly as LLVM text."""
     quoted = [line.replace("\\", "\\5C").replace('"', "\\22") for line in lines]
     return "\n".join(f'module asm "{line}"' for line in quoted) + "\n"
 

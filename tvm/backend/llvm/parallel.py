@@ -20,7 +20,7 @@ from tvm.tir import stmt as s
 from tvm.tir.functor import walk
 
 from .module_text import Signature
-from .types import element_bytes, memory_element, quoted, value_type
+from .types import element_bytes, memory_type, quoted, value_type
 
 if TYPE_CHECKING:
     from .codegen import FunctionEmitter
@@ -67,29 +67,24 @@ def launch_parallel_loop(emit: FunctionEmitter, op: s.For) -> None:
     variables = [v for v in captured(op.body, emit.values) if v is not op.loop_var]
     base = emit.module.names.fresh(f"{out.signature.name}.parallel.{op.loop_var.name}", ".")
     body = _body_function(emit, op, variables, base + ".body")
-    kinds = [index, index, *(memory_element(v.dtype) for v in variables)]
+    kinds = [index, index, *(memory_type(v.dtype) for v in variables)]
     sizes = [op.loop_var.dtype, op.loop_var.dtype, *(v.dtype for v in variables)]
     offsets, total = _layout(sizes)
-    task = _task_function(emit, op, body, kinds, offsets, base)
+    task = _task_function(emit, body, variables, kinds, offsets, base)
     closure = out.alloca("i8", total, 16, "closure")
     held = [emit.to_memory(v.dtype, emit.values[v]) for v in variables]
     for kind, offset, value in zip(kinds, offsets, [start, extent, *held]):
         place = closure if offset == 0 else out.temp(
             f"getelementptr inbounds i8, ptr {closure}, i64 {offset}"
         )  # fmt: skip
-        out.line(f"store {kind} {value}, ptr {place}, align 1" if kind == "i8" else
-                 f"store {kind} {value}, ptr {place}, align {min(8, _align(kind))}")  # fmt: skip
+        out.line(f"store {kind} {value}, ptr {place}, align 8")
     count = _task_count(emit, op, extent)
     callee = emit.module.declare("TVMBackendParallelLaunch", "i32", "ptr, ptr, i32")
     emit.check(out.temp(f"call i32 {callee}(ptr {quoted(task)}, ptr {closure}, i32 {count})"))
 
 
-def _align(kind: str) -> int:
-    return {"i16": 2, "half": 2, "i32": 4, "float": 4}.get(kind, 8)
-
-
 def _layout(dtypes: list[DataType]) -> tuple[list[int], int]:
-    """Byte offsets of fields, eight bytes apart or more (vectors need more room)."""
+    """Byte offsets of fields, each on a multiple of eight bytes."""
     offsets, place = [], 0
     for dtype in dtypes:
         offsets.append(place)
@@ -127,9 +122,13 @@ def _body_function(
 
 
 def _task_function(
-    emit: FunctionEmitter, op: s.For, body: Signature, kinds: list[str], offsets: list[int],
+    emit: FunctionEmitter,
+    body: Signature,
+    variables: list[e.Var],
+    kinds: list[str],
+    offsets: list[int],
     name: str,
-) -> str:  # fmt: skip
+) -> str:
     """What the pool calls: task `id` of `count` takes its share of the iterations."""
     signature = Signature(name, "i32", ("i32", "ptr", "ptr"))
     task = emit.child(signature, ["id", "env", "closure"], ["", "", ""])
@@ -139,8 +138,7 @@ def _task_function(
     fields = []
     for kind, offset in zip(kinds, offsets):
         place = out.temp(f"getelementptr inbounds i8, ptr {closure}, i64 {offset}")
-        align = 1 if kind == "i8" else min(8, _align(kind))
-        fields.append(out.temp(f"load {kind}, ptr {place}, align {align}"))
+        fields.append(out.temp(f"load {kind}, ptr {place}, align 8"))
     wide_count, wide_id = (out.temp(f"zext i32 {v} to i64") for v in (count, number))
     index = kinds[0]
     extent = fields[1] if index == "i64" else out.temp(f"sext {index} {fields[1]} to i64")
@@ -152,10 +150,7 @@ def _task_function(
         if index != "i64":
             bound = out.temp(f"trunc i64 {bound} to {index}")
         bounds.append(out.temp(f"add nsw {index} {bound}, {fields[0]}"))
-    values = [
-        out.temp(f"icmp ne i8 {field}, 0") if kind == "i1" else field
-        for kind, field in zip(body.params[2:], fields[2:])
-    ]
+    values = [task.from_memory(v.dtype, field) for v, field in zip(variables, fields[2:])]
     given = ", ".join(f"{k} {v}" for k, v in zip(body.params, [*bounds, *values]))
     task.return_value(out.temp(f"call i32 {quoted(body.name)}({given})"))
     out.finish()

@@ -32,7 +32,7 @@ class PoolPlatform:
     """What differs between systems."""
 
     futex_call: int | None = None  # number of the futex system call; None: condition variable
-    pause: str = ""  # assembly that tells the core it is spinning
+    pause: str = ""  # an instruction that tells the core it is spinning
     fork_hook: str = "pthread_atfork"
     sigset_bytes: int = 128
     set_mask: int = 2  # SIG_SETMASK
@@ -65,9 +65,11 @@ def posix(machine: str, *, exported: bool, darwin: bool) -> PoolPlatform:
 
 
 def _pause(machine: str) -> str:
+    """The call that tells the core it is spinning."""
     if machine in ("x86_64", "AMD64", "i686"):
-        return "pause"
-    return "yield" if machine in ("aarch64", "arm64") else ""
+        return "call void @llvm.x86.sse2.pause()"
+    # 1 is YIELD in the table of hints of the Arm Architecture Reference Manual
+    return "call void @llvm.aarch64.hint(i32 1)" if machine in ("aarch64", "arm64") else ""
 
 
 _STATE = """
@@ -557,7 +559,7 @@ _SYSCONF = """  %c.64 = call i64 @sysconf(i32 {number})
 
 def pool_text(platform: PoolPlatform) -> str:
     """The functions of the pool: launch, thread count, and their helpers."""
-    pause = f'call void asm sideeffect "{platform.pause}", ""()' if platform.pause else ""
+    pause = platform.pause
     has_futex = platform.futex_call is not None
     cores = _AFFINITY if platform.has_affinity else _SYSCONF.format(
         number=platform.processors_onln
@@ -572,6 +574,10 @@ def pool_text(platform: PoolPlatform) -> str:
         at_fork += "\n" + _COND_INIT
     names = {"pool.env_name": "TVM_NUM_THREADS", "pool.omp_name": "OMP_NUM_THREADS"}
     parts = [_STATE, declared, *(string_global(k, v) for k, v in names.items())]
+    if "hint" in pause:
+        parts.append("declare void @llvm.aarch64.hint(i32)")
+    elif pause:
+        parts.append("declare void @llvm.x86.sse2.pause()")
     if platform.has_affinity:
         parts.append("declare i32 @sched_getaffinity(i32, i64, ptr)")
         parts.append("declare i1024 @llvm.ctpop.i1024(i1024)")

@@ -1,0 +1,144 @@
+"""Text to object to running code; bad text is an error and never the end of the process."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+
+import pytest
+
+from tvm.backend.llvm import jit
+from tvm.error import InternalError, TVMError
+
+pytestmark = pytest.mark.cpu
+TEXT = """
+declare float @expf(float)
+@table = external constant [4 x float]
+define float @f(float %x) {
+  %p = getelementptr float, ptr @table, i64 2
+  %y = load float, ptr %p
+  %z = call float @expf(float %x)
+  %w = fadd float %y, %z
+  ret float %w
+}
+define internal float @hidden(float %x) {
+  ret float %x
+}
+"""
+
+
+def test_text_becomes_running_code() -> None:
+    table = (ctypes.c_float * 4)(1, 2, 3, 4)
+    assert jit.external_names(TEXT) == ["expf", "table"]
+    assert jit.defined_names(TEXT) == ["f"]
+    content = jit.emit_object(TEXT, jit.host_machine(), keep=False)
+    expf = jit.process_symbol("expf")
+    assert expf is not None
+    linked = jit.link(content, ["f"], {"expf": expf, "table": ctypes.addressof(table)})
+    f = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_float)(linked.address("f"))
+    assert f(0.0) == 4.0
+    assert linked.has("f")
+    assert not linked.has("hidden")
+
+
+def test_text_that_does_not_parse_names_the_line() -> None:
+    with pytest.raises(InternalError) as caught:
+        jit.emit_object("define i32 @f() {\n  ret i33 0\n}\n", jit.host_machine(), keep=False)
+    assert "value doesn't match function result type 'i32'" in str(caught.value)
+    assert "where: define i32 @f() {" in str(caught.value)
+
+
+def test_text_that_does_not_verify_is_refused() -> None:
+    text = "define i32 @f() {\na:\n  br label %b\nb:\n  %x = phi i32 [ 1, %b ]\n  ret i32 %x\n}\n"
+    with pytest.raises(InternalError, match="PHI"):
+        jit.emit_object(text, jit.host_machine(), keep=False)
+
+
+def test_only_intrinsics_that_a_cpu_may_lack_are_unusual() -> None:
+    usual = "call <4 x float> @llvm.fma.v4f32( @llvm.masked.load.v4f32.p0( @llvm.memset.p0.i64("
+    assert jit.unusual_intrinsics(usual) == []
+    assert jit.unusual_intrinsics("@llvm.x86.avx512.vpdpbusd.512(") == [
+        "llvm.x86.avx512.vpdpbusd.512"
+    ]
+
+
+VNNI = """
+declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <16 x i32>, <16 x i32>)
+define <16 x i32> @f(<16 x i32> %a) {
+  %b = call <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32> %a, <16 x i32> %a, <16 x i32> %a)
+  ret <16 x i32> %b
+}
+"""
+
+
+def test_an_instruction_that_the_cpu_lacks_does_not_end_the_process() -> None:
+    old = jit.Machine("x86_64-linux-gnu", "core2", "")
+    with pytest.raises(TVMError) as caught:
+        jit.emit_object(VNNI, old, keep=False)
+    text = str(caught.value)
+    assert text.startswith("compile llvm.x86.avx512.vpdpbusd.512\n  found:")
+    assert "where: target x86_64-linux-gnu, cpu core2" in text
+
+
+def test_an_instruction_that_the_cpu_has_is_compiled() -> None:
+    new = jit.Machine("x86_64-linux-gnu", "sapphirerapids", "")
+    assert jit.emit_object(VNNI, new, keep=False)[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize(
+    ("triple", "magic"),
+    [
+        ("aarch64-linux-gnu", b"\x7fELF"),
+        ("riscv64-linux-gnu", b"\x7fELF"),
+        ("arm64-apple-macos", b"\xcf\xfa\xed\xfe"),
+        ("x86_64-pc-windows-msvc", b"\x64\x86"),
+        ("wasm32-unknown-unknown", b"\0asm"),
+    ],
+)
+def test_objects_for_other_machines(triple: str, magic: bytes) -> None:
+    text = "define i32 @f(i32 %x) {\n  ret i32 %x\n}\n"
+    assert jit.emit_object(text, jit.Machine(triple), keep=False).startswith(magic)
+
+
+def test_unknown_machines_are_refused() -> None:
+    with pytest.raises(TVMError, match="machine code for 'nonsense-none-none'"):
+        jit.data_layout(jit.Machine("nonsense-none-none"))
+
+
+def test_triples_of_one_platform_match() -> None:
+    assert jit.llvm_triples_match("x86_64-unknown-linux-gnu", "x86_64-linux-gnu")
+    assert jit.llvm_triples_match("arm64-apple-darwin23", "arm64-apple-macos")
+    assert not jit.llvm_triples_match("x86_64-linux-gnu", "aarch64-linux-gnu")
+
+
+def test_the_host_is_described_in_full() -> None:
+    machine = jit.host_machine()
+    assert machine.cpu
+    assert machine.triple
+    assert "+" in machine.features or machine.features == ""
+    assert len(jit.llvm_version()) == 3
+
+
+def test_assembly_and_optimised_text() -> None:
+    text = "define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}\n"
+    assert "%y" not in jit.emit_optimized_text(text, jit.host_machine())
+    assert "f:" in jit.emit_assembly(text, jit.host_machine())
+
+
+def test_a_missing_symbol_is_an_error() -> None:
+    text = "declare i32 @nowhere_to_be_found()\ndefine i32 @f() {\n  %x = call i32 @nowhere_to_be_found()\n  ret i32 %x\n}\n"
+    content = jit.emit_object(text, jit.host_machine(), keep=False)
+    with pytest.raises(TVMError, match="link compiled code"):
+        jit.link(content, ["f"], {})
+
+
+def test_code_in_memory_survives_the_end_of_python() -> None:
+    program = (
+        "from tvm.backend.llvm.host import host_functions\n"
+        "import ctypes\n"
+        "launch = host_functions()['TVMBackendParallelLaunch']\n"
+        "print(bool(launch))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"True\n")
