@@ -27,6 +27,7 @@ from .types import element_bytes, memory_element, value_type
 
 STACK_LIMIT_BYTES: Final = 16384  # larger scratch memory comes from the workspace pool
 LOCAL_LIMIT_BYTES: Final = 65536  # the same for scope "local": meant to become registers
+MESSAGE_BYTES: Final = 1024  # of an error's text with values in it; more is cut off
 _DEVICE_CPU: Final = 1
 _ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
 
@@ -51,6 +52,7 @@ class StmtEmitter(MemoryEmitter):
         self._loops: list[Loop] = []
         self._workspaces: list[str] = []
         self._failures: dict[tuple[str, ...], str] = {}
+        self._message: str | None = None
 
     def emit(self, body: s.Stmt) -> None:
         """Append the code of `body` and of all that it contains."""
@@ -194,9 +196,11 @@ class StmtEmitter(MemoryEmitter):
             else:
                 operands.append(f"i64 {self.cast(dtype, INT64, held)}")
                 form = form.replace("{}", "%lld", 1)
-        room = self.out.alloca("i8", 1024, 16, "message")
+        if self._message is None:  # one for all messages: a call fails once
+            self._message = self.out.alloca("i8", MESSAGE_BYTES, 16, "message")
+        room = self._message
         callee = self.module.declare("snprintf", "i32", "ptr, i64, ptr, ...")
-        given = ", ".join([f"ptr {room}", "i64 1024", f"ptr {self.module.string(form)}", *operands])
+        given = ", ".join([f"ptr {room}", f"i64 {MESSAGE_BYTES}", f"ptr {self.module.string(form)}", *operands])
         self.out.temp(f"call i32 (ptr, i64, ptr, ...) {callee}({given})")
         return room
 
