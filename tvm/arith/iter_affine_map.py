@@ -1,0 +1,230 @@
+"""Affine iteration maps: which indices are sums of digits of loop variables, and what follows.
+
+Index expressions are read as mixed-radix numbers whose digits are splits of loop variables:
+
+    i * 4 + j  over i < 8, j < 4      one number that runs over [0, 32)
+    x // 4, x % 4  over x < 32        two digits of one variable
+
+A map is surjective when the digits of each variable that are used do not overlap, and bijective
+when, besides, none is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..ir.expr import PrimExpr, Range
+from ..support.dtype import DataType
+from ..tir import expr as e
+from ..tir.functor import walk
+from ..tir.op import arith as op
+from .analyzer import Analyzer
+from .constraint import conjuncts
+from .iter_map_nodes import (
+    IterMapExpr,
+    IterMapLevel,
+    IterMapResult,
+    IterMark,
+    IterSplitExpr,
+    IterSumExpr,
+)
+from .iter_map_rewrite import IterMapFailure, IterMapRewriter, normalize_iter_map_to_expr
+from .iter_map_subspace import divide_by_subspace
+
+Level = "IterMapLevel | str"
+
+
+def _level(check_level: IterMapLevel | str | int) -> IterMapLevel:
+    if isinstance(check_level, str):
+        return IterMapLevel.from_str(check_level)
+    return IterMapLevel(check_level)
+
+
+def detect_iter_map(
+    indices: Sequence[PrimExpr],
+    input_iters: Mapping[e.Var, Range],
+    predicate: PrimExpr | bool = True,
+    check_level: IterMapLevel | str = IterMapLevel.Surjective,
+    simplify_trivial_iterators: bool = True,
+    *,
+    analyzer: Analyzer | None = None,
+) -> IterMapResult:
+    """Read each index as an iteration map over the variables; `errors` says why it cannot be done.
+
+    `predicate` restricts the variables; each of its comparisons must limit a map.
+    """
+    level = _level(check_level)
+    rewriter = IterMapRewriter(
+        input_iters, analyzer or Analyzer(), simplify_trivial_iterators
+    )
+    try:
+        maps = rewriter.detect([e.as_expr(i) for i in indices], e.as_expr(predicate), level)
+    except IterMapFailure as failure:
+        return IterMapResult((), (str(failure),), False)
+    return IterMapResult(maps, (), rewriter.padding_predicate)
+
+
+def normalize_to_iter_sum(index: PrimExpr, input_iters: Mapping[e.Var, Range]) -> IterSumExpr:
+    """The index as a sum of splits and a base, the largest scale first; nothing is checked."""
+    rewriter = IterMapRewriter(input_iters, Analyzer(), True)
+    return rewriter.as_sorted_sum(e.as_expr(index))
+
+
+def iter_map_simplify(
+    indices: Sequence[PrimExpr],
+    input_iters: Mapping[e.Var, Range],
+    predicate: PrimExpr | bool = True,
+    check_level: IterMapLevel | str = IterMapLevel.Surjective,
+    simplify_trivial_iterators: bool = True,
+    *,
+    analyzer: Analyzer | None = None,
+) -> list[PrimExpr]:
+    """The indices simplified by reading them as iteration maps, where that is possible."""
+    analyzer = analyzer or Analyzer()
+    exprs = [e.as_expr(i) for i in indices]
+    found = detect_iter_map(
+        exprs, input_iters, predicate, check_level, simplify_trivial_iterators, analyzer=analyzer
+    )
+    maps: list[PrimExpr | None] = list(found.indices) if not found.errors else []
+    if not maps:
+        maps = [_alone(expr, input_iters, simplify_trivial_iterators) for expr in exprs]
+    with_ranges = Analyzer()
+    for var, dom in input_iters.items():
+        with_ranges.bind(var, dom)
+    result = []
+    for expr, made in zip(exprs, maps):
+        if isinstance(made, IterMapExpr):
+            candidate = with_ranges.simplify(normalize_iter_map_to_expr(made))
+        else:
+            candidate = with_ranges.simplify(expr)
+        result.append(candidate)
+    return result
+
+
+def _alone(
+    expr: PrimExpr, input_iters: Mapping[e.Var, Range], simplify_trivial: bool
+) -> PrimExpr | None:
+    """One index as a sum, without any check; None where that does not work."""
+    rewriter = IterMapRewriter(input_iters, Analyzer(), simplify_trivial)
+    try:
+        return rewriter.as_sorted_sum(expr)
+    except IterMapFailure:
+        return None
+
+
+def subspace_divide(
+    bindings: Sequence[PrimExpr],
+    input_iters: Mapping[e.Var, Range],
+    sub_iters: Sequence[e.Var],
+    predicate: PrimExpr | bool = True,
+    check_level: IterMapLevel | str = IterMapLevel.Surjective,
+    simplify_trivial_iterators: bool = True,
+) -> list[list[IterMark]]:
+    """Each binding as (outer, inner), where inner runs over the given variables only.
+
+    binding = outer * inner.extent + inner. The last pair holds the predicates of the two spaces as
+    its extents. An empty list says that the bindings cannot be divided so.
+    """
+    analyzer = Analyzer()
+    rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators)
+    exprs = [e.as_expr(b) for b in bindings]
+    try:
+        maps = rewriter.detect(exprs, e.as_expr(predicate), _level(check_level))
+        return divide_by_subspace(maps, sub_iters, analyzer)
+    except IterMapFailure:
+        return []
+
+
+def inverse_affine_iter_map(
+    iter_map: Sequence[IterSumExpr], outputs: Sequence[PrimExpr]
+) -> dict[e.Var, PrimExpr]:
+    """Each variable in terms of the outputs of a bijective map of its digits."""
+    if len(iter_map) != len(outputs):
+        raise ValueError(
+            f"inverse_affine_iter_map: {len(iter_map)} maps and {len(outputs)} outputs; "
+            "legal: as many outputs as maps"
+        )
+    return _Inverse(Analyzer()).run(iter_map, [e.as_expr(o) for o in outputs])
+
+
+class _Inverse:
+    """Carries values from sums down to splits, marks and variables."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer: Final = analyzer
+        self._values: dict[IterMark, PrimExpr] = {}
+        self._order: list[IterMark] = []
+
+    def run(
+        self, maps: Sequence[IterSumExpr], outputs: Sequence[PrimExpr]
+    ) -> dict[e.Var, PrimExpr]:
+        """The value of each variable."""
+        waiting = self._uses(maps)
+        for made, output in zip(maps, outputs):
+            self._sum(made, output)
+        found: dict[e.Var, PrimExpr] = {}
+        for mark in waiting:
+            value = self._values.get(mark)
+            if value is None:
+                continue
+            source = mark.source
+            if isinstance(source, IterSumExpr):
+                self._sum(source, value)
+                continue
+            if isinstance(source, e.Sub):  # a variable that does not start at zero
+                value, source = op.add(value, source.b), source.a
+            if isinstance(source, e.Var):
+                found[source] = self._analyzer.simplify(value)
+        return found
+
+    def _uses(self, maps: Sequence[IterSumExpr]) -> list[IterMark]:
+        """All marks, each before the marks that it is made of."""
+        order: list[IterMark] = []
+        done: set[IterMark] = set()
+
+        def visit(mark: IterMark) -> None:
+            if mark in done:
+                return
+            done.add(mark)
+            if isinstance(mark.source, IterSumExpr):
+                for arg in mark.source.args:
+                    visit(arg.source)
+            order.append(mark)
+
+        for made in maps:
+            for arg in made.args:
+                visit(arg.source)
+        order.reverse()
+        return order
+
+    def _sum(self, made: IterSumExpr, value: PrimExpr) -> None:
+        """Digits of value - base; the largest digit needs no remainder."""
+        rest = op.subtract(value, _as(made.base, value.dtype))
+        for place, arg in enumerate(made.args):
+            digit = op.floordiv(rest, _as(arg.scale, value.dtype))
+            if place > 0:
+                digit = op.floormod(digit, _as(arg.extent, value.dtype))
+            self._split(arg, digit)
+
+    def _split(self, split: IterSplitExpr, digit: PrimExpr) -> None:
+        part = op.multiply(digit, _as(split.lower_factor, digit.dtype))
+        known = self._values.get(split.source)
+        self._values[split.source] = part if known is None else op.add(known, part)
+
+
+def _as(expr: PrimExpr, dtype: DataType) -> PrimExpr:
+    return op.cast(expr, dtype)
+
+
+def is_free_of(expr: PrimExpr, variables: Sequence[e.Var]) -> bool:
+    """None of the variables occurs in the expression."""
+    names = set(variables)
+    return not any(isinstance(node, e.Var) and node in names for node in walk(expr))
+
+
+__all__ = [
+    "IterMapExpr", "IterMapLevel", "IterMapResult", "IterMark", "IterSplitExpr", "IterSumExpr",
+    "conjuncts", "detect_iter_map", "inverse_affine_iter_map", "iter_map_simplify",
+    "normalize_iter_map_to_expr", "normalize_to_iter_sum", "subspace_divide",
+]  # fmt: skip

@@ -1,0 +1,707 @@
+"""Reading index expressions as sums of digits of loop variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..ir.expr import PrimExpr, Range
+from ..tir import expr as e
+from ..tir.functor import walk
+from ..tir.op import arith as op
+from .analyzer import Analyzer
+from .constraint import conjuncts
+from .iter_map_nodes import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr
+from .linear import LinearForm
+
+Key = tuple[tuple[int, int, int, int], ...]
+
+
+class IterMapFailure(Exception):
+    """The expressions are no iteration map; the text says why."""
+
+
+class _Limit:
+    """A constrained sum: the mark that stands for it, and what is added to the mark."""
+
+    __slots__ = ("base", "mark", "splits", "text", "used")
+
+    def __init__(
+        self, splits: tuple[IterSplitExpr, ...], mark: IterMark, base: PrimExpr, text: str
+    ) -> None:
+        self.splits: Final = splits
+        self.mark: Final = mark
+        self.base: Final = base
+        self.text: Final = text
+        self.used = False
+
+
+class IterMapRewriter:
+    """Turns expressions into sums of splits, fuses sums into marks, and checks coverage."""
+
+    def __init__(
+        self, input_iters: Mapping[e.Var, Range], analyzer: Analyzer, simplify_trivial: bool
+    ) -> None:
+        self.analyzer: Final = analyzer
+        self.padding_predicate: PrimExpr = e.IntImm(e.BOOL, 0)
+        self._simplify_trivial = simplify_trivial
+        self._vars: dict[e.Var, IterSumExpr] = {}
+        self._marks: dict[e.Var, IterMark] = {}
+        self._fused: dict[Key, IterMark] = {}
+        self._limits: list[_Limit] = []
+        self._padding: dict[IterMark, tuple[IterMark, int, int]] = {}
+        self._cache: dict[int, tuple[PrimExpr, IterSumExpr]] = {}
+        for var, dom in input_iters.items():
+            self._enter_var(var, dom)
+        for var, dom in input_iters.items():
+            analyzer.bind(var, dom, allow_override=True)
+
+    def _enter_var(self, var: e.Var, dom: Range) -> None:
+        dtype = var.dtype
+        extent, low = op.cast(dom.extent, dtype), op.cast(dom.min, dtype)
+        if self._simplify_trivial and self._is(extent, 1):
+            self._vars[var] = IterSumExpr((), low)
+            return
+        if op.is_zero(low):
+            mark = IterMark(var, extent)
+        else:
+            mark = IterMark(op.subtract(var, low), extent)
+        self._marks[var] = mark
+        self._vars[var] = IterSumExpr((IterSplitExpr(mark),), low)
+
+    # --- small arithmetic ---
+
+    def simple(self, expr: PrimExpr) -> PrimExpr:
+        """The expression simplified."""
+        return expr if isinstance(expr, e.IntImm) else self.analyzer.simplify(expr)
+
+    def same(self, a: PrimExpr, b: PrimExpr) -> bool:
+        """Both are equal."""
+        if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):
+            return a.value == b.value
+        return a is b or self.analyzer.can_prove_equal(a, op.cast(b, a.dtype))
+
+    def _is(self, expr: PrimExpr, value: int) -> bool:
+        if isinstance(expr, e.IntImm):
+            return expr.value == value
+        return self.analyzer.can_prove_equal(expr, e.IntImm(expr.dtype, value))
+
+    def divides(self, divisor: PrimExpr, value: PrimExpr) -> bool:
+        """`divisor` divides `value` without a rest."""
+        if isinstance(divisor, e.IntImm) and isinstance(value, e.IntImm):
+            return divisor.value != 0 and value.value % divisor.value == 0
+        if self._is(divisor, 1):
+            return True
+        rest = self.simple(op.floormod(value, op.cast(divisor, value.dtype)))
+        return op.is_zero(rest)
+
+    def quotient(self, value: PrimExpr, divisor: PrimExpr) -> PrimExpr:
+        """value // divisor, simplified."""
+        return self.simple(op.floordiv(value, op.cast(divisor, value.dtype)))
+
+    # --- from expressions to sums ---
+
+    def to_sum(self, expr: PrimExpr) -> IterSumExpr:
+        """The expression as a sum of splits and a base free of the loop variables."""
+        known = self._cache.get(id(expr))
+        if known is not None:
+            return known[1]
+        result = self._to_sum(expr)
+        self._cache[id(expr)] = (expr, result)
+        return result
+
+    def _to_sum(self, expr: PrimExpr) -> IterSumExpr:
+        if isinstance(expr, IterSumExpr):
+            return expr
+        if isinstance(expr, IterSplitExpr):
+            return IterSumExpr((expr,), op.const(0, expr.dtype))
+        if isinstance(expr, e.Var):
+            return self._vars.get(expr, IterSumExpr((), expr))
+        if not self._uses_iters(expr):
+            return IterSumExpr((), expr)
+        if isinstance(expr, (e.Add, e.Sub)):
+            return self._linear(expr)
+        if isinstance(expr, e.Mul):
+            return self._product(self.to_sum(expr.a), self.to_sum(expr.b), expr)
+        if isinstance(expr, (e.FloorDiv, e.FloorMod)):
+            return self._division(expr)
+        if isinstance(expr, e.Cast) and expr.dtype.is_int and expr.value.dtype.is_int:
+            return self._cast(expr)
+        raise IterMapFailure(f"{_text(expr)} is no affine map of the loop variables")
+
+    def _uses_iters(self, expr: PrimExpr) -> bool:
+        return any(isinstance(node, e.Var) and node in self._vars for node in walk(expr))
+
+    def _linear(self, expr: PrimExpr) -> IterSumExpr:
+        """A chain of additions and subtractions, without recursion over its length."""
+        total = _Builder(self, expr.dtype)
+        stack: list[tuple[PrimExpr, int]] = [(expr, 1)]
+        while stack:
+            node, sign = stack.pop()
+            if isinstance(node, (e.Add, e.Sub)):
+                stack.append((node.b, sign if isinstance(node, e.Add) else -sign))
+                stack.append((node.a, sign))
+            else:
+                total.add(self.to_sum(node), sign)
+        return total.done()
+
+    def _product(self, a: IterSumExpr, b: IterSumExpr, expr: PrimExpr) -> IterSumExpr:
+        if a.args and b.args:
+            raise IterMapFailure(f"{_text(expr)} is a product of two loop variables")
+        if b.args:
+            a, b = b, a
+        return self.scaled(a, b.base)
+
+    def scaled(self, made: IterSumExpr, factor: PrimExpr) -> IterSumExpr:
+        """factor * sum."""
+        if op.is_one(factor):
+            return made
+        if op.is_zero(factor):
+            return IterSumExpr((), factor)
+        args = [
+            IterSplitExpr(a.source, a.lower_factor, a.extent, op.multiply(a.scale, factor))
+            for a in made.args
+        ]
+        return IterSumExpr(args, op.multiply(made.base, factor))
+
+    def _cast(self, expr: e.Cast) -> IterSumExpr:
+        inner, dtype = self.to_sum(expr.value), expr.dtype
+        args = []
+        for arg in inner.args:
+            mark = arg.source
+            if isinstance(mark.source, IterSumExpr):
+                raise IterMapFailure(f"{_text(expr)}: a cast of fused loop variables")
+            cast_mark = self._cast_mark(mark, dtype)
+            parts = [op.cast(x, dtype) for x in (arg.lower_factor, arg.extent, arg.scale)]
+            args.append(IterSplitExpr(cast_mark, *parts))
+        return IterSumExpr(args, op.cast(inner.base, dtype))
+
+    def _cast_mark(self, mark: IterMark, dtype: str) -> IterMark:
+        key: Key = ((id(mark), hash(dtype), 0, 0),)
+        known = self._fused.get(key)
+        if known is None:
+            known = IterMark(op.cast(mark.source, dtype), op.cast(mark.extent, dtype))
+            self._fused[key] = known
+        return known
+
+    def _division(self, expr: e.FloorDiv | e.FloorMod) -> IterSumExpr:
+        inner = self.to_sum(expr.a)
+        divisor = self.to_sum(expr.b)
+        if divisor.args:
+            raise IterMapFailure(f"{_text(expr)} divides by a loop variable")
+        quotient = isinstance(expr, e.FloorDiv)
+        if not self.analyzer.can_prove_greater_equal(divisor.base, 1):
+            if not self.analyzer.can_prove(op.greater(divisor.base, 0)):
+                raise IterMapFailure(f"{_text(expr)}: the divisor may be zero or negative")
+        return self._divided(inner, divisor.base, quotient, expr)
+
+    def _divided(
+        self, inner: IterSumExpr, divisor: PrimExpr, quotient: bool, expr: PrimExpr
+    ) -> IterSumExpr:
+        inner = self._limited(inner)
+        exact, rest = self._separated(inner, divisor)
+        if not quotient:
+            exact = IterSumExpr((), op.const(0, inner.dtype))
+        else:
+            exact = self._exact_quotient(exact, divisor)
+        if not rest.args:
+            value = (op.floordiv if quotient else op.floormod)(rest.base, divisor)
+            return self.added(exact, IterSumExpr((), self.simple(value)))
+        if len(rest.args) > 1:
+            digits = self._digits_divided(rest, divisor, quotient)
+            if digits is not None:
+                return self.added(exact, digits)
+        split, base = self.fused(rest)
+        return self.added(exact, self._split_divided(split, base, divisor, quotient, expr))
+
+    def _separated(
+        self, inner: IterSumExpr, divisor: PrimExpr
+    ) -> tuple[IterSumExpr, IterSumExpr]:
+        """The splits whose scale the divisor divides, and the rest with the base."""
+        exact = [self.divides(divisor, a.scale) for a in inner.args]
+        zero = op.const(0, inner.dtype)
+        whole = IterSumExpr([a for a, yes in zip(inner.args, exact) if yes], zero)
+        return whole, IterSumExpr([a for a, yes in zip(inner.args, exact) if not yes], inner.base)
+
+    def _digits_divided(
+        self, rest: IterSumExpr, divisor: PrimExpr, quotient: bool
+    ) -> IterSumExpr | None:
+        """Digits of one number divided digit by digit: at most one lies across the divisor."""
+        order = self._chain(rest.args)
+        if order is None:
+            return self._small_sum(rest, divisor, quotient)
+        if not self.divides(divisor, rest.base):
+            return None
+        total = _Builder(self, rest.dtype)
+        if quotient:
+            total.add(IterSumExpr((), self.quotient(rest.base, divisor)), 1)
+        for split in order:
+            if not self.divides(split.scale, divisor):
+                return None
+            factor = self.quotient(divisor, split.scale)
+            if not self.analyzer.can_prove(op.less_equal(split.extent, factor)):
+                if not self.divides(factor, split.extent):
+                    return None
+                high, low = self._cut(split, factor)
+                total.add(high if quotient else low, 1)
+            elif not quotient:
+                total.add(IterSumExpr((split,), op.const(0, rest.dtype)), 1)
+        return total.done()
+
+    def _small_sum(
+        self, rest: IterSumExpr, divisor: PrimExpr, quotient: bool
+    ) -> IterSumExpr | None:
+        """A sum that is no number, but always lies in [0, divisor)."""
+        total = rest.base
+        if not self.analyzer.can_prove_greater_equal(total, 0):
+            return None
+        for split in rest.args:
+            if not self.analyzer.can_prove_greater_equal(split.scale, 0):
+                return None
+            total = op.add(total, op.multiply(op.subtract(split.extent, 1), split.scale))
+        if not self.analyzer.can_prove(op.less(total, op.cast(divisor, total.dtype))):
+            return None
+        return IterSumExpr((), op.const(0, rest.dtype)) if quotient else rest
+
+    def _cut(self, split: IterSplitExpr, factor: PrimExpr) -> tuple[IterSumExpr, IterSumExpr]:
+        """A digit cut in two: (digit // factor) with scale one, (digit % factor) with its scale."""
+        zero, one = op.const(0, split.dtype), op.const(1, split.dtype)
+        lower = self.simple(op.multiply(split.lower_factor, factor))
+        high = IterSplitExpr(split.source, lower, self.quotient(split.extent, factor), one)
+        low = IterSplitExpr(split.source, split.lower_factor, factor, split.scale)
+        return IterSumExpr((high,), zero), IterSumExpr((low,), zero)
+
+    def _exact_quotient(self, made: IterSumExpr, divisor: PrimExpr) -> IterSumExpr:
+        args = [
+            IterSplitExpr(a.source, a.lower_factor, a.extent, self.quotient(a.scale, divisor))
+            for a in made.args
+        ]
+        return IterSumExpr(args, made.base)
+
+    def _split_divided(
+        self,
+        split: IterSplitExpr,
+        base: PrimExpr,
+        divisor: PrimExpr,
+        quotient: bool,
+        expr: PrimExpr,
+    ) -> IterSumExpr:
+        """(scale * digit + base) divided, where that is a digit again."""
+        zero, scale = op.const(0, split.dtype), split.scale
+        if self.divides(divisor, scale) and self.divides(divisor, base):
+            if not quotient:
+                return IterSumExpr((), zero)
+            made = IterSumExpr((split,), zero)
+            moved = self._exact_quotient(made, divisor)
+            return IterSumExpr(moved.args, self.quotient(base, divisor))
+        if not self.divides(scale, divisor) or not self.divides(scale, base):
+            raise IterMapFailure(
+                f"{_text(expr)}: the scale {_text(scale)} and the divisor {_text(divisor)} do not fit"
+            )
+        factor, shift = self.quotient(divisor, scale), self.quotient(base, scale)
+        if self.divides(factor, shift):
+            return self._digit_divided(split, shift, factor, quotient, expr)
+        split, shift = self._shifted(split, shift, factor, expr)
+        return self._digit_divided(split, shift, factor, quotient, expr)
+
+    def _digit_divided(
+        self,
+        split: IterSplitExpr,
+        shift: PrimExpr,
+        factor: PrimExpr,
+        quotient: bool,
+        expr: PrimExpr,
+    ) -> IterSumExpr:
+        """scale * (digit + shift) by scale * factor; factor divides shift."""
+        base = self.quotient(shift, factor) if quotient else op.const(0, split.dtype)
+        if self.analyzer.can_prove(op.less_equal(split.extent, op.cast(factor, split.dtype))):
+            return IterSumExpr((), base) if quotient else IterSumExpr((split,), base)
+        if not self.divides(factor, split.extent):
+            split = self._padded(split, factor, expr)
+        high, low = self._cut(split, factor)
+        return IterSumExpr((high if quotient else low).args, base)
+
+    # --- padding: digits of a variable whose extent the divisor does not divide ---
+
+    def _shifted(
+        self, split: IterSplitExpr, shift: PrimExpr, factor: PrimExpr, expr: PrimExpr
+    ) -> tuple[IterSplitExpr, PrimExpr]:
+        raise IterMapFailure(
+            f"{_text(expr)}: the offset {_text(shift)} is no multiple of {_text(factor)}"
+        )
+
+    def _padded(self, split: IterSplitExpr, factor: PrimExpr, expr: PrimExpr) -> IterSplitExpr:
+        raise IterMapFailure(
+            f"{_text(expr)}: the extent {_text(split.extent)} is no multiple of {_text(factor)}"
+        )
+
+    # --- sums ---
+
+    def added(self, a: IterSumExpr, b: IterSumExpr) -> IterSumExpr:
+        """a + b."""
+        if not a.args and op.is_zero(a.base):
+            return b
+        total = _Builder(self, a.dtype)
+        total.add(a, 1)
+        total.add(b, 1)
+        return total.done()
+
+    def key_of(self, split: IterSplitExpr) -> tuple[int, int, int]:
+        """What tells splits apart, whatever their scale."""
+        number = self.analyzer.numbers.number
+        return id(split.source), number(split.lower_factor), number(split.extent)
+
+    # --- fusing a sum into one number ---
+
+    def fused(self, made: IterSumExpr) -> tuple[IterSplitExpr, PrimExpr]:
+        """The sum as one digit and a base; fails where the splits are no digits of one number."""
+        made = self._limited(made)
+        args = list(made.args)
+        if len(args) == 1:
+            return args[0], made.base
+        order = self._chain(args)
+        if order is None:
+            raise IterMapFailure(
+                f"{_text(normalize_iter_map_to_expr(made))}: the loop variables do not follow one "
+                "another without gaps or overlaps"
+            )
+        base_scale = order[-1].scale
+        inner = [
+            IterSplitExpr(a.source, a.lower_factor, a.extent, self.quotient(a.scale, base_scale))
+            for a in order
+        ]
+        extent = self.simple(op.multiply(order[0].extent, inner[0].scale))
+        return IterSplitExpr(self._mark_of(inner, extent), scale=base_scale), made.base
+
+    def _mark_of(self, inner: Sequence[IterSplitExpr], extent: PrimExpr) -> IterMark:
+        number = self.analyzer.numbers.number
+        key = tuple([(*self.key_of(a), number(a.scale)) for a in inner])
+        mark = self._fused.get(key)
+        if mark is None:
+            zero = op.const(0, extent.dtype)
+            mark = IterMark(IterSumExpr(tuple(inner), zero), extent)
+            self._fused[key] = mark
+        return mark
+
+    def _chain(self, args: Sequence[IterSplitExpr]) -> list[IterSplitExpr] | None:
+        """The splits from the largest scale to the smallest, each scale the next one's reach."""
+        for start in self._smallest_first(args):
+            found = self._chain_from(start, args)
+            if found is not None:
+                return found
+        return None
+
+    def _smallest_first(self, args: Sequence[IterSplitExpr]) -> list[IterSplitExpr]:
+        """Candidates for the last digit: the smallest literal scale, else any symbolic one."""
+        literals = [a for a in args if isinstance(a.scale, e.IntImm)]
+        if literals:
+            return sorted(literals, key=lambda a: int(a.scale.value))[:1]  # type: ignore[attr-defined]
+        return list(args)
+
+    def _chain_from(
+        self, start: IterSplitExpr, args: Sequence[IterSplitExpr]
+    ) -> list[IterSplitExpr] | None:
+        found = [start]
+        waiting = [a for a in args if a is not start]
+        while waiting:
+            reach = self.simple(op.multiply(found[-1].scale, found[-1].extent))
+            following = [a for a in waiting if self.same(a.scale, reach)]
+            if not following:
+                return None
+            found.append(following[0])
+            waiting = [a for a in waiting if a is not following[0]]
+        found.reverse()
+        return found
+
+    # --- predicates ---
+
+    def enter_predicate(self, predicate: PrimExpr, indices: Sequence[PrimExpr]) -> None:
+        """Note each comparison of the predicate as a limit of a sum."""
+        for condition in conjuncts(predicate):
+            simple = self.analyzer.simplify(condition)
+            if isinstance(simple, e.IntImm):
+                if not simple.value:
+                    raise IterMapFailure(f"the predicate {_text(condition)} never holds")
+                continue
+            self._enter_condition(simple)
+
+    def _enter_condition(self, condition: PrimExpr) -> None:
+        if not isinstance(condition, (e.LT, e.LE)):
+            raise IterMapFailure(
+                f"the predicate {_text(condition)} is no comparison of a map with a bound"
+            )
+        strict = isinstance(condition, e.LT)
+        total = self.to_sum(op.subtract(condition.a, condition.b))
+        if not total.args:
+            return
+        negative = all(self._is_negative(a.scale) for a in total.args)
+        if negative:  # -sum + base <= 0: the sum is at least base
+            splits = self.scaled(total, op.const(-1, total.dtype))
+            low = op.subtract(0, splits.base)
+            low = op.add(low, 1) if strict else low
+            self._note_limit(splits, self.simple(low), None, _text(condition))
+        else:
+            high = op.subtract(0, total.base)
+            high = high if strict else op.add(high, 1)
+            self._note_limit(total, None, self.simple(high), _text(condition))
+
+    def _is_negative(self, scale: PrimExpr) -> bool:
+        return self.analyzer.can_prove_less(scale, 0)
+
+    def _note_limit(
+        self, total: IterSumExpr, low: PrimExpr | None, high: PrimExpr | None, text: str
+    ) -> None:
+        """low <= sum < high: a mark of its own for the sum, with the narrower extent."""
+        known = self._matching(total.args)
+        zero = op.const(0, total.dtype)
+        if known is not None:
+            mark, base, splits = known.mark, known.base, known.splits
+            self._limits.remove(known)
+        else:
+            bare = IterSumExpr(total.args, zero)
+            split, _ = self.fused(bare)
+            if not self._is(split.scale, 1):
+                factor = split.scale
+                low = None if low is None else self.simple(_ceil_div(low, factor))
+                high = None if high is None else self.simple(_ceil_div(high, factor))
+                bare = self._exact_quotient(bare, factor)
+                split, _ = self.fused(bare)
+            order = self._chain(bare.args) if len(bare.args) > 1 else list(bare.args)
+            assert order is not None, "fused above"
+            mark, base, splits = IterMark(bare, split.extent), zero, tuple(order)
+        self._limits.append(self._narrowed_limit(mark, base, splits, low, high, text))
+
+    def _narrowed_limit(
+        self,
+        mark: IterMark,
+        base: PrimExpr,
+        splits: tuple[IterSplitExpr, ...],
+        low: PrimExpr | None,
+        high: PrimExpr | None,
+        text: str,
+    ) -> _Limit:
+        first = base if low is None else self.simple(op.max_of(base, low))
+        end = self.simple(op.add(base, mark.extent))
+        last = end if high is None else self.simple(op.min_of(end, high))
+        extent = self.simple(op.subtract(last, first))
+        source = IterSumExpr(splits, self.simple(op.negative(first)))
+        return _Limit(splits, IterMark(source, extent), first, text)
+
+    def _matching(self, args: Sequence[IterSplitExpr]) -> _Limit | None:
+        for limit in self._limits:
+            if len(limit.splits) == len(args) and self._scale_within(limit, args) is not None:
+                return limit
+        return None
+
+    def _scale_within(self, limit: _Limit, args: Sequence[IterSplitExpr]) -> PrimExpr | None:
+        """k such that k times the limited sum is part of the given splits."""
+        factor: PrimExpr | None = None
+        by_key = {self.key_of(a): a for a in args}
+        for split in limit.splits:
+            found = by_key.get(self.key_of(split))
+            if found is None or not self.divides(split.scale, found.scale):
+                return None
+            ratio = self.quotient(found.scale, split.scale)
+            if factor is not None and not self.same(factor, ratio):
+                return None
+            factor = ratio
+        return factor
+
+    def _limited(self, made: IterSumExpr) -> IterSumExpr:
+        """The sum with limited parts replaced by the marks that stand for them."""
+        for limit in self._limits:
+            factor = self._scale_within(limit, made.args)
+            if factor is None:
+                continue
+            limit.used = True
+            keys = {self.key_of(split) for split in limit.splits}
+            args = [a for a in made.args if self.key_of(a) not in keys]
+            args.append(IterSplitExpr(limit.mark, scale=factor))
+            base = self.simple(op.add(made.base, op.multiply(limit.base, factor)))
+            made = IterSumExpr(args, base)
+        return made
+
+    # --- the whole ---
+
+    def detect(
+        self, indices: Sequence[PrimExpr], predicate: PrimExpr, level: IterMapLevel
+    ) -> list[IterSumExpr]:
+        """Each index as one digit and a base, checked as the level asks."""
+        self.enter_predicate(predicate, indices)
+        maps = [self._normal(self.to_sum(index)) for index in indices]
+        if level is not IterMapLevel.NoCheck:
+            self._check_limits(indices)
+            self._check_coverage(maps, level)
+        return maps
+
+    def _normal(self, made: IterSumExpr) -> IterSumExpr:
+        base = self.simple(made.base)
+        if not made.args:
+            return IterSumExpr((), base)
+        split, base = self.fused(IterSumExpr(made.args, base))
+        if self._simplify_trivial and self._is(split.extent, 1):
+            return IterSumExpr((), base)
+        return IterSumExpr((split,), base)
+
+    def as_sorted_sum(self, index: PrimExpr) -> IterSumExpr:
+        """The index as a sum, the largest literal scale first."""
+        made = self.to_sum(index)
+        symbolic = [a for a in made.args if not isinstance(a.scale, e.IntImm)]
+        literal = [a for a in made.args if isinstance(a.scale, e.IntImm)]
+        literal.sort(key=lambda a: -a.scale.value)  # type: ignore[attr-defined]
+        return IterSumExpr((*symbolic, *literal), self.simple(made.base))
+
+    def _check_limits(self, indices: Sequence[PrimExpr]) -> None:
+        """A limit that no index uses makes the space no box."""
+        used = {n for index in indices for n in walk(index) if isinstance(n, e.Var)}
+        for limit in self._limits:
+            sources = self._variables_of(limit.splits)
+            if not limit.used and sources & used:
+                raise IterMapFailure(
+                    f"the predicate {limit.text} limits no index as a whole"
+                )
+
+    def _variables_of(self, splits: Sequence[IterSplitExpr]) -> set[e.Var]:
+        found: set[e.Var] = set()
+        stack = list(splits)
+        while stack:
+            source = stack.pop().source.source
+            if isinstance(source, IterSumExpr):
+                stack.extend(source.args)
+            else:
+                found.update(n for n in walk(source) if isinstance(n, e.Var) and n in self._vars)
+        return found
+
+    def _check_coverage(self, maps: Sequence[IterSumExpr], level: IterMapLevel) -> None:
+        splits = [arg for made in maps for arg in made.args]
+        order, uses = self._marks_in_order(splits)
+        for mark in order:
+            self._check_digits(mark, uses[id(mark)], level)
+        if level is IterMapLevel.Bijective:
+            for var, mark in self._marks.items():
+                if id(mark) not in uses and not self._is(mark.extent, 1):
+                    raise IterMapFailure(f"the map is not bijective: {var.name} is not used")
+
+    def _marks_in_order(
+        self, splits: Sequence[IterSplitExpr]
+    ) -> tuple[list[IterMark], dict[int, list[IterSplitExpr]]]:
+        """All marks, and the splits of each that are used; a mark's source counts once."""
+        uses: dict[int, list[IterSplitExpr]] = {}
+        order: list[IterMark] = []
+        waiting = list(splits)
+        while waiting:
+            split = waiting.pop()
+            mark = split.source
+            if id(mark) not in uses:
+                uses[id(mark)] = []
+                order.append(mark)
+                if isinstance(mark.source, IterSumExpr):
+                    waiting.extend(mark.source.args)
+            uses[id(mark)].append(split)
+        return order, uses
+
+    def _check_digits(
+        self, mark: IterMark, splits: list[IterSplitExpr], level: IterMapLevel
+    ) -> None:
+        """The digits of one mark follow one another; only a surjection may leave some out."""
+        waiting = [s for s in splits if not self._is(s.extent, 1)]
+        expected: PrimExpr = op.const(1, mark.extent.dtype)
+        name = _text(normalize_iter_map_to_expr(mark.source))
+        while waiting:
+            found = [s for s in waiting if self.same(s.lower_factor, expected)]
+            if not found and level is IterMapLevel.Surjective:
+                higher = [s for s in waiting if self.divides(expected, s.lower_factor)]
+                higher.sort(key=self._size_of_lower)
+                found = higher
+            if not found:
+                raise IterMapFailure(f"the digits of {name} that are used overlap or leave a gap")
+            split = found[0]
+            waiting = [s for s in waiting if s is not split]
+            expected = self.simple(op.multiply(split.lower_factor, split.extent))
+        if level is IterMapLevel.Bijective:
+            if not self.same(expected, mark.extent):
+                raise IterMapFailure(f"the map is not bijective: digits of {name} are not used")
+        elif not self.divides(expected, mark.extent):
+            raise IterMapFailure(f"the digits of {name} that are used do not divide its extent")
+
+    def _size_of_lower(self, split: IterSplitExpr) -> int:
+        return self.analyzer.bounds.of(split.lower_factor)[0]
+
+
+class _Builder:
+    """Adds sums, joining splits that differ in scale only."""
+
+    def __init__(self, rewriter: IterMapRewriter, dtype: str) -> None:
+        self._rewriter: Final = rewriter
+        self._splits: dict[tuple[int, int, int], IterSplitExpr] = {}
+        self._base = op.const(0, dtype)
+
+    def add(self, made: IterSumExpr, sign: int) -> None:
+        """Add the sum, or take it away."""
+        join = op.add if sign > 0 else op.subtract
+        self._base = join(self._base, made.base)
+        for arg in made.args:
+            key = self._rewriter.key_of(arg)
+            known = self._splits.get(key)
+            start = op.const(0, arg.dtype) if known is None else known.scale
+            scale = join(start, arg.scale)
+            self._splits[key] = IterSplitExpr(arg.source, arg.lower_factor, arg.extent, scale)
+
+    def done(self) -> IterSumExpr:
+        """The sum of all that was added."""
+        simple = self._rewriter.simple
+        made = []
+        for split in self._splits.values():
+            scale = simple(split.scale)
+            if not op.is_zero(scale):
+                made.append(IterSplitExpr(split.source, split.lower_factor, split.extent, scale))
+        return IterSumExpr(made, simple(self._base))
+
+
+def _ceil_div(value: PrimExpr, divisor: PrimExpr) -> PrimExpr:
+    return op.ceildiv(value, op.cast(divisor, value.dtype))
+
+
+def normalize_iter_map_to_expr(expr: PrimExpr) -> PrimExpr:
+    """An iteration map as an ordinary expression."""
+    if isinstance(expr, IterSumExpr):
+        return _sum_to_expr(expr)
+    if isinstance(expr, IterSplitExpr):
+        return _split_to_expr(expr)
+    return expr
+
+
+def _sum_to_expr(made: IterSumExpr) -> PrimExpr:
+    total: PrimExpr | None = None
+    for arg in made.args:
+        part = _split_to_expr(arg)
+        total = part if total is None else op.add(total, part)
+    return made.base if total is None else op.add(total, made.base)
+
+
+def _split_to_expr(split: IterSplitExpr) -> PrimExpr:
+    """scale * ((source // lower) % extent), without the parts that do nothing."""
+    value = normalize_iter_map_to_expr(split.source.source)
+    full = op.multiply(split.lower_factor, split.extent)
+    if not _surely_equal(full, split.source.extent):
+        if not _surely_equal(split.extent, split.source.extent) or not op.is_one(split.lower_factor):
+            value = op.floormod(value, full)
+    value = op.floordiv(value, split.lower_factor)
+    return op.multiply(value, split.scale)
+
+
+def _surely_equal(a: PrimExpr, b: PrimExpr) -> bool:
+    if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):
+        return a.value == b.value
+    analyzer = Analyzer()
+    form = LinearForm()
+    form.add(a, 1, analyzer)
+    form.add(op.cast(b, a.dtype), -1, analyzer)
+    if form.constant == 0 and not form.shape():
+        return True
+    return analyzer.can_prove_equal(a, op.cast(b, a.dtype))
+
+
+def _text(expr: PrimExpr) -> str:
+    """The expression as text for a message."""
+    return str(normalize_iter_map_to_expr(expr))
