@@ -1,0 +1,63 @@
+"""JSON: every kind of value round-trips; broken text is refused with a reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tests.ir.test_structural import copy_func
+from tvm import tir
+from tvm.ir import HostTensor, load_json, save_json, structural_equal
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1, 1.5, True, None, "text", float("inf"), float("nan"), (1, (2, "x")), {"a": (1,)},
+        tir.IntImm("int64", 3), tvm.ir.PrimType("float16"),
+    ],
+)  # fmt: skip
+def test_values_round_trip(value: object) -> None:
+    func = copy_func().with_attr("k", value)
+    assert structural_equal(load_json(save_json(func)), func)
+
+
+def test_modules_and_tensors_round_trip() -> None:
+    data = HostTensor(np.arange(6, dtype="float16").reshape(2, 3))
+    mod = tvm.IRModule({"f": copy_func().with_attr("data", data)}, attrs={"a": 1})
+    assert structural_equal(load_json(save_json(mod)), mod)
+
+
+def test_shared_parts_stay_shared() -> None:
+    x = tir.Var("x", "int32")
+    loaded = load_json(save_json(x + x))
+    assert loaded.a is loaded.b
+
+
+def test_deep_programs_need_no_recursion() -> None:
+    total: tir.PrimExpr = tir.Var("x", "int32")
+    for k in range(3000):
+        total = total + k
+    assert structural_equal(load_json(save_json(total)), total, map_free_vars=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("not json", "Expecting value"),
+        ("[1, 2]", "list"),
+        ('{"root": 1, "nodes": [{"type": "tir.Ad", "data": {}}]}', "no node type 'tir.Ad'"),
+        ('{"root": {"$": "node", "at": 5}, "nodes": []}', "5"),
+        ('{"root": {"$": "what"}, "nodes": []}', "'what'"),
+        ('{"root": 1, "nodes": [{"type": "tir.Add", "data": {"a": 1}}]}', "missing"),
+        ('{"root": 1, "nodes": [3]}', "3"),
+        ('{"version": 99, "root": 1, "nodes": []}', "version 99"),
+    ],
+)
+def test_broken_text_is_refused(text: str, found: str) -> None:
+    with pytest.raises(ValueError, match="load_json: not a saved program") as error:
+        load_json(text)
+    assert found in str(error.value)

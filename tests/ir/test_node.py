@@ -1,0 +1,66 @@
+"""Nodes: field tables, copies, reflection; and every class's table against its slots."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from tvm import relax, tir
+from tvm.ir import make_node
+from tvm.ir.node import NODE_TYPES, Node, fields, with_fields
+
+pytestmark = pytest.mark.pure
+
+
+def test_field_specs() -> None:
+    table = fields("var*", "span~", "value")
+    assert [(f.name, f.binds, f.ignored) for f in table] == [
+        ("var", True, False), ("span", False, True), ("value", False, False),
+    ]  # fmt: skip
+    assert repr(table[0]) == "var*"
+
+
+def test_with_fields_copies_and_keeps_identity() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    add = tir.Add(x, y)
+    assert with_fields(add, a=x) is add
+    other = with_fields(add, a=y)
+    assert other.a is y
+    assert other.b is y
+
+
+def test_make_node() -> None:
+    made = make_node("ir.IntImm", dtype="int32", value=7)
+    assert isinstance(made, tir.IntImm)
+    assert made.value == 7
+    with pytest.raises(KeyError, match="no node type 'ir.IntIm'; did you mean 'ir.IntImm'"):
+        make_node("ir.IntIm", value=1)
+    with pytest.raises(TypeError, match="ir.IntImm has no field 'valu'; legal: dtype, value, span"):
+        make_node("ir.IntImm", dtype="int32", valu=7)
+
+
+def _all_classes() -> list[type[Node]]:
+    assert relax.Call.TYPE_KEY == "relax.expr.Call"  # loads the dialect
+    return [NODE_TYPES.get(name) for name in NODE_TYPES.names()]
+
+
+def test_fields_are_attributes_of_each_class() -> None:
+    for cls in _all_classes():
+        known = {name for base in cls.__mro__ for name in getattr(base, "__slots__", ())}
+        known |= {name for base in cls.__mro__ for name in vars(base)}
+        missing = [f.name for f in cls.FIELDS if f.name not in known]
+        assert not missing, f"{cls.TYPE_KEY}: {missing}"
+
+
+def test_constructors_take_the_fields_in_order() -> None:
+    """Unless a class rebuilds itself in its own way, CTOR or FIELDS are its parameters."""
+    for cls in _all_classes():
+        if cls.from_fields.__func__ is not Node.from_fields.__func__:  # type: ignore[attr-defined]
+            continue
+        wanted = cls.CTOR or tuple(f.name for f in cls.FIELDS)
+        params = [p for p in inspect.signature(cls.__init__).parameters.values()][1:]
+        positional = [p for p in params if p.kind is p.POSITIONAL_OR_KEYWORD]
+        if any(p.kind is p.VAR_POSITIONAL for p in params):
+            continue
+        assert len(positional) >= len(wanted), f"{cls.TYPE_KEY}: {wanted}"

@@ -1,0 +1,223 @@
+"""Which parts of which buffers a block reads and writes.
+
+The regions are in terms of the block's own iteration variables and of what stands outside; loops
+inside of the block are widened to their whole range. A block within the block counts by what it says
+of itself, in the values it is given. A buffer whose address is taken counts as used in an opaque way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.op import Op
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
+from tvm.tir.functor import StmtExprVisitor, substitute
+from tvm.tir.op import arith as ops
+
+Regions = list[s.BufferRegion]
+
+
+def get_block_access_region(
+    block: s.Block, buffer_var_map: Mapping[e.Var, Buffer]
+) -> tuple[Regions, Regions, Regions]:
+    """What the block reads, writes, and uses in an opaque way: one region a buffer.
+
+    `buffer_var_map` gives the buffers in scope by their data variables; others are of no interest.
+    The accumulator of a reduction (a block with init) counts as written only.
+    """
+    detector = _Detector(buffer_var_map)
+    detector.enter(block)
+    writes = detector.writes.regions()
+    own = {region.buffer for region in writes} if block.init is not None else set()
+    reads = [region for region in detector.reads.regions() if region.buffer not in own]
+    return reads, writes, detector.opaque.regions()
+
+
+def get_block_read_write_region(
+    block: s.Block, buffer_var_map: Mapping[e.Var, Buffer]
+) -> tuple[Regions, Regions]:
+    """What the block reads and writes; opaque uses count as both."""
+    reads, writes, opaque = get_block_access_region(block, buffer_var_map)
+    return [*reads, *opaque], [*writes, *opaque]
+
+
+class _Touched:
+    """Regions by buffer in the order in which the buffers were first met."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[Buffer, list[tuple[PrimExpr, PrimExpr]]] = {}
+
+    def add(self, buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]]) -> None:
+        """Widen what is known of the buffer by a box of (lowest, highest) indices."""
+        known = self._boxes.get(buffer)
+        if known is None:
+            self._boxes[buffer] = box
+        else:
+            self._boxes[buffer] = [
+                (_lower(a[0], b[0]), _upper(a[1], b[1])) for a, b in zip(known, box)
+            ]
+
+    def regions(self) -> Regions:
+        return [
+            s.BufferRegion(buffer, [_range(low, high) for low, high in box])
+            for buffer, box in self._boxes.items()
+        ]
+
+
+def _lower(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return a if _same(a, b) else _simplified(ops.min_of(a, b))
+
+
+def _upper(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return a if _same(a, b) else _simplified(ops.max_of(a, b))
+
+
+def _same(a: PrimExpr, b: PrimExpr) -> bool:
+    from tvm.ir.structural import structural_equal
+
+    return a is b or structural_equal(a, b)
+
+
+def _simplified(expr: PrimExpr) -> PrimExpr:
+    from tvm.arith.analyzer import Analyzer
+
+    return Analyzer().simplify(expr)
+
+
+def _range(low: PrimExpr, high: PrimExpr) -> Range:
+    if low is high or _same(low, high):
+        return Range.from_min_extent(low, ops.const(1, low.dtype))
+    extent = _simplified(ops.add(ops.subtract(high, low), ops.const(1, low.dtype)))
+    return Range.from_min_extent(low, extent)
+
+
+class _Detector(StmtExprVisitor):
+    def __init__(self, buffer_var_map: Mapping[e.Var, Buffer]) -> None:
+        super().__init__()
+        self._known = dict(buffer_var_map)
+        self._local: set[Buffer] = set()
+        self._loops: dict[e.Var, Range] = {}
+        self._lets: dict[e.Var, PrimExpr] = {}
+        self._hidden: dict[Buffer, s.BufferRegion] = {}
+        self.reads, self.writes, self.opaque = _Touched(), _Touched(), _Touched()
+
+    def enter(self, block: s.Block) -> None:
+        """Look into the block whose regions are asked for."""
+        for match in block.match_buffers:
+            self._hidden[match.buffer] = match.source
+        self._local.update(block.alloc_buffers)
+        if block.init is not None:
+            self.visit_stmt(block.init)
+        self.visit_stmt(block.body)
+
+    # --- uses ---
+
+    def _box(self, indices: Sequence[PrimExpr]) -> list[tuple[PrimExpr, PrimExpr]]:
+        box = []
+        for index in indices:
+            value = substitute(index, self._lets) if self._lets else index
+            if isinstance(value, e.Ramp):
+                last = ops.subtract(value.lanes, 1)
+                low = self._span(value.base, value.base)
+                end = ops.add(value.base, ops.multiply(value.stride, last))
+                box.append((low[0], self._span(end, end)[1]))
+            else:
+                box.append(self._span(value, value))
+        return box
+
+    def _span(self, low: PrimExpr, high: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        """The lowest and highest value over the loops inside of the block."""
+        if not self._loops:
+            return low, high
+        from tvm.arith.int_set import IntervalSet, eval_set
+
+        domains = {var: IntervalSet.of_range(rng) for var, rng in self._loops.items()}
+        lowest, highest = eval_set(low, domains), eval_set(high, domains)
+        return lowest.min_value, highest.max_value
+
+    def _touch(self, where: _Touched, buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]]) -> None:
+        source = self._hidden.get(buffer)
+        if source is not None:
+            where.add(source.buffer, [self._whole(rng) for rng in source.region])
+            return
+        known = self._known.get(buffer.data)
+        if known is not None and buffer not in self._local:
+            where.add(buffer if known.data is buffer.data else known, box)
+
+    def _whole(self, rng: Range) -> tuple[PrimExpr, PrimExpr]:
+        last = ops.subtract(ops.add(rng.min, rng.extent), ops.const(1, rng.min.dtype))
+        return self._span(rng.min, last)
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> None:
+        self._touch(self.reads, op.buffer, self._box(op.indices))
+        self.visit_exprs(op.indices)
+        if op.predicate is not None:
+            self.visit_expr(op.predicate)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> None:
+        self.visit_expr(op.value)
+        self.visit_exprs(op.indices)
+        self._touch(self.writes, op.buffer, self._box(op.indices))
+
+    def visit_var_(self, op: e.Var) -> None:
+        """A data variable on its own: the callee may do anything with the memory."""
+        buffer = self._known.get(op)
+        if buffer is not None and buffer not in self._local:
+            full = [(ops.const(0, n.dtype), ops.subtract(n, 1)) for n in buffer.shape]
+            self.opaque.add(buffer, full)
+
+    def visit_call_(self, op: e.Call) -> None:
+        if isinstance(op.op, Op) and op.op.name == "tir.tvm_access_ptr":
+            self._access_ptr(op)
+            return
+        super().visit_call_(op)
+
+    def _access_ptr(self, op: e.Call) -> None:
+        data, mask = op.args[1], op.args[4]
+        buffer = self._known.get(data) if isinstance(data, e.Var) else None
+        self.visit_exprs((op.args[2], op.args[3]))
+        if buffer is None or not isinstance(mask, e.IntImm):
+            return
+        full = [(ops.const(0, n.dtype), ops.subtract(n, 1)) for n in buffer.shape]
+        if mask.value & Buffer.READ:
+            self._touch(self.reads, buffer, full)
+        if mask.value & Buffer.WRITE:
+            self._touch(self.writes, buffer, full)
+
+    # --- scopes ---
+
+    def visit_for_(self, op: s.For) -> None:
+        self._loops[op.loop_var] = Range.from_min_extent(op.min, op.extent)
+        self.visit_expr(op.min)
+        self.visit_expr(op.extent)
+        self.visit_stmt(op.body)
+        del self._loops[op.loop_var]
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> None:
+        self.visit_expr(op.value)
+        self._lets[op.var] = substitute(op.value, self._lets) if self._lets else op.value
+        self.visit_stmt(op.body)
+        del self._lets[op.var]
+
+    def visit_block_realize_(self, op: s.BlockRealize) -> None:
+        """An inner block by its own regions, in the values that it is given here."""
+        self.visit_exprs(op.iter_values)
+        values = {iv.var: value for iv, value in zip(op.block.iter_vars, op.iter_values)}
+        for where, regions in ((self.reads, op.block.reads), (self.writes, op.block.writes)):
+            for region in regions:
+                box = []
+                for rng in region.region:
+                    low = substitute(rng.min, values)
+                    last = ops.subtract(
+                        ops.add(low, substitute(rng.extent, values)), ops.const(1, low.dtype)
+                    )
+                    lowest, highest = self._box([low])[0], self._box([last])[0]
+                    box.append((lowest[0], low if _is_point(rng) and not self._loops else highest[1]))
+                self._touch(where, region.buffer, box)
+
+
+def _is_point(rng: Range) -> bool:
+    return ops.is_one(rng.extent)
