@@ -60,7 +60,11 @@ def compile(
     if isinstance(mod, IRModule) and _contains_relax(mod):
         relax_build: Any = _relax("relax_build")
         return relax_build(
-            mod, target, relax_pipeline=relax_pipeline, tir_pipeline=tir_pipeline
+            mod,
+            target,
+            relax_pipeline=relax_pipeline,
+            tir_pipeline=tir_pipeline,
+            exec_mode="compiled",
         )
     return tir_build(mod, target, tir_pipeline)
 

@@ -115,7 +115,8 @@ def _fold_values(
     statistics = norm.args[1:5]
     constants = [weight, *statistics] + ([] if bias is None else [bias])
     layout = str(getattr(conv.attrs, "kernel_layout", "OIHW"))
-    out_layout = str(getattr(conv.attrs, "out_layout", "") or getattr(conv.attrs, "data_layout", ""))
+    data_layout = getattr(conv.attrs, "data_layout", "")
+    out_layout = str(getattr(conv.attrs, "out_layout", "") or data_layout)
     if not all(isinstance(c, Constant) for c in constants) or len(layout) != 4:
         return None
     if out_layout.find("C") != getattr(norm.attrs, "axis", 1):

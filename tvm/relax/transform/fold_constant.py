@@ -72,9 +72,9 @@ class _Folder:
             return with_value(binding, value)
         if isinstance(value, Call):
             value = self._fold(value)
-        if isinstance(value, (Constant, Tuple)) and _is_constant(value):
-            if isinstance(binding.var, DataflowVar):
-                self._known[binding.var] = value
+        is_known = isinstance(value, (Constant, Tuple)) and _is_constant(value)
+        if is_known and isinstance(binding.var, DataflowVar):
+            self._known[binding.var] = value
         return with_value(binding, value)
 
     def _operand(self, expr: RelaxExpr) -> RelaxExpr | None:
@@ -91,7 +91,8 @@ class _Folder:
         return call if result is None else result
 
     def _fold_kernel(self, call: Call, info: StructInfo) -> RelaxExpr | None:
-        kernel = self._mod.functions.get(call.args[0]) if isinstance(call.args[0], GlobalVar) else None
+        var = call.args[0]
+        kernel = self._mod.functions.get(var) if isinstance(var, GlobalVar) else None
         operands = call.args[1]
         if not isinstance(kernel, PrimFunc) or not isinstance(operands, Tuple):
             return None

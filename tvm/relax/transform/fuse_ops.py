@@ -104,7 +104,7 @@ def _readers_outside(func: Function) -> set[Var]:
 def _fusion_nodes(block: DataflowBlock, mod: IRModule, outside: set[Var]) -> list[FusionNode]:
     """One node a binding: its pattern, and the bindings that read it."""
     index = {binding.var: i for i, binding in enumerate(block.bindings)}
-    nodes = [FusionNode(_pattern(binding, mod), binding.var in outside) for binding in block.bindings]
+    nodes = [FusionNode(_pattern(b, mod), b.var in outside) for b in block.bindings]
     for i, binding in enumerate(block.bindings):
         for var in dict.fromkeys(vars_used(binding.value)):
             source = index.get(var)

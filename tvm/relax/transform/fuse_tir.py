@@ -238,7 +238,8 @@ class _GroupFuser:
             if binding.var is var and isinstance(binding.value, Call):
                 kernel = self._kernel(binding.value)
                 if kernel is not None:
-                    buffers = [kernel.buffer_map[p] for p in kernel.params if p in kernel.buffer_map]
+                    known = kernel.buffer_map
+                    buffers = [known[p] for p in kernel.params if p in known]
                     return f"{buffers[-1].name}_intermediate"
         return f"{var.name_hint}_intermediate"
 

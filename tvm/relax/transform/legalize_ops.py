@@ -138,7 +138,12 @@ class _Legalizer:
 
 
 _NO_RULE_NEEDED = frozenset(
-    ("relax.call_tir", "relax.call_dps_packed", "relax.call_pure_packed", "relax.builtin.alloc_tensor")
+    (
+        "relax.call_tir",
+        "relax.call_dps_packed",
+        "relax.call_pure_packed",
+        "relax.builtin.alloc_tensor",
+    )
 )
 
 

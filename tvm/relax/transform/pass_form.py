@@ -126,7 +126,7 @@ def _user_form(kind: type[Pass], method: str, what: str) -> Callable[..., Any]:
                 return pass_class(arg, info, kind, method)
             if not callable(arg):
                 raise TypeError(f"pass_func must be a callable for {what} pass")
-            return kind(arg, info)  # type: ignore[call-arg, arg-type]
+            return kind(arg, info)  # type: ignore[call-arg]
 
         return create(pass_func) if pass_func else create
 

@@ -273,7 +273,8 @@ class _Graph:
                 isinstance(field, TensorStructInfo) for field in info.fields
             ):
                 return [self._alias(value.tuple_value)[value.index]]
-        if isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.reshape":
+        if _is_op(value, "relax.reshape"):
+            assert isinstance(value, Call), "the pattern looked"
             return self._alias(value.args[0])
         if isinstance(value, ShapeExpr):
             return []
@@ -321,10 +322,12 @@ class _Graph:
         self._stmts.append(s.Evaluate(call))
 
 
+def _is_op(value: RelaxExpr | None, name: str) -> bool:
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == name
+
+
 def _is_kernel_call(value: RelaxExpr | None) -> bool:
-    return (
-        isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.call_tir"
-    )
+    return _is_op(value, "relax.call_tir")
 
 
 def _flat_infos(info: StructInfo | None) -> list[TensorStructInfo]:

@@ -1,8 +1,8 @@
 """Values that importing knows: shapes, and the small integer arithmetic that models do on them.
 
-Exporters compute sizes in the graph (Shape, Gather, Concat, Reshape). Such values are evaluated here
-with numpy, on numbers where they are known and on expressions over symbolic sizes where they are
-not, so that the operators that use them get shapes and no tensors.
+Exporters compute sizes in the graph (Shape, Gather, Concat, Reshape). Such values are evaluated
+here with numpy, on numbers where they are known and on expressions over symbolic sizes where they
+are not, so that the operators that use them get shapes and no tensors.
 """
 
 from __future__ import annotations

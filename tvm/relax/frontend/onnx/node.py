@@ -75,7 +75,9 @@ class Node:
         value = self.known(i)
         if value is None:
             raise OpAttributeInvalid(
-                self._message(f"{what} (input {i}) must follow from shapes", "the model computes it")
+                self._message(
+                    f"{what} (input {i}) must follow from shapes", "the model computes it"
+                )
             )
         return [v if isinstance(v, PrimExpr) else int(v) for v in value.reshape(-1)]
 
@@ -128,8 +130,11 @@ class Node:
     def invalid(self, name: str, found: object, legal: str) -> OpAttributeInvalid:
         """The error of an attribute with a value that is not taken."""
         return OpAttributeInvalid(
-            message(f"ONNX {self.op_type} {self.name!r}: attribute {name!r}", found=repr(found),
-                    legal=legal)  # fmt: skip
+            message(
+                f"ONNX {self.op_type} {self.name!r}: attribute {name!r}",
+                found=repr(found),
+                legal=legal,
+            )
         )
 
     def _message(self, asked: str, found: str | None = None) -> str:

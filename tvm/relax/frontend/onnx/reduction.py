@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 

@@ -74,15 +74,14 @@ def unsqueeze(node: Node) -> Result:
 @convert("Expand")
 def expand(node: Node) -> Result:
     """Broadcasting in both directions: an extent of one in the asked shape keeps the input's."""
-    asked, own = node.sizes(1, "shape"), list(node.shape(0))
-    rank = max(len(asked), len(own))
-    asked = [1] * (rank - len(asked)) + list(asked)
+    sizes, own = node.sizes(1, "shape"), list(node.shape(0))
+    rank = max(len(sizes), len(own))
+    asked: list[Any] = [1] * (rank - len(sizes)) + list(sizes)
     padded: list[Any] = [1] * (rank - len(own)) + own
 
     def is_one(size: Any) -> bool:
-        return (size.value if isinstance(size, IntImm) else size) == 1 if not (
-            isinstance(size, PrimExpr) and not isinstance(size, IntImm)
-        ) else False
+        plain = size.value if isinstance(size, IntImm) else size
+        return isinstance(plain, int) and plain == 1
 
     return op.broadcast_to(node[0], [b if is_one(a) else a for a, b in zip(asked, padded)])
 

@@ -1,0 +1,128 @@
+"""The order in which passes compile a graph, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tvm import dlight
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.transform import (
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    declare_module_pass,
+)
+from tvm.relax import transform as t
+from tvm.support.suggest import did_you_mean
+from tvm.target.target import Target
+
+_CPU_KINDS: Final = ("llvm", "c")
+_GPU_KINDS: Final = ("cuda", "rocm", "metal", "webgpu", "opencl")
+
+
+def library_dispatch_passes(target: Target) -> list[Pass]:
+    """Passes that hand parts of the graph to outside libraries; no library is used so far."""
+    _check_target(target, "library dispatch")
+    return []
+
+
+def legalize_passes(target: Target) -> list[Pass]:
+    """From operators to scheduled kernels."""
+    _check_target(target, "legalization")
+    passes = [
+        t.FoldBatchnormToConv2D(),  # while operators are still known by name
+        t.DecomposeOpsForInference(),  # the batch norms that are left: one multiply and add
+        t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
+        t.LegalizeOps(),  # operators become kernels
+        t.AnnotateTIROpPattern(),  # what fusion goes by
+        t.FoldConstant(),  # kernels of constants that had no operator form
+        t.FuseOps(),  # groups of kernels that share a loop nest
+        t.FuseTIR(),  # one kernel a group
+        t.RewriteDataflowReshape(),  # after fusion, which may have made use of a reshape
+        t.DeadCodeElimination(),  # kernels that were fused or folded away
+    ]
+    if target.kind.name in _CPU_KINDS:
+        passes.append(dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules()))
+    return passes
+
+
+def dataflow_lower_passes(target: Target) -> list[Pass]:
+    """From dataflow to plain sequences."""
+    _check_target(target, "dataflow lowering")
+    return [t.ToNonDataflow()]  # from here on order counts
+
+
+def finalize_passes(target: Target) -> list[Pass]:
+    """The last passes before code is made."""
+    _check_target(target, "finalization")
+    return [t.AttachGlobalSymbol()]  # functions are called by name from here on
+
+
+def _check_target(target: Target, what: str) -> None:
+    if target.kind.name not in (*_CPU_KINDS, *_GPU_KINDS):
+        raise ValueError(f"Target {target} is not yet supported by {what} passes.")
+
+
+def get_default_pipeline(target: Target) -> ModulePass:
+    """All of the passes above for a target."""
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        with target:
+            for passes in (library_dispatch_passes, legalize_passes):
+                mod = Sequential(passes(target))(mod)
+        return mod
+
+    return ModulePass(run, PassInfo(0, "relax.default_pipeline"))
+
+
+@declare_module_pass("relax.default_build_pipeline")
+def default_build_pipeline(mod: IRModule, ctx: PassContext) -> IRModule:
+    """The default pipeline for the target of the context."""
+    return get_default_pipeline(Target.current() or Target("llvm"))(mod)
+
+
+@declare_module_pass("relax.zero_pipeline")
+def zero_pipeline(mod: IRModule, ctx: PassContext, *, enable_warning: bool = False) -> IRModule:
+    """Fuse and legalize, nothing that depends on a target."""
+    passes: list[Pass] = [
+        t.LegalizeOps(enable_warning=enable_warning),
+        t.AnnotateTIROpPattern(),
+        t.FoldConstant(),
+        t.FuseOps(),
+        t.FuseTIR(),
+    ]
+    return Sequential(passes)(mod)
+
+
+PIPELINES: Final[dict[str, Callable[..., Any]]] = {
+    "zero": zero_pipeline,
+    "default": default_build_pipeline,
+    "default_build": default_build_pipeline,
+}
+
+
+def get_pipeline(name: str = "zero", **kwargs: Any) -> Any:
+    """The pipeline called `name`."""
+    make = PIPELINES.get(name)
+    if make is None:
+        raise TVMError(
+            f"Unknown pre-built pipeline {name!r}{did_you_mean(name, PIPELINES)}; "
+            f"candidates are {sorted(PIPELINES)}"
+        )
+    return make(**kwargs)
+
+
+def register_pipeline(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a function that makes a pipeline; `get_pipeline(name)` finds it."""
+    if name in PIPELINES:
+        raise ValueError(f"Pipeline {name!r} has already been registered")
+
+    def register(func: Callable[..., Any]) -> Callable[..., Any]:
+        PIPELINES[name] = func
+        return func
+
+    return register

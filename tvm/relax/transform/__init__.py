@@ -1,0 +1,55 @@
+"""Passes over Relax functions; each is one file, named for it."""
+
+from typing import TYPE_CHECKING
+
+from tvm.support.lazy import lazy_dir, lazy_names
+
+_HOME = "tvm.relax.transform."
+_HOMES = {
+    "AnnotateTIROpPattern": _HOME + "annotate_tir_op_pattern:AnnotateTIROpPattern",
+    "AttachGlobalSymbol": _HOME + "attach_global_symbol:AttachGlobalSymbol",
+    "BindParams": _HOME + "bind_params:BindParams",
+    "BindSymbolicVars": _HOME + "bind_params:BindSymbolicVars",
+    "DataflowBlockPass": _HOME + "pass_form:DataflowBlockPass",
+    "DeadCodeElimination": _HOME + "dead_code_elimination:DeadCodeElimination",
+    "DecomposeOpsForInference": _HOME + "decompose_ops:DecomposeOpsForInference",
+    "FoldBatchnormToConv2D": (
+        _HOME + "fold_batch_norm_to_conv2d_for_inference:FoldBatchnormToConv2D"
+    ),
+    "FoldConstant": _HOME + "fold_constant:FoldConstant",
+    "FunctionPass": _HOME + "pass_form:FunctionPass",
+    "FuseOps": _HOME + "fuse_ops:FuseOps",
+    "FuseTIR": _HOME + "fuse_tir:FuseTIR",
+    "LegalizeOps": _HOME + "legalize_ops:LegalizeOps",
+    "Normalize": _HOME + "normalize:Normalize",
+    "RewriteDataflowReshape": _HOME + "rewrite_dataflow_reshape:RewriteDataflowReshape",
+    "ToNonDataflow": _HOME + "to_non_dataflow:ToNonDataflow",
+    "dataflowblock_pass": _HOME + "pass_form:dataflowblock_pass",
+    "function_pass": _HOME + "pass_form:function_pass",
+}
+
+if TYPE_CHECKING:
+    from .annotate_tir_op_pattern import AnnotateTIROpPattern as AnnotateTIROpPattern
+    from .attach_global_symbol import AttachGlobalSymbol as AttachGlobalSymbol
+    from .bind_params import BindParams as BindParams
+    from .bind_params import BindSymbolicVars as BindSymbolicVars
+    from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
+    from .decompose_ops import DecomposeOpsForInference as DecomposeOpsForInference
+    from .fold_batch_norm_to_conv2d_for_inference import (
+        FoldBatchnormToConv2D as FoldBatchnormToConv2D,
+    )
+    from .fold_constant import FoldConstant as FoldConstant
+    from .fuse_ops import FuseOps as FuseOps
+    from .fuse_tir import FuseTIR as FuseTIR
+    from .legalize_ops import LegalizeOps as LegalizeOps
+    from .normalize import Normalize as Normalize
+    from .pass_form import DataflowBlockPass as DataflowBlockPass
+    from .pass_form import FunctionPass as FunctionPass
+    from .pass_form import dataflowblock_pass as dataflowblock_pass
+    from .pass_form import function_pass as function_pass
+    from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
+    from .to_non_dataflow import ToNonDataflow as ToNonDataflow
+else:
+    __getattr__ = lazy_names(__name__, _HOMES, ("legalize_ops",))
+
+__dir__ = lazy_dir(__name__, *_HOMES)
