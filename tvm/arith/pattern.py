@@ -1,0 +1,172 @@
+"""Patterns in expressions: linear equations, clipping conditions, repeated parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..ir.expr import PrimExpr
+from ..tir import expr as e
+from ..tir.functor import expr_children
+from ..tir.op import arith as op
+from .analyzer import Analyzer
+from .constraint import conjuncts
+from .deep_equal import ExprNumbers
+from .rewrite_simplify import has_effect
+
+
+def _depends(expr: PrimExpr, variables: Sequence[e.Var]) -> bool:
+    names = set(variables)
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, e.Var) and node in names:
+            return True
+        stack.extend(expr_children(node))
+    return False
+
+
+class _NotLinear(Exception):
+    """A variable occurs other than times something free of it."""
+
+
+def _one_linear(expr: PrimExpr, var: e.Var) -> tuple[PrimExpr, PrimExpr]:
+    """(a, b) with expr = a * var + b, where neither holds the variable."""
+    coeff: PrimExpr = op.const(0, var.dtype)
+    base: PrimExpr = op.const(0, expr.dtype)
+    stack: list[tuple[PrimExpr, PrimExpr]] = [(expr, op.const(1, expr.dtype))]
+    while stack:
+        node, factor = stack.pop()
+        if node is var:
+            coeff = op.add(coeff, factor)
+        elif not _depends(node, (var,)):
+            base = op.add(base, op.multiply(node, factor))
+        elif isinstance(node, (e.Add, e.Sub)):
+            stack.append((node.b, factor if isinstance(node, e.Add) else op.negative(factor)))
+            stack.append((node.a, factor))
+        elif isinstance(node, e.Mul):
+            inside, other = (node.a, node.b) if _depends(node.a, (var,)) else (node.b, node.a)
+            if _depends(other, (var,)):
+                raise _NotLinear
+            stack.append((inside, op.multiply(other, factor)))
+        elif isinstance(node, e.Cast) and node.dtype.is_int and node.value.dtype.is_int:
+            inner_coeff, inner_base = _one_linear(node.value, var)
+            if inner_coeff.dtype is not node.dtype:
+                inner_coeff = op.cast(inner_coeff, node.dtype)
+                inner_base = op.cast(inner_base, node.dtype)
+            coeff = op.add(op.cast(coeff, node.dtype), op.multiply(inner_coeff, factor))
+            base = op.add(base, op.multiply(inner_base, factor))
+        else:
+            raise _NotLinear
+    return coeff, base
+
+
+def detect_linear_equation(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[PrimExpr]:
+    """[a1, ..., an, base] with expr = a1 * v1 + ... + an * vn + base; empty if there are none."""
+    base = e.as_expr(expr)
+    analyzer = Analyzer()
+    coeffs: list[PrimExpr] = []
+    try:
+        for var in var_list:
+            coeff, base = _one_linear(base, var)
+            coeffs.append(analyzer.simplify(coeff))
+    except _NotLinear:
+        return []
+    if any(_depends(coeff, var_list) for coeff in coeffs):
+        return []
+    return [*coeffs, analyzer.simplify(base)]
+
+
+def detect_clip_bound(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[PrimExpr]:
+    """[low1, high1, ...]: the bounds that a conjunction of comparisons sets to each variable.
+
+    A bound that is not set is an empty place (None); the list is empty if a comparison is not
+    about one variable.
+    """
+    analyzer = Analyzer()
+    lows: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
+    highs: dict[e.Var, PrimExpr | None] = dict.fromkeys(var_list)
+    for condition in conjuncts(e.as_expr(expr)):
+        if not _clip(condition, var_list, lows, highs, analyzer):
+            return []
+    result: list[PrimExpr] = []
+    for var in var_list:
+        for bound in (lows[var], highs[var]):
+            result.append(bound if bound is None else analyzer.simplify(bound))  # type: ignore[arg-type]
+    return result
+
+
+def _clip(
+    condition: PrimExpr,
+    var_list: Sequence[e.Var],
+    lows: dict[e.Var, PrimExpr | None],
+    highs: dict[e.Var, PrimExpr | None],
+    analyzer: Analyzer,
+) -> bool:
+    """Note what one comparison says about its variable."""
+    if not isinstance(condition, (e.LT, e.LE, e.GT, e.GE, e.EQ)):
+        return False
+    gap = op.subtract(condition.a, condition.b)  # gap <= 0, after the lines below
+    if isinstance(condition, (e.GT, e.GE)):
+        gap = op.subtract(condition.b, condition.a)
+    if isinstance(condition, (e.LT, e.GT)):
+        gap = op.add(gap, 1)
+    used = [var for var in var_list if _depends(gap, (var,))]
+    if len(used) != 1:
+        return False
+    var = used[0]
+    try:
+        coeff, base = _one_linear(analyzer.simplify(gap), var)
+    except _NotLinear:
+        return False
+    coeff, base = analyzer.simplify(coeff), analyzer.simplify(base)
+    if isinstance(condition, e.EQ):
+        if not (op.is_one(coeff) or op.is_const_value(coeff, -1)):
+            return False
+        value = op.negative(base) if op.is_one(coeff) else base
+        _tighten(lows, var, value, op.max_of)
+        _tighten(highs, var, value, op.min_of)
+        return True
+    if op.is_one(coeff):  # var + base <= 0
+        _tighten(highs, var, op.negative(base), op.min_of)
+    elif op.is_const_value(coeff, -1):  # base - var <= 0
+        _tighten(lows, var, base, op.max_of)
+    else:
+        return False
+    return True
+
+
+def _tighten(
+    bounds: dict[e.Var, PrimExpr | None], var: e.Var, value: PrimExpr, join: object
+) -> None:
+    known = bounds[var]
+    bounds[var] = value if known is None else join(known, value)  # type: ignore[operator]
+
+
+def detect_common_subexpr(expr: PrimExpr, threshold: int) -> dict[PrimExpr, int]:
+    """The parts that occur at least `threshold` times, each with its count.
+
+    A part that only ever occurs within a larger repeated part is left out.
+    """
+    numbers = ExprNumbers()
+    counts: dict[int, int] = {}
+    stack = [e.as_expr(expr)]
+    first: dict[int, PrimExpr] = {}
+    parents: dict[int, set[int]] = {}
+    while stack:
+        node = stack.pop()
+        below = expr_children(node)
+        if not below:
+            continue
+        key = numbers.number(node)
+        counts[key] = counts.get(key, 0) + 1
+        first.setdefault(key, node)
+        for child in below:
+            parents.setdefault(numbers.number(child), set()).add(key)
+        stack.extend(reversed(below))
+    result: dict[PrimExpr, int] = {}
+    for key, count in counts.items():
+        above = parents.get(key, set())
+        covered = any(counts[parent] == count for parent in above)
+        if count >= threshold and not covered and not has_effect(first[key]):
+            result[first[key]] = count
+    return result
