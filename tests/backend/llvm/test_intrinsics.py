@@ -144,8 +144,8 @@ def test_only_one_side_of_if_then_else_runs() -> None:
         at = e.BufferLoad(index, [i])
         inside = e.And(e.GE(at, i32(0)), e.LT(at, i32(10)))
         read = e.BufferLoad(values, [at])
-        return s.For(i, 0, 4, s.ForKind.SERIAL,
-                     s.BufferStore(target, builtin.if_then_else(inside, read, i32(-7)), [i]))  # fmt: skip
+        chosen = builtin.if_then_else(inside, read, i32(-7))
+        return s.For(i, 0, 4, s.ForKind.SERIAL, s.BufferStore(target, chosen, [i]))
 
     assert run(body, a, table, out) == 0
     np.testing.assert_array_equal(out, [15, -7, 12, -7])
@@ -330,11 +330,12 @@ def test_compiled_functions_call_each_other_by_symbol() -> None:
         stack, item = e.Var("stack", "handle"), e.Var("item", "handle")
         room = builtin.tvm_stack_alloca("tvm_ffi_any", i32(2))
         array = builtin.tvm_stack_alloca("array", i32(1))
+        object_of_item = builtin.handle_add_byte_offset(item, -24)
         steps = [
             s.Evaluate(builtin.tvm_struct_set(item, 0, 1, b.data)),
             s.Evaluate(builtin.tvm_struct_set(stack, 0, 13, i32(70))),
             s.Evaluate(builtin.tvm_struct_set(stack, 0, 14, i32(0))),
-            s.Evaluate(builtin.tvm_struct_set(stack, 0, 15, builtin.handle_add_byte_offset(item, -24))),
+            s.Evaluate(builtin.tvm_struct_set(stack, 0, 15, object_of_item)),
             s.Evaluate(e.Call("int32", Op.get("tir.tvm_call_cpacked_lowered"),
                               [e.StringImm("__tvm_ffi_seven"), stack, i32(0), i32(1)])),
         ]  # fmt: skip

@@ -168,7 +168,7 @@ def test_an_error_in_every_task_surfaces_once(program: jit.Linked) -> None:
     )
     numbers = (ctypes.c_int32 * 64)()
     for _ in range(20):
-        with pytest.raises(ValueError, match="^task$"):
+        with pytest.raises(ValueError, match=r"^task$"):
             bad(ctypes.c_void_p(ctypes.addressof(numbers)))
     good = (ctypes.c_int32 * 1000)()
     assert count(program, good, 1) == 0

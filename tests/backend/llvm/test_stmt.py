@@ -145,8 +145,8 @@ def test_constants_inside_and_outside_of_the_text(count: int) -> None:
     target = decl_buffer((count,), "float32", "out")
     const = e.Var("weights", PointerType(PrimType("float32")))
     view = Buffer(const, "float32", [count], name="weights")
-    body = s.AllocateConst(const, "float32", [count], values,
-                           loop(count, lambda i: store(target, i, e.BufferLoad(view, [i]))))  # fmt: skip
+    copy = loop(count, lambda i: store(target, i, e.BufferLoad(view, [i])))
+    body = s.AllocateConst(const, "float32", [count], values, copy)
     module = compiled(kernel([target], body))
     assert call(module, out) == 0
     np.testing.assert_array_equal(out, values)

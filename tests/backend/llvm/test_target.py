@@ -1,0 +1,42 @@
+"""From targets to machines."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm.backend.llvm.jit import host_machine
+from tvm.backend.llvm.target import is_host, machine_of
+from tvm.error import TargetError
+from tvm.target import Target
+
+pytestmark = pytest.mark.cpu
+
+
+def test_without_options_it_is_this_machine() -> None:
+    assert machine_of(Target("llvm")) == host_machine()
+    assert is_host(machine_of(Target("llvm")))
+
+
+def test_options_add_to_what_the_cpu_has() -> None:
+    machine = machine_of(Target("llvm -mattr=-avx512f -opt-level=3"))
+    assert machine.features.endswith(",-avx512f")
+    assert machine.opt_level == 3
+
+
+def test_a_named_cpu_has_only_its_own_features() -> None:
+    machine = machine_of(Target("llvm -mcpu=skylake"))
+    assert (machine.cpu, machine.features) == ("skylake", "")
+    assert is_host(machine)
+
+
+def test_another_machine() -> None:
+    machine = machine_of(Target("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+dotprod"))
+    assert (machine.triple, machine.cpu, machine.features) == (
+        "aarch64-linux-gnu", "cortex-a72", "+dotprod"
+    )  # fmt: skip
+    assert not is_host(machine)
+
+
+def test_targets_of_other_backends_are_refused() -> None:
+    with pytest.raises(TargetError, match="legal: llvm"):
+        machine_of(Target("opencl"))
