@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ..support.lazy import lazy_names
+from tvm.support.lazy import lazy_names
+
 from .analyzer import Analyzer, ConstraintScope, Extension, ProofStrength
 from .const_int_bound import ConstIntBound
 from .modular_set import ModularSet

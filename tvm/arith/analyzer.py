@@ -11,10 +11,11 @@ from enum import Flag, IntEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from ..error import TVMError
-from ..ir.expr import PrimExpr, Range
-from ..tir import expr as e
-from ..tir.op import arith as op
+from tvm.error import TVMError
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir import expr as e
+from tvm.tir.op import arith as op
+
 from .canonical_simplify import CanonicalSimplifier
 from .comparison import Comparisons
 from .const_int_bound import (
@@ -312,7 +313,7 @@ class Analyzer:
 
         if dom_map is None:
             sets: dict[e.Var, IntSet] = {
-                var: IntervalSet.from_range(dom) for var, dom in self.ranges.items()
+                var: IntervalSet.of_range(dom) for var, dom in self.ranges.items()
             }
             return eval_set(expr, sets, self)
         return eval_set(expr, dom_map, self)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..ir.expr import PrimExpr, Range
-from ..tir import expr as e
-from ..tir.functor import expr_children
-from ..tir.op import arith as op
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir import expr as e
+from tvm.tir.functor import expr_children
+from tvm.tir.op import arith as op
+
 from .analyzer import Analyzer
 from .int_set import EVERYTHING, NEG_INF, NOTHING, POS_INF, IntervalSet, IntSet, eval_set
 

@@ -6,16 +6,16 @@ whose parts meet join again:    (x // 3) * 3 + x % 3   ->   x
 
 from __future__ import annotations
 
-
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
-from ..ir.expr import PrimExpr
-from ..support.dtype import DataType
-from ..tir import expr as e
-from ..tir import scalar
-from ..tir.functor import StmtExprMutator
-from ..tir.op import arith as op
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import scalar
+from tvm.tir.functor import StmtExprMutator
+from tvm.tir.op import arith as op
+
 from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF, Bound
 from .deep_equal import deep_equal
 from .rewrite_simplify import RewriteSimplifier, is_index

@@ -10,8 +10,9 @@ from enum import Enum
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
-from ..ir.expr import PrimExpr, Range
-from ..tir import expr as e
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir import expr as e
+
 from .const_int_bound import NEG_INF, POS_INF, Bound
 from .linear import LinearForm, difference
 

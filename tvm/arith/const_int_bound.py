@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from ..ir.expr import PrimExpr, Range
-from ..ir.node import Field, Node, fields, register_nodes
-from ..ir.op import Op
-from ..support.dtype import DataType
-from ..tir import expr as e
-from ..tir.functor import expr_children
-from ..tir.scalar import int_range, trunc_div
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.op import Op
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir.functor import expr_children
+from tvm.tir.scalar import int_range, trunc_div
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -128,7 +128,7 @@ def floor_mod_bounds(a: Bound, b: Bound) -> Bound:
             return a[0] % divisor, a[1] % divisor
     low, high = 0, 0
     if b[1] > 0:
-        if 0 <= a[0] and a[1] < max(b[0], 1):
+        if a[0] >= 0 and a[1] < max(b[0], 1):
             return a
         high = POS_INF if b[1] == POS_INF else b[1] - 1
         if a[0] >= 0:
@@ -144,7 +144,7 @@ def trunc_mod_bounds(a: Bound, b: Bound) -> Bound:
     """The bounds of a truncating remainder, which has the sign of the dividend."""
     size = max(abs(b[0]), abs(b[1]))
     reach = POS_INF if size == POS_INF else max(size - 1, 0)
-    if b[0] > 0 and 0 <= a[0] and a[1] < b[0]:
+    if b[0] > 0 and a[0] >= 0 and a[1] < b[0]:
         return a
     return (max(a[0], -reach) if a[0] < 0 else 0), (min(a[1], reach) if a[1] > 0 else 0)
 

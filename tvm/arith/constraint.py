@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..ir.expr import PrimExpr
-from ..ir.op import Op
-from ..tir import expr as e
+from tvm.ir.expr import PrimExpr
+from tvm.ir.op import Op
+from tvm.tir import expr as e
+
 from .const_int_bound import NEG_INF, POS_INF, Bound, add_bounds, mul_bounds
 from .linear import LinearForm, difference
 from .modular_set import intersect_residues, normal

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..ir.expr import PrimExpr
-from ..tir import expr as e
-from ..tir.functor import expr_children
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+from tvm.tir.functor import expr_children
 
 # Kinds whose two operands `a` and `b` say everything.
 PAIRS: Final[frozenset[type]] = frozenset(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from ..error import TVMError
-from ..ir.expr import PrimExpr, Range
-from ..ir.node import Field, Node, fields, register_nodes
-from ..ir.op import Op
-from ..tir import expr as e
-from ..tir.functor import expr_children
-from ..tir.op import arith as op
+from tvm.error import TVMError
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.op import Op
+from tvm.tir import expr as e
+from tvm.tir.functor import expr_children
+from tvm.tir.op import arith as op
+
 from .analyzer import Analyzer
 from .const_int_bound import VSCALE
 from .iter_map_nodes import IterMapLevel
@@ -72,7 +73,7 @@ class IntervalSet(IntSet):
         self.max_value: Final = high
 
     @staticmethod
-    def from_range(dom: Range) -> IntervalSet:
+    def of_range(dom: Range) -> IntervalSet:
         """The values of a range."""
         if op.is_one(dom.extent):
             return IntervalSet(dom.min, dom.min)
@@ -135,7 +136,7 @@ NOTHING: Final = IntervalSet(POS_INF, NEG_INF)
 
 def as_int_set(dom: Range | IntSet) -> IntSet:
     """A range or a set as a set."""
-    return IntervalSet.from_range(dom) if isinstance(dom, Range) else dom
+    return IntervalSet.of_range(dom) if isinstance(dom, Range) else dom
 
 
 def _add_ends(a: PrimExpr, b: PrimExpr) -> PrimExpr:
@@ -634,7 +635,7 @@ def estimate_region_strict_bound(
 def _covered(dom: Range, made: IterSumExpr, analyzer: Analyzer) -> IntSet | None:
     """The union of [v, v + extent) for all values v of the map, if it has no holes."""
     if not made.args:
-        return IntervalSet.from_range(Range.from_min_extent(made.base, dom.extent))
+        return IntervalSet.of_range(Range.from_min_extent(made.base, dom.extent))
     split = made.args[0]
     extent = op.cast(dom.extent, split.scale.dtype)
     if not analyzer.can_prove(op.greater_equal(extent, split.scale)):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import ClassVar, Final, TypeVar, final
 
-from ..ir.expr import PrimExpr
-from ..ir.node import Field, Node, fields, register_nodes
-from ..ir.span import Span
-from ..tir import expr as e
-from ..tir.functor import TirFunctor
+from tvm.ir.expr import PrimExpr
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.span import Span
+from tvm.tir import expr as e
+from tvm.tir.functor import TirFunctor
 
 E = TypeVar("E")
 S = TypeVar("S")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..ir.expr import PrimExpr, Range
-from ..tir import expr as e
-from ..tir.functor import walk
-from ..tir.op import arith as op
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir import expr as e
+from tvm.tir.functor import walk
+from tvm.tir.op import arith as op
+
 from .analyzer import Analyzer
 from .constraint import conjuncts
 from .iter_map_nodes import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..ir.expr import PrimExpr
-from ..tir import expr as e
-from ..tir.functor import walk
-from ..tir.op import arith as op
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+from tvm.tir.functor import walk
+from tvm.tir.op import arith as op
+
 from .analyzer import Analyzer
 from .iter_map_nodes import IterMark, IterSplitExpr, IterSumExpr
 from .iter_map_rewrite import IterMapFailure, normalize_iter_map_to_expr

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..ir.expr import PrimExpr
-from ..tir import expr as e
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+
 from .const_int_bound import Bound, add_bounds, clamp, mul_bounds
 
 if TYPE_CHECKING:

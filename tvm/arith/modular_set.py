@@ -6,11 +6,12 @@ from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from ..ir.expr import PrimExpr
-from ..ir.node import Field, Node, fields, register_nodes
-from ..ir.op import Op
-from ..tir import expr as e
-from ..tir.functor import expr_children
+from tvm.ir.expr import PrimExpr
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.op import Op
+from tvm.tir import expr as e
+from tvm.tir.functor import expr_children
+
 from .const_int_bound import MAX_DEPTH, MAX_KEPT, type_bound
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir.expr import PrimExpr
-from ..tir import expr as e
-from ..tir.functor import expr_children
-from ..tir.op import arith as op
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+from tvm.tir.functor import expr_children
+from tvm.tir.op import arith as op
+
 from .analyzer import Analyzer
 from .constraint import conjuncts
 from .deep_equal import ExprNumbers

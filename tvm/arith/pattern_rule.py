@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from math import gcd as int_gcd
 from typing import TYPE_CHECKING, Final
 
-from ..ir.expr import PrimExpr
-from ..support.dtype import DataType
-from ..tir import expr as e
-from ..tir.scalar import trunc_div, trunc_mod
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir.scalar import trunc_div, trunc_mod
+
 from .deep_equal import deep_equal
 
 if TYPE_CHECKING:

@@ -9,19 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from ..ir.expr import PrimExpr, Range
-from ..ir.op import Op
-from ..ir.span import Span
-from ..support.dtype import DataType
-from ..tir import expr as e
-from ..tir import scalar
-from ..tir.functor import StmtExprMutator, expr_children
-from ..tir.op import arith as op
-from ..tir.op.builtin import effect_of
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.op import Op
+from tvm.ir.span import Span
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import scalar
+from tvm.tir.functor import StmtExprMutator, expr_children
+from tvm.tir.op import arith as op
+from tvm.tir.op.builtin import effect_of
+
 from .comparison import Order
 from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF
 from .deep_equal import deep_equal
-from .pattern_rule import FALSE, FIRST_CONSTANT, SLOTS, TRUE, Env, LiteralOverflow, Rule, RuleTable, truth
+from .pattern_rule import (
+    FALSE,
+    FIRST_CONSTANT,
+    SLOTS,
+    TRUE,
+    Env,
+    LiteralOverflow,
+    Rule,
+    RuleTable,
+    truth,
+)
 from .rules import add, and_, div, eq, floordiv, floormod, lt, max, min, mod, mul, or_, sub, vector
 
 if TYPE_CHECKING:

@@ -1,6 +1,22 @@
 """a + b."""
 
-from ..pattern_rule import RuleTable, c1, c2, max_, min_, p, rule, select, t, tdiv, tmod, w, x, y, z
+from tvm.arith.pattern_rule import (
+    RuleTable,
+    c1,
+    c2,
+    max_,
+    min_,
+    p,
+    rule,
+    select,
+    t,
+    tdiv,
+    tmod,
+    w,
+    x,
+    y,
+    z,
+)
 
 RULES = RuleTable(
     # literals gather on the right

@@ -1,6 +1,23 @@
 """a / b of integers, rounded toward zero. Most rules need operands that are never negative."""
 
-from ..pattern_rule import RuleTable, c1, c2, c3, hi, lo, max_, min_, p, rule, select, tdiv, tmod, x, y, z
+from tvm.arith.pattern_rule import (
+    RuleTable,
+    c1,
+    c2,
+    c3,
+    hi,
+    lo,
+    max_,
+    min_,
+    p,
+    rule,
+    select,
+    tdiv,
+    tmod,
+    x,
+    y,
+    z,
+)
 
 RULES = RuleTable(
     rule(tdiv(x, x), 1),

@@ -1,6 +1,6 @@
 """a == b of integers."""
 
-from ..pattern_rule import RuleTable, c1, c2, c3, p, rule, select, x, y, z
+from tvm.arith.pattern_rule import RuleTable, c1, c2, c3, p, rule, select, x, y, z
 
 RULES = RuleTable(
     rule(x == x, True),

@@ -1,6 +1,21 @@
 """a // b, rounded toward minus infinity."""
 
-from ..pattern_rule import RuleTable, c1, c2, c3, hi, lo, max_, min_, p, rule, select, x, y, z
+from tvm.arith.pattern_rule import (
+    RuleTable,
+    c1,
+    c2,
+    c3,
+    hi,
+    lo,
+    max_,
+    min_,
+    p,
+    rule,
+    select,
+    x,
+    y,
+    z,
+)
 
 RULES = RuleTable(
     rule(x // x, 1),

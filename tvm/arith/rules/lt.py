@@ -1,19 +1,19 @@
 """a < b of integers."""
 
-from ..pattern_rule import RuleTable, c1, c2, max_, min_, rule, tdiv, x, y, z
+from tvm.arith.pattern_rule import RuleTable, c1, c2, max_, min_, rule, tdiv, x, y, z
 
 RULES = RuleTable(
     rule(x < x, False),
     # common parts fall away
     rule(x + y < x + z, y < z),
     rule(x + y < x, y < 0),
-    rule(x < x + y, 0 < y),
+    rule(x < x + y, y > 0),
     rule(x - y < x - z, z < y),
     rule(y - x < z - x, y < z),
-    rule(x - y < x, 0 < y),
+    rule(x - y < x, y > 0),
     rule(x < x - y, y < 0),
     rule(x - y < 0, x < y),
-    rule(0 < x - y, y < x),
+    rule(x - y > 0, y < x),
     # literals move to the right
     rule(x + c1 < y + c2, x < y + (c2 - c1)),
     rule(x + c1 < c2, x < c2 - c1),
@@ -37,8 +37,8 @@ RULES = RuleTable(
     rule(tdiv(x, c1) < c2, x < c1 * (c2 - 1) + 1, when=(c1 > 0) & (c2 <= 0)),
     rule(c1 < tdiv(x, c2), (c1 + 1) * c2 - 1 < x, when=(c1 >= 0) & (c2 > 0)),
     rule(c1 < tdiv(x, c2), c1 * c2 < x, when=(c1 < 0) & (c2 > 0)),
-    rule((x // c1) * c1 < x, 0 < x % c1),
-    rule((x // c1) * c1 < x + y, 0 < x % c1 + y),
+    rule((x // c1) * c1 < x, x % c1 > 0),
+    rule((x // c1) * c1 < x + y, x % c1 + y > 0),
     rule(x < (x // c1) * c1, False, when=c1 > 0),
     rule((x // c1) * c1 + y < x, y < x % c1),
     rule(((x + c1) // c2) * c2 < x, c1 < (x + c1) % c2),

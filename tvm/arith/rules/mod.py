@@ -1,6 +1,6 @@
 """The remainder of a / b rounded toward zero, with the sign of a."""
 
-from ..pattern_rule import RuleTable, c1, c2, hi, lo, rule, tmod, x, y, z
+from tvm.arith.pattern_rule import RuleTable, c1, c2, hi, lo, rule, tmod, x, y, z
 
 RULES = RuleTable(
     rule(tmod(x, x), 0),

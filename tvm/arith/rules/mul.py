@@ -1,6 +1,6 @@
 """a * b."""
 
-from ..pattern_rule import RuleTable, c1, c2, max_, min_, rule, x, y
+from tvm.arith.pattern_rule import RuleTable, c1, c2, max_, min_, rule, x, y
 
 RULES = RuleTable(
     rule((x + c1) * c2, x * c2 + c1 * c2),

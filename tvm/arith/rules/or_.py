@@ -1,6 +1,6 @@
 """a or b."""
 
-from ..pattern_rule import RuleTable, c1, c2, max_, min_, p, q, rule, x, y
+from tvm.arith.pattern_rule import RuleTable, c1, c2, max_, min_, p, q, rule, x, y
 
 RULES = RuleTable(
     rule(p | p, p),

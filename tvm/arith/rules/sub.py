@@ -1,6 +1,6 @@
 """a - b."""
 
-from ..pattern_rule import (
+from tvm.arith.pattern_rule import (
     RuleTable,
     c1,
     c2,

@@ -1,7 +1,6 @@
 """Vectors: operations on ramps and broadcasts become scalar operations under one of them."""
 
-from ...tir import expr as e
-from ..pattern_rule import (
+from tvm.arith.pattern_rule import (
     Op,
     Pattern,
     RuleTable,
@@ -16,12 +15,13 @@ from ..pattern_rule import (
     rule,
     tdiv,
     tmod,
+    u,
+    w,
     x,
     y,
     z,
-    w,
-    u,
 )
+from tvm.tir import expr as e
 
 _n = lanes
 
