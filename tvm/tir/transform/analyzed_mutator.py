@@ -32,8 +32,13 @@ class AnalyzedMutator(StmtExprMutator):
         """A rewritten condition, in the form in which it becomes a fact."""
         return self.visit_expr(expr)
 
+    def bind_range(self, op: s.For) -> None:
+        """The variable of a loop runs over its range."""
+        dom = Range.from_min_extent(op.min, op.extent)
+        self.analyzer.bind(op.loop_var, dom, allow_override=True)
+
     def visit_for_(self, op: s.For) -> s.Stmt:
-        self.analyzer.bind(op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True)
+        self.bind_range(op)
         return super().visit_for_(op)
 
     def visit_block_(self, op: s.Block) -> s.Stmt:

@@ -29,10 +29,10 @@ class FoldingSubstituter(Substituter):
     def __init__(self, values: Mapping[e.Var, PrimExpr], rename: bool = False) -> None:
         self.values: dict[e.Var, PrimExpr] = dict(values)
         super().__init__(self.values)
-        self._rename = rename
+        self.rename = rename
 
     def visit_var_def(self, var: e.Var) -> e.Var:
-        if not self._rename:
+        if not self.rename:
             return super().visit_var_def(var)
         new = var.copy_with_name(var.name)
         self.values[var] = new
@@ -42,9 +42,16 @@ class FoldingSubstituter(Substituter):
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
         if a is op.a and b is op.b:
             return op
-        if op.dtype.is_integer and _has_literal(a, b):
-            return _sum_of_constants(FOLDS[type(op)](a, b, op.span))
-        return type(op)(a, b, op.span)
+        kind = type(op)
+        if isinstance(b, e.IntImm):
+            if isinstance(a, e.IntImm):
+                return _fold(op, kind, a, b)
+            if kind is e.Add:
+                return _plus(a, b, op)
+            return FOLDS[kind](a, b, op.span)
+        if isinstance(a, e.IntImm):
+            return FOLDS[kind](a, b, op.span)
+        return kind(a, b, op.span)
 
     def visit_cmp_(self, op: e.CmpExpr) -> PrimExpr:
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
@@ -93,14 +100,21 @@ class FoldingSubstituter(Substituter):
         return s.Evaluate(0) if op.else_case is None else self.visit_stmt(op.else_case)
 
 
-def _has_literal(a: PrimExpr, b: PrimExpr) -> bool:
-    return isinstance(a, e.IntImm) or isinstance(b, e.IntImm)
+def _fold(op: e.BinaryOpExpr, kind: type[e.BinaryOpExpr], a: e.IntImm, b: e.IntImm) -> PrimExpr:
+    """The literal result; sums and products of small index values the short way."""
+    if op.dtype is e.INT32 or op.dtype is e.INT64:
+        value = a.value + b.value if kind is e.Add else a.value * b.value
+        if (kind is e.Add or kind is e.Mul) and -0x80000000 <= value <= 0x7FFFFFFF:
+            return e.IntImm(op.dtype, value, op.span)
+    return FOLDS[kind](a, b, op.span)
 
 
-def _sum_of_constants(expr: PrimExpr) -> PrimExpr:
-    """(x + 3) + 4 is x + 7."""
-    if isinstance(expr, e.Add) and isinstance(expr.b, e.IntImm):
-        inner = expr.a
-        if isinstance(inner, e.Add) and isinstance(inner.b, e.IntImm):
-            return ops.add(inner.a, ops.add(inner.b, expr.b), expr.span)
-    return expr
+def _plus(a: PrimExpr, b: e.IntImm, op: e.BinaryOpExpr) -> PrimExpr:
+    """a + b, where (x + 3) + 4 is x + 7."""
+    if b.value == 0:
+        return a
+    if isinstance(a, e.Add) and isinstance(a.b, e.IntImm):
+        value = a.b.value + b.value
+        if op.dtype.bits >= 32 and 0 <= value <= 0x7FFFFFFF:
+            return _plus(a.a, e.IntImm(b.dtype, value), op)
+    return e.Add(a, b, op.span)

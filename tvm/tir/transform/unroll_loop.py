@@ -37,7 +37,11 @@ def UnrollLoop(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
         bool(config.explicit_unroll),
         bool(config.unroll_local_access),
     )
-    return func.with_body(_Unroller(limits).visit_stmt(func.body))
+    chooser = _Chooser(limits)
+    body = chooser.visit_stmt(func.body)
+    if chooser.chosen:
+        body = _Expander(chooser.chosen).visit_stmt(body)
+    return func.with_body(body)
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,12 @@ class _Limits:
     local_access: bool
 
 
-class _Unroller(StmtExprMutator):
+class _Chooser(StmtExprMutator):
     """Goes inside out, counting stores, loops kept and loops unrolled below each place."""
 
     def __init__(self, limits: _Limits) -> None:
         super().__init__()
+        self.chosen: set[s.For] = set()
         self._limits = limits
         self._steps = 0
         self._loops_kept = 0
@@ -105,12 +110,12 @@ class _Unroller(StmtExprMutator):
         assert count is not None, "only loops of constant extent are chosen"
         self._steps *= count
         self._loops_unrolled += 1
+        if loop.kind != s.ForKind.UNROLLED:
+            loop = s.For(op.loop_var, op.min, op.extent, s.ForKind.UNROLLED, body, None,
+                         op.annotations, op.span)  # fmt: skip
         if self._limits.explicit:
-            return unrolled(loop, count)
-        if loop.kind == s.ForKind.UNROLLED:
-            return loop
-        return s.For(op.loop_var, op.min, op.extent, s.ForKind.UNROLLED, body, None,
-                     op.annotations, op.span)  # fmt: skip
+            self.chosen.add(loop)
+        return loop
 
     def _wanted(self, loop: s.For, count: int | None) -> bool:
         if count is None:
@@ -146,12 +151,23 @@ def _indexes_local(loop: s.For) -> bool:
     return False
 
 
-def unrolled(loop: s.For, count: int) -> s.Stmt:
-    """The iterations one after the other."""
-    copies: list[s.Stmt] = []
-    for i in range(count):
-        value = ops.add(loop.min, ops.const(i, loop.loop_var.dtype))
-        # the first copy keeps the names of what is bound inside
-        rule = FoldingSubstituter({loop.loop_var: value}, rename=i > 0)
-        copies.append(rule.visit_stmt(loop.body))
-    return s.SeqStmt.flatten(copies)
+class _Expander(FoldingSubstituter):
+    """Writes the iterations of the chosen loops out, in one walk over what comes out."""
+
+    def __init__(self, chosen: set[s.For]) -> None:
+        super().__init__({})
+        self._chosen = chosen
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        if op not in self._chosen:
+            return super().visit_for_(op)
+        assert isinstance(op.extent, e.IntImm), "only loops of constant extent are chosen"
+        low = self.visit_expr(op.min)
+        outer = self.rename
+        copies: list[s.Stmt] = []
+        for i in range(op.extent.value):
+            self.values[op.loop_var] = ops.add(low, ops.const(i, op.loop_var.dtype))
+            self.rename = outer or i > 0  # the first copy keeps the names of what is bound inside
+            copies.append(self.visit_stmt(op.body))
+        self.rename = outer
+        return s.SeqStmt.flatten(copies)

@@ -1,0 +1,278 @@
+"""Loops are cut where a guard starts or stops to hold, so that most iterations test nothing.
+
+    for i in range(5):                          for i in range(4):
+        for j in range(8):               ->         for j in range(8): B[i * 8 + j] = ...
+            if i * 8 + j < 37:                  for j in range(8):
+                B[i * 8 + j] = ...                  if 32 + j < 37: B[32 + j] = ...
+
+A guard is a comparison, linear in the loop's variable, under `T.likely`, or anywhere in a loop that
+is annotated with `pragma_loop_partition_hint`. Loops of constant extent are cut only with the hint or
+with `partition_const_loop` in the config `tir.LoopPartition`.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
+from tvm.tir.op import arith as ops
+
+from .analyzed_mutator import AnalyzedMutator, bare_condition
+from .folding import FoldingSubstituter
+from .index_bounds import IndexBounds
+from .pass_form import tir_pass
+
+HINT = "pragma_loop_partition_hint"
+
+
+@tir_pass("tir.LoopPartition")
+def LoopPartition(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """Guards that hold for most iterations of a loop are tested only in the others."""
+    const_loops = bool(ctx.option("tir.LoopPartition").partition_const_loop)
+    body = _Partitioner(func, const_loops).visit_stmt(func.body)
+    return func.with_body(_MarkRemover().visit_stmt(body))
+
+
+class _Guard:
+    """A term of a condition in a loop, and the ranges of the loops between."""
+
+    def __init__(self, term: PrimExpr, inner: dict[e.Var, Range | None]) -> None:
+        self.term = term
+        self.inner = inner
+
+
+class _Guards(StmtExprVisitor):
+    """Collects the terms of the conditions in the body of a loop."""
+
+    def __init__(self, everything: bool) -> None:
+        super().__init__()
+        self.found: list[_Guard] = []
+        self._everything = everything
+        self._inner: dict[e.Var, Range | None] = {}
+
+    def visit_for_(self, op: s.For) -> None:
+        self._inner[op.loop_var] = Range.from_min_extent(op.min, op.extent)
+        super().visit_for_(op)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> None:
+        self._inner[op.var] = None
+        super().visit_let_stmt_(op)
+
+    def visit_let_(self, op: e.Let) -> None:
+        self._inner[op.var] = None
+        super().visit_let_(op)
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> None:
+        self._collect(op.condition, op.else_case is None)
+        super().visit_if_then_else_(op)
+
+    def visit_call_(self, op: e.Call) -> None:
+        if getattr(op.op, "name", "") == "tir.if_then_else":
+            self._collect(op.args[0], True)
+        super().visit_call_(op)
+
+    def visit_select_(self, op: e.Select) -> None:
+        self._collect(op.condition, True)
+        super().visit_select_(op)
+
+    def _collect(self, condition: PrimExpr, plain: bool) -> None:
+        for term in _terms(condition):
+            marked = bare_condition(term) is not term
+            if plain and (marked or self._everything):
+                self.found.append(_Guard(term, dict(self._inner)))
+
+
+def _terms(condition: PrimExpr) -> list[PrimExpr]:
+    """The terms of a conjunction, also below the mark that all of it is likely."""
+    terms: list[PrimExpr] = []
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        bare = bare_condition(node)
+        if isinstance(bare, e.And):
+            marked = bare is not node
+            stack += [_mark(bare.b) if marked else bare.b, _mark(bare.a) if marked else bare.a]
+        else:
+            terms.append(node)
+    return terms
+
+
+def _mark(condition: PrimExpr) -> PrimExpr:
+    return e.Call(condition.dtype, "tir.likely", (condition,), condition.span)
+
+
+class _Partitioner(AnalyzedMutator):
+    def __init__(self, func: PrimFunc, const_loops: bool) -> None:
+        super().__init__(func)
+        self._const_loops = const_loops
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        hinted = bool(op.annotations.get(HINT))
+        constant = isinstance(op.extent, e.IntImm)
+        kinds = (s.ForKind.SERIAL, s.ForKind.PARALLEL, s.ForKind.UNROLLED)
+        if op.kind not in kinds or (constant and not hinted and not self._const_loops):
+            return super().visit_for_(op)
+        guards = _Guards(hinted)
+        guards.visit_stmt(op.body)
+        self.bind_range(op)
+        low, high, held = self._where_all_hold(op, guards.found)
+        if not held:
+            return super().visit_for_(op)
+        return self._cut(op, low, high, held)
+
+    def _where_all_hold(
+        self, op: s.For, guards: list[_Guard]
+    ) -> tuple[PrimExpr, PrimExpr, list[PrimExpr]]:
+        """The range in which guards hold for all iterations of inner loops, and those guards."""
+        low, high = op.min, ops.add(op.min, op.extent)
+        held: list[PrimExpr] = []
+        for guard in guards:
+            solved = self._solve(op, guard)
+            if solved is None:
+                continue
+            is_lower, bound = solved
+            bound = ops.cast(bound, low.dtype)
+            low = ops.max_of(low, bound) if is_lower else low
+            high = high if is_lower else ops.min_of(high, ops.add(bound, 1))
+            held.append(guard.term)
+        return self.analyzer.simplify(low), self.analyzer.simplify(high), held
+
+    def _solve(self, op: s.For, guard: _Guard) -> tuple[bool, PrimExpr] | None:
+        """(True, b): the guard holds from b on; (False, b): it holds up to b."""
+        gap = _gap(bare_condition(guard.term))
+        if gap is None:
+            return None
+        var = op.loop_var
+        rest = self.analyzer.simplify(_with(gap, var, 0))
+        factor = self.analyzer.simplify(ops.subtract(_with(gap, var, 1), rest))
+        linear = ops.add(rest, ops.multiply(factor, ops.cast(var, gap.dtype)))
+        if not isinstance(factor, e.IntImm) or factor.value == 0:
+            return None
+        if not self.analyzer.can_prove_equal(gap, linear):
+            return None
+        bounds = IndexBounds(guard.inner, self.analyzer).of(rest)
+        if bounds is None:
+            return None
+        least = bounds[0]
+        if factor.value > 0:
+            up = ops.add(ops.subtract(0, least), factor.value - 1)
+            return True, self.analyzer.simplify(ops.floordiv(up, factor))
+        return False, self.analyzer.simplify(ops.floordiv(least, -factor.value))
+
+    def _cut(self, op: s.For, low: PrimExpr, high: PrimExpr, held: list[PrimExpr]) -> s.Stmt:
+        end = ops.add(op.min, op.extent)
+        low = self.analyzer.simplify(ops.min_of(low, end))
+        high = self.analyzer.simplify(ops.max_of(high, low))
+        middle = self.analyzer.simplify(ops.subtract(high, low))
+        if isinstance(middle, e.IntImm) and middle.value <= 0:
+            return super().visit_for_(op)
+        whole = self.analyzer.can_prove_equal(low, op.min) and (
+            self.analyzer.can_prove_equal(high, end)
+        )
+        body = self.visit_stmt(_Assumer(held).visit_stmt(op.body))
+        if whole:
+            return self._piece(op, op.min, op.extent, body, rename=False)
+        return s.SeqStmt.flatten(
+            self._piece(op, op.min, ops.subtract(low, op.min), op.body, rename=True),
+            self._piece(op, low, middle, body, rename=False),
+            self._piece(op, high, ops.subtract(end, high), op.body, rename=True),
+        )
+
+    def _piece(
+        self, op: s.For, low: PrimExpr, extent: PrimExpr, body: s.Stmt, rename: bool
+    ) -> s.Stmt:
+        """The iterations of a part; a loop from zero, or the single iteration."""
+        extent = self.analyzer.simplify(extent)
+        if isinstance(extent, e.IntImm) and extent.value <= 0:
+            return s.Evaluate(0)
+        if isinstance(extent, e.IntImm) and extent.value == 1:
+            return FoldingSubstituter({op.loop_var: low}, rename).visit_stmt(body)
+        var = op.loop_var.copy_with_name(op.loop_var.name) if rename else op.loop_var
+        start = self.analyzer.simplify(low)
+        moved = var if ops.is_zero(start) else ops.add(var, start)
+        if moved is not op.loop_var:
+            body = FoldingSubstituter({op.loop_var: moved}, rename).visit_stmt(body)
+        annotations = {k: v for k, v in op.annotations.items() if k != HINT}
+        zero = ops.const(0, var.dtype)
+        return s.For(var, zero, extent, op.kind, body, op.thread_binding, annotations, op.span)
+
+
+def _gap(term: PrimExpr) -> PrimExpr | None:
+    """What is at least zero where the comparison holds."""
+    if not isinstance(term, e.CmpExpr) or not term.a.dtype.is_int or not term.dtype.is_scalar:
+        return None
+    if isinstance(term, e.LT):
+        return ops.subtract(ops.subtract(term.b, term.a), 1)
+    if isinstance(term, e.LE):
+        return ops.subtract(term.b, term.a)
+    if isinstance(term, e.GT):
+        return ops.subtract(ops.subtract(term.a, term.b), 1)
+    return ops.subtract(term.a, term.b) if isinstance(term, e.GE) else None
+
+
+def _with(expr: PrimExpr, var: e.Var, value: int) -> PrimExpr:
+    return FoldingSubstituter({var: ops.const(value, var.dtype)}).visit_expr(expr)
+
+
+class _Assumer(StmtExprMutator):
+    """Replaces terms of conditions, known by identity, by the truth."""
+
+    def __init__(self, held: list[PrimExpr]) -> None:
+        super().__init__()
+        self._held = {id(bare_condition(term)) for term in held}
+        self._kept = held  # the identities stay taken
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        if id(expr) in self._held:
+            return ops.const(True, "bool")
+        return super().visit_expr(expr)
+
+    def visit_and_(self, op: e.And) -> PrimExpr:
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        return op if a is op.a and b is op.b else ops.logical_and(a, b, op.span)
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        call = super().visit_call_(op)
+        name = getattr(op.op, "name", "")
+        if isinstance(call, e.Call) and name in ("tir.likely", "tir.if_then_else"):
+            known = ops.literal(call.args[0])
+            if known is not None:
+                return call.args[0] if name == "tir.likely" else call.args[1 if known else 2]  # type: ignore[no-any-return]
+        return call
+
+    def visit_select_(self, op: e.Select) -> PrimExpr:
+        select = super().visit_select_(op)
+        if isinstance(select, e.Select) and ops.literal(select.condition) == 1:
+            return select.true_value
+        return select
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        stmt = super().visit_if_then_else_(op)
+        if isinstance(stmt, s.IfThenElse) and ops.literal(stmt.condition) == 1:
+            return stmt.then_case
+        return stmt
+
+
+class _MarkRemover(StmtExprMutator):
+    """The marks have done their work."""
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        call = super().visit_call_(op)
+        if isinstance(call, e.Call) and getattr(call.op, "name", "") == "tir.likely":
+            return bare_condition(call)
+        return call
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        stmt = super().visit_for_(op)
+        if not isinstance(stmt, s.For) or HINT not in stmt.annotations:
+            return stmt
+        rest = {k: v for k, v in stmt.annotations.items() if k != HINT}
+        return s.For(stmt.loop_var, stmt.min, stmt.extent, stmt.kind, stmt.body,
+                     stmt.thread_binding, rest, stmt.span)  # fmt: skip

@@ -1,0 +1,53 @@
+"""A choice between values that must not both be computed evaluates only one of them.
+
+    T.Select(i < n, A[i], 0)     ->     T.if_then_else(i < n, A[i], 0)
+
+Loads, calls with effects and divisions by what may be zero are such values.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.tir import expr as e
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.RewriteUnsafeSelect")
+def RewriteUnsafeSelect(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """Both sides of every Select can be evaluated."""
+    return func.with_body(_SelectRewriter().visit_stmt(func.body))
+
+
+class _SelectRewriter(StmtExprMutator):
+    def visit_select_(self, op: e.Select) -> PrimExpr:
+        select = super().visit_select_(op)
+        if not isinstance(select, e.Select) or select.condition.dtype.is_vector:
+            return select
+        if _is_safe(select.true_value) and _is_safe(select.false_value):
+            return select
+        args = (select.condition, select.true_value, select.false_value)
+        return e.Call(select.dtype, "tir.if_then_else", args, select.span)
+
+
+def _is_safe(expr: PrimExpr) -> bool:
+    """True if evaluating `expr` reads nothing, changes nothing and cannot fail."""
+    return not any(_is_unsafe(node) for node in walk(expr) if not _protects(node))
+
+
+def _is_unsafe(node: object) -> bool:
+    if isinstance(node, e.BufferLoad):
+        return True
+    if isinstance(node, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)) and node.dtype.is_integer:
+        return ops.literal(node.b) in (None, 0)
+    return isinstance(node, e.Call) and builtin.effect_of(node) > e.CallEffectKind.Pure
+
+
+def _protects(node: object) -> bool:
+    return isinstance(node, e.Call) and getattr(node.op, "name", "") == "tir.if_then_else"
