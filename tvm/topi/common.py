@@ -1,0 +1,67 @@
+"""Stages with numbered axes, equality of extents, and the index arithmetic of reshaping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import as_expr
+
+
+def stage(
+    shape: Sequence[Any],
+    body: Callable[..., Any],
+    name: str,
+    tag: str = "",
+    attrs: dict[str, Any] | None = None,
+) -> Any:
+    """A computed tensor whose axes are called ax0, ax1, ..."""
+    names = [f"ax{i}" for i in range(len(shape))]
+    return te.compute(
+        tuple(shape), lambda *i: body(*i), name=name, tag=tag, attrs=attrs, varargs_names=names
+    )
+
+
+def same_extent(a: Any, b: Any) -> bool:
+    """Whether two extents are known to be equal."""
+    if a is b:
+        return True
+    x, y = as_expr(a), as_expr(b)
+    if isinstance(x, tir.IntImm) and isinstance(y, tir.IntImm):
+        return bool(x.value == y.value)
+    if isinstance(x, tir.Var) and isinstance(y, tir.Var):
+        return False
+    if x.dtype != y.dtype:
+        return False
+    return bool(Analyzer().can_prove_equal(x, y))
+
+
+def is_one(extent: Any) -> bool:
+    """Whether an extent is known to be one."""
+    value = as_expr(extent)
+    return isinstance(value, tir.IntImm) and value.value == 1
+
+
+def known(extent: Any) -> bool:
+    """Whether an extent is a number."""
+    return isinstance(as_expr(extent), tir.IntImm)
+
+
+def ravel(indices: Sequence[Any], shape: Sequence[Any]) -> PrimExpr:
+    """The number of an element in row-major order."""
+    total: PrimExpr | None = None
+    for index, extent in zip(indices, shape):
+        total = as_expr(index) if total is None else total * extent + index
+    return tir.const(0, "int32") if total is None else total
+
+
+def unravel(number: PrimExpr, shape: Sequence[Any]) -> list[PrimExpr]:
+    """The indices of an element by its number in row-major order."""
+    indices: list[PrimExpr] = []
+    for extent in reversed(shape):
+        indices.append(tir.indexmod(number, extent))
+        number = tir.indexdiv(number, extent)
+    return indices[::-1]

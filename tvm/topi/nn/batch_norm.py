@@ -1,0 +1,69 @@
+"""Batch normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te
+from tvm.error import ShapeError
+from tvm.topi import broadcast, math, reduction
+from tvm.topi.reshaping import reshape
+from tvm.topi.utils import normal_axis, prod
+
+
+def batch_norm(
+    data: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    moving_mean: te.Tensor,
+    moving_var: te.Tensor,
+    axis: int | None = None,
+    epsilon: float | None = None,
+    center: bool | None = None,
+    scale: bool | None = None,
+    training: bool | None = None,
+    momentum: float | None = None,
+) -> list[te.Tensor]:
+    """(data - mean) / sqrt(var + epsilon) * gamma + beta, with the mean and variance that follow.
+
+    In training, mean and variance are those of the data, and the moving ones take `momentum` of
+    them; otherwise the moving ones are used, and come back unchanged.
+    """
+    place = normal_axis(1 if axis is None else axis, data.ndim, "batch_norm")
+    small = 1e-5 if epsilon is None else epsilon
+    share = 0.1 if momentum is None else momentum
+    shape: list[Any] = [1] * data.ndim
+    shape[place] = data.shape[place]
+    mean, var = moving_mean, moving_var
+    if training:
+        if not 0 <= share <= 1:
+            raise ShapeError(
+                f"batch_norm: momentum {share}; the valid momentum range is [0, 1]."
+            )
+        mean, var = _statistics(data, place, shape)
+    centred = broadcast.subtract(data, reshape(mean, shape))
+    out = broadcast.divide(centred, math.sqrt(broadcast.add(reshape(var, shape), small)))
+    if scale is None or scale:
+        out = broadcast.multiply(out, reshape(gamma, shape))
+    if center is None or center:
+        out = broadcast.add(out, reshape(beta, shape))
+    if training:
+        return [out, _moved(moving_mean, mean, share), _moved(moving_var, var, share)]
+    # stages of their own, so that no result is an input
+    return [out, broadcast.multiply(moving_mean, 1), broadcast.multiply(moving_var, 1)]
+
+
+def _statistics(data: te.Tensor, place: int, shape: list[Any]) -> tuple[te.Tensor, te.Tensor]:
+    """Mean and variance of the data along all other axes."""
+    others = [i for i in range(data.ndim) if i != place]
+    count = prod([data.shape[i] for i in others])
+    mean = broadcast.divide(reduction.sum(data, axis=others), count)
+    centred = broadcast.subtract(data, reshape(mean, shape))
+    squares = reduction.sum(broadcast.multiply(centred, centred), axis=others)
+    return mean, broadcast.divide(squares, count)
+
+
+def _moved(old: te.Tensor, new: te.Tensor, share: float) -> te.Tensor:
+    return broadcast.add(
+        broadcast.multiply(1 - share, old), broadcast.multiply(share, new)
+    )

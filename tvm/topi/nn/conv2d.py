@@ -1,0 +1,80 @@
+"""Two-dimensional convolution in its layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te
+
+from .conv_nd import conv
+
+__all__ = [
+    "conv", "conv2d", "conv2d_hwcn", "conv2d_nchw", "conv2d_nhwc", "group_conv2d_nchw",
+    "group_conv2d_nhwc",
+]  # fmt: skip
+
+
+def conv2d(
+    input: te.Tensor,
+    filter: te.Tensor,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "",
+    out_dtype: str | None = None,
+) -> te.Tensor:
+    """Convolution in the given layouts."""
+    return conv(
+        input, filter, strides, padding, dilation, 1, data_layout, kernel_layout, out_dtype
+    )
+
+
+def conv2d_nchw(
+    Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any,
+    out_dtype: str | None = None,
+) -> te.Tensor:  # fmt: skip
+    """(n, c, h, w), (o, c, kh, kw) -> (n, o, oh, ow)"""
+    return conv(Input, Filter, stride, padding, dilation, 1, "NCHW", "OIHW", out_dtype)
+
+
+def conv2d_hwcn(
+    Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any,
+    out_dtype: str | None = None,
+) -> te.Tensor:  # fmt: skip
+    """(h, w, c, n), (kh, kw, c, o) -> (oh, ow, o, n)"""
+    return conv(Input, Filter, stride, padding, dilation, 1, "HWCN", "HWIO", out_dtype)
+
+
+def conv2d_nhwc(
+    Input: te.Tensor,
+    Filter: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = "float32",
+    auto_scheduler_rewritten_layout: str = "",
+    meta_schedule_original_shape: Any = None,
+) -> te.Tensor:
+    """(n, h, w, c), (kh, kw, c, o) -> (n, oh, ow, o); the layout of the kernel may be changed."""
+    return conv(
+        Input, Filter, stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype,
+        auto_scheduler_rewritten_layout, meta_schedule_original_shape,
+        auto_scheduler_should_rewrite_layout=True,
+    )  # fmt: skip
+
+
+def group_conv2d_nchw(
+    Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any, groups: int,
+    out_dtype: str | None = None,
+) -> te.Tensor:  # fmt: skip
+    """(n, c, h, w), (o, c / groups, kh, kw) -> (n, o, oh, ow)"""
+    return conv(Input, Filter, stride, padding, dilation, groups, "NCHW", "OIHW", out_dtype)
+
+
+def group_conv2d_nhwc(
+    Input: te.Tensor, Filter: te.Tensor, stride: Any, padding: Any, dilation: Any, groups: int,
+    out_dtype: str | None = None,
+) -> te.Tensor:  # fmt: skip
+    """(n, h, w, c), (kh, kw, c / groups, o) -> (n, oh, ow, o)"""
+    return conv(Input, Filter, stride, padding, dilation, groups, "NHWC", "HWIO", out_dtype)

@@ -1,0 +1,45 @@
+"""Dilation: room between the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.arith import Analyzer
+from tvm.error import ShapeError
+from tvm.ir.expr import PrimExpr
+from tvm.topi import tag
+from tvm.topi.utils import equal_const_int
+
+
+def dilate(
+    data: te.Tensor, strides: Sequence[Any], dilation_value: Any = 0.0, name: str = "DilatedInput"
+) -> te.Tensor:
+    """The elements `strides` apart, `dilation_value` in between."""
+    if len(strides) != data.ndim:
+        raise ShapeError(
+            f"data dimension and strides size dismatch : {data.ndim} vs {len(strides)}"
+        )
+    simplify = Analyzer().simplify
+    shape = tuple(simplify((n - 1) * s + 1) for n, s in zip(data.shape, strides))
+    value = (
+        dilation_value
+        if isinstance(dilation_value, PrimExpr)
+        else tir.const(dilation_value, data.dtype)
+    )
+
+    def element(*i: Any) -> PrimExpr:
+        on_grid: list[PrimExpr] = []
+        places: list[PrimExpr] = []
+        for index, stride in zip(i, strides):
+            if equal_const_int(stride, 1):
+                places.append(index)
+                continue
+            places.append(tir.indexdiv(index, stride))
+            on_grid.append(tir.indexmod(index, stride).equal(0))
+        if not on_grid:
+            return data(*places)
+        return tir.if_then_else(tir.all(*on_grid), data(*places), value)
+
+    return te.compute(shape, element, name=name, tag=tag.INJECTIVE + ",dilate")

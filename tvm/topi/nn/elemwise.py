@@ -1,0 +1,64 @@
+"""Activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir
+from tvm.error import ShapeError, message
+from tvm.ir.expr import PrimExpr
+from tvm.topi import tag
+from tvm.topi.common import known, same_extent
+
+
+def relu(x: te.Tensor) -> te.Tensor:
+    """max(x, 0)."""
+    return te.compute(
+        x.shape, lambda *i: te.max(x(*i), tir.const(0, x.dtype)), tag=tag.ELEMWISE
+    )
+
+
+def leaky_relu(x: te.Tensor, alpha: float) -> te.Tensor:
+    """x where it is positive, else alpha * x."""
+
+    def element(*i: Any) -> PrimExpr:
+        value = x(*i)
+        return tir.Select(value > 0, value, value * tir.const(alpha, value.dtype))
+
+    return te.compute(x.shape, element, tag=tag.ELEMWISE)
+
+
+def softplus(x: te.Tensor, beta: float = 1.0, threshold: float = 20.0) -> te.Tensor:
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+
+    def element(*i: Any) -> PrimExpr:
+        value = x(*i)
+        scaled = value * tir.const(beta, value.dtype)
+        smooth = tir.const(1.0 / beta, value.dtype) * te.log(
+            tir.const(1.0, value.dtype) + te.exp(scaled)
+        )
+        return tir.Select(scaled > tir.const(threshold, value.dtype), value, smooth)
+
+    return te.compute(x.shape, element, tag=tag.ELEMWISE)
+
+
+def prelu(x: te.Tensor, slope: te.Tensor, axis: int = 1) -> te.Tensor:
+    """x where it is positive, else slope * x with a slope of its own along an axis."""
+    if slope.ndim != 1 or not 0 <= axis < x.ndim or not _fits(slope.shape[0], x.shape[axis]):
+        raise ShapeError(
+            message(
+                "prelu",
+                found=f"{slope.ndim} dimensions of slope, axis {axis} of {x.ndim} dimensions",
+                legal="a vector of slopes, as long as the axis",
+            )
+        )
+
+    def element(*i: Any) -> PrimExpr:
+        value = x(*i)
+        return tir.Select(value > 0, value, value * slope(i[axis]))
+
+    return te.compute(x.shape, element, tag=tag.BROADCAST)
+
+
+def _fits(a: Any, b: Any) -> bool:
+    return same_extent(a, b) or not (known(a) and known(b))

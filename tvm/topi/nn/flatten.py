@@ -1,0 +1,20 @@
+"""Batches of vectors from batches of anything."""
+
+from __future__ import annotations
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr
+from tvm.topi import tag
+from tvm.topi.common import stage, unravel
+
+
+def flatten(data: te.Tensor) -> te.Tensor:
+    """All dimensions but the first as one.   (n, a, b, ...) -> (n, a * b * ...)"""
+    size: PrimExpr = tir.const(1, "int32")
+    for extent in data.shape[1:]:
+        size = size * extent
+
+    def element(i: PrimExpr, j: PrimExpr) -> PrimExpr:
+        return data(i, *unravel(j, data.shape[1:]))
+
+    return stage([data.shape[0], size], element, "tensor", tag.INJECTIVE)

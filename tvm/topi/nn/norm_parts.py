@@ -1,0 +1,78 @@
+"""What the normalisations share: sums of values and of their squares in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.error import DTypeError, message
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DataType
+from tvm.topi import tag
+from tvm.topi.common import stage
+from tvm.topi.reduction import source_places
+
+_pair_sum = te.comm_reducer(
+    lambda x, y: [x[0] + y[0], x[1] + y[1]],
+    lambda a, b: [tir.const(0, a), tir.const(0, b)],
+    name="pair_sum",
+)
+
+
+def check_floats(what: str, *tensors: te.Tensor | None) -> None:
+    """All tensors are of one type, float32 or float16."""
+    types = list(dict.fromkeys(t.dtype for t in tensors if t is not None))
+    if len(types) > 1 or types[0] not in ("float32", "float16"):
+        raise DTypeError(
+            message(
+                f"{what}: only support float32 and float16 for now",
+                found=", ".join(types),
+                legal="data, gamma and beta of one of these types",
+            )
+        )
+
+
+def accumulator(dtype: DataType) -> DataType:
+    """The type in which sums are kept: float16 would overflow."""
+    return DataType("float32") if dtype == "float16" else dtype
+
+
+class Moments:
+    """Sums of x and of x * x over axes, and mean and variance from them."""
+
+    def __init__(self, data: te.Tensor, axes: Sequence[int]) -> None:
+        self.data, self.axes = data, list(axes)
+        self.dtype = accumulator(data.dtype)
+        taps = {a: te.reduce_axis((0, data.shape[a]), f"k{i}") for i, a in enumerate(axes)}
+        self.shape = [s for i, s in enumerate(data.shape) if i not in taps]
+        self.whole = not self.shape
+        if self.whole:
+            self.shape = [tir.const(1, data.shape[0].dtype)]
+
+        def element(*i: Any) -> Any:
+            value = data(*source_places(i, data.ndim, taps, self.axes)).astype(self.dtype)
+            return _pair_sum((value, value * value), axis=list(taps.values()))
+
+        self.sums, self.squares = stage(
+            self.shape, element, f"{data.op.name}_red_temp", tag.COMM_REDUCE
+        )
+        count: PrimExpr = tir.const(1, self.dtype)
+        for axis in axes:
+            count = count * data.shape[axis]
+        self.count = count
+
+    def split(self, i: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The indices along the reduced axes, and those along the others."""
+        inner = [index for k, index in enumerate(i) if k in self.axes]
+        outer = [index for k, index in enumerate(i) if k not in self.axes]
+        return inner, [0] if self.whole else outer
+
+    def normalised(self, i: Sequence[Any], epsilon: float) -> PrimExpr:
+        """(x - mean) / sqrt(variance + epsilon), in the type of the data."""
+        _, outer = self.split(i)
+        mean = self.sums(*outer) / self.count
+        variance = self.squares(*outer) / self.count - mean * mean
+        small = tir.const(epsilon, self.dtype)
+        value = (self.data(*i).astype(self.dtype) - mean) * tir.rsqrt(variance + small)
+        return value.astype(self.data.dtype)

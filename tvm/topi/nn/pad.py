@@ -1,0 +1,173 @@
+"""Padding: with a value, by reflection, by repeating the edge, by going round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.arith import Analyzer
+from tvm.error import ShapeError, message
+from tvm.ir.expr import PrimExpr
+from tvm.topi import tag
+from tvm.topi.utils import equal_const_int
+
+Amounts = Sequence[Any]
+
+
+def _both_sides(
+    data: te.Tensor, before: Amounts, after: Amounts | None
+) -> tuple[list[Any], list[Any]]:
+    ends = after if after else before
+    for what, amounts in (("pad_before", before), ("pad_after", ends)):
+        if len(amounts) != data.ndim:
+            raise ShapeError(
+                message(
+                    f"Input dimension and {what} dismatch : {data.ndim} vs {len(amounts)}",
+                    where=f"padding of {data.name}",
+                    legal="one amount for each dimension",
+                )
+            )
+    return list(before), list(ends)
+
+
+def get_padded_shape(
+    data: te.Tensor, pad_before: Amounts, pad_after: Amounts | None = None
+) -> tuple[Any, ...]:
+    """The shape after padding."""
+    before, after = _both_sides(data, pad_before, pad_after)
+    simplify = Analyzer().simplify
+    return tuple(simplify(s + b + a) for s, b, a in zip(data.shape, before, after))
+
+
+def pad(
+    data: te.Tensor,
+    pad_before: Amounts,
+    pad_after: Amounts | None = None,
+    pad_value: Any = 0.0,
+    name: str = "PadInput",
+    attrs: dict[str, Any] | None = None,
+) -> te.Tensor:
+    """The tensor with `pad_value` around it."""
+    names = [f"i{i}" for i in range(data.ndim)]
+    return padded(data, pad_before, pad_after, pad_value, name, names, attrs)
+
+
+def padded(
+    data: te.Tensor,
+    pad_before: Amounts,
+    pad_after: Amounts | None,
+    pad_value: Any,
+    name: str,
+    axes: Sequence[str],
+    attrs: dict[str, Any] | None = None,
+    kind: str = tag.INJECTIVE + ",pad",
+) -> te.Tensor:
+    """`pad`, with the names of the axes and the tag given by the operator that pads."""
+    before, after = _both_sides(data, pad_before, pad_after)
+    value = pad_value if isinstance(pad_value, PrimExpr) else tir.const(pad_value, data.dtype)
+
+    def element(*i: Any) -> PrimExpr:
+        inside: list[PrimExpr] = []
+        places: list[PrimExpr] = []
+        for index, low, high, extent in zip(i, before, after, data.shape):
+            if equal_const_int(low, 0) and equal_const_int(high, 0):
+                places.append(index)
+                continue
+            places.append(index - low)
+            if not equal_const_int(low, 0):
+                inside.append(index >= low)
+            if not equal_const_int(high, 0):
+                inside.append(index < extent + low)
+        if not inside:
+            return data(*places)
+        return tir.if_then_else(tir.all(*inside), data(*places), value)
+
+    return te.compute(
+        get_padded_shape(data, before, after), element, name=name, tag=kind, attrs=attrs,
+        varargs_names=list(axes),
+    )  # fmt: skip
+
+
+def mirror_pad(
+    data: te.Tensor,
+    pad_before: Amounts,
+    pad_after: Amounts | None = None,
+    mode: str = "SYMMETRIC",
+    name: str = "MirrorPadInput",
+) -> te.Tensor:
+    """Padding by the mirror image; SYMMETRIC repeats the edge itself, REFLECT does not."""
+    if mode not in ("SYMMETRIC", "REFLECT"):
+        raise ValueError(f"mirror_pad: mode {mode!r}; legal: 'SYMMETRIC', 'REFLECT'")
+    skip = 1 if mode == "SYMMETRIC" else 0
+
+    def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
+        inner = index - low
+        left = tir.if_then_else(index < low, low - index - skip, inner)
+        beyond = index >= low + extent
+        return tir.if_then_else(beyond, extent * 2 - inner - 2 + skip, left)
+
+    return _from_edges(data, pad_before, pad_after, place, name)
+
+
+def _from_edges(
+    data: te.Tensor,
+    pad_before: Amounts,
+    pad_after: Amounts | None,
+    place: Callable[[PrimExpr, Any, Any], PrimExpr],
+    name: str,
+) -> te.Tensor:
+    """Padding with elements of the tensor: `place` says which one stands at an index."""
+    before, after = _both_sides(data, pad_before, pad_after)
+
+    def element(*i: Any) -> PrimExpr:
+        places = []
+        for index, low, high, extent in zip(i, before, after, data.shape):
+            plain = equal_const_int(low, 0) and equal_const_int(high, 0)
+            places.append(index if plain else place(index, low, extent))
+        return data(*places)
+
+    shape = get_padded_shape(data, before, after)
+    return te.compute(shape, element, name=name, tag=tag.INJECTIVE + ",pad")
+
+
+def reflect_pad(
+    data: te.Tensor, pad_before: Amounts, pad_after: Amounts | None = None,
+    name: str = "ReflectPadInput",
+) -> te.Tensor:  # fmt: skip
+    """Padding by the mirror image without the edge.   a b c -> c b a b c b a"""
+
+    def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
+        inner = index - low
+        beyond = tir.if_then_else(inner >= extent, extent * 2 - inner - 2, inner)
+        return tir.if_then_else(inner < 0, -inner, beyond)
+
+    return _from_edges(data, pad_before, pad_after, place, name)
+
+
+def replicate_pad(
+    data: te.Tensor, pad_before: Amounts, pad_after: Amounts | None = None,
+    name: str = "ReplicatePadInput",
+) -> te.Tensor:  # fmt: skip
+    """Padding by the edge.   a b c -> a a a b c c c"""
+
+    def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
+        inner = index - low
+        beyond = tir.if_then_else(inner >= extent, extent - 1, inner)
+        return tir.if_then_else(inner < 0, tir.const(0, inner.dtype), beyond)
+
+    return _from_edges(data, pad_before, pad_after, place, name)
+
+
+def circular_pad(
+    data: te.Tensor, pad_before: Amounts, pad_after: Amounts | None = None,
+    name: str = "CircularPadInput",
+) -> te.Tensor:  # fmt: skip
+    """Padding by going round.   a b c -> b c a b c a b"""
+
+    def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
+        inner = index - low
+        beyond = tir.if_then_else(inner >= extent, inner - extent, inner)
+        return tir.if_then_else(inner < 0, inner + extent, beyond)
+
+    return _from_edges(data, pad_before, pad_after, place, name)

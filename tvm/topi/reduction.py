@@ -1,0 +1,199 @@
+"""Reductions: sums, products, extremes and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.error import ShapeError, message
+from tvm.ir.expr import PrimExpr
+
+from . import math, tag
+from .common import is_one, same_extent, stage
+from .utils import normal_axes
+
+Axes = Any  # an int, several, or None for all
+
+
+def _axis_of(extent: Any, number: int) -> tir.IterVar:
+    return te.reduce_axis((0, extent), f"k{number}")
+
+
+def _target_shape(data: te.Tensor, axes: Sequence[int], keepdims: bool) -> list[Any]:
+    if keepdims:
+        one = [tir.const(1, extent.dtype) for extent in data.shape]
+        return [one[i] if i in axes else s for i, s in enumerate(data.shape)]
+    return [extent for i, extent in enumerate(data.shape) if i not in axes]
+
+
+def source_places(
+    indices: Sequence[Any], ndim: int, reduced: dict[int, Any], squeezed: Sequence[int]
+) -> list[Any]:
+    """Indices into the source: reduction axes in their places, those of the result in the rest."""
+    rest = iter(indices)
+    places = []
+    for i in range(ndim):
+        if i not in squeezed:
+            own = next(rest)
+        places.append(reduced.get(i, own))
+    return places
+
+
+def reduce_with(
+    data: te.Tensor,
+    axis: Axes,
+    reducer: Callable[..., Any],
+    keepdims: bool,
+    what: str,
+    atleast1d: bool = False,
+) -> te.Tensor:
+    """`data` reduced over axes; they stay with extent 1 if `keepdims`."""
+    if data.ndim == 0:
+        raise ShapeError(f"topi.{what}: Cannot reduce a 0 dim Tensor ({data.name})")
+    axes = normal_axes(axis, data.ndim, f"topi.{what}")
+    shape = _target_shape(data, axes, keepdims)
+    if atleast1d and not shape:
+        shape = [tir.const(1, data.shape[0].dtype)]
+    return reduce_axes(data, reducer, shape, axes, [] if keepdims else axes)
+
+
+def reduce_axes(
+    data: te.Tensor,
+    reducer: Callable[..., Any],
+    shape: Sequence[Any],
+    axes: Sequence[int],
+    squeezed: Sequence[int],
+) -> te.Tensor:
+    """The stage of a reduction over `axes`, of which `squeezed` are not in the result."""
+    reduced = {axis: _axis_of(data.shape[axis], i) for i, axis in enumerate(axes)}
+
+    def element(*indices: Any) -> PrimExpr:
+        places = source_places(indices, data.ndim, reduced, squeezed)
+        value: PrimExpr = reducer(data(*places), axis=list(reduced.values()))
+        return value
+
+    return stage(shape, element, f"{data.op.name}_red", tag.COMM_REDUCE)
+
+
+_prod = te.comm_reducer(lambda x, y: x * y, lambda dtype: tir.const(1, dtype), name="prod")
+_all = te.comm_reducer(tir.all, lambda dtype: tir.const(True, dtype), name="all")
+_any = te.comm_reducer(tir.any, lambda dtype: tir.const(False, dtype), name="any")
+
+
+def sum(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
+    """The sum over axes; of bools, whether any holds."""
+    reducer = _any if data.dtype.is_bool else te.sum
+    return reduce_with(data, axis, reducer, keepdims, "sum")
+
+
+def all(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
+    """Whether all hold."""
+    return reduce_with(data, axis, _all, keepdims, "all")
+
+
+def any(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
+    """Whether any holds."""
+    return reduce_with(data, axis, _any, keepdims, "any")
+
+
+def max(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
+    """The largest element."""
+    return reduce_with(data, axis, te.max, keepdims, "max")
+
+
+def min(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
+    """The smallest element."""
+    return reduce_with(data, axis, te.min, keepdims, "min")
+
+
+def prod(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tensor:
+    """The product of the elements."""
+    return reduce_with(data, axis, _prod, keepdims, "prod")
+
+
+def _arg_reducer(largest: bool, last: bool) -> Callable[..., Any]:
+    """Keeps the (index, value) pair with the extreme value; of equal ones the first, or the last."""
+
+    def better(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return a > b if largest else a < b
+
+    def combine(x: Any, y: Any) -> list[PrimExpr]:
+        wins = better(x[1], y[1])
+        earlier = x[0] > y[0] if last else x[0] < y[0]
+        ties = tir.all(x[1].equal(y[1]), earlier)
+        return [tir.Select(tir.any(wins, ties), x[0], y[0]), tir.Select(wins, x[1], y[1])]
+
+    def identity(index_dtype: Any, dtype: Any) -> list[PrimExpr]:
+        worst = tir.min_value(dtype) if largest else tir.max_value(dtype)
+        return [tir.const(-1, index_dtype), worst]
+
+    return te.comm_reducer(combine, identity, name="argmax" if largest else "argmin")
+
+
+def _arg_reduce(
+    data: te.Tensor, axis: Axes, keepdims: bool, reducer: Callable[..., Any], what: str
+) -> te.Tensor:
+    if data.ndim == 0:
+        raise ShapeError(f"topi.{what}: Cannot reduce a 0 dim Tensor ({data.name})")
+    axes = normal_axes(axis, data.ndim, f"topi.{what}")
+    reduced = {a: _axis_of(data.shape[a], i) for i, a in enumerate(axes)}
+    shape = _target_shape(data, axes, keepdims)
+
+    def element(*indices: Any) -> Any:
+        places = source_places(indices, data.ndim, reduced, [] if keepdims else axes)
+        number: Any = None
+        for a in axes:
+            own = reduced[a].var
+            number = own if number is None else number * data.shape[a] + own
+        return reducer((number, data(*places)), axis=list(reduced.values()))
+
+    pairs = stage(shape, element, f"{data.op.name}_red_temp", tag.COMM_REDUCE_IDX)
+    index = pairs[0]
+    return stage(shape, lambda *i: index(*i), f"{data.op.name}_red", tag.COMM_REDUCE_IDX)
+
+
+def argmax(
+    data: te.Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
+) -> te.Tensor:
+    """The place of the largest element: the first one, or the last one, of equals."""
+    reducer = _arg_reducer(largest=True, last=bool(select_last_index))
+    return _arg_reduce(data, axis, keepdims, reducer, "argmax")
+
+
+def argmin(
+    data: te.Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
+) -> te.Tensor:
+    """The place of the smallest element: the first one, or the last one, of equals."""
+    reducer = _arg_reducer(largest=False, last=bool(select_last_index))
+    return _arg_reduce(data, axis, keepdims, reducer, "argmin")
+
+
+def collapse_sum(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
+    """The sum that undoes broadcasting: over axes that `target_shape` lacks or has with extent 1."""
+    extra = data.ndim - len(target_shape)
+    if extra < 0:
+        raise ShapeError(
+            message(
+                "topi.collapse_sum",
+                found=f"{data.ndim} dimensions to collapse to {len(target_shape)}",
+                legal="a target with no more dimensions than the data",
+            )
+        )
+    axes, squeezed = list(range(extra)), list(range(extra))
+    for i, wanted in enumerate(target_shape):
+        have = data.shape[extra + i]
+        if same_extent(have, wanted):
+            continue
+        if not is_one(wanted):
+            raise ShapeError(
+                message(
+                    "topi.collapse_sum",
+                    found=f"extent {have} of the data where the target has {wanted}",
+                    legal="equal extents, or 1 in the target",
+                )
+            )
+        axes.append(extra + i)
+    if not axes:
+        return math.identity(data)
+    return reduce_axes(data, te.sum, target_shape, axes, squeezed)

@@ -1,0 +1,239 @@
+"""Slices with strides, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm import te, tir
+from tvm.arith import Analyzer
+from tvm.error import ShapeError, message
+from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import as_expr
+
+from . import tag
+from .common import known, stage
+from .utils import const_vector, make_idx, normal_axis, within_index
+
+Bound = Any  # an int, an expression, None for the natural end
+
+
+def strided_slice(
+    a: te.Tensor,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    axes: Sequence[int] | None = None,
+    slice_mode: str = "end",
+    assume_inbound: bool = True,
+) -> te.Tensor:
+    """`a[begin:end:strides]` along the axes, or along the first ones.
+
+    With `slice_mode="size"`, `end` holds sizes, where -1 means up to the end, and strides are one.
+    Symbolic bounds are assumed to lie within the tensor, unless `assume_inbound` is False.
+    """
+    if any(isinstance(x, te.Tensor) for x in (begin, end, strides)):
+        return _slice_by_tensors(a, begin, end, strides)
+    starts, stops = list(begin), list(end)
+    steps = [] if strides is None else list(strides)
+    if slice_mode not in ("end", "size"):
+        raise ValueError(f"strided_slice: slice_mode {slice_mode!r}; legal: 'end', 'size'")
+    given = axes is not None and len(axes) > 0
+    if axes is not None and given:
+        places = [normal_axis(x, a.ndim, "topi.strided_slice") for x in axes]
+    else:
+        places = list(range(max(len(starts), len(stops))))
+    if len(places) > a.ndim or (given and not len(places) == len(starts) == len(stops)):
+        raise ShapeError(
+            message(
+                "topi.strided_slice",
+                found=f"{len(starts)} begins and {len(stops)} ends, {a.ndim} dimensions",
+                legal="one begin and one end for each axis",
+            )
+        )
+    count = len(places)
+    starts += [None] * (count - len(starts))
+    stops += [None] * (count - len(stops))
+    steps += [1] * (count - len(steps))
+    sizes = [a.shape[x] for x in places]
+    static = all(x is None or known(x) for x in (*starts, *stops, *steps)) and all(
+        known(x) for x in a.shape
+    )
+    if static:
+        bounds = [
+            _static_bounds(_number(b), _number(e), int(s), int(n), slice_mode)
+            for b, e, s, n in zip(starts, stops, steps, sizes)
+        ]
+        name = "T_strided_slice_with_axes" if given else "T_strided_slice"
+    else:
+        bounds = [
+            _dynamic_bounds(b, e, s, n, slice_mode, assume_inbound)
+            for b, e, s, n in zip(starts, stops, steps, sizes)
+        ]
+        name = "T_dynamic_strided_slice_with_axes" if given else "T_dynamic_strided_slice"
+    return _slice(a, places, bounds, name)
+
+
+def _number(bound: Bound) -> int | None:
+    return None if bound is None else int(bound)
+
+
+def _static_bounds(
+    begin: int | None, end: int | None, step: int, size: int, mode: str
+) -> tuple[Any, Any, Any]:
+    """Start, step and length of a slice with known bounds, as Python slices have them."""
+    if step == 0:
+        raise ShapeError("topi.strided_slice: stride 0; legal: any other integer")
+    if mode == "size":
+        start = begin or 0
+        start = start + size if start < 0 else start
+        length = size - start if end is None or end < 0 else end
+        begin, end, step = start, start + length, 1
+    start, stop, step = slice(begin, end, step).indices(size)
+    length = len(range(start, stop, step))
+    return start, step, length
+
+
+def _dynamic_bounds(
+    begin: Bound, end: Bound, step: Any, size: Any, mode: str, assume_inbound: bool
+) -> tuple[Any, Any, Any]:
+    stride = _as_index(step, size)
+    backward = isinstance(stride, tir.IntImm) and stride.value < 0
+    simplify = Analyzer().simplify
+    if mode == "size":
+        start = _as_index(0 if begin is None else begin, size)
+        whole = end is None or (known(end) and int(end) < 0)
+        return start, tir.const(1, size.dtype), simplify(size - start if whole else as_expr(end))
+    low = (size - 1 if backward else tir.const(0, size.dtype)) if begin is None else begin
+    high = (tir.const(-1, size.dtype) if backward else size) if end is None else end
+    start, stop = _as_index(low, size), _as_index(high, size)
+    if not assume_inbound:
+        start = _canonical(start, size, stride)
+        stop = _canonical(stop, size, stride) if end is not None else stop
+    else:
+        start, stop = _from_front(start, size), _from_front(stop, size) if end is not None else stop
+    if backward:
+        length = tir.ceildiv(start - stop, -stride)
+    else:
+        length = tir.ceildiv(stop - start, stride)
+    if not assume_inbound:
+        length = te.max(length, tir.const(0, length.dtype))
+    return simplify(start), stride, simplify(length)
+
+
+def _as_index(value: Any, size: Any) -> PrimExpr:
+    expr = as_expr(value)
+    return tir.const(expr.value, size.dtype) if isinstance(expr, tir.IntImm) else expr
+
+
+def _from_front(value: PrimExpr, size: Any) -> PrimExpr:
+    """A negative literal counts from the end."""
+    return value + size if isinstance(value, tir.IntImm) and value.value < 0 else value
+
+
+def _canonical(value: PrimExpr, size: Any, stride: PrimExpr) -> PrimExpr:
+    """A bound counted from the front and clipped to the tensor."""
+    front = tir.if_then_else(value < 0, value + size, value)
+    low = tir.Select(stride < 0, tir.const(-1, front.dtype), tir.const(0, front.dtype))
+    high = tir.Select(stride < 0, size - 1, size)
+    return te.min(te.max(front, Analyzer().simplify(low)), Analyzer().simplify(high))
+
+
+def _slice(
+    a: te.Tensor, places: Sequence[int], bounds: Sequence[tuple[Any, Any, Any]], name: str
+) -> te.Tensor:
+    shape = list(a.shape)
+    for place, (_, _, length) in zip(places, bounds):
+        shape[place] = length
+
+    def element(*i: Any) -> PrimExpr:
+        own = list(i)
+        for place, (start, step, _) in zip(places, bounds):
+            own[place] = i[place] * step + start
+        return a(*own)
+
+    return stage(shape, element, name, tag.INJECTIVE)
+
+
+def _as_tensor(value: Any, name: str) -> te.Tensor:
+    if isinstance(value, te.Tensor):
+        return value
+    return const_vector(np.asarray([int(x) for x in value], "int64"), name)
+
+
+def _slice_by_tensors(a: te.Tensor, begin: Any, end: Any, strides: Any) -> te.Tensor:
+    """Bounds that are known when the program runs only; the result's extents are variables."""
+    starts, stops = _as_tensor(begin, "begin"), _as_tensor(end, "end")
+    count = int(starts.shape[0])
+    steps = _as_tensor([1] * count if strides is None else strides, "strides")
+    shape = [
+        te.max(tir.const(0, "int64"), tir.ceildiv(stops(k) - starts(k), steps(k)))
+        if not isinstance(starts.op, te.PlaceholderOp) else te.size_var(f"dim{k}", "int64")
+        for k in range(count)
+    ]  # fmt: skip
+    return dynamic_strided_slice(a, starts, stops, steps, [*shape, *a.shape[count:]])
+
+
+def dynamic_strided_slice(
+    a: te.Tensor, begin: te.Tensor, end: te.Tensor, strides: te.Tensor, output_shape: Sequence[Any]
+) -> te.Tensor:
+    """A slice whose bounds are tensors, with a shape worked out beforehand."""
+    if not isinstance(begin, te.Tensor):
+        begin = const_vector(begin)
+    if not isinstance(strides, te.Tensor):
+        strides = const_vector(strides)
+    count = int(begin.shape[0])
+
+    def element(*i: Any) -> PrimExpr:
+        own = []
+        for k, index in enumerate(i):
+            if k >= count:
+                own.append(index)
+                continue
+            start = begin(tir.const(k, "int64"))
+            low = tir.if_then_else(start < 0, start + a.shape[k], start)
+            first = te.min(te.max(low, tir.const(0, low.dtype)), a.shape[k] - 1)
+            own.append(index * strides(tir.const(k, "int64")) + first)
+        return a(*own)
+
+    return stage(list(output_shape), element, "T_strided_slice_dynamic", tag.INJECTIVE)
+
+
+def strided_set(
+    a: te.Tensor, v: te.Tensor, begin: te.Tensor, end: te.Tensor, strides: te.Tensor | None = None
+) -> te.Tensor:
+    """`a` with `v` in the place of `a[begin:end:strides]`; the bounds are tensors."""
+    ndim = a.ndim
+    for what, bound in (("begin", begin), ("end", end), ("strides", strides)):
+        if bound is not None and bound.ndim != 1:
+            raise ShapeError(
+                message(
+                    f"topi.strided_set: {what} should be a one-dimensional tensor",
+                    found=f"{bound.ndim} dimensions",
+                    legal="one number for each axis",
+                )
+            )
+    one = tir.const(1, begin.dtype)
+
+    def bound_of(tensor: te.Tensor, k: int, fallback: Any) -> PrimExpr:
+        size = int(tensor.shape[0])
+        return tensor(k) if k < size else tir.const(fallback, tensor.dtype)
+
+    def element(*i: Any) -> PrimExpr:
+        inside: list[PrimExpr] = []
+        places: list[PrimExpr] = []
+        for k in range(ndim):
+            extent = a.shape[k]
+            step = one if strides is None or k >= int(strides.shape[0]) else strides(k)
+            low = bound_of(begin, k, 0)
+            high = end(k) if k < int(end.shape[0]) else as_expr(extent).astype(end.dtype)
+            first = te.min(tir.Select(low < 0, low + extent, low), extent - 1)
+            last = te.min(tir.Select(high < 0, high + extent, high), extent)
+            goal = tir.Select(step < 0, te.min(first, extent - 1), first)
+            inside.append(within_index(goal, last, step, i[k]))
+            places.append(make_idx(goal, last, step, extent, i[k]))
+        return tir.if_then_else(tir.all(*inside), v(*places), a(*i))
+
+    return te.compute(a.shape, element, name="strided_set")
