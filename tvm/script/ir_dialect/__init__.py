@@ -1,0 +1,1 @@
+"""The dialect `I` of TVMScript: modules, their attributes and global infos, types, ranges."""

@@ -1,0 +1,1 @@
+"""The dialect-free half of the parser: sources, syntax, names, expressions, dispatch."""

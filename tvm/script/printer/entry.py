@@ -1,0 +1,110 @@
+"""Printing: a node and options in, TVMScript out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tvm.ir.access_path import AccessPath
+from tvm.ir.json import save_json
+from tvm.ir.node import PRINTERS
+
+from .config import PrinterConfig, config_of
+from .doc import CommentDoc, Doc, ExprDoc, ExprStmtDoc, StmtBlockDoc
+from .doc_printer import to_python_script
+from .docsifier import Docsifier, dialect_of
+
+_OMITTED: Final = "Metadata omitted. Use show_meta=True in script() method to show it."
+
+
+def script(node: object, options: Mapping[str, object] | None = None) -> str:
+    """The node as TVMScript; the options are those of `PrinterConfig`."""
+    return script_of(node, config_of(options or {}))
+
+
+def script_of(node: object, config: PrinterConfig) -> str:
+    """The node as TVMScript under a configuration."""
+    d = Docsifier(config)
+    _set_marks(d, node)
+    with d.frame(None, dialect_of(type(node))) as frame:
+        doc = d.doc(node)
+        stmts = frame.stmts
+        if isinstance(doc, ExprDoc):
+            if not config.verbose_expr:  # without the definitions of free variables
+                stmts.clear()
+            stmts.append(ExprStmtDoc(doc))
+        elif isinstance(doc, StmtBlockDoc):
+            stmts.extend(doc.stmts)
+        else:
+            stmts.append(doc)
+        head = _metadata(d, stmts)
+    text = to_python_script(
+        StmtBlockDoc(stmts),
+        config.indent_spaces,
+        config.print_line_numbers,
+        None if config.num_context_lines < 0 else config.num_context_lines,
+        [path for paths in d.marks.values() for path in paths],
+    )
+    return head + text
+
+
+def _metadata(d: Docsifier, stmts: list[Doc]) -> str:
+    if not d.metadata:
+        return ""
+    if not d.cfg.show_meta:
+        stmts.append(CommentDoc(_OMITTED))
+        return ""
+    text = save_json({key: list(items) for key, items in d.metadata.items()})
+    escaped = text.replace("\\", "\\\\").replace('"""', '\\"""')
+    return f'metadata = tvm.ir.load_json("""{escaped}""")\n'
+
+
+def header(d: Docsifier, doc: Doc) -> Doc:
+    """The document below the imports of the dialects that it uses, if nothing encloses it."""
+    if len(d.frames) > 1 or not d.ir_usage:
+        return doc
+    names = [name for name in ("ir", "tir", "relax") if name in d.ir_usage]
+    imports: list[Doc] = [
+        CommentDoc(f"from tvm.script import {name} as {getattr(d.cfg, f'{name}_prefix')}")
+        for name in names
+    ]
+    return StmtBlockDoc([*imports, CommentDoc(""), doc])
+
+
+def _set_marks(d: Docsifier, root: object) -> None:
+    """Find the objects that are to be underlined or annotated, and give each a path."""
+    cfg = d.cfg
+    for path in cfg.path_to_underline:
+        target = _at(root, path)
+        if target is not None:
+            d.marks.setdefault(id(target), []).append(path)
+    for number, obj in enumerate(cfg.obj_to_underline):
+        d.marks.setdefault(id(obj), []).append(AccessPath.root().attr(f"<object {number}>"))
+    for path, note in cfg.path_to_annotate.items():
+        target = _at(root, path)
+        if target is not None:
+            d.notes[id(target)] = note
+    for obj, note in cfg.obj_to_annotate.items():
+        d.notes[id(obj)] = note
+
+
+def _at(root: Any, path: AccessPath) -> object:
+    """What lies at the path, or the nearest thing around it that can be pointed at."""
+    found = root
+    for kind, key in path.steps:
+        if kind == "attr" and hasattr(found, key):
+            inner = getattr(found, key)
+        elif kind in ("array_item", "map_item"):
+            try:
+                inner = found[key]
+            except (KeyError, IndexError, TypeError):
+                return found
+        else:
+            return found
+        if inner is None or isinstance(inner, (bool, int, float, str)):
+            return found
+        found = inner
+    return found
+
+
+PRINTERS.register("script", script)

@@ -1,0 +1,71 @@
+"""Printed text with places underlined, lines numbered, and far-away lines left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Mark(NamedTuple):
+    """A stretch of the text, from its first character to behind its last one."""
+
+    start: int
+    stop: int
+
+
+def decorate(
+    text: str, marks: Sequence[Mark], line_numbers: bool, context_lines: int | None
+) -> str:
+    """Put `^^^` under the marked stretches; keep only `context_lines` lines around them."""
+    lines = text.rstrip().split("\n")
+    carets = _carets(lines, marks)
+    kept = _kept(len(lines), carets, context_lines)
+    width = len(str(len(lines))) if line_numbers else 0
+    shown: list[str] = []
+    skipped = 0
+    for number, line in enumerate(lines):
+        if number not in kept:
+            skipped += 1
+            continue
+        if skipped:
+            shown.append(_skipped(skipped, width))
+            skipped = 0
+        shown.append(f"{number + 1:>{width}} {line}" if width else line)
+        if number in carets:
+            shown.append(" " * (width + 1 if width else 0) + carets[number])
+    if skipped:
+        shown.append(_skipped(skipped, width))
+    return "\n".join(shown)
+
+
+def _skipped(count: int, width: int) -> str:
+    unit = "line" if count == 1 else "lines"
+    return f"{' ' * (width + 1 if width else 0)}(... {count} {unit} skipped ...)"
+
+
+def _carets(lines: Sequence[str], marks: Sequence[Mark]) -> dict[int, str]:
+    """The underline of each line that has one; leading white space is not underlined."""
+    carets: dict[int, str] = {}
+    begin = 0
+    for number, line in enumerate(lines):
+        end = begin + len(line)
+        row = [" "] * len(line)
+        first = begin + len(line) - len(line.lstrip())
+        for mark in marks:
+            for at in range(max(mark.start, first), min(mark.stop, end)):
+                row[at - begin] = "^"
+        if "^" in row:
+            carets[number] = "".join(row).rstrip()
+        begin = end + 1
+    return carets
+
+
+def _kept(count: int, carets: dict[int, str], context_lines: int | None) -> set[int]:
+    if context_lines is None or context_lines < 0 or not carets:
+        return set(range(count))
+    return {
+        near
+        for number in carets
+        for near in range(number - context_lines, number + context_lines + 1)
+        if 0 <= near < count
+    }

@@ -1,0 +1,90 @@
+"""What a script may leave out of a function: the root block, and what blocks read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tvm.tir import stmt as s
+from tvm.tir.analysis import get_block_access_region
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BOOL, IntImm, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, walk
+
+# Says that the script gave no reads (1), no writes (2), or neither (3).
+DETECT_ACCESS: Final = "tir.script_parsing_detect_access"
+
+
+def complete(func: PrimFunc, root_alloc_buffers: Sequence[Buffer]) -> PrimFunc:
+    """The function with a root block around its blocks, and all accesses filled in."""
+    body = func.body
+    if _needs_root(body, root_alloc_buffers):
+        root = s.Block(
+            (), (), (), "root", body, None, root_alloc_buffers, None, {DETECT_ACCESS: 3}, body.span
+        )
+        body = s.BlockRealize((), IntImm(BOOL, 1), root, body.span)
+    buffers = {buffer.data: buffer for buffer in func.buffer_map.values()}
+    return func.with_body(fill_accesses(body, buffers))
+
+
+def fill_accesses(body: s.Stmt, buffers: dict[Var, Buffer]) -> s.Stmt:
+    """The statement with reads and writes where the script gave none."""
+    if not any(isinstance(part, s.Block) and DETECT_ACCESS in part.annotations
+               for part in walk(body)):  # fmt: skip
+        return body
+    return _FillAccesses(buffers).visit_stmt(body)
+
+
+def _needs_root(body: s.Stmt, allocs: Sequence[Buffer]) -> bool:
+    if allocs:
+        return True
+    if isinstance(body, s.BlockRealize):
+        return bool(body.block.iter_vars)
+    return any(isinstance(part, s.BlockRealize) for part in walk(body))
+
+
+class _FillAccesses(StmtExprMutator):
+    """Fills blocks from the inside out: an outer block sees what its inner ones say."""
+
+    def __init__(self, buffers: dict[Var, Buffer]) -> None:
+        super().__init__()
+        self._known = dict(buffers)
+
+    def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
+        self._known[op.buffer.data] = op.buffer
+        return super().visit_decl_buffer_(op)
+
+    def visit_block_(self, op: s.Block) -> s.Stmt:
+        own = [*op.alloc_buffers, *[match.buffer for match in op.match_buffers]]
+        self._known.update({buffer.data: buffer for buffer in own})
+        block = super().visit_block_(op)
+        assert isinstance(block, s.Block), "blocks stay blocks here"
+        mask = block.annotations.get(DETECT_ACCESS)
+        if mask is None:
+            return block
+        notes = {key: value for key, value in block.annotations.items() if key != DETECT_ACCESS}
+        reads, writes = block.reads, block.writes
+        bare = _with(block, reads, writes, notes)
+        # The root block names nothing: what it reads and writes follows from the blocks in it.
+        if block.iter_vars or block.name_hint != "root":
+            found = get_block_access_region(bare, self._known)
+            seen_reads, seen_writes, opaque = (list(regions) for regions in found)
+            wanted = int(mask)  # type: ignore[call-overload]
+            if wanted & 1:
+                reads = tuple([*seen_reads, *opaque])
+            if wanted & 2:
+                writes = tuple([*seen_writes, *opaque])
+        return _with(block, reads, writes, notes)
+
+
+def _with(
+    block: s.Block,
+    reads: Sequence[s.BufferRegion],
+    writes: Sequence[s.BufferRegion],
+    notes: dict[str, object],
+) -> s.Block:
+    return s.Block(
+        block.iter_vars, reads, writes, block.name_hint, block.body, block.init,
+        block.alloc_buffers, block.match_buffers, notes, block.span,
+    )  # fmt: skip

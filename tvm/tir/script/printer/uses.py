@@ -1,0 +1,63 @@
+"""Where variables and buffers occur in the program, to declare free ones near their uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tvm.ir.node import Node
+from tvm.script.printer.docsifier import Docsifier, Frame
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, Var
+from tvm.tir.functor import walk
+from tvm.tir.stmt import (
+    Allocate,
+    AllocateConst,
+    Block,
+    BufferRealize,
+    BufferStore,
+    DeclBuffer,
+)
+
+
+def count_uses(node: object) -> Counter[int]:
+    """How often each variable and buffer occurs in the node, by id."""
+    found: Counter[int] = Counter()
+    if not isinstance(node, Node):
+        return found
+    for part in walk(node):
+        if isinstance(part, Var):
+            found[id(part)] += 1
+        elif isinstance(part, (BufferLoad, BufferStore, BufferRealize, DeclBuffer)):
+            _add_buffer(part.buffer, found)
+        elif isinstance(part, (Allocate, AllocateConst)):
+            found[id(part.buffer_var)] += 1
+        elif isinstance(part, Block):
+            for region in (*part.reads, *part.writes):
+                _add_buffer(region.buffer, found)
+            for match in part.match_buffers:
+                _add_buffer(match.source.buffer, found)
+    return found
+
+
+def _add_buffer(buffer: Buffer, found: Counter[int]) -> None:
+    found[id(buffer)] += 1
+    found[id(buffer.data)] += 1
+
+
+def frame_around_uses(obj: object, d: Docsifier) -> Frame:
+    """The innermost frame that encloses every use of a free variable or buffer."""
+    outermost = next((f for f in d.frames if f.node is not None), d.frames[-1])
+    total = _counts(outermost, d)[id(obj)]
+    for frame in reversed(d.frames):
+        if frame.dialect != "tir":
+            break
+        if frame.node is not None and total and _counts(frame, d)[id(obj)] == total:
+            return frame
+    return d.frames[0] if d.frames[0].dialect == "tir" else outermost
+
+
+def _counts(frame: Frame, d: Docsifier) -> Counter[int]:
+    if frame.extra is None:
+        frame.extra = count_uses(frame.node)
+    counts: Counter[int] = frame.extra
+    return counts
