@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Union
+from typing import Any, TypeAlias
 
 from tvm.error import message
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.transform import Pass
 from tvm.support.lazy import lazy_names
 from tvm.target.target import Target
 from tvm.tir.build import build as tir_build
 from tvm.tir.function import PrimFunc
 
-PipelineLike = Union[Pass, Callable[..., Any], str, None]
+PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
 
 # Graphs are compiled a floor above TIR; whoever compiles only TIR never loads that floor.
 _relax = lazy_names(__name__, {"relax_build": "tvm.relax.vm:build"})
 
 
 def build(
-    mod: Union[PrimFunc, IRModule],
-    target: Union[str, Target, None] = None,
-    pipeline: Union[str, Pass, None] = "default",
+    mod: PrimFunc | IRModule,
+    target: str | Target | None = None,
+    pipeline: PipelineLike = "default",
 ) -> Any:
     """Compile TIR functions; the older name of `compile` for them."""
     warnings.warn(
@@ -36,8 +35,8 @@ def build(
 
 
 def compile(
-    mod: Union[PrimFunc, IRModule],
-    target: Union[str, Target, None] = None,
+    mod: BaseFunc | IRModule,
+    target: str | Target | None = None,
     *,
     relax_pipeline: PipelineLike = "default",
     tir_pipeline: PipelineLike = "default",

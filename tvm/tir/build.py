@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Union
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from tvm.backend import find_backend
 from tvm.error import TargetError, TVMError, message
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
-from tvm.ir.transform import Pass, Sequential
+from tvm.ir.transform import Sequential
 from tvm.runtime.module import Module
 from tvm.target.target import Target
 
@@ -22,13 +22,14 @@ from .pipeline import (
     get_tir_pipeline,
 )
 
+PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
 HOST_KINDS = ("llvm", "c")
 
 
 def build(
-    mod: Union[PrimFunc, IRModule],
-    target: Union[str, Target, None] = None,
-    pipeline: Union[None, str, Pass] = "default",
+    mod: PrimFunc | IRModule,
+    target: str | Target | None = None,
+    pipeline: PipelineLike = "default",
 ) -> Module:
     """Compile PrimFuncs; the result is called by the functions' global symbols.
 
@@ -57,7 +58,7 @@ def build(
     return tir_to_runtime(host_mod, finished, host)
 
 
-def _target(mod: IRModule, target: Union[str, Target, None]) -> Target:
+def _target(mod: IRModule, target: str | Target | None) -> Target:
     if target is not None:
         return target if isinstance(target, Target) else Target(target)
     current = Target.current()
@@ -84,7 +85,7 @@ def _only_prim_funcs(mod: IRModule) -> IRModule:
     return mod.with_functions(kept)
 
 
-def _pipeline(pipeline: Union[None, str, Pass], target: Target) -> Pass:
+def _pipeline(pipeline: PipelineLike, target: Target) -> Callable[[IRModule], IRModule]:
     if pipeline is None:
         return get_default_tir_pipeline(target)
     return get_tir_pipeline(pipeline) if isinstance(pipeline, str) else pipeline

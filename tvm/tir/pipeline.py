@@ -14,9 +14,12 @@ from tvm.target.target import Target
 from . import transform as t
 
 
-def lowering_passes(ctx: PassContext) -> list[Pass]:
-    """From scheduled functions to flat loops over memory, ready for a backend."""
-    return [
+def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
+    """From scheduled functions to flat loops over memory, ready for a backend.
+
+    `to_source` says that the backend writes source text, which people may read.
+    """
+    passes: list[Pass] = [
         # blocks become loops and conditions
         t.LowerInitBlock(),  # reductions get their init statement before blocks disappear
         t.PlanAndUpdateBufferAllocationLocation(),  # scratch memory lies close to its use
@@ -27,10 +30,23 @@ def lowering_passes(ctx: PassContext) -> list[Pass]:
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
         t.FlattenBuffer(),  # from here on every buffer is one-dimensional
         # loops take their final form
+        t.NarrowDataType(32),  # half the bits for index vectors and masks, if all values fit
+        t.LoopPartition(),  # likely guards leave the main loop; before guards become masks
         t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
+        t.HoistReductionInit(),  # the loop that reduces keeps its result in registers
+    ]
+    if not ctx.option("tir.disable_storage_rewrite", False):
+        passes.append(t.StorageRewrite())  # after vectors, which widen allocations in loops
+    passes += [
         t.UnrollLoop(),  # after vectors, whose lanes are no copies of statements
         t.RemoveNoOp(),  # what the passes above left empty
+        t.RewriteUnsafeSelect(),  # from here on nothing evaluates what a condition guards
     ]
+    if to_source and not ctx.option("tir.disable_cse_tir", False):
+        # last, as it hides indices; LLVM does this by itself, with an eye on registers
+        equivalent = bool(ctx.option("tir.enable_equiv_terms_in_cse_tir", False))
+        passes.append(t.CommonSubexprElimTIR(True, equivalent))
+    return passes
 
 
 def finalize_host_passes() -> list[Pass]:
@@ -52,11 +68,16 @@ def finalize_device_passes() -> list[Pass]:
 
 def _default(mod: IRModule, ctx: PassContext) -> IRModule:
     passes = [
-        *lowering_passes(ctx),
+        *lowering_passes(ctx, to_source=not _all_for_llvm(mod)),
         t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
         t.MakePackedAPI(),  # the last pass that needs the buffers of parameters
     ]
     return Sequential(passes)(mod)
+
+
+def _all_for_llvm(mod: IRModule) -> bool:
+    targets = [func.attrs.get("target") for func in mod.functions.values()]
+    return all(isinstance(x, Target) and x.kind.name == "llvm" for x in targets)
 
 
 def default_tir_pipeline() -> ModulePass:

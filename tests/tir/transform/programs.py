@@ -1,4 +1,4 @@
-"""Small programs in all shapes that schedules produce, for checking that passes keep their meaning."""
+"""Small programs in all shapes that schedules produce, to check that passes keep their meaning."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ Loop = tuple[Var, "int | tir.PrimExpr", ForKind]
 def names(text: str, dtype: str = "int32") -> list[Var]:
     """One variable a word."""
     return [Var(name, dtype) for name in text.split()]
+
+
+def floats(**shapes: tuple[int | tir.PrimExpr, ...]) -> list[Buffer]:
+    """Buffers of float32 by name and shape."""
+    return [decl_buffer(shape, "float32", name) for name, shape in shapes.items()]
 
 
 def nest(body: Stmt, *loops: Loop) -> Stmt:
@@ -75,7 +80,7 @@ def func(params: list[Buffer | Var], body: Stmt, name: str = "main") -> PrimFunc
 
 def matmul(m: int = 5, n: int = 7, k: int = 6) -> PrimFunc:
     """Nothing scheduled."""
-    a, b, c = (decl_buffer(s, "float32", x) for s, x in (((m, k), "A"), ((k, n), "B"), ((m, n), "C")))
+    a, b, c = floats(A=(m, k), B=(k, n), C=(m, n))
     i, j, r = names("i j k")
 
     def make(vi: Var, vj: Var, vk: Var):
@@ -90,7 +95,7 @@ def matmul(m: int = 5, n: int = 7, k: int = 6) -> PrimFunc:
 
 def tiled_matmul(m: int = 8, n: int = 16, k: int = 6, lanes: int = 4) -> PrimFunc:
     """A packed panel, accumulators close to the loop that reduces, vectors and unrolled loops."""
-    a, b, c = (decl_buffer(s, "float32", x) for s, x in (((m, k), "A"), ((k, n), "B"), ((m, n), "C")))
+    a, b, c = floats(A=(m, k), B=(k, n), C=(m, n))
     panel = decl_buffer((k, n), "float32", "panel")
     acc = decl_buffer((m, n), "float32", "acc", scope="local")
     jo, io, ko, ku, kk, jj = names("jo io ko ku kk jj")
@@ -185,7 +190,7 @@ def argmax(n: int = 4, k: int = 9) -> PrimFunc:
 def symbolic() -> PrimFunc:
     """Sizes known when the function is called, with a guarded tail."""
     n, m = tir.SizeVar("n"), tir.SizeVar("m")
-    a, b, c = (decl_buffer(s, "float32", x) for s, x in (((n, m), "A"), ((m,), "B"), ((n, m), "C")))
+    a, b, c = floats(A=(n, m), B=(m,), C=(n, m))
     i, jo, ji = names("i jo ji")
     j = jo * 8 + ji
     store = BufferStore(c, a[i, j] * b[j], [i, j])
@@ -202,7 +207,8 @@ def lane_scratch(n: int = 16) -> PrimFunc:
     fill = nest(BufferStore(t, a[i, r] + 1.0, [r]), (r, 4, SERIAL))
     use = nest(BufferStore(c, c[i] + t[s] * t[s], [i]), (s, 4, SERIAL))
     zero = BufferStore(c, tir.const(0.0, "float32"), [i])
-    scratch = tir.Allocate(t.data, "float32", [4], True, tir.DeclBuffer(t, SeqStmt([fill, zero, use])))
+    body = tir.DeclBuffer(t, SeqStmt([fill, zero, use]))
+    scratch = tir.Allocate(t.data, "float32", [4], True, body)
     return func([a, c], nest(scratch, (i, n, VECTORIZED)))
 
 
@@ -215,7 +221,8 @@ def matched(n: int = 4, m: int = 8) -> PrimFunc:
     i, k = names("i k")
     reads = [BufferRegion(a, [Range.from_min_extent(i, 1), Range(0, m)])]
     writes = [BufferRegion(c, [Range.from_min_extent(i, 1), Range(0, m)])]
-    body = nest(BufferStore(row_c, row_a[k] + tir.Cast("float32", stride), [0, k]), (k, m, VECTORIZED))
+    store = BufferStore(row_c, row_a[k] + tir.Cast("float32", stride), [0, k])
+    body = nest(store, (k, m, VECTORIZED))
     inner = Block([], reads, writes, "row", body, match_buffers=[
         MatchBufferRegion(row_a, reads[0]), MatchBufferRegion(row_c, writes[0])])  # fmt: skip
     return func([a, c], root(nest(BlockRealize([], True, inner), (i, n, SERIAL))))
@@ -233,12 +240,14 @@ def fused_transpose(n: int = 6, m: int = 8) -> PrimFunc:
 
 def mixed_types(n: int = 12) -> PrimFunc:
     """Integers, truth values, casts and choices in vectors."""
-    a, x, flag = (decl_buffer((n,), t, s) for t, s in (("int8", "A"), ("float32", "X"), ("bool", "F")))
+    kinds = (("int8", "A"), ("float32", "X"), ("bool", "F"))
+    a, x, flag = (decl_buffer((n,), t, s) for t, s in kinds)
     out, count = decl_buffer((n,), "int64", "O"), decl_buffer((n,), "bool", "G")
     (i,) = names("i")
     big = tir.Cast("int64", a[i]) * tir.const(1 << 33, "int64")
     value = tir.Select(flag[i], big, tir.Cast("int64", tir.floor(x[i])))
-    body = SeqStmt([BufferStore(out, value, [i]), BufferStore(count, tir.Or(flag[i], x[i] > 0.5), [i])])
+    either = BufferStore(count, tir.Or(flag[i], x[i] > 0.5), [i])
+    body = SeqStmt([BufferStore(out, value, [i]), either])
     return func([a, x, flag, out, count], nest(body, (i, n, VECTORIZED)))
 
 
@@ -264,7 +273,7 @@ def lane_reduction(n: int = 16) -> PrimFunc:
 
 def scattered(n: int = 16) -> PrimFunc:
     """Indices that are data, a guard, and an else branch in vectors."""
-    a, p, c = (decl_buffer((n,), t, s) for t, s in (("float32", "A"), ("int32", "P"), ("float32", "C")))
+    (a, c), p = floats(A=(n,), C=(n,)), decl_buffer((n,), "int32", "P")
     (i,) = names("i")
     index = tir.floormod(p[i], n)
     body = IfThenElse(p[i] % 3 == 0, BufferStore(c, a[index], [i]),

@@ -1,9 +1,9 @@
 """Mathematical functions of float32 (and narrower) written out in TIR.
 
-Each is a polynomial after a reduction of its argument, without branches, so that it works on vectors
-as on scalars and is vectorized with the loop around it. Results are within 4 ulp; infinities, NaN,
-denormals and signed zeros come out as numpy has them. Coefficients are minimax fits made for the
-intervals named beside them.
+Each is a polynomial after a reduction of its argument, without branches, so that it works on
+vectors as on scalars and is vectorized with the loop around it. Results are within 4 ulp;
+infinities, NaN, denormals and signed zeros come out as numpy has them. Coefficients are minimax
+fits made for the intervals named beside them.
 """
 
 from __future__ import annotations

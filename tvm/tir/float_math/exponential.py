@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.tir.op import arith
 
-from ..op import arith
 from .steps import Steps
 
 # exp(r) = 1 + r + r**2 * Q(r) on [-ln(2)/2, ln(2)/2], relative error 0.05 ulp.

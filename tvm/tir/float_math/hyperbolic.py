@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.tir.op import arith
 
-from ..op import arith
 from .exponential import exp_steps
 from .steps import Steps
 

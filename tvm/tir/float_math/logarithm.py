@@ -6,12 +6,12 @@ import math
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.tir.op import arith
 
-from ..op import arith
 from .exponential import LN2_HIGH, LN2_LOW, LOG2_E
 from .steps import Steps
 
-# log(1 + f) = f - f**2 / 2 + f**3 * Q(f) for 1 + f in [sqrt(1/2), sqrt(2)], relative error 0.01 ulp.
+# log(1 + f) = f - f**2 / 2 + f**3 * Q(f) for 1 + f in [sqrt(1/2), sqrt(2)], error 0.01 ulp.
 LOG_Q: Final = (
     0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053,
     0.14219550788402557, -0.12405591458082199, 0.11888174712657928, -0.11675640940666199,
@@ -69,10 +69,10 @@ def log1p(x: PrimExpr) -> PrimExpr:
     u = steps.let("log1p_u", x + steps.const(1.0))
     lost = (x - (u - steps.const(1.0))) / u
     finite = steps.select(u < steps.const(math.inf), lost, steps.const(0.0))
-    value = steps.let("log1p_value", _at_the_edges(steps, u, log_steps(steps, u)) + finite)
+    sum_of_both = _at_the_edges(steps, u, log_steps(steps, u)) + finite
+    nothing_left = arith.equal(x, steps.const(-1.0))
+    value = steps.select(nothing_left, steps.const(-math.inf), sum_of_both)
     tiny = steps.absolute(x) < steps.const(2.0**-25)
-    nothing_lost = arith.equal(x, steps.const(-1.0))
-    value = steps.select(nothing_lost, steps.const(-math.inf), value)
     return steps.result(steps.select(tiny, x, value))
 
 

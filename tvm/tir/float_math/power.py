@@ -6,9 +6,9 @@ import math
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.tir.op import arith, builtin
+from tvm.tir.op.math import nearbyint, trunc
 
-from ..op import arith, builtin
-from ..op.math import nearbyint, trunc
 from .steps import Steps
 
 # log2(1 + f) = f * Q(f) for 1 + f in [sqrt(1/2), sqrt(2)], relative error 2e-11.
@@ -42,9 +42,7 @@ def _log2(steps: Steps, a: PrimExpr) -> PrimExpr:
     small = steps.let("pow_small", a < steps.const(SMALLEST_NORMAL))
     bits = steps.let("pow_bits", steps.bits(steps.select(small, a * steps.const(2.0**23), a)))
     shift = steps.const(23, "int32")
-    k = steps.let(
-        "pow_k", arith.shift_right(bits - steps.const(SQRT_HALF_BITS, "int32"), shift)
-    )
+    k = steps.let("pow_k", arith.shift_right(bits - steps.const(SQRT_HALF_BITS, "int32"), shift))
     mantissa = steps.from_bits(bits - arith.shift_left(k, shift))
     f = steps.let("pow_f", arith.cast(mantissa - steps.const(1.0), steps.typed("float64")))
     whole = steps.select(small, k - steps.const(23, "int32"), k)
@@ -54,9 +52,7 @@ def _log2(steps: Steps, a: PrimExpr) -> PrimExpr:
 def _exp2(steps: Steps, x: PrimExpr) -> PrimExpr:
     """2**x in float64, for x that may be anything; beyond the range of float32 only its side."""
     wide = "float64"
-    limited = arith.max_of(
-        arith.min_of(x, steps.const(300.0, wide)), steps.const(-300.0, wide)
-    )
+    limited = arith.max_of(arith.min_of(x, steps.const(300.0, wide)), steps.const(-300.0, wide))
     x = steps.let("pow_e", limited)
     n = steps.let("pow_n", nearbyint(x))
     p = steps.polynomial(x - n, EXP2_Q)
@@ -65,9 +61,7 @@ def _exp2(steps: Steps, x: PrimExpr) -> PrimExpr:
     return p * builtin.reinterpret(steps.typed(wide), scale)
 
 
-def _special(
-    steps: Steps, x: PrimExpr, y: PrimExpr, a: PrimExpr, value: PrimExpr
-) -> PrimExpr:
+def _special(steps: Steps, x: PrimExpr, y: PrimExpr, a: PrimExpr, value: PrimExpr) -> PrimExpr:
     """Zeros, infinities, negative bases and NaN, in the order of IEEE 754 (section 9.2.1)."""
     zero, one, inf = steps.const(0.0), steps.const(1.0), steps.const(math.inf)
     half = steps.let("pow_half", y * steps.const(0.5))

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
-
-from ..expr import Let, Select, Var, make_const
-from ..op import arith, builtin
+from tvm.tir.expr import Let, Select, Var, make_const
+from tvm.tir.op import arith, builtin
 
 
 class Steps:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.tir.op import arith
+from tvm.tir.op.math import fma, nearbyint
 
-from ..op import arith
-from ..op.math import fma, nearbyint
 from .steps import Steps
 
 # On [-1, 1], a little more than the reduced range; errors 0.001 ulp.

@@ -74,7 +74,9 @@ class AnalyzedMutator(StmtExprMutator):
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
         if op.attr_key in ("thread_extent", "virtual_thread") and isinstance(op.node, e.IterVar):
             zero = ops.const(0, op.value.dtype)
-            self.analyzer.bind(op.node.var, Range.from_min_extent(zero, op.value), allow_override=True)
+            self.analyzer.bind(
+                op.node.var, Range.from_min_extent(zero, op.value), allow_override=True
+            )
         return super().visit_attr_stmt_(op)
 
     def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
@@ -101,9 +103,7 @@ class AnalyzedMutator(StmtExprMutator):
             return op
         return e.Select(condition, a, b, op.span)
 
-    def _sides(
-        self, condition: PrimExpr, x: PrimExpr, y: PrimExpr
-    ) -> tuple[PrimExpr, PrimExpr]:
+    def _sides(self, condition: PrimExpr, x: PrimExpr, y: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         if condition.dtype.is_vector:
             return self.visit_expr(x), self.visit_expr(y)
         fact = bare_condition(condition)

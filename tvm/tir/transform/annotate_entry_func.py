@@ -20,7 +20,7 @@ def AnnotateEntryFunc(mod: IRModule, ctx: PassContext) -> IRModule:
 
 def _entry(mod: IRModule) -> GlobalVar | None:
     if len(mod.functions) == 1:
-        (var, func), = mod.functions.items()
+        ((var, func),) = mod.functions.items()
         return var if isinstance(func, PrimFunc) else None
     exposed = []
     for var, func in mod.functions.items():

@@ -165,7 +165,7 @@ class ArgumentChecks:
             found = ops.logical_or(found, ops.all(*as_byte, matches[2]))
         self._require(
             found, "DTypeError", where,
-            "a tensor of type code {} (0 int, 1 uint, 2 float, 4 bfloat, 6 bool), {} bits, {} lanes",
+            "type code {} (0 int, 1 uint, 2 float, 4 bfloat, 6 bool), {} bits, {} lanes",
             f"{dtype}", code, bits, lanes,
         )  # fmt: skip
 
@@ -363,4 +363,3 @@ def _size_text(extent: PrimExpr) -> str:
     if isinstance(extent, e.IntImm):
         return str(extent.value)
     return extent.name if isinstance(extent, e.Var) else str(extent)
-

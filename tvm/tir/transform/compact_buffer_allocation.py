@@ -247,9 +247,7 @@ class _Compactor(StmtExprMutator):
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         return self.visit_buffer_use(buffer)
 
-    def _moved(
-        self, found: _Compacted, indices: tuple[PrimExpr, ...]
-    ) -> list[PrimExpr]:
+    def _moved(self, found: _Compacted, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
         return [
             index if start is None else self._minus(index, start)
             for index, start in zip(indices, found.starts)

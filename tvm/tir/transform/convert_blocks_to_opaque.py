@@ -1,8 +1,8 @@
 """Blocks have no variables of their own: their values stand in the body.
 
-    with T.block():                       with T.block():
-        vi = T.axis.spatial(16, i)   ->       T.reads(A[i]); T.writes(B[i])
-        B[vi] = A[vi]                         B[i] = A[i]
+with T.block():                       with T.block():
+    vi = T.axis.spatial(16, i)   ->       T.reads(A[i]); T.writes(B[i])
+    B[vi] = A[vi]                         B[i] = A[i]
 """
 
 from __future__ import annotations

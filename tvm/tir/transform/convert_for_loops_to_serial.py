@@ -1,6 +1,6 @@
 """Parallel loops run one iteration after another.
 
-    for i in T.parallel(n): body     ->     for i in range(n): body
+for i in T.parallel(n): body     ->     for i in range(n): body
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How functions of one module call each other: addresses, numbers and sizes as plain parameters.
 
-    def f(A: T.Buffer((n, 4), "float32"), k: T.int32)     ->     def f(A: pointer, k: int32, n: int32)
+    def f(A: T.Buffer((n, 4), "float32"), k: T.int32)   ->   def f(A: pointer, k: int32, n: int32)
 
-The sizes that are no parameters of their own follow the parameters, in the order in which the shapes
-of the buffers name them.
+The sizes that are no parameters of their own follow the parameters, in the order in which the
+shapes of the buffers name them.
 """
 
 from __future__ import annotations

@@ -128,9 +128,7 @@ class _Flattener(StmtExprMutator):
         body = self.visit_stmt(op.body)
         if extents is op.extents and body is op.body and dtype is op.dtype:
             return op
-        return s.Allocate(
-            op.buffer_var, dtype, extents, condition, body, op.annotations, op.span
-        )
+        return s.Allocate(op.buffer_var, dtype, extents, condition, body, op.annotations, op.span)
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         self._analyzer.bind(

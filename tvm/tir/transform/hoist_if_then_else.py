@@ -4,10 +4,10 @@
         if m > 4:                      ->         for i in range(n):
             B[i] = A[i]                               B[i] = A[i]
 
-A condition is hoisted out of all loops whose variables it does not use, as long as it is all that the
-loops contain; one that reads memory stays. The basic variant wants the condition right in the loop;
-the other one also looks through attributes, and with `support_block_scope_hoisting` hoists out of
-launches of GPU threads.
+A condition is hoisted out of all loops whose variables it does not use, as long as it is all that
+the loops contain; one that reads memory stays. The basic variant wants the condition right in the
+loop; the other one also looks through attributes, and with `support_block_scope_hoisting` hoists
+out of launches of GPU threads.
 """
 
 from __future__ import annotations

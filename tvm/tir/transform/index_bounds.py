@@ -51,9 +51,7 @@ class IndexBounds:
         return x, x
 
     def _moves(self, node: object) -> bool:
-        return isinstance(node, e.BufferLoad) or (
-            isinstance(node, e.Var) and node in self._running
-        )
+        return isinstance(node, e.BufferLoad) or (isinstance(node, e.Var) and node in self._running)
 
     def _of_var(self, var: e.Var) -> Bounds | None:
         if var not in self._running:
@@ -119,4 +117,3 @@ class IndexBounds:
         if a is None or b is None:
             return None
         return ops.min_of(a[0], b[0]), ops.max_of(a[1], b[1])
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, Union
+from typing import TypeVar
 
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr
@@ -12,7 +12,7 @@ from tvm.tir.functor import StmtExprMutator, rewrite
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
-N = TypeVar("N", bound=Union[PrimExpr, s.Stmt])
+N = TypeVar("N", bound=PrimExpr | s.Stmt)
 
 
 def guard_lanes(node: N, mask: PrimExpr, analyzer: Analyzer) -> N | None:

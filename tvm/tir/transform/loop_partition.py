@@ -6,8 +6,8 @@
                 B[i * 8 + j] = ...                  if 32 + j < 37: B[32 + j] = ...
 
 A guard is a comparison, linear in the loop's variable, under `T.likely`, or anywhere in a loop that
-is annotated with `pragma_loop_partition_hint`. Loops of constant extent are cut only with the hint or
-with `partition_const_loop` in the config `tir.LoopPartition`.
+is annotated with `pragma_loop_partition_hint`. Loops of constant extent are cut only with the hint
+or with `partition_const_loop` in the config `tir.LoopPartition`.
 """
 
 from __future__ import annotations

@@ -62,10 +62,12 @@ class _IntrinLowerer(AnalyzedMutator):
         """Both roundings agree where neither operand is negative."""
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
         divisor = ops.literal(b)
-        power_of_two = isinstance(divisor, int) and divisor > 0 and divisor & (divisor - 1) == 0
-        if op.dtype.is_int and not power_of_two and self._at_least_zero(a):
-            if (divisor is not None and divisor > 0) or self._at_least_zero(b):
-                return plain(a, b, op.span)
+        positive = divisor is not None and divisor > 0
+        # backends shift and mask for powers of two, which round as floor does
+        power_of_two = positive and isinstance(b, e.IntImm) and b.value & (b.value - 1) == 0
+        agree = (positive or self._at_least_zero(b)) and self._at_least_zero(a)
+        if op.dtype.is_int and not power_of_two and agree:
+            return plain(a, b, op.span)
         return op if a is op.a and b is op.b else type(op)(a, b, op.span)
 
     def _at_least_zero(self, expr: PrimExpr) -> bool:
@@ -77,4 +79,3 @@ class _IntrinLowerer(AnalyzedMutator):
         if not expr.dtype.is_scalar:
             return False
         return self.analyzer.const_int_bound(expr).min_value >= 0
-

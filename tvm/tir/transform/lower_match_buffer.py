@@ -113,9 +113,7 @@ class _MatchLowerer(StmtExprMutator):
                 )
             )
 
-    def _indices(
-        self, region: s.BufferRegion, indices: tuple[PrimExpr, ...]
-    ) -> list[PrimExpr]:
+    def _indices(self, region: s.BufferRegion, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
         lead = len(region.region) - len(indices)
         offsets = [rng.min for rng in region.region]
         inner = [ops.add(low, i) for low, i in zip(offsets[lead:], indices)]

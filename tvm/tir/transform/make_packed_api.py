@@ -1,16 +1,15 @@
 """Functions with a symbol can be called from outside, by the calling convention of tvm-ffi.
 
-    @T.prim_func                                  @T.prim_func
-    def f(A: T.Buffer((n,), "float32")):    ->    def __tvm_ffi_f(self_handle, args, num_args, result):
-        body                                          assert num_args == 1, ...
-                                                      A_handle = (DLTensor*) args[0]; assert ...
-                                                      n = A_handle.shape[0]; A = A_handle.data
-                                                      body
-                                                      return 0
+    def f(A: T.Buffer((n,), "float32")):  ->  def __tvm_ffi_f(self_handle, args, num_args, result):
+        body                                      assert num_args == 1, ...
+                                                  A_handle = (DLTensor*) args[0]; assert ...
+                                                  n = A_handle.shape[0]; A = A_handle.data
+                                                  body
+                                                  return 0
 
 A returned value goes to `result`. Functions without a symbol are called only from functions of the
-module, directly: they take addresses, numbers, and the sizes that no parameter gives. A function that
-is called both ways is kept in both forms.
+module, directly: they take addresses, numbers, and the sizes that no parameter gives. A function
+that is called both ways is kept in both forms.
 """
 
 from __future__ import annotations
@@ -160,4 +159,3 @@ def _as_any(value: PrimExpr) -> tuple[TypeIndex, PrimExpr]:
     if ops.literal(value) == 0:
         return TypeIndex.NONE, value
     return TypeIndex.OPAQUE_PTR, value
-

@@ -3,8 +3,9 @@
     for i in range(T.int64(1024)):            for i in range(1024):
         B[i * T.int64(4)] = A[i]       ->         B[i * 4] = A[i]
 
-Loop variables, lets and the arithmetic on them become `target_bits` wide where the constant bounds of
-every value on the way fit; what comes from elsewhere (parameters, loads) is cast where it is used.
+Loop variables, lets and the arithmetic on them become `target_bits` wide where the constant bounds
+of every value on the way fit; what comes from elsewhere (parameters, loads) is cast where it is
+used.
 """
 
 from __future__ import annotations
@@ -26,9 +27,7 @@ _ARITHMETIC = (e.Add, e.Sub, e.Mul, e.FloorDiv, e.FloorMod, e.Div, e.Mod, e.Min,
 
 
 @tir_pass("tir.NarrowDataType")
-def NarrowDataType(
-    func: PrimFunc, mod: IRModule, ctx: PassContext, target_bits: int
-) -> PrimFunc:
+def NarrowDataType(func: PrimFunc, mod: IRModule, ctx: PassContext, target_bits: int) -> PrimFunc:
     """Every index that provably fits has at most `target_bits` bits."""
     return func.with_body(Narrower(func, DataType(f"int{target_bits}")).visit_stmt(func.body))
 

@@ -154,9 +154,7 @@ def _shared_between(thread_tag: str, storage: str) -> bool:
 
 
 class _Mover(StmtExprMutator):
-    def __init__(
-        self, places: dict[s.For | s.Block | None, list[Buffer]], func: PrimFunc
-    ) -> None:
+    def __init__(self, places: dict[s.For | s.Block | None, list[Buffer]], func: PrimFunc) -> None:
         super().__init__()
         self._places = places
         self._buffers_by_data = {b.data: b for b in func.buffer_map.values()}

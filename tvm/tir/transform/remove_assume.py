@@ -1,6 +1,6 @@
 """What was only said to help proofs is gone.
 
-    T.evaluate(T.assume(n > 4)); body     ->     body
+T.evaluate(T.assume(n > 4)); body     ->     body
 """
 
 from __future__ import annotations

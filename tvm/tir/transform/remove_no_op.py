@@ -129,4 +129,3 @@ def _effects_of(*exprs: PrimExpr) -> s.Stmt:
     """What is left of a statement whose expressions are evaluated for nothing."""
     kept = [s.Evaluate(expr, expr.span) for expr in exprs if has_effect(expr)]
     return s.SeqStmt.flatten(kept)
-

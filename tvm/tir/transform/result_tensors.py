@@ -66,9 +66,7 @@ def _made(buffer: Buffer, slots: e.Var, index: int, body: s.Stmt) -> s.Stmt:
         dtype.lanes, slot,
     )  # fmt: skip
     handle = builtin.tvm_struct_get(slots, index, int(StructField.ANY_UNION_VALUE), HANDLE)
-    tensor = builtin.handle_add_byte_offset(
-        handle, ops.const(TENSOR_OBJECT_HEADER_BYTES, "int64")
-    )
+    tensor = builtin.handle_add_byte_offset(handle, ops.const(TENSOR_OBJECT_HEADER_BYTES, "int64"))
     data = builtin.tvm_struct_get(tensor, 0, int(StructField.TENSOR_DATA), HANDLE)
     typed = builtin.reinterpret(HANDLE, data) if buffer.data.dtype is not HANDLE else data
     extents = [

@@ -1,6 +1,6 @@
 """Asserts are not checked.
 
-    assert n > 0, "..."; body     ->     body
+assert n > 0, "..."; body     ->     body
 """
 
 from __future__ import annotations

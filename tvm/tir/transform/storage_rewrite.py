@@ -1,4 +1,4 @@
-"""Scratch memory is allocated once, as far out as possible, and shared by what is never in use together.
+"""Scratch memory is allocated once, far out, and shared by what is never in use together.
 
     for i in range(n):                          s = alloc(16)
         a = alloc(16); b = alloc(16)            for i in range(n):
@@ -6,9 +6,9 @@
         c[:] = g(a)                                 c[:] = g(s)
         b[:] = h(c)                                 s[:] = h(c)        # b
 
-Allocations of constant size move to the start of the function, of the body of a parallel loop, or of
-a launch of threads. Two share memory if they have one type and scope and no statement, taking loops
-as a whole, lies between the first and the last use of both.
+Allocations of constant size move to the start of the function, of the body of a parallel loop, or
+of a launch of threads. Two share memory if they have one type and scope and no statement, taking
+loops as a whole, lies between the first and the last use of both.
 """
 
 from __future__ import annotations

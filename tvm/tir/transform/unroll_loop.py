@@ -145,10 +145,14 @@ def _changed_limits(op: s.AttrStmt, limits: _Limits) -> _Limits | None:
 def _indexes_local(loop: s.For) -> bool:
     """True if the loop picks elements of a buffer that could live in registers."""
     for node in walk(loop.body):
-        if isinstance(node, (e.BufferLoad, s.BufferStore)) and node.buffer.scope() == "local":
-            if any(part is loop.loop_var for index in node.indices for part in walk(index)):
-                return True
+        access = isinstance(node, (e.BufferLoad, s.BufferStore))
+        if access and node.buffer.scope() == "local" and _uses(node.indices, loop.loop_var):
+            return True
     return False
+
+
+def _uses(indices: tuple[PrimExpr, ...], var: e.Var) -> bool:
+    return any(part is var for index in indices for part in walk(index))
 
 
 class _Expander(FoldingSubstituter):

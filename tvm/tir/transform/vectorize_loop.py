@@ -82,8 +82,8 @@ class _LoopFinder(_StmtOnly):
     def visit_for_(self, op: s.For) -> s.Stmt:
         if op.kind != s.ForKind.VECTORIZED:
             self._analyzer.bind(
-            op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True
-        )
+                op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True
+            )
             return super().visit_for_(op)
         lanes = self._analyzer.simplify(op.extent)
         if isinstance(lanes, e.IntImm) and lanes.value >= 1:
@@ -104,9 +104,7 @@ class _NeedsScalars(Exception):
 
 
 class _Vectorizer(StmtExprMutator):
-    def __init__(
-        self, loop: s.For, lanes: PrimExpr, predicates: bool, analyzer: Analyzer
-    ) -> None:
+    def __init__(self, loop: s.For, lanes: PrimExpr, predicates: bool, analyzer: Analyzer) -> None:
         super().__init__()
         self._var, self._min, self._lanes = loop.loop_var, loop.min, lanes
         self._loop = loop
@@ -189,11 +187,7 @@ class _Vectorizer(StmtExprMutator):
             return self._masked_if(op, condition)
         then_case = self.visit_stmt(op.then_case)
         else_case = None if op.else_case is None else self.visit_stmt(op.else_case)
-        if (
-            condition is op.condition
-            and then_case is op.then_case
-            and else_case is op.else_case
-        ):
+        if condition is op.condition and then_case is op.then_case and else_case is op.else_case:
             return op
         return s.IfThenElse(condition, then_case, else_case, op.span)
 
@@ -330,7 +324,9 @@ class _Vectorizer(StmtExprMutator):
         if isinstance(value, e.Ramp) and element.is_int and element.bits >= value.base.dtype.bits:
             base, stride = ops.cast(value.base, element), ops.cast(value.stride, element)
             return e.Ramp(base, stride, value.lanes, op.span)
-        return e.Cast(element.with_lanes(value.dtype.lanes, value.dtype.is_scalable), value, op.span)
+        return e.Cast(
+            element.with_lanes(value.dtype.lanes, value.dtype.is_scalable), value, op.span
+        )
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         indices = self._access_indices(op.indices)
@@ -398,12 +394,12 @@ class _Vectorizer(StmtExprMutator):
             return e.Call(a.dtype, op.op, (condition, a, b), op.span)
         if not self._predicates:
             raise _NeedsScalars
-        a = guard_lanes(self.visit_expr(op.args[1]), condition, self._analyzer)
         inverse = ops.logical_not(condition)
-        b = guard_lanes(self.visit_expr(op.args[2]), inverse, self._analyzer)
-        if a is None or b is None:
+        yes = guard_lanes(self.visit_expr(op.args[1]), condition, self._analyzer)
+        no = guard_lanes(self.visit_expr(op.args[2]), inverse, self._analyzer)
+        if yes is None or no is None:
             raise _NeedsScalars
-        return e.Select(condition, spread(a, self._lanes), spread(b, self._lanes), op.span)
+        return e.Select(condition, spread(yes, self._lanes), spread(no, self._lanes), op.span)
 
 
 def _widened(old: Any, new: Any) -> bool:
