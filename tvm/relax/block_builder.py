@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, TypeAlias
 
-from .shape_math import Analyzer  # TEMPORARY
+from tvm.arith import Analyzer
 from tvm.error import TVMError, message
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo

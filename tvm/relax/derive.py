@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .shape_math import Analyzer  # TEMPORARY
+from tvm.arith import Analyzer
 from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.support.registry import Registry

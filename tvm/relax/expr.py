@@ -404,8 +404,8 @@ class Function(BaseFunc, ExprWithOp):
         found = self.body.struct_info_
         if found is None and ret_struct_info is None:
             raise TVMError(
-                "Function must be constructed with a normalized body or a provided ret_struct_info; "
-                "normalise the body with a BlockBuilder, or give ret_struct_info"
+                "Function must be constructed with a normalized body or a provided "
+                "ret_struct_info; normalise the body with a BlockBuilder, or give one"
             )
         if ret_struct_info is None or (found is not None and is_base_of(ret_struct_info, found)):
             assert found is not None

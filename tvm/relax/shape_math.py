@@ -10,12 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-try:  # TEMPORARY until tvm.arith stands
-    from tvm.arith import Analyzer
-except ImportError:
-    class Analyzer:  # type: ignore
-        def can_prove_equal(self, a, b): return False
-        def simplify(self, e): return e
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
-from .shape_math import Analyzer  # TEMPORARY
+from tvm.arith import Analyzer
 from tvm.ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import FuncType, PrimType, TupleType, Type

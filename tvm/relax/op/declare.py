@@ -1,0 +1,419 @@
+"""How a Relax operator is declared: once, with all of its rules beside its signature.
+
+    @relax_op("relax.cumsum", "data: Tensor", ScanopAttrs)
+    def cumsum(data: Expr, axis: int | None = None, ...) -> Call:
+        return cumsum.call(data, axis=axis, ...)
+
+    @cumsum.infer
+    def _cumsum_info(ctx: Infer, data: TensorStructInfo, *, axis, ...) -> StructInfo: ...
+    @cumsum.legalize
+    def _cumsum_te(bb: BlockBuilder, data: Expr, *, axis, ...) -> Expr: ...
+    @cumsum.reference
+    def _cumsum_numpy(data: Array, *, axis, ...) -> Array: ...
+
+Rules take the operands in order and the attributes by name. From the declaration follow the `Op`
+with its attributes (FInferStructInfo, FLegalize, FReference, ...), the attributes' node type, and
+the names that scripts use.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeAlias
+
+from tvm.error import DTypeError, ShapeError, TVMError, message
+from tvm.ir.attrs import Attrs
+from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.global_info import VDevice
+from tvm.ir.node import NODE_TYPES, fields
+from tvm.ir.op import OPS, Op
+from tvm.ir.structural import structural_equal
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike, convert_to_expr
+from tvm.relax.struct_info import (
+    VOID,
+    PrimStructInfo,
+    ShapeExpr,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    const_int,
+)
+from tvm.support.dtype import DataType
+
+P = ParamSpec("P")
+Array: TypeAlias = Any  # a numpy array; references run on whatever numpy gives them
+Expr: TypeAlias = RelaxExpr
+
+# How an operator may be fused with its neighbours (attribute TOpPattern).
+ELEMENTWISE: Final = 0
+BROADCAST: Final = 1
+INJECTIVE: Final = 2
+COMM_REDUCE: Final = 3
+OUT_FUSABLE: Final = 4
+TUPLE: Final = 7
+OPAQUE: Final = 8
+
+# What a mixed-precision pass does with an operator (attribute TMixedPrecisionPolicy).
+ALWAYS: Final = 0
+FOLLOW: Final = 1
+NEVER: Final = 2
+
+
+class OpAttrs(Attrs):
+    """The options of one operator's calls; subclasses are made by `attrs_class`."""
+
+    __slots__ = ()
+    NAMES: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *values: object, **named: object) -> None:
+        for name, value in zip(self.NAMES, values):
+            setattr(self, name, value)
+        for name in self.NAMES[len(values) :]:
+            setattr(self, name, _frozen(named.get(name)))
+
+    def items(self) -> list[tuple[str, Any]]:
+        """Names with values, in order."""
+        return [(name, getattr(self, name)) for name in self.NAMES]
+
+    if TYPE_CHECKING:  # every option of every operator is an attribute
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def _frozen(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def attrs_class(name: str, *names: str) -> type[OpAttrs]:
+    """The node type `relax.attrs.<name>` with the given options."""
+    body = {
+        "__slots__": tuple(sorted(names)),
+        "__module__": __name__,
+        "NAMES": names,
+        "TYPE_KEY": f"relax.attrs.{name}",
+        "FIELDS": fields(*names),
+        "__doc__": f"Options {', '.join(names)}.",
+    }
+    cls: type[OpAttrs] = type(name, (OpAttrs,), body)
+    NODE_TYPES.register(cls.TYPE_KEY, cls, depth=2)
+    ATTRS_CLASSES[name] = cls
+    return cls
+
+
+ATTRS_CLASSES: Final[dict[str, type[OpAttrs]]] = {}
+
+
+class Parameter:
+    """An operand of an operator: its name, and what kind of value it takes."""
+
+    __slots__ = ("kind", "name", "optional", "variadic")
+
+    def __init__(self, text: str) -> None:
+        name, _, kind = text.partition(":")
+        self.variadic: Final = name.strip().startswith("*")
+        self.optional: Final = kind.strip().endswith("?")
+        self.name: Final = name.strip().lstrip("*")
+        self.kind: Final = kind.strip().rstrip("?")
+
+
+_KINDS: Final[dict[str, tuple[str, tuple[type[StructInfo], ...]]]] = {
+    "Tensor": ("a tensor", (TensorStructInfo,)),
+    "Operand": ("a tensor or a number", (TensorStructInfo, PrimStructInfo)),
+    "Shape": ("a shape", (ShapeStructInfo,)),
+    "Prim": ("a number", (PrimStructInfo,)),
+    "Tensors": ("a tuple of tensors", (TupleStructInfo,)),
+    "Tuple": ("a tuple", (TupleStructInfo,)),
+    "Expr": ("an expression", (StructInfo,)),
+}
+
+
+class Infer:
+    """A call whose result is being described: what rules need, and errors that name the place."""
+
+    __slots__ = ("bb", "call", "op", "parameters")
+
+    def __init__(
+        self, op: Op, parameters: Sequence[Parameter], call: Call, bb: BlockBuilder
+    ) -> None:
+        self.op = op
+        self.parameters = parameters
+        self.call = call
+        self.bb = bb
+
+    @property
+    def analyzer(self) -> Any:
+        """The analyzer of the scope."""
+        return self.bb.analyzer
+
+    def shape_error(
+        self, what: str, found: str | None = None, legal: str | None = None
+    ) -> ShapeError:
+        """An error about a shape, an axis or a count; the caller raises it."""
+        return ShapeError(self._text(what, found, legal))
+
+    def dtype_error(
+        self, what: str, found: str | None = None, legal: str | None = None
+    ) -> DTypeError:
+        """An error about a data type; the caller raises it."""
+        return DTypeError(self._text(what, found, legal))
+
+    def error(self, what: str, found: str | None = None, legal: str | None = None) -> TVMError:
+        """Any other error; the caller raises it."""
+        return TVMError(self._text(what, found, legal))
+
+    def _text(self, what: str, found: str | None, legal: str | None) -> str:
+        where = None if self.call.span is None else str(self.call.span)
+        return message(f"{self.op.name}: {what}", found=found, where=where, legal=legal)
+
+    def operands(self) -> list[StructInfo | None]:
+        """The struct infos of the operands, checked for their kinds; None for one left out."""
+        args = self.call.args
+        required = sum(not (p.optional or p.variadic) for p in self.parameters)
+        variadic = any(p.variadic for p in self.parameters)
+        if len(args) < required or (len(args) > len(self.parameters) and not variadic):
+            names = ", ".join(p.name for p in self.parameters)
+            raise self.error(
+                "wrong number of operands", f"{len(args)}", f"{len(self.parameters)}: {names}"
+            )
+        result: list[StructInfo | None] = []
+        for index, parameter in enumerate(self.parameters):
+            if parameter.variadic:
+                result.extend(self._operand(parameter, arg) for arg in args[index:])
+            elif index < len(args):
+                result.append(self._operand(parameter, args[index]))
+            else:
+                result.append(None)
+        return result
+
+    def _operand(self, parameter: Parameter, arg: RelaxExpr) -> StructInfo:
+        info = arg.struct_info
+        what, classes = _KINDS[parameter.kind]
+        if not isinstance(info, classes):
+            raise self.error(
+                f"{parameter.name} must be {what}", f"{arg} with struct info {info}", what
+            )
+        if parameter.kind == "Tensors":
+            assert isinstance(info, TupleStructInfo), "checked above"
+            for i, field in enumerate(info.fields):
+                if not isinstance(field, TensorStructInfo):
+                    raise self.error(
+                        f"{parameter.name} must be a tuple of tensors",
+                        f"field {i} is {field}",
+                        what,
+                    )
+        return info
+
+
+def show_shape(info: TensorStructInfo | ShapeStructInfo) -> str:
+    """The shape as messages show it: `(n, 4)`, or the number of dimensions."""
+    if info.values is None:
+        return "an unknown shape" if info.ndim == -1 else f"an unknown shape of {info.ndim} dims"
+    return show_extents(info.values)
+
+
+def show_extent(value: PrimExpr) -> str:
+    """One extent as messages show it: a number without its type."""
+    known = const_int(value)
+    return str(value) if known is None else str(known)
+
+
+def show_extents(values: Sequence[PrimExpr]) -> str:
+    """Extents as messages show them: `(n, 4)`."""
+    texts = [show_extent(value) for value in values]
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+
+def _common_vdevice(ctx: Infer, infos: Sequence[StructInfo | None]) -> VDevice | None:
+    """The virtual device of the operands that have one; they must agree."""
+    found: VDevice | None = None
+    for info in infos:
+        if isinstance(info, TensorStructInfo) and info.vdevice is not None:
+            if found is not None and not structural_equal(found, info.vdevice):
+                raise ctx.error(
+                    "operands are on different virtual devices",
+                    f"{found.target} and {info.vdevice.target}",
+                    "operands on one device; to_vdevice moves one",
+                )
+            found = info.vdevice
+    return found
+
+
+def _on_vdevice(info: StructInfo, vdevice: VDevice) -> StructInfo:
+    if isinstance(info, TensorStructInfo) and info.vdevice is None:
+        return TensorStructInfo(info.shape, info.dtype, vdevice, info.ndim, info.span)
+    if isinstance(info, TupleStructInfo):
+        return TupleStructInfo([_on_vdevice(field, vdevice) for field in info.fields], info.span)
+    return info
+
+
+Rule: TypeAlias = Callable[..., Any]
+
+
+class RelaxOp(Generic[P]):
+    """A declared operator: calling it makes a call; its rules are added by decorators."""
+
+    def __init__(
+        self,
+        op: Op,
+        build: Callable[P, RelaxExpr],
+        parameters: tuple[Parameter, ...],
+        attrs_type: type[OpAttrs] | None,
+    ) -> None:
+        functools.update_wrapper(self, build)
+        self.op: Final = op
+        self.parameters: Final = parameters
+        self.attrs_type: Final = attrs_type
+        self._build = build
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Call:
+        return self._build(*args, **kwargs)  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        return f"<Relax operator {self.op.name}>"
+
+    def call(self, *operands: ExprLike | None, **options: Any) -> Call:
+        """The call with these operands (those left out are None) and options."""
+        args = [convert_to_expr(operand) for operand in operands if operand is not None]
+        attrs = None if self.attrs_type is None else self.attrs_type(**options)
+        return Call(self.op, args, attrs)
+
+    def infer(self, rule: Callable[..., StructInfo]) -> Callable[..., StructInfo]:
+        """Set the rule for the struct info of the result."""
+
+        def infer_struct_info(call: Call, bb: BlockBuilder) -> StructInfo:
+            ctx = Infer(self.op, self.parameters, call, bb)
+            infos = ctx.operands()
+            info = rule(ctx, *infos, **options_of(call))
+            vdevice = _common_vdevice(ctx, infos)
+            return info if vdevice is None else _on_vdevice(info, vdevice)
+
+        self.op.set_attr("FInferStructInfo", infer_struct_info)
+        return rule
+
+    def legalize(self, rule: Callable[..., Expr]) -> Callable[..., Expr]:
+        """Set the rule that writes a call in tensor expressions or simpler operators."""
+        self.op.set_attr(
+            "FLegalize", lambda bb, call: rule(bb, *call.args, **options_of(call))
+        )
+        return rule
+
+    def reference(self, rule: Rule) -> Rule:
+        """Set the meaning in numpy: arrays (numbers, tuples) in, array or tuple out."""
+        self.op.set_attr("FReference", lambda call, args: rule(*args, **options_of(call)))
+        return rule
+
+    def normalize(self, rule: Callable[[BlockBuilder, Call], Expr]) -> Callable[..., Expr]:
+        """Set a rule that brings a call into its one form."""
+        self.op.set_attr("FNormalize", rule)
+        return rule
+
+    def gradient(self, rule: Callable[..., list[Expr]]) -> Callable[..., list[Expr]]:
+        """Set the rule for the gradients of the operands."""
+        self.op.set_attr("FPrimalGradient", rule)
+        return rule
+
+
+def options_of(call: Call) -> dict[str, Any]:
+    """The attributes of a call by name."""
+    attrs = call.attrs
+    if attrs is None:
+        return {}
+    return {field.name: getattr(attrs, field.name) for field in attrs.FIELDS}
+
+
+def relax_op(
+    name: str,
+    parameters: str,
+    attrs: type[OpAttrs] | None = None,
+    *,
+    pattern: int = OPAQUE,
+    pure: bool = True,
+    precision: int | None = None,
+    script: bool = True,
+) -> Callable[[Callable[P, RelaxExpr]], RelaxOp[P]]:
+    """Declare the operator `name` with its operands: `"data: Tensor, weight: Tensor?"`.
+
+    `?` marks an operand that may be left out, `*args` any number of them.
+    """
+    params = tuple(Parameter(text) for text in parameters.split(",") if text.strip())
+
+    def declare(build: Callable[P, RelaxExpr]) -> RelaxOp[P]:
+        op = Op(name, (build.__doc__ or "").split("\n")[0], _count(params))
+        for param in params:
+            op.add_argument(param.name, param.kind, "")
+        op.set_attr("FPurity", pure)
+        op.set_attr("TOpPattern", pattern)
+        op.set_attr("FMakeCall", build)
+        if precision is not None:
+            op.set_attr("TMixedPrecisionPolicy", precision)
+        if attrs is not None:
+            op.set_attrs_type_key(attrs.TYPE_KEY)
+        made = RelaxOp(OPS.register(name, op, depth=2), build, params, attrs)
+        if script:
+            script_function(name.removeprefix("relax."), made)
+        return made
+
+    return declare
+
+
+def _count(params: tuple[Parameter, ...]) -> int:
+    return -1 if any(p.variadic or p.optional for p in params) else len(params)
+
+
+# Python functions that scripts call as R.<name>, dots included (`nn.conv2d`).
+_SCRIPT: Final[dict[str, Callable[..., Any]]] = {}
+
+
+def script_function(name: str, func: Callable[..., Any]) -> None:
+    """Let scripts call `func` as `R.<name>`."""
+    if name in _SCRIPT:
+        raise KeyError(f"the script name R.{name} is given twice")
+    _SCRIPT[name] = func
+
+
+def script_ops() -> dict[str, Callable[..., Any]]:
+    """All functions that scripts call as `R.<name>`, by name; dots stand for namespaces."""
+    importlib.import_module("tvm.relax.op")
+    return dict(_SCRIPT)
+
+
+class _Lazy:
+    """A package that loads when one of its names is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
+# The operator library takes longer to load than all of Relax; only legalisation needs it.
+topi: Final[Any] = _Lazy("tvm.topi")
+
+
+def dtype_or_void(dtype: DataType | str | None) -> DataType:
+    """The data type, or void where it is to follow from the operands."""
+    return VOID if dtype is None or dtype == "" else DataType(dtype)
+
+
+def as_shape(shape: Any) -> RelaxExpr:
+    """A shape operand of integers, expressions, or a Relax expression that is a shape."""
+    if isinstance(shape, RelaxExpr):
+        return shape
+    if isinstance(shape, (PrimExpr, int)):
+        return ShapeExpr([shape])
+    return ShapeExpr(tuple(shape))
+
+
+def int_tuple(value: Any, count: int | None = None) -> tuple[int, ...]:
+    """Integers as a tuple; a single one is repeated `count` times."""
+    single = const_int(value)
+    if single is not None:
+        return (single,) * (1 if count is None else count)
+    found = tuple(const_int(item) for item in value)
+    if any(item is None for item in found):
+        raise TypeError(f"integers are expected, found {value!r}")
+    return tuple(item for item in found if item is not None)

@@ -1,0 +1,508 @@
+"""Reading and writing at places that a tensor of indices names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import PrimExpr, StructInfo
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple
+from tvm.relax.shape_math import same_extent, simplify
+from tvm.relax.struct_info import (
+    VOID,
+    PrimStructInfo,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    const_int,
+)
+
+from .declare import (
+    INJECTIVE,
+    OPAQUE,
+    Array,
+    Expr,
+    Infer,
+    as_shape,
+    attrs_class,
+    relax_op,
+    show_shape,
+    topi,
+)
+from .index import slice_extent
+from .manipulate import tensor_fields, tuple_items
+from .shapes import axis_index, broadcast_infos, common_dtype, like, values_of
+
+GatherElementsAttrs = attrs_class("GatherElementsAttrs", "axis")
+GatherNDAttrs = attrs_class("GatherNDAttrs", "batch_dims")
+IndexPutAttrs = attrs_class("IndexPutAttrs", "accumulate")
+ScatterElementsAttrs = attrs_class("ScatterElementsAttrs", "axis", "reduction")
+ScatterNDAttrs = attrs_class("ScatterNDAttrs", "reduction")
+SliceScatterAttrs = attrs_class("SliceScatterAttrs", "axis")
+REDUCTIONS = ("update", "add", "mul", "mean", "max", "min")
+
+
+def _check_indices(ctx: Infer, name: str, info: TensorStructInfo) -> None:
+    if info.dtype is not VOID and not info.dtype.is_integer:
+        raise ctx.dtype_error(f"{name} must be integers", f"{info.dtype}", "int64, int32")
+
+
+def _check_same_ndim(ctx: Infer, *infos: tuple[str, TensorStructInfo]) -> int:
+    known = [(name, info.ndim) for name, info in infos if info.ndim != -1]
+    if len({ndim for _, ndim in known}) > 1:
+        raise ctx.shape_error(
+            "the numbers of dimensions differ",
+            ", ".join(f"{name} {ndim}" for name, ndim in known),
+            "one number for all",
+        )
+    return known[0][1] if known else -1
+
+
+@relax_op(
+    "relax.gather_elements", "data: Tensor, indices: Tensor", GatherElementsAttrs,
+    pattern=INJECTIVE,
+)  # fmt: skip
+def gather_elements(data: ExprLike, indices: ExprLike, axis: int = 0) -> Call:
+    """out[i][j] = data[indices[i][j]][j] for axis 0; the result has the shape of `indices`."""
+    return gather_elements.call(data, indices, axis=int(axis))
+
+
+@gather_elements.infer
+def _gather_elements_info(
+    ctx: Infer, data: TensorStructInfo, indices: TensorStructInfo, *, axis: int
+) -> TensorStructInfo:
+    _check_indices(ctx, "indices", indices)
+    ndim = _check_same_ndim(ctx, ("data", data), ("indices", indices))
+    if ndim != -1:
+        axis_index(ctx, axis, ndim)
+    return TensorStructInfo(indices.shape, data.dtype, data.vdevice, ndim)
+
+
+@gather_elements.legalize
+def _gather_elements_te(bb: BlockBuilder, data: Expr, indices: Expr, *, axis: int) -> Expr:
+    return bb.call_te(topi.gather, data, axis, indices, primfunc_name_hint="gather_elements")
+
+
+@gather_elements.reference
+def _gather_elements_numpy(data: Array, indices: Array, *, axis: int) -> Array:
+    return _elements_at(data, indices, axis)[0]
+
+
+def _elements_at(data: Array, indices: Array, axis: int) -> tuple[Array, Any]:
+    """data at the indices along an axis, and the numpy index that names these places."""
+    places = np.where(indices < 0, indices + data.shape[axis], indices)
+    at = list(np.indices(indices.shape))
+    at[axis] = places
+    return data[tuple(at)], tuple(at)
+
+
+@relax_op("relax.gather_nd", "data: Tensor, indices: Tensor", GatherNDAttrs, pattern=INJECTIVE)
+def gather_nd(data: ExprLike, indices: ExprLike, batch_dims: int = 0) -> Call:
+    """Parts of data named by the last dimension of indices.   (a, b, c), (n, 2) -> (n, c)"""
+    return gather_nd.call(data, indices, batch_dims=int(batch_dims))
+
+
+@gather_nd.infer
+def _gather_nd_info(
+    ctx: Infer, data: TensorStructInfo, indices: TensorStructInfo, *, batch_dims: int
+) -> TensorStructInfo:
+    _check_indices(ctx, "indices", indices)
+    if batch_dims < 0 or (data.ndim != -1 and batch_dims > data.ndim):
+        raise ctx.error("batch_dims is out of range", f"{batch_dims}", f"0 ... {data.ndim}")
+    if data.values is None or not indices.values:
+        return like(data, None)
+    count = const_int(indices.values[-1])
+    if count is None:
+        return like(data, None)
+    if batch_dims + count > data.ndim:
+        raise ctx.shape_error(
+            "indices name more dimensions than data has",
+            f"batch_dims {batch_dims} + {count}",
+            f"at most {data.ndim}",
+        )
+    return like(data, (*indices.values[:-1], *data.values[batch_dims + count :]))
+
+
+@gather_nd.legalize
+def _gather_nd_te(bb: BlockBuilder, data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
+    def compute(x: Any, places: Any) -> Any:
+        # topi takes the coordinates in the first dimension
+        ndim = len(places.shape)
+        moved = topi.transpose(places, [ndim - 1, *range(ndim - 1)])
+        return topi.gather_nd(x, moved, batch_dims)
+
+    return bb.call_te(compute, data, indices, primfunc_name_hint="gather_nd")
+
+
+@gather_nd.reference
+def _gather_nd_numpy(data: Array, indices: Array, *, batch_dims: int) -> Array:
+    lead = indices.shape[:batch_dims]
+    out = []
+    for place in np.ndindex(*lead):
+        inner, x = indices[place], data[place]
+        out.append(x[tuple(np.moveaxis(inner, -1, 0))])
+    shape = (*indices.shape[:-1], *data.shape[batch_dims + indices.shape[-1] :])
+    return np.asarray(out, data.dtype).reshape(shape)
+
+
+@relax_op("relax.index_tensor", "data: Tensor, indices: Tensors", pattern=INJECTIVE)
+def index_tensor(data: ExprLike, indices: Any) -> Call:
+    """data[indices[0], indices[1], ...] as numpy has it: the indices broadcast together."""
+    given = indices if isinstance(indices, Expr) else Tuple(indices)
+    return index_tensor.call(data, given)
+
+
+@index_tensor.infer
+def _index_tensor_info(
+    ctx: Infer, data: TensorStructInfo, indices: TupleStructInfo
+) -> TensorStructInfo:
+    infos = tensor_fields(indices)
+    if not infos:
+        raise ctx.error("there are no indices", "an empty tuple", "one tensor or more")
+    for i, info in enumerate(infos):
+        _check_indices(ctx, f"index {i}", info)
+    if data.ndim != -1 and len(infos) > data.ndim:
+        raise ctx.shape_error(
+            "more indices than data has dimensions", f"{len(infos)}", f"at most {data.ndim}"
+        )
+    places = broadcast_infos(
+        ctx, data.dtype, *((f"index {i}", info) for i, info in enumerate(infos))
+    )
+    if data.ndim == -1 or places.ndim == -1:
+        return like(data, None)
+    if data.values is None or places.values is None:
+        return like(data, None, places.ndim + data.ndim - len(infos))
+    return like(data, (*places.values, *data.values[len(infos) :]))
+
+
+@index_tensor.legalize
+def _index_tensor_te(bb: BlockBuilder, data: Expr, indices: Expr) -> Expr:
+    return bb.call_te(topi.index_tensor, data, tuple_items(bb, indices))
+
+
+index_tensor.reference(lambda data, indices: data[tuple(indices)])
+
+
+@relax_op("relax.index_put", "data: Tensor, indices: Tensors, values: Tensor", IndexPutAttrs,
+          pattern=OPAQUE)  # fmt: skip
+def index_put(
+    data: ExprLike, indices: Any, values: ExprLike, accumulate: bool = False
+) -> Call:
+    """data with data[indices[0], indices[1], ...] replaced by values, or increased by them."""
+    if not isinstance(indices, Expr):
+        indices = Tuple(indices if isinstance(indices, (list, tuple)) else [indices])
+    return index_put.call(data, indices, values, accumulate=bool(accumulate))
+
+
+@index_put.infer
+def _index_put_info(
+    ctx: Infer,
+    data: TensorStructInfo,
+    indices: TupleStructInfo,
+    values: TensorStructInfo,
+    *,
+    accumulate: bool,
+) -> TensorStructInfo:
+    common_dtype(ctx, ("data", data), ("values", values))
+    infos = tensor_fields(indices)
+    for i, info in enumerate(infos):
+        _check_indices(ctx, f"index {i}", info)
+    if data.ndim != -1 and len(infos) > data.ndim:
+        raise ctx.shape_error(
+            "more indices than data has dimensions", f"{len(infos)}", f"at most {data.ndim}"
+        )
+    return data
+
+
+@index_put.legalize
+def _index_put_te(
+    bb: BlockBuilder, data: Expr, indices: Expr, values: Expr, *, accumulate: bool
+) -> Expr:
+    parts = tuple_items(bb, indices)
+    return bb.call_te(topi.index_put, data, parts, values, accumulate=accumulate)
+
+
+@index_put.reference
+def _index_put_numpy(data: Array, indices: Any, values: Array, *, accumulate: bool) -> Array:
+    out = data.copy()
+    if accumulate:
+        np.add.at(out, tuple(indices), values)
+    else:
+        out[tuple(indices)] = values
+    return out
+
+
+def _check_reduction(ctx: Infer, reduction: str, legal: tuple[str, ...]) -> None:
+    if reduction not in legal:
+        raise ctx.error("unknown reduction", repr(reduction), ", ".join(legal))
+
+
+@relax_op("relax.scatter_elements", "data: Tensor, indices: Tensor, updates: Tensor",
+          ScatterElementsAttrs, pattern=OPAQUE)  # fmt: skip
+def scatter_elements(
+    data: ExprLike, indices: ExprLike, updates: ExprLike, axis: int = 0, reduction: str = "update"
+) -> Call:
+    """data with data[indices[i][j]][j] combined with updates[i][j] for axis 0.
+
+    `reduction` is update (replaced), add, mul, mean, max or min.
+    """
+    return scatter_elements.call(data, indices, updates, axis=int(axis), reduction=reduction)
+
+
+@scatter_elements.infer
+def _scatter_elements_info(
+    ctx: Infer,
+    data: TensorStructInfo,
+    indices: TensorStructInfo,
+    updates: TensorStructInfo,
+    *,
+    axis: int,
+    reduction: str,
+) -> TensorStructInfo:
+    _check_indices(ctx, "indices", indices)
+    _check_reduction(ctx, reduction, REDUCTIONS)
+    common_dtype(ctx, ("data", data), ("updates", updates))
+    ndim = _check_same_ndim(ctx, ("data", data), ("indices", indices), ("updates", updates))
+    if ndim != -1:
+        axis_index(ctx, axis, ndim)
+    for a, b in zip(indices.values or (), updates.values or ()):
+        if same_extent(a, b, ctx.analyzer) is False:
+            raise ctx.shape_error(
+                "indices and updates differ in shape",
+                f"{show_shape(indices)}, {show_shape(updates)}",
+                "one shape",
+            )
+    return data
+
+
+@scatter_elements.legalize
+def _scatter_elements_te(
+    bb: BlockBuilder, data: Expr, indices: Expr, updates: Expr, *, axis: int, reduction: str
+) -> Expr:
+    return bb.call_te(topi.scatter_elements, data, indices, updates, axis, reduction)
+
+
+_COMBINE: dict[str, Any] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+
+
+@scatter_elements.reference
+def _scatter_elements_numpy(
+    data: Array, indices: Array, updates: Array, *, axis: int, reduction: str
+) -> Array:
+    out = data.copy()
+    _, at = _elements_at(data, indices, axis)
+    if reduction == "update":
+        out[at] = updates
+    elif reduction == "mean":
+        total, count = out.astype(np.float64), np.ones(out.shape)
+        np.add.at(total, at, updates)
+        np.add.at(count, at, 1)
+        out = (total / count).astype(data.dtype)
+    else:
+        _COMBINE[reduction].at(out, at, updates)
+    return out
+
+
+@relax_op("relax.scatter_nd", "data: Tensor, indices: Tensor, updates: Tensor", ScatterNDAttrs,
+          pattern=OPAQUE)  # fmt: skip
+def scatter_nd(
+    data: ExprLike, indices: ExprLike, updates: ExprLike, reduction: str = "update"
+) -> Call:
+    """data with the parts named by the last dimension of indices combined with updates."""
+    return scatter_nd.call(data, indices, updates, reduction=reduction)
+
+
+@scatter_nd.infer
+def _scatter_nd_info(
+    ctx: Infer,
+    data: TensorStructInfo,
+    indices: TensorStructInfo,
+    updates: TensorStructInfo,
+    *,
+    reduction: str,
+) -> TensorStructInfo:
+    _check_indices(ctx, "indices", indices)
+    _check_reduction(ctx, reduction, ("update", "add", "mul", "max", "min"))
+    common_dtype(ctx, ("data", data), ("updates", updates))
+    if data.values is not None and indices.values and updates.values is not None:
+        count = const_int(indices.values[-1])
+        if count is not None:
+            if count > data.ndim:
+                raise ctx.shape_error(
+                    "indices name more dimensions than data has", f"{count}", f"<= {data.ndim}"
+                )
+            wanted = (*indices.values[:-1], *data.values[count:])
+            differ = len(wanted) != len(updates.values) or any(
+                same_extent(a, b, ctx.analyzer) is False for a, b in zip(wanted, updates.values)
+            )
+            if differ:
+                raise ctx.shape_error(
+                    "updates do not fit", show_shape(updates),
+                    show_shape(ShapeStructInfo(wanted)),
+                )  # fmt: skip
+    return data
+
+
+@scatter_nd.legalize
+def _scatter_nd_te(
+    bb: BlockBuilder, data: Expr, indices: Expr, updates: Expr, *, reduction: str
+) -> Expr:
+    def compute(x: Any, places: Any, new: Any) -> Any:
+        # topi takes the coordinates in the first dimension
+        ndim = len(places.shape)
+        moved = topi.transpose(places, [ndim - 1, *range(ndim - 1)]) if ndim > 1 else places
+        return topi.scatter_nd(x, moved, new, reduction)
+
+    return bb.call_te(compute, data, indices, updates, primfunc_name_hint="scatter_nd")
+
+
+@scatter_nd.reference
+def _scatter_nd_numpy(data: Array, indices: Array, updates: Array, *, reduction: str) -> Array:
+    out = data.copy()
+    at = tuple(np.moveaxis(indices, -1, 0))
+    if reduction == "update":
+        out[at] = updates
+    else:
+        _COMBINE[reduction].at(out, at, updates)
+    return out
+
+
+@relax_op(
+    "relax.slice_scatter", "input: Tensor, src: Tensor, start: Prim, end: Prim, step: Prim",
+    SliceScatterAttrs, pattern=INJECTIVE,
+)  # fmt: skip
+def slice_scatter(
+    input_tensor: ExprLike, src: ExprLike, start: Any, end: Any, step: Any, axis: int = 0
+) -> Call:
+    """The tensor with the slice start:end:step along `axis` replaced by `src`."""
+    parts = [v if isinstance(v, Expr) else PrimValue(v) for v in (start, end, step)]
+    return slice_scatter.call(input_tensor, src, *parts, axis=int(axis))
+
+
+@slice_scatter.infer
+def _slice_scatter_info(
+    ctx: Infer,
+    input: TensorStructInfo,
+    src: TensorStructInfo,
+    start: PrimStructInfo,
+    end: PrimStructInfo,
+    step: PrimStructInfo,
+    *,
+    axis: int,
+) -> TensorStructInfo:
+    common_dtype(ctx, ("input_tensor", input), ("src", src))
+    ndim = _check_same_ndim(ctx, ("input_tensor", input), ("src", src))
+    if ndim == -1:
+        return input
+    at = axis_index(ctx, axis, ndim)
+    by = const_int(step.value)
+    if by is not None and by < 1:
+        raise ctx.error("step must be positive", f"{by}", "1 or more")
+    low, high = start.value, end.value
+    if input.values is None or src.values is None or low is None or high is None or by is None:
+        return input
+    wanted: list[PrimExpr] = list(input.values)
+    wanted[at] = simplify(slice_extent(input.values[at], low, high, by, False), ctx.analyzer)
+    for a, b in zip(wanted, src.values):
+        if same_extent(a, b, ctx.analyzer) is False:
+            raise ctx.shape_error(
+                "src does not fit the slice",
+                show_shape(src),
+                show_shape(ShapeStructInfo(wanted)),
+            )
+    return input
+
+
+@slice_scatter.legalize
+def _slice_scatter_te(
+    bb: BlockBuilder, input: Expr, src: Expr, start: Expr, end: Expr, step: Expr, *, axis: int
+) -> Expr:
+    return bb.call_te(topi.slice_scatter, input, src, start, end, step, axis)
+
+
+@slice_scatter.reference
+def _slice_scatter_numpy(
+    input: Array, src: Array, start: int, end: int, step: int, *, axis: int
+) -> Array:
+    out = input.copy()
+    at = [slice(None)] * input.ndim
+    at[axis] = slice(start, end, step)
+    out[tuple(at)] = src
+    return out
+
+
+@relax_op("relax.collapse_sum_like", "data: Tensor, collapse_target: Tensor", pattern=OPAQUE)
+def collapse_sum_like(data: ExprLike, collapse_target: ExprLike) -> Call:
+    """data summed so that it has the shape of `collapse_target`, which broadcasts to data's."""
+    return collapse_sum_like.call(data, collapse_target)
+
+
+@relax_op("relax.collapse_sum_to", "data: Tensor, shape: Shape", pattern=OPAQUE)
+def collapse_sum_to(data: ExprLike, shape: Any) -> Call:
+    """data summed so that it has `shape`, which broadcasts to data's own."""
+    return collapse_sum_to.call(data, as_shape(shape))
+
+
+def _check_collapse(
+    ctx: Infer, data: TensorStructInfo, target: TensorStructInfo | ShapeStructInfo
+) -> None:
+    if -1 not in (data.ndim, target.ndim) and target.ndim > data.ndim:
+        raise ctx.shape_error(
+            "the target has more dimensions than data", f"{target.ndim}", f"at most {data.ndim}"
+        )
+    if data.values is None or target.values is None:
+        return
+    for a, b in zip(reversed(data.values), reversed(target.values)):
+        if const_int(b) != 1 and same_extent(a, b, ctx.analyzer) is False:
+            raise ctx.shape_error(
+                "the target does not broadcast to data",
+                f"data {show_shape(data)}, target {show_shape(target)}",
+                "extents that are 1 or those of data",
+            )
+
+
+@collapse_sum_like.infer
+def _collapse_like_info(
+    ctx: Infer, data: TensorStructInfo, collapse_target: TensorStructInfo
+) -> StructInfo:
+    _check_collapse(ctx, data, collapse_target)
+    return TensorStructInfo(
+        collapse_target.shape, data.dtype, data.vdevice, collapse_target.ndim
+    )
+
+
+@collapse_sum_to.infer
+def _collapse_to_info(ctx: Infer, data: TensorStructInfo, shape: ShapeStructInfo) -> StructInfo:
+    _check_collapse(ctx, data, shape)
+    return TensorStructInfo(ctx.call.args[1], data.dtype, data.vdevice)
+
+
+@collapse_sum_like.legalize
+def _collapse_like_te(bb: BlockBuilder, data: Expr, collapse_target: Expr) -> Expr:
+    values = values_of(collapse_target.struct_info)
+    if values is None:
+        return collapse_sum_like(data, collapse_target)
+    return bb.call_te(topi.collapse_sum, data, list(values))
+
+
+@collapse_sum_to.legalize
+def _collapse_to_te(bb: BlockBuilder, data: Expr, shape: Expr) -> Expr:
+    return bb.call_te(topi.collapse_sum, data, shape)
+
+
+def _collapse_numpy(data: Array, shape: Any) -> Array:
+    extra = data.ndim - len(shape)
+    out = data.sum(tuple(range(extra)))
+    axes = tuple(i for i, n in enumerate(shape) if n == 1 and out.shape[i] != 1)
+    return np.asarray(out.sum(axes, keepdims=True) if axes else out, data.dtype)
+
+
+collapse_sum_to.reference(_collapse_numpy)
+collapse_sum_like.reference(lambda data, target: _collapse_numpy(data, target.shape))

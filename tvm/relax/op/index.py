@@ -1,0 +1,313 @@
+"""Operators that read parts of a tensor: by indices, by slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import PrimExpr, StructInfo
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple
+from tvm.relax.shape_math import simplify
+from tvm.relax.struct_info import (
+    VOID,
+    PrimStructInfo,
+    ShapeExpr,
+    TensorStructInfo,
+    TupleStructInfo,
+    const_int,
+)
+from tvm.tir import op as tir_op
+from tvm.tir.expr import INT64, IntImm
+
+from .declare import INJECTIVE, Array, Expr, Infer, attrs_class, relax_op, topi
+from .shapes import axis_index, axis_indices, check_ndim, dtype_of, like, ndim_of, values_of
+
+TakeAttrs = attrs_class("TakeAttrs", "axis", "mode")
+StridedSliceAttrs = attrs_class("StridedSliceAttrs", "assume_inbound")
+
+
+@relax_op("relax.take", "x: Tensor, indices: Operand", TakeAttrs, pattern=INJECTIVE)
+def take(x: ExprLike, indices: ExprLike, axis: int | None = None, mode: str = "fast") -> Call:
+    """The elements at `indices` along `axis`.   (n, m), (k,), axis=0 -> (k, m)
+
+    Indices out of range: `mode` "clip" takes the nearest, "wrap" counts around, "nan" gives NaN,
+    "fast" promises that there are none.
+    """
+    return take.call(x, indices, axis=axis, mode=mode)
+
+
+@take.infer
+def _take_info(
+    ctx: Infer, x: TensorStructInfo, indices: StructInfo, *, axis: int | None, mode: str
+) -> TensorStructInfo:
+    dtype = dtype_of(indices)
+    if dtype is not VOID and not dtype.is_integer:
+        raise ctx.dtype_error("indices must be integers", f"{dtype}", "int32, int64")
+    if axis is None and x.ndim not in (-1, 1):
+        raise ctx.shape_error(
+            "without an axis x must have one dimension", f"{x.ndim} dimensions", "axis=..., or 1"
+        )
+    if x.ndim == -1 or ndim_of(indices) == -1:
+        return like(x, None)
+    at = 0 if axis is None else axis_index(ctx, axis, x.ndim)
+    places = values_of(indices)
+    if x.values is None or places is None:
+        return like(x, None, x.ndim + ndim_of(indices) - 1)
+    return like(x, (*x.values[:at], *places, *x.values[at + 1 :]))
+
+
+@take.legalize
+def _take_te(
+    bb: BlockBuilder, x: Expr, indices: Expr, *, axis: int | None, mode: str
+) -> Expr:
+    def compute(te_x: Any, places: Any) -> Any:
+        if hasattr(places, "shape"):
+            return topi.take(te_x, places, 0 if axis is None else axis, mode=mode)
+        at = (0 if axis is None else axis) % len(te_x.shape)
+        rest = [extent for i, extent in enumerate(te_x.shape) if i != at]
+        return _te_row(te_x, rest, at, places)
+
+    return bb.call_te(compute, x, indices, primfunc_name_hint="take")
+
+
+def _te_row(te_x: Any, rest: Sequence[PrimExpr], at: int, place: Any) -> Any:
+    from tvm import te  # the tensor-expression package loads only when something is legalised
+
+    def element(*index: Any) -> Any:
+        return te_x(*index[:at], place, *index[at:])
+
+    return te.compute(rest, element, name="take")
+
+
+@take.reference
+def _take_numpy(x: Array, indices: Array, *, axis: int | None, mode: str) -> Array:
+    if mode == "nan":
+        size = x.shape[0 if axis is None else axis]
+        bad = (np.asarray(indices) >= size) | (np.asarray(indices) < -size)
+        found = np.take(x, np.where(bad, 0, indices), axis=axis)
+        at = 0 if axis is None else axis % x.ndim
+        shape = [1] * at + list(bad.shape) + [1] * (x.ndim - 1 - at)
+        return np.where(bad.reshape(shape), np.nan, found).astype(x.dtype)
+    return np.take(x, indices, axis=axis, mode=mode if mode in ("clip", "wrap") else "raise")
+
+
+def _prim_tuple(values: Any) -> Expr:
+    """A tuple of numbers, of Python numbers, expressions, or a Relax expression that is one."""
+    if isinstance(values, Expr):
+        if isinstance(values, (PrimValue, ShapeExpr)):
+            parts = values.values if isinstance(values, ShapeExpr) else (values.value,)
+            return Tuple([PrimValue(part) for part in parts])
+        return values
+    if isinstance(values, (int, PrimExpr)):
+        values = [values]
+    return Tuple([v if isinstance(v, Expr) else PrimValue(v) for v in values])
+
+
+@relax_op(
+    "relax.strided_slice",
+    "x: Tensor, axes: Expr, begin: Expr, end: Expr, strides: Expr?",
+    StridedSliceAttrs,
+    pattern=INJECTIVE,
+)
+def strided_slice(
+    x: ExprLike,
+    axes: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    assume_inbound: bool = False,
+) -> Call:
+    """The elements begin, begin + stride, ... before end along each of `axes`.
+
+    Negative numbers count from the end. Numbers out of range are moved into it, unless
+    `assume_inbound` promises that there are none.
+    """
+    operands = [_prim_tuple(value) for value in (axes, begin, end)]
+    if strides is not None:
+        operands.append(_prim_tuple(strides))
+    return strided_slice.call(x, *operands, assume_inbound=bool(assume_inbound))
+
+
+def _prims(ctx: Infer, name: str, info: StructInfo | None) -> list[PrimExpr | None] | None:
+    """The values of a tuple of numbers, None for one that is not known; None for no such tuple."""
+    if info is None or not isinstance(info, TupleStructInfo):
+        return None
+    values = []
+    for field in info.fields:
+        if not isinstance(field, PrimStructInfo) or not field.dtype.is_integer:
+            raise ctx.error(f"{name} must be a tuple of integers", f"{field}", "int64 numbers")
+        values.append(field.value)
+    return values
+
+
+def slice_extent(
+    extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: int, inbound: bool
+) -> PrimExpr:
+    """How many elements a slice has; the same arithmetic as numpy's, on symbols too."""
+    if inbound:
+        low, high = begin, end
+    else:
+        low, high = _clamp(begin, extent, stride), _clamp(end, extent, stride)
+    count = tir_op.floordiv(high - low + stride - 1, stride) if stride > 0 else tir_op.floordiv(
+        low - high - stride - 1, -stride
+    )
+    return count if inbound else tir_op.max(count, 0)
+
+
+def _clamp(place: PrimExpr, extent: PrimExpr, stride: int) -> PrimExpr:
+    """A place counted from the front and moved into the range that a slice may name."""
+    known = const_int(place)
+    if known is not None:
+        place = place + extent if known < 0 else place
+    else:
+        place = tir_op.if_then_else(place < 0, place + extent, place)
+    low, high = (0, extent) if stride > 0 else (-1, extent - 1)
+    if known is not None and known >= 0 and stride > 0:
+        return tir_op.min(place, high)
+    return tir_op.min(tir_op.max(place, low), high)
+
+
+@strided_slice.infer
+def _strided_slice_info(
+    ctx: Infer,
+    x: TensorStructInfo,
+    axes: StructInfo,
+    begin: StructInfo,
+    end: StructInfo,
+    strides: StructInfo | None,
+    *,
+    assume_inbound: bool,
+) -> TensorStructInfo:
+    which = _prims(ctx, "axes", axes)
+    lows, highs = _prims(ctx, "begin", begin), _prims(ctx, "end", end)
+    steps = _prims(ctx, "strides", strides)
+    if which is None or lows is None or highs is None:
+        return like(x, None, x.ndim)
+    counts = {len(which), len(lows), len(highs), len(which) if steps is None else len(steps)}
+    if len(counts) > 1:
+        raise ctx.shape_error(
+            "axes, begin, end and strides differ in length",
+            f"{len(which)}, {len(lows)}, {len(highs)}"
+            + ("" if steps is None else f", {len(steps)}"),
+            "one number for each axis",
+        )
+    numbers = [const_int(axis) for axis in which]
+    if x.ndim == -1 or any(n is None for n in numbers):
+        return like(x, None, x.ndim)
+    places = axis_indices(ctx, [n for n in numbers if n is not None], x.ndim, "axes")
+    if x.values is None:
+        return like(x, None, x.ndim)
+    extents = list(x.values)
+    for i, at in enumerate(places):
+        low, high = lows[i], highs[i]
+        step = 1 if steps is None else const_int(steps[i])
+        if step == 0:
+            raise ctx.error("a stride is 0", f"strides[{i}] = 0", "any other integer")
+        if low is None or high is None or step is None:
+            return like(x, None, x.ndim)
+        size = slice_extent(extents[at], _int64(low), _int64(high), step, assume_inbound)
+        extents[at] = simplify(size, ctx.analyzer)
+    return like(x, extents)
+
+
+def _int64(value: PrimExpr) -> PrimExpr:
+    known = const_int(value)
+    return tir_op.cast(value, INT64) if known is None else IntImm(INT64, known)
+
+
+@strided_slice.legalize
+def _strided_slice_te(
+    bb: BlockBuilder, x: Expr, *operands: Expr, assume_inbound: bool
+) -> Expr:
+    info = x.struct_info
+    assert isinstance(info, TensorStructInfo), "checked by its kind"
+    parts = [_known_prims(operand) for operand in operands]
+    if info.values is None or any(part is None for part in parts):
+        return strided_slice.call(x, *operands, assume_inbound=assume_inbound)
+    axes, begin, end = (list(part or ()) for part in parts[:3])
+    strides = list(parts[3] or ()) if len(parts) > 3 else [IntImm(INT64, 1)] * len(axes)
+
+    def compute(te_x: Any, low: Any, high: Any, step: Any) -> Any:
+        return topi.strided_slice(
+            te_x,
+            low,
+            high,
+            step,
+            [const_int(axis) for axis in axes],
+            slice_mode="end",
+            assume_inbound=assume_inbound,
+        )
+
+    return bb.call_te(compute, x, begin, end, strides, primfunc_name_hint="strided_slice")
+
+
+def _known_prims(operand: Expr) -> list[PrimExpr] | None:
+    info = operand.struct_info
+    if not isinstance(info, TupleStructInfo):
+        return None
+    found = [field.value for field in info.fields if isinstance(field, PrimStructInfo)]
+    values = [value for value in found if value is not None]
+    return values if len(values) == len(info.fields) else None
+
+
+@strided_slice.reference
+def _strided_slice_numpy(
+    x: Array,
+    axes: Sequence[int],
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int] | None = None,
+    *,
+    assume_inbound: bool,
+) -> Array:
+    at = [slice(None)] * x.ndim
+    for i, axis in enumerate(axes):
+        step = 1 if strides is None else int(strides[i])
+        stop: int | None = int(end[i])
+        if step < 0 and stop is not None and stop < -x.shape[axis]:
+            stop = None
+        at[int(axis)] = slice(int(begin[i]), stop, step)
+    return x[tuple(at)]
+
+
+@relax_op(
+    "relax.dynamic_strided_slice",
+    "x: Tensor, begin: Tensor, end: Tensor, strides: Tensor",
+    pattern=INJECTIVE,
+)
+def dynamic_strided_slice(x: ExprLike, begin: ExprLike, end: ExprLike, strides: ExprLike) -> Call:
+    """As `strided_slice` over all axes, with begin, end and strides as int64 tensors."""
+    return dynamic_strided_slice.call(x, begin, end, strides)
+
+
+@dynamic_strided_slice.infer
+def _dynamic_slice_info(
+    ctx: Infer,
+    x: TensorStructInfo,
+    begin: TensorStructInfo,
+    end: TensorStructInfo,
+    strides: TensorStructInfo,
+) -> TensorStructInfo:
+    if x.ndim == -1:
+        raise ctx.shape_error("the number of dimensions of x must be known", str(x))
+    for name, info in (("begin", begin), ("end", end), ("strides", strides)):
+        check_ndim(ctx, name, info, 1)
+        if info.dtype is not VOID and info.dtype != "int64":
+            raise ctx.dtype_error(f"{name} must be int64", f"{info.dtype}", "int64")
+        count = None if info.values is None else const_int(info.values[0])
+        if count is not None and count != x.ndim:
+            raise ctx.shape_error(
+                f"{name} must have one number for each dimension of x", f"{count}", f"{x.ndim}"
+            )
+    return like(x, None, x.ndim)
+
+
+@dynamic_strided_slice.reference
+def _dynamic_slice_numpy(x: Array, begin: Array, end: Array, strides: Array) -> Array:
+    axes = range(x.ndim)
+    return _strided_slice_numpy(
+        x, list(axes), list(begin), list(end), list(strides), assume_inbound=False
+    )

@@ -1,0 +1,723 @@
+"""Operators that rearrange a tensor: shape, order and number of its elements."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.error import ShapeError, TVMError
+from tvm.ir.expr import PrimExpr, StructInfo
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike, Tuple
+from tvm.relax.shape_math import product, same_extent, simplify
+from tvm.relax.struct_info import (
+    ShapeExpr,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    const_int,
+    dim,
+)
+from tvm.tir import op as tir_op
+from tvm.tir.expr import INT64, IntImm
+
+from .declare import (
+    BROADCAST,
+    FOLLOW,
+    INJECTIVE,
+    Array,
+    Expr,
+    Infer,
+    as_shape,
+    attrs_class,
+    int_tuple,
+    relax_op,
+    show_extents,
+    show_shape,
+    topi,
+)
+from .shapes import (
+    axis_index,
+    axis_indices,
+    broadcast_extents,
+    common_dtype,
+    is_one,
+    like,
+    values_of,
+)
+
+ConcatAttrs = attrs_class("ConcatAttrs", "axis")
+ExpandDimsAttrs = attrs_class("ExpandDimsAttrs", "axis")
+PermuteDimsAttrs = attrs_class("PermuteDimsAttrs", "axes")
+SplitAttrs = attrs_class("SplitAttrs", "indices_or_sections", "axis")
+SqueezeAttrs = attrs_class("SqueezeAttrs", "axis")
+StackAttrs = attrs_class("StackAttrs", "axis")
+RepeatAttrs = attrs_class("RepeatAttrs", "repeats", "axis")
+TileAttrs = attrs_class("TileAttrs", "repeats")
+FlipAttrs = attrs_class("FlipAttrs", "axis")
+MeshgridAttrs = attrs_class("MeshgridAttrs", "indexing")
+OneHotAttrs = attrs_class("OneHotAttrs", "depth", "axis")
+LayoutTransformAttrs = attrs_class(
+    "LayoutTransformAttrs", "index_map", "pad_value", "axis_separators", "input_axis_separators"
+)
+
+
+def _tuple_of(tensors: Any) -> Expr:
+    return tensors if isinstance(tensors, Expr) else Tuple(tensors)
+
+
+def tensor_fields(operands: TupleStructInfo) -> list[TensorStructInfo]:
+    """The fields of a tuple of tensors."""
+    return [field for field in operands.fields if isinstance(field, TensorStructInfo)]
+
+
+def tuple_items(bb: BlockBuilder, operands: Expr) -> list[Expr]:
+    """The fields of a tuple operand as expressions."""
+    if isinstance(operands, Tuple):
+        return list(operands.fields)
+    info = operands.struct_info
+    assert isinstance(info, TupleStructInfo), "checked by its kind"
+    return [bb.normalize_argument(operands[i]) for i in range(len(info.fields))]  # type: ignore[index]
+
+
+# --- shape ---
+
+
+@relax_op("relax.broadcast_to", "x: Tensor, shape: Shape", pattern=BROADCAST, precision=FOLLOW)
+def broadcast_to(x: ExprLike, shape: Any) -> Call:
+    """x repeated along dimensions of extent 1, and along new ones in front."""
+    return broadcast_to.call(x, as_shape(shape))
+
+
+@broadcast_to.infer
+def _broadcast_to_info(
+    ctx: Infer, x: TensorStructInfo, shape: ShapeStructInfo
+) -> TensorStructInfo:
+    if shape.ndim != -1 and x.ndim > shape.ndim:
+        raise ctx.shape_error(
+            "x has more dimensions than the target", f"{x.ndim}", f"{shape.ndim} or fewer"
+        )
+    if x.values is not None and shape.values is not None:
+        found = broadcast_extents(ctx, x.values, shape.values, ("x", "shape"))
+        for now, wanted in zip(found or (), shape.values):
+            if same_extent(now, wanted, ctx.analyzer) is False:
+                raise ctx.shape_error(
+                    "x does not broadcast to the target",
+                    f"x {show_shape(x)}, target {show_shape(shape)}",
+                    "extents of x that are 1 or those of the target",
+                )
+    return _shaped(ctx, x, shape)
+
+
+def _shaped(ctx: Infer, x: TensorStructInfo, shape: ShapeStructInfo) -> TensorStructInfo:
+    """A tensor like x whose shape is the second operand."""
+    operand = ctx.call.args[1]
+    if shape.values is not None and not isinstance(operand, ShapeExpr):
+        return like(x, shape.values)
+    return TensorStructInfo(operand, x.dtype, x.vdevice)
+
+
+@broadcast_to.legalize
+def _broadcast_to_te(bb: BlockBuilder, x: Expr, shape: Expr) -> Expr:
+    return bb.call_te(topi.broadcast_to, x, shape)
+
+
+broadcast_to.reference(lambda x, shape: np.broadcast_to(x, shape))
+
+
+def resolve_shape(x: Expr, shape: Sequence[Any]) -> list[PrimExpr]:
+    """The target of a reshape: -1 is what is left over, 0 is the extent that x has there."""
+    numbers = [const_int(extent) for extent in shape]
+    if numbers.count(-1) > 1:
+        raise ShapeError(f"relax.reshape: -1 may stand once, found {list(numbers)}")
+    result: list[PrimExpr] = []
+    info = x.struct_info_
+    values = info.values if isinstance(info, TensorStructInfo) else None
+    if 0 in numbers or -1 in numbers:
+        if values is None:
+            raise TVMError(
+                "relax.reshape: -1 and 0 in the target need the shape of x, which is not known: "
+                f"{info}"
+            )
+        if 0 in numbers and numbers.index(0) >= len(values):
+            raise ShapeError("relax.reshape: 0 stands where x has no dimension")
+    for i, (extent, number) in enumerate(zip(shape, numbers)):
+        if number is not None and number < -1:
+            raise ShapeError(f"relax.reshape: extent {number}; legal: -1, 0 or more")
+        if number == 0 and values is not None:
+            result.append(values[i])
+        else:
+            result.append(IntImm(INT64, -1) if number == -1 else dim(extent))
+    if -1 in numbers and values is not None:
+        at = numbers.index(-1)
+        rest = product([extent for i, extent in enumerate(result) if i != at])
+        result[at] = simplify(tir_op.floordiv(product(values), rest))
+    return result
+
+
+@relax_op("relax.reshape", "x: Tensor, shape: Shape", pattern=INJECTIVE, precision=FOLLOW)
+def reshape(x: Expr, shape: Any) -> Call:
+    """The same elements in another shape; -1 is what is left over, 0 the extent of x there."""
+    if isinstance(shape, Expr) and not isinstance(shape, ShapeExpr):
+        return reshape.call(x, shape)
+    values = shape.values if isinstance(shape, ShapeExpr) else shape
+    given = [values] if isinstance(values, (int, PrimExpr)) else list(values)
+    return reshape.call(x, ShapeExpr(resolve_shape(x, given)))
+
+
+@reshape.infer
+def _reshape_info(ctx: Infer, x: TensorStructInfo, shape: ShapeStructInfo) -> TensorStructInfo:
+    if x.values is not None and shape.values is not None:
+        old, new = product(x.values), product(shape.values)
+        if same_extent(old, new, ctx.analyzer) is False:
+            raise ctx.shape_error(
+                "the numbers of elements differ",
+                f"x {show_shape(x)}, target {show_shape(shape)}",
+                "a target with as many elements as x",
+            )
+    return _shaped(ctx, x, shape)
+
+
+@reshape.legalize
+def _reshape_te(bb: BlockBuilder, x: Expr, shape: Expr) -> Expr:
+    return bb.call_te(topi.reshape, x, shape)
+
+
+reshape.reference(lambda x, shape: np.reshape(x, shape))
+
+
+@relax_op("relax.flatten", "x: Tensor", pattern=INJECTIVE, precision=FOLLOW)
+def flatten(x: ExprLike) -> Call:
+    """All elements in one dimension."""
+    return flatten.call(x)
+
+
+@flatten.infer
+def _flatten_info(ctx: Infer, x: TensorStructInfo) -> TensorStructInfo:
+    if x.ndim == 1:
+        return x
+    if x.ndim == 0:
+        return like(x, (IntImm(INT64, 1),))
+    if x.values is None:
+        return like(x, None, 1)
+    return like(x, (simplify(product(x.values), ctx.analyzer),))
+
+
+@flatten.legalize
+def _flatten_te(bb: BlockBuilder, x: Expr) -> Expr:
+    info = bb.normalize(flatten(x)).struct_info
+    values = values_of(info)
+    if values is None:
+        return flatten(x)
+    return bb.call_te(topi.reshape, x, list(values))
+
+
+flatten.reference(lambda x: x.reshape(-1))
+
+
+@relax_op("relax.expand_dims", "x: Tensor", ExpandDimsAttrs, pattern=INJECTIVE, precision=FOLLOW)
+def expand_dims(x: ExprLike, axis: int | Sequence[int]) -> Call:
+    """New dimensions of extent 1 at the given places of the result."""
+    return expand_dims.call(x, axis=int_tuple(axis))
+
+
+@expand_dims.infer
+def _expand_dims_info(
+    ctx: Infer, x: TensorStructInfo, *, axis: tuple[int, ...]
+) -> TensorStructInfo:
+    if not axis:
+        return x
+    if x.ndim == -1:
+        return like(x, None)
+    ndim = x.ndim + len(axis)
+    places = axis_indices(ctx, axis, ndim)
+    if x.values is None:
+        return like(x, None, ndim)
+    old = iter(x.values)
+    return like(x, [IntImm(INT64, 1) if i in places else next(old) for i in range(ndim)])
+
+
+@expand_dims.legalize
+def _expand_dims_te(bb: BlockBuilder, x: Expr, *, axis: tuple[int, ...]) -> Expr:
+    def compute(te_x: Any) -> Any:
+        ndim = len(te_x.shape) + len(axis)
+        for place in sorted(a % ndim for a in axis):
+            te_x = topi.expand_dims(te_x, place)
+        return te_x
+
+    return bb.call_te(compute, x, primfunc_name_hint="expand_dims")
+
+
+expand_dims.reference(lambda x, axis: np.expand_dims(x, axis))
+
+
+@relax_op("relax.squeeze", "x: Tensor", SqueezeAttrs, pattern=INJECTIVE, precision=FOLLOW)
+def squeeze(x: ExprLike, axis: int | Sequence[int] | None = None) -> Call:
+    """Without the given dimensions of extent 1; without all of extent 1 if none is given."""
+    return squeeze.call(x, axis=None if axis is None else int_tuple(axis))
+
+
+@squeeze.infer
+def _squeeze_info(
+    ctx: Infer, x: TensorStructInfo, *, axis: tuple[int, ...] | None
+) -> TensorStructInfo:
+    if x.ndim == -1 or (axis is None and x.values is None):
+        return like(x, None)
+    if axis is None:
+        assert x.values is not None, "returned above"
+        return like(x, [extent for extent in x.values if not is_one(extent)])
+    gone = axis_indices(ctx, axis, x.ndim)
+    if x.values is None:
+        return like(x, None, x.ndim - len(gone))
+    for place in gone:
+        known = const_int(x.values[place])
+        if known not in (None, 1):
+            raise ctx.shape_error(
+                f"dimension {place} is not 1", f"x {show_shape(x)}", "axes of extent 1"
+            )
+    return like(x, [extent for i, extent in enumerate(x.values) if i not in gone])
+
+
+@squeeze.legalize
+def _squeeze_te(bb: BlockBuilder, x: Expr, *, axis: tuple[int, ...] | None) -> Expr:
+    values = values_of(x.struct_info) or ()
+    gone = [i for i, e in enumerate(values) if is_one(e)] if axis is None else list(axis)
+    return bb.call_te(topi.squeeze, x, gone, primfunc_name_hint="squeeze")
+
+
+squeeze.reference(lambda x, axis: np.squeeze(x, axis))
+
+
+@relax_op("relax.permute_dims", "x: Tensor", PermuteDimsAttrs, pattern=INJECTIVE, precision=FOLLOW)
+def permute_dims(x: ExprLike, axes: Sequence[int] | None = None) -> Call:
+    """The dimensions in another order, reversed if none is given.   (n, m) -> (m, n)"""
+    return permute_dims.call(x, axes=None if axes is None else int_tuple(axes))
+
+
+@permute_dims.infer
+def _permute_dims_info(
+    ctx: Infer, x: TensorStructInfo, *, axes: tuple[int, ...] | None
+) -> TensorStructInfo:
+    if axes is not None and x.ndim not in (-1, len(axes)):
+        raise ctx.shape_error(
+            "axes must name each dimension once", f"{list(axes)} for {x.ndim} dimensions"
+        )
+    ndim = x.ndim if axes is None else len(axes)
+    order = range(ndim - 1, -1, -1) if axes is None else axis_indices(ctx, axes, ndim, "axes")
+    if x.values is None:
+        return like(x, None, ndim)
+    return like(x, [x.values[i] for i in order])
+
+
+@permute_dims.legalize
+def _permute_dims_te(bb: BlockBuilder, x: Expr, *, axes: tuple[int, ...] | None) -> Expr:
+    return bb.call_te(
+        topi.transpose, x, None if axes is None else list(axes), primfunc_name_hint="transpose"
+    )
+
+
+permute_dims.reference(lambda x, axes: np.transpose(x, axes))
+
+
+# --- joining and dividing ---
+
+
+@relax_op("relax.concat", "tensors: Tensors", ConcatAttrs, pattern=INJECTIVE, precision=FOLLOW)
+def concat(tensors: Any, axis: int | None = 0) -> Call:
+    """The tensors one after the other along `axis`.   (n, m), (k, m), axis=0 -> (n + k, m)"""
+    return concat.call(_tuple_of(tensors), axis=axis)
+
+
+def _same_ndim(ctx: Infer, infos: Sequence[TensorStructInfo]) -> int:
+    ndims = {info.ndim for info in infos if info.ndim != -1}
+    if len(ndims) > 1:
+        counts = ", ".join(str(info.ndim) for info in infos)
+        raise ctx.shape_error("the numbers of dimensions differ", counts, "one number for all")
+    return ndims.pop() if ndims else -1
+
+
+@concat.infer
+def _concat_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> TensorStructInfo:
+    infos = tensor_fields(tensors)
+    if not infos:
+        raise ctx.error("there is nothing to concatenate", "an empty tuple", "one tensor or more")
+    dtype = common_dtype(ctx, *((f"tensor {i}", info) for i, info in enumerate(infos)))
+    ndim = _same_ndim(ctx, infos)
+    if axis is None and ndim not in (-1, 1):
+        raise ctx.shape_error("without an axis the tensors have one dimension", f"{ndim}", "1")
+    ndim = 1 if axis is None else ndim
+    if ndim == -1:
+        return like(infos[0], None, dtype=dtype)
+    at = axis_index(ctx, 0 if axis is None else axis, ndim)
+    shapes = [info.values for info in infos]
+    known = [shape for shape in shapes if shape is not None]
+    for shape in known[1:]:
+        for i in range(ndim):
+            if i != at and same_extent(known[0][i], shape[i], ctx.analyzer) is False:
+                raise ctx.shape_error(
+                    f"the extents of dimension {i} differ",
+                    f"{show_extents(known[0])} and {show_extents(shape)}",
+                    f"shapes that differ along axis {at} only",
+                )
+    if len(known) < len(shapes):
+        return like(infos[0], None, ndim, dtype)
+    total: PrimExpr = IntImm(INT64, 0)
+    for shape in known:
+        total = total + shape[at]
+    extents = list(known[0])
+    extents[at] = simplify(total, ctx.analyzer)
+    return like(infos[0], extents, dtype=dtype)
+
+
+@concat.legalize
+def _concat_te(bb: BlockBuilder, tensors: Expr, *, axis: int | None) -> Expr:
+    parts = tuple_items(bb, tensors)
+    return bb.call_te(
+        topi.concatenate, parts, 0 if axis is None else axis, primfunc_name_hint="concatenate"
+    )
+
+
+concat.reference(lambda tensors, axis: np.concatenate(tensors, 0 if axis is None else axis))
+
+
+@relax_op("relax.stack", "tensors: Tensors", StackAttrs, pattern=INJECTIVE, precision=FOLLOW)
+def stack(tensors: Any, axis: int = 0) -> Call:
+    """The tensors, all of one shape, along a new dimension at `axis`."""
+    return stack.call(_tuple_of(tensors), axis=axis)
+
+
+@stack.infer
+def _stack_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> TensorStructInfo:
+    infos = tensor_fields(tensors)
+    if not infos:
+        raise ctx.error("there is nothing to stack", "an empty tuple", "one tensor or more")
+    dtype = common_dtype(ctx, *((f"tensor {i}", info) for i, info in enumerate(infos)))
+    ndim = _same_ndim(ctx, infos)
+    if ndim == -1:
+        return like(infos[0], None, dtype=dtype)
+    at = axis_index(ctx, 0 if axis is None else axis, ndim + 1)
+    known = [info.values for info in infos if info.values is not None]
+    for shape in known[1:]:
+        if any(same_extent(a, b, ctx.analyzer) is False for a, b in zip(known[0], shape)):
+            raise ctx.shape_error(
+                "the shapes differ", f"{show_extents(known[0])} and {show_extents(shape)}",
+                "one shape for all",
+            )  # fmt: skip
+    if len(known) < len(infos):
+        return like(infos[0], None, ndim + 1, dtype)
+    count = IntImm(INT64, len(infos))
+    return like(infos[0], [*known[0][:at], count, *known[0][at:]], dtype=dtype)
+
+
+@stack.legalize
+def _stack_te(bb: BlockBuilder, tensors: Expr, *, axis: int | None) -> Expr:
+    parts = tuple_items(bb, tensors)
+    return bb.call_te(topi.stack, parts, 0 if axis is None else axis)
+
+
+stack.reference(lambda tensors, axis: np.stack(tensors, 0 if axis is None else axis))
+
+
+@relax_op("relax.split", "x: Tensor", SplitAttrs, pattern=INJECTIVE, precision=FOLLOW)
+def split(x: ExprLike, indices_or_sections: Any, axis: int = 0) -> Call:
+    """The tensor in pieces along `axis`: so many equal ones, or cut before each index."""
+    if isinstance(indices_or_sections, (list, tuple)):
+        given: Any = int_tuple(indices_or_sections)
+    else:
+        given = const_int(indices_or_sections)
+        if given is None or given < 1:
+            raise ValueError(
+                f"split: indices_or_sections is {indices_or_sections}; "
+                "legal: a positive integer or a list of indices"
+            )
+    return split.call(x, indices_or_sections=given, axis=axis)
+
+
+def _piece_bounds(
+    extent: PrimExpr, indices_or_sections: int | tuple[int, ...]
+) -> list[tuple[PrimExpr, PrimExpr]] | None:
+    """Where each piece begins and ends; None for equal pieces of an unknown extent."""
+    if isinstance(indices_or_sections, tuple):
+        cuts = [IntImm(INT64, 0), *(IntImm(INT64, i) for i in indices_or_sections)]
+        return list(zip(cuts, [*cuts[1:], extent]))
+    count, size = indices_or_sections, const_int(extent)
+    if size is None:
+        return None
+    piece = -(-size // count)
+    ends = [min(piece * i, size) for i in range(count + 1)]
+    return [(IntImm(INT64, a), IntImm(INT64, b)) for a, b in itertools.pairwise(ends)]
+
+
+@split.infer
+def _split_info(
+    ctx: Infer, x: TensorStructInfo, *, indices_or_sections: int | tuple[int, ...], axis: int
+) -> StructInfo:
+    given = indices_or_sections
+    count = given if isinstance(given, int) else len(given) + 1
+    at = axis if x.ndim == -1 else axis_index(ctx, axis, x.ndim)
+    if x.values is None:
+        return TupleStructInfo([like(x, None, x.ndim)] * count)
+    extent = x.values[at]
+    bounds = _piece_bounds(extent, given)
+    if bounds is None:
+        size = simplify(tir_op.floordiv(extent + (count - 1), count), ctx.analyzer)
+        last = simplify(extent - size * (count - 1), ctx.analyzer)
+        sizes = [size] * (count - 1) + [last]
+    else:
+        sizes = [_piece_size(ctx, low, high, extent) for low, high in bounds]
+    return TupleStructInfo([like(x, [*x.values[:at], s, *x.values[at + 1 :]]) for s in sizes])
+
+
+def _piece_size(ctx: Infer, low: PrimExpr, high: PrimExpr, extent: PrimExpr) -> PrimExpr:
+    a, b, size = const_int(low), const_int(high), const_int(extent)
+    if a is not None and b is not None:
+        if size is not None:
+            a, b = min(a, size), min(b, size)
+        return IntImm(INT64, max(b - a, 0))
+    return simplify(tir_op.max(high - low, 0), ctx.analyzer)
+
+
+@split.legalize
+def _split_te(
+    bb: BlockBuilder, x: Expr, *, indices_or_sections: int | tuple[int, ...], axis: int
+) -> Expr:
+    values = values_of(x.struct_info)
+    given: Any = indices_or_sections
+    if isinstance(given, tuple):
+        given = list(given)
+    elif values is not None:
+        bounds = _piece_bounds(values[axis], given)
+        if bounds is None:
+            size = tir_op.floordiv(values[axis] + (given - 1), given)
+            given = [size * i for i in range(1, given)]
+        else:
+            given = [const_int(low) for low, _ in bounds[1:]]
+    return bb.call_te(topi.split, x, given, axis)
+
+
+@split.reference
+def _split_numpy(
+    x: Array, *, indices_or_sections: int | tuple[int, ...], axis: int
+) -> tuple[Array, ...]:
+    given: Any = indices_or_sections
+    if isinstance(given, int):
+        piece = -(-x.shape[axis] // given)
+        given = [piece * i for i in range(1, given)]
+    return tuple(np.split(x, list(given), axis))
+
+
+# --- repeating ---
+
+
+@relax_op("relax.repeat", "data: Tensor", RepeatAttrs, pattern=INJECTIVE)
+def repeat(data: ExprLike, repeats: int, axis: int | None = None) -> Call:
+    """Each element `repeats` times in a row along `axis`; flattened without an axis."""
+    return repeat.call(data, repeats=int(repeats), axis=axis)
+
+
+@repeat.infer
+def _repeat_info(
+    ctx: Infer, data: TensorStructInfo, *, repeats: int, axis: int | None
+) -> TensorStructInfo:
+    if axis is None:
+        if data.values is None:
+            return like(data, None, 1)
+        return like(data, (simplify(product(data.values) * repeats, ctx.analyzer),))
+    if data.ndim == -1:
+        return like(data, None)
+    at = axis_index(ctx, axis, data.ndim)
+    if data.values is None:
+        return like(data, None, data.ndim)
+    extents = list(data.values)
+    extents[at] = simplify(extents[at] * repeats, ctx.analyzer)
+    return like(data, extents)
+
+
+@repeat.legalize
+def _repeat_te(bb: BlockBuilder, data: Expr, *, repeats: int, axis: int | None) -> Expr:
+    def compute(x: Any) -> Any:
+        if axis is not None:
+            return topi.repeat(x, repeats, axis)
+        flat = topi.reshape(x, (product(list(x.shape)),)) if len(x.shape) != 1 else x
+        return topi.repeat(flat, repeats, 0)
+
+    return bb.call_te(compute, data, primfunc_name_hint="repeat")
+
+
+repeat.reference(lambda data, repeats, axis: np.repeat(data, repeats, axis))
+
+
+@relax_op("relax.tile", "data: Tensor", TileAttrs, pattern=INJECTIVE)
+def tile(data: ExprLike, repeats: int | Sequence[int]) -> Call:
+    """The whole tensor `repeats` times along each of its last dimensions."""
+    return tile.call(data, repeats=int_tuple(repeats))
+
+
+@tile.infer
+def _tile_info(
+    ctx: Infer, data: TensorStructInfo, *, repeats: tuple[int, ...]
+) -> TensorStructInfo:
+    if data.ndim == -1:
+        return like(data, None)
+    ndim = max(data.ndim, len(repeats))
+    if data.values is None:
+        return like(data, None, ndim)
+    times = (1,) * (ndim - len(repeats)) + repeats
+    extents = [IntImm(INT64, 1)] * (ndim - data.ndim) + list(data.values)
+    return like(data, [simplify(e * t, ctx.analyzer) for e, t in zip(extents, times)])
+
+
+@tile.legalize
+def _tile_te(bb: BlockBuilder, data: Expr, *, repeats: tuple[int, ...]) -> Expr:
+    return bb.call_te(topi.tile, data, list(repeats))
+
+
+tile.reference(lambda data, repeats: np.tile(data, repeats))
+
+
+@relax_op("relax.flip", "data: Tensor", FlipAttrs, pattern=INJECTIVE)
+def flip(data: ExprLike, axis: int) -> Call:
+    """The elements in reverse order along `axis`."""
+    return flip.call(data, axis=int(axis))
+
+
+@flip.infer
+def _flip_info(ctx: Infer, data: TensorStructInfo, *, axis: int) -> TensorStructInfo:
+    if data.ndim != -1:
+        axis_index(ctx, axis, data.ndim)
+    return data
+
+
+@flip.legalize
+def _flip_te(bb: BlockBuilder, data: Expr, *, axis: int) -> Expr:
+    return bb.call_te(topi.flip, data, axis)
+
+
+flip.reference(lambda data, axis: np.flip(data, axis))
+
+
+@relax_op("relax.meshgrid", "tensors: Tensors", MeshgridAttrs, pattern=INJECTIVE)
+def meshgrid(tensors: Any, indexing: str | None = "ij") -> Call:
+    """Each of n one-dimensional tensors spread over a grid of n dimensions."""
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f"meshgrid: indexing is {indexing!r}; legal: 'ij', 'xy'")
+    return meshgrid.call(_tuple_of(tensors), indexing=indexing)
+
+
+@meshgrid.infer
+def _meshgrid_info(ctx: Infer, tensors: TupleStructInfo, *, indexing: str) -> StructInfo:
+    infos = tensor_fields(tensors)
+    if not infos:
+        raise ctx.error("there are no tensors", "an empty tuple", "one tensor or more")
+    dtype = common_dtype(ctx, *((f"tensor {i}", info) for i, info in enumerate(infos)))
+    extents: list[PrimExpr] = []
+    for i, info in enumerate(infos):
+        if info.ndim not in (-1, 1):
+            raise ctx.shape_error(f"tensor {i} must have one dimension", f"{info.ndim}", "1")
+        if info.values is not None:
+            extents.append(info.values[0])
+    if len(extents) < len(infos):
+        return TupleStructInfo([like(info, None, len(infos), dtype) for info in infos])
+    if indexing == "xy" and len(extents) > 1:
+        extents[0], extents[1] = extents[1], extents[0]
+    return TupleStructInfo([like(info, extents, dtype=dtype) for info in infos])
+
+
+@meshgrid.legalize
+def _meshgrid_te(bb: BlockBuilder, tensors: Expr, *, indexing: str) -> Expr:
+    return bb.call_te(topi.meshgrid, tuple_items(bb, tensors), indexing)
+
+
+meshgrid.reference(
+    lambda tensors, indexing: tuple(np.meshgrid(*tensors, indexing=indexing))
+)
+
+
+@relax_op(
+    "relax.one_hot", "indices: Tensor, on_value: Prim, off_value: Prim", OneHotAttrs,
+    pattern=INJECTIVE,
+)  # fmt: skip
+def one_hot(
+    indices: ExprLike, on_value: ExprLike, off_value: ExprLike, depth: int, axis: int = -1
+) -> Call:
+    """`on_value` at each index along a new dimension of extent `depth`, `off_value` elsewhere."""
+    return one_hot.call(indices, on_value, off_value, depth=int(depth), axis=int(axis))
+
+
+@one_hot.infer
+def _one_hot_info(
+    ctx: Infer, indices: TensorStructInfo, on_value: Any, off_value: Any, *, depth: int, axis: int
+) -> TensorStructInfo:
+    if indices.dtype != "void" and not indices.dtype.is_integer:
+        raise ctx.dtype_error("indices must be integers", f"{indices.dtype}", "int32, int64")
+    if on_value.dtype is not off_value.dtype:
+        raise ctx.dtype_error(
+            "on_value and off_value must have one dtype", f"{on_value.dtype}, {off_value.dtype}"
+        )
+    if depth <= 0:
+        raise ctx.error("depth must be positive", f"{depth}", "1 or more")
+    if indices.ndim == -1:
+        return like(indices, None, dtype=on_value.dtype)
+    at = axis_index(ctx, axis, indices.ndim + 1)
+    if indices.values is None:
+        return like(indices, None, indices.ndim + 1, on_value.dtype)
+    extents = [*indices.values[:at], IntImm(INT64, depth), *indices.values[at:]]
+    return like(indices, extents, dtype=on_value.dtype)
+
+
+@one_hot.legalize
+def _one_hot_te(
+    bb: BlockBuilder, indices: Expr, on_value: Any, off_value: Any, *, depth: int, axis: int
+) -> Expr:
+    on, off = on_value.struct_info.value, off_value.struct_info.value
+    return bb.call_te(topi.one_hot, indices, on, off, depth, axis, str(on.dtype))
+
+
+@one_hot.reference
+def _one_hot_numpy(
+    indices: Array, on_value: Any, off_value: Any, *, depth: int, axis: int
+) -> Array:
+    places = np.expand_dims(indices, axis)
+    shape = [1] * places.ndim
+    shape[axis] = depth
+    hit = places == np.arange(depth).reshape(shape)
+    dtype = np.int64 if isinstance(on_value, int) else np.float32
+    return np.where(hit, on_value, off_value).astype(dtype)
+
+
+@relax_op("relax.layout_transform", "x: Tensor", LayoutTransformAttrs, pattern=INJECTIVE)
+def layout_transform(
+    x: ExprLike,
+    index_map: Any,
+    pad_value: Any = None,
+    axis_separators: Any = None,
+    input_axis_separators: Any = None,
+) -> Call:
+    """The elements at the places that `index_map` gives them; `pad_value` where none comes."""
+    from tvm.tir.index_map import IndexMap  # a layout is given rarely
+
+    mapping = index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map)
+    separators = () if axis_separators is None else tuple(axis_separators)
+    inputs = () if input_axis_separators is None else tuple(input_axis_separators)
+    return layout_transform.call(
+        x,
+        index_map=mapping,
+        pad_value=pad_value,
+        axis_separators=separators,
+        input_axis_separators=inputs,
+    )
+
+
+@layout_transform.infer
+def _layout_transform_info(
+    ctx: Infer, x: TensorStructInfo, *, index_map: Any, pad_value: Any, **separators: Any
+) -> TensorStructInfo:
+    wanted = len(index_map.initial_indices)
+    if x.ndim not in (-1, wanted):
+        raise ctx.shape_error("the index map does not fit x", f"{x.ndim} dimensions", f"{wanted}")
+    if x.values is None:
+        return like(x, None, len(index_map.final_indices))
+    return like(x, [dim(extent) for extent in index_map.map_shape(x.values)])

@@ -1,0 +1,302 @@
+"""Attention: softmax(q k^T * scale + bias) v for each head. (Vaswani et al., 2017)"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import StructInfo
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike
+from tvm.relax.op.declare import (
+    ALWAYS,
+    OUT_FUSABLE,
+    Array,
+    Expr,
+    Infer,
+    attrs_class,
+    relax_op,
+    script_function,
+    show_shape,
+    topi,
+)
+from tvm.relax.op.shapes import check_ndim, common_dtype, is_one, like
+from tvm.relax.shape_math import same_extent
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir import op as tir_op
+from tvm.tir.op.arith import const as tir_const
+
+from .activation import softmax_numpy
+
+AttentionAttrs = attrs_class("AttentionAttrs", "scale", "causal_mask", "window_size")
+MASKS = ("TopLeft", "BottomRight", None)
+
+
+def _options(scale: Any, causal_mask: str | None, window_size: int | None) -> dict[str, Any]:
+    if causal_mask not in MASKS:
+        raise ValueError(
+            f"attention: causal_mask is {causal_mask!r}; legal: 'TopLeft', 'BottomRight', None"
+        )
+    value = getattr(scale, "value", scale)
+    return {
+        "scale": None if value is None else float(value),
+        "causal_mask": causal_mask,
+        "window_size": window_size,
+    }
+
+
+@relax_op("relax.nn.attention", "query: Tensor, key: Tensor, value: Tensor", AttentionAttrs,
+          pattern=OUT_FUSABLE, precision=ALWAYS, script=False)  # fmt: skip
+def _plain_attention(query: ExprLike, key: ExprLike, value: ExprLike, **options: Any) -> Call:
+    """Attention without a bias.   (b, s, n, h), (b, t, n, h), (b, t, n, v) -> (b, s, n, v)"""
+    return _plain_attention.call(query, key, value, **options)
+
+
+@relax_op("relax.nn.attention_bias", "query: Tensor, key: Tensor, value: Tensor, bias: Tensor",
+          AttentionAttrs, pattern=OUT_FUSABLE, precision=ALWAYS, script=False)  # fmt: skip
+def _biased_attention(
+    query: ExprLike, key: ExprLike, value: ExprLike, bias: ExprLike, **options: Any
+) -> Call:
+    """Attention with a bias on the scores, which broadcasts to (b, n, s, t)."""
+    return _biased_attention.call(query, key, value, bias, **options)
+
+
+def attention(
+    query: ExprLike,
+    key: ExprLike,
+    value: ExprLike,
+    bias: ExprLike | None = None,
+    scale: Any = None,
+    causal_mask: str | None = None,
+    window_size: int | None = None,
+) -> Call:
+    """Attention of each head.   (b, s, n, h), (b, t, n, h), (b, t, n, v) -> (b, s, n, v)
+
+    `scale` is 1 / sqrt(h) unless given. `causal_mask` "TopLeft" lets row i see columns up to i,
+    "BottomRight" aligns the last row with the last column; `window_size` limits how far back.
+    """
+    options = _options(scale, causal_mask, window_size)
+    if bias is None:
+        return _plain_attention(query, key, value, **options)
+    return _biased_attention(query, key, value, bias, **options)
+
+
+def attention_bias(
+    query: ExprLike,
+    key: ExprLike,
+    value: ExprLike,
+    bias: ExprLike | None = None,
+    scale: Any = None,
+    causal_mask: str | None = None,
+    window_size: int | None = None,
+) -> Call:
+    """Attention with a bias on the scores."""
+    return attention(query, key, value, bias, scale, causal_mask, window_size)
+
+
+def _info(
+    ctx: Infer,
+    query: TensorStructInfo,
+    key: TensorStructInfo,
+    value: TensorStructInfo,
+    bias: TensorStructInfo | None = None,
+    **options: Any,
+) -> TensorStructInfo:
+    dtype = common_dtype(ctx, ("query", query), ("key", key), ("value", value))
+    for name, info in (("query", query), ("key", key), ("value", value)):
+        check_ndim(ctx, name, info, 4)
+    if query.values is None or key.values is None or value.values is None:
+        return like(query, None, 4, dtype)
+    b, s, n, h = query.values
+    pairs = [
+        ("key", key, 0, b), ("key", key, 2, n), ("key", key, 3, h), ("value", value, 0, b),
+        ("value", value, 1, key.values[1]), ("value", value, 2, n),
+    ]  # fmt: skip
+    for name, info, at, wanted in pairs:
+        assert info.values is not None, "checked above"
+        if same_extent(info.values[at], wanted, ctx.analyzer) is False:
+            raise ctx.shape_error(
+                f"dimension {at} of {name} does not fit",
+                f"query {show_shape(query)}, key {show_shape(key)}, value {show_shape(value)}",
+                f"{wanted}",
+            )
+    if bias is not None:
+        _check_bias(ctx, bias, (b, n, s, key.values[1]))
+    return like(query, (b, s, n, value.values[3]), dtype=dtype)
+
+
+def _check_bias(ctx: Infer, bias: TensorStructInfo, wanted: Any) -> None:
+    check_ndim(ctx, "bias", bias, 4)
+    for at, (extent, full) in enumerate(zip(bias.values or (), wanted)):
+        if not is_one(extent) and same_extent(extent, full, ctx.analyzer) is False:
+            raise ctx.shape_error(
+                f"dimension {at} of bias does not fit", show_shape(bias), f"1 or {full}"
+            )
+
+
+def te_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    scale: float | None = None,
+    causal_mask: str | None = None,
+    window_size: int | None = None,
+) -> Any:
+    """Attention in tensor expressions: scores, softmax over their last axis, weighted sum."""
+    from tvm import te  # the tensor-expression package loads only when something is legalised
+
+    b, s, n, h = query.shape
+    t, width = value.shape[1], value.shape[3]
+    dtype = query.dtype
+    k = te.reduce_axis((0, h), name="k")
+    scores = te.compute(
+        (b, n, s, t),
+        lambda i, j, r, c: te.sum(query[i, r, j, k] * key[i, c, j, k], axis=k),
+        name="scores",
+    )
+    factor = tir_const(scale, dtype) if scale is not None else 1 / tir_op.sqrt(h.astype(dtype))
+    scores = topi.multiply(scores, factor)
+    if bias is not None:
+        scores = topi.add(scores, bias)
+    if causal_mask is not None or window_size is not None:
+        offset = t - s if causal_mask == "BottomRight" else 0
+
+        def masked(i: Any, j: Any, r: Any, c: Any) -> Any:
+            seen = c <= r + offset
+            if window_size is not None:
+                seen = tir_op.all(seen, c > r + offset - window_size)
+            lowest = tir_op.min_value(dtype)
+            return tir_op.if_then_else(seen, scores[i, j, r, c], lowest)
+
+        scores = te.compute((b, n, s, t), masked, name="masked")
+    weights = topi.nn.softmax(scores, -1)
+    m = te.reduce_axis((0, t), name="m")
+    return te.compute(
+        (b, s, n, width),
+        lambda i, r, j, d: te.sum(weights[i, j, r, m] * value[i, m, j, d], axis=m),
+        name="attention",
+    )
+
+
+def _te(bb: BlockBuilder, *operands: Expr, **o: Any) -> Expr:
+    def compute(query: Any, key: Any, value: Any, bias: Any = None) -> Any:
+        return te_attention(query, key, value, bias, o["scale"], o["causal_mask"], o["window_size"])
+
+    name = "attention" if len(operands) == 3 else "attention_bias"
+    return bb.call_te(compute, *operands, primfunc_name_hint=name)
+
+
+def attention_numpy(
+    query: Array,
+    key: Array,
+    value: Array,
+    bias: Array | None = None,
+    *,
+    scale: float | None,
+    causal_mask: str | None,
+    window_size: int | None,
+) -> Array:
+    """Attention in numpy, computed in single precision at least."""
+    q, k, v = (np.moveaxis(_wide(x), 2, 1) for x in (query, key, value))
+    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scores = np.matmul(q, np.swapaxes(k, -1, -2)) * factor
+    if bias is not None:
+        scores = scores + bias
+    s, t = scores.shape[-2:]
+    if causal_mask is not None or window_size is not None:
+        offset = t - s if causal_mask == "BottomRight" else 0
+        row, column = np.arange(s)[:, None] + offset, np.arange(t)[None, :]
+        seen = column <= row
+        if window_size is not None:
+            seen &= column > row - window_size
+        scores = np.where(seen, scores, np.finfo(scores.dtype).min)
+    out = np.matmul(softmax_numpy(scores, axis=-1), v)
+    return np.moveaxis(out, 1, 2).astype(query.dtype)
+
+
+def _wide(x: Array) -> Array:
+    return x.astype(np.result_type(x.dtype, np.float32))
+
+
+for _op in (_plain_attention, _biased_attention):
+    _op.infer(_info)
+    _op.legalize(_te)
+    _op.reference(attention_numpy)
+
+
+@relax_op(
+    "relax.nn.attention_var_len",
+    "query: Tensor, key: Tensor, value: Tensor, seqstart_q: Tensor, seqstart_k: Tensor, "
+    "max_seqlen_q: Tensor, max_seqlen_k: Tensor",
+    AttentionAttrs,
+    pattern=OUT_FUSABLE,
+    precision=ALWAYS,
+    script=False,
+)
+def _var_len(query: ExprLike, key: ExprLike, value: ExprLike, *starts: ExprLike, **o: Any) -> Call:
+    """Attention within each of several sequences that lie one after the other."""
+    return _var_len.call(query, key, value, *starts, **o)
+
+
+def attention_var_len(
+    queries: ExprLike,
+    keys: ExprLike,
+    values: ExprLike,
+    seqstart_q: ExprLike,
+    max_seqlen_q: ExprLike,
+    seqstart_k: ExprLike | None = None,
+    max_seqlen_k: ExprLike | None = None,
+    scale: Any = None,
+    causal_mask: str | None = None,
+    window_size: int | None = None,
+) -> Call:
+    """Attention within each of several sequences that lie one after the other.
+
+    (1, total, n, h) each; `seqstart_q` says where sequences begin, with the end as last.
+    """
+    starts_k = seqstart_q if seqstart_k is None else seqstart_k
+    longest_k = max_seqlen_q if max_seqlen_k is None else max_seqlen_k
+    return _var_len(
+        queries, keys, values, seqstart_q, starts_k, max_seqlen_q, longest_k,
+        **_options(scale, causal_mask, window_size),
+    )  # fmt: skip
+
+
+@_var_len.infer
+def _var_len_info(
+    ctx: Infer,
+    query: TensorStructInfo,
+    key: TensorStructInfo,
+    value: TensorStructInfo,
+    *starts: StructInfo,
+    **options: Any,
+) -> TensorStructInfo:
+    return _info(ctx, query, key, value)
+
+
+@_var_len.reference
+def _var_len_numpy(
+    query: Array,
+    key: Array,
+    value: Array,
+    seqstart_q: Array,
+    seqstart_k: Array,
+    max_seqlen_q: Array,
+    max_seqlen_k: Array,
+    **o: Any,
+) -> Array:
+    out = np.zeros((*query.shape[:3], value.shape[3]), query.dtype)
+    for i in range(len(seqstart_q) - 1):
+        rows = slice(int(seqstart_q[i]), int(seqstart_q[i + 1]))
+        columns = slice(int(seqstart_k[i]), int(seqstart_k[i + 1]))
+        out[:, rows] = attention_numpy(query[:, rows], key[:, columns], value[:, columns], **o)
+    return out
+
+
+# one Python function makes either of two operators
+script_function("nn.attention", attention)
+script_function("nn.attention_bias", attention_bias)
+script_function("nn.attention_var_len", attention_var_len)

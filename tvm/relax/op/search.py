@@ -1,0 +1,135 @@
+"""Operators that choose: where, the place of the largest and smallest element, buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike
+from tvm.relax.struct_info import VOID, TensorStructInfo
+from tvm.support.dtype import DataType
+
+from .declare import (
+    BROADCAST,
+    COMM_REDUCE,
+    FOLLOW,
+    Array,
+    Expr,
+    Infer,
+    attrs_class,
+    relax_op,
+    topi,
+)
+from .shapes import broadcast_infos, check_ndim, common_dtype
+from .statistical import reduced_info
+
+ArgmaxArgminAttrs = attrs_class("ArgmaxArgminAttrs", "axis", "keepdims")
+BucketizeAttrs = attrs_class("BucketizeAttrs", "out_int32", "right")
+INT64 = DataType("int64")
+INT32 = DataType("int32")
+
+
+@relax_op(
+    "relax.where", "condition: Tensor, x1: Tensor, x2: Tensor", pattern=BROADCAST, precision=FOLLOW
+)
+def where(condition: ExprLike, x1: ExprLike, x2: ExprLike) -> Call:
+    """x1 where the condition (a bool tensor) holds, x2 elsewhere; all three broadcast."""
+    return where.call(condition, x1, x2)
+
+
+@where.infer
+def _where_info(
+    ctx: Infer, condition: TensorStructInfo, x1: TensorStructInfo, x2: TensorStructInfo
+) -> TensorStructInfo:
+    if condition.dtype is not VOID and condition.dtype != "bool":
+        raise ctx.dtype_error("condition must be bool", f"{condition.dtype}", "bool")
+    dtype = common_dtype(ctx, ("x1", x1), ("x2", x2))
+    return broadcast_infos(ctx, dtype, ("condition", condition), ("x1", x1), ("x2", x2))
+
+
+@where.legalize
+def _where_te(bb: BlockBuilder, condition: Expr, x1: Expr, x2: Expr) -> Expr:
+    return bb.call_te(topi.where, condition, x1, x2)
+
+
+where.reference(lambda condition, x1, x2: np.where(condition, x1, x2))
+
+
+def _arg_reduction(name: str, doc: str, reference: Callable[..., Any]) -> Any:
+    def build(x: ExprLike, axis: int | None = None, keepdims: bool = False) -> Call:
+        return op.call(x, axis=axis, keepdims=bool(keepdims))
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = doc
+    op = relax_op(f"relax.{name}", "x: Tensor", ArgmaxArgminAttrs, pattern=COMM_REDUCE)(build)
+
+    @op.infer
+    def info(
+        ctx: Infer, x: TensorStructInfo, *, axis: int | None, keepdims: bool
+    ) -> TensorStructInfo:
+        return reduced_info(ctx, x, None if axis is None else (axis,), keepdims, INT64)
+
+    @op.legalize
+    def te(bb: BlockBuilder, x: Expr, *, axis: int | None, keepdims: bool) -> Expr:
+        def compute(te_x: Any) -> Any:
+            index = getattr(topi, name)(te_x, axis, keepdims)
+            return index if index.dtype == "int64" else topi.cast(index, "int64")
+
+        return bb.call_te(compute, x, primfunc_name_hint=name)
+
+    @op.reference
+    def numpy(x: Array, *, axis: int | None, keepdims: bool) -> Array:
+        return np.asarray(reference(x, axis=axis, keepdims=keepdims)).astype(np.int64)
+
+    return op
+
+
+argmax = _arg_reduction("argmax", "Where the largest element is along `axis`, as int64.",
+                        np.argmax)  # fmt: skip
+argmin = _arg_reduction("argmin", "Where the smallest element is along `axis`, as int64.",
+                        np.argmin)  # fmt: skip
+
+
+@relax_op("relax.bucketize", "input_tensor: Tensor, boundaries: Tensor", BucketizeAttrs)
+def bucketize(
+    input_tensor: ExprLike, boundaries: ExprLike, out_int32: bool = False, right: bool = False
+) -> Call:
+    """The bucket of each element between sorted boundaries.   (n, m), (k,) -> (n, m)"""
+    return bucketize.call(input_tensor, boundaries, out_int32=out_int32, right=right)
+
+
+@bucketize.infer
+def _bucketize_info(
+    ctx: Infer,
+    input_tensor: TensorStructInfo,
+    boundaries: TensorStructInfo,
+    *,
+    out_int32: bool,
+    right: bool,
+) -> TensorStructInfo:
+    check_ndim(ctx, "boundaries", boundaries, 1)
+    dtype = INT32 if out_int32 else INT64
+    return TensorStructInfo(
+        input_tensor.shape, dtype, input_tensor.vdevice, input_tensor.ndim
+    )
+
+
+@bucketize.legalize
+def _bucketize_te(
+    bb: BlockBuilder, input_tensor: Expr, boundaries: Expr, *, out_int32: bool, right: bool
+) -> Expr:
+    dtype = "int32" if out_int32 else "int64"
+    return bb.call_te(
+        topi.searchsorted, boundaries, input_tensor, right, dtype, primfunc_name_hint="bucketize"
+    )
+
+
+@bucketize.reference
+def _bucketize_numpy(
+    input_tensor: Array, boundaries: Array, *, out_int32: bool, right: bool
+) -> Array:
+    found = np.searchsorted(boundaries, input_tensor, side="right" if right else "left")
+    return found.astype(np.int32 if out_int32 else np.int64)

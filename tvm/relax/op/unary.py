@@ -1,0 +1,160 @@
+"""Operators on each element of one tensor: f(x), the shape stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike, PrimValue
+from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
+from tvm.support.dtype import DataType
+
+from .declare import ELEMENTWISE, FOLLOW, Array, Expr, Infer, RelaxOp, relax_op, topi
+from .shapes import check_float, with_dtype
+
+Unary = RelaxOp[[ExprLike]]
+BOOL = DataType("bool")
+
+
+def elementwise(
+    name: str,
+    doc: str,
+    compute: str,
+    reference: Callable[..., Any],
+    *,
+    floats_only: bool = False,
+    result: DataType | None = None,
+) -> Unary:
+    """An operator of one operand whose result has the operand's shape.
+
+    `compute` names the function of `tvm.topi`; `result` is the dtype where it is not the operand's.
+    """
+
+    def build(x: ExprLike) -> Call:
+        return op.call(x)
+
+    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
+    build.__doc__ = doc
+    op = relax_op(f"relax.{name}", "x: Tensor", pattern=ELEMENTWISE, precision=FOLLOW)(build)
+
+    @op.infer
+    def info(ctx: Infer, x: TensorStructInfo) -> TensorStructInfo:
+        if floats_only:
+            check_float(ctx, "x", x.dtype)
+        return x if result is None else with_dtype(x, result)
+
+    @op.legalize
+    def te(bb: BlockBuilder, x: Expr) -> Expr:
+        function = topi
+        for part in compute.split("."):
+            function = getattr(function, part)
+        return bb.call_te(function, x)
+
+    op.reference(reference)
+    return op
+
+
+def _in_dtype(rule: Callable[..., Array]) -> Callable[..., Array]:
+    """numpy computes half floats in single precision here, and gives back the operand's dtype."""
+
+    def compute(x: Array) -> Array:
+        small = x.dtype.itemsize < 4 and x.dtype.kind in "fV"
+        return rule(x.astype(np.float32) if small else x).astype(x.dtype)
+
+    return compute
+
+
+def erf_numpy(x: Array) -> Array:
+    """The error function by its series near zero and by its continued fraction far from it."""
+    import math  # Python's own, element by element: numpy has none
+
+    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(x.dtype)
+
+
+def _floats(name: str, doc: str, reference: Callable[..., Any]) -> Unary:
+    return elementwise(name, doc, name, _in_dtype(reference), floats_only=True)
+
+
+def _any(name: str, doc: str, reference: Callable[..., Any]) -> Unary:
+    return elementwise(name, doc, name, _in_dtype(reference))
+
+
+abs = _any("abs", "Absolute value of each element.", np.abs)
+acos = _floats("acos", "Inverse cosine of each element.", np.arccos)
+acosh = _floats("acosh", "Inverse hyperbolic cosine of each element.", np.arccosh)
+asin = _floats("asin", "Inverse sine of each element.", np.arcsin)
+asinh = _floats("asinh", "Inverse hyperbolic sine of each element.", np.arcsinh)
+atan = _floats("atan", "Inverse tangent of each element.", np.arctan)
+atanh = _floats("atanh", "Inverse hyperbolic tangent of each element.", np.arctanh)
+bitwise_not = elementwise("bitwise_not", "The bits of each element inverted.", "bitwise_not",
+                          np.invert)  # fmt: skip
+ceil = _any("ceil", "The least integer that is not below each element.", np.ceil)
+cos = _floats("cos", "Cosine of each element.", np.cos)
+cosh = _floats("cosh", "Hyperbolic cosine of each element.", np.cosh)
+exp = _floats("exp", "e to the power of each element.", np.exp)
+floor = _any("floor", "The greatest integer that is not above each element.", np.floor)
+log = _floats("log", "Natural logarithm of each element.", np.log)
+logical_not = elementwise("logical_not", "True where the element is false.", "logical_not",
+                          lambda x: np.logical_not(x).astype(x.dtype))  # fmt: skip
+negative = _any("negative", "Each element with its sign changed.", np.negative)
+round = _any("round", "Each element rounded to the nearest integer, halves to even.", np.round)
+rsqrt = _floats("rsqrt", "1 / sqrt(x) of each element.", lambda x: 1 / np.sqrt(x))
+sigmoid = _floats("sigmoid", "1 / (1 + exp(-x)) of each element.",
+                  lambda x: 1 / (1 + np.exp(-x)))  # fmt: skip
+sign = _any("sign", "-1, 0 or 1, the sign of each element.", np.sign)
+sin = _floats("sin", "Sine of each element.", np.sin)
+sinh = _floats("sinh", "Hyperbolic sine of each element.", np.sinh)
+sqrt = _floats("sqrt", "Square root of each element.", np.sqrt)
+tan = _floats("tan", "Tangent of each element.", np.tan)
+tanh = _floats("tanh", "Hyperbolic tangent of each element.", np.tanh)
+trunc = _any("trunc", "Each element rounded toward zero.", np.trunc)
+erf = _floats("erf", "The error function of each element.", erf_numpy)
+isfinite = elementwise("isfinite", "True where the element is finite.", "isfinite", np.isfinite,
+                       result=BOOL)  # fmt: skip
+isinf = elementwise("isinf", "True where the element is infinite.", "isinf", np.isinf, result=BOOL)
+isnan = elementwise("isnan", "True where the element is not a number.", "isnan", np.isnan,
+                    result=BOOL)  # fmt: skip
+
+
+@relax_op("relax.square", "x: Tensor", pattern=ELEMENTWISE, precision=FOLLOW)
+def square(x: ExprLike) -> Call:
+    """Each element times itself."""
+    return square.call(x)
+
+
+@square.infer
+def _square_info(ctx: Infer, x: TensorStructInfo) -> TensorStructInfo:
+    return x
+
+
+@square.legalize
+def _square_te(bb: BlockBuilder, x: Expr) -> Expr:
+    return bb.call_te(lambda te_x: topi.multiply(te_x, te_x), x, primfunc_name_hint="square")
+
+
+square.reference(lambda x: x * x)
+
+
+@relax_op("relax.clip", "x: Tensor, min: Prim, max: Prim", pattern=ELEMENTWISE, precision=FOLLOW)
+def clip(x: ExprLike, min: ExprLike, max: ExprLike) -> Call:
+    """Each element, or `min` where it is below, or `max` where it is above."""
+    low, high = (PrimValue(v) if isinstance(v, (int, float)) else v for v in (min, max))
+    return clip.call(x, low, high)
+
+
+@clip.infer
+def _clip_info(
+    ctx: Infer, x: TensorStructInfo, min: PrimStructInfo, max: PrimStructInfo
+) -> TensorStructInfo:
+    return x
+
+
+@clip.legalize
+def _clip_te(bb: BlockBuilder, x: Expr, min: Expr, max: Expr) -> Expr:
+    return bb.call_te(topi.clip, x, min, max)
+
+
+clip.reference(lambda x, min, max: np.clip(x, min, max).astype(x.dtype))
