@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tvm.ir.expr import PrimExpr
 from tvm.support.suggest import did_you_mean
 from tvm.tir.buffer import Buffer
+from tvm.tir.expr import FloatImm, IntImm, make_const
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block
 
@@ -92,3 +94,41 @@ class Arguments:
             index_map, ndim=ndim, index_dtype=index_dtype
         )
         return made, [int(s) for s in separators]
+
+    @staticmethod
+    def pad_value(value: Any, buffer: Buffer, ndim: int) -> IndexMap | None:
+        """The value of the padding as a function of the new indices."""
+        if value is None or isinstance(value, IndexMap):
+            return value
+        if callable(value):
+            return IndexMap.from_func(
+                lambda *indices: [_as_element(value(*indices), buffer)],
+                ndim=ndim, index_dtype=index_dtype(buffer),
+            )  # fmt: skip
+        element = _as_element(value, buffer)
+        return IndexMap.from_func(
+            lambda *indices: [element], ndim=ndim, index_dtype=index_dtype(buffer)
+        )
+
+
+def _as_element(value: Any, buffer: Buffer) -> PrimExpr:
+    if isinstance(value, PrimExpr):
+        if value.dtype is buffer.dtype:
+            return value
+        if not isinstance(value, (IntImm, FloatImm)):
+            raise TypeError(
+                f"Schedule.transform_layout: pad_value is {value.dtype}, buffer {buffer.name!r} "
+                f"holds {buffer.dtype}"
+            )
+        value = value.value
+    if isinstance(value, float) and not buffer.dtype.is_floating:
+        raise TypeError(
+            f"Schedule.transform_layout: pad_value is a float, buffer {buffer.name!r} holds "
+            f"{buffer.dtype}"
+        )
+    return make_const(value, buffer.dtype)
+
+
+def index_dtype(buffer: Buffer) -> str:
+    """The type in which a buffer is indexed: that of its shape."""
+    return str(buffer.shape[0].dtype) if buffer.shape else "int32"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tvm.tir.analysis import get_block_access_region
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Var
-from tvm.tir.stmt import Block, BufferRegion
+from tvm.tir.expr import BufferLoad, Var
+from tvm.tir.functor import walk
+from tvm.tir.stmt import Block, BufferRegion, BufferStore
 
 from .rebuild import change_block
 
@@ -13,10 +14,12 @@ from .rebuild import change_block
 def access_regions(block: Block) -> tuple[list[BufferRegion], list[BufferRegion]]:
     """The regions that the body and init of a block read and write."""
     buffers: dict[Var, Buffer] = {}
+    for stmt in (block.init, block.body):
+        for node in () if stmt is None else walk(stmt):
+            if isinstance(node, (BufferLoad, BufferStore)):
+                buffers.setdefault(node.buffer.data, node.buffer)
     for region in (*block.reads, *block.writes):
-        buffers[region.buffer.data] = region.buffer
-    for buffer in block.alloc_buffers:
-        buffers[buffer.data] = buffer
+        buffers.setdefault(region.buffer.data, region.buffer)
     reads, writes, opaque = get_block_access_region(block, buffers)
     return [*reads, *opaque], [*writes, *opaque]
 

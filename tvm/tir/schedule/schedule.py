@@ -17,9 +17,10 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute
+from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block, For
 
-from .arguments import Arguments
+from .arguments import Arguments, index_dtype
 from .error import RENDER_LEVELS, Illegal, ScheduleError, render
 from .instruction import Instruction, InstructionKind, show_value
 from .primitive import add_unit_loop as _add_unit_loop
@@ -38,6 +39,8 @@ from .primitive import get_consumers as _get_consumers
 from .primitive import get_loops as _get_loops
 from .primitive import get_output_blocks as _get_output_blocks
 from .primitive import get_producers as _get_producers
+from .primitive import pad_einsum as _pad_einsum
+from .primitive import reindex as _reindex
 from .primitive import reorder as _reorder
 from .primitive import reorder_block_iter_var as _reorder_block_iter_var
 from .primitive import reverse_compute_inline as _reverse_compute_inline
@@ -46,6 +49,8 @@ from .primitive import set_axis_separator as _set_axis_separator
 from .primitive import set_scope as _set_scope
 from .primitive import split as _split
 from .primitive import storage_align as _storage_align
+from .primitive import transform_block_layout as _transform_block_layout
+from .primitive import transform_layout as _transform_layout
 from .primitive import unsafe_set_dtype as _unsafe_set_dtype
 from .random_engine import RandomEngine
 from .random_variable import BlockRV, ExprRV, LoopRV, RandVar
@@ -515,6 +520,16 @@ class Schedule(Object):
             consumer_blocks=[self._block(b) for b in consumer_blocks or ()],
         )
 
+    def reindex(
+        self, block: BlockArg, buffer: tuple[str, int] | str | Buffer
+    ) -> BlockRV:
+        """Access a buffer through a copy indexed by the block's variables."""
+        rv = self._block(block)
+        side, number, _ = self._buffer_of("reindex", rv, buffer)
+        return self._run(  # type: ignore[no-any-return]
+            _reindex.KIND, _reindex.reindex, block=rv, buffer_index=number, buffer_index_type=side
+        )
+
     # --- where to compute ---
 
     def compute_at(
@@ -622,6 +637,51 @@ class Schedule(Object):
             buffer_index_type=side,
             axis_separators=list(axis_separators or ()),
         )
+
+    def transform_layout(
+        self,
+        block: BlockArg,
+        buffer: tuple[str, int] | str | Buffer,
+        index_map: IndexMap | Callable[..., Any],
+        pad_value: int | float | PrimExpr | IndexMap | Callable[..., Any] | None = None,
+        *,
+        assume_injective_transform: bool = False,
+    ) -> None:
+        """Lay a buffer out in another way, in all its uses."""
+        rv = self._block(block)
+        side, number, target = self._buffer_of("transform_layout", rv, buffer)
+        made, separators = Arguments.index_map(index_map, len(target.shape), index_dtype(target))
+        self._run(
+            _transform_layout.KIND,
+            _transform_layout.transform_layout,
+            block=rv,
+            buffer=[side, number],
+            index_map=made,
+            pad_value=Arguments.pad_value(pad_value, target, len(made.final_indices)),
+            assume_injective_transform=assume_injective_transform,
+        )
+        if separators:
+            self.set_axis_separator(rv, (side, number), separators)
+
+    def transform_block_layout(
+        self, block: BlockArg, index_map: IndexMap | Callable[..., Any]
+    ) -> None:
+        """Let a block run over fusions and splits of its variables."""
+        rv = self._block(block)
+        node: Block = self.get(rv)
+        dtype = str(node.iter_vars[0].var.dtype) if node.iter_vars else "int32"
+        made, _ = Arguments.index_map(index_map, len(node.iter_vars), dtype)
+        self._run(
+            _transform_block_layout.KIND, _transform_block_layout.transform_block_layout,
+            block=rv, index_map=made,
+        )  # fmt: skip
+
+    def pad_einsum(self, block: BlockArg, padding: list[int]) -> None:
+        """Let a contraction run over extents that are multiples of the padding."""
+        self._run(
+            _pad_einsum.KIND, _pad_einsum.pad_einsum, block=self._block(block),
+            padding=list(padding),
+        )  # fmt: skip
 
     # --- annotations ---
 

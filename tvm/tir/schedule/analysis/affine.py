@@ -137,13 +137,30 @@ def relax_exact(
     mins = [part.min for part in region]
     if not _within_buffer(predicate, mins, shape, analyzer):
         return None
+    if not _each_dense(region, ranges) and not _map_is_dense(mins, ranges):
+        return None
+    return relax_upper(region, ranges, shape, analyzer)
+
+
+def _each_dense(region: Sequence[Range], ranges: Ranges) -> bool:
+    """True if each dimension is a gapless sum of loops of its own: quick, and the usual case."""
     seen: set[Var] = set()
     for part in region:
         used = {n for n in walk(part.min) if isinstance(n, Var) and n in ranges}
         if used & seen or not is_dense(part.min, part.extent, ranges):
-            return None
+            return False
         seen |= used
-    return relax_upper(region, ranges, shape, analyzer)
+    return True
+
+
+def _map_is_dense(mins: Sequence[PrimExpr], ranges: Ranges) -> bool:
+    """True if the places are an affine map of the loops that reaches all of its box."""
+    used = {n for m in mins for n in walk(m) if isinstance(n, Var) and n in ranges}
+    moving = [m for m in mins if any(isinstance(n, Var) and n in ranges for n in walk(m))]
+    found = detect_iter_map(moving, {v: ranges[v] for v in ranges if v in used})
+    return bool(found.indices) and all(
+        not sum_.args or is_one(sum_.args[-1].scale) for sum_ in found.indices
+    )
 
 
 def _within_buffer(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Var
+from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.functor import substitute, walk
+from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.analysis.blocks import require_complete
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.query import block_of, is_output_block, require_allocated
@@ -72,12 +73,21 @@ def require_store(block: Block) -> BufferStore:
     )
 
 
-def distinct_vars(block: Block, store: BufferStore) -> list[Var]:
-    """The variables that index a store; refused unless they are different block variables."""
-    names = {iv.var for iv in block.iter_vars}
-    found = [index for index in store.indices if isinstance(index, Var) and index in names]
-    used = {node for node in _vars(store.value) if node in names}
-    if len(found) == len(store.indices) == len(set(found)) and used <= set(found):
+def distinct_vars(block: Block, store: BufferStore) -> dict[int, Var]:
+    """The variables that index a store, by dimension; refused unless they are different ones.
+
+    Dimensions of one element may have a literal index.
+    """
+    domains = {iv.var for iv in block.iter_vars}
+    found: dict[int, Var] = {}
+    plain = True
+    for dim, index in enumerate(store.indices):
+        if isinstance(index, Var) and index in domains and index not in found.values():
+            found[dim] = index
+        else:
+            plain = plain and isinstance(index, IntImm) and is_one(store.buffer.shape[dim])
+    used = {node for node in _vars(store.value) if node in domains}
+    if plain and used <= set(found.values()):
         return found
     raise Illegal(
         f"block {block.name_hint!r} writes {store.buffer.name!r} at "
@@ -95,10 +105,9 @@ def _vars(expr: PrimExpr) -> list[Var]:
 class _Inliner(TrackingMutator):
     """Replaces reads of a buffer by the expression that made it."""
 
-    def __init__(self, buffer: Buffer, names: list[Var], value: PrimExpr) -> None:
+    def __init__(self, buffer: Buffer, names: dict[int, Var], value: PrimExpr) -> None:
         super().__init__()
         self._buffer, self._names, self._value = buffer, names, value
-        self._hit = False
 
     def inline_into(self, scope: Block, drop: Buffer) -> Block:
         """The scope with all reads replaced and the buffer's allocation gone."""
@@ -109,9 +118,8 @@ class _Inliner(TrackingMutator):
     def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
         if op.buffer is not self._buffer:
             return super().visit_buffer_load_(op)
-        self._hit = True
         indices = self.visit_exprs(op.indices)
-        return substitute(self._value, dict(zip(self._names, indices)))
+        return substitute(self._value, {var: indices[dim] for dim, var in self._names.items()})
 
     def visit_block_(self, op: Block) -> Stmt:
         for match in op.match_buffers:

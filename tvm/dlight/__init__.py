@@ -1,0 +1,18 @@
+"""Schedules by rule: fast kernels without search, each with a sentence of reason."""
+
+from typing import TYPE_CHECKING
+
+from tvm.support.lazy import lazy_packages
+
+from .analysis import BlockInfo, IterInfo, normalize_prim_func
+from .base import ApplyDefaultSchedule, ScheduleRule, try_inline, try_inline_contiguous_spatial
+
+if TYPE_CHECKING:
+    from . import cpu as cpu
+else:
+    __getattr__ = lazy_packages(__name__, "analysis", "base", "cpu")
+
+__all__ = [
+    "ApplyDefaultSchedule", "BlockInfo", "IterInfo", "ScheduleRule", "normalize_prim_func",
+    "try_inline", "try_inline_contiguous_spatial",
+]  # fmt: skip

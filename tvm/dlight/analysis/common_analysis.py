@@ -1,0 +1,192 @@
+"""Blocks as rules see them: their loops, and which of them reduce."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tvm.ir.expr import PrimExpr, Range
+from tvm.target.target import Target
+from tvm.tir.expr import IntImm, IterVar, Var
+from tvm.tir.functor import walk
+from tvm.tir.op.arith import is_one
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.schedule.analysis.query import realize_of
+from tvm.tir.stmt import Block
+
+_KINDS: dict[int, Literal["S", "R", "O"]] = {IterVar.DataPar: "S", IterVar.CommReduce: "R"}
+
+
+class IterInfo:
+    """A variable of a block with its loop: spatial (S), reducing (R) or other (O)."""
+
+    def __init__(
+        self, kind: Literal["S", "R", "O"], var: Var, dom: PrimExpr, loop_rv: LoopRV
+    ) -> None:
+        self.kind: Literal["S", "R", "O"] = kind
+        self.var = var
+        self._dom = dom
+        self.loop_rv = loop_rv
+
+    @property
+    def dom(self) -> int | PrimExpr:
+        """The extent, as an int where it is one."""
+        return self._dom.value if isinstance(self._dom, IntImm) else self._dom
+
+    def __str__(self) -> str:
+        return f'Iter("{self.kind}", {self.dom})'
+
+    __repr__ = __str__
+
+
+class BlockInfo:
+    """A block with its variables."""
+
+    def __init__(
+        self, name: str, iters: list[IterInfo], block_rv: BlockRV, reduction_block: bool = False
+    ) -> None:
+        self.name = name
+        self.iters = iters
+        self.block_rv = block_rv
+        self._reduction_block = reduction_block
+
+    def dom(self) -> list[int | PrimExpr]:
+        """The extents of the variables."""
+        return [i.dom for i in self.iters]
+
+    def dom_kind(self) -> str:
+        """The kinds of the variables, as in "SSR"."""
+        return "".join(i.kind for i in self.iters)
+
+    def is_injective(self) -> bool:
+        """True if all variables are spatial."""
+        return all(k == "S" for k in self.dom_kind())
+
+    def is_elementwise(self, sch: Schedule) -> bool:
+        """True if each element is made of the elements at its own place."""
+        block: Block = sch.get(self.block_rv)
+        if not self.is_injective() or len(block.reads) != 1 or len(block.writes) != 1:
+            return False
+        return all(
+            is_one(r.extent) and is_one(w.extent) and r.min is w.min
+            for r, w in zip(block.reads[0].region, block.writes[0].region)
+        )
+
+    def is_reduction(self) -> bool:
+        """True if the block reduces."""
+        return self._reduction_block
+
+    def is_gemv(self) -> bool:
+        """Kept for older scripts; see `dlight.analysis.gemv.is_gemv`."""
+        return self._reduction_block and self.dom_kind().count("R") == 1
+
+    def is_gemm(self) -> bool:
+        """Kept for older scripts; see `dlight.analysis.find_contraction`."""
+        return self._reduction_block and self.dom_kind().count("S") >= 2
+
+    def __str__(self) -> str:
+        return f'BlockInfo("{self.name}", "{self.dom_kind()}", {self.dom()})'
+
+    __repr__ = __str__
+
+
+def normalize_prim_func(sch: Schedule) -> list[BlockInfo] | None:
+    """The blocks of the function, in order; None if one is not bound to one loop a variable."""
+    (gvar,) = [g for g, _ in sch.state.roots()]
+    root = sch.get_block("root", func_name=gvar.name_hint) if _has_root(sch) else None
+    if root is None:
+        return None
+    infos: list[BlockInfo] = []
+    for rv in sch.get_child_blocks(root):
+        block: Block = sch.get(rv)
+        realize = realize_of(sch.state, sch.get_sref(rv))
+        loops = {sch.get(l).loop_var: l for l in sch.get_loops(rv)}
+        iters: list[IterInfo] = []
+        for iv, value in zip(block.iter_vars, realize.iter_values):
+            assert iv.dom is not None, "block variables have domains"
+            loop = loops.pop(value, None) if isinstance(value, Var) else None
+            if loop is None:
+                if is_one(iv.dom.extent) and not isinstance(value, Var):
+                    continue  # a variable that has one value needs no loop
+                return None
+            iters.append(IterInfo(_KINDS.get(iv.iter_type, "O"), iv.var, iv.dom.extent, loop))
+        if loops:
+            return None
+        kinds = [i.kind for i in iters]
+        infos.append(BlockInfo(block.name_hint, iters, rv, block.init is not None or "R" in kinds))
+    return infos
+
+
+def _has_root(sch: Schedule) -> bool:
+    return any(
+        isinstance(root.stmt, Block) and root.stmt.name_hint == "root"
+        for _, root in sch.state.roots()
+    )
+
+
+def get_root_block(sch: Schedule, func_name: str = "main") -> BlockRV:
+    """The root block of a function."""
+    root = next((r for g, r in sch.state.roots() if g.name_hint == func_name), None)
+    if root is None or not isinstance(root.stmt, Block):
+        raise ValueError(f"The module has no TIR function {func_name!r}")
+    return sch.get_block(root.stmt.name_hint, func_name=func_name)
+
+
+def get_max_threads_per_block(target: Target) -> int:
+    """How many threads a block of the target may have."""
+    for name in ("max_threads_per_block", "max_num_threads"):
+        value = target.attrs.get(name)
+        if value is not None:
+            return int(value)
+    return 64
+
+
+def get_max_shared_memory_per_block(target: Target) -> int:
+    """How many bytes of shared memory a block may have."""
+    value = target.attrs.get("max_shared_memory_per_block")
+    if value is None:
+        raise ValueError(
+            f"Cannot find `max_shared_memory_per_block` in {target}, please specify it manually"
+        )
+    return int(value)
+
+
+def collect_block_iter_vars_used_in_access_region(
+    block: Block, region: list[Range]
+) -> set[Var]:
+    """The block variables that single-element bounds of a region name."""
+    names = {iv.var for iv in block.iter_vars}
+    found: set[Var] = set()
+    for part in region:
+        if is_one(part.extent):
+            found |= {v for v in collect_vars_used_in_prim_expr(part.min) if v in names}
+    return found
+
+
+def collect_vars_used_in_prim_expr(expr: PrimExpr) -> set[Var]:
+    """The variables of an expression."""
+    return {node for node in walk(expr) if isinstance(node, Var)}
+
+
+def detect_dominant_read(block: Block) -> PrimExpr:
+    """Where the block reads most: the flattened place of the region with most variables."""
+    best: tuple[int, PrimExpr | None] = (-1, None)
+    for region in block.reads:
+        used = collect_block_iter_vars_used_in_access_region(block, list(region.region))
+        if len(used) > best[0]:
+            (offset,) = region.buffer.offset_of([r.min for r in region.region])
+            best = (len(used), offset)
+    assert best[1] is not None, "the block reads something"
+    return best[1]
+
+
+def is_broadcast_epilogue(sch: Schedule, block: BlockRV, epilogue: BlockRV) -> bool:
+    """True if the epilogue reads the block's result at fewer places than it has variables."""
+    written = {w.buffer for w in sch.get(block).writes}
+    node: Block = sch.get(epilogue)
+    names = {iv.var for iv in node.iter_vars if iv.dom is not None and not is_one(iv.dom.extent)}
+    for region in node.reads:
+        if region.buffer in written:
+            used = collect_block_iter_vars_used_in_access_region(node, list(region.region))
+            if used < names:
+                return True
+    return False

@@ -1,0 +1,69 @@
+"""Apply rules to the functions of a module."""
+
+from __future__ import annotations
+
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext, module_pass
+from tvm.target.target import Target
+from tvm.tir.function import PrimFunc
+from tvm.tir.schedule import Schedule
+
+from .schedule_rule import ScheduleRule, candidates
+
+SCHEDULED = "tir.is_scheduled"
+
+
+@module_pass(opt_level=0, name="ApplyDefaultSchedule")
+class ApplyDefaultSchedule:
+    """Schedule each function by the first rule that takes it; others stay as they are.
+
+    Functions that were scheduled before (attribute `tir.is_scheduled`) are left alone. The target
+    is that of the function, or else the current one.
+    """
+
+    def __init__(self, *rules: ScheduleRule) -> None:
+        self.rules = list(rules)
+
+    def transform_module(self, mod: IRModule, _: PassContext) -> IRModule:
+        """The module with scheduled functions."""
+        functions = dict(mod.functions.items())
+        for gvar, func in mod.functions.items():
+            if isinstance(func, PrimFunc) and not is_scheduled(func):
+                found = first_schedule(func, target_of(func), self.rules)
+                if found is not None:
+                    functions[gvar] = found
+        return mod.with_functions(functions)
+
+
+def is_scheduled(func: PrimFunc) -> bool:
+    """True if a schedule was applied already."""
+    return bool(func.attrs.get(SCHEDULED, False))
+
+
+def target_of(func: PrimFunc) -> Target:
+    """The target of a function: its own, or the current one."""
+    own = func.attrs.get("target")
+    if isinstance(own, Target):
+        return own
+    current = Target.current(allow_none=False)
+    assert current is not None, "current() raises when there is none"
+    return current
+
+
+def first_schedule(
+    func: PrimFunc, target: Target, rules: list[ScheduleRule]
+) -> PrimFunc | None:
+    """The function as the first fitting rule schedules it, or None."""
+    for rule in rules:
+        if not rule.is_target_available(target):
+            continue
+        found = candidates(rule.apply(func, target, False))
+        if found:
+            return _only_function(found[0]).with_attr(SCHEDULED, True)
+    return None
+
+
+def _only_function(sch: Schedule) -> PrimFunc:
+    (func,) = sch.mod.functions.values()
+    assert isinstance(func, PrimFunc), "rules schedule one TIR function"
+    return func

@@ -1,0 +1,17 @@
+"""Rules for CPUs."""
+
+from tvm.dlight.base import ScheduleRule
+
+from .base import CPUScheduleRule
+from .conv2d import Conv2D
+from .fallback import Fallback
+from .gemm import GEMM
+from .gemv import GEMV
+
+
+def default_rules() -> list[ScheduleRule]:
+    """The rules in the order in which a function is offered to them; the last takes the rest."""
+    return [GEMV(), GEMM(), Conv2D(), Fallback()]
+
+
+__all__ = ["GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "Fallback", "default_rules"]

@@ -1,0 +1,85 @@
+"""How the accesses of a block move through memory as its loops advance."""
+
+from __future__ import annotations
+
+from tvm.tir.expr import (
+    BinaryOpExpr,
+    BufferLoad,
+    Call,
+    CmpExpr,
+    IntImm,
+    IterVar,
+    Select,
+    Var,
+)
+from tvm.tir.functor import walk
+from tvm.tir.schedule.analysis.interval import linear_terms
+from tvm.tir.stmt import Block, BufferStore
+
+Strides = dict[Var, int | None]
+
+
+def access_strides(block: Block) -> list[Strides]:
+    """For each load and store: the elements moved by one step of each block variable.
+
+    None stands for a move that is not known to be constant.
+    """
+    domains = {iv.var: iv.dom for iv in block.iter_vars if iv.dom is not None}
+    found: list[Strides] = []
+    for stmt in (block.init, block.body):
+        for node in () if stmt is None else walk(stmt):
+            if not isinstance(node, (BufferLoad, BufferStore)) or not node.indices:
+                continue
+            (offset, *more) = node.buffer.offset_of(node.indices)
+            terms = None if more else linear_terms(offset, domains)
+            found.append(
+                {var: None if terms is None else terms.get(var, 0) for var in domains}
+            )
+    return found
+
+
+def extent(iv: IterVar) -> int | None:
+    """The extent of a variable; None if symbolic."""
+    size = None if iv.dom is None else iv.dom.extent
+    return size.value if isinstance(size, IntImm) else None
+
+
+def collapses(strides: list[Strides], outer: IterVar, inner: IterVar) -> bool:
+    """True if every access moves as if both variables were one that runs through both."""
+    size = extent(inner)
+    if size is None:
+        return False
+    for moves in strides:
+        big, small = moves[outer.var], moves[inner.var]
+        if big is None or small is None or big != small * size:
+            return False
+    return True
+
+
+def is_vectorizable(strides: list[Strides], var: Var) -> bool:
+    """True if every access stays in place or moves to the next element."""
+    return all(moves[var] in (0, 1) for moves in strides)
+
+
+def flops(block: Block) -> float:
+    """Operations a run of the block's body, counting a call of a function as ten."""
+
+
+    count = 0.0
+    for node in walk(block.body):
+        if isinstance(node, (BinaryOpExpr, CmpExpr, Select)) and node.dtype.is_floating:
+            count += 1
+        elif isinstance(node, Call):
+            count += 10
+    return count + 1
+
+
+def volume(block: Block) -> float | None:
+    """How often the block runs; None if symbolic."""
+    size = 1.0
+    for iv in block.iter_vars:
+        known = extent(iv)
+        if known is None:
+            return None
+        size *= known
+    return size

@@ -1,0 +1,308 @@
+"""The schedule of contractions in matrix form: panels of one operand, tiles in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm.dlight.analysis.contraction import Contraction, find_contraction
+from tvm.ir.expr import PrimExpr
+from tvm.target.cpu_model import CpuModel
+from tvm.tir.expr import IntImm, IterVar, Var
+from tvm.tir.functor import walk
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.stmt import Block
+
+from .base import Decompositions
+from .cost import flops_us, threads_for
+from .tiles import Tile, choose_tile
+
+PANEL_WORTH = 4  # row tiles that read a panel before packing it pays
+
+
+@dataclass(frozen=True)
+class MatrixForm:
+    """The variables of a contraction as outer loops, rows, columns and summed ones."""
+
+    outer: tuple[IterVar, ...]
+    m: tuple[IterVar, ...]
+    n: tuple[IterVar, ...]
+    k: tuple[IterVar, ...]
+
+    def is_matrix(self) -> bool:
+        """True if rows, columns and sum are one variable each."""
+        return len(self.m) == len(self.n) == len(self.k) == 1
+
+
+def extent_of(iters: Sequence[IterVar]) -> int | None:
+    """The product of the extents; None if one is symbolic."""
+    size = 1
+    for iv in iters:
+        extent = None if iv.dom is None else iv.dom.extent
+        if not isinstance(extent, IntImm):
+            return None
+        size *= extent.value
+    return size
+
+
+def schedule_contraction(
+    sch: Schedule,
+    block: BlockRV,
+    found: Contraction,
+    form: MatrixForm,
+    cpu: CpuModel,
+    later: Decompositions,
+) -> str:
+    """Tile a contraction; returns a sentence of reason."""
+    bits = found.output.dtype.bits
+    m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
+    if not form.is_matrix() or not found.rhs.is_plain() or not found.lhs.is_plain():
+        to_matrix(sch, block, found, form)
+    tile = choose_tile(cpu, bits, m, n, k, free_rows=True)
+    outer = len(form.outer)
+    pads_rows = m is None or m % tile.rows != 0
+    pads_columns = n is None or n % tile.columns != 0
+    if pads_rows or pads_columns:
+        _pad(sch, block, outer, tile.rows if pads_rows else 1, tile.columns if pads_columns else 1)
+    back = _write_back(sch, block)
+    panel = _panel(sch, block, m, tile)
+    loops = sch.get_loops(block)
+    row, column, step = loops[outer], loops[outer + 1], loops[outer + 2]
+    io, ii = sch.split(row, factors=[None, tile.rows])
+    jo, ji = sch.split(column, factors=[None, tile.columns])
+    ko, ki = sch.split(step, factors=[None, tile.unroll])
+    sch.reorder(*loops[:outer], jo, io, ko, ki, ii, ji)
+    if panel is not None:
+        sch.compute_at(panel, jo)
+    sch.reverse_compute_at(back, io)
+    threads = _threads(cpu, bits, form)
+    if panel is not None:
+        _vectorize_panel(sch, panel, jo, tile)
+    _vectorize_back(sch, back, io, tile, pads_columns)
+    sch.vectorize(ji)
+    sch.unroll(ii)
+    sch.unroll(ki)
+    if threads > 1:
+        sch.parallel(_fuse_outer(sch, [*loops[:outer], jo]))
+    later.append((block, ko))
+    return _reason(sch, cpu, tile, panel is not None, pads_rows, threads)
+
+
+def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm) -> None:
+    """Fuse the variables to one row, one column, one summed variable beside the outer ones.
+
+    The right operand is copied into (outer, k, n) order; the left one is read where it lies.
+    """
+    rhs = sch.reindex(block, found.rhs.buffer)
+    lhs = sch.reindex(block, found.lhs.buffer)
+    back = sch.reindex(block, found.output)
+    node: Block = sch.get(block)
+    order = [iv.var for iv in node.iter_vars]
+    used = {rhs: _used(sch, rhs, found.rhs.indices), lhs: _used(sch, lhs, found.lhs.indices)}
+    _relayout(sch, block, rhs, ("read", _number(sch, block, rhs)), order, used[rhs],
+              [[iv] for iv in form.outer] + [list(form.k), list(form.n)])  # fmt: skip
+    _relayout(sch, block, lhs, ("read", _number(sch, block, lhs)), order, used[lhs],
+              [[iv] for iv in form.outer] + [list(form.m), list(form.k)])  # fmt: skip
+    _relayout(sch, block, back, ("write", 0), order, _used(sch, back, found.store),
+              [[iv] for iv in form.outer] + [list(form.m), list(form.n)])  # fmt: skip
+    groups = [[iv] for iv in form.outer] + [list(form.m), list(form.n), list(form.k)]
+    sch.transform_block_layout(block, _fusion(order, groups))
+    sch.compute_inline(lhs)
+
+
+def _used(sch: Schedule, block: BlockRV, indices: Sequence[PrimExpr]) -> set[Var]:
+
+
+    return {node for index in indices for node in walk(index) if isinstance(node, Var)}
+
+
+def _number(sch: Schedule, block: BlockRV, copy: BlockRV) -> int:
+    made = sch.get(copy).writes[0].buffer
+    return next(i for i, r in enumerate(sch.get(block).reads) if r.buffer is made)
+
+
+def _relayout(
+    sch: Schedule,
+    block: BlockRV,
+    copy: BlockRV,
+    buffer: tuple[str, int],
+    order: Sequence[Var],
+    used: set[Var],
+    groups: Sequence[Sequence[IterVar]],
+) -> None:
+    """Give a reindexed buffer, and the loops of its copy, one dimension a group of variables."""
+    own = [var for var in order if var in used]
+    kept = [[iv for iv in group if iv.var in used] for group in groups]
+    fusion = _fusion(own, [group for group in kept if group])
+    sch.transform_layout(block, buffer, fusion)
+    sch.transform_block_layout(copy, fusion)
+
+
+def _fusion(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]):  # type: ignore[no-untyped-def]
+    """The index map (variables in `order`) -> one fused index a group."""
+
+    def fuse(*indices: PrimExpr) -> list[PrimExpr]:
+        place = dict(zip(order, indices))
+        result: list[PrimExpr] = []
+        for group in groups:
+            total: PrimExpr | None = None
+            for iv in group:
+                assert iv.dom is not None, "block variables have domains"
+                part = place[iv.var]
+                total = part if total is None else total * iv.dom.extent + part
+            assert total is not None, "groups are not empty"
+            result.append(total)
+        return result
+
+    return fuse
+
+
+def _pad(sch: Schedule, block: BlockRV, outer: int, rows: int, columns: int) -> None:
+    """Round rows and columns up to whole tiles; a copy made before becomes part of the padding."""
+    producers = sch.get_producers(block)
+    sch.pad_einsum(block, [1] * outer + [rows, columns, 1])
+    for producer in producers:
+        node: Block = sch.get(producer)
+        if node.name_hint.endswith("_reindex"):
+            sch.compute_inline(producer)
+
+
+def _write_back(sch: Schedule, block: BlockRV) -> BlockRV:
+    """The block that stores the finished tile, after which the accumulators are local."""
+    users = sch.get_consumers(block)
+    if len(users) == 1:
+        back = _finish(sch, users[0])
+        if _reads_in_place(sch, block, back):
+            sch.set_scope(block, 0, "local")
+            return back
+    return sch.cache_write(block, 0, "local")
+
+
+def _finish(sch: Schedule, back: BlockRV) -> BlockRV:
+    """The last of the blocks that only pass the result on, the others inlined into it."""
+    while True:
+        users = sch.get_consumers(back)
+        if len(users) != 1 or not _is_spatial(sch.get(users[0])):
+            return back
+        try:
+            sch.compute_inline(back)
+        except ScheduleError:
+            return back
+        back = users[0]
+
+
+def _is_spatial(block: Block) -> bool:
+    return block.init is None and all(iv.iter_type == IterVar.DataPar for iv in block.iter_vars)
+
+
+def _reads_in_place(sch: Schedule, block: BlockRV, back: BlockRV) -> bool:
+    """True if the consumer reads the result at its own variables, one dimension each."""
+    made = sch.get(block).writes[0].buffer
+    node: Block = sch.get(back)
+    if not _is_spatial(node):
+        return False
+    for region in node.reads:
+        if region.buffer is made:
+            names = [part.min for part in region.region if isinstance(part.min, Var)]
+            wide = [d for d in made.shape if not (isinstance(d, IntImm) and d.value == 1)]
+            return len(names) >= len(wide) and len(set(names)) == len(names)
+    return False
+
+
+def _panel(sch: Schedule, block: BlockRV, m: int | None, tile: Tile) -> BlockRV | None:
+    """The block that copies a panel of the right operand; None if it is read in place."""
+    found = find_contraction(sch.get(block))
+    assert found is not None, "still a contraction"
+    copies = {
+        sch.get(p).writes[0].buffer: p
+        for p in sch.get_producers(block)
+        if sch.get(p).name_hint.endswith(("_reindex", "_pad"))
+    }
+    panel = copies.get(found.rhs.buffer)
+    column = found.n[0].var
+    contiguous = found.rhs.innermost() is column
+    if panel is None:
+        few_rows = m is not None and m < PANEL_WORTH * tile.rows
+        if few_rows and contiguous:
+            return None
+        panel = sch.cache_read(block, found.rhs.read_index, "global")
+    if not contiguous:
+        place = [i for i, index in enumerate(found.rhs.indices) if index is column]
+        rank = len(found.rhs.indices)
+        order = [i for i in range(rank) if i not in place] + place
+        sch.transform_layout(panel, ("write", 0), lambda *i: [i[d] for d in order])
+    return panel
+
+
+def _vectorize_panel(sch: Schedule, panel: BlockRV, jo: LoopRV, tile: Tile) -> None:
+    node: Block = sch.get(panel)
+    loops = sch.get_loops(panel)
+    inner = loops[-1]
+    written = node.writes[0].region[-1].min
+    if node.iter_vars and written is node.iter_vars[-1].var:
+        _vectorize(sch, inner, tile)
+
+
+def _vectorize_back(
+    sch: Schedule, back: BlockRV, io: LoopRV, tile: Tile, guarded: bool
+) -> None:
+    """Rows unrolled, so that accumulators have constant places; columns as vectors."""
+    loops = sch.get_loops(back)
+    depth = len(sch.get_loops(back)) - _depth_below(sch, io, back)
+    below = loops[depth:]
+    if not below:
+        return
+    for loop in below[:-1]:
+        sch.unroll(loop)
+    if guarded:
+        outer, lanes = sch.split(below[-1], factors=[None, tile.lanes])
+        sch.vectorize(lanes)
+        sch.unroll(outer)
+    else:
+        _vectorize(sch, below[-1], tile)
+
+
+def _depth_below(sch: Schedule, io: LoopRV, block: BlockRV) -> int:
+    """How many loops stand between `io` and the block."""
+    target = sch.get_sref(io)
+    place = sch.get_sref(block).parent
+    depth = 0
+    while place is not None and place is not target:
+        depth += 1
+        place = place.parent
+    return depth
+
+
+def _vectorize(sch: Schedule, loop: LoopRV, tile: Tile) -> None:
+    extent = sch.get(loop).extent
+    if isinstance(extent, IntImm) and extent.value <= tile.columns:
+        sch.vectorize(loop)
+
+
+def _threads(cpu: CpuModel, bits: int, form: MatrixForm) -> int:
+    sizes = [extent_of(part) for part in (form.outer, form.m, form.n, form.k)]
+    work = 2.0
+    for size in sizes:
+        if size is None:
+            return cpu.cores  # unknown until it runs; large is the case that matters
+        work *= size
+    return threads_for(cpu, flops_us(cpu, work, bits))
+
+
+def _fuse_outer(sch: Schedule, loops: Sequence[LoopRV]) -> LoopRV:
+    return sch.fuse(*loops) if len(loops) > 1 else loops[0]
+
+
+def _reason(
+    sch: Schedule, cpu: CpuModel, tile: Tile, packed: bool, padded: bool, threads: int
+) -> str:
+    parts = [
+        f"{tile.rows}x{tile.columns} tile: {tile.accumulators()} of {cpu.vector_registers} "
+        f"vector registers hold sums, {tile.unroll} steps of k a round"
+    ]
+    if packed:
+        parts.append("columns packed into a panel for contiguous vectors")
+    if padded:
+        parts.append("rows padded to whole tiles")
+    parts.append(f"{threads} threads" if threads > 1 else "serial, too little work for threads")
+    return ", ".join(parts)

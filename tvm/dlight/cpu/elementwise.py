@@ -1,0 +1,87 @@
+"""Blocks whose variables are all spatial: fused loops, vectors, threads for large ones."""
+
+from __future__ import annotations
+
+from tvm.target.cpu_model import CpuModel
+from tvm.tir.expr import IntImm, Var
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.schedule.analysis.query import realize_of
+from tvm.tir.stmt import Block, For
+
+from .access import access_strides, collapses, flops, is_vectorizable, volume
+from .cost import bytes_us, flops_us, threads_for
+
+WIDE = 4  # vectors a step of the innermost loop, to pay its overhead once
+
+
+def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
+    """Fuse what runs through memory as one, vectorize it, and spread large work over threads."""
+    node: Block = sch.get(block)
+    loops = sch.get_loops(block)
+    values = realize_of(sch.state, sch.get_sref(block)).iter_values
+    by_loop = {v: iv for v, iv in zip(values, node.iter_vars) if isinstance(v, Var)}
+    names = [sch.get(loop).loop_var for loop in loops]
+    if not loops or any(name not in by_loop for name in names):
+        return f"{node.name_hint}: {'one value' if not loops else 'loops kept as they are'}"
+    strides = access_strides(node)
+    run = [loops[-1]]
+    for i in range(len(loops) - 2, -1, -1):
+        if not collapses(strides, by_loop[names[i]], by_loop[names[i + 1]]):
+            break
+        run.insert(0, loops[i])
+    outer = loops[: len(loops) - len(run)]
+    bits = node.writes[0].buffer.dtype.bits if node.writes else 32
+    vectorizable = is_vectorizable(strides, by_loop[names[-1]].var)
+    inner = sch.fuse(*run) if len(run) > 1 else run[0]
+    threads = _threads(cpu, node, bits)
+    words = "lane by lane"
+    if vectorizable:
+        outer, words = _vectorize(sch, outer, inner, cpu.lanes(bits))
+    else:
+        outer = [*outer, inner]
+    if threads > 1 and outer:
+        sch.parallel(sch.fuse(*outer) if len(outer) > 1 else outer[0])
+    spread = f"{threads} threads" if threads > 1 and outer else "serial"
+    return f"{node.name_hint}: {words}, {spread}"
+
+
+def _threads(cpu: CpuModel, node: Block, bits: int) -> int:
+    runs = volume(node)
+    if runs is None:
+        return cpu.cores
+    moved = (len(node.reads) + len(node.writes)) * bits / 8
+    work = max(flops_us(cpu, runs * flops(node), bits), bytes_us(runs * moved))
+    return threads_for(cpu, work)
+
+
+def _vectorize(
+    sch: Schedule, outer: list[LoopRV], inner: LoopRV, lanes: int
+) -> tuple[list[LoopRV], str]:
+    """Vectorize the innermost loop; returns the loops around it, and words for the reason."""
+    loop: For = sch.get(inner)
+    width = vector_width(loop.extent.value if isinstance(loop.extent, IntImm) else None, lanes)
+    if isinstance(loop.extent, IntImm) and loop.extent.value == width:
+        sch.vectorize(inner)
+        return outer, f"one vector of {width}"
+    rest, vector = sch.split(inner, factors=[None, width])
+    sch.vectorize(vector)
+    return [*outer, rest], f"vectors of {width}"
+
+
+def vector_width(extent: int | None, lanes: int) -> int:
+    """Lanes of one step: several registers where they divide the extent, else what wastes least."""
+    if extent is None:
+        return lanes
+    if extent <= WIDE * lanes:
+        return extent
+    for wide in (WIDE, 2, 1):
+        if extent % (wide * lanes) == 0:
+            return wide * lanes
+    best = lanes
+    cost = -(-extent // lanes) * 1.0 + 1
+    for width in range(2, WIDE * lanes + 1):
+        if extent % width == 0:
+            vectors = extent // width * -(-width // lanes)
+            if vectors < cost:
+                best, cost = width, vectors
+    return best

@@ -1,0 +1,23 @@
+"""Every other function: each block by its kind."""
+
+from __future__ import annotations
+
+from tvm.target.target import Target
+from tvm.tir.function import PrimFunc
+from tvm.tir.schedule import Schedule
+from tvm.tir.stmt import BlockRealize
+
+from .base import CPUScheduleRule, open_schedule, with_reason
+from .general import Rest, inline_epilogues
+
+
+class Fallback(CPUScheduleRule):
+    """Schedules any function: fused loops, vectors, threads where they pay."""
+
+    def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
+        """The schedule; None for a function without blocks."""
+        if not isinstance(func.body, BlockRealize):
+            return None
+        sch = open_schedule(func)
+        inline_epilogues(sch)
+        return with_reason(sch, "; ".join(Rest(sch).schedule(target.cpu)))

@@ -1,0 +1,56 @@
+"""Matrix products, also batched, transposed, with fused epilogues: packed panels, register tiles.
+
+    for jo in N / NR:                        # parallel where it is worth it
+        for k, j in K, NR: P[k, j] = B[k, jo * NR + j]           # panel of B, in the L2 cache
+        for io in M / MR:
+            acc[MR, NR] = 0                                      # vector registers
+            for k in K: acc[i, :] += A[io * MR + i, k] * P[k, :]
+            C[io * MR + i, jo * NR + j] = epilogue(acc[i, j])
+
+The form follows Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (ACM
+TOMS 34, 2008); k is not split and A not packed, as measured best up to a few thousand.
+"""
+
+from __future__ import annotations
+
+from tvm.dlight.analysis.contraction import Contraction, find_contraction
+from tvm.target.target import Target
+from tvm.tir.function import PrimFunc
+from tvm.tir.schedule import Schedule
+
+from .base import CPUScheduleRule, open_schedule, root_blocks, with_reason
+from .contraction import MatrixForm, extent_of, schedule_contraction
+from .general import Rest, inline_epilogues
+
+
+class GEMM(CPUScheduleRule):
+    """Schedules functions with a matrix product."""
+
+    def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
+        """The schedule, or None if no block is a matrix product worth a tile."""
+        sch = open_schedule(func)
+        found = [find_contraction(sch.get(block)) for block in root_blocks(sch)]
+        if not any(is_gemm(contraction) for contraction in found):
+            return None
+        inline_epilogues(sch)
+        rest = Rest(sch)
+        reasons: list[str] = []
+        for block in root_blocks(sch):
+            contraction = find_contraction(sch.get(block))
+            if contraction is not None and is_gemm(contraction):
+                form = MatrixForm(
+                    contraction.batch, contraction.m, contraction.n, contraction.k
+                )
+                reasons.append(
+                    schedule_contraction(sch, block, contraction, form, target.cpu, rest.later)
+                )
+                rest.done(block)
+        rest.schedule(target.cpu)
+        return with_reason(sch, "; ".join(reasons))
+
+
+def is_gemm(found: Contraction | None) -> bool:
+    """A product with both a row and a column side, each operand indexed by plain variables."""
+    if found is None or not found.lhs.is_plain() or not found.rhs.is_plain():
+        return False
+    return extent_of(found.m) != 1 and extent_of(found.n) != 1

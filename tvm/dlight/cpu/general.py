@@ -1,0 +1,75 @@
+"""Schedules for any block: elementwise ones, reductions; and what rules do with the rest."""
+
+from __future__ import annotations
+
+from tvm.dlight.analysis.contraction import find_contraction
+from tvm.target.cpu_model import CpuModel
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.expr import BufferLoad, IterVar
+from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
+from tvm.tir.stmt import Block, BufferStore
+
+from .base import Decompositions, decompose, root_blocks
+from .elementwise import schedule_elementwise
+from .reduction import schedule_reduction
+
+
+class Rest:
+    """The blocks of a function that no rule has scheduled yet."""
+
+    def __init__(self, sch: Schedule) -> None:
+        self._sch = sch
+        self._done: set[StmtSRef] = set()
+        self.later: Decompositions = []
+
+    def done(self, block: BlockRV) -> None:
+        """This block, and all that stand under its outermost loop by now, are scheduled."""
+        loops = self._sch.get_loops(block)
+        inner = self._sch.get_child_blocks(loops[0]) if loops else [block]
+        self._done.update([self._sch.get_sref(b) for b in inner])
+
+    def schedule(self, cpu: CpuModel) -> list[str]:
+        """Schedule all others, each by its kind; returns the reasons."""
+        reasons: list[str] = []
+        for block in root_blocks(self._sch):
+            if self._sch.get_sref(block) not in self._done:
+                reasons.append(schedule_block(self._sch, block, cpu, self.later))
+                self.done(block)
+        decompose(self._sch, self.later)
+        return reasons
+
+
+def schedule_block(
+    sch: Schedule, block: BlockRV, cpu: CpuModel, later: Decompositions
+) -> str:
+    """Schedule one block in loops of its own; returns a sentence of reason."""
+    node: Block = sch.get(block)
+    if any(iv.iter_type == IterVar.CommReduce for iv in node.iter_vars):
+        return schedule_reduction(sch, block, cpu, later)
+    if all(iv.iter_type == IterVar.DataPar for iv in node.iter_vars):
+        return schedule_elementwise(sch, block, cpu)
+    return f"{node.name_hint}: has an order of its own, left as it is"
+
+
+def inline_epilogues(sch: Schedule) -> None:
+    """Inline spatial blocks into their consumers, except what a contraction reads.
+
+    Operands of contractions are read many times: computing them once is cheaper. Copies that
+    only rename places (transposes, reshapes) are inlined there too.
+    """
+    for block in root_blocks(sch):
+        node: Block = sch.get(block)
+        if node.init is not None or not isinstance(node.body, BufferStore):
+            continue
+        users = sch.get_consumers(block)
+        renames = isinstance(node.body.value, BufferLoad)
+        feeds = any(find_contraction(sch.get(u)) is not None for u in users)
+        if not users or (feeds and not renames):
+            continue
+        reduces = any(sch.get(u).init is not None for u in users)
+        if reduces and len(users) > 1 and not renames:
+            continue
+        try:
+            sch.compute_inline(block)
+        except ScheduleError:
+            continue  # an output, or accessed in a way that needs the buffer

@@ -1,0 +1,119 @@
+"""Let a block run over other variables: fusions and splits of its own."""
+
+from __future__ import annotations
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.expr import IntImm, IterVar, Var, make_const
+from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.index_map import IndexMap
+from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.rebuild import change_block, nest
+from tvm.tir.schedule.scopes import TRUE
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import Block, BlockRealize
+
+KIND = kind("TransformBlockLayout", "transform_block_layout", "block", "=index_map")
+
+
+def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap) -> None:
+    """Replace the block's variables, and the loops around it, by mapped ones.
+
+    for i, j: B[i, j] = f(A[i, j])   ->   for ij: B[ij // m, ij % m] = f(A[ij // m, ij % m])
+                                                                   (lambda i, j: [i * m + j])
+    """
+    node = block_of(block)
+    realize = realize_of(state, block)
+    loops = loops_above(block)
+    _require_plain(node, realize, loops)
+    extents = [iv.dom.extent for iv in node.iter_vars if iv.dom is not None]
+    try:
+        back = index_map.inverse(extents)
+        shape = index_map.map_shape(extents)
+    except RuntimeError as err:
+        raise Illegal(
+            f"the map {index_map} is no bijection of the variables of block {node.name_hint!r}",
+            legal="a map that uses each part of each variable exactly once",
+            spots=[node],
+            fast="The index map is not bijective affine",
+        ) from err
+    types = _types(node, index_map)
+    dtype = node.iter_vars[0].var.dtype if node.iter_vars else None
+    new_vars = [
+        Var(f"v{i}", extent.dtype if dtype is None else dtype) for i, extent in enumerate(shape)
+    ]
+    analyzer = Analyzer()
+    iter_vars: list[IterVar] = []
+    for var, extent, type_ in zip(new_vars, shape, types):
+        dom = Range.from_min_extent(make_const(0, var.dtype), _like(extent, var))
+        analyzer.bind(var, dom)
+        iter_vars.append(IterVar(dom, var, type_))
+    old_values = back.map_indices(new_vars, analyzer)
+    values = {
+        iv.var: _like(value, iv.var) for iv, value in zip(node.iter_vars, old_values)
+    }
+    rule = _Simplify(analyzer)
+    changed = rule.visit_stmt(substitute(change_block(node, iter_vars=[]), values))
+    assert isinstance(changed, Block), "a block stays a block"
+    new = change_block(changed, iter_vars=iter_vars)
+    new_loops: list[tuple[Var, PrimExpr]] = [
+        (Var(f"ax{i}", iv.var.dtype), iv.dom.extent)
+        for i, iv in enumerate(iter_vars)
+        if iv.dom is not None
+    ]
+    body = nest(new_loops, BlockRealize([v for v, _ in new_loops], TRUE, new, realize.span))
+    state.replace(loops[0] if loops else block, body, {node: new})
+
+
+class _Simplify(StmtExprMutator):
+    """Simplifies every index and bound."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        super().__init__()
+        self._analyzer = analyzer
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        if expr.dtype.is_integer and not isinstance(expr, (Var, IntImm)):
+            return self._analyzer.simplify(expr)
+        return super().visit_expr(expr)
+
+
+def _like(value: PrimExpr, var: Var) -> PrimExpr:
+    return value if value.dtype is var.dtype else value.astype(var.dtype)  # type: ignore[attr-defined,no-any-return]
+
+
+def _require_plain(node: Block, realize: BlockRealize, loops: list[StmtSRef]) -> None:
+    names = {loop_of(sref).loop_var for sref in loops}
+    bound = [v for v in realize.iter_values if isinstance(v, Var)]
+    alone = all(loop_of(sref).body is inner.stmt for sref, inner in zip(loops, loops[1:]))
+    innermost = loop_of(loops[-1]).body is realize if loops else True
+    if set(bound) != names or len(bound) != len(realize.iter_values) or not (alone and innermost):
+        raise Illegal(
+            f"the variables of block {node.name_hint!r} are not bound to one loop each, or its "
+            "loops hold other statements",
+            legal="a block in loops of its own, one a variable, as it was written",
+            spots=[node],
+            fast="The block is not in a perfect nest of loops that are its variables",
+        )
+
+
+def _types(node: Block, index_map: IndexMap) -> list[int]:
+    """The kind of each new variable: that of the old ones it is made of."""
+    own = {
+        var: iv.iter_type for var, iv in zip(index_map.initial_indices, node.iter_vars)
+    }
+    found: list[int] = []
+    for index in index_map.final_indices:
+        types = {own[part] for part in walk(index) if isinstance(part, Var) and part in own}
+        if len(types) > 1:
+            raise Illegal(
+                f"the new variable {index} joins variables of different kinds",
+                legal="new variables made of only data-parallel or only reducing ones",
+                spots=[node],
+                fast="The index map joins block iters of different types",
+            )
+        found.append(types.pop() if types else IterVar.DataPar)
+    return found
