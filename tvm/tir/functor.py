@@ -332,8 +332,10 @@ def pre_order_visit(node: Node, fvisit: Callable[[Any], bool]) -> None:
 
 
 # Kinds whose children may be visited before the node itself when a chain is too deep to recurse:
-# they open no scope, and none of their children is evaluated conditionally.
-_PLAIN: Final = (e.BinaryOpExpr, e.CmpExpr, e.Cast)
+# they bind no variable. (A functor that reads conditions as facts knows less there, never wrongly.)
+_PLAIN: Final = (
+    e.BinaryOpExpr, e.CmpExpr, e.Cast, e.Select, e.Call, e.And, e.Or, e.Not, e.Broadcast,
+)  # fmt: skip
 
 
 def _plain_post_order(expr: PrimExpr) -> list[PrimExpr]:

@@ -115,9 +115,21 @@ def _fold_operator(call: Call, info: StructInfo) -> RelaxExpr | None:
         return None
     if not any(isinstance(arg, Constant) or _holds_tensor(arg) for arg in call.args):
         return None
-    result = reference(call)
+    result = reference(call, [_value(arg) for arg in call.args])
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]
     return _as_constant(outputs, info, call)
+
+
+def _value(expr: RelaxExpr) -> Any:
+    """A constant operand as a reference takes it: arrays, numbers, tuples of them."""
+    if isinstance(expr, Constant):
+        return expr.data.numpy()
+    if isinstance(expr, Tuple):
+        return tuple(_value(field) for field in expr.fields)
+    if isinstance(expr, ShapeExpr):
+        return tuple(int(extent) for extent in expr.values)  # type: ignore[call-overload]
+    value = getattr(expr, "value", expr)
+    return getattr(value, "value", value)
 
 
 def _as_constant(outputs: Sequence[Any], info: StructInfo, call: Call) -> RelaxExpr:

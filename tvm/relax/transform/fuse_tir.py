@@ -74,7 +74,7 @@ def FuseTIR(mod: IRModule, ctx: PassContext) -> IRModule:
 def _group_span(group: Function) -> Span | None:
     """The spans of everything in a group."""
     spans = [
-        binding.span or binding.value.span
+        binding.value.span or binding.span
         for block in group.body.blocks
         for binding in block.bindings
     ]

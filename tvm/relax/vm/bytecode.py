@@ -379,7 +379,7 @@ class _FunctionCompiler:
             numbers = call.args[2]
             assert isinstance(numbers, ShapeExpr), "extra sizes are written out"
             args += [self._prim_value(value) for value in numbers.values]
-        span = (binding.span if binding is not None else None) or call.span
+        span = call.span or (binding.span if binding is not None else None)
         if isinstance(self._mod.functions.get(call.args[0]), PrimFunc):  # type: ignore[call-overload]
             known = self._tables.sources.get(name, ())
             self._tables.sources[name] = tuple(dict.fromkeys([*known, *source_names(span)]))

@@ -308,7 +308,7 @@ class _Graph:
         infos += [_tensor_info(info, "a kernel's result") for info in results]
         numbers = list(call.args[2].values) if len(call.args) > 2 else []  # type: ignore[attr-defined]
         args = _arguments(var, kernel, places, infos, numbers)
-        span = binding.span or call.span
+        span = call.span or binding.span
         self._stmts.append(s.Evaluate(e.Call("void", var, args, span), span))
         self.calls.append(KernelCall(var.name_hint, source_names(span)))
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+from tvm.ir.expr import RelaxExpr
 
 if TYPE_CHECKING:
-    from tvm.ir.expr import RelaxExpr
-
     from .node import Node
 
-    Result = RelaxExpr | list[RelaxExpr]
-    Converter = Callable[[Node], Result]
+Result: TypeAlias = "RelaxExpr | list[RelaxExpr]"
+Converter: TypeAlias = "Callable[[Node], Result]"
 
 _FAMILIES = ("elementwise", "linear", "nn", "reduction", "shape", "tensor")
 _CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}

@@ -1,0 +1,48 @@
+"""Models of CPUs: the host, named ones, features."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from tvm.target import Target
+from tvm.target.cpu_model import arch_of_triple, host_cpu, host_triple, named_cpu, with_features
+
+pytestmark = pytest.mark.pure
+
+
+def test_host_is_plausible() -> None:
+    cpu = host_cpu()
+    assert cpu.vector_bits in (64, 128, 256, 512)
+    assert cpu.vector_registers in (16, 32)
+    assert 16 * 1024 <= cpu.l1d_bytes <= cpu.l2_bytes
+    assert cpu.cores >= 1
+    assert Target("llvm").cpu is cpu
+
+
+def test_named_cpus() -> None:
+    zen4, haswell = Target("llvm -mcpu=znver4").cpu, Target("llvm -mcpu=core-avx2").cpu
+    assert (zen4.lanes(), zen4.vector_registers, zen4.fma_ports) == (16, 32, 1)
+    assert (haswell.lanes(), haswell.vector_registers, haswell.fma_ports) == (8, 16, 2)
+    assert zen4.lanes(8) == 64
+    assert Target("llvm -mcpu=znver4 -num-cores=12").cpu.cores == 12
+
+
+def test_unknown_cpus_get_the_least_of_their_architecture() -> None:
+    assert named_cpu("never-heard-of", "x86_64", 2).vector_bits == 128
+    assert Target("llvm -mtriple=aarch64-linux-gnu").cpu.arch == "aarch64"
+    assert Target("llvm -mtriple=riscv64-unknown-linux-gnu").cpu.arch == "riscv64"
+
+
+def test_features_change_the_width() -> None:
+    base = named_cpu("znver4", "x86_64", 1)
+    assert with_features(base, ["-avx512f"]).vector_bits == 256
+    assert with_features(base, ["-avx512f"]).vector_registers == 16
+    assert with_features(named_cpu("x86-64", "x86_64", 1), ["+avx2"]).vector_bits == 256
+
+
+def test_triples() -> None:
+    assert arch_of_triple("arm64-apple-macos") == "aarch64"
+    assert arch_of_triple("amd64-pc-windows-msvc") == "x86_64"
+    assert arch_of_triple(host_triple()) == arch_of_triple(platform.machine())

@@ -1,0 +1,40 @@
+"""Makers of targets for common devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import target as t
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "key"),
+    [
+        (lambda: t.cuda("a100", "sm_80"), "cuda", "gpu"),
+        (lambda: t.rocm(), "rocm", "gpu"),
+        (lambda: t.mali(), "opencl", "mali"),
+        (lambda: t.bifrost(), "opencl", "bifrost"),
+        (lambda: t.intel_graphics(), "opencl", "intel_graphics"),
+        (lambda: t.adreno(clml=True), "opencl", "clml"),
+        (lambda: t.arm_cpu("rasp4b64"), "llvm", "arm_cpu"),
+        (lambda: t.rasp(), "llvm", "arm_cpu"),
+        (lambda: t.riscv_cpu(), "llvm", "cpu"),
+        (lambda: t.hexagon("v69", num_cores=2), "hexagon", "cpu"),
+        (lambda: t.stm32("stm32F7xx"), "c", "arm_cpu"),
+        (lambda: t.create("llvm"), "llvm", "cpu"),
+    ],
+)
+def test_kind_and_key(made, kind: str, key: str) -> None:
+    target = made()
+    assert target.kind.name == kind
+    assert key in target.keys
+
+
+def test_options() -> None:
+    assert t.cuda(arch="sm_90", options="-max_threads_per_block=512").attrs[
+        "max_threads_per_block"
+    ] == 512
+    with pytest.raises(TypeError, match="hexagon: unknown option 'cores'"):
+        t.hexagon(cores=3)

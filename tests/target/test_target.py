@@ -1,0 +1,117 @@
+"""Targets: written forms, hosts, the current one, options, errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm.ir import load_json, save_json
+from tvm.target import Target, list_tags, register_tag
+
+pytestmark = pytest.mark.pure
+
+
+def test_forms_agree() -> None:
+    text = Target("llvm -mcpu=znver4 -num-cores 8 -mattr=+avx2,+fma")
+    config = Target({"kind": "llvm", "mcpu": "znver4", "num-cores": 8, "mattr": ["+avx2", "+fma"]})
+    assert text == config == Target(text.to_json()) == Target(str(text)) == Target(text)
+    assert hash(text) == hash(config)
+    assert text.mattr == ["+avx2", "+fma"]
+    assert text.keys == ("cpu",)
+    assert str(text).startswith("llvm -keys=cpu ")
+
+
+def test_kinds_bring_defaults() -> None:
+    cuda = Target("cuda -arch=sm_80")
+    assert cuda.thread_warp_size == 32
+    assert cuda.max_num_threads == 1024
+    assert cuda.arch == "sm_80"
+    assert cuda.keys == ("cuda", "gpu")
+    assert cuda.supports_integer_dot_product
+    assert Target("opencl -device=mali").keys == ("mali", "opencl", "gpu")
+    assert Target("llvm").get_target_device_type() == 1
+
+
+def test_hosts() -> None:
+    cuda = Target("cuda", host="llvm -mcpu=znver4")
+    assert cuda.host is not None
+    assert cuda.host.mcpu == "znver4"
+    assert cuda.cpu.name == "znver4"
+    assert Target(cuda.export()) == cuda
+    assert Target("cuda").with_host("llvm").host is not None
+    made, host = Target.canon_target_and_host("cuda", "llvm")
+    assert made.host == host
+    with pytest.raises(ValueError, match="two different hosts"):
+        Target(cuda, host="llvm -mcpu=znver3")
+
+
+def test_current() -> None:
+    assert Target.current() is None
+    with Target("llvm") as outer:
+        with Target("cuda") as inner:
+            assert Target.current() is inner
+        assert Target.current() is outer
+        assert Target.target_or_current(None) is outer
+    with pytest.raises(ValueError, match="no target is set"):
+        Target.current(allow_none=False)
+    with pytest.raises(ValueError, match="Target is not set in env"):
+        Target.target_or_current(None)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("lvm", "Target kind 'lvm' is not defined; did you mean 'llvm'"),
+        ("llvm -mcp=x", "Target kind 'llvm' has no option 'mcp'; did you mean 'mcpu'"),
+        ("llvm -num-cores=abc", "option 'num-cores'\n  found: 'abc'\n  legal: an integer"),
+        ("llvm -fast-math=maybe", "legal: true, false, 1 or 0"),
+        ("llvm mcpu", "an option starts with '-'"),
+        ("llvm -mcpu=a -mcpu=b", "option 'mcpu' is given twice"),
+        ("", "the text is empty"),
+        ("{not json", "not a JSON object"),
+        ({"mcpu": "x"}, "the dict has no 'kind'"),
+        ({"kind": "llvm", "num-cores": "many"}, "legal: a value of type int"),
+        ({"kind": 3}, "legal: a string"),
+    ],
+)
+def test_errors(target: object, message: str) -> None:
+    with pytest.raises(ValueError) as error:
+        Target(target)  # type: ignore[arg-type]
+    assert message in str(error.value)
+
+
+def test_other_types_are_refused() -> None:
+    with pytest.raises(TypeError, match="target has to be a string or dictionary"):
+        Target(3)  # type: ignore[arg-type]
+
+
+def test_missing_options() -> None:
+    with pytest.raises(ValueError, match="does not say 'max_shared_memory_per_block'"):
+        _ = Target("webgpu").max_shared_memory_per_block
+
+
+def test_json_of_programs_holds_targets() -> None:
+    target = Target("cuda", host="llvm")
+    assert load_json(save_json(target)) == target
+
+
+def test_features() -> None:
+    assert Target("llvm -mcpu=znver4").features.has_avx512f is True
+    assert Target("llvm -mcpu=znver2").features.has_avx512f is False
+    assert Target({"kind": "llvm", "feature": {"has_x": 3}}).features.has_x == 3
+    assert Target("llvm").features.unknown_thing is None
+
+
+def test_tags() -> None:
+    a100 = Target("nvidia/nvidia-a100")
+    assert (a100.arch, a100.tag) == ("sm_80", "nvidia/nvidia-a100")
+    pi = Target("raspberry-pi/4b-aarch64")
+    assert pi.cpu.arch == "aarch64"
+    assert "nvidia/rtx-a6000" in list_tags()
+    made = register_tag("test/tag", {"kind": "llvm", "mcpu": "znver3"}, override=True)
+    assert made.mcpu == "znver3"
+    with pytest.raises(ValueError, match="is registered already"):
+        register_tag("test/tag", {"kind": "llvm"})
+
+
+def test_list_kinds() -> None:
+    assert {"llvm", "c", "cuda", "metal", "webgpu"} <= set(Target.list_kinds())

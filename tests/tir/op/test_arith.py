@@ -1,0 +1,140 @@
+"""Operators: matching of types, folding, identities, and what is refused."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import tir
+from tvm.tir.op import arith
+
+pytestmark = pytest.mark.pure
+X, Y = tir.Var("x", "int32"), tir.Var("y", "int32")
+F = tir.Var("f", "float32")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "dtype"),
+    [
+        ("int32", "int64", "int64"),
+        ("int8", "uint8", "int8"),
+        ("uint16", "int8", "uint16"),
+        ("int32", "float16", "float16"),
+        ("float32", "float64", "float64"),
+        ("bool", "int32", "int32"),
+        ("float32x4", "float32", "float32x4"),
+        ("int32", "float32x4", "float32x4"),
+        ("bfloat16", "float32", "float32"),
+    ],
+)
+def test_types_are_matched(a: str, b: str, dtype: str) -> None:
+    total = tir.Var("a", a) + tir.Var("b", b)
+    assert total.dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("float16", "bfloat16"), ("int32x4", "int32x8"), ("handle", "int32")]
+)
+def test_types_that_do_not_match(a: str, b: str) -> None:
+    with pytest.raises(TypeError, match="Cannot match type"):
+        tir.Var("a", a) + tir.Var("b", b)
+
+
+def test_literals_fold_in_their_type() -> None:
+    assert (tir.const(250, "uint8") + tir.const(10, "uint8")).value == 4
+    assert (tir.const(2**31 - 1) + 1).value == -(2**31)
+    assert (tir.const(-7) // 2).value == -4
+    assert (tir.const(-7) % 3).value == 2
+    assert tir.truncdiv(tir.const(-7), 2).value == -3
+    assert tir.truncmod(tir.const(-7), 3).value == -1
+    assert (tir.const(0.1, "float32") + tir.const(0.2, "float32")).value == float(
+        np.float32(np.float32(0.1) + np.float32(0.2))
+    )
+    assert (tir.const(3) < 4).value == 1
+    assert (tir.const(6) & 3).value == 2
+    assert (~tir.const(5)).value == -6
+    assert (-tir.const(5)).value == -5
+    assert (tir.const(1) << 4).value == 16
+
+
+def test_identities() -> None:
+    assert X + 0 is X
+    assert 0 + X is X
+    assert X * 1 is X
+    assert (X * 0).value == 0
+    assert X - 0 is X
+    assert X // 1 is X
+    assert (X % 1).value == 0
+    assert tir.min(X, X) is X
+    assert F * 1.0 is F
+    # not exact: -0.0 + 0.0 is 0.0, and nan * 0 is nan
+    assert isinstance(F + 0.0, tir.Add)
+    assert isinstance(F * 0.0, tir.Mul)
+
+
+def test_logic() -> None:
+    a, b = X < 3, Y < 4
+    true, false = tir.const(True, "bool"), tir.const(False, "bool")
+    assert tir.all(a, true) is a
+    assert tir.all(false, a) is false
+    assert tir.any(a, true) is true
+    assert tir.any(false, b) is b
+    assert isinstance(tir.all(a, b, a), tir.And)
+    assert isinstance(arith.logical_not(a), tir.Not)
+    with pytest.raises(TypeError, match="logical operation on int32 and bool"):
+        tir.all(X, a)
+    with pytest.raises(ValueError, match="at least 1 argument"):
+        tir.all()
+
+
+def test_division_says_which_it_is() -> None:
+    with pytest.raises(RuntimeError, match="multiple types of integer divisions"):
+        X / Y
+    assert isinstance(F / 2.0, tir.Div)
+    assert isinstance(X // Y, tir.FloorDiv)
+    assert isinstance(X % Y, tir.FloorMod)
+    with pytest.raises(tvm.TVMError, match="Divide by zero: the divisor of floordiv"):
+        X // 0
+    assert isinstance(F // F, tir.Call)
+
+
+def test_ceildiv_is_exact() -> None:
+    rng = random.Random(0)
+    for _ in range(200):
+        a, b = rng.randint(-50, 50), rng.choice([1, 2, 3, 7])
+        assert tir.ceildiv(tir.const(a), b).value == -(-a // b)
+
+
+def test_shifts_are_checked() -> None:
+    with pytest.raises(TypeError, match="Shift amount must be non-negative and less than 32"):
+        X << 32
+    with pytest.raises(TypeError, match="bitwise_and: the operands are float32"):
+        F & 1.0
+    assert X >> 0 is X
+
+
+def test_casts() -> None:
+    assert X.astype("int32") is X
+    assert tir.const(3).astype("float32").value == 3.0
+    assert isinstance(X.astype("float32"), tir.Cast)
+    vector = X.astype("int32x4")
+    assert isinstance(vector, tir.Broadcast)
+    assert isinstance(vector.astype("float32x4"), tir.Broadcast)
+
+
+def test_const_from_python_values() -> None:
+    assert tvm.const(1).dtype == "int32"
+    assert tvm.const(1.0).dtype == "float32"
+    assert tvm.const(True).dtype == "bool"
+    assert tvm.const(2**40).dtype == "int64"
+    assert tvm.const(1, "float16").dtype == "float16"
+    assert tvm.const(np.float16(2.5)).dtype == "float16"
+
+
+def test_calls_of_functions_by_global_variable() -> None:
+    call = tvm.ir.GlobalVar("f")(X, 1)
+    assert isinstance(call, tir.Call)
+    assert call.dtype == "void"

@@ -1,0 +1,59 @@
+"""Buffers: declaration, indexing in all its forms, vector access, pointers."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from tvm import tir
+
+pytestmark = pytest.mark.pure
+N = tir.Var("n", "int32")
+
+
+def test_declaration() -> None:
+    a = tir.decl_buffer((N, 4), "float16", "A", scope="shared")
+    assert (a.name, a.dtype, a.scope(), a.ndim) == ("A", "float16", "shared", 2)
+    assert a.data_alignment == 64
+    assert a.offset_factor == 1
+    flags = tir.decl_buffer((4,), "bool", "flags")
+    assert flags.data.type_annotation.element_type.dtype == "int8"
+    moved = tir.decl_buffer((4,), "int8", "B", offset_factor=8)
+    assert isinstance(moved.elem_offset, tir.Var)
+    with pytest.raises(TypeError, match="data variable x is int32; legal: a variable of pointer"):
+        tir.Buffer(tir.Var("x", "int32"), "int8", [4])
+    with pytest.raises(tvm.TVMError, match="2 dimensions but 1 strides"):
+        tir.decl_buffer((4, 4), strides=(1,))
+
+
+def test_indexing() -> None:
+    a = tir.decl_buffer((8, 16), "float32", "A")
+    assert isinstance(a[1, 2], tir.BufferLoad)
+    region = a[2:4, 3]
+    assert isinstance(region, tir.BufferRegion)
+    assert [(int(r.min), int(r.extent)) for r in region.region] == [(2, 2), (3, 1)]
+    assert [int(r.extent) for r in a[2:4].region] == [2, 16]
+    strided = a[0, 0:16:2]
+    assert strided.dtype == "float32x8"
+    with pytest.raises(tvm.TVMError, match="a region takes no step"):
+        a[0:4, 0:16:2]
+
+
+def test_vector_access() -> None:
+    a = tir.decl_buffer((8, 16), "float32", "A")
+    load = a.vload([0, 4], "float32x4")
+    assert load.dtype == "float32x4"
+    store = a.vstore([0, 4], load)
+    assert isinstance(store.indices[1], tir.Ramp)
+    with pytest.raises(TypeError, match="Buffer A holds float32, cannot load int32x4"):
+        a.vload([0, 0], "int32x4")
+
+
+def test_access_pointer() -> None:
+    a = tir.decl_buffer((8, 16), "float32", "A")
+    ptr = a.access_ptr("rw", offset=16)
+    assert ptr.op.name == "tir.tvm_access_ptr"
+    assert int(ptr.args[4]) == tir.Buffer.READ | tir.Buffer.WRITE
+    assert int(ptr.args[3]) == 8 * 16 - 16
+    with pytest.raises(ValueError, match="unknown access 'x'"):
+        a.access_ptr("x")

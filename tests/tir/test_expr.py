@@ -1,0 +1,152 @@
+"""Expressions: literals at their limits, dtype rules, what constructors refuse."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import tir
+from tvm.ir import PointerType, PrimType, Range
+from tvm.tir.expr import as_expr, make_const
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [
+        ("int8", -128, 127),
+        ("uint8", 0, 255),
+        ("int32", -(2**31), 2**31 - 1),
+        ("uint32", 0, 2**32 - 1),
+        ("int64", -(2**63), 2**63 - 1),
+        ("uint64", 0, 2**64 - 1),
+        ("bool", 0, 1),
+        ("int4", -8, 7),
+    ],
+)
+def test_integers_at_their_limits(dtype: str, low: int, high: int) -> None:
+    assert tir.IntImm(dtype, low).value == low
+    assert tir.IntImm(dtype, high).value == high
+    for value in (low - 1, high + 1):
+        with pytest.raises(ValueError, match=f"IntImm: {value} does not fit {dtype}"):
+            tir.IntImm(dtype, value)
+
+
+def test_float_literals() -> None:
+    assert tir.FloatImm("float32", 0.1).value == 0.1  # held as Python's float
+    assert math.isinf(tir.FloatImm("float16", math.inf).value)
+    with pytest.raises(ValueError, match="exceeds the range of float16"):
+        tir.FloatImm("float16", 65505)
+    with pytest.raises(TypeError, match="FloatImm: the dtype is int32"):
+        tir.FloatImm("int32", 1.0)
+    with pytest.raises(TypeError, match="IntImm: the dtype is float32"):
+        tir.IntImm("float32", 1)
+
+
+def test_literals_as_python_numbers() -> None:
+    three = tir.IntImm("int32", 3)
+    assert int(three) == 3
+    assert list(range(5))[three] == 3
+    assert three == 3
+    assert three != 4
+    assert bool(three)
+    assert not bool(tir.IntImm("int32", 0))
+    assert float(tir.FloatImm("float32", 2.5)) == 2.5
+    assert {tir.IntImm("int32", 3): "x"}[three] == "x"
+
+
+def test_constructors_never_fold() -> None:
+    assert isinstance(tir.Add(1, 2), tir.Add)
+
+
+def test_operands_must_have_one_type() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int64")
+    with pytest.raises(TypeError, match=r"Add: mismatched types: int32 vs\. int64"):
+        tir.Add(x, y)
+    with pytest.raises(TypeError, match="And: the operands are int32 and bool"):
+        tir.And(x, True)
+    with pytest.raises(TypeError, match="Not: the operand is int32"):
+        tir.Not(x)
+    with pytest.raises(TypeError, match="Select: the condition is int32"):
+        tir.Select(x, x, x)
+
+
+def test_dtypes_of_results() -> None:
+    x = tir.Var("x", "float32x4")
+    assert tir.LT(x, x).dtype == "boolx4"
+    assert tir.Add(x, x).dtype == "float32x4"
+    assert tir.Ramp(0, 1, 8).dtype == "int32x8"
+    assert tir.Broadcast(1.0, 4).dtype == "float32x4"
+    assert tir.Shuffle([x, x], [0, 5]).dtype == "float32x2"
+    assert tir.Ramp(0, 1, tir.vscale() * 4).dtype == "int32xvscalex4"
+    with pytest.raises(TypeError, match="Ramp: 0 lanes"):
+        tir.Ramp(0, 1, 0)
+    with pytest.raises(TypeError, match="neither a literal nor a multiple of vscale"):
+        tir.Broadcast(1.0, tir.Var("n", "int32"))
+    with pytest.raises(TypeError, match="Cast: float32x4 to int32 changes the lanes"):
+        tir.Cast("int32", x)
+
+
+def test_loads_take_the_lanes_of_the_last_index() -> None:
+    a = tir.decl_buffer((8, 16), "float32", "A")
+    assert tir.BufferLoad(a, [0, tir.Ramp(0, 1, 4)]).dtype == "float32x4"
+    with pytest.raises(tvm.TVMError, match="2-dimensional, cannot be indexed with the 1-dim"):
+        tir.BufferLoad(a, [0])
+
+
+def test_variables() -> None:
+    pointer = tir.Var("p", PointerType(PrimType("float32"), "shared"))
+    assert pointer.dtype == "handle"
+    assert pointer.type_annotation.storage_scope == "shared"
+    x = tir.Var("x", "int64")
+    assert x.name_hint == x.name == "x"
+    assert x.copy_with_suffix("_1").name == "x_1"
+    assert isinstance(tir.SizeVar("n", "int32").copy_with_name("m"), tir.SizeVar)
+
+
+def test_let_and_casts_check_types() -> None:
+    x = tir.Var("x", "float32")
+    with pytest.raises(TypeError, match="Let: variable x is float32, its value is int32"):
+        tir.Let(x, 1, x)
+
+
+def test_reduce_needs_reduction_axes() -> None:
+    iv = tir.IterVar((0, 4), "k", tir.IterVar.DataPar)
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    reducer = tir.CommReducer([x], [y], [x + y], [tir.const(0, "int32")])
+    with pytest.raises(tvm.TVMError, match="axis k is no reduction axis"):
+        tir.Reduce(reducer, [iv.var], [iv], True, 0)
+
+
+def test_iter_vars_stand_for_their_variable() -> None:
+    iv = tir.IterVar(Range(0, 4), "k", tir.IterVar.CommReduce)
+    assert (iv + 1).a is iv.var
+    with pytest.raises(TypeError, match="dom is a Range or a pair"):
+        tir.IterVar(3, "k", 0)
+
+
+def test_what_converts_to_expressions() -> None:
+    assert as_expr(3).dtype == "int32"
+    assert as_expr(2**40).dtype == "int64"
+    assert as_expr(True).dtype == "bool"
+    assert as_expr(1.5).dtype == "float32"
+    assert as_expr("s").value == "s"
+    assert as_expr(np.int8(3)).dtype == "int8"
+    assert as_expr(np.float16(3)).dtype == "float16"
+    with pytest.raises(TypeError, match="cannot convert a dict to an expression"):
+        as_expr({})
+
+
+def test_make_const() -> None:
+    vector = make_const(1, tvm.DataType("float32x4"))
+    assert isinstance(vector, tir.Broadcast)
+    assert make_const(0, tvm.DataType("handle")).dtype == "handle"
+
+
+def test_calls_name_operators_that_exist() -> None:
+    with pytest.raises(tvm.TVMError, match=r"tir\.ex is not registered: .*did you mean"):
+        tir.Call("float32", "tir.ex", [1.0])
