@@ -77,9 +77,12 @@ class Source:
         """An expression of the source's type."""
         pick = self.random.random()
         if depth == 0 or pick < 0.12:
-            return self.literal() if self.random.random() < 0.35 else self.random.choice(self.variables)
+            if self.random.random() < 0.35:
+                return self.literal()
+            return self.random.choice(self.variables)
         if pick < 0.19:
-            return e.Select(self.boolean(depth - 1), self.integer(depth - 1), self.integer(depth - 1))
+            yes, no = self.integer(depth - 1), self.integer(depth - 1)
+            return e.Select(self.boolean(depth - 1), yes, no)
         kind = self.random.choice(BINARY)
         a = self.integer(depth - 1)
         if kind in (e.FloorDiv, e.FloorMod, e.Div, e.Mod) and self.random.random() < 0.85:

@@ -19,7 +19,7 @@ def deduce_bound(
     hint_map: Mapping[e.Var, IntSet | Range],
     relax_map: Mapping[e.Var, IntSet | Range],
 ) -> IntSet:
-    """The set of values of `var` for which `cond` surely holds, whatever the variables of `relax_map` are.
+    """The values of `var` for which `cond` holds, whatever the variables of `relax_map` are.
 
     The variables of `hint_map` stay in the result; their sets only help to find signs.
     """
@@ -133,10 +133,10 @@ class _Deducer:
     def _sign(self, expr: PrimExpr) -> int:
         """1, -1, or 0 where the sign is not known or the value may be zero."""
         interval = eval_set(expr, self._hints, self._analyzer)
-        if interval.has_lower_bound():
-            if self._analyzer.can_prove(op.greater(interval.min_value, 0)):
-                return 1
-        if interval.has_upper_bound() and self._analyzer.can_prove(op.less(interval.max_value, 0)):
+        prove = self._analyzer.can_prove
+        if interval.has_lower_bound() and prove(op.greater(interval.min_value, 0)):
+            return 1
+        if interval.has_upper_bound() and prove(op.less(interval.max_value, 0)):
             return -1
         return 0
 

@@ -264,7 +264,8 @@ class CanonicalSimplifier:
     # --- quotients and remainders ---
 
     def _divided(self, node: PrimExpr, kind: type) -> Sum:
-        assert isinstance(node, e.BinaryOpExpr) and isinstance(node.b, e.IntImm)
+        assert isinstance(node, e.BinaryOpExpr)
+        assert isinstance(node.b, e.IntImm)
         inner = self.sum_of(node.a)
         joined = Sum(inner.dtype, inner.base)
         for split, count in self._joined(inner.terms()):
@@ -291,7 +292,7 @@ class CanonicalSimplifier:
         return result
 
     def _same_sign(self, whole: Sum, exact: Sum, rest: Sum) -> bool:
-        """Truncation may be taken as rounding down: nothing is negative, or nothing is left over."""
+        """Truncation is rounding down: nothing is negative, or nothing is left over."""
         if not rest.terms() and rest.base == 0:
             return True
         bounds = [self._bound_of_terms(part.terms(), part.base) for part in (whole, exact, rest)]
@@ -538,14 +539,13 @@ def _join(low: Split, m: int, high: Split, n: int) -> tuple[Split, int] | None:
         return None
     floor = low.floor and high.floor
     ratio = high.lower // low.lower
-    if low.upper == high.lower and n == m * ratio:
+    nested = high.upper == 0 or high.upper % high.lower == 0
+    if nested and low.upper == high.lower and n == m * ratio:
         # (i % u) // l + ratio * ((i % v) // u)   ->   (i % v) // l
-        if high.upper == 0 or high.upper % high.lower == 0:
-            return low.changed(low.lower, high.upper, floor), m
-    if low.upper == high.upper and n == -m * ratio and ratio > 1:
-        # (i % v) // l - ratio * ((i % v) // u)   ->   (i % u) // l   where u divides v
-        if low.upper == 0 or low.upper % high.lower == 0:
-            return low.changed(low.lower, high.lower, floor), m
+        return low.changed(low.lower, high.upper, floor), m
+    if nested and low.upper == high.upper and n == -m * ratio and ratio > 1:
+        # (i % v) // l - ratio * ((i % v) // u)   ->   (i % u) // l
+        return low.changed(low.lower, high.lower, floor), m
     return None
 
 

@@ -95,10 +95,10 @@ def mul_bounds(a: Bound, b: Bound) -> Bound:
 
 
 def _quotient(x: int, y: int, div: Callable[[int, int], int]) -> int:
-    if y == POS_INF or y == NEG_INF:
+    if y in (POS_INF, NEG_INF):
         # the divisor may be as large as one likes; floor division keeps -1 for mixed signs
         return 0 if x == 0 or (x > 0) == (y > 0) else div(-1, 2)
-    if x == POS_INF or x == NEG_INF:
+    if x in (POS_INF, NEG_INF):
         return x if y > 0 else -x
     return clamp(div(x, y))
 
@@ -108,7 +108,7 @@ def _floor(x: int, y: int) -> int:
 
 
 def div_bounds(a: Bound, b: Bound, div: Callable[[int, int], int]) -> Bound:
-    """The bounds of a quotient rounded by `div`; a divisor of zero has no meaning and is left out."""
+    """The bounds of a quotient rounded by `div`; divisors of zero are left out."""
     ends = []
     if b[1] >= 1:
         ends += [max(1, b[0]), b[1]]

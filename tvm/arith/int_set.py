@@ -294,7 +294,8 @@ def _sum(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
             low, high = _add_ends(low, part.min_value), _add_ends(high, part.max_value)
         else:
             low, high = _sub_ends(low, part.max_value), _sub_ends(high, part.min_value)
-    assert low is not None and high is not None, "a sum has terms"
+    assert low is not None, "a sum has terms"
+    assert high is not None, "a sum has terms"
     return self.made(low, high)
 
 
@@ -433,13 +434,13 @@ def _truth(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
         a, b = (x.a, x.b) if isinstance(x, (e.LT, e.LE)) else (x.b, x.a)
         first, second = self.of(a), self.of(b)
         compare = op.less if isinstance(x, (e.LT, e.GT)) else op.less_equal
-        if first.has_upper_bound() and second.has_lower_bound():
-            if self.analyzer.can_prove(compare(first.max_value, second.min_value)):
-                return IntervalSet(one, one)
-        if first.has_lower_bound() and second.has_upper_bound():
-            never = op.logical_not(compare(first.min_value, second.max_value))
-            if self.analyzer.can_prove(never):
-                return IntervalSet(zero, zero)
+        prove = self.analyzer.can_prove
+        always = first.has_upper_bound() and second.has_lower_bound()
+        if always and prove(compare(first.max_value, second.min_value)):
+            return IntervalSet(one, one)
+        never = first.has_lower_bound() and second.has_upper_bound()
+        if never and prove(op.logical_not(compare(first.min_value, second.max_value))):
+            return IntervalSet(zero, zero)
     return IntervalSet(zero, one)
 
 
@@ -532,7 +533,9 @@ _RULES: Final[dict[type, Callable[[SetEvaluator, PrimExpr], IntervalSet]]] = {
 
 
 def eval_set(
-    expr: PrimExpr | Range, dom_map: Mapping[e.Var, IntSet | Range], analyzer: Analyzer | None = None
+    expr: PrimExpr | Range,
+    dom_map: Mapping[e.Var, IntSet | Range],
+    analyzer: Analyzer | None = None,
 ) -> IntervalSet:
     """The interval around the values of an expression, or of a range with such ends."""
     evaluator = SetEvaluator(dom_map, analyzer or Analyzer())
@@ -558,7 +561,7 @@ def union(sets: Sequence[IntSet], analyzer: Analyzer | None = None) -> IntSet:
 
 
 def union_lower_bound(sets: Sequence[IntSet]) -> IntSet:
-    """The interval that the sets surely cover together: each must overlap or touch the one before."""
+    """The interval that the sets surely cover together; they must overlap or touch."""
     analyzer = Analyzer()
     if not sets:
         return NOTHING

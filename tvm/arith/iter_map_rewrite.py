@@ -173,8 +173,8 @@ class IterMapRewriter:
             if isinstance(mark.source, IterSumExpr):
                 raise IterMapFailure(f"{_text(expr)}: a cast of fused loop variables")
             cast_mark = self._cast_mark(mark, dtype)
-            parts = [op.cast(x, dtype) for x in (arg.lower_factor, arg.extent, arg.scale)]
-            args.append(IterSplitExpr(cast_mark, *parts))
+            lower, extent = op.cast(arg.lower_factor, dtype), op.cast(arg.extent, dtype)
+            args.append(IterSplitExpr(cast_mark, lower, extent, op.cast(arg.scale, dtype)))
         return IterSumExpr(args, op.cast(inner.base, dtype))
 
     def _cast_mark(self, mark: IterMark, dtype: str) -> IterMark:
@@ -191,9 +191,9 @@ class IterMapRewriter:
         if divisor.args:
             raise IterMapFailure(f"{_text(expr)} divides by a loop variable")
         quotient = isinstance(expr, e.FloorDiv)
-        if not self.analyzer.can_prove_greater_equal(divisor.base, 1):
-            if not self.analyzer.can_prove(op.greater(divisor.base, 0)):
-                raise IterMapFailure(f"{_text(expr)}: the divisor may be zero or negative")
+        known = self.analyzer.can_prove_greater_equal(divisor.base, 1)
+        if not known and not self.analyzer.can_prove(op.greater(divisor.base, 0)):
+            raise IterMapFailure(f"{_text(expr)}: the divisor may be zero or negative")
         return self._divided(inner, divisor.base, quotient, expr)
 
     def _divided(
@@ -297,7 +297,7 @@ class IterMapRewriter:
             return IterSumExpr(moved.args, self.quotient(base, divisor))
         if not self.divides(scale, divisor) or not self.divides(scale, base):
             raise IterMapFailure(
-                f"{_text(expr)}: the scale {_text(scale)} and the divisor {_text(divisor)} do not fit"
+                f"{_text(expr)}: the scale {_text(scale)} does not fit the divisor {_text(divisor)}"
             )
         factor, shift = self.quotient(divisor, scale), self.quotient(base, scale)
         if self.divides(factor, shift):
@@ -685,8 +685,7 @@ def _split_to_expr(split: IterSplitExpr) -> PrimExpr:
     value = normalize_iter_map_to_expr(split.source.source)
     full = op.multiply(split.lower_factor, split.extent)
     if not _surely_equal(full, split.source.extent):
-        if not _surely_equal(split.extent, split.source.extent) or not op.is_one(split.lower_factor):
-            value = op.floormod(value, full)
+        value = op.floormod(value, full)
     value = op.floordiv(value, split.lower_factor)
     return op.multiply(value, split.scale)
 

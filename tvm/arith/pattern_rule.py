@@ -590,7 +590,7 @@ def _orders(pattern: Pattern) -> list[tuple[Pattern, int]]:
     """All ways to write a pattern, with the number of minima and maxima turned round."""
     if not isinstance(pattern, Op) or pattern.numeric:
         return [(pattern, 0)]
-    found = []
+    found: list[tuple[Pattern, int]] = []
     for a, m in _orders(pattern.a):
         for b, n in _orders(pattern.b):
             found.append((Op(pattern.kind, a, b), m + n))

@@ -467,7 +467,8 @@ class RewriteSimplifier:
             return truth(at_most)
         elif (kind is e.EQ or kind is e.NE) and (same or below or above):
             return truth(same is (kind is e.EQ))
-        return self.decided(self.node(kind, a, b)) if kind in _COMPARISONS else self.node(kind, a, b)
+        made = self.node(kind, a, b)
+        return self.decided(made) if kind in _COMPARISONS else made
 
 
 class _Children(StmtExprMutator):
@@ -651,7 +652,7 @@ def _visit_cast(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
 
 
 def _visit_let(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
-    """A name for something cheap and pure disappears; others are known while the body is visited."""
+    """A name for something cheap and pure disappears."""
     assert isinstance(expr, e.Let)
     value = self.visit(expr.value)
     if isinstance(value, (e.ConstExpr, e.Var)) or _is_index_math(value):

@@ -40,7 +40,11 @@ RULES = RuleTable(
     # roundings
     rule(max_(((x + c1) // c2) * c2, x), ((x + c1) // c2) * c2, when=(c2 > 0) & (c1 + 1 == c2)),
     rule(max_((x // c1) * c1, x), x, when=c1 > 0),
-    rule(max_(tdiv(x + c1, c2) * c2, x), tdiv(x + c1, c2) * c2, when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) >= 0)),
+    rule(
+        max_(tdiv(x + c1, c2) * c2, x),
+        tdiv(x + c1, c2) * c2,
+        when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) >= 0),
+    ),
     # factors
     rule(max_(x * c1, y * c1), max_(x, y) * c1, when=c1 > 0),
     rule(max_(x * c1, y * c1), min_(x, y) * c1, when=c1 < 0),

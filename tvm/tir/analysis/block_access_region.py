@@ -1,8 +1,9 @@
 """Which parts of which buffers a block reads and writes.
 
 The regions are in terms of the block's own iteration variables and of what stands outside; loops
-inside of the block are widened to their whole range. A block within the block counts by what it says
-of itself, in the values it is given. A buffer whose address is taken counts as used in an opaque way.
+inside of the block are widened to their whole range. A block within the block counts by what it
+says of itself, in the values it is given. A buffer whose address is taken counts as used in an
+opaque way.
 """
 
 from __future__ import annotations
@@ -215,7 +216,8 @@ class _Detector(StmtExprVisitor):
                         ops.add(low, substitute(rng.extent, values)), ops.const(1, low.dtype)
                     )
                     lowest, highest = self._box([low])[0], self._box([last])[0]
-                    box.append((lowest[0], low if _is_point(rng) and not self._loops else highest[1]))
+                    point = _is_point(rng) and not self._loops
+                    box.append((lowest[0], low if point else highest[1]))
                 self._touch(where, region.buffer, box)
 
 
