@@ -185,7 +185,7 @@ class _Builder:
         for i in range(op.num_outputs):
             self._buffer_of_output(op.output(i))
         axes = (*op.axis, *op.reduce_axis)
-        levels = _levels(axes)
+        levels = self._levels(axes)
         scopes: list[_Scope] = []
         for depth in range(max(levels, default=0) + 1):
             scopes.append(self._scope(axes, levels, depth, scopes[-1] if scopes else None))
@@ -194,6 +194,16 @@ class _Builder:
             block = Block(scope.iter_vars, [], [], self.names.fresh(op.name), body)
             body = _nest(scope.loops, BlockRealize(scope.bindings, IntImm(BOOL, 1), block))
         return body
+
+    def _levels(self, axes: Sequence[IterVar]) -> list[int]:
+        """How deep each axis stands: below every axis that its domain depends on."""
+        level_of: dict[Var, int] = {}
+        for axis in axes:
+            assert axis.dom is not None, "axes of a stage have domains"
+            bounds = [self.analyzer.simplify(x) for x in (axis.dom.min, axis.dom.extent)]
+            used = [n for x in bounds for n in walk(x) if isinstance(n, Var)]
+            level_of[axis.var] = max([level_of[v] + 1 for v in used if v in level_of], default=0)
+        return [level_of[axis.var] for axis in axes]
 
     def _scope(
         self, axes: Sequence[IterVar], levels: list[int], depth: int, outer: _Scope | None
@@ -349,21 +359,11 @@ class _Builder:
         body = _with_root(SeqStmt.flatten(*self.stmts), self.allocated)
         buffers = [*buffer_map.values(), *self.allocated]
         body = with_access_regions(body, buffers)
-        attrs: dict[str, object] = {"global_symbol": "main", "tir.noalias": IntImm(BOOL, 1)}
+        attrs: dict[str, object] = {"global_symbol": "main", "tir.noalias": True}
         free, body = _take_layout_free(body, [buffer_map.get(p) for p in params])
         if free:
-            attrs["layout_free_buffers"] = tuple(IntImm(DataType("int32"), i) for i in free)
+            attrs["layout_free_buffers"] = tuple(free)
         return PrimFunc(params, body, None, buffer_map, attrs)
-
-
-def _levels(axes: Sequence[IterVar]) -> list[int]:
-    """How deep each axis stands: below every axis that its domain depends on."""
-    level_of: dict[Var, int] = {}
-    for axis in axes:
-        assert axis.dom is not None, "axes of a stage have domains"
-        used = [n for e in (axis.dom.min, axis.dom.extent) for n in walk(e) if isinstance(n, Var)]
-        level_of[axis.var] = max([level_of[v] + 1 for v in used if v in level_of], default=0)
-    return [level_of[axis.var] for axis in axes]
 
 
 def _nest(loops: Sequence[tuple[Var, Range]], body: Stmt) -> Stmt:

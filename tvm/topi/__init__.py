@@ -4,15 +4,20 @@ from typing import TYPE_CHECKING
 
 from tvm.support.lazy import lazy_packages
 
+from . import broadcast as broadcast
 from . import nn as nn
 from . import tag as tag
 from . import utils as utils
 from .broadcast import *
-from .math import *
+from .math import *  # type: ignore[assignment]
 from .reduction import *
 from .tensor import elemwise_sum, eye, full, full_like
 from .transform import *
 from .utils import InvalidShapeError
+
+# shifts of tensors by tensors, not only by numbers as in `math`
+left_shift = broadcast.left_shift
+right_shift = broadcast.right_shift
 
 if TYPE_CHECKING:
     from . import testing as testing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm import te, tir
@@ -11,18 +11,44 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
 
 
+def compute(
+    shape: Sequence[Any],
+    body: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> te.Tensor:
+    """`te.compute` of a single tensor."""
+    tensor = te.compute(tuple(shape), body, name, tag, attrs, varargs_names)
+    assert isinstance(tensor, te.Tensor), "the body gives one expression"
+    return tensor
+
+
 def stage(
     shape: Sequence[Any],
     body: Callable[..., Any],
     name: str,
     tag: str = "",
-    attrs: dict[str, Any] | None = None,
-) -> Any:
+    attrs: Mapping[str, Any] | None = None,
+) -> te.Tensor:
     """A computed tensor whose axes are called ax0, ax1, ..."""
-    names = [f"ax{i}" for i in range(len(shape))]
-    return te.compute(
-        tuple(shape), lambda *i: body(*i), name=name, tag=tag, attrs=attrs, varargs_names=names
-    )
+    return compute(shape, lambda *i: body(*i), name, tag, attrs, numbered(shape))
+
+
+def stages(
+    shape: Sequence[Any], body: Callable[..., Any], name: str, tag: str = ""
+) -> tuple[te.Tensor, ...]:
+    """Several tensors computed together, with axes ax0, ax1, ..."""
+    axes = numbered(shape)
+    tensors = te.compute(tuple(shape), lambda *i: body(*i), name, tag, None, axes)
+    assert isinstance(tensors, tuple), "the body gives several expressions"
+    return tensors
+
+
+def numbered(shape: Sequence[Any]) -> list[str]:
+    """The axis names ax0, ax1, ... for a shape."""
+    return [f"ax{i}" for i in range(len(shape))]
 
 
 def same_extent(a: Any, b: Any) -> bool:

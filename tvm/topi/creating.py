@@ -13,7 +13,7 @@ from tvm.support.dtype import DataType
 from tvm.tir.expr import as_expr
 
 from . import tag
-from .common import stage
+from .common import compute, stage
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> te.Tensor:
@@ -89,4 +89,4 @@ def hamming_window(
         turn = i.astype(kind) * tir.const(2 * math.pi / steps, kind)
         return tir.const(float(alpha), kind) - tir.const(float(beta), kind) * tir.cos(turn)
 
-    return te.compute((size,), element, name="hamming_window")
+    return compute((size,), element, name="hamming_window")

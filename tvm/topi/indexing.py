@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
@@ -13,15 +13,17 @@ from tvm.tir.expr import as_expr
 
 from . import tag
 from .broadcast import Broadcasting, broadcast_to, places
-from .common import stage, unravel
-from .utils import normal_axis
+from .common import compute, stage, unravel
+from .utils import get_const_int, normal_axis
 
 
 def _nan(dtype: Any) -> PrimExpr:
     return tir.const(math.nan, dtype)
 
 
-def _guarded(mode: str, index: PrimExpr, extent: Any, load: Any, dtype: Any) -> PrimExpr:
+def _guarded(
+    mode: str, index: PrimExpr, extent: Any, load: Callable[[PrimExpr], PrimExpr], dtype: Any
+) -> PrimExpr:
     """An element by an index that may lie outside, in the way that `mode` says."""
     if mode == "fast":
         return load(index)
@@ -102,7 +104,7 @@ def gather(data: te.Tensor, axis: int, indices: te.Tensor) -> te.Tensor:
 
 def gather_nd(a: te.Tensor, indices: te.Tensor, batch_dims: int = 0) -> te.Tensor:
     """out[j...] = a[indices[0, j...], indices[1, j...], ...]; batch dimensions are shared."""
-    depth, batch = int(indices.shape[0]), int(batch_dims)
+    depth, batch = get_const_int(indices.shape[0]), int(batch_dims)
     if depth + batch > a.ndim:
         raise ShapeError(
             message(
@@ -154,8 +156,8 @@ def _index_by(
 def index_tensor(data: te.Tensor, indices: Sequence[te.Tensor | None]) -> te.Tensor:
     """data[indices], as in numpy: None takes a whole axis, tensors are broadcast with each other.
 
-    The common shape of the index tensors stands where they stand if they are neighbours, else first.
-    Negative indices count from the end.
+    The common shape of the index tensors stands where they stand if they are neighbours, else
+    first. Negative indices count from the end.
     """
     given = list(indices)
     if len(given) > data.ndim:
@@ -203,7 +205,7 @@ def sequence_mask(
         raise ShapeError(
             message(
                 "topi.sequence_mask",
-                found=f"data of {data.ndim} dimensions, lengths of {valid_length.ndim}, axis {axis}",
+                found=f"{data.ndim} dimensions, {valid_length.ndim} of the lengths, axis {axis}",
                 legal="data of at least 2 dimensions, lengths of one, axis 0 or 1",
             )
         )
@@ -250,12 +252,12 @@ def one_hot(
 
 
 def unravel_index(indices: te.Tensor, shape: te.Tensor) -> te.Tensor:
-    """The indices of elements by their numbers, for the extents in a tensor.   (n,), (d,) -> (d, n)"""
-    ndim = int(shape.shape[0])
+    """The indices of elements by number, for the extents in a tensor.   (n,), (d,) -> (d, n)"""
+    ndim = get_const_int(shape.shape[0])
     out = [ndim, *indices.shape[:1]]
 
     def element(*i: Any) -> PrimExpr:
-        number = indices(*i[1:])
+        number: PrimExpr = indices(*i[1:])
         value: PrimExpr = tir.const(0, number.dtype)
         for axis in range(ndim - 1, -1, -1):
             extent = shape(axis).astype(number.dtype)
@@ -270,12 +272,12 @@ def sparse_to_dense(
     sparse_indices: te.Tensor, output_shape: Sequence[Any], sparse_values: te.Tensor,
     default_value: Any = 0,
 ) -> te.Tensor:  # fmt: skip
-    """A tensor with given values at given places, the default elsewhere; the last of equals wins."""
+    """Given values at given places, the default elsewhere; the last of equals wins."""
     if sparse_indices.ndim > 2 or sparse_values.ndim > 1:
         raise ShapeError(
             message(
                 "topi.sparse_to_dense",
-                found=f"indices of {sparse_indices.ndim} dimensions, values of {sparse_values.ndim}",
+                found=f"{sparse_indices.ndim} and {sparse_values.ndim} dimensions",
                 legal="indices of at most 2 dimensions, values of at most 1",
             )
         )
@@ -289,7 +291,7 @@ def sparse_to_dense(
         result = start
         if sparse_indices.ndim == 0:
             return tir.if_then_else(i[0].equal(sparse_indices()), value(0), result)
-        for j in range(int(sparse_indices.shape[0])):
+        for j in range(get_const_int(sparse_indices.shape[0])):
             if sparse_indices.ndim == 1:
                 here = i[0].equal(sparse_indices(j))
             else:
@@ -340,4 +342,4 @@ def trilu(data: te.Tensor, k: Any, upper: bool) -> te.Tensor:
         kept = row <= column - k if upper else row >= column - k
         return tir.Select(kept, data(*i), zero)
 
-    return te.compute(data.shape, element, name="trilu", tag=tag.ELEMWISE)
+    return compute(data.shape, element, name="trilu", tag=tag.ELEMWISE)

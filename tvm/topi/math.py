@@ -11,13 +11,13 @@ from tvm.ir.span import Span
 from tvm.tir.expr import as_expr
 
 from . import tag
-from .common import stage
+from .common import compute, stage
 
 Operand = Any
 
 
 def _elementwise(x: te.Tensor, rule: Callable[[PrimExpr], PrimExpr]) -> te.Tensor:
-    return te.compute(x.shape, lambda *i: rule(x(*i)), tag=tag.ELEMWISE)
+    return compute(x.shape, lambda *i: rule(x(*i)), tag=tag.ELEMWISE)
 
 
 def identity(x: te.Tensor) -> te.Tensor:
@@ -237,19 +237,19 @@ def fixed_point_multiply_per_axis(
             x(*i), y(*own), lshift(*own), rshift(*own), tir.const(31, "int32"), left, right
         )
 
-    return te.compute(x.shape, element, tag=tag.ELEMWISE)
+    return compute(x.shape, element, tag=tag.ELEMWISE)
 
 
 def cast(x: Any, dtype: Any, span: Span | None = None) -> Any:
     """x converted to `dtype`: a tensor, or a single expression."""
     if isinstance(x, te.Tensor) and (x.ndim > 0 or span is None):
-        return te.compute(x.shape, lambda *i: x(*i).astype(dtype), tag=tag.ELEMWISE)
+        return compute(x.shape, lambda *i: x(*i).astype(dtype), tag=tag.ELEMWISE)
     return tir.Cast(dtype, as_expr(x), span)
 
 
 def reinterpret(x: te.Tensor, dtype: Any) -> te.Tensor:
     """The bits of x read as another type of the same size."""
-    return te.compute(x.shape, lambda *i: tir.reinterpret(dtype, x(*i)), tag=tag.ELEMWISE)
+    return compute(x.shape, lambda *i: tir.reinterpret(dtype, x(*i)), tag=tag.ELEMWISE)
 
 
 def fast_exp(x: te.Tensor) -> te.Tensor:
@@ -271,7 +271,8 @@ def fast_exp(x: te.Tensor) -> te.Tensor:
         y = _polynomial(f, coefficients)
         y = y * f * f + f + tir.const(1, v.dtype)
         bits = (n.astype("int32") + 127) << 23
-        return te.max(tir.reinterpret(v.dtype, bits) * y, v)
+        value: PrimExpr = te.max(tir.reinterpret(v.dtype, bits) * y, v)
+        return value
 
     return stage(x.shape, lambda *i: rule(x(*i)), "T_fast_exp", tag.ELEMWISE)
 

@@ -10,7 +10,7 @@ from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 
 from . import math, tag
-from .common import is_one, same_extent, stage
+from .common import is_one, same_extent, stage, stages
 from .utils import normal_axes
 
 Axes = Any  # an int, several, or None for all
@@ -113,7 +113,7 @@ def prod(data: te.Tensor, axis: Axes = None, keepdims: bool = False) -> te.Tenso
 
 
 def _arg_reducer(largest: bool, last: bool) -> Callable[..., Any]:
-    """Keeps the (index, value) pair with the extreme value; of equal ones the first, or the last."""
+    """Keeps the (index, value) pair with the extreme value; of equals the first, or the last."""
 
     def better(a: PrimExpr, b: PrimExpr) -> PrimExpr:
         return a > b if largest else a < b
@@ -148,8 +148,7 @@ def _arg_reduce(
             number = own if number is None else number * data.shape[a] + own
         return reducer((number, data(*places)), axis=list(reduced.values()))
 
-    pairs = stage(shape, element, f"{data.op.name}_red_temp", tag.COMM_REDUCE_IDX)
-    index = pairs[0]
+    index, _ = stages(shape, element, f"{data.op.name}_red_temp", tag.COMM_REDUCE_IDX)
     return stage(shape, lambda *i: index(*i), f"{data.op.name}_red", tag.COMM_REDUCE_IDX)
 
 
@@ -170,7 +169,7 @@ def argmin(
 
 
 def collapse_sum(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
-    """The sum that undoes broadcasting: over axes that `target_shape` lacks or has with extent 1."""
+    """The sum that undoes broadcasting: over axes that the target lacks or has with extent 1."""
     extra = data.ndim - len(target_shape)
     if extra < 0:
         raise ShapeError(

@@ -82,7 +82,7 @@ def flip(a: te.Tensor, axis: int = 0) -> te.Tensor:
 def reverse_sequence(
     a: te.Tensor, seq_lengths: te.Tensor, seq_axis: int = 1, batch_axis: int = 0
 ) -> te.Tensor:
-    """The first `seq_lengths[b]` elements of each batch in reverse order, the others as they are."""
+    """The first `seq_lengths[b]` elements of batch b in reverse order, the others as they are."""
     along = normal_axis(seq_axis, a.ndim, "topi.reverse_sequence")
     batch = normal_axis(batch_axis, a.ndim, "topi.reverse_sequence")
     if seq_lengths.ndim != 1 or not _may_equal(seq_lengths.shape[0], a.shape[batch]):
@@ -322,7 +322,7 @@ def sliding_window(
         raise ShapeError(
             message(
                 "topi.sliding_window",
-                found=f"{len(window_shape)} window extents, {len(strides)} strides for {count} axes",
+                found=f"{len(window_shape)} extents, {len(strides)} strides for {count} axes",
                 legal="one of each for every axis from `axis` on",
             )
         )

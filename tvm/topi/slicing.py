@@ -14,8 +14,8 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
 
 from . import tag
-from .common import known, stage
-from .utils import const_vector, make_idx, normal_axis, within_index
+from .common import compute, known, stage
+from .utils import const_vector, get_const_int, make_idx, normal_axis, within_index
 
 Bound = Any  # an int, an expression, None for the natural end
 
@@ -63,7 +63,7 @@ def strided_slice(
     )
     if static:
         bounds = [
-            _static_bounds(_number(b), _number(e), int(s), int(n), slice_mode)
+            _static_bounds(_number(b), _number(e), get_const_int(s), get_const_int(n), slice_mode)
             for b, e, s, n in zip(starts, stops, steps, sizes)
         ]
         name = "T_strided_slice_with_axes" if given else "T_strided_slice"
@@ -77,7 +77,7 @@ def strided_slice(
 
 
 def _number(bound: Bound) -> int | None:
-    return None if bound is None else int(bound)
+    return None if bound is None else get_const_int(bound)
 
 
 def _static_bounds(
@@ -138,7 +138,9 @@ def _canonical(value: PrimExpr, size: Any, stride: PrimExpr) -> PrimExpr:
     front = tir.if_then_else(value < 0, value + size, value)
     low = tir.Select(stride < 0, tir.const(-1, front.dtype), tir.const(0, front.dtype))
     high = tir.Select(stride < 0, size - 1, size)
-    return te.min(te.max(front, Analyzer().simplify(low)), Analyzer().simplify(high))
+    simplify = Analyzer().simplify
+    clipped: PrimExpr = te.min(te.max(front, simplify(low)), simplify(high))
+    return clipped
 
 
 def _slice(
@@ -166,7 +168,7 @@ def _as_tensor(value: Any, name: str) -> te.Tensor:
 def _slice_by_tensors(a: te.Tensor, begin: Any, end: Any, strides: Any) -> te.Tensor:
     """Bounds that are known when the program runs only; the result's extents are variables."""
     starts, stops = _as_tensor(begin, "begin"), _as_tensor(end, "end")
-    count = int(starts.shape[0])
+    count = get_const_int(starts.shape[0])
     steps = _as_tensor([1] * count if strides is None else strides, "strides")
     shape = [
         te.max(tir.const(0, "int64"), tir.ceildiv(stops(k) - starts(k), steps(k)))
@@ -177,14 +179,11 @@ def _slice_by_tensors(a: te.Tensor, begin: Any, end: Any, strides: Any) -> te.Te
 
 
 def dynamic_strided_slice(
-    a: te.Tensor, begin: te.Tensor, end: te.Tensor, strides: te.Tensor, output_shape: Sequence[Any]
+    a: te.Tensor, begin: Any, end: Any, strides: Any, output_shape: Sequence[Any]
 ) -> te.Tensor:
     """A slice whose bounds are tensors, with a shape worked out beforehand."""
-    if not isinstance(begin, te.Tensor):
-        begin = const_vector(begin)
-    if not isinstance(strides, te.Tensor):
-        strides = const_vector(strides)
-    count = int(begin.shape[0])
+    begin, strides = _as_tensor(begin, "begin"), _as_tensor(strides, "strides")
+    count = get_const_int(begin.shape[0])
 
     def element(*i: Any) -> PrimExpr:
         own = []
@@ -218,7 +217,7 @@ def strided_set(
     one = tir.const(1, begin.dtype)
 
     def bound_of(tensor: te.Tensor, k: int, fallback: Any) -> PrimExpr:
-        size = int(tensor.shape[0])
+        size = get_const_int(tensor.shape[0])
         return tensor(k) if k < size else tir.const(fallback, tensor.dtype)
 
     def element(*i: Any) -> PrimExpr:
@@ -226,9 +225,9 @@ def strided_set(
         places: list[PrimExpr] = []
         for k in range(ndim):
             extent = a.shape[k]
-            step = one if strides is None or k >= int(strides.shape[0]) else strides(k)
+            step = one if strides is None or k >= get_const_int(strides.shape[0]) else strides(k)
             low = bound_of(begin, k, 0)
-            high = end(k) if k < int(end.shape[0]) else as_expr(extent).astype(end.dtype)
+            high = end(k) if k < get_const_int(end.shape[0]) else as_expr(extent).astype(end.dtype)
             first = te.min(tir.Select(low < 0, low + extent, low), extent - 1)
             last = te.min(tir.Select(high < 0, high + extent, high), extent)
             goal = tir.Select(step < 0, te.min(first, extent - 1), first)
@@ -236,4 +235,4 @@ def strided_set(
             places.append(make_idx(goal, last, step, extent, i[k]))
         return tir.if_then_else(tir.all(*inside), v(*places), a(*i))
 
-    return te.compute(a.shape, element, name="strided_set")
+    return compute(a.shape, element, name="strided_set")

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
 
 from . import tag
-from .common import stage
+from .common import compute, stage
 
 
 def elemwise_sum(xs: Sequence[te.Tensor]) -> te.Tensor:
@@ -51,6 +51,6 @@ def eye(n: Any, m: Any = None, k: Any = 0, dtype: str = "float32") -> te.Tensor:
     """Ones on the k-th diagonal of a matrix, zeros elsewhere."""
     columns = n if m is None else m
     one, zero = tir.const(1, dtype), tir.const(0, dtype)
-    return te.compute(
+    return compute(
         (n, columns), lambda i, j: tir.if_then_else((i + k).equal(j), one, zero), name="eye"
     )

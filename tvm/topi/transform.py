@@ -1,4 +1,4 @@
-"""Operators that move, pick, join and make elements; their definitions stand by kind in other files."""
+"""Operators that move, pick, join and make elements; their definitions stand by kind elsewhere."""
 
 from .contraction import matmul, tensordot
 from .creating import arange, hamming_window, meshgrid, shape, tensor_size

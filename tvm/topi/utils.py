@@ -16,6 +16,7 @@ from tvm.tir.data_layout import bijective_layout, layout
 from tvm.tir.expr import as_expr
 
 from . import tag
+from .common import compute
 
 
 class InvalidShapeError(ValueError):
@@ -42,7 +43,9 @@ def nchw_xc_layout(layout_info: str) -> bool:
     return layout_info[:4] == "NCHW" and "c" in layout_info and layout_info[4:-1].isnumeric()
 
 
-def traverse_inline(s: Any, final_op: te.Operation, callback: Callable[[te.Operation], Any]) -> None:
+def traverse_inline(
+    s: Any, final_op: te.Operation, callback: Callable[[te.Operation], Any]
+) -> None:
     """Call `callback` on the operations from `final_op` backwards, inlining broadcast ones.
 
     `s` is a schedule that maps operations to stages with `compute_inline`.
@@ -131,7 +134,7 @@ def const_vector(vector: Any, name: str = "const_vector") -> te.Tensor:
     def select(i: PrimExpr) -> PrimExpr:
         return _pick(values, i, dtype)
 
-    return te.compute((len(values),), select, name=name)
+    return compute((len(values),), select, name=name)
 
 
 def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> te.Tensor:
@@ -143,13 +146,13 @@ def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> 
         now: PrimExpr = tir.const(0.0 if "float" in dtype else 0, dtype)
         for row in range(rows):
             for column in range(columns):
-                here = tir.all(tir.EQ(i % rows, tir.const(row)), tir.EQ(j % columns, tir.const(column)))
+                here = tir.all((i % rows).equal(row), (j % columns).equal(column))
                 value = tir.const(matrix[row][column].item(), dtype)
                 now = tir.Select(here, value, now)
         return now
 
     notes = {"const_matrix": tir.const(True)} if attrs is None else attrs
-    return te.compute(
+    return compute(
         (rows, columns), select, name=name, attrs={**notes, "schedule_rule": "None"}
     )
 
@@ -211,7 +214,7 @@ def within_index(b: Any, e: Any, s: Any, i: Any) -> PrimExpr:
     counting_up = tir.all(b <= i, i < e)
     counting_down = tir.all(e < i, i <= b)
     between = tir.Select(as_expr(s < 0), counting_down, counting_up)
-    return tir.all(between, tir.EQ(as_expr(tir.abs(i - b)) % as_expr(tir.abs(s)), tir.const(0, i.dtype)))
+    return tir.all(between, (tir.abs(i - b) % tir.abs(s)).equal(0))
 
 
 def make_idx(b: Any, e: Any, s: Any, z: Any, i: Any) -> PrimExpr:
@@ -236,7 +239,9 @@ def ceil_div(a: Any, b: Any) -> Any:
 
 def swap(arr: Sequence[Any], axis: int) -> list[Any]:
     """The list with element `axis` and the last one exchanged."""
-    return [*arr[:axis], arr[-1], *arr[axis + 1 : -1], arr[axis]] if axis != len(arr) - 1 else list(arr)
+    if axis == len(arr) - 1:
+        return list(arr)
+    return [*arr[:axis], arr[-1], *arr[axis + 1 : -1], arr[axis]]
 
 
 def is_target(names: str | Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import te
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
-from tvm.topi.common import is_one, known, same_extent
+from tvm.topi.common import compute, is_one, known, same_extent
 
 from .dense import check_inner
 
@@ -59,7 +59,7 @@ def batch_matmul(
         value: PrimExpr = te.sum(left.astype(dtype) * right.astype(dtype), axis=k)
         return value
 
-    return te.compute(
+    return compute(
         (batch_b if is_one(batch_a) else batch_a, m, n) if oshape is None else tuple(oshape),
         element,
         name=f"T_batch_matmul_{_LETTER[bool(transpose_a)]}{_LETTER[bool(transpose_b)]}",

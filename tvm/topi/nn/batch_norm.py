@@ -64,6 +64,6 @@ def _statistics(data: te.Tensor, place: int, shape: list[Any]) -> tuple[te.Tenso
 
 
 def _moved(old: te.Tensor, new: te.Tensor, share: float) -> te.Tensor:
-    return broadcast.add(
-        broadcast.multiply(1 - share, old), broadcast.multiply(share, new)
-    )
+    kept, taken = broadcast.multiply(1 - share, old), broadcast.multiply(share, new)
+    moved: te.Tensor = broadcast.add(kept, taken)
+    return moved

@@ -10,8 +10,8 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
-from tvm.topi.common import known
-from tvm.topi.utils import get_const_tuple
+from tvm.topi.common import compute, known
+from tvm.topi.utils import get_const_int, get_const_tuple
 
 from .pad import pad
 from .utils import get_pad_tuple_generic
@@ -62,7 +62,8 @@ def _kernel_layout(data_layout: str, kernel_layout: str, dims: int) -> _Layout:
     if kernel_layout:
         return _Layout(kernel_layout, "OI")
     spatial = "DHW"[-dims:]
-    channels_first = data_layout.find("C") < min(data_layout.find(x) for x in data_layout if x not in "NC")
+    first_spatial = min(data_layout.find(x) for x in data_layout if x not in "NC")
+    channels_first = data_layout.find("C") < first_spatial
     return _Layout("OI" + spatial if channels_first else spatial + "IO", "OI")
 
 
@@ -107,7 +108,7 @@ def conv(
     padded = pad(
         inp, data.write([0, 0, *before]), data.write([0, 0, *after]), name="pad_temp"
     )
-    per_group = tir.indexdiv(channels, groups) if isinstance(channels, PrimExpr) else channels // groups
+    per_group = channels // groups
     rc = te.reduce_axis((0, per_group), name="rc")
     taps = [te.reduce_axis((0, k), name=f"r{x}") for x, k in zip("yxz", windows)]
     # the reduction runs in the order of the data's layout
@@ -125,7 +126,7 @@ def conv(
         return result
 
     name = f"{'group_' if groups > 1 else ''}conv{dims}d_{data_layout.lower()}"
-    return te.compute(
+    return compute(
         data.write([batch, filters, *outs]),
         element,
         name=name,
@@ -136,7 +137,7 @@ def conv(
 
 
 def _plain(extent: PrimExpr) -> Any:
-    return int(extent) if known(extent) else extent
+    return get_const_int(extent) if known(extent) else extent
 
 
 def _check_channels(channels: Any, filters: Any, own_channels: Any, groups: int) -> None:
@@ -144,12 +145,12 @@ def _check_channels(channels: Any, filters: Any, own_channels: Any, groups: int)
         raise ShapeError(f"convolution: {channels} input channels in {groups} groups")
     if isinstance(filters, int) and filters % groups:
         raise ShapeError(f"convolution: {filters} output channels in {groups} groups")
-    if isinstance(channels, int) and isinstance(own_channels, int):
-        if channels // groups != own_channels:
-            raise ShapeError(
-                message(
-                    "convolution: input channels of data and kernel",
-                    found=f"{channels} in {groups} groups, the kernel has {own_channels}",
-                    legal=f"a kernel with {channels // groups}",
-                )
+    known_both = isinstance(channels, int) and isinstance(own_channels, int)
+    if known_both and channels // groups != own_channels:
+        raise ShapeError(
+            message(
+                "convolution: input channels of data and kernel",
+                found=f"{channels} in {groups} groups, the kernel has {own_channels}",
+                legal=f"a kernel with {channels // groups}",
             )
+        )

@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.topi import tag
-from tvm.topi.common import is_one, known, same_extent
+from tvm.topi.common import compute, is_one, known, same_extent
 
 _LETTER = {True: "T", False: "N"}
 
@@ -67,7 +67,9 @@ def matmul(
     n, other = shape_b[-2:] if transpose_b else shape_b[-2:][::-1]
     check_inner("dense", inner, other)
     lead = max(tensor_a.ndim, tensor_b.ndim) - 2
-    batch_a, batch_b = ([1] * (lead + 2 - t.ndim) + list(t.shape[:-2]) for t in (tensor_a, tensor_b))
+    batch_a, batch_b = (
+        [1] * (lead + 2 - t.ndim) + list(t.shape[:-2]) for t in (tensor_a, tensor_b)
+    )
     k = te.reduce_axis((0, inner), name="k")
 
     def batch_places(i: Sequence[Any], tensor: te.Tensor, extents: Sequence[Any]) -> list[Any]:
@@ -82,7 +84,7 @@ def matmul(
         return value
 
     shape = (*_joined_batch(batch_a, batch_b), m, n)
-    product = te.compute(
+    product = compute(
         shape,
         element,
         name=f"T_matmul_{_LETTER[bool(transpose_a)]}{_LETTER[bool(transpose_b)]}",
@@ -95,7 +97,7 @@ def matmul(
     def with_bias(*i: Any) -> PrimExpr:
         return product(*i) + bias(i[-1]).astype(dtype)
 
-    return te.compute(shape, with_bias, tag=tag.BROADCAST)
+    return compute(shape, with_bias, tag=tag.BROADCAST)
 
 
 def dense(
@@ -129,9 +131,9 @@ def dense_pack(
         return value
 
     shape = (m, blocks * size)
-    product = te.compute(shape, element, name="T_dense_pack", tag="dense_pack")
+    product = compute(shape, element, name="T_dense_pack", tag="dense_pack")
     if bias is None:
         return product
-    return te.compute(
+    return compute(
         shape, lambda i, j: product(i, j) + bias(j).astype(dtype), tag=tag.BROADCAST
     )

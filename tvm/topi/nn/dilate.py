@@ -10,6 +10,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.topi import tag
+from tvm.topi.common import compute
 from tvm.topi.utils import equal_const_int
 
 
@@ -42,4 +43,4 @@ def dilate(
             return data(*places)
         return tir.if_then_else(tir.all(*on_grid), data(*places), value)
 
-    return te.compute(shape, element, name=name, tag=tag.INJECTIVE + ",dilate")
+    return compute(shape, element, name=name, tag=tag.INJECTIVE + ",dilate")

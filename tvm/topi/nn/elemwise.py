@@ -8,12 +8,12 @@ from tvm import te, tir
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.topi import tag
-from tvm.topi.common import known, same_extent
+from tvm.topi.common import compute, known, same_extent
 
 
 def relu(x: te.Tensor) -> te.Tensor:
     """max(x, 0)."""
-    return te.compute(
+    return compute(
         x.shape, lambda *i: te.max(x(*i), tir.const(0, x.dtype)), tag=tag.ELEMWISE
     )
 
@@ -25,7 +25,7 @@ def leaky_relu(x: te.Tensor, alpha: float) -> te.Tensor:
         value = x(*i)
         return tir.Select(value > 0, value, value * tir.const(alpha, value.dtype))
 
-    return te.compute(x.shape, element, tag=tag.ELEMWISE)
+    return compute(x.shape, element, tag=tag.ELEMWISE)
 
 
 def softplus(x: te.Tensor, beta: float = 1.0, threshold: float = 20.0) -> te.Tensor:
@@ -39,7 +39,7 @@ def softplus(x: te.Tensor, beta: float = 1.0, threshold: float = 20.0) -> te.Ten
         )
         return tir.Select(scaled > tir.const(threshold, value.dtype), value, smooth)
 
-    return te.compute(x.shape, element, tag=tag.ELEMWISE)
+    return compute(x.shape, element, tag=tag.ELEMWISE)
 
 
 def prelu(x: te.Tensor, slope: te.Tensor, axis: int = 1) -> te.Tensor:
@@ -57,7 +57,7 @@ def prelu(x: te.Tensor, slope: te.Tensor, axis: int = 1) -> te.Tensor:
         value = x(*i)
         return tir.Select(value > 0, value, value * slope(i[axis]))
 
-    return te.compute(x.shape, element, tag=tag.BROADCAST)
+    return compute(x.shape, element, tag=tag.BROADCAST)
 
 
 def _fits(a: Any, b: Any) -> bool:

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.topi import tag
 from tvm.topi.common import known, stage
 from tvm.topi.reshaping import reshape
-from tvm.topi.utils import normal_axes, normal_axis
+from tvm.topi.utils import get_const_int, normal_axes, normal_axis
 
 from .norm_parts import Moments, check_floats
 
@@ -26,7 +26,7 @@ def group_norm(
     spatial = normal_axes(axes, data.ndim, "group_norm")
     channels = data.shape[channel]
     groups = int(num_groups)
-    if known(channels) and int(channels) % groups:
+    if known(channels) and get_const_int(channels) % groups:
         raise ShapeError(f"group_norm: {channels} channels in {groups} groups; legal: a divisor")
     each = Analyzer().simplify(tir.floordiv(channels, groups))
     grouped = reshape(data, [*data.shape[:channel], groups, each, *data.shape[channel + 1 :]])

@@ -10,7 +10,7 @@ from tvm.error import DTypeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.topi import tag
-from tvm.topi.common import stage
+from tvm.topi.common import stages
 from tvm.topi.reduction import source_places
 
 _pair_sum = te.comm_reducer(
@@ -54,7 +54,7 @@ class Moments:
             value = data(*source_places(i, data.ndim, taps, self.axes)).astype(self.dtype)
             return _pair_sum((value, value * value), axis=list(taps.values()))
 
-        self.sums, self.squares = stage(
+        self.sums, self.squares = stages(
             self.shape, element, f"{data.op.name}_red_temp", tag.COMM_REDUCE
         )
         count: PrimExpr = tir.const(1, self.dtype)

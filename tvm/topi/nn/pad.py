@@ -10,6 +10,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.topi import tag
+from tvm.topi.common import compute
 from tvm.topi.utils import equal_const_int
 
 Amounts = Sequence[Any]
@@ -83,7 +84,7 @@ def padded(
             return data(*places)
         return tir.if_then_else(tir.all(*inside), data(*places), value)
 
-    return te.compute(
+    return compute(
         get_padded_shape(data, before, after), element, name=name, tag=kind, attrs=attrs,
         varargs_names=list(axes),
     )  # fmt: skip
@@ -128,7 +129,7 @@ def _from_edges(
         return data(*places)
 
     shape = get_padded_shape(data, before, after)
-    return te.compute(shape, element, name=name, tag=tag.INJECTIVE + ",pad")
+    return compute(shape, element, name=name, tag=tag.INJECTIVE + ",pad")
 
 
 def reflect_pad(

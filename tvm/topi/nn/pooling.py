@@ -131,7 +131,8 @@ def _size_without_padding(windows: _Windows, i: Sequence[Any]) -> PrimExpr:
         skipped = te.max(tir.truncdiv(spread - 1 - start, spread), zero)
         first = start + skipped * spread
         total = total * (tir.truncdiv(end - first, spread) + 1)
-    return te.max(total, tir.const(1, total.dtype))
+    size: PrimExpr = te.max(total, tir.const(1, total.dtype))
+    return size
 
 
 def pool1d(
@@ -140,7 +141,8 @@ def pool1d(
 ) -> te.Tensor:  # fmt: skip
     """Pooling along one axis; `padding` is (left, right)."""
     axes = layout_axes(layout, "W", "pool1d")
-    windows = _Windows(data, axes, *map(_several, (kernel, stride, dilation)), padding, ceil_mode)
+    kernel, stride, dilation = _several(kernel), _several(stride), _several(dilation)
+    windows = _Windows(data, axes, kernel, stride, dilation, padding, ceil_mode)
     return _pool(windows, pool_type, count_include_pad)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.topi.common import compute
 from tvm.topi.math import fast_exp
 
 
@@ -41,7 +42,7 @@ class _Rows:
             result: PrimExpr = reducer(value((*i[: self.axis], k, *i[self.axis :]), i), axis=k)
             return result
 
-        return te.compute(self.shape, element, name=name)
+        return compute(self.shape, element, name=name)
 
 
 def softmax_common(x: te.Tensor, axis: int, use_fast_exp: bool) -> te.Tensor:
@@ -49,16 +50,16 @@ def softmax_common(x: te.Tensor, axis: int, use_fast_exp: bool) -> te.Tensor:
     rows = _Rows(x, axis)
     largest = rows.reduced(te.max, lambda at, row: x(*at), "T_softmax_maxelem")
     if use_fast_exp:
-        delta = te.compute(
+        delta = compute(
             x.shape, lambda *i: x(*i) - largest(*rows.own(i)), name="T_softmax_delta"
         )
         powers = fast_exp(delta)
     else:
-        powers = te.compute(
+        powers = compute(
             x.shape, lambda *i: te.exp(x(*i) - largest(*rows.own(i))), name="T_softmax_exp"
         )
     total = rows.reduced(te.sum, lambda at, row: powers(*at), "T_softmax_expsum")
-    return te.compute(
+    return compute(
         x.shape,
         lambda *i: powers(*i) / total(*rows.own(i)),
         name="T_softmax_norm",
@@ -83,7 +84,7 @@ def log_softmax(x: te.Tensor, axis: int = -1) -> te.Tensor:
     rows = _Rows(x, axis)
     largest = rows.reduced(te.max, lambda at, row: x(*at), "T_softmax_maxelem")
     total = rows.reduced(te.sum, lambda at, row: te.exp(x(*at) - largest(*row)))
-    return te.compute(
+    return compute(
         x.shape,
         lambda *i: x(*i) - largest(*rows.own(i)) - te.log(total(*rows.own(i))),
         attrs={"axis": rows.axis},
