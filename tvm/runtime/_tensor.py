@@ -124,7 +124,8 @@ class Tensor(_TensorBase):  # type: ignore[misc]
                     legal="the whole of it, as in t[:] = values",
                 )
             )
-        self.copyfrom(value)
+        single = not isinstance(value, _TensorBase) and np.ndim(value) == 0
+        self.copyfrom(np.broadcast_to(value, numpy_shape(self)) if single else value)
 
     def __str__(self) -> str:
         return str(self.numpy())
@@ -240,10 +241,11 @@ def numpy_dtype(dtype: str) -> np.dtype[Any]:
     if (kind.is_floating and not kind.is_float) or (kind.is_integer and kind.bits in (2, 4)):
         import ml_dtypes  # 20 ms to load, and rarely needed
 
-        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-        return found
+        home: Any = getattr(ml_dtypes, name, None)
+    else:
+        home = name
     try:
-        return np.dtype(name)
+        return np.dtype(home if home is not None else name)
     except TypeError:
         raise DTypeError(
             message(

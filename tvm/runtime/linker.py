@@ -173,7 +173,8 @@ def get_global_symbol_section_map(path: str, *, nm: str | None = None) -> dict[s
     tool = nm or shutil.which("nm")
     if tool is None:
         raise LinkError(message(f"symbols of {path!r}", found="no nm here", legal="nm=PATH"))
-    done = subprocess.run([tool, "-gU", path], capture_output=True, text=True, check=False)
+    defined = ["-gU"] if sys.platform == "darwin" else ["-g", "--defined-only"]
+    done = subprocess.run([tool, *defined, path], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LinkError(message(f"symbols of {path!r}", found=done.stderr.strip()))
     table = {}

@@ -83,6 +83,9 @@ class Module:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        own = getattr(type(self), name, None)
+        if isinstance(own, property) and own.fget is not None:
+            return own.fget(self)  # a property that raised AttributeError leads here; raise it
         return self.get_function(name, query_imports=True)
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:

@@ -13,8 +13,9 @@ from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES, StructField
 
 pytestmark = pytest.mark.cpu
 
-C_TYPES = {"handle": ctypes.c_uint64, "int32": ctypes.c_int32, "uint8": ctypes.c_uint8,
-           "uint16": ctypes.c_uint16, "uint64": ctypes.c_uint64, "int64": ctypes.c_int64}  # fmt: skip
+C_TYPES = {"handle": ctypes.c_uint64,
+           "int32": ctypes.c_int32, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
+           "uint64": ctypes.c_uint64, "int64": ctypes.c_int64}  # fmt: skip
 
 
 def read(base: int, kind: StructField) -> int:

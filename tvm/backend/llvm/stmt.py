@@ -200,7 +200,8 @@ class StmtEmitter(MemoryEmitter):
             self._message = self.out.alloca("i8", MESSAGE_BYTES, 16, "message")
         room = self._message
         callee = self.module.declare("snprintf", "i32", "ptr, i64, ptr, ...")
-        given = ", ".join([f"ptr {room}", f"i64 {MESSAGE_BYTES}", f"ptr {self.module.string(form)}", *operands])
+        fixed = [f"ptr {room}", f"i64 {MESSAGE_BYTES}", f"ptr {self.module.string(form)}"]
+        given = ", ".join([*fixed, *operands])
         self.out.temp(f"call i32 (ptr, i64, ptr, ...) {callee}({given})")
         return room
 

@@ -1,0 +1,17 @@
+"""Python values as the runtime's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import runtime
+
+pytestmark = pytest.mark.pure
+
+
+def test_values_are_converted() -> None:
+    assert isinstance(runtime.convert(lambda x: x + 1), runtime.PackedFunc)
+    assert runtime.convert(lambda x: x + 1)(4) == 5
+    assert list(runtime.convert([1, 2, 3])) == [1, 2, 3]
+    assert runtime.convert("text") == "text"
+    assert runtime.ShapeTuple((2, 3)) == (2, 3)

@@ -1,0 +1,69 @@
+"""Parameters as bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tvm.error import TVMError
+from tvm.runtime import (
+    load_param_dict,
+    load_param_dict_from_file,
+    save_param_dict,
+    save_param_dict_to_file,
+    tensor,
+)
+
+pytestmark = pytest.mark.pure
+
+
+def params() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return {
+        "weight": rng.normal(size=(3, 4)).astype("float32"),
+        "größe": np.array(7, "int64"),
+        "empty": np.zeros((0, 2), "int8"),
+        "flags": np.array([True, False]),
+        "small": np.arange(5).astype(ml_dtypes.bfloat16),
+    }
+
+
+def test_they_come_back_as_they_were(tmp_path: Path) -> None:
+    given = params()
+    data = save_param_dict({name: tensor(values) for name, values in given.items()})
+    assert data == save_param_dict(given)
+    save_param_dict_to_file(given, tmp_path / "p.params")
+    for loaded in (load_param_dict(data), load_param_dict_from_file(tmp_path / "p.params")):
+        assert list(loaded) == list(given)
+        for name, values in given.items():
+            np.testing.assert_array_equal(loaded[name].numpy(), values)
+            assert loaded[name].numpy().dtype == values.dtype
+
+
+def test_the_format_is_the_known_one() -> None:
+    data = save_param_dict({"a": np.array([1, 2], "float32")})
+    head = struct.pack("<QQQQ1sQ", 0xF7E58D4F05049CB7, 0, 1, 1, b"a", 1)
+    body = struct.pack("<QQiiiBBHqq2f", 0xDD5E40F096B4A13F, 0, 1, 0, 1, 2, 32, 1, 2, 8, 1.0, 2.0)
+    assert data == head + body
+
+
+def test_each_truncation_is_refused() -> None:
+    data = save_param_dict({"a": np.arange(3, dtype="float32")})
+    for length in range(len(data)):
+        with pytest.raises(TVMError, match="load parameters\n  found: damaged data"):
+            load_param_dict(data[:length])
+
+
+def test_random_damage_never_gives_another_error() -> None:
+    rng = np.random.default_rng(1)
+    data = bytearray(save_param_dict(params()))
+    for _ in range(300):
+        damaged = bytearray(data)
+        damaged[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        with contextlib.suppress(TVMError):
+            load_param_dict(damaged)

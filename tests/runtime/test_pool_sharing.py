@@ -1,0 +1,37 @@
+"""The first pool of a process serves all later libraries."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from tvm.runtime import pool_sharing, threads
+
+pytestmark = pytest.mark.pure
+
+
+def table(launch: int) -> ctypes.Array:
+    return (ctypes.c_void_p * 3)(None, launch, launch)
+
+
+def test_later_libraries_get_the_first_ones_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_sharing, "_lender", None)
+    monkeypatch.setattr(threads, "_listeners", [])
+    monkeypatch.setattr(pool_sharing, "library", _Quiet)
+    first, second = table(0x1000), table(0x2000)
+    pool_sharing.join_pools(ctypes.addressof(first))
+    pool_sharing.join_pools(ctypes.addressof(second))
+    pool_sharing.join_pools(ctypes.addressof(first))
+    assert (first[0], second[0]) == (None, 0x1000)
+    assert len(threads._listeners) == 1
+
+
+class _Quiet:
+    """In place of tvm_ffi: registers nothing."""
+
+    class LIB:
+        @staticmethod
+        def TVMFFIEnvModRegisterContextSymbol(name: bytes, address: object) -> int:
+            assert name == pool_sharing.TABLE.encode()
+            return 0
