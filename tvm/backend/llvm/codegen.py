@@ -10,12 +10,14 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.function import CallingConv
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
+from tvm.ir.span import Span
 from tvm.ir.type import PrimType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 
 from .abi import FFI_PREFIX
+from .debug import DebugLines
 from .function_text import FunctionText
 from .jit import Machine, data_layout
 from .module_text import ModuleText, Signature
@@ -32,6 +34,7 @@ class FunctionEmitter(StmtEmitter):
     ) -> None:
         super().__init__(out, parallel_allowed=parallel_allowed)
         self.noalias = noalias
+        self.span: Span | None = None
 
     def child(
         self,
@@ -43,9 +46,11 @@ class FunctionEmitter(StmtEmitter):
     ) -> FunctionEmitter:
         """An emitter for an internal function that belongs to this one."""
         out = FunctionText(self.module, signature, list(names), list(attributes), "internal")
-        return FunctionEmitter(
+        made = FunctionEmitter(
             out, noalias=self.noalias, parallel_allowed=parallel_allowed and self.parallel_allowed
         )
+        made.describe(self.debug, self.span)
+        return made
 
     def adopt(
         self, parent: FunctionEmitter, variables: Sequence[e.Var], values: Sequence[str]
@@ -72,9 +77,10 @@ class Emitted(NamedTuple):
     entry: str | None  # the one that `mod(...)` calls
 
 
-def emit_module(mod: IRModule, machine: Machine) -> Emitted:
-    """The text for all PrimFuncs of a module."""
+def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emitted:
+    """The text for all PrimFuncs of a module; `debug` adds the source lines of spans."""
     module = ModuleText(machine.triple, data_layout(machine))
+    lines = DebugLines(module) if debug else None
     functions = _functions(mod)
     for var, func in functions:
         signature = _signature(var, func)
@@ -84,7 +90,7 @@ def emit_module(mod: IRModule, machine: Machine) -> Emitted:
     packed: list[str] = []
     entry: str | None = None
     for var, func in functions:
-        _emit_function(module, module.signatures[var.name_hint], func)
+        _emit_function(module, module.signatures[var.name_hint], func, lines)
         signature = module.signatures[var.name_hint]
         if signature.packed:
             packed.append(signature.name.removeprefix(FFI_PREFIX))
@@ -136,7 +142,9 @@ def _is_packed(func: PrimFunc) -> bool:
     return convention is not None and int(str(convention)) == CallingConv.C_PACKED_FUNC
 
 
-def _emit_function(module: ModuleText, signature: Signature, func: PrimFunc) -> None:
+def _emit_function(
+    module: ModuleText, signature: Signature, func: PrimFunc, lines: DebugLines | None
+) -> None:
     asked = func.attrs.get("tir.noalias")
     # Buffers of a TIR function are different memory unless the function says otherwise.
     noalias = asked is None or bool(asked)
@@ -146,6 +154,8 @@ def _emit_function(module: ModuleText, signature: Signature, func: PrimFunc) -> 
     names = [p.name for p in func.params]
     out = FunctionText(module, signature, names, attributes, "internal" if private else "")
     emitter = FunctionEmitter(out, noalias=noalias)
+    emitter.span = func.span
+    emitter.describe(lines, func.span)
     for param, value in zip(func.params, out.params):
         emitter.values[param] = value
         if param.dtype.is_handle and plain:

@@ -35,7 +35,8 @@ class FunctionText:
             " ".join(part for part in (kind, extra, name) if part)
             for kind, extra, name in zip(signature.params, attributes, self.params)
         )
-        self.debug_suffix = ""
+        self.debug_suffix = ""  # of each instruction
+        self.debug_function = ""  # of the function itself
 
     def _fresh(self, hint: str) -> str:
         clean = "".join(c if c.isalnum() or c in "_." else "_" for c in hint)
@@ -87,7 +88,7 @@ class FunctionText:
         linkage = self._linkage + " " if self._linkage else ""
         name = quoted(self.signature.name)
         head = f"define {linkage}{self.signature.result} {name}({self._head})"
-        lines = [line for line in self._lines if line]
+        body = [*self._allocas, *(line for line in self._lines if line)]
         self.module.functions.append(
-            "\n".join([f"{head} #0 {{", "entry:", *self._allocas, *lines, "}", ""])
+            "\n".join([f"{head} #0{self.debug_function} {{", "entry:", *body, "}", ""])
         )

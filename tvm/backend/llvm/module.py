@@ -11,6 +11,7 @@ from tvm.error import TVMError, message
 from tvm.ffi import library
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
 from tvm.runtime.files import write_beside
 from tvm.runtime.module import (
     BINARY_SERIALIZABLE,
@@ -157,7 +158,8 @@ class LLVMModule(Module):
 def build(mod: IRModule, target: Target | str) -> LLVMModule:
     """Compile the lowered PrimFuncs of a module."""
     machine = machine_of(Target(target))
-    return LLVMModule(emit_module(mod, machine), machine)
+    debug = bool(PassContext.current().option("tir.enable_debug", False))
+    return LLVMModule(emit_module(mod, machine, debug=debug), machine)
 
 
 def emit_text(mod: IRModule, target: Target | str) -> str:

@@ -43,6 +43,7 @@ class ModuleText:
     names: NameTable = field(default_factory=NameTable)
     uses_context: bool = False
     modern: bool = True  # LLVM 16 and later write memory(none) for readnone
+    named_metadata: dict[str, str] = field(default_factory=dict)
     _declares: dict[str, str] = field(default_factory=dict)
     _globals: dict[str, str] = field(default_factory=dict)
     _strings: dict[bytes, str] = field(default_factory=dict)
@@ -135,7 +136,8 @@ class ModuleText:
         used = [line for name, line in sorted(self._declares.items()) if name not in defined]
         parts += [*used, "", "attributes #0 = { nounwind }"]
         if self._metadata:
-            parts += ["", *self._metadata]
+            named = [f"!{name} = !{{{nodes}}}" for name, nodes in self.named_metadata.items()]
+            parts += ["", *named, *self._metadata]
         return "\n".join(parts) + "\n"
 
 

@@ -14,11 +14,13 @@ from typing import Final, NamedTuple
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
+from tvm.ir.span import Span
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.struct_field import StructField
 
+from .debug import DebugLines
 from .expr import INT64, ExprEmitter
 from .function_text import FunctionText
 from .intrinsics import INTRINSICS
@@ -48,6 +50,8 @@ class StmtEmitter(MemoryEmitter):
         super().__init__(out)
         self.roots: set[e.Var] = set()  # pointers that nothing else in scope points into
         self.parallel_allowed = parallel_allowed
+        self.debug: DebugLines | None = None
+        self.debug_node = ""
         self._work: list[Work] = []
         self._loops: list[Loop] = []
         self._workspaces: list[str] = []
@@ -60,9 +64,24 @@ class StmtEmitter(MemoryEmitter):
         while self._work:
             item = self._work.pop()
             if isinstance(item, s.Stmt):
+                self.at(item.span)
                 self.visit_stmt(item)
             else:
                 item()
+
+    def at(self, span: Span | None) -> None:
+        """Instructions from here on belong to this place of the source."""
+        if self.debug is not None and span is not None:
+            place = self.debug.location(self.debug_node, span)
+            self.out.debug_suffix = f", !dbg {place}"
+
+    def describe(self, debug: DebugLines | None, span: Span | None) -> None:
+        """Give the function a place in the source, and its instructions until a statement has."""
+        self.debug = debug
+        if debug is not None:
+            self.debug_node = debug.function(self.out.signature.name, span)
+            self.out.debug_function = f" !dbg {self.debug_node}"
+            self.out.debug_suffix = f", !dbg {debug.location(self.debug_node, span)}"
 
     def close(self) -> None:
         """End the function: success, then the blocks that failures go to."""
