@@ -24,7 +24,8 @@ class ExprOp(Node):
     DIALECT: ClassVar[str] = "tir"
 
     def _apply(self, name: str, *operands: object) -> PrimExpr:
-        table = OPERATORS[self.DIALECT]
+        other = getattr(operands[-1], "DIALECT", "")  # a tensor makes everything elementwise
+        table = OPERATORS["te" if other == "te" else self.DIALECT]
         rule = table.get(name)
         if rule is None:
             raise TypeError(f"{type(self).__name__} does not take the operator {name!r}")

@@ -23,7 +23,7 @@ TENSOR_OPERATORS: Final[Registry[Any]] = Registry("tensor operator", "tvm.topi.g
 
 
 class _TensorRules(dict[str, Any]):
-    """The operator table of tensors: scalars (rank 0) as expressions, the rest elementwise."""
+    """The operator table of tensors: elementwise, where the operator library has the operator."""
 
     def get(self, name: str, default: Any = None) -> Any:
         scalar_rule = OPERATORS["tir"].get(name, default)
@@ -31,8 +31,7 @@ class _TensorRules(dict[str, Any]):
             return None
 
         def rule(*operands: Any) -> Any:
-            whole = [x for x in operands if isinstance(x, Tensor) and x.ndim > 0]
-            if whole and name in TENSOR_OPERATORS:
+            if name in TENSOR_OPERATORS:
                 return TENSOR_OPERATORS.get(name)(*operands)
             return scalar_rule(*operands)
 
