@@ -15,6 +15,7 @@ from tvm.runtime.module import BINARY_SERIALIZABLE, RUNNABLE, Module
 
 from . import jit
 from .abi import FFI_PREFIX
+from .aligned import aligned_copy
 from .host import host_functions
 
 HOST_OBJECT: Final = "host.o"  # in archives for other linkers; here the process's own is used
@@ -106,7 +107,7 @@ def load_archive(path: str) -> Module:
                 legal="an archive written by export_library",
             )
         ) from err
-    blob = _aligned_copy(parts.get(CONSTANTS_FILE, b""))
+    blob = aligned_copy(parts.get(CONSTANTS_FILE, b""))
     data = {name: blob.ctypes.data + place[0] for name, place in layout.items()}
     names = [name for name in sorted(parts) if name.endswith(".o") and name != HOST_OBJECT]
     kernels = [parts[name] for name in names]
@@ -131,16 +132,3 @@ def _read_archive(path: str) -> dict[str, bytes]:
             if file is not None:
                 parts[member.name] = file.read()
     return parts
-
-
-def _aligned_copy(data: bytes) -> Any:
-    """The constants on a cache line."""
-    import numpy as np
-
-    memory = np.zeros(len(data) + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    view = memory[start : start + len(data)]
-    view[:] = np.frombuffer(data, np.uint8)
-    return view
-
-

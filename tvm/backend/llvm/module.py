@@ -23,6 +23,7 @@ from tvm.target import Target
 
 from . import jit
 from .abi import FFI_PREFIX
+from .aligned import CONSTANT_ALIGNMENT, aligned_copy
 from .codegen import Emitted, emit_module
 from .host import PUBLIC, host_functions
 from .target import is_host, machine_of
@@ -41,6 +42,7 @@ class LLVMModule(Module):
         self.machine = machine
         self.object = jit.emit_object(emitted.text, machine)
         self._linked: jit.Linked | None = None
+        self._moved: dict[str, Any] = {}  # copies of constants that lay at odd addresses
         self._lock = threading.Lock()
 
     @property
@@ -59,7 +61,7 @@ class LLVMModule(Module):
             return None
         linked = self.linked()
         return library().Function.__from_extern_c__(
-            linked.address(FFI_PREFIX + name), keep_alive_object=(linked, self.constants)
+            linked.address(FFI_PREFIX + name), keep_alive_object=(linked, self.constants, self._moved)
         )
 
     def linked(self) -> jit.Linked:
@@ -103,7 +105,7 @@ class LLVMModule(Module):
         for name in jit.external_names(self.emitted.text):
             constant = self.constants.get(name)
             if constant is not None:
-                found[name] = constant.numpy().ctypes.data
+                found[name] = self._constant_address(name, constant)
             elif name in PUBLIC:
                 found[name] = host_functions()[name]
             else:
@@ -113,6 +115,15 @@ class LLVMModule(Module):
                 else:
                     found[name] = address
         return found, missing
+
+    def _constant_address(self, name: str, constant: HostTensor) -> int:
+        """Where a constant lies, at the alignment that the code was promised."""
+        address = int(constant.numpy().ctypes.data)
+        if address % CONSTANT_ALIGNMENT == 0:
+            return address
+        copy = aligned_copy(constant.numpy().tobytes())
+        self._moved[name] = copy
+        return int(copy.ctypes.data)
 
     def _symbol_of_imports(self, name: str) -> int | None:
         for module in self.imports:

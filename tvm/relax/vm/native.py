@@ -187,15 +187,13 @@ class _Graph:
 
     def _add_outputs(self) -> list[tuple[Place, RelaxExpr]]:
         """Results as last parameters; gives those that need a copy at the end."""
-        result = self._func.body.body
-        if isinstance(result, Var) and isinstance(self._values.get(result), Tuple):
-            result = self._values[result]
+        result = self._resolved(self._func.body.body)
         fields = list(result.fields) if isinstance(result, Tuple) else [result]
         if not isinstance(result, Tuple) and isinstance(result.struct_info_, TupleStructInfo):
             raise NotNative("the result is a tuple that is not written out")
         self._result_count = len(fields)
         copies: list[tuple[Place, RelaxExpr]] = []
-        for i, field in enumerate(fields):
+        for i, field in enumerate(self._resolved(field) for field in fields):
             info = _tensor_info(field.struct_info_, "the result")
             name = "output" if len(fields) == 1 else f"output_{i}"
             place = self._add_param(name, info)
@@ -204,6 +202,12 @@ class _Graph:
             else:
                 copies.append((place, field))
         return copies
+
+    def _resolved(self, expr: RelaxExpr) -> RelaxExpr:
+        """The first name of a value: a variable bound to a variable or a tuple stands for it."""
+        while isinstance(expr, Var) and isinstance(self._values.get(expr), (Var, Tuple)):
+            expr = self._values[expr]
+        return expr
 
     def _makes_tensor(self, var: Var) -> bool:
         """Whether the variable is bound to a kernel that makes just this tensor."""
