@@ -86,7 +86,7 @@ class AttrStmt(Stmt):
         body: Stmt,
         span: Span | None = None,
     ) -> None:
-        self.node: Final = node
+        self.node: Final = as_expr(node) if isinstance(node, int) else node
         self.attr_key: Final = attr_key
         self.value: Final = as_expr(value)
         self.body: Final = body

@@ -61,7 +61,7 @@ class _BlockRemover(StmtExprMutator):
         facts = {k: v for k, v in block.annotations.items() if k in _ALLOCATION_KEYS}
         for buffer in reversed(buffers):
             body = _allocate(buffer, body, facts)
-        return _with_pragmas(None, block.annotations, body)
+        return _with_pragmas(block.annotations, body)
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
@@ -80,7 +80,7 @@ class _BlockRemover(StmtExprMutator):
             body = op if same else s.For(
                 op.loop_var, low, extent, op.kind, inner, None, annotations, op.span
             )  # fmt: skip
-        return _with_pragmas(op.loop_var, pragmas, body)
+        return _with_pragmas(pragmas, body)
 
 
 # Block annotations that describe its allocations rather than its computation.
@@ -98,12 +98,12 @@ def _launch(op: s.For, extent: PrimExpr, body: s.Stmt) -> s.Stmt:
     return s.AttrStmt(axis, key, extent, body, op.span)
 
 
-def _with_pragmas(node: e.Var | None, annotations: Mapping[str, object], body: s.Stmt) -> s.Stmt:
+def _with_pragmas(annotations: Mapping[str, object], body: s.Stmt) -> s.Stmt:
     """The body under an attribute for each annotation that is a pragma."""
     for key, value in reversed(list(annotations.items())):
         if key.startswith("pragma_"):
-            owner = ops.const(0, "int32") if node is None else node
-            body = s.AttrStmt(owner, key, _as_attr_value(value), body, body.span)
+            nothing = ops.const(0, "int32")
+            body = s.AttrStmt(nothing, key, _as_attr_value(value), body, body.span)
     return body
 
 

@@ -15,13 +15,15 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
 from tvm.ir.transform import PassContext
-from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis import detect_buffer_access_lca, get_block_access_region
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
+from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
 
 from .pass_form import tir_pass
+
+Place = s.Stmt | None  # a loop, a block, or (None) the function
 
 
 @tir_pass("tir.PlanAndUpdateBufferAllocationLocation")
@@ -29,122 +31,54 @@ def PlanAndUpdateBufferAllocationLocation(
     func: PrimFunc, mod: IRModule, ctx: PassContext
 ) -> PrimFunc:
     """No allocation of a block lies further out than the buffer's uses ask for."""
-    sites = _Sites()
-    sites.visit_stmt(func.body)
-    if not sites.allocated:
+    allocated = _Allocated()
+    allocated.visit_stmt(func.body)
+    if not allocated.buffers:
         return func
-    mover = _Mover(sites.places(), func)
+    sites = detect_buffer_access_lca(func)
+    places: dict[Place, list[Buffer]] = {}
+    for buffer in allocated.buffers:
+        if buffer in sites:  # else nothing uses it
+            site = allocated.without_threads(sites[buffer], buffer.scope())
+            places.setdefault(site, []).append(buffer)
+    mover = _Mover(places, func)
     body = mover.visit_stmt(func.body)
     outermost = mover.at(None)
     return func.with_body(mover.opaque_block(body, outermost) if outermost else body)
 
 
-class _Scope:
-    """A loop or block that an allocation can be put into; None stands for the function."""
-
-    __slots__ = ("depth", "parent", "stmt")
-
-    def __init__(self, stmt: s.For | s.Block | None, parent: _Scope | None) -> None:
-        self.stmt = stmt
-        self.parent = parent
-        self.depth: int = 0 if parent is None else parent.depth + 1
-
-
-def _common(a: _Scope, b: _Scope) -> _Scope:
-    """The innermost scope around both."""
-    while a is not b:
-        if a.depth < b.depth:
-            assert b.parent is not None, "only the function's scope has no parent"
-            b = b.parent
-        else:
-            assert a.parent is not None, "only the function's scope has no parent"
-            a = a.parent
-    return a
-
-
-class _Sites(StmtExprVisitor):
-    """Finds for each allocated buffer the innermost scope around its uses."""
+class _Allocated(StmtExprVisitor):
+    """The buffers that blocks allocate, and what surrounds each loop and block."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.allocated: list[Buffer] = []
-        self._by_data: dict[e.Var, Buffer] = {}
-        self._site: dict[Buffer, _Scope] = {}
-        self._scope = _Scope(None, None)
-        self._loops: dict[e.Var, _Scope] = {}
+        self.buffers: list[Buffer] = []
+        self._around: dict[s.Stmt, Place] = {}
+        self._current: Place = None
 
-    def places(self) -> dict[s.For | s.Block | None, list[Buffer]]:
-        """The buffers to allocate in each loop, block, or (None) the function."""
-        found: dict[s.For | s.Block | None, list[Buffer]] = {}
-        for buffer in self.allocated:
-            site = self._site.get(buffer)
-            if site is not None:  # else nothing uses it
-                found.setdefault(_leave_threads(site, buffer.scope()).stmt, []).append(buffer)
-        return found
-
-    def _use(self, buffer: Buffer, scope: _Scope) -> None:
-        known = self._site.get(buffer)
-        self._site[buffer] = scope if known is None else _common(known, scope)
-
-    def visit_buffer_use(self, buffer: Buffer) -> None:
-        self._use(buffer, self._scope)
-
-    def visit_var_(self, op: e.Var) -> None:
-        buffer = self._by_data.get(op)
-        if buffer is not None:
-            self._use(buffer, self._scope)
-
-    def visit_buffer_def(self, buffer: Buffer) -> None:
-        pass  # the definition of a buffer is no use of it
+    def visit_expr(self, expr: PrimExpr) -> None:
+        pass
 
     def visit_for_(self, op: s.For) -> None:
-        self.visit_expr(op.min)
-        self.visit_expr(op.extent)
-        outer, self._scope = self._scope, _Scope(op, self._scope)
-        self._loops[op.loop_var] = self._scope
+        outer, self._around[op], self._current = self._current, self._current, op
         self.visit_stmt(op.body)
-        self._scope = outer
-
-    def visit_block_realize_(self, op: s.BlockRealize) -> None:
-        self.visit_exprs(op.iter_values)
-        self.visit_expr(op.predicate)
-        carrier = self._reducing_loop(op)
-        if carrier is not None:
-            for region in op.block.writes:
-                self._use(region.buffer, carrier)
-        outer, self._scope = self._scope, _Scope(op.block, self._scope)
-        self.visit_stmt(op.block)
-        self._scope = outer
-
-    def _reducing_loop(self, op: s.BlockRealize) -> _Scope | None:
-        """The scope around the outermost loop that a reduction variable runs over."""
-        found: _Scope | None = None
-        for iter_var, value in zip(op.block.iter_vars, op.iter_values):
-            if iter_var.iter_type == e.IterVar.DataPar:
-                continue
-            for node in walk(value):
-                loop = self._loops.get(node)
-                if loop is not None and (found is None or loop.depth < found.depth):
-                    found = loop
-        return None if found is None else found.parent
+        self._current = outer
 
     def visit_block_(self, op: s.Block) -> None:
-        for buffer in op.alloc_buffers:
-            self.allocated.append(buffer)
-            self._by_data[buffer.data] = buffer
-        super().visit_block_(op)
+        self.buffers += op.alloc_buffers
+        outer, self._around[op], self._current = self._current, self._current, op
+        self.visit_stmt(op.body)
+        self._current = outer
 
-
-def _leave_threads(scope: _Scope, storage: str) -> _Scope:
-    """Memory that threads share lies outside of the loops that are bound to them."""
-    found = current = scope
-    while current.parent is not None:
-        stmt = current.stmt
-        binding = stmt.thread_binding if isinstance(stmt, s.For) else None
-        if binding is not None and _shared_between(binding.thread_tag, storage):
-            found = current.parent
-        current = current.parent
-    return found
+    def without_threads(self, site: Place, storage: str) -> Place:
+        """Memory that threads share lies outside of the loops that are bound to them."""
+        found = current = site
+        while current is not None:
+            binding = current.thread_binding if isinstance(current, s.For) else None
+            current = self._around[current]
+            if binding is not None and _shared_between(binding.thread_tag, storage):
+                found = current
+        return found
 
 
 def _shared_between(thread_tag: str, storage: str) -> bool:
@@ -154,21 +88,21 @@ def _shared_between(thread_tag: str, storage: str) -> bool:
 
 
 class _Mover(StmtExprMutator):
-    def __init__(self, places: dict[s.For | s.Block | None, list[Buffer]], func: PrimFunc) -> None:
+    def __init__(self, places: dict[Place, list[Buffer]], func: PrimFunc) -> None:
         super().__init__()
         self._places = places
         self._buffers_by_data = {b.data: b for b in func.buffer_map.values()}
         for buffers in places.values():
             self._buffers_by_data.update({b.data: b for b in buffers})
 
-    def at(self, place: s.For | s.Block | None) -> tuple[Buffer, ...]:
+    def at(self, place: Place) -> tuple[Buffer, ...]:
         """The buffers to allocate here."""
         return tuple(self._places.get(place, ()))
 
     def opaque_block(self, body: s.Stmt, buffers: tuple[Buffer, ...]) -> s.Stmt:
         """A block around `body` that allocates the buffers."""
         bare = s.Block((), (), (), "", body, None, buffers, span=body.span)
-        reads, writes = (), ()
+        reads, writes, _ = get_block_access_region(bare, self._buffers_by_data)
         block = with_fields(bare, reads=tuple(reads), writes=tuple(writes))
         return s.BlockRealize((), True, block, body.span)
 

@@ -46,7 +46,8 @@ def _add_buffer(buffer: Buffer, found: Counter[int]) -> None:
 
 def frame_around_uses(obj: object, d: Docsifier) -> Frame:
     """The innermost frame that encloses every use of a free variable or buffer."""
-    outermost = next((f for f in d.frames if f.node is not None), d.frames[-1])
+    within = [f for f in d.frames if f.node is not None and f.dialect == "tir"]
+    outermost = within[0] if within else d.frames[-1]
     total = _counts(outermost, d)[id(obj)]
     for frame in reversed(d.frames):
         if frame.dialect != "tir":

@@ -1,0 +1,137 @@
+import pytest
+
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.transform import CompactBufferAllocation
+
+pytestmark = pytest.mark.pure
+
+
+class TestRow(PassTest):
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            with T.block(""):
+                T.reads(A[i, 0:16])
+                T.writes(C[i, 0:16])
+                B = T.alloc_buffer((16, 16))
+                for j in range(16):
+                    B[i, j] = A[i, j] + 1.0
+                for j in range(16):
+                    C[i, j] = B[i, j] * 2.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            with T.block(""):
+                T.reads(A[i, 0:16])
+                T.writes(C[i, 0:16])
+                B = T.alloc_buffer((1, 16))
+                for j in range(16):
+                    B[0, j] = A[i, j] + 1.0
+                for j in range(16):
+                    C[i, j] = B[0, j] * 2.0
+
+
+class TestWindow(PassTest):
+    """Neighbours read with a halo: the union of overlapping boxes."""
+
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(A: T.Buffer((18,), "float32"), C: T.Buffer((16,), "float32")):
+        for i in range(4):
+            with T.block(""):
+                T.reads(A[i * 4 : i * 4 + 6])
+                T.writes(C[i * 4 : i * 4 + 4])
+                B = T.alloc_buffer((18,))
+                for j in range(6):
+                    B[i * 4 + j] = A[i * 4 + j]
+                for j in range(4):
+                    C[i * 4 + j] = B[i * 4 + j] + B[i * 4 + j + 2]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((18,), "float32"), C: T.Buffer((16,), "float32")):
+        for i in range(4):
+            with T.block(""):
+                T.reads(A[i * 4 : i * 4 + 6])
+                T.writes(C[i * 4 : i * 4 + 4])
+                B = T.alloc_buffer((6,))
+                for j in range(6):
+                    B[j] = A[i * 4 + j]
+                for j in range(4):
+                    C[i * 4 + j] = B[j] + B[j + 2]
+
+
+class TestSymbolic(PassTest):
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(a: T.handle, c: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n, n))
+        C = T.match_buffer(c, (n, n))
+        for i in range(n):
+            with T.block(""):
+                T.reads(A[i, 0:n])
+                T.writes(C[i, 0:n])
+                B = T.alloc_buffer((n, n))
+                for j in range(n):
+                    B[i, j] = A[i, j]
+                for j in range(n):
+                    C[i, j] = B[i, n - 1 - j]
+
+    def test_shape(self):
+        inner = self._after()["main"].body
+        while not hasattr(inner, "block"):
+            inner = inner.body
+        (buffer,) = inner.block.alloc_buffers or inner.block.body.body.block.alloc_buffers
+        assert int(buffer.shape[0]) == 1
+        assert not isinstance(buffer.shape[1], int)
+
+
+class TestKeepsDataDependentIndices(PassTest):
+    """Which elements are used is known only when the program runs."""
+
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(P: T.Buffer((8,), "int32"), C: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block(""):
+                T.reads(P[i])
+                T.writes(C[i])
+                B = T.alloc_buffer((8,))
+                B[P[i]] = 1.0
+                C[i] = B[P[i]]
+
+    Expected = Before
+
+
+class TestPadsRows(PassTest):
+    """`buffer_dim_align`: the stride of axis 0 is 1 more than a multiple of 8."""
+
+    run = CompactBufferAllocation()
+    same_results = True
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 16), "float32"), C: T.Buffer((16, 4), "float32")):
+        with T.block(""):
+            T.reads(A[0:4, 0:16])
+            T.writes(C[0:16, 0:4])
+            B = T.alloc_buffer((4, 16))
+            for i, j in T.grid(4, 16):
+                with T.block("B"):
+                    T.reads(A[i, j])
+                    T.writes(B[i, j])
+                    T.block_attr({"buffer_dim_align": [[0, 0, 8, 1]]})
+                    B[i, j] = A[i, j]
+            for j, i in T.grid(16, 4):
+                C[j, i] = B[i, j]
+
+    def test_strides(self):
+        block = self._after()["main"].body.block
+        (buffer,) = block.alloc_buffers or block.body.block.alloc_buffers
+        assert [int(x) for x in buffer.strides] == [17, 1]

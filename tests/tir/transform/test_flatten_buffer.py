@@ -1,0 +1,72 @@
+import pytest
+
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.transform import FlattenBuffer
+
+pytestmark = pytest.mark.pure
+
+
+class TestTwoDimensions(PassTest):
+    run = FlattenBuffer()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+        for i, j in T.grid(4, 8):
+            C[i, j] = A[i, j] + 1.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+        A_flat = T.Buffer((32,), data=A.data)
+        C_flat = T.Buffer((32,), data=C.data)
+        for i, j in T.grid(4, 8):
+            C_flat[i * 8 + j] = A_flat[i * 8 + j] + 1.0
+
+
+class TestStridesAndScratch(PassTest):
+    run = FlattenBuffer()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 8), "float32"), C: T.Buffer((8,), "float32")):
+        B_data = T.allocate([4, 9], "float32", "global")
+        B = T.decl_buffer((4, 8), data=B_data, strides=(9, 1))
+        for i, j in T.grid(4, 8):
+            B[i, j] = A[i, j]
+        for j in range(8):
+            C[j] = B[3, j]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4, 8), "float32"), C: T.Buffer((8,), "float32")):
+        A_flat = T.Buffer((32,), data=A.data)
+        B_data = T.allocate([36], "float32", "global")
+        B = T.decl_buffer((36,), data=B_data)
+        for i, j in T.grid(4, 8):
+            B[i * 9 + j] = A_flat[i * 8 + j]
+        for j in range(8):
+            C[j] = B[j + 27]
+
+
+class TestTruthValuesAreBytes(PassTest):
+    run = FlattenBuffer()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 2), "bool"), C: T.Buffer((4, 2), "bool")):
+        for i, j in T.grid(4, 2):
+            C[i, j] = not A[i, j]
+
+    def test_types(self):
+        stmt = self._after()["main"].body.body.body
+        assert str(stmt.buffer.dtype) == "int8"
+        assert str(stmt.value.dtype) == "int8"
+
+
+class TestSymbolic(PassTest):
+    run = FlattenBuffer()
+
+    @T.prim_func
+    def Before(a: T.handle, c: T.handle):
+        n, m = T.int32(), T.int32()
+        A = T.match_buffer(a, (n, m))
+        C = T.match_buffer(c, (n, m))
+        for i, j in T.grid(n, m):
+            C[i, j] = A[i, j] * 2.0

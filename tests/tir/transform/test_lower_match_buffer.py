@@ -1,0 +1,59 @@
+import pytest
+
+from tvm.error import TVMError
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.transform import LowerMatchBuffer
+
+pytestmark = pytest.mark.pure
+
+
+class TestRow(PassTest):
+    run = LowerMatchBuffer()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("row"):
+                T.reads(A[i, 2:6])
+                T.writes(C[i])
+                s = T.int32()
+                e = T.int32()
+                R = T.match_buffer(A[i, 2:6], (4,), strides=(s,), elem_offset=e, offset_factor=1)
+                C[i] = R[0] + R[3] + T.Cast("float32", e * 10 + s)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("row"):
+                T.reads(A[i, 2:6])
+                T.writes(C[i])
+                C[i] = A[i, 2] + A[i, 5] + T.Cast("float32", (i * 8 + 2) * 10 + 1)
+
+
+class TestRejectsWrongExtent(PassTest):
+    run = LowerMatchBuffer()
+    Expected = TVMError
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("row"):
+                T.reads(A[i, 0:8])
+                T.writes(C[i])
+                R = T.match_buffer(A[i, 0:8], (4,), offset_factor=1)
+                C[i] = R[0]
+
+
+class TestRejectsUnalignedOffset(PassTest):
+    run = LowerMatchBuffer()
+    Expected = TVMError
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 6), "float32"), C: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("row"):
+                T.reads(A[i, 0:4])
+                T.writes(C[i])
+                R = T.match_buffer(A[i, 0:4], (4,), offset_factor=4)
+                C[i] = R[0]

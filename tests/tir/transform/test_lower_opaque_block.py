@@ -1,0 +1,84 @@
+import pytest
+
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.transform import LowerOpaqueBlock
+
+pytestmark = pytest.mark.pure
+
+
+class TestAllocationAndPredicate(PassTest):
+    run = LowerOpaqueBlock()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            with T.block(""):
+                T.where(i < 12)
+                T.reads(A[i, 0:16])
+                T.writes(C[i, 0:16])
+                B = T.alloc_buffer((1, 16))
+                for j in range(16):
+                    with T.block(""):
+                        T.reads(A[i, j])
+                        T.writes(B[0, j])
+                        B[0, j] = A[i, j] + 1.0
+                for u, j in T.grid(1, 16):
+                    C[i, j] = B[u, j] * 2.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            B_data = T.allocate([1, 16], "float32", "global")
+            B = T.decl_buffer((1, 16), data=B_data)
+            if i < 12:
+                for j in range(16):
+                    B[0, j] = A[i, j] + 1.0
+                for j in range(16):
+                    C[i, j] = B[0, j] * 2.0
+
+
+class TestPragma(PassTest):
+    run = LowerOpaqueBlock()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "float32")):
+        for i in T.serial(16, annotations={"pragma_auto_unroll_max_step": 4, "mine": 1}):
+            A[i] = 0.0
+
+    def test_attributes(self):
+        body = self._after()["main"].body
+        body = getattr(body, "block", body)
+        body = getattr(body, "body", body) if type(body).__name__ == "Block" else body
+        assert body.attr_key == "pragma_auto_unroll_max_step"
+        assert list(body.body.annotations) == ["mine"]
+
+
+def test_keeps_trivial_loops_on_request():
+    @T.prim_func
+    def func(A: T.Buffer((1,), "float32")):
+        for i in range(1):
+            A[i] = 0.0
+
+    mod = IRModule.from_expr(func)
+    with PassContext(config={"tir.debug_keep_trivial_loop": True}):
+        kept = LowerOpaqueBlock()(mod)["func"].body
+    assert type(kept).__name__ == "For"
+    assert type(LowerOpaqueBlock()(mod)["func"].body).__name__ == "BufferStore"
+
+
+class TestRejectsBlocksWithVariables(PassTest):
+    run = LowerOpaqueBlock()
+    Expected = TVMError
+
+    @T.prim_func
+    def Before(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                T.reads()
+                T.writes(A[vi])
+                A[vi] = 0.0
