@@ -356,6 +356,13 @@ def narrowed(bound: Bound, other: Bound) -> Bound:
     return intersect_bounds(bound, other)
 
 
+def simplify(expr: PrimExpr) -> PrimExpr:
+    """The expression simplified, with nothing known about its variables."""
+    return Analyzer().simplify(expr)
+
+
+op.SIMPLIFIERS.register("analyzer", simplify)
+
 __all__ = [
     "NEG_INF", "POS_INF", "Analyzer", "ConstIntBound", "ConstraintScope", "Extension",
     "ModularSet", "ProofStrength",

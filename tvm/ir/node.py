@@ -73,9 +73,8 @@ class Node(Object):
         self, style: str | None = None, black_format: bool | None = None, **options: object
     ) -> None:
         """Print this node as TVMScript, in colours where the terminal has them."""
-        from tvm.script.highlight import cprint  # loads rich only when something is shown
-
-        cprint(self.script(**options), style=style, black_format=bool(black_format))
+        shown = {"style": style, "black_format": bool(black_format)}
+        PRINTERS.get("show")(self, {**options, **shown})
 
     def __str__(self) -> str:
         return self.script()

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tvm.ir.access_path import AccessPath
 from tvm.ir.json import save_json
 from tvm.ir.node import PRINTERS
+from tvm.script.highlight import cprint
 
 from .config import PrinterConfig, config_of
 from .doc import CommentDoc, Doc, ExprDoc, ExprStmtDoc, StmtBlockDoc
@@ -107,4 +108,14 @@ def _at(root: Any, path: AccessPath) -> object:
     return found
 
 
+def show(node: object, options: Mapping[str, object]) -> str:
+    """Print a node's text in colours, where the terminal has them; the text without them."""
+    given = dict(options)
+    style, black_format = given.pop("style", None), given.pop("black_format", False)
+    text = script(node, given)
+    cprint(text, style=None if style is None else str(style), black_format=bool(black_format))
+    return text
+
+
 PRINTERS.register("script", script)
+PRINTERS.register("show", show)

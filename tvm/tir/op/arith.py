@@ -12,12 +12,16 @@ from tvm.error import DTypeError, TVMError
 from tvm.ir.expr import OPERATORS, PrimExpr
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
+from tvm.support.registry import Registry
 from tvm.tir import expr as e
 from tvm.tir import scalar
 from tvm.tir.expr import BOOL, INT32, INT64, FloatImm, IntImm, as_expr, make_const
 from tvm.tir.lazy_equal import EqualOp, NotEqualOp
 
 Operand = Any  # anything that as_expr takes
+
+# The analyzer lives a floor above; it is found by name when a slice or a layout asks for it.
+SIMPLIFIERS: Final[Registry[Callable[[PrimExpr], PrimExpr]]] = Registry("simplifier", "tvm.arith")
 
 
 def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
@@ -465,9 +469,7 @@ def _call_global(gvar: Any, *args: Operand) -> PrimExpr:
 
 
 def _simplify(expr: PrimExpr) -> PrimExpr:
-    from tvm.arith.analyzer import Analyzer  # a floor above; only vector slices of buffers ask
-
-    return Analyzer().simplify(expr)
+    return SIMPLIFIERS.get("analyzer")(expr)
 
 
 OPERATORS["tir"].update(
