@@ -6,9 +6,9 @@ beside this file.
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,8 @@ import tvm
 from tvm.exec.kernels import kernel_times, show_kernels
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+LIBRARY = ROOT / "build" / "digits.so"
 GREYS = " .:-=+*#%@"                # from white to black; the images have levels 0 to 16
 BLACKEST = 16
 
@@ -31,11 +33,13 @@ class Run(NamedTuple):
     seconds: NDArray[np.floating]
 
 
-def compile_model(library: Path) -> None:
+def compile_model() -> None:
     """What a user types: one command."""
-    words = ["compile", "digits.onnx", "-o", str(library), "--input-shapes", "x:[1,1,8,8]"]
-    print(f"$ tvm {' '.join([*words[:3], library.name, words[4], repr(words[5])])}", flush=True)
-    subprocess.run([sys.executable, "-m", "tvm", *words], cwd=HERE, check=True)
+    words = ["compile", "examples/digits/digits.onnx", "-o", "build/digits.so"]
+    words += ["--input-shapes", "x:[1,1,8,8]"]
+    print(f"$ tvm {shlex.join(words)}", flush=True)
+    LIBRARY.parent.mkdir(exist_ok=True)
+    subprocess.run([sys.executable, "-m", "tvm", *words], cwd=ROOT, check=True)
 
 
 def run_all(vm: tvm.relax.VirtualMachine, images: NDArray[np.float32]) -> Run:
@@ -64,12 +68,10 @@ def main() -> None:
         images, labels = stored["images"], stored["labels"]
     inputs = images[:, None].astype(np.float32) / BLACKEST
 
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "digits.so"
-        compile_model(library)
-        vm = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(library)), tvm.cpu())
-        run = run_all(vm, inputs)
-        kernels = kernel_times(vm, [tvm.runtime.tensor(inputs[:1])])
+    compile_model()
+    vm = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(LIBRARY)), tvm.cpu())
+    run = run_all(vm, inputs)
+    kernels = kernel_times(vm, [tvm.runtime.tensor(inputs[:1])])
 
     right = int((run.predicted == labels).sum())
     median, slowest = np.median(run.seconds) * 1e6, run.seconds.max() * 1e6

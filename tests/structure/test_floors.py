@@ -20,18 +20,22 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.target",),
     ("tvm.tir",),
     ("tvm.arith",),
-    ("tvm.tir.analysis",),
+    ("tvm.tir.analysis", "tvm.tir.index_map"),
     ("tvm.tir.transform", "tvm.tir.script", "tvm.tir.interp", "tvm.te"),
     ("tvm.tir.schedule",),
     ("tvm.topi", "tvm.dlight"),
     ("tvm.backend",),
     ("tvm.backend.*",),
-    ("tvm.tir.pipeline", "tvm.tir.build"),
+    ("tvm.tir.pipeline",),
+    ("tvm.tir.build",),
     ("tvm.meta_schedule",),
     ("tvm.relax",),
     ("tvm.relax.op",),
-    ("tvm.relax.analysis", "tvm.relax.transform", "tvm.relax.vm"),
+    ("tvm.relax.analysis",),
+    ("tvm.relax.transform", "tvm.relax.script", "tvm.relax.interp"),
+    ("tvm.relax.vm",),
     ("tvm.relax.pipeline",),
+    ("tvm.relax.vm.build",),
     ("tvm.relax.frontend",),
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
     ("tvm.driver",),
@@ -39,7 +43,14 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 )
 
 # Thin files of public names; they may show any floor, and the floors do not import them.
-DOORS: tuple[str, ...] = ("tvm", "tvm.__main__")
+DOORS: tuple[str, ...] = (
+    "tvm",
+    "tvm.__main__",
+    "tvm.relax.vm_build",
+    "tvm.script.ir",
+    "tvm.script.relax",
+    "tvm.script.tir",
+)
 
 
 def _parts() -> dict[str, int]:

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> Outcome:
     main = VirtualMachine(executable, cpu()).signature("main")
     size = args.output.stat().st_size
     seconds = sum(steps.seconds.values())
-    lines = [f"compiled {args.model} to {args.output}: {target}, {size:,} bytes, {seconds:.2f} s"]
+    lines = [f"compiled {args.model} to {args.output}: {size:,} bytes, {seconds:.2f} s"]
     lines += [f"  takes  {signature.show(value)}" for value in main.params]
     lines += [f"  gives  {signature.show(value)}" for value in main.results]
     return Outcome(
