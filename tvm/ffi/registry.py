@@ -20,7 +20,10 @@ from .library import at_load, is_loaded, library
 F = TypeVar("F", bound=Callable[..., Any])
 
 # prefix of a name -> the modules that register functions under it
-HOMES: dict[str, list[str]] = {}
+HOMES: dict[str, list[str]] = {
+    "runtime.": ["tvm.runtime.packed"],
+    "vm.builtin.": ["tvm.runtime.vm_builtin"],
+}
 _pending: dict[str, tuple[Callable[..., Any], bool]] = {}
 
 
