@@ -324,11 +324,12 @@ def _flatten(block: BindingBlock) -> list[BindingBlock]:
     pending: list[Binding] = []
     for binding in block.bindings:
         seq = binding.value
-        if isinstance(seq, SeqExpr) and not (
-            dataflow and any(not isinstance(inner, DataflowBlock) for inner in seq.blocks)
-        ):
+        if isinstance(seq, SeqExpr) and not (dataflow and _has_branch(seq)):
             result.append(type(block)(pending, block.span))
-            result.extend(part for inner in seq.blocks for part in _flatten(inner))
+            for inner in seq.blocks:
+                # what stands in a dataflow block is pure, and so is what it is made of
+                whole = DataflowBlock(inner.bindings, inner.span) if dataflow else inner
+                result.extend(_flatten(whole))
             pending = []
             if isinstance(binding, MatchCast):
                 binding = MatchCast(binding.var, seq.body, binding.struct_info, binding.span)
@@ -337,3 +338,7 @@ def _flatten(block: BindingBlock) -> list[BindingBlock]:
         pending.append(binding)
     result.append(type(block)(pending, block.span))
     return result
+
+
+def _has_branch(seq: SeqExpr) -> bool:
+    return any(isinstance(b.value, If) for block in seq.blocks for b in block.bindings)
