@@ -17,6 +17,7 @@ from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_digest, structural_equal
 from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.relax.expr import (
     Binding,
@@ -60,15 +61,33 @@ def FuseOps(mod: IRModule, ctx: PassContext, fuse_opt_level: int = -1) -> IRModu
     if level == 0:
         return mod
     depth = int(ctx.option("relax.FuseOps.max_depth", MAX_DEPTH))
-    names = NameTable([var.name_hint for var in mod.functions])
     functions: dict[GlobalVar, BaseFunc] = {}
-    made: dict[GlobalVar, BaseFunc] = {}
+    made = _MadeGroups([var.name_hint for var in mod.functions])
     for var, func in mod.functions.items():
         if isinstance(func, Function) and not func.attrs.get("Primitive"):
-            functions[var] = _fuse_function(func, mod, level, depth, names, made)
+            functions[var] = _fuse_function(func, mod, level, depth, made)
         else:
             functions[var] = func
-    return mod.with_functions({**functions, **made})
+    return mod.with_functions({**functions, **made.functions})
+
+
+class _MadeGroups:
+    """The functions made of groups; equal groups share one."""
+
+    def __init__(self, taken: list[str]) -> None:
+        self.functions: dict[GlobalVar, BaseFunc] = {}
+        self._names = NameTable(taken)
+        self._by_digest: dict[str, GlobalVar] = {}
+
+    def add(self, name: str, group: Function) -> GlobalVar:
+        """The variable of the group, or of an equal one."""
+        digest = structural_digest(group)
+        var = self._by_digest.get(digest)
+        if var is None or not structural_equal(self.functions[var], group):
+            var = GlobalVar(self._names.fresh(name, ""), group.struct_info_)
+            self._by_digest[digest] = var
+            self.functions[var] = group
+        return var
 
 
 def _fuse_function(
@@ -76,8 +95,7 @@ def _fuse_function(
     mod: IRModule,
     level: int,
     depth: int,
-    names: NameTable,
-    made: dict[GlobalVar, BaseFunc],
+    made: _MadeGroups,
 ) -> Function:
     outside = _readers_outside(func)
 
@@ -86,7 +104,7 @@ def _fuse_function(
             return block
         nodes = _fusion_nodes(block, mod, outside)
         groups = find_groups(nodes, level, depth)
-        return _fuse_block(block, groups, mod, names, made)
+        return _fuse_block(block, groups, made)
 
     return with_body(func, rebuild_seq(func.body, on_block))
 
@@ -132,11 +150,7 @@ def _pattern(binding: Binding, mod: IRModule) -> OpPatternKind:
 
 
 def _fuse_block(
-    block: DataflowBlock,
-    groups: list[list[int]],
-    mod: IRModule,
-    names: NameTable,
-    made: dict[GlobalVar, BaseFunc],
+    block: DataflowBlock, groups: list[list[int]], made: _MadeGroups
 ) -> BindingBlock:
     """Replace each group of several bindings by one call, where its last binding stood."""
     group_at: dict[int, list[int]] = {}
@@ -149,29 +163,38 @@ def _fuse_block(
         inside.update(group)
     if not group_at:
         return block
+    readers: dict[Var, list[int]] = {}
+    for binding in block.bindings:
+        for var in vars_used(binding.value):
+            readers.setdefault(var, []).append(id(binding))
+
+    def outputs_of(members: list[Binding]) -> list[Var]:
+        """The group's variables that somebody else reads."""
+        own = {id(member) for member in members}
+        return [
+            m.var
+            for m in members
+            if not isinstance(m.var, DataflowVar)
+            or any(reader not in own for reader in readers.get(m.var, ()))
+        ]
+
     new: list[Binding] = []
     for i, binding in enumerate(block.bindings):
         if i in group_at:
             members = [block.bindings[j] for j in group_at[i]]
-            new.extend(_call_of_group(members, block, mod, names, made))
+            new.extend(_call_of_group(members, outputs_of(members), made))
         elif i not in inside:
             new.append(binding)
     return with_bindings(block, new)
 
 
 def _call_of_group(
-    members: list[Binding],
-    block: DataflowBlock,
-    mod: IRModule,
-    names: NameTable,
-    made: dict[GlobalVar, BaseFunc],
+    members: list[Binding], outputs: list[Var], made: _MadeGroups
 ) -> list[Binding]:
     """The bindings that take the place of a group."""
-    outputs = _outputs(members, block)
     builder = _GroupBuilder(members, outputs)
     group = builder.function()
-    var = GlobalVar(names.fresh(_group_name(members), ""), group.struct_info_)
-    made[var] = group
+    var = made.add(_group_name(members), group)
     call = Call(var, builder.arguments, None, None, members[-1].value.span)
     call.struct_info_ = group.ret_struct_info
     if len(outputs) == 1:
@@ -184,20 +207,6 @@ def _call_of_group(
     bindings: list[Binding] = [VarBinding(whole, call)]
     bindings += [VarBinding(v, TupleGetItem(whole, i)) for i, v in enumerate(outputs)]
     return bindings
-
-
-def _outputs(members: list[Binding], block: DataflowBlock) -> list[Var]:
-    """The group's variables that somebody else reads."""
-    own = {id(b) for b in members}
-    read_elsewhere: set[Var] = set()
-    for binding in block.bindings:
-        if id(binding) not in own:
-            read_elsewhere.update(vars_used(binding.value))
-    return [
-        b.var
-        for b in members
-        if b.var in read_elsewhere or not isinstance(b.var, DataflowVar)
-    ]
 
 
 def _group_name(members: list[Binding]) -> str:

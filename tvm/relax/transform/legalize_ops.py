@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
+from tvm.ir.structural import structural_digest
 from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -26,6 +27,8 @@ from tvm.relax.expr import (
     If,
     MatchCast,
     SeqExpr,
+    Tuple,
+    Var,
     VarBinding,
 )
 from tvm.relax.struct_info import (
@@ -34,6 +37,7 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.rebuild import with_body
 from tvm.support.log import logger
 
@@ -60,6 +64,7 @@ class _Legalizer:
         self._bb = BlockBuilder(mod)
         self._custom = custom
         self._enable_warning = enable_warning
+        self._known: dict[str, _Template] = {}
 
     def run(self) -> IRModule:
         for var, func in self._mod.functions.items():
@@ -132,9 +137,67 @@ class _Legalizer:
             return call
         if not _shapes_known(call):
             return call
-        with span_scope(binding.span or call.span):
+        with span_scope(call.span or binding.span):
+            key = _key_of(call) if call.op.name not in self._custom else None
+            known = None if key is None else self._known.get(key)
+            if known is not None:
+                return known.apply(call)
             legal = rule(self._bb, call)
-            return call if legal is call else self._bb.normalize(legal)
+            if legal is call:
+                return call
+            normal = self._bb.normalize(legal)
+            template = _template_of(call, normal)
+            if key is not None and template is not None:
+                self._known[key] = template
+            return normal
+
+
+class _Template:
+    """A legalized call with places for the operands: what an equal operator becomes."""
+
+    def __init__(self, kernel: GlobalVar, places: list[int], call: Call) -> None:
+        self._kernel = kernel
+        self._places = places
+        self._call = call
+
+    def apply(self, call: Call) -> Call:
+        operands = Tuple([call.args[i] for i in self._places])
+        made = Call(self._call.op, [self._kernel, operands], None, self._call.sinfo_args)
+        made.struct_info_ = self._call.struct_info_
+        return made
+
+
+def _template_of(call: Call, legal: RelaxExpr) -> _Template | None:
+    """The pattern of `call_tir(kernel, operands)` where the operands are the operator's own."""
+    if not isinstance(legal, Call) or not isinstance(legal.op, Op) or len(legal.args) != 2:
+        return None
+    kernel, operands = legal.args
+    if legal.op.name != "relax.call_tir" or not isinstance(kernel, GlobalVar):
+        return None
+    if not isinstance(operands, Tuple) or not all(isinstance(a, Var) for a in call.args):
+        return None
+    places = []
+    for operand in operands.fields:
+        place = next((i for i, arg in enumerate(call.args) if arg is operand), None)
+        if place is None:
+            return None
+        places.append(place)
+    if sorted(places) != list(range(len(call.args))):
+        return None
+    return _Template(kernel, places, legal)
+
+
+def _key_of(call: Call) -> str | None:
+    """A text that calls with equal attributes and operand infos share; None if one is unknown."""
+    infos = [arg.struct_info_ for arg in call.args]
+    if not all(isinstance(arg, Var) for arg in call.args) or any(info is None for info in infos):
+        return None
+    if any(tir_vars_in_struct_info(info) for info in infos if info is not None):
+        return None  # the results of rules name the symbols of one call
+    if len({id(arg) for arg in call.args}) != len(call.args):
+        return None  # the same operand twice: a rule may treat it as one
+    assert isinstance(call.op, Op), "the caller looked"
+    return f"{call.op.name} {structural_digest((call.attrs, *infos))}"
 
 
 _NO_RULE_NEEDED = frozenset(
