@@ -163,11 +163,13 @@ class ArgumentChecks:
         if dtype.is_bool:  # numpy's bool arrives as an unsigned byte from some producers
             as_byte = [ops.equal(x, ops.const(y, x.dtype)) for x, y in ((code, 1), (bits, 1))]
             found = ops.logical_or(found, ops.all(*as_byte, matches[2]))
-        self._require(
-            found, "DTypeError", where,
-            "type code {} (0 int, 1 uint, 2 float, 4 bfloat, 6 bool), {} bits, {} lanes",
-            f"{dtype}", code, bits, lanes,
-        )  # fmt: skip
+        kind: PrimExpr = e.StringImm("a type of ")
+        for number, name in _TYPE_NAMES.items():
+            is_this = ops.equal(code, ops.const(number, code.dtype))
+            kind = e.Select(is_this, e.StringImm(name), kind)
+        vector = ops.not_equal(lanes, ops.const(1, lanes.dtype))
+        tail = e.Select(vector, e.StringImm(", in vectors"), e.StringImm(""))
+        self._require(found, "DTypeError", where, "{}{}{}", f"{dtype}", kind, bits, tail)
 
     def _define_sizes(self, tensor: _Tensor) -> None:
         buffer = tensor.buffer
@@ -324,6 +326,9 @@ class ArgumentChecks:
 
 
 _KINDS = "type index {} (0 None, 1 int, 2 bool, 3 float, 4 and 7 addresses, 64 and more objects)"
+
+# Of DLPack's type codes, those whose name and number of bits are the name of the type.
+_TYPE_NAMES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 
 
 class _Tensor:
