@@ -60,8 +60,9 @@ class LLVMModule(Module):
         if name not in self.emitted.packed:
             return None
         linked = self.linked()
+        held = (linked, self.constants, self._moved)
         return library().Function.__from_extern_c__(
-            linked.address(FFI_PREFIX + name), keep_alive_object=(linked, self.constants, self._moved)
+            linked.address(FFI_PREFIX + name), keep_alive_object=held
         )
 
     def linked(self) -> jit.Linked:
