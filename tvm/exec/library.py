@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,5 +30,5 @@ def load_library(path: Path) -> VirtualMachine:
 
 def as_arrays(result: Any) -> list[NDArray[np.generic]]:
     """The tensors that `main` gave, one or several, as numpy arrays."""
-    values = result if isinstance(result, (list, tuple)) else [result]
+    values = result if isinstance(result, Sequence) else [result]
     return [value.numpy() for value in values]
