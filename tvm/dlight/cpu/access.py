@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvm.ir.node import Node
 from tvm.tir.expr import (
     BinaryOpExpr,
     BufferLoad,
@@ -12,29 +13,49 @@ from tvm.tir.expr import (
     Select,
     Var,
 )
-from tvm.tir.functor import walk
+from tvm.tir.functor import children, walk
 from tvm.tir.schedule.analysis.interval import linear_terms
 from tvm.tir.stmt import Block, BufferStore
 
 Strides = dict[Var, int | None]
 
 
-def access_strides(block: Block) -> list[Strides]:
-    """For each load and store: the elements moved by one step of each block variable.
+def accesses(block: Block) -> list[tuple[BufferLoad | BufferStore, Strides]]:
+    """Each load and store, with the elements it moves by at one step of each block variable.
 
     None stands for a move that is not known to be constant.
     """
     domains = {iv.var: iv.dom for iv in block.iter_vars if iv.dom is not None}
-    found: list[Strides] = []
+    found: list[tuple[BufferLoad | BufferStore, Strides]] = []
     for stmt in (block.init, block.body):
         for node in () if stmt is None else walk(stmt):
             if not isinstance(node, (BufferLoad, BufferStore)) or not node.indices:
                 continue
             (offset, *more) = node.buffer.offset_of(node.indices)
             terms = None if more else linear_terms(offset, domains)
-            found.append(
-                {var: None if terms is None else terms.get(var, 0) for var in domains}
-            )
+            moves = {var: None if terms is None else terms.get(var, 0) for var in domains}
+            found.append((node, moves))
+    return found
+
+
+def access_strides(block: Block) -> list[Strides]:
+    """How each load and store moves."""
+    return [moves for _, moves in accesses(block)]
+
+
+def used_as_values(block: Block) -> set[Var]:
+    """Block variables that occur in conditions or values, not only as places in memory."""
+    names = {iv.var for iv in block.iter_vars}
+    found: set[Var] = set()
+    stack: list[Node] = [s for s in (block.init, block.body) if s is not None]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Var) and node in names:
+            found.add(node)
+        elif isinstance(node, BufferStore):
+            stack.append(node.value)
+        elif not isinstance(node, BufferLoad):
+            stack.extend(children(node))
     return found
 
 

@@ -8,7 +8,7 @@ from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, For
 
-from .access import access_strides, collapses, flops, is_vectorizable, volume
+from .access import access_strides, collapses, flops, is_vectorizable, used_as_values, volume
 from .cost import bytes_us, flops_us, threads_for
 
 WIDE = 4  # vectors a step of the innermost loop, to pay its overhead once
@@ -24,8 +24,11 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
     if not loops or any(name not in by_loop for name in names):
         return f"{node.name_hint}: {'one value' if not loops else 'loops kept as they are'}"
     strides = access_strides(node)
+    valued = used_as_values(node)
     run = [loops[-1]]
     for i in range(len(loops) - 2, -1, -1):
+        if by_loop[names[i]].var in valued or by_loop[names[i + 1]].var in valued:
+            break
         if not collapses(strides, by_loop[names[i]], by_loop[names[i + 1]]):
             break
         run.insert(0, loops[i])

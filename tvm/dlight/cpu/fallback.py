@@ -7,8 +7,9 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import BlockRealize
 
-from .base import CPUScheduleRule, open_schedule, with_reason
+from .base import CPUScheduleRule, decompose, open_schedule, with_reason
 from .general import Rest, inline_epilogues
+from .rows import schedule_rows
 
 
 class Fallback(CPUScheduleRule):
@@ -20,4 +21,9 @@ class Fallback(CPUScheduleRule):
             return None
         sch = open_schedule(func)
         inline_epilogues(sch)
-        return with_reason(sch, "; ".join(Rest(sch).schedule(target.cpu)))
+        rest = Rest(sch)
+        passes = schedule_rows(sch, target.cpu, rest.later)
+        if passes is not None:
+            decompose(sch, rest.later)
+            return with_reason(sch, passes)
+        return with_reason(sch, "; ".join(rest.schedule(target.cpu)))

@@ -1,15 +1,273 @@
-"""Sums, maxima and the like: vector accumulators."""
+"""Sums, maxima and the like: accumulators are vectors, and independent of each other.
+
+Along memory:                              for i: acc[V] = 0
+    for i, k: B[i] += A[i, k]      ->          for ko: acc[:] += A[i, ko * V :]
+                                               B[i] = acc[0] + acc[1] + ...       # as a tree
+Across memory:                             for jo: acc[V] = 0
+    for j, k: B[j] += A[k, j]      ->          for k: acc[:] += A[k, jo * V :]
+                                               B[jo * V :] = acc[:]
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from tvm.target.cpu_model import CpuModel
-from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.expr import IntImm, IterVar, Var
+from tvm.tir.functor import walk
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block
 
+from .access import (
+    Strides,
+    access_strides,
+    accesses,
+    collapses,
+    extent,
+    flops,
+    is_vectorizable,
+    volume,
+)
 from .base import Decompositions
+from .cost import bytes_us, flops_us, threads_for
+from .elementwise import vector_width
+
+SHORT = 16  # reductions of at most so many steps stay one chain of scalars
+TREE = 4  # branches a level where a vector is reduced to a scalar
+CHAINS = 4  # vectors of accumulators, which hide the latency of additions
+UNROLL = 16
 
 
-def schedule_reduction(sch: Schedule, block: BlockRV, cpu: CpuModel, later: Decompositions) -> str:
-    """Left as it is for now."""
+@dataclass
+class Nest:
+    """A reduction block with its loops by variable."""
+
+    block: BlockRV
+    node: Block
+    spatial: list[tuple[IterVar, LoopRV]] = field(default_factory=list)
+    reducing: list[tuple[IterVar, LoopRV]] = field(default_factory=list)
+    strides: list[Strides] = field(default_factory=list)
+
+
+def nest_of(sch: Schedule, block: BlockRV) -> Nest | None:
+    """The block's variables with their loops; None unless each has one of its own."""
     node: Block = sch.get(block)
-    return f"{node.name_hint}: serial reduction"
+    values = realize_of(sch.state, sch.get_sref(block)).iter_values
+    loops = {sch.get(loop).loop_var: loop for loop in sch.get_loops(block)}
+    found = Nest(block, node, strides=access_strides(node))
+    for iv, value in zip(node.iter_vars, values):
+        loop = loops.pop(value, None) if isinstance(value, Var) else None
+        if loop is None:
+            if extent(iv) == 1:
+                continue
+            return None
+        (found.reducing if iv.iter_type == IterVar.CommReduce else found.spatial).append((iv, loop))
+    return None if loops or not found.reducing else found
+
+
+def schedule_reduction(
+    sch: Schedule, block: BlockRV, cpu: CpuModel, later: Decompositions
+) -> str:
+    """Schedule a reduction in loops of its own; returns a sentence of reason."""
+    nest = nest_of(sch, block)
+    name = sch.get(block).name_hint
+    if nest is None:
+        return f"{name}: loops kept as they are"
+    threads = _threads(cpu, nest)
+    bits = nest.node.writes[0].buffer.dtype.bits
+    if across_memory(nest):
+        _across(sch, nest, cpu.lanes(bits), threads, later)
+        words = "vectors across the result"
+    elif along_memory(nest, cpu.lanes(bits)):
+        _along(sch, nest, cpu.lanes(bits), threads, later)
+        words = "vectors along the reduction, then a tree"
+    else:
+        _plain(sch, nest, threads, later)
+        words = "scalar chains"
+    return f"{name}: {words}, {f'{threads} threads' if threads > 1 else 'serial'}"
+
+
+def across_memory(nest: Nest) -> bool:
+    """True if the last spatial variable moves along memory in the result and in what is read."""
+    if not nest.spatial:
+        return False
+    last = nest.spatial[-1][0].var
+    if not is_vectorizable(nest.strides, last):
+        return False
+    own = {w.buffer for w in nest.node.writes}
+    return any(
+        moves[last] == 1 for access, moves in accesses(nest.node) if access.buffer not in own
+    )
+
+
+def along_memory(nest: Nest, lanes: int) -> bool:
+    """True if the reduction moves along memory and is long enough for vectors."""
+    last = nest.reducing[-1][0]
+    size = reduction_size(nest)
+    if size is not None and size <= SHORT:
+        return False
+    if not is_vectorizable(nest.strides, last.var):
+        return False
+    inner = extent(last)
+    return inner is None or inner >= lanes or _collapsible(nest) > 1
+
+
+def reduction_size(nest: Nest) -> int | None:
+    """Steps of the reduction; None if symbolic."""
+    total = 1
+    for iv, _ in nest.reducing:
+        size = extent(iv)
+        if size is None:
+            return None
+        total *= size
+    return total
+
+
+def _collapsible(nest: Nest) -> int:
+    """How many of the innermost reducing loops run through memory as one."""
+    count = 1
+    pairs = nest.reducing
+    while count < len(pairs) and collapses(nest.strides, pairs[-count - 1][0], pairs[-count][0]):
+        count += 1
+    return count
+
+
+def _threads(cpu: CpuModel, nest: Nest) -> int:
+    if not nest.spatial:
+        return 1
+    runs = volume(nest.node)
+    if runs is None:
+        return cpu.cores
+    bits = nest.node.writes[0].buffer.dtype.bits
+    work = max(flops_us(cpu, runs * flops(nest.node), bits), bytes_us(runs * bits / 8))
+    return threads_for(cpu, work)
+
+
+def _parallel(sch: Schedule, loops: list[LoopRV], threads: int) -> None:
+    if threads > 1 and loops:
+        sch.parallel(sch.fuse(*loops) if len(loops) > 1 else loops[0])
+
+
+def _across(
+    sch: Schedule, nest: Nest, lanes: int, threads: int, later: Decompositions
+) -> None:
+    spatial = [loop for _, loop in nest.spatial]
+    reducing = [loop for _, loop in nest.reducing]
+    size = extent(nest.spatial[-1][0])
+    width = vector_width(size, lanes) if size is None or size > CHAINS * lanes else size
+    back = sch.cache_write(nest.block, 0, "local")
+    outer, inner = sch.split(spatial[-1], factors=[None, width])
+    sch.reorder(*spatial[:-1], outer, *reducing, inner)
+    sch.reverse_compute_at(back, outer)
+    sch.vectorize(inner)
+    copied = sch.get_loops(back)
+    if len(copied) > len(spatial):
+        sch.vectorize(copied[-1])
+    _unroll_short(sch, reducing[-1])
+    _parallel(sch, [*spatial[:-1], outer], threads)
+    later.append((nest.block, reducing[0]))
+
+
+def _unroll_short(sch: Schedule, loop: LoopRV) -> None:
+    size = sch.get(loop).extent
+    if isinstance(size, IntImm) and 1 < size.value <= UNROLL:
+        sch.unroll(loop)
+
+
+def split_into_lanes(sch: Schedule, nest: Nest, lanes: int) -> list[BlockRV]:
+    """Make vectors of partial results, and from them a tree; returns the new blocks in order."""
+    reducing = [loop for _, loop in nest.reducing]
+    run = reducing[-_collapsible(nest) :]
+    loop = sch.fuse(*run) if len(run) > 1 else run[0]
+    size = sch.get(loop).extent
+    width = lane_count(size.value if isinstance(size, IntImm) else None, lanes)
+    stages: list[BlockRV] = []
+    while width > 1:
+        _, part = sch.split(loop, factors=[None, width])
+        made = sch.rfactor(part, factor_axis=len(sch.get(nest.block).writes[0].buffer.shape))
+        sch.set_scope(made, 0, "local")
+        stages.append(made)
+        if width <= TREE:
+            break
+        loop = sch.get_loops(nest.block)[-1]
+        width //= TREE
+    return stages
+
+
+def lane_count(size: int | None, lanes: int) -> int:
+    """Partial results of the first stage: several vectors, where they divide the reduction."""
+    if size is None:
+        return lanes
+    for wide in (CHAINS * lanes, 2 * lanes, lanes):
+        if size % wide == 0 and size >= 2 * wide:
+            return wide
+    if size % lanes == 0:
+        return max(lanes // TREE, 1) if size == lanes else lanes
+    return lanes
+
+
+def _along(
+    sch: Schedule, nest: Nest, lanes: int, threads: int, later: Decompositions
+) -> None:
+    spatial = [loop for _, loop in nest.spatial]
+    stages = split_into_lanes(sch, nest, lanes)
+    if not spatial:
+        for stage in stages:
+            vectorize_stage(sch, stage, later, 0)
+        vectorize_stage(sch, nest.block, later, 0)
+        return
+    outer = sch.get_loops(nest.block)[: len(spatial)]
+    row = sch.fuse(*outer) if len(outer) > 1 else outer[0]
+    for stage in reversed(stages):
+        sch.compute_at(stage, row)
+    for stage in [*stages, nest.block]:
+        vectorize_stage(sch, stage, later, 1)
+    _parallel(sch, [row], threads)
+
+
+def vectorize_stage(
+    sch: Schedule, block: BlockRV, later: Decompositions, depth: int
+) -> None:
+    """Below `depth` loops: spatial loops innermost and vectors, short reducing ones unrolled."""
+    node: Block = sch.get(block)
+    values = realize_of(sch.state, sch.get_sref(block)).iter_values
+    kinds: dict[Var, int] = {}
+    for iv, value in zip(node.iter_vars, values):
+        for part in walk(value):
+            if isinstance(part, Var):
+                kinds[part] = iv.iter_type
+    below = sch.get_loops(block)[depth:]
+    spatial = [l for l in below if kinds.get(sch.get(l).loop_var) == IterVar.DataPar]
+    reducing = [l for l in below if kinds.get(sch.get(l).loop_var) == IterVar.CommReduce]
+    if spatial and reducing and below != [*reducing, *spatial]:
+        sch.reorder(*reducing, *spatial)
+    if spatial and isinstance(sch.get(spatial[-1]).extent, IntImm):
+        sch.vectorize(spatial[-1])
+    if reducing:
+        _unroll_short(sch, reducing[-1])
+        later.append((block, reducing[0]))
+
+
+def _plain(sch: Schedule, nest: Nest, threads: int, later: Decompositions) -> None:
+    spatial = [loop for _, loop in nest.spatial]
+    reducing = [loop for _, loop in nest.reducing]
+    if spatial:
+        sch.reorder(*spatial, *reducing)
+    _unroll_short(sch, reducing[-1])
+    _parallel(sch, spatial, threads)
+    later.append((nest.block, reducing[0]))
+
+
+def try_along(sch: Schedule, block: BlockRV, cpu: CpuModel) -> list[BlockRV]:
+    """Split a reduction into lanes where that pays; returns the new blocks."""
+    nest = nest_of(sch, block)
+    if nest is None:
+        return []
+    lanes = cpu.lanes(nest.node.writes[0].buffer.dtype.bits)
+    if across_memory(nest) or not along_memory(nest, lanes):
+        return []
+    try:
+        return split_into_lanes(sch, nest, lanes)
+    except ScheduleError:
+        return []

@@ -44,6 +44,7 @@ from .primitive import reindex as _reindex
 from .primitive import reorder as _reorder
 from .primitive import reorder_block_iter_var as _reorder_block_iter_var
 from .primitive import reverse_compute_inline as _reverse_compute_inline
+from .primitive import rfactor as _rfactor
 from .primitive import sampling as _sampling
 from .primitive import set_axis_separator as _set_axis_separator
 from .primitive import set_scope as _set_scope
@@ -578,6 +579,10 @@ class Schedule(Object):
             block=self._block(block),
             loop=loop,
         )
+
+    def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
+        """Reduce within each iteration of a loop first, then over the iterations."""
+        return self._run(_rfactor.KIND, _rfactor.rfactor, loop=loop, factor_axis=factor_axis)  # type: ignore[no-any-return]
 
     # --- buffers ---
 

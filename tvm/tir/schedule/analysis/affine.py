@@ -135,11 +135,9 @@ def relax_exact(
 ) -> Box | None:
     """The box that `region`, cut to the buffer, fills while the loops run; None if it has gaps."""
     mins = [part.min for part in region]
-    if not _within_buffer(predicate, mins, shape, analyzer):
-        return None
-    if not _each_dense(region, ranges) and not _map_is_dense(mins, ranges):
-        return None
-    return relax_upper(region, ranges, shape, analyzer)
+    if _within_buffer(predicate, mins, ranges, shape, analyzer) and _each_dense(region, ranges):
+        return relax_upper(region, ranges, shape, analyzer)
+    return _mapped_box(region, ranges, predicate, analyzer)
 
 
 def _each_dense(region: Sequence[Range], ranges: Ranges) -> bool:
@@ -153,37 +151,81 @@ def _each_dense(region: Sequence[Range], ranges: Ranges) -> bool:
     return True
 
 
-def _map_is_dense(mins: Sequence[PrimExpr], ranges: Ranges) -> bool:
-    """True if the places are an affine map of the loops that reaches all of its box."""
-    used = {n for m in mins for n in walk(m) if isinstance(n, Var) and n in ranges}
-    moving = [m for m in mins if any(isinstance(n, Var) and n in ranges for n in walk(m))]
-    found = detect_iter_map(moving, {v: ranges[v] for v in ranges if v in used})
-    return bool(found.indices) and all(
-        not sum_.args or is_one(sum_.args[-1].scale) for sum_ in found.indices
+def _mapped_box(
+    region: Sequence[Range], ranges: Ranges, predicate: PrimExpr, analyzer: Analyzer
+) -> Box | None:
+    """The box of places that are an affine map of the loops; None for other places."""
+    if not all(is_one(part.extent) for part in region):
+        return None
+    moving = [_mentions(part.min, ranges) for part in region]
+    used = {n for p in region for n in walk(p.min) if isinstance(n, Var) and n in ranges}
+    found = detect_iter_map(
+        [part.min for part, moves in zip(region, moving) if moves],
+        {v: ranges[v] for v in ranges if v in used},
+        predicate,
     )
+    if not found.indices and any(moving):
+        return None
+    sums = iter(found.indices)
+    low: list[PrimExpr] = []
+    high: list[PrimExpr] = []
+    for part, moves in zip(region, moving):
+        if not moves:
+            low.append(part.min)
+            high.append(part.min)
+            continue
+        sum_ = next(sums)
+        if sum_.args and not is_one(sum_.args[-1].scale):
+            return None
+        top: PrimExpr = sum_.base
+        for split in sum_.args:
+            top = top + split.scale * (split.extent - 1)
+        low.append(analyzer.simplify(sum_.base))
+        high.append(analyzer.simplify(top))
+    return Box(low, high)
+
+
+def _mentions(expr: PrimExpr, names: Ranges) -> bool:
+    return any(isinstance(node, Var) and node in names for node in walk(expr))
 
 
 def _within_buffer(
-    predicate: PrimExpr, mins: Sequence[PrimExpr], shape: Sequence[PrimExpr], analyzer: Analyzer
+    predicate: PrimExpr,
+    mins: Sequence[PrimExpr],
+    ranges: Ranges,
+    shape: Sequence[PrimExpr],
+    analyzer: Analyzer,
 ) -> bool:
-    """True if the predicate only keeps the indices within the buffer."""
-    for part in conjuncts(predicate):
-        if is_one(part) or analyzer.can_prove(part):
-            continue
-        low = part.a - part.b if isinstance(part, (GE, LE)) else None
-        if isinstance(part, LT):
-            fits = any(
-                analyzer.can_prove_equal(part.a - part.b, index - extent)
-                for index, extent in zip(mins, shape)
-            )
-        elif low is not None:
-            low = low if isinstance(part, GE) else part.b - part.a
-            fits = any(analyzer.can_prove_equal(low, index) for index in mins)
-        else:
-            fits = False
-        if not fits:
-            return False
-    return True
+    """True if the predicate leaves out no place within the buffer.
+
+    Loops that do not move the place (those of a reduction) count by their first iteration.
+    """
+    if is_one(predicate):
+        return True
+    moving = {n for m in mins for n in walk(m) if isinstance(n, Var)}
+    first = {var: rng.min for var, rng in ranges.items() if var not in moving}
+    for var, rng in ranges.items():
+        if var in moving:
+            analyzer.bind(var, rng)
+    return all(
+        is_one(part) or analyzer.can_prove(part) or _is_bound(part, mins, shape, analyzer)
+        for part in conjuncts(substitute(predicate, first))
+    )
+
+
+def _is_bound(
+    part: PrimExpr, mins: Sequence[PrimExpr], shape: Sequence[PrimExpr], analyzer: Analyzer
+) -> bool:
+    """True for `index < extent` and `index >= 0` of a dimension."""
+    if isinstance(part, LT):
+        return any(
+            analyzer.can_prove_equal(part.a - part.b, index - extent)
+            for index, extent in zip(mins, shape)
+        )
+    if isinstance(part, (GE, LE)):
+        least = part.a - part.b if isinstance(part, GE) else part.b - part.a
+        return any(analyzer.can_prove_equal(least, index) for index in mins)
+    return False
 
 
 def conjuncts(predicate: PrimExpr) -> list[PrimExpr]:

@@ -10,7 +10,7 @@ from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import BufferRegion, For
+from tvm.tir.stmt import BufferRegion, For, Stmt
 
 from .affine import Box, analyzer_at, bound_region, relax_exact, relax_upper
 from .query import block_of, loop_of, realize_of, scope_of
@@ -45,12 +45,40 @@ def region_cover(state: SRefTree, consumer: StmtSRef) -> bool:
     """True if each region that `consumer` reads of a buffer made in its scope is written before."""
     if consumer.parent is None:
         return True
-    scope = state.get_block_scope(scope_of(consumer))
+    scope_sref = scope_of(consumer)
+    scope = state.get_block_scope(scope_sref)
     makers: dict[Buffer, list[StmtSRef]] = {}
     for dep in scope.get_deps_by_dst(consumer):
         if dep.kind is DepKind.RAW:
             for write in block_of(dep.src).writes:
                 makers.setdefault(write.buffer, []).append(dep.src)
+    # The answer depends on the loop nests of the block and its producers only; it stands as long
+    # as those statements do, whatever else changes in the scope.
+    producers = [producer for several in makers.values() for producer in several]
+    nests = [_nest(sref, scope_sref) for sref in (consumer, *producers)]
+    facts = state.facts(block_of(consumer))
+    known = facts.get("cover")
+    if known is None or not _same_nests(known[0], nests):
+        known = (nests, _covers(state, consumer, makers))
+        facts["cover"] = known
+    return bool(known[1])
+
+
+def _nest(sref: StmtSRef, scope: StmtSRef) -> Stmt:
+    """The outermost statement below the scope that holds a block."""
+    while sref.parent is not None and sref.parent is not scope:
+        sref = sref.parent
+    assert sref.stmt is not None, "a block in a schedule stands for a statement"
+    return sref.stmt
+
+
+def _same_nests(known: list[Stmt], nests: list[Stmt]) -> bool:
+    return len(known) == len(nests) and all(a is b for a, b in zip(known, nests))
+
+
+def _covers(
+    state: SRefTree, consumer: StmtSRef, makers: dict[Buffer, list[StmtSRef]]
+) -> bool:
     return all(
         _is_covered(state, consumer, region, makers[region.buffer])
         for region in block_of(consumer).reads

@@ -1,0 +1,138 @@
+"""Several passes over a row made one loop of rows: softmax, normalisations.
+
+    for i, k: M[i] = max(M[i], A[i, k])            for i:
+    for i, k: E[i, k] = exp(A[i, k] - M[i])            m = max over k of A[i, k]
+    for i, k: S[i] += E[i, k]                 ->       e[k] = exp(A[i, k] - m)
+    for i, k: B[i, k] = E[i, k] / S[i]                 s = sum of e
+                                                       B[i, k] = e[k] / s
+The row stays in the innermost cache between the passes.
+"""
+
+from __future__ import annotations
+
+from tvm.target.cpu_model import CpuModel
+from tvm.tir.expr import IntImm, Var
+from tvm.tir.functor import walk
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.schedule.analysis.query import realize_of
+from tvm.tir.stmt import Block
+
+from .access import access_strides, flops, is_vectorizable, volume
+from .base import Decompositions, root_blocks
+from .cost import bytes_us, flops_us, threads_for
+from .elementwise import vector_width
+from .reduction import try_along, vectorize_stage
+
+
+def schedule_rows(sch: Schedule, cpu: CpuModel, later: Decompositions) -> str | None:
+    """Fuse the passes of a function over its rows; None if it is not of that shape."""
+    blocks = root_blocks(sch)
+    if len(blocks) < 2:
+        return None
+    last = blocks[-1]
+    rows = _row_count(sch, blocks[:-1], last)
+    if rows is None:
+        return None
+    work = sum(_work(sch, block, cpu) for block in blocks)
+    parts: list[BlockRV] = []
+    for block in blocks[:-1]:
+        if sch.get(block).init is not None:
+            parts.extend(try_along(sch, block, cpu))
+        parts.append(block)
+    loops = sch.get_loops(last)
+    row = _fused(sch, loops[:rows])
+    if row is None:
+        row = sch.add_unit_loop(loops[0] if loops else last)
+    moved: list[BlockRV] = []
+    for block in reversed(parts):
+        try:
+            sch.compute_at(block, row, preserve_unit_loops=False)
+        except ScheduleError:
+            break
+        moved.append(block)
+    for block in moved:
+        _vectorize(sch, block, row, cpu, later)
+    _vectorize(sch, last, row, cpu, later)
+    threads = threads_for(cpu, work)
+    if threads > 1:
+        sch.parallel(row)
+    spread = f"{threads} threads" if threads > 1 else "serial"
+    return f"{len(moved) + 1} passes over each row in one loop, {spread}"
+
+
+def _row_count(sch: Schedule, blocks: list[BlockRV], last: BlockRV) -> int | None:
+    """How many outer loops of the last block are rows: variables that reduced buffers are read at."""
+    node: Block = sch.get(last)
+    if node.init is not None or not node.iter_vars:
+        return None
+    reduced = {sch.get(b).writes[0].buffer for b in blocks if sch.get(b).init is not None}
+    if not reduced:
+        return None
+    used: set[Var] = set()
+    met = False
+    for region in node.reads:
+        if region.buffer in reduced:
+            met = True
+            used |= {n for r in region.region for n in walk(r.min) if isinstance(n, Var)}
+    if not met:
+        return None
+    values = realize_of(sch.state, sch.get_sref(last)).iter_values
+    by_loop = dict(zip(values, [iv.var for iv in node.iter_vars]))
+    names = [by_loop.get(sch.get(l).loop_var) for l in sch.get_loops(last)]
+    count = 0
+    while count < len(names) and names[count] in used:
+        count += 1
+    wide = {
+        iv.var
+        for iv in node.iter_vars
+        if iv.var in used and not (iv.dom is not None and _is_one(iv.dom.extent))
+    }
+    return count if wide <= set(names[:count]) and count < len(names) else None
+
+
+def _is_one(expr: object) -> bool:
+    return isinstance(expr, IntImm) and expr.value == 1
+
+
+def _fused(sch: Schedule, loops: list[LoopRV]) -> LoopRV | None:
+    if not loops:
+        return None
+    return sch.fuse(*loops) if len(loops) > 1 else loops[0]
+
+
+def _work(sch: Schedule, block: BlockRV, cpu: CpuModel) -> float:
+    node: Block = sch.get(block)
+    runs = volume(node)
+    if runs is None:
+        return 1e9
+    bits = node.writes[0].buffer.dtype.bits
+    return max(flops_us(cpu, runs * flops(node), bits), bytes_us(runs * bits / 8))
+
+
+def _vectorize(
+    sch: Schedule, block: BlockRV, row: LoopRV, cpu: CpuModel, later: Decompositions
+) -> None:
+    node: Block = sch.get(block)
+    depth = [sch.get_sref(l) for l in sch.get_loops(block)].index(sch.get_sref(row)) + 1
+    if node.init is not None:
+        vectorize_stage(sch, block, later, depth)
+        return
+    below = sch.get_loops(block)[depth:]
+    if not below:
+        return
+    values = realize_of(sch.state, sch.get_sref(block)).iter_values
+    inner = sch.get(below[-1])
+    moving = [
+        iv.var
+        for iv, value in zip(node.iter_vars, values)
+        if any(part is inner.loop_var for part in walk(value))
+    ]
+    if len(moving) != 1 or not is_vectorizable(access_strides(node), moving[0]):
+        return
+    lanes = cpu.lanes(node.writes[0].buffer.dtype.bits)
+    size = inner.extent.value if isinstance(inner.extent, IntImm) else None
+    width = vector_width(size, lanes)
+    if size == width:
+        sch.vectorize(below[-1])
+    else:
+        sch.vectorize(sch.split(below[-1], factors=[None, width])[-1])

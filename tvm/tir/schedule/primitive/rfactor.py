@@ -1,0 +1,301 @@
+"""Split a reduction into partial results that do not depend on each other."""
+
+from __future__ import annotations
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.type import PointerType
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, Call, IterVar, Var
+from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.op.arith import is_one, logical_and
+from tvm.tir.schedule.analysis.affine import conjuncts
+from tvm.tir.schedule.analysis.blocks import require_reduction
+from tvm.tir.schedule.analysis.query import (
+    block_of,
+    loop_of,
+    loops_above,
+    realize_of,
+    scope_of,
+)
+from tvm.tir.schedule.analysis.reducer import Reducer, reducer_of
+from tvm.tir.schedule.error import Illegal, name_of
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    For,
+    ForKind,
+    Stmt,
+)
+
+KIND = kind("RFactor", "rfactor", "loop", "=factor_axis")
+
+
+def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
+    """Reduce within each iteration of `loop` first, then over the iterations.
+
+    for i, ko, ki: B[i] += A[i, ko * n + ki]
+    ->
+    for i, ko, ki: B_rf[i, ki] += A[i, ko * n + ki]
+    for i, ki: B[i] += B_rf[i, ki]
+    """
+    node = loop_of(loop)
+    block = _only_block(state, loop)
+    require_reduction(state, block)
+    target = block_of(block)
+    realize = realize_of(state, block)
+    loops = loops_above(block)
+    _require_chain(loops, realize)
+    _require_reduction_loop(realize, node)
+    reducer = reducer_of(target)
+    rank = len(reducer.store.buffer.shape)
+    if not -(rank + 1) <= factor_axis <= rank:
+        raise Illegal(
+            f"the factor axis {factor_axis} is out of range: the new buffer has {rank + 1} "
+            "dimensions",
+            legal=f"{-(rank + 1)} to {rank}",
+            spots=[target],
+            fast="factor_axis out of range",
+        )
+    axis = factor_axis % (rank + 1)
+    partial = _partial_buffer(reducer.store.buffer, axis, node)
+    rf_realize, rf_var = _rf_block(realize, node, loops, reducer, partial, axis)
+    final_nest, final = _final_block(realize, node, loops, reducer, partial, axis, rf_var)
+    top = loops[0].stmt
+    assert isinstance(top, For), "the outermost loop"
+    edit = _Factor(target, realize, rf_realize, top, final_nest)
+    scope = scope_of(block)
+    edit_scope(state, scope, edit.tracking(target, final), allocate=[partial])
+    return state.get_sref(rf_realize.block)
+
+
+class _Factor(ScopeEdit):
+    """Puts the partial block in place, and the final one behind all loops."""
+
+    def __init__(
+        self, target: Block, old: BlockRealize, new: BlockRealize, top: For, final: Stmt
+    ) -> None:
+        super().__init__({}, after={top: [final]})
+        self._old, self._new = old, new
+
+    def tracking(self, old: Block, new: Block) -> _Factor:
+        """The old block's place goes to the final block."""
+        self.reuse[old] = new
+        return self
+
+    def visit_block_realize_(self, op: BlockRealize) -> Stmt:
+        if op is self._old:
+            return self._new
+        return super().visit_block_realize_(op)
+
+
+def _only_block(state: SRefTree, loop: StmtSRef) -> StmtSRef:
+    found = state.child_blocks(loop)
+    if len(found) != 1:
+        raise Illegal(
+            f"{name_of(loop.stmt)} holds {len(found)} blocks",
+            legal="a loop around one reduction block",
+            spots=[loop.stmt],
+            fast="The loop does not have exactly one child block",
+        )
+    return found[0]
+
+
+def _require_chain(loops: list[StmtSRef], realize: BlockRealize) -> None:
+    for sref, inner in zip(loops, [*[loop_of(s) for s in loops[1:]], realize]):
+        if loop_of(sref).body is not inner:
+            raise Illegal(
+                f"{name_of(sref.stmt)} holds more than the loops of block "
+                f"{realize.block.name_hint!r}",
+                legal="a block alone in its loops",
+                spots=[sref.stmt],
+                fast="The loops around the block hold other statements",
+            )
+
+
+def _require_reduction_loop(realize: BlockRealize, loop: For) -> None:
+    if loop.annotations or loop.thread_binding is not None:
+        raise Illegal(
+            f"the loop {loop.loop_var.name!r} is annotated or bound to threads",
+            legal="a plain loop",
+            spots=[loop],
+            fast="The primitive can't be applied because the loop has annotation or thread binding",
+        )
+    touched = [
+        iv.iter_type
+        for iv, value in zip(realize.block.iter_vars, realize.iter_values)
+        if any(part is loop.loop_var for part in walk(value))
+    ]
+    if not touched or any(type_ != IterVar.CommReduce for type_ in touched):
+        raise Illegal(
+            f"the loop {loop.loop_var.name!r} is no loop of the reduction only",
+            legal="a loop that only reducing variables depend on",
+            spots=[loop, realize.block],
+            fast="The loop is not a reduction loop",
+        )
+
+
+def _partial_buffer(buffer: Buffer, axis: int, loop: For) -> Buffer:
+    kept = buffer.data.type_annotation
+    assert isinstance(kept, PointerType), "the constructor of Buffer made sure"
+    name = f"{buffer.name}_rf"
+    shape = [*buffer.shape[:axis], loop.extent, *buffer.shape[axis:]]
+    data = Var(name, PointerType(kept.element_type, buffer.scope()))
+    return buffer.with_changes(
+        data=data, name=name, shape=tuple(shape), strides=(), elem_offset=None, axis_separators=()
+    )
+
+
+def _rf_block(
+    realize: BlockRealize,
+    loop: For,
+    loops: list[StmtSRef],
+    reducer: Reducer,
+    partial: Buffer,
+    axis: int,
+) -> tuple[BlockRealize, Var]:
+    """The block of partial results: `loop` is one of its spatial variables."""
+    block = realize.block
+    rf_var = loop.loop_var.copy_with_name(f"v{loop.loop_var.name}")
+    dom = Range.from_min_extent(loop.min, loop.extent)
+    iter_vars = [IterVar(dom, rf_var, IterVar.DataPar)]
+    values: list[PrimExpr] = [loop.loop_var]
+    made: dict[Var, PrimExpr] = {loop.loop_var: rf_var}
+    replaced: dict[Var, PrimExpr] = {}
+    for iv, value in zip(block.iter_vars, realize.iter_values):
+        if not any(part is loop.loop_var for part in walk(value)):
+            iter_vars.append(iv)
+            values.append(value)
+            continue
+        for sref in loops:
+            other = loop_of(sref)
+            used = any(part is other.loop_var for part in walk(value))
+            if used and other.loop_var not in made:
+                var = other.loop_var.copy_with_name(f"v{other.loop_var.name}")
+                made[other.loop_var] = var
+                other_dom = Range.from_min_extent(other.min, other.extent)
+                iter_vars.append(IterVar(other_dom, var, IterVar.CommReduce))
+                values.append(other.loop_var)
+        replaced[iv.var] = substitute(value, made)
+    rule = _Simplified(replaced, iter_vars)
+    store = reducer.store
+    indices = _inserted(list(store.indices), axis, rf_var)
+    own = BufferLoad(partial, indices)
+    guard, outside = _guards(realize.predicate, made)
+    part = rule.visit_expr(reducer.part)
+    if not is_one(guard):
+        part = Call(part.dtype, "tir.if_then_else", (guard, part, reducer.identity))
+    body = BufferStore(partial, reducer.combine(own, part), indices, None, store.span)
+    init = BufferStore(partial, reducer.identity, indices, None, store.span)
+    reads = [rule.visit_region(r) for r in block.reads if r.buffer is not store.buffer]
+    new = Block(
+        iter_vars, reads, [BufferRegion.from_point(partial, indices)], f"{block.name_hint}_rf",
+        body, init, (), (), block.annotations, block.span,
+    )  # fmt: skip
+    return BlockRealize(values, outside, new, realize.span), rf_var
+
+
+def _guards(predicate: PrimExpr, made: dict[Var, PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
+    """The conditions on reducing loops, in terms of block variables, and all the others.
+
+    Within the block the former keep it a map of all its loops: what they leave out adds nothing.
+    """
+    inner: PrimExpr = TRUE
+    outer: PrimExpr = TRUE
+    for part in conjuncts(predicate):
+        names = [n for n in walk(part) if isinstance(n, Var)]
+        if names and all(n in made for n in names):
+            inner = logical_and(inner, substitute(part, made))
+        else:
+            outer = logical_and(outer, part)
+    return inner, outer
+
+
+class _Simplified(StmtExprMutator):
+    """Replaces variables and simplifies the indices in which they stood."""
+
+    def __init__(self, values: dict[Var, PrimExpr], iter_vars: list[IterVar]) -> None:
+        super().__init__()
+        self._values = values
+        self._analyzer = Analyzer()
+        for iv in iter_vars:
+            if iv.dom is not None:
+                self._analyzer.bind(iv.var, iv.dom)
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        if expr.dtype.is_integer and expr.dtype.is_scalar:
+            if any(isinstance(n, Var) and n in self._values for n in walk(expr)):
+                return self._analyzer.simplify(substitute(expr, self._values))
+            return expr
+        return super().visit_expr(expr)
+
+    def visit_var_(self, op: Var) -> PrimExpr:
+        return self._values.get(op, op)
+
+
+def _inserted(indices: list[PrimExpr], axis: int, value: PrimExpr) -> list[PrimExpr]:
+    return [*indices[:axis], value, *indices[axis:]]
+
+
+def _final_block(
+    realize: BlockRealize,
+    loop: For,
+    loops: list[StmtSRef],
+    reducer: Reducer,
+    partial: Buffer,
+    axis: int,
+    rf_var: Var,
+) -> tuple[Stmt, Block]:
+    """The block that reduces the partial results, in loops of its own."""
+    block, store = realize.block, reducer.store
+    spatial = [
+        (iv, value)
+        for iv, value in zip(block.iter_vars, realize.iter_values)
+        if iv.iter_type == IterVar.DataPar
+    ]
+    fresh_iters = {iv.var: iv.var.copy_with_name(iv.var.name) for iv, _ in spatial}
+    reducing = rf_var.copy_with_name(rf_var.name)
+    dom = Range.from_min_extent(loop.min, loop.extent)
+    iter_vars = [IterVar(dom, reducing, IterVar.CommReduce)]
+    iter_vars += [IterVar(iv.dom, fresh_iters[iv.var], iv.iter_type) for iv, _ in spatial]
+    renamed: dict[Var, PrimExpr] = dict(fresh_iters)
+    indices = substitute(list(store.indices), renamed)
+    own = BufferLoad(store.buffer, indices)
+    part = BufferLoad(partial, _inserted(indices, axis, reducing))
+    final = Block(
+        iter_vars,
+        [BufferRegion.from_point(partial, part.indices)],
+        [BufferRegion.from_point(store.buffer, indices)],
+        block.name_hint,
+        BufferStore(store.buffer, reducer.combine(own, part), indices, None, store.span),
+        BufferStore(store.buffer, reducer.identity, indices, None, store.span),
+        (), (), block.annotations, block.span,
+    )  # fmt: skip
+    used = {n for _, value in spatial for n in walk(value) if isinstance(n, Var)}
+    kept = [f for f in map(loop_of, loops) if f.loop_var in used or f is loop]
+    loop_vars: dict[Var, PrimExpr] = {f.loop_var: f.loop_var.copy_with_name(f.loop_var.name) for f in kept}
+    values = [loop_vars[loop.loop_var], *[substitute(value, loop_vars) for _, value in spatial]]
+    body: Stmt = BlockRealize(values, _spatial_predicate(realize, used, loop_vars), final, realize.span)
+    for old in reversed(kept):
+        var = loop_vars[old.loop_var]
+        assert isinstance(var, Var), "a copy of a loop variable"
+        body = For(var, old.min, old.extent, ForKind.SERIAL, body, span=old.span)
+    return body, final
+
+
+def _spatial_predicate(
+    realize: BlockRealize, used: set[Var], renamed: dict[Var, PrimExpr]
+) -> PrimExpr:
+    predicate: PrimExpr = TRUE
+    for part in conjuncts(realize.predicate):
+        if is_one(part):
+            continue
+        if all(not isinstance(n, Var) or n in used for n in walk(part)):
+            predicate = logical_and(predicate, substitute(part, renamed))
+    return predicate
