@@ -569,15 +569,17 @@ class Rule:
         return f"{self.lhs!r} -> {self.rhs!r}{tail}"
 
 
-def rule(lhs: Pattern, rhs: Pattern | int, when: Pattern | None = None) -> list[Rule]:
-    """The rule, once for each order of its commutative operands.
+def rule(
+    lhs: Pattern, rhs: Pattern | int, when: Pattern | None = None, ordered: bool = False
+) -> list[Rule]:
+    """The rule, once for each order of its commutative operands (or as it stands, if `ordered`).
 
     Where exactly one min or max below the root is turned round and the result is one too, the
     result is turned as well, so that operands keep the order in which they were written.
     """
     found: dict[str, Rule] = {}
     result = lift(rhs)
-    for turned, swaps in _orders(lhs):
+    for turned, swaps in [(lhs, 0)] if ordered else _orders(lhs):
         assert isinstance(turned, Op), "a rule is about a node with two operands"
         made = result
         if swaps == 1 and turned.kind not in EXTREMA and isinstance(result, Op):
@@ -594,14 +596,18 @@ def _orders(pattern: Pattern) -> list[tuple[Pattern, int]]:
     for a, m in _orders(pattern.a):
         for b, n in _orders(pattern.b):
             found.append((Op(pattern.kind, a, b), m + n))
-    if pattern.kind not in COMMUTATIVE or pattern.a.numeric or pattern.b.numeric:
-        # literals always stand on the right of commutative operators when rules are tried
-        if pattern.kind in COMMUTATIVE and pattern.a.numeric:
-            return [(Op(pattern.kind, op.b, op.a), n) for op, n in found]  # type: ignore[attr-defined]
+    if pattern.kind not in COMMUTATIVE:
         return found
     extremum = pattern.kind in EXTREMA
-    turned = [(Op(op.kind, op.b, op.a), n + extremum) for op, n in found]
-    return [*found, *turned]
+    if not extremum and (pattern.a.numeric or pattern.b.numeric):
+        # literals stand on the right of sums, products, equalities when rules are tried
+        return [(_turned(op), n) for op, n in found] if pattern.a.numeric else found
+    return [*found, *[(_turned(op), n + extremum) for op, n in found]]
+
+
+def _turned(pattern: Pattern) -> Pattern:
+    assert isinstance(pattern, Op), "only nodes with two operands are turned"
+    return Op(pattern.kind, pattern.b, pattern.a)
 
 
 class RuleTable:

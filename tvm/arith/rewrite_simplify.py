@@ -301,8 +301,6 @@ class RewriteSimplifier:
         return self._divide(e.Mod, a, b)
 
     def _min(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        if type(a) is e.IntImm:
-            a, b = b, a
         order = self.compare(a, b)
         if order.at_most:
             return a
@@ -311,8 +309,6 @@ class RewriteSimplifier:
         return self.rewritten(e.Min, a, b)
 
     def _max(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        if type(a) is e.IntImm:
-            a, b = b, a
         order = self.compare(a, b)
         if order.at_least:
             return a
@@ -420,13 +416,12 @@ class RewriteSimplifier:
         known = _vector_identity(kind, a, b)
         if known is not None:
             return known
-        table = vector.RULES.get(kind)
+        table = _VECTOR_TABLES.get(kind)
         if table is not None:
-            for first, second in ((a, b), (b, a)) if kind in _SYMMETRIC else ((a, b),):
-                for one in table.candidates(type(first), type(second)):
-                    found = self._try(one, first, second)
-                    if found is not None:
-                        return found
+            for one in table.candidates(type(a), type(b)):
+                found = self._try(one, a, b)
+                if found is not None:
+                    return found
         if kind is e.NE and a.dtype.is_integer:
             return self.make_not(self.make(e.EQ, a, b))
         if kind is e.LE and a.dtype.is_integer:
@@ -482,7 +477,7 @@ class _Children(StmtExprMutator):
         return self._simplifier.visit(expr)
 
 
-_SYMMETRIC: Final[frozenset[type]] = frozenset((e.Add, e.Mul, e.Min, e.Max, e.EQ, e.And, e.Or))
+_VECTOR_TABLES: Final[dict[type, RuleTable]] = vector.RULES
 
 
 def _vector_identity(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
@@ -548,8 +543,9 @@ def _visit_logic(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
         return a if bool(a.value) is (kind is e.Or) else self.visit(expr.b)
     b = self.visit(expr.b)
     result = self.make(kind, a, b)
-    same = type(result) is kind and result.a is expr.a and result.b is expr.b  # type: ignore[attr-defined]
-    return expr if same else self.decided(result)
+    if type(result) is kind and result.a is expr.a and result.b is expr.b:
+        return expr
+    return self.decided(result)
 
 
 def _under(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:

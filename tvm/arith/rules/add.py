@@ -51,6 +51,7 @@ RULES = RuleTable(
     # choices by one condition
     rule(select(p, x, y) + select(p, z, w), select(p, x + z, y + w)),
     # literals move outward
-    rule((x + c1) + y, (x + y) + c1),
+    rule((x + c1) + y, (x + y) + c1, ordered=True),
+    rule(x + (y + c1), (x + y) + c1, ordered=True),
     rule(x + (c1 - y), (x - y) + c1),
 )

@@ -30,10 +30,11 @@ def _both(kind: type) -> Pattern:
     return Op(kind, broadcast(x, _n), broadcast(y, _n))
 
 
-RULES = {
+RULES: dict[type, RuleTable] = {
     e.Add: RuleTable(
         rule(ramp(x, y, _n) + ramp(z, w, _n), ramp(x + z, y + w, _n)),
-        rule(ramp(x, y, _n) + broadcast(z, _n), ramp(x + z, y, _n)),
+        rule(ramp(x, y, _n) + broadcast(z, _n), ramp(x + z, y, _n), ordered=True),
+        rule(broadcast(z, _n) + ramp(x, y, _n), ramp(z + x, y, _n), ordered=True),
         rule(broadcast(x, _n) + broadcast(y, _n), broadcast(x + y, _n)),
         rule((u + broadcast(x, _n)) + broadcast(y, _n), u + broadcast(x + y, _n)),
         rule((u + ramp(x, y, _n)) + broadcast(z, _n), u + ramp(x + z, y, _n)),

@@ -6,7 +6,7 @@ from tvm.arith.analyzer import Analyzer
 from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
-from tvm.ir.transform import ModulePass, PassContext, module_pass
+from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -19,7 +19,6 @@ class OutOfBoundsError(TVMError, IndexError):
     """An access that is provably outside of its buffer."""
 
 
-@module_pass(opt_level=0, name="tir.analysis.OOBChecker")
 def _check_module(mod: IRModule, ctx: PassContext) -> IRModule:
     """Refuse a module with an access that is surely out of bounds; others pass unchanged."""
     faults = []
@@ -39,7 +38,7 @@ def _check_module(mod: IRModule, ctx: PassContext) -> IRModule:
 
 def OOBChecker() -> ModulePass:
     """A pass that raises an OutOfBoundsError for accesses that are surely out of bounds."""
-    return _check_module
+    return ModulePass(_check_module, PassInfo(0, "tir.analysis.OOBChecker"))
 
 
 def out_of_bounds_accesses(func: PrimFunc) -> list[str]:

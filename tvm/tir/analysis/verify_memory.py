@@ -32,8 +32,8 @@ def memory_errors(func: PrimFunc) -> list[str]:
     name = str(getattr(kind, "name", kind))
     if name not in _GPU_KINDS:
         return []
-    calling_convention = func.attrs.get("calling_conv")
-    if calling_convention is not None and int(calling_convention) != 0:
+    convention = func.attrs.get("calling_conv")
+    if isinstance(convention, (int, e.IntImm)) and int(convention) != 0:
         return []  # launched as a kernel: everything runs on the device
     verifier = _Verifier(func)
     verifier.visit_stmt(func.body)

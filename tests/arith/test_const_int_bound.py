@@ -1,0 +1,122 @@
+"""Constant bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.arith.fuzz import Source, Undefined, evaluate, points
+from tvm import tir
+from tvm.arith import Analyzer, ConstIntBound
+from tvm.ir import Range
+from tvm.tir import expr as e
+
+pytestmark = pytest.mark.pure
+INF, NEG = ConstIntBound.POS_INF, ConstIntBound.NEG_INF
+x, y = e.Var("x", "int64"), e.Var("y", "int64")
+fld, flm, tdiv, tmod = tir.floordiv, tir.floormod, tir.truncdiv, tir.truncmod
+
+CASES = [
+    (x + y, (0, 4), (1, 10), (1, 14)),
+    (x + y, (0, 4), (NEG, 10), (NEG, 14)),
+    (x - y, (0, 4), (1, 10), (-10, 3)),
+    (x - y, (0, 4), (1, INF), (NEG, 3)),
+    (x * y, (-2, 4), (4, 10), (-20, 40)),
+    (x * y, (-2, 4), (NEG, INF), (NEG, INF)),
+    (x * y, (0, 0), (NEG, INF), (0, 0)),
+    (tdiv(x, y), (-9, 4), (4, 10), (-2, 1)),
+    (tdiv(x, y), (-9, 4), (-2, 0), (-4, 9)),
+    (tdiv(x, y), (NEG, 4), (-2, 1), (NEG, INF)),
+    (tmod(x, y), (-9, 4), (4, 10), (-9, 4)),
+    (tmod(x, y), (NEG, INF), (4, 10), (-9, 9)),
+    (tmod(x, y), (1, INF), (4, 10), (0, 9)),
+    (fld(x, y), (-9, 4), (4, 10), (-3, 1)),
+    (fld(x, y), (-9, 4), (-2, 0), (-4, 9)),
+    (fld(x, y), (NEG, 4), (-2, 1), (NEG, INF)),
+    (flm(x, y), (-9, 4), (4, 10), (0, 9)),
+    (flm(x, y), (NEG, INF), (4, 10), (0, 9)),
+    (flm(x, 10), (13, 15), (0, 0), (3, 5)),
+    (tir.min(x, y), (-9, 11), (4, 10), (-9, 10)),
+    (tir.max(x, y), (-9, 11), (4, 10), (4, 11)),
+    (tir.Select(x > 1, y - x, y + 1), (-9, 11), (4, 10), (-7, 19)),
+    (x.astype("int32"), (-9, 11), (0, 0), (-9, 11)),
+    (x.astype("uint32"), (-9, 11), (0, 0), (0, (1 << 32) - 1)),
+    (x >> y, (0, 4), (1, 3), (0, 2)),
+    (x << y, (1, 4), (1, 3), (2, 32)),
+    (x & y, (-9, 11), (4, 10), (0, 10)),
+]
+
+
+@pytest.mark.parametrize(("expr", "of_x", "of_y", "expected"), CASES)
+def test_bounds(expr, of_x, of_y, expected) -> None:
+    analyzer = Analyzer()
+    analyzer.update(x, ConstIntBound(*of_x))
+    analyzer.update(y, ConstIntBound(*of_y))
+    found = analyzer.const_int_bound(expr)
+    assert (found.min_value, found.max_value) == expected
+
+
+def test_types() -> None:
+    analyzer = Analyzer()
+    for dtype, expected in [("int64", (NEG, INF)), ("int8", (-128, 127)), ("uint8", (0, 255)),
+                            ("int32", (-(2**31), 2**31 - 1)), ("bool", (0, 1))]:  # fmt: skip
+        found = analyzer.const_int_bound(e.Var("v", dtype))
+        assert (found.min_value, found.max_value) == expected
+    size = analyzer.const_int_bound(e.SizeVar("n", "int64"))
+    assert (size.min_value, size.max_value) == (0, INF)
+
+
+def test_small_types_wrap() -> None:
+    v = e.Var("v", "uint8")
+    analyzer = Analyzer()
+    assert repr(analyzer.const_int_bound(v + v)) == "ConstIntBound[0,255]"
+    analyzer.bind(v, Range.from_min_extent(e.IntImm("uint8", 0), e.IntImm("uint8", 100)))
+    assert repr(analyzer.const_int_bound(v + v)) == "ConstIntBound[0,198]"
+
+
+def test_remainder_of_multiples() -> None:
+    found = Analyzer().const_int_bound(flm(x * 4, 10))
+    assert (found.min_value, found.max_value) == (0, 8)
+
+
+def test_vectors_and_bits() -> None:
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, 8))
+    assert repr(analyzer.const_int_bound(e.Ramp(x, 2, 4))) == "ConstIntBound[0,13]"
+    assert repr(analyzer.const_int_bound(e.Broadcast(x, 4))) == "ConstIntBound[0,7]"
+    v = e.Var("v", "int32")
+    analyzer.bind(v, Range(1, 9))
+    leading = analyzer.const_int_bound(e.Call("int32", "tir.clz", [v]))
+    assert (leading.min_value, leading.max_value) == (28, 31)
+    assert analyzer.const_int_bound(tir.vscale()).min_value == 1
+
+
+def test_facts() -> None:
+    analyzer = Analyzer()
+    with analyzer.constraint_scope(tir.all(x < 10, fld(y, 4) == 2)):
+        assert analyzer.const_int_bound(x).max_value == 9
+        assert repr(analyzer.const_int_bound(y)) == "ConstIntBound[8,11]"
+    assert analyzer.const_int_bound(x).max_value == INF
+
+
+def test_long_sums() -> None:
+    total = x
+    for _ in range(5000):
+        total = total + y
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, 1))
+    analyzer.bind(y, Range(0, 3))
+    assert analyzer.const_int_bound(total).max_value == 10000
+
+
+def test_bounds_hold_for_random_expressions() -> None:
+    for seed in range(600):
+        source = Source(seed)
+        ranges, expr = source.ranges(), source.integer(3)
+        analyzer = Analyzer()
+        analyzer.bind_all(ranges)
+        low, high = analyzer.bounds.of(expr)
+        for values in points(ranges):
+            try:
+                assert low <= evaluate(expr, values) <= high
+            except Undefined:
+                continue

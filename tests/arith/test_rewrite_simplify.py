@@ -1,0 +1,212 @@
+"""Simplification by rules: forms, facts in branches, and random expressions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.arith.fuzz import Source, Undefined, evaluate, points
+from tvm import tir
+from tvm.arith import Analyzer
+from tvm.arith.deep_equal import deep_equal
+from tvm.ir import Range, SourceName, Span
+from tvm.tir import expr as e
+
+x, y, z = (e.Var(n, "int32") for n in "xyz")
+b = e.Var("b", "bool")
+fld, flm, tdiv, tmod = tir.floordiv, tir.floormod, tir.truncdiv, tir.truncmod
+mn, mx = tir.min, tir.max
+
+FORMS = [
+    (x + (y - x), y),
+    (x - (y + 1) + (y + 1), x),
+    (mn(x, y - z) + z, mn(x + z, y)),
+    (mx(x, y - 10) + 10, mx(x + 10, y)),
+    (mx(x - 11, y) + 11, mx(x, y + 11)),
+    (mx(x, y * 2) + mn(x, y * 2), x + y * 2),
+    (mn(x + 2, y + 3) + (-2), mn(x, y + 1)),
+    (x * y + x * 10, x * (y + 10)),
+    (y * x + x, x * (y + 1)),
+    ((x + 10) + (13 + z), x + z + 23),
+    (tdiv(x, 8) * 8 + tmod(x, 8), x),
+    (fld(x, y) * y + flm(x, y), x),
+    (x + y - y, x),
+    (x - (y + x), 0 - y),
+    (mn(x, y) - x, mn(0, y - x)),
+    (x - mn(x, y), mx(0, x - y)),
+    (mn(x, y) - mn(y, x), e.IntImm("int32", 0)),
+    (mn(x, y) - mn(x + 10, y + 10), e.IntImm("int32", -10)),
+    (x - fld(x, 3) * 3, flm(x, 3)),
+    (fld(x + 5, 3) - fld(x + 2, 3), e.IntImm("int32", 1)),
+    ((x + 2) * 3, x * 3 + 6),
+    ((x - y) * (-2), (y - x) * 2),
+    (fld(fld(x, 2), 3), fld(x, 6)),
+    (fld(fld(x, 2) + 1, 3), fld(x + 2, 6)),
+    (fld(x - flm(x, 21), 21), fld(x, 21)),
+    (fld(x * 8 + 39, 16), fld(x, 2) + 2),
+    (fld(x * 8 - 1, 16), fld(x * 8 + -1, 16)),
+    (fld(x * 8 - 9, 16), fld(x, 2) + -1),
+    (fld(x * 4 + y, 2), x * 2 + fld(y, 2)),
+    (fld(mn(x * 6, y), 2), mn(x * 3, fld(y, 2))),
+    (fld(y + x * 4 - z, 2), x * 2 + fld(y - z, 2)),
+    (fld(x * y, y), x),
+    (fld(x * z + y, z), x + fld(y, z)),
+    (flm(x * 10 + y, 2), flm(y, 2)),
+    (flm(x * (-10), 2), e.IntImm("int32", 0)),
+    (flm(x + 10, 2), flm(x, 2)),
+    (flm(x + 1, 2), flm(x, 2) * (-1) + 1),
+    (mn(x + 1, y + 10), mn(x, y + 9) + 1),
+    (mn(mn(x, y), mn(x, z)), mn(mn(y, z), x)),
+    (mn(mx(x, y), mx(x, z)), mx(mn(y, z), x)),
+    (mn(x * 4, y * 4), mn(x, y) * 4),
+    (mx(x * (-2), y * (-2)), mn(x, y) * (-2)),
+    (mn(x * 2, 8), mn(x, 4) * 2),
+    (mn(tdiv(x, 10), tdiv(y, 10)), tdiv(mn(x, y), 10)),
+    (x - 10 < 0, x < 10),
+    (10 - x == 0, x == 10),
+    (x + 10 < y + 10, x < y),
+    (x * 4 <= -2, x <= -1),
+    (2 < 3 - x, x < 1),
+    (x < y + 1, x <= y),
+    (x - 1 < y, x <= y),
+    (x + 1 <= y, x < y),
+    (mn(x, 8) < 10, e.IntImm("bool", 1)),
+    (mx(8, x) > 10, e.LT(10, x)),
+    (fld(x, 2) < 3, x < 6),
+    (3 < fld(x, 2), e.LT(7, x)),
+    (fld(x, 4) * 4 < x, e.LT(0, flm(x, 4))),
+    (x * y == 0, tir.Or(x == 0, y == 0)),
+    (tir.And(x < y, y <= x), e.IntImm("bool", 0)),
+    (tir.Or(x < 5, x > 3), e.IntImm("bool", 1)),
+    (tir.And(x < 5, x < 7), x < 5),
+    (tir.Not(x < y), y <= x),
+    (tir.Not(tir.And(b, x == y)), tir.Or(tir.Not(b), x != y)),
+    (tir.Select(b, x, x), x),
+    (tir.Select(x > y, x - y, 0) + tir.Select(x > y, y, z), tir.Select(y < x, x, z)),
+    (e.Ramp(x, 1, 4) + e.Ramp(y, 2, 4), e.Ramp(x + y, 3, 4)),
+    (e.Broadcast(y, 4) + e.Ramp(x, 1, 4), e.Ramp(y + x, 1, 4)),
+    (fld(e.Ramp(x, 4, 4), 2), e.Ramp(fld(x, 2), 2, 4)),
+    (flm(e.Ramp(x, 4, 4), 2), e.Broadcast(flm(x, 2), 4)),
+    (tir.likely(x < x), e.IntImm("bool", 0)),
+]
+
+
+def simple(expr):
+    return Analyzer().rewrite_simplify(e.as_expr(expr))
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(("before", "after"), FORMS)
+def test_forms(before, after) -> None:
+    found, expected = simple(before), e.as_expr(after)
+    assert deep_equal(found, expected), f"{before} became {found}, not {expected}"
+
+
+@pytest.mark.pure
+def test_bounds_decide() -> None:
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, 16))
+    analyzer.bind(y, Range(0, 64))
+    for before, after in [
+        (fld(x * 64 + y, 64), x),
+        (flm(x * 64 + y, 64), y),
+        (fld(x, 16), e.IntImm("int32", 0)),
+        (flm(x + 16, 32), x + 16),
+        (mn(x, 20), x),
+        (x * 64 + y < 1024, e.IntImm("bool", 1)),
+        (tdiv(x * 4 + 1, 4), x),
+    ]:
+        assert deep_equal(analyzer.rewrite_simplify(before), after), before
+
+
+@pytest.mark.pure
+def test_branches_know_their_condition() -> None:
+    chosen = tir.if_then_else(x < 4, mn(x, 10), mx(x, 3))
+    found = simple(chosen)
+    assert deep_equal(found, tir.if_then_else(x < 4, x, x)) or deep_equal(found, x)
+    # both values of a Select are computed: no division by zero may come into being
+    guarded = tir.Select(x == y, flm(z, mx(y, x)), z)
+    assert deep_equal(simple(guarded), guarded)
+
+
+@pytest.mark.pure
+def test_let() -> None:
+    v = e.Var("v", "int32")
+    assert deep_equal(simple(e.Let(v, x + 1, v * 2)), x * 2 + 2)
+
+
+@pytest.mark.pure
+def test_other_types_are_exact() -> None:
+    u, f = e.Var("u", "uint8"), e.Var("f", "float32")
+    for expr in [(u + e.IntImm("uint8", 1)) > u, f - f, f * 0.0, f == f, tir.Not(f < 1.0)]:
+        assert deep_equal(simple(expr), simple(simple(expr)))
+        assert not isinstance(simple(expr), e.ConstExpr), expr
+    assert deep_equal(simple(mn(f, f)), f)
+    assert simple(u >= e.IntImm("uint8", 0)).value == 1
+
+
+@pytest.mark.pure
+def test_division_by_zero_stays() -> None:
+    for make in (e.FloorDiv, e.FloorMod, e.Div, e.Mod):
+        expr = make(e.IntImm("int32", 7), e.IntImm("int32", 0))
+        assert simple(expr) is expr
+
+
+@pytest.mark.pure
+def test_same_object_when_nothing_changes() -> None:
+    for expr in [x + y, x * 4 + y, fld(x, 4), x < y, tir.Select(x < y, x, y), tir.likely(x < y)]:
+        assert simple(expr) is expr
+
+
+@pytest.mark.pure
+def test_spans_are_kept() -> None:
+    span = Span(SourceName("net.onnx"), 3, 3, 1, 9)
+    assert simple(e.Add(x + 1, e.IntImm("int32", 2), span)).span is span
+    assert simple(e.LT(x + 1, y + 3, span)).span is span
+
+
+@pytest.mark.pure
+def test_long_chains() -> None:
+    total, least = x, x
+    for i in range(5000):
+        total = e.Add(total, y if i % 2 else z)
+        least = e.Min(least, e.Var(f"v{i}", "int32"))
+    assert isinstance(simple(total), e.Add)
+    assert isinstance(simple(least), e.Min)
+
+
+def check_seed(seed: int, depth: int) -> None:
+    """All forms of simplification keep the value, with and without bounds and facts."""
+    source = Source(seed)
+    ranges, pick = source.ranges(), source.random.random()
+    expr = source.boolean(depth - 1) if pick < 0.3 else source.integer(depth)
+    analyzer = Analyzer()
+    if source.random.random() < 0.7:
+        analyzer.bind_all(ranges)
+    fact = source.boolean(1) if source.random.random() < 0.3 else None
+    if fact is not None:
+        analyzer.enter(fact)
+    forms = [analyzer.rewrite_simplify(expr), analyzer.canonical_simplify(expr),
+             analyzer.simplify(expr)]  # fmt: skip
+    for values in points(ranges):
+        try:
+            if fact is not None and not evaluate(fact, values):
+                continue
+            expected = evaluate(expr, values)
+        except Undefined:
+            continue
+        found = [evaluate(form, values) for form in forms]
+        assert found == [expected] * 3, f"seed {seed}: {expr} at {values}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(8))
+def test_random_expressions(block: int) -> None:
+    for seed in range(block * 2500, (block + 1) * 2500):
+        check_seed(seed, 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(100))
+def test_very_many_random_expressions(block: int) -> None:
+    for seed in range(10**6 + block * 10**4, 10**6 + (block + 1) * 10**4):
+        check_seed(seed, 3 + seed % 2)
