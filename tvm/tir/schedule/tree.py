@@ -7,7 +7,7 @@ subtree that stays is shared, together with its places.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Union
+from typing import Any, Final, Union
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
@@ -112,7 +112,7 @@ class SRefTree(Object):
         self._refs: dict[Stmt, StmtSRef] = {}
         self._roots: dict[StmtSRef, GlobalVar] = {}
         self._scopes: dict[Stmt, BlockScope] = {}
-        self._facts: dict[Stmt, dict[str, str | None]] = {}  # of scopes; they go with the block
+        self._facts: dict[Stmt, dict[str, Any]] = {}  # of scopes; they go with the block
         # Undo records while a primitive runs: (place, stmt, parent, seq_index), or a module.
         self._log: list[tuple[StmtSRef, Place | None, StmtSRef | None, int] | IRModule] | None = None
         for gvar, func in mod.functions.items():
@@ -197,7 +197,7 @@ class SRefTree(Object):
             self._scopes[block] = scope
         return scope
 
-    def facts(self, stmt: Stmt) -> dict[str, str | None]:
+    def facts(self, stmt: Stmt) -> dict[str, Any]:
         """A memo for what was found out about a statement; dropped when the statement changes."""
         return self._facts.setdefault(stmt, {})
 
