@@ -10,8 +10,8 @@
         def Expected(A: T.Buffer((4,), "float32")): ...
 
 `Before` and `Expected` are functions or modules in TVMScript (or classes with such functions), or
-plain functions that return one. Without `Expected` the other three checks are made; with an exception
-class in its place, the pass has to raise it.
+plain functions that return one. Without `Expected` the other three checks are made; with an
+exception class in its place, the pass has to raise it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,86 @@
+import pytest
+
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.transform import CommonSubexprElimTIR
+
+pytestmark = pytest.mark.pure
+
+
+class TestSharedInLoop(PassTest):
+    run = CommonSubexprElimTIR()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(4):
+            for j in range(4):
+                B[i * 16 + j * 4] = A[i * 16 + j * 4]
+                B[i * 16 + j * 4 + 1] = A[i * 16 + j * 4 + 1]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(4):
+            for j in range(4):
+                with T.LetStmt(i * 16 + j * 4) as x:
+                    with T.LetStmt(x + 1) as y:
+                        B[x] = A[x]
+                        B[y] = A[y]
+
+
+class TestOutsideOfTheLoop(PassTest):
+    """What the inner loop does not change is computed before it."""
+
+    run = CommonSubexprElimTIR()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(8):
+            for j in range(8):
+                B[i * 8 + j] = A[i * 8 + 7 - j]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(8):
+            with T.LetStmt(i * 8) as x:
+                for j in range(8):
+                    B[x + j] = A[x + 7 - j]
+
+
+class TestKeepsLoads(PassTest):
+    """Memory may change between two loads."""
+
+    run = CommonSubexprElimTIR()
+
+    @T.prim_func
+    def Before(P: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        for i in range(4):
+            B[i] = P[i] + 1
+            P[i] = 0
+            B[i] = B[i] + (P[i] + 1)
+
+    Expected = Before
+
+
+class TestSwitchedOff(PassTest):
+    run = CommonSubexprElimTIR(enable_cse_tir=False)
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32")):
+        for i in range(8):
+            A[i * 8] = A[i * 8] + 1.0
+
+    Expected = Before
+
+
+class TestEquivalentTerms(PassTest):
+    run = CommonSubexprElimTIR(identify_equiv_terms=True)
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(8):
+            A[(i + 1) * 4] = B[i * 4 + 4]
+
+    def test_one_name(self):
+        body = self._after()["main"].body.body
+        assert type(body).__name__ == "LetStmt"
+        assert body.body.indices[0] is body.body.value.indices[0]

@@ -1,0 +1,68 @@
+import pytest
+
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.functor import walk
+from tvm.tir.transform import NarrowDataType
+
+pytestmark = pytest.mark.pure
+
+
+class TestLoopAndIndices(PassTest):
+    run = NarrowDataType(32)
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(T.int64(16)):
+            for j in range(T.int64(4)):
+                if i * T.int64(4) + j < T.int64(60):
+                    B[i * T.int64(4) + j] = A[(i * T.int64(12) + j) % T.int64(64)]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(16):
+            for j in range(4):
+                if i * 4 + j < 60:
+                    B[i * 4 + j] = A[(i * 12 + j) % 64]
+
+
+class TestDataKeepsItsType(PassTest):
+    run = NarrowDataType(32)
+
+    @T.prim_func
+    def Before(B: T.Buffer((16,), "int64")):
+        for i in range(T.int64(16)):
+            B[i] = i * T.int64(1 << 40)
+
+    @T.prim_func
+    def Expected(B: T.Buffer((16,), "int64")):
+        for i in range(16):
+            B[i] = T.Cast("int64", i) * T.int64(1 << 40)
+
+
+class TestKeepsWhatMayNotFit(PassTest):
+    run = NarrowDataType(32)
+    same_results = False  # it would run for long
+
+    @T.prim_func
+    def Before(A: T.Buffer((T.int64(1) << T.int64(40),), "float32")):
+        for i in range(T.int64(1) << T.int64(33)):
+            A[i * T.int64(2)] = 0.0
+
+    Expected = Before
+
+
+class TestSymbolicSizes(PassTest):
+    run = NarrowDataType(32)
+
+    @T.prim_func
+    def Before(a: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,))
+        for i in range(n):
+            for j in range(T.int64(1)):
+                A[i + j] = 0.0
+
+    def test_unknown_sizes_stay(self):
+        loops = [x for x in walk(self._after()["main"].body) if type(x).__name__ == "For"]
+        assert [str(x.loop_var.dtype) for x in loops] == ["int64", "int32"]

@@ -1,0 +1,127 @@
+import pytest
+
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.functor import walk
+from tvm.tir.transform import StorageRewrite
+
+pytestmark = pytest.mark.pure
+
+
+def sizes(mod):
+    body = mod["main"].body
+    return [int(n.extents[0]) for n in walk(body) if type(n).__name__ == "Allocate"]
+
+
+class TestSharesAndMovesOut(PassTest):
+    run = StorageRewrite()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+        for i in range(4):
+            x_data = T.allocate([4], "float32", "global")
+            x = T.decl_buffer((4,), data=x_data)
+            y_data = T.allocate([4], "float32", "global")
+            y = T.decl_buffer((4,), data=y_data)
+            z_data = T.allocate([4], "float32", "global")
+            z = T.decl_buffer((4,), data=z_data)
+            for j in range(4):
+                x[j] = A[i * 4 + j]
+            for j in range(4):
+                y[j] = x[3 - j]
+            for j in range(4):
+                z[j] = y[j] * 2.0
+            for j in range(4):
+                C[i * 4 + j] = z[3 - j]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+        s_data = T.allocate([4], "float32", "global")
+        t_data = T.allocate([4], "float32", "global")
+        for i in range(4):
+            x = T.decl_buffer((4,), data=s_data)
+            y = T.decl_buffer((4,), data=t_data)
+            z = T.decl_buffer((4,), data=s_data)
+            for j in range(4):
+                x[j] = A[i * 4 + j]
+            for j in range(4):
+                y[j] = x[3 - j]
+            for j in range(4):
+                z[j] = y[j] * 2.0
+            for j in range(4):
+                C[i * 4 + j] = z[3 - j]
+
+
+class TestValuesCarriedByALoopStay(PassTest):
+    """`total` is in use as long as the loop runs, so what the loop allocates is other memory."""
+
+    run = StorageRewrite()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), C: T.Buffer((1,), "float32")):
+        total_data = T.allocate([1], "float32", "global")
+        total = T.decl_buffer((1,), data=total_data)
+        total[0] = 0.0
+        for i in range(8):
+            t_data = T.allocate([1], "float32", "global")
+            t = T.decl_buffer((1,), data=t_data)
+            t[0] = A[i] * A[i]
+            total[0] = total[0] + t[0]
+        C[0] = total[0]
+
+    def test_both_are_there(self):
+        assert sizes(self._after()) == [1, 1]
+
+
+class TestParallelLoopsKeepTheirScratch(PassTest):
+    run = StorageRewrite()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        for i in T.parallel(8):
+            t_data = T.allocate([1], "float32", "global")
+            t = T.decl_buffer((1,), data=t_data)
+            t[0] = A[i] * A[i]
+            C[i] = t[0]
+
+    def test_inside(self):
+        body = self._after()["main"].body
+        assert type(body).__name__ == "For"
+        assert type(body.body).__name__ == "Allocate"
+
+
+class TestLargerTakesOver(PassTest):
+    run = StorageRewrite()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        x_data = T.allocate([4], "float32", "global")
+        x = T.decl_buffer((4,), data=x_data)
+        y_data = T.allocate([8], "float32", "global")
+        y = T.decl_buffer((8,), data=y_data)
+        for i in range(4):
+            x[i] = A[i]
+        for i in range(4):
+            C[i] = x[i]
+        for i in range(8):
+            y[i] = A[7 - i]
+        for i in range(8):
+            C[i] = C[i] + y[i]
+
+    def test_size(self):
+        assert sizes(self._after()) == [8]
+
+
+class TestAliasesAreLeftAlone(PassTest):
+    run = StorageRewrite()
+    same_results = False
+
+    @T.prim_func
+    def Before(C: T.Buffer((4,), "float32")):
+        x_data = T.allocate([4], "float32", "global")
+        x = T.decl_buffer((4,), data=x_data)
+        with T.LetStmt(T.address_of(x[0])) as p:
+            T.evaluate(T.call_extern("int32", "fill", p))
+            C[0] = x[0]
+
+    Expected = Before

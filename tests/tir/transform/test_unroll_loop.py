@@ -1,0 +1,90 @@
+import pytest
+
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.functor import walk
+from tvm.tir.transform import UnrollLoop
+
+pytestmark = pytest.mark.pure
+
+
+class TestMarkedLoops(PassTest):
+    run = UnrollLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(16):
+            for j in T.unroll(2):
+                for k in T.unroll(2):
+                    B[i * 4 + j * 2 + k] = A[i * 4 + j * 2 + k]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(16):
+            B[i * 4] = A[i * 4]
+            B[i * 4 + 1] = A[i * 4 + 1]
+            B[i * 4 + 2] = A[i * 4 + 2]
+            B[i * 4 + 3] = A[i * 4 + 3]
+
+
+class TestCopiesBindTheirOwnVariables(PassTest):
+    run = UnrollLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32")):
+        for i in T.unroll(2):
+            for j in range(4):
+                A[i * 4 + j] = T.Cast("float32", j)
+
+    def test_variables(self):
+        loops = [n for n in walk(self._after()["main"].body) if type(n).__name__ == "For"]
+        assert len(loops) == 2
+        assert loops[0].loop_var is not loops[1].loop_var
+
+
+class TestPragma(PassTest):
+    run = UnrollLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32")):
+        with T.attr(0, "pragma_auto_unroll_max_step", 4):
+            for i in range(2):
+                for j in range(4):
+                    A[i * 4 + j] = 0.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32")):
+        for i in range(2):
+            A[i * 4] = 0.0
+            A[i * 4 + 1] = 0.0
+            A[i * 4 + 2] = 0.0
+            A[i * 4 + 3] = 0.0
+
+
+@T.prim_func
+def square(A: T.Buffer((16,), "float32")):
+    for i in range(4):
+        for j in range(4):
+            A[i * 4 + j] = 0.0
+
+
+def loops_of(mod: IRModule):
+    return [n.kind.name for n in walk(mod["square"].body) if type(n).__name__ == "For"]
+
+
+@pytest.mark.parametrize(
+    ("config", "kinds"),
+    [
+        ({}, ["SERIAL", "SERIAL"]),
+        ({"auto_max_step": 16}, []),
+        ({"auto_max_step": 15}, ["SERIAL"]),
+        ({"auto_max_extent": 4}, []),
+        ({"auto_max_step": 16, "auto_max_depth": 0}, ["SERIAL"]),
+        ({"auto_max_step": 16, "explicit_unroll": False}, ["UNROLLED", "UNROLLED"]),
+    ],
+)
+def test_limits(config, kinds):
+    with PassContext(config={"tir.UnrollLoop": config}):
+        assert loops_of(UnrollLoop()(IRModule.from_expr(square))) == kinds

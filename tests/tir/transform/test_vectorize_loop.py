@@ -1,0 +1,208 @@
+import pytest
+
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.functor import walk
+from tvm.tir.transform import VectorizeLoop
+
+pytestmark = pytest.mark.pure
+
+
+def with_predicates(mod: IRModule) -> IRModule:
+    with PassContext(config={"tir.enable_buffer_level_predication": True}):
+        return VectorizeLoop()(mod)
+
+
+class TestContiguousAndUniform(PassTest):
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), c: T.float32):
+        for i in range(4):
+            for j in T.vectorized(16):
+                B[i * 16 + j] = A[i * 16 + j] * c
+
+    @T.prim_func
+    def Expected(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), c: T.float32):
+        for i in range(4):
+            B[T.Ramp(i * 16, 1, 16)] = A[T.Ramp(i * 16, 1, 16)] * T.Broadcast(c, 16)
+
+
+class TestStridedAndDivided(PassTest):
+    """A ramp within one multiple of the divisor has one quotient."""
+
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 16), "float32"), B: T.Buffer((64,), "float32")):
+        A_flat = T.Buffer((64,), data=A.data)
+        for i in range(16):
+            for j in T.vectorized(4):
+                B[i * 4 + j] = A_flat[(i * 4 + j) % 16 * 4 + (i * 4 + j) // 16]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4, 16), "float32"), B: T.Buffer((64,), "float32")):
+        A_flat = T.Buffer((64,), data=A.data)
+        for i in range(16):
+            B[T.Ramp(i * 4, 1, 4)] = A_flat[T.Ramp(i % 4 * 4 * 4 + i // 4, 4, 4)]
+
+
+class TestSelectAndCast(PassTest):
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "int32")):
+        for j in T.vectorized(8):
+            B[j] = T.Select(A[j] > 0.0, T.Cast("int32", A[j]), j)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "int32")):
+        B[T.Ramp(0, 1, 8)] = T.Select(
+            A[T.Ramp(0, 1, 8)] > T.Broadcast(T.float32(0), 8),
+            T.Cast("int32x8", A[T.Ramp(0, 1, 8)]),
+            T.Ramp(0, 1, 8),
+        )
+
+
+class TestGuardBecomesPredicate(PassTest):
+    run = with_predicates
+
+    @T.prim_func
+    def Before(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+        for i in range(4):
+            for j in T.vectorized(4):
+                if i * 4 + j < 14:
+                    B[i * 4 + j] = A[i * 4 + j]
+
+    def test_predicates(self):
+        stmt = self._after()["main"].body.body
+        assert type(stmt).__name__ == "BufferStore"
+        assert stmt.predicate is not None
+        assert stmt.value.predicate is not None
+
+
+class TestGuardRunsLaneByLane(PassTest):
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+        for i in range(4):
+            for j in T.vectorized(4):
+                if i * 4 + j < 14:
+                    B[i * 4 + j] = A[i * 4 + j]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+        for i in range(4):
+            for j_s in range(4):
+                if i * 4 + j_s < 14:
+                    B[i * 4 + j_s] = A[i * 4 + j_s]
+
+
+class TestScratchOfEachLane(PassTest):
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            t_data = T.allocate([2], "float32", "global")
+            t = T.decl_buffer((2,), data=t_data)
+            t[0] = A[j]
+            t[1] = t[0] * 2.0
+            B[j] = t[1]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        t_data = T.allocate([16], "float32", "global")
+        t = T.decl_buffer((16,), data=t_data)
+        t[T.Ramp(0, 1, 8)] = A[T.Ramp(0, 1, 8)]
+        t[T.Ramp(8, 1, 8)] = t[T.Ramp(0, 1, 8)] * T.Broadcast(T.float32(2), 8)
+        B[T.Ramp(0, 1, 8)] = t[T.Ramp(8, 1, 8)]
+
+
+class TestKeepsTheOrderOfAReduction(PassTest):
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32")):
+        for j in T.vectorized(8):
+            B[0] = B[0] + A[j]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32")):
+        for j_s in range(8):
+            B[0] = B[0] + A[j_s]
+
+
+class TestLetAndInnerLoop(PassTest):
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((32,), "float32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            for k in range(4):
+                with T.LetStmt(A[k * 8 + j]) as x:
+                    B[j] = B[j] + x * x
+
+    @T.prim_func
+    def Expected(A: T.Buffer((32,), "float32"), B: T.Buffer((8,), "float32")):
+        for k in range(4):
+            with T.LetStmt(A[T.Ramp(k * 8, 1, 8)]) as x:
+                B[T.Ramp(0, 1, 8)] = B[T.Ramp(0, 1, 8)] + x * x
+
+
+class TestEffectsHappenOnceALane(PassTest):
+    run = VectorizeLoop()
+    same_results = False
+
+    @T.prim_func
+    def Before(A: T.Buffer((4,), "float32")):
+        for j in T.vectorized(4):
+            T.evaluate(T.call_extern("int32", "touch", A.data))
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4,), "float32")):
+        for j_s in range(4):
+            T.evaluate(T.call_extern("int32", "touch", A.data))
+
+
+class TestSwitchedOff(PassTest):
+    run = VectorizeLoop(enable_vectorize=False)
+
+    @T.prim_func
+    def Before(A: T.Buffer((4,), "float32")):
+        for j in T.vectorized(4):
+            A[j] = 1.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4,), "float32")):
+        for j in range(4):
+            A[j] = 1.0
+
+
+def test_rejects_an_extent_that_is_not_known():
+    @T.prim_func
+    def func(a: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n,))
+        for j in T.vectorized(n):
+            A[j] = 1.0
+
+    with pytest.raises(TVMError, match="Failed to vectorize loop j with extent") as caught:
+        VectorizeLoop()(IRModule.from_expr(func))
+    assert "legal: a positive constant" in " ".join(str(caught.value).split())
+
+
+def test_protects_loads_in_choices():
+    @T.prim_func
+    def func(A: T.Buffer((15,), "float32"), B: T.Buffer((16,), "float32")):
+        for j in T.vectorized(16):
+            B[j] = T.if_then_else(j >= 1, A[j - 1], T.float32(0))
+
+    body = with_predicates(IRModule.from_expr(func))["func"].body
+    loads = [node for node in walk(body) if type(node).__name__ == "BufferLoad"]
+    assert [load.predicate is not None for load in loads] == [True]
+    assert type(VectorizeLoop()(IRModule.from_expr(func))["func"].body).__name__ == "For"
