@@ -157,6 +157,7 @@ class _Binder:
                     legal=f"{len(buffer.shape)} dimensions",
                 )
             )
+        self.symbols(frame, arg.shape[:dims], element_strides(arg)[:dims], 0)
         if not buffer.strides and not arg.flags.c_contiguous:
             raise ShapeError(
                 message(
@@ -166,7 +167,6 @@ class _Binder:
                     legal="a C-contiguous array, or a buffer that declares strides",
                 )
             )
-        self.symbols(frame, arg.shape[:dims], element_strides(arg)[:dims], 0)
         frame[self.data] = run_of_memory(arg)
         frame[self.place] = arg
 
