@@ -156,6 +156,8 @@ class _IndexDtype(StmtExprMutator):
     # --- what introduces indices ---
 
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        if not buffer.shape:  # no index reaches into it, and scripts give its offset no type
+            return buffer
         return self._index(super().visit_buffer_def, buffer)  # type: ignore[no-any-return]
 
     def visit_range(self, rng: Range) -> Range:
