@@ -152,13 +152,9 @@ class CanonicalSimplifier:
     def _rebuilt(self, expr: PrimExpr, kind: type) -> PrimExpr:
         """The node over simplified operands, made by the rules."""
         if isinstance(expr, (e.BinaryOpExpr, e.CmpExpr, e.And, e.Or)):
-            a, b = self.visit(expr.a), self.visit(expr.b)
-            if a is expr.a and b is expr.b:
-                return expr
-            return self.rewriter.make(kind, a, b)
+            return self.rewriter.make(kind, self.visit(expr.a), self.visit(expr.b))
         if isinstance(expr, e.Not):
-            a = self.visit(expr.a)
-            return expr if a is expr.a else self.rewriter.make_not(a)
+            return self.rewriter.make_not(self.visit(expr.a))
         result = expr.accept(self._generic)
         assert isinstance(result, PrimExpr)
         return result
@@ -186,7 +182,20 @@ class CanonicalSimplifier:
                 stack.append((node.b, scale * node.a.value))  # type: ignore[attr-defined]
             else:
                 self._add_leaf(total, node, kind, scale)
+        self._settle(total)
         return total
+
+    def _settle(self, total: Sum) -> None:
+        """c * (x // c)   ->   x - r   where x is known to be r modulo c."""
+        for split, count in total.terms():
+            if split.lower == 1 or split.upper or not split.floor or count % split.lower:
+                continue
+            coeff, rest = self.analyzer.modular.of(split.index)
+            if coeff % split.lower == 0:
+                times = count // split.lower
+                total.add_split(split, -count)
+                total.add_split(split.changed(1, 0, True), times)
+                total.base -= rest % split.lower * times
 
     def _add_leaf(self, total: Sum, node: PrimExpr, kind: type, scale: int) -> None:
         if kind in _DIVISIONS and type(node.b) is e.IntImm and node.b.value > 0:  # type: ignore[attr-defined]
@@ -342,6 +351,11 @@ class CanonicalSimplifier:
             result.add_split(split.changed(lower * factor, upper, floor), 1)
             return result
         limit = lower * factor
+        if lower == 1 and floor and upper and upper % limit == 0 and type(split.index) in _SUMS:
+            # a remainder of a remainder is one of the sum itself, whose parts may fall away
+            inner = e.FloorMod(split.index, e.IntImm(split.index.dtype, limit))
+            result.add(self._divided(inner, e.FloorMod), count)
+            return result
         if upper == 0 or upper % limit == 0:
             result.add_split(split.changed(lower, limit, floor), count)
             return result
@@ -391,7 +405,9 @@ class CanonicalSimplifier:
             return terms
         result: list[tuple[Split, int]] = []
         for group in groups.values():
-            result.extend(_join_group(group) if len(group) > 1 else group)
+            if len(group) > 1:  # the largest parts of an index first
+                group = sorted(_join_group(group), key=lambda term: -term[0].lower)
+            result.extend(group)
         return result
 
     def normal(self, total: Sum) -> PrimExpr:
@@ -442,8 +458,7 @@ class CanonicalSimplifier:
     def _compared(self, expr: PrimExpr, kind: type) -> PrimExpr:
         assert isinstance(expr, e.CmpExpr)
         a, b = self.visit(expr.a), self.visit(expr.b)
-        rewriter = self.rewriter
-        made = expr if a is expr.a and b is expr.b else rewriter.make(kind, a, b)
+        made = self.rewriter.make(kind, a, b)
         if isinstance(made, (e.LT, e.LE)) and is_index(made.a.dtype):
             shorter = self._without_small_terms(made)
             if shorter is not None:

@@ -97,7 +97,9 @@ class RewriteSimplifier:
         if kind is e.IntImm:
             return expr
         if kind is e.Var or kind is e.SizeVar:
-            return self.values.get(expr, expr) if self.values else expr
+            if self.values:
+                return self.values.get(expr, expr)
+            return self.decided(expr) if expr.dtype is e.BOOL else expr
         found = self._known.get(id(expr))
         if found is not None:
             return found[1]

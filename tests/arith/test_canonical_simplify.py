@@ -1,0 +1,101 @@
+"""Simplification of sums."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import tir
+from tvm.arith import Analyzer
+from tvm.arith.deep_equal import deep_equal
+from tvm.ir import Range
+from tvm.tir import expr as e
+
+pytestmark = pytest.mark.pure
+x, y, z = (e.Var(n, "int32") for n in "xyz")
+i, j = e.Var("i", "int64"), e.Var("j", "int64")
+fld, flm, tdiv, tmod = tir.floordiv, tir.floormod, tir.truncdiv, tir.truncmod
+
+FORMS = [
+    (2 + (3 * x + z + y + 1) * 4 + x, x * 13 + z * 4 + y * 4 + 6),
+    (x * 3 - 4 * x + 1, 1 - x),
+    (x - y - 3, x - y - 3),
+    (y + x * 5 - 5 * x, y),
+    (fld(x + y + x + y * 3, 2), x + y * 2),
+    (flm(x + y + x + y * 3, 2), e.IntImm("int32", 0)),
+    (fld(x + x + y * 3, 2), x + fld(y * 3, 2)),
+    (fld(x, 3) * 3 + flm(x, 3), x),
+    (fld(x, 6) * 6 + flm(fld(x, 3), 2) * 3 + flm(x, 3), x),
+    (tdiv(x, 6) * 6 + tmod(tdiv(x, 3), 2) * 3 + tmod(x, 3), x),
+    (x - fld(x, 4) * 4, flm(x, 4)),
+    (fld(fld(flm(x, 16), 2) * 2, 4), fld(flm(x, 16), 4)),
+    (tdiv(tdiv(tmod(x, 16), 2) * 2, 6), tdiv(tmod(x, 16), 6)),
+    (fld(flm(x, 2), 8), e.IntImm("int32", 0)),
+    (fld(17 + 48 * x, 16), x * 3 + 1),
+    (flm(17 + 48 * x, 16), e.IntImm("int32", 1)),
+    (fld(17 + 47 * x, 16), fld(x * 47 + 17, 16)),
+    (flm(flm(x * 4 + y - 466036, 24528) - 24512, 16), flm(x * 4 + y + 12, 16)),
+    (flm(flm(x * 4, 16), 8), flm(x, 2) * 4),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FORMS)
+def test_forms(before, after) -> None:
+    found = Analyzer().canonical_simplify(before)
+    assert deep_equal(found, after), f"{before} became {found}, not {after}"
+
+
+def test_truncation_needs_a_sign() -> None:
+    expr = tdiv(x * 4 + y, 4)
+    assert deep_equal(Analyzer().canonical_simplify(expr), expr)
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, 10))
+    analyzer.bind(y, Range(0, 10))
+    assert deep_equal(analyzer.canonical_simplify(expr), x + tdiv(y, 4))
+
+
+def test_small_terms_leave_comparisons() -> None:
+    analyzer = Analyzer()
+    analyzer.bind(y, Range(0, 64))
+    assert deep_equal(analyzer.canonical_simplify(x * 64 + y < 1024), x < 16)
+    assert deep_equal(analyzer.canonical_simplify(x * 64 + y < 1000), x * 64 + y < 1000)
+
+
+def test_casts_go_inward_where_nothing_is_lost() -> None:
+    wide = e.Cast("int64", x + y + 1) - e.Cast("int64", x)
+    expected = e.Cast("int64", y) + e.IntImm("int64", 1)
+    assert deep_equal(Analyzer().canonical_simplify(wide), expected)
+    narrow = e.Cast("int32", i + j) - e.Cast("int32", i)
+    assert deep_equal(Analyzer().canonical_simplify(narrow), narrow)
+    analyzer = Analyzer()
+    analyzer.bind(i, Range(0, 1000))
+    analyzer.bind(j, Range(0, 1000))
+    assert deep_equal(analyzer.canonical_simplify(narrow), e.Cast("int32", j))
+
+
+def test_smallest_integer() -> None:
+    least = tir.min_value("int32")
+    found = Analyzer().canonical_simplify(e.EQ(least - x, e.IntImm("int32", 0)))
+    assert deep_equal(found, e.EQ(x, least))
+
+
+def test_same_object_when_nothing_changes() -> None:
+    for expr in [x + y, x * 4 + y, fld(x, 4), fld(x, 4) * 4 + y, x < y]:
+        assert Analyzer().canonical_simplify(expr) is expr
+
+
+def test_long_sums() -> None:
+    total = x
+    for k in range(5000):
+        total = e.Add(total, e.Mul(y if k % 2 else z, e.IntImm("int32", 1 + k % 3)))
+    found = Analyzer().canonical_simplify(total)
+    assert deep_equal(found, x + z * sum([1 + k % 3 for k in range(0, 5000, 2)])
+                      + y * sum([1 + k % 3 for k in range(1, 5000, 2)]))  # fmt: skip
+    many = x
+    for k in range(5000):
+        many = e.Add(many, e.Var(f"v{k}", "int32"))
+    assert isinstance(Analyzer().simplify(many), e.Add)
+
+
+def test_facts_in_branches() -> None:
+    expr = tir.Select(x < 3, tir.min(x, 5) + y - y, z)
+    assert deep_equal(Analyzer().simplify(expr), tir.Select(x < 3, x, z))
