@@ -14,6 +14,7 @@ from tvm.ir.expr import OPERATORS, RelaxExpr
 from tvm.ir.op import Op
 
 from .expr import Call, TupleGetItem, convert_to_expr
+from .struct_info import ObjectStructInfo, TensorStructInfo
 
 
 def make_call(op_name: str, *args: Any) -> RelaxExpr:
@@ -53,6 +54,20 @@ def _call_global(func: RelaxExpr, *args: Any) -> RelaxExpr:
     return _call(func, args, None)
 
 
+def _inspected(name: str) -> Callable[[RelaxExpr], object]:
+    """A view of, or a call for, a fact about a tensor at run time; only tensors have them."""
+
+    def read(expr: RelaxExpr) -> object:
+        info = expr.struct_info_
+        if not isinstance(info, (TensorStructInfo, ObjectStructInfo)):
+            kind = type(expr).__name__
+            raise TypeError(f"only tensors have .{name}; the struct info of this {kind} is {info}")
+        Op.get("relax.inspect.tensor_ndim")  # loads the operators, which bring the views
+        return OPERATORS["relax"][f"view_{name}"](expr)
+
+    return read
+
+
 BINARY = {
     "add": "add",
     "subtract": "subtract",
@@ -83,5 +98,9 @@ OPERATORS["relax"].update(
         "call": _call,
         "call_global": _call_global,
         "getitem": TupleGetItem,
+        **{
+            f"inspect_{name}": _inspected(name)
+            for name in ("dtype", "shape", "strides", "ndim", "byte_offset", "elem_offset")
+        },
     }
 )

@@ -1,6 +1,6 @@
 """Relax operators, one declaration each; importing this package declares them all."""
 
-from . import nn
+from . import builtin, ccl, grad, image, inspect, memory, nn, op_attrs, vision, vm
 from .base import (
     assert_op,
     call_builtin_with_ctx,
@@ -110,12 +110,15 @@ from .manipulate import (
 from .mask import (
     masked_fill,
 )
+from .qdq import dequantize, quantize
+from .sampling import multinomial_from_uniform
 from .search import (
     argmax,
     argmin,
     bucketize,
     where,
 )
+from .set import nonzero, unique
 from .sorting import (
     argsort,
     sort,
@@ -171,6 +174,20 @@ from .unary import (
 )
 
 __all__ = [
+    "unique",
+    "nonzero",
+    "multinomial_from_uniform",
+    "quantize",
+    "dequantize",
+    "vm",
+    "vision",
+    "op_attrs",
+    "memory",
+    "inspect",
+    "image",
+    "grad",
+    "ccl",
+    "builtin",
     "abs",
     "acos",
     "acosh",

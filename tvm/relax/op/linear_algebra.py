@@ -70,7 +70,8 @@ def _matmul_info(
     if same_extent(inner_a, inner_b, ctx.analyzer) is False:
         raise ctx.shape_error(
             "inner dimensions differ",
-            f"x1 {show_shape(x1)}, x2 {show_shape(x2)}; {show_extent(inner_a)} is not {show_extent(inner_b)}",
+            f"x1 {show_shape(x1)}, x2 {show_shape(x2)}; "
+            f"{show_extent(inner_a)} is not {show_extent(inner_b)}",
             "the last extent of x1 equal to the last but one of x2",
         )
     batch = broadcast_extents(ctx, a[:-2], b[:-2])

@@ -1,0 +1,293 @@
+"""Operators that gradients are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike
+from tvm.relax.op.create import ones
+from tvm.relax.op.declare import OPAQUE, Array, Expr, Infer, RelaxOp, attrs_class, relax_op, topi
+from tvm.relax.op.layouts import from_plain, letters_of, padding_of, spread, to_plain
+from tvm.relax.op.nn.pool import Pool2DAttrs
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir import op as tir_op
+from tvm.tir.op.arith import const as tir_const
+
+NLLLossBackwardAttrs = attrs_class("NLLLossBackwardAttrs", "reduction", "ignore_index")
+TakeBackwardAttrs = attrs_class("TakeBackwardAttrs", "axis")
+
+
+def _identity(name: str, parameter: str, doc: str) -> RelaxOp[[ExprLike]]:
+    def build(input: ExprLike) -> Call:
+        return op.call(input)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = doc
+    op = relax_op(f"relax.grad.{name}", f"{parameter}: Expr")(build)
+    op.infer(lambda ctx, x: x)
+    op.legalize(lambda bb, x: x)
+    op.reference(lambda x: x)
+    return op
+
+
+no_grad = _identity("no_grad", "input", "The value itself; no gradient flows through it.")
+start_checkpoint = _identity(
+    "start_checkpoint", "input", "The value itself; what follows is computed again for gradients."
+)
+end_checkpoint = _identity(
+    "end_checkpoint", "input", "The value itself; what was computed again ends here."
+)
+
+
+@relax_op(
+    "relax.grad.nll_loss_backward",
+    "output_grad: Tensor, predictions: Tensor, targets: Tensor, weights: Tensor?",
+    NLLLossBackwardAttrs,
+    pattern=OPAQUE,
+)
+def nll_loss_backward(
+    output_grad: ExprLike,
+    predictions: ExprLike,
+    targets: ExprLike,
+    weights: ExprLike | None = None,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+) -> Call:
+    """The gradient of `nll_loss` for its predictions."""
+    return nll_loss_backward.call(
+        output_grad, predictions, targets, weights, reduction=reduction,
+        ignore_index=int(ignore_index),
+    )  # fmt: skip
+
+
+@nll_loss_backward.infer
+def _nll_backward_info(
+    ctx: Infer, output_grad: TensorStructInfo, predictions: TensorStructInfo, *rest: Any, **o: Any
+) -> TensorStructInfo:
+    return predictions
+
+
+@nll_loss_backward.legalize
+def _nll_backward_te(
+    bb: BlockBuilder,
+    output_grad: Expr,
+    predictions: Expr,
+    targets: Expr,
+    weights: Expr | None = None,
+    *,
+    reduction: str,
+    ignore_index: int,
+) -> Expr:
+    from tvm import te  # the tensor-expression package loads only when something is legalised
+
+    if weights is None:
+        info = predictions.struct_info
+        assert isinstance(info, TensorStructInfo), "checked by its kind"
+        if info.values is None:
+            return nll_loss_backward.call(
+                output_grad, predictions, targets, reduction=reduction, ignore_index=ignore_index
+            )
+        classes = info.values[0 if info.ndim == 1 else 1]
+        weights = bb.normalize_argument(ones((classes,), info.dtype))
+
+    def compute(grad: Any, x: Any, t: Any, w: Any) -> Any:
+        at = 0 if len(x.shape) == 1 else 1
+        zero = tir_const(0, x.dtype)
+
+        def weight(*index: Any) -> Any:
+            return tir_op.if_then_else(t(*index) != ignore_index, w(t(*index)), zero)
+
+        every = te.compute(t.shape, weight, name="weights") if t.shape else None
+        total = None
+        if reduction == "mean":
+            total = topi.sum(every) if every is not None else None
+
+        def element(*index: Any) -> Any:
+            rest = (*index[:at], *index[at + 1 :])
+            share = every(*rest) if every is not None else weight()
+            upstream = grad(*rest) if reduction == "none" else grad()
+            if total is not None:
+                share = share / total()
+            elif reduction == "mean":
+                share = tir_op.if_then_else(t() != ignore_index, tir_const(1, x.dtype), zero)
+            chosen = t(*rest) == index[at].astype(t.dtype)
+            return tir_op.if_then_else(chosen, -upstream * share, zero)
+
+        return te.compute(x.shape, element, name="nll_loss_backward")
+
+    return bb.call_te(
+        compute, output_grad, predictions, targets, weights, primfunc_name_hint="nll_loss_backward"
+    )
+
+
+@nll_loss_backward.reference
+def _nll_backward_numpy(
+    output_grad: Array,
+    predictions: Array,
+    targets: Array,
+    weights: Array | None = None,
+    *,
+    reduction: str,
+    ignore_index: int,
+) -> Array:
+    at = 0 if predictions.ndim == 1 else 1
+    w = np.ones(predictions.shape[at], predictions.dtype) if weights is None else weights
+    counts = targets != ignore_index
+    safe = np.where(counts, targets, 0)
+    share = np.where(counts, w[safe], 0)
+    if reduction == "mean":
+        share = share / share.sum()
+    out = np.zeros_like(predictions)
+    values = -output_grad * share
+    np.put_along_axis(out, np.expand_dims(safe, at), np.expand_dims(values, at), at)
+    return out.astype(predictions.dtype)
+
+
+def _pool_backward(kind: str) -> Any:
+    name = f"{kind}_pool2d_backward"
+
+    def build(
+        output_grad: ExprLike,
+        data: ExprLike,
+        pool_size: Any = (1, 1),
+        strides: Any = (1, 1),
+        padding: Any = (0, 0, 0, 0),
+        dilation: Any = (1, 1),
+        ceil_mode: bool = False,
+        count_include_pad: bool = False,
+        layout: str = "NCHW",
+        out_layout: str | None = None,
+    ) -> Call:
+        return op.call(
+            output_grad,
+            data,
+            pool_size=spread(pool_size, 2, f"{name}: pool_size"),
+            strides=spread(strides, 2, f"{name}: strides"),
+            padding=padding_of(padding, 2),
+            dilation=spread(dilation, 2, f"{name}: dilation"),
+            ceil_mode=bool(ceil_mode),
+            count_include_pad=bool(count_include_pad),
+            layout=layout,
+            out_layout=layout if out_layout is None else out_layout,
+        )
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"The gradient of `{kind}_pool2d` for its input."
+    op = relax_op(f"relax.grad.{name}", "output_grad: Tensor, data: Tensor", Pool2DAttrs)(build)
+
+    @op.infer
+    def info(
+        ctx: Infer, output_grad: TensorStructInfo, data: TensorStructInfo, **o: Any
+    ) -> TensorStructInfo:
+        return data
+
+    @op.legalize
+    def te(bb: BlockBuilder, output_grad: Expr, data: Expr, **o: Any) -> Expr:
+        if any(d != 1 for d in o["dilation"]) or o["out_layout"] != o["layout"]:
+            return op.call(output_grad, data, **o)
+        return bb.call_te(
+            topi.nn.pool_grad,
+            output_grad,
+            data,
+            list(o["pool_size"]),
+            list(o["strides"]),
+            list(o["padding"]),
+            pool_type=kind,
+            ceil_mode=o["ceil_mode"],
+            count_include_pad=o["count_include_pad"],
+            layout=o["layout"],
+            primfunc_name_hint=name,
+        )
+
+    op.reference(_pool_backward_numpy(kind))
+    return op
+
+
+def _pool_backward_numpy(kind: str) -> Callable[..., Array]:
+    def numpy(output_grad: Array, data: Array, **o: Any) -> Array:
+        letters = letters_of("NC", 2)
+        x = to_plain(data, o["layout"], letters)
+        grad = to_plain(output_grad, o["out_layout"], letters)
+        out = np.zeros(x.shape, np.float64)
+        (kh, kw), (sh, sw), (dh, dw) = o["pool_size"], o["strides"], o["dilation"]
+        top, left, bottom, right = o["padding"]
+        for n, c, y, z in np.ndindex(*grad.shape):
+            rows = np.arange(kh) * dh + y * sh - top
+            columns = np.arange(kw) * dw + z * sw - left
+            inside = (rows < x.shape[2] + bottom).sum() * (columns < x.shape[3] + right).sum()
+            rows = rows[(rows >= 0) & (rows < x.shape[2])]
+            columns = columns[(columns >= 0) & (columns < x.shape[3])]
+            window = x[n, c][np.ix_(rows, columns)]
+            if kind == "max":
+                i, j = np.unravel_index(int(window.argmax()), window.shape)
+                out[n, c, rows[i], columns[j]] += grad[n, c, y, z]
+            else:
+                count = inside if o["count_include_pad"] else window.size
+                out[n, c][np.ix_(rows, columns)] += grad[n, c, y, z] / max(count, 1)
+        return from_plain(out.astype(data.dtype), o["layout"], letters)
+
+    return numpy
+
+
+max_pool2d_backward = _pool_backward("max")
+avg_pool2d_backward = _pool_backward("avg")
+
+
+@relax_op(
+    "relax.grad.take_backward", "output_grad: Tensor, x: Tensor, indices: Tensor",
+    TakeBackwardAttrs,
+)  # fmt: skip
+def take_backward(
+    output_grad: ExprLike, x: ExprLike, indices: ExprLike, axis: int | None = None
+) -> Call:
+    """The gradient of `take` for its first operand."""
+    return take_backward.call(output_grad, x, indices, axis=axis)
+
+
+@take_backward.infer
+def _take_backward_info(
+    ctx: Infer,
+    output_grad: TensorStructInfo,
+    x: TensorStructInfo,
+    indices: TensorStructInfo,
+    *,
+    axis: int | None,
+) -> TensorStructInfo:
+    return x
+
+
+@take_backward.legalize
+def _take_backward_te(
+    bb: BlockBuilder, output_grad: Expr, x: Expr, indices: Expr, *, axis: int | None
+) -> Expr:
+    from tvm import te  # the tensor-expression package loads only when something is legalised
+
+    def compute(grad: Any, te_x: Any, places: Any) -> Any:
+        at = 0 if axis is None else axis % len(te_x.shape)
+        axes = [te.reduce_axis((0, extent), name=f"k{i}") for i, extent in enumerate(places.shape)]
+
+        def element(*index: Any) -> Any:
+            hit = places(*axes) == index[at].astype(places.dtype)
+            share = grad(*index[:at], *axes, *index[at + 1 :])
+            term = tir_op.if_then_else(hit, share, tir_const(0, te_x.dtype))
+            return te.sum(term, axis=axes) if axes else term
+
+        return te.compute(te_x.shape, element, name="take_backward")
+
+    return bb.call_te(compute, output_grad, x, indices, primfunc_name_hint="take_backward")
+
+
+@take_backward.reference
+def _take_backward_numpy(
+    output_grad: Array, x: Array, indices: Array, *, axis: int | None
+) -> Array:
+    out = np.zeros_like(x)
+    at = 0 if axis is None else axis % x.ndim
+    moved = np.moveaxis(out, at, 0)
+    lead = list(range(at, at + indices.ndim))
+    np.add.at(moved, indices, np.moveaxis(output_grad, lead, range(indices.ndim)))
+    return out

@@ -1,0 +1,183 @@
+"""Operators on images."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike
+from tvm.relax.numpy_dtype import numpy_dtype
+from tvm.relax.op.declare import (
+    INJECTIVE,
+    Array,
+    Expr,
+    Infer,
+    attrs_class,
+    dtype_or_void,
+    relax_op,
+    topi,
+)
+from tvm.relax.op.layouts import arranged, extents_by_letter, from_plain, layout_parts, to_plain
+from tvm.relax.op.shapes import like
+from tvm.relax.struct_info import VOID, ShapeExpr, ShapeStructInfo, TensorStructInfo
+from tvm.support.dtype import DataType
+
+Resize2DAttrs = attrs_class(
+    "Resize2DAttrs", "roi", "layout", "method", "coordinate_transformation_mode",
+    "rounding_method", "cubic_alpha", "cubic_exclude", "extrapolation_value", "out_dtype",
+)  # fmt: skip
+
+
+@relax_op("relax.image.resize2d", "data: Tensor, size: Shape", Resize2DAttrs, pattern=INJECTIVE)
+def resize2d(
+    data: ExprLike,
+    size: Any,
+    roi: Any = None,
+    layout: str = "NCHW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "round",
+    cubic_alpha: float = -0.75,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: DataType | str | None = None,
+) -> Call:
+    """Images of another height and width.   (n, c, h, w), (h', w') -> (n, c, h', w')"""
+    if roi is None:
+        box: tuple[float, ...] = (0.0,) * 4
+    elif isinstance(roi, (int, float)):
+        box = (float(roi),) * 4
+    else:
+        box = tuple(float(v) for v in roi)
+    if not isinstance(size, Expr):
+        single = not isinstance(size, (list, tuple))
+        size = ShapeExpr((size, size) if single else tuple(size) * (3 - len(size)))
+    return resize2d.call(
+        data, size, roi=box, layout=layout, method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
+        cubic_exclude=int(cubic_exclude), extrapolation_value=float(extrapolation_value),
+        out_dtype=dtype_or_void(out_dtype),
+    )  # fmt: skip
+
+
+@resize2d.infer
+def _resize2d_info(
+    ctx: Infer,
+    data: TensorStructInfo,
+    size: ShapeStructInfo,
+    *,
+    layout: str,
+    out_dtype: DataType,
+    **options: Any,
+) -> TensorStructInfo:
+    if size.ndim not in (-1, 2):
+        raise ctx.shape_error("size must have 2 numbers", f"{size.ndim}", "(height, width)")
+    x = extents_by_letter(ctx, "data", data, layout, "NCHW")
+    dtype = data.dtype if out_dtype is VOID else out_dtype
+    if x is None or size.values is None:
+        return like(data, None, len(layout_parts(layout)), dtype)
+    x["H"], x["W"] = size.values
+    return like(data, arranged(x, layout), dtype=dtype)
+
+
+@resize2d.legalize
+def _resize2d_te(bb: BlockBuilder, data: Expr, size: Expr, **o: Any) -> Expr:
+    return bb.call_te(
+        topi.image.resize2d,
+        data,
+        roi=list(o["roi"]),
+        size=size,
+        layout=o["layout"],
+        method=o["method"],
+        coordinate_transformation_mode=o["coordinate_transformation_mode"],
+        rounding_method=o["rounding_method"],
+        bicubic_alpha=o["cubic_alpha"],
+        bicubic_exclude=o["cubic_exclude"],
+        extrapolation_value=o["extrapolation_value"],
+        out_dtype=None if o["out_dtype"] is VOID else str(o["out_dtype"]),
+    )
+
+
+def _source(out: int, size: int, target: int, mode: str, start: float, end: float) -> float:
+    """Where an output pixel lies in the input."""
+    scale = size / target
+    if mode == "half_pixel":
+        return (out + 0.5) * scale - 0.5
+    if mode == "pytorch_half_pixel":
+        return (out + 0.5) * scale - 0.5 if target > 1 else 0.0
+    if mode == "align_corners":
+        return out * (size - 1) / (target - 1) if target > 1 else 0.0
+    if mode == "asymmetric":
+        return out * scale
+    if mode == "tf_half_pixel_for_nn":
+        return (out + 0.5) * scale
+    if mode == "tf_crop_and_resize":
+        if target > 1:
+            return start * (size - 1) + out * (end - start) * (size - 1) / (target - 1)
+        return 0.5 * (start + end) * (size - 1)
+    raise ValueError(f"resize2d: unknown coordinate_transformation_mode {mode!r}")
+
+
+def _nearest(place: float, rounding: str) -> int:
+    if rounding in ("round", ""):
+        return math.floor(place + 0.5)
+    if rounding == "round_prefer_floor":
+        return math.ceil(place - 0.5)
+    if rounding == "round_prefer_ceil":
+        return math.floor(place + 0.5)
+    if rounding == "floor":
+        return math.floor(place + 1e-5)
+    if rounding == "ceil":
+        return math.ceil(place - 1e-5)
+    raise ValueError(f"resize2d: unknown rounding_method {rounding!r}")
+
+
+def _weights(size: int, target: int, o: dict[str, Any], start: float, end: float) -> Array:
+    """A matrix (target, size) that resamples one axis."""
+    matrix = np.zeros((target, size))
+    for out in range(target):
+        mode = o["coordinate_transformation_mode"]
+        place = _source(out, size, target, mode, start, end)
+        if o["method"] == "nearest_neighbor":
+            taps = {_nearest(place, o["rounding_method"]): 1.0}
+        elif o["method"] == "linear":
+            low = math.floor(place)
+            taps = {low: 1 - (place - low), low + 1: place - low}
+        else:
+            taps = _cubic(place, size, o["cubic_alpha"], bool(o["cubic_exclude"]))
+        for at, weight in taps.items():
+            matrix[out, min(max(at, 0), size - 1)] += weight
+    return matrix
+
+
+def _cubic(place: float, size: int, a: float, exclude: bool) -> dict[int, float]:
+    """The four taps of cubic convolution with parameter `a` (Keys, 1981)."""
+    low = math.floor(place)
+    t = place - low
+    weights = [
+        a * (t**3 - 2 * t**2 + t),
+        (a + 2) * t**3 - (a + 3) * t**2 + 1,
+        -(a + 2) * t**3 + (2 * a + 3) * t**2 - a * t,
+        -a * t**3 + a * t**2,
+    ]
+    taps = {low - 1 + i: weight for i, weight in enumerate(weights)}
+    if exclude:
+        taps = {at: w for at, w in taps.items() if 0 <= at < size}
+        total = sum(taps.values())
+        taps = {at: w / total for at, w in taps.items()}
+    return taps
+
+
+@resize2d.reference
+def _resize2d_numpy(data: Array, size: Any, **o: Any) -> Array:
+    x = to_plain(data, o["layout"], "NCHW")
+    roi = o["roi"]
+    rows = _weights(x.shape[2], int(size[0]), o, roi[0], roi[2])
+    columns = _weights(x.shape[3], int(size[1]), o, roi[1], roi[3])
+    out = np.einsum("nchw,yh,xw->ncyx", x.astype(np.float64), rows, columns)
+    dtype = data.dtype if o["out_dtype"] is VOID else numpy_dtype(o["out_dtype"])
+    return from_plain(out.astype(dtype), o["layout"], "NCHW")

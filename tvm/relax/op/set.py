@@ -1,0 +1,166 @@
+"""Operators whose result's size depends on the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.ffi import register_global_func
+from tvm.ir.expr import StructInfo
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, ExprLike, ExternFunc, PrimValue
+from tvm.relax.shape_math import product, simplify
+from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo, TupleStructInfo, const_int
+from tvm.support.dtype import DataType
+from tvm.tir.expr import IntImm
+
+from .base import call_pure_packed
+from .declare import Array, Expr, Infer, relax_op
+from .shapes import axis_index, like
+
+INT64 = DataType("int64")
+
+
+def _flag(value: Any) -> Expr:
+    return value if isinstance(value, Expr) else PrimValue(IntImm("int64", int(value)))
+
+
+@relax_op(
+    "relax.unique",
+    "x: Tensor, sorted: Prim, return_index: Prim, return_inverse: Prim, return_counts: Prim, "
+    "axis: Prim?",
+)
+def unique(
+    x: ExprLike,
+    sorted: Any = True,
+    return_index: Any = False,
+    return_inverse: Any = False,
+    return_counts: Any = False,
+    axis: Any = None,
+) -> Call:
+    """The distinct elements (slices along `axis`), and on request where they are and how many.
+
+    return_index: the first place of each; return_inverse: for each element the place of its like
+    in the result; return_counts: how often each comes.
+    """
+    flags = [_flag(v) for v in (sorted, return_index, return_inverse, return_counts)]
+    return unique.call(x, *flags, None if axis is None else _flag(axis))
+
+
+def _known_flag(ctx: Infer, name: str, info: PrimStructInfo) -> bool:
+    value = const_int(info.value)
+    if value is None:
+        raise ctx.error(f"{name} must be known while compiling", f"{info}", "True, False")
+    return bool(value)
+
+
+@unique.infer
+def _unique_info(
+    ctx: Infer,
+    x: TensorStructInfo,
+    sorted: PrimStructInfo,
+    return_index: PrimStructInfo,
+    return_inverse: PrimStructInfo,
+    return_counts: PrimStructInfo,
+    axis: PrimStructInfo | None,
+) -> StructInfo:
+    wanted = [
+        _known_flag(ctx, name, info)
+        for name, info in (
+            ("return_index", return_index),
+            ("return_inverse", return_inverse),
+            ("return_counts", return_counts),
+        )
+    ]
+    place = None if axis is None else const_int(axis.value)
+    if place is not None and x.ndim != -1:
+        axis_index(ctx, place, x.ndim)
+    first = like(x, None, 1 if axis is None else x.ndim)
+    parts: list[StructInfo] = [first]
+    if wanted[0]:
+        parts.append(like(x, None, 1, INT64))
+    if wanted[1]:
+        parts.append(_inverse_info(ctx, x, place))
+    if wanted[2]:
+        parts.append(like(x, None, 1, INT64))
+    return parts[0] if len(parts) == 1 else TupleStructInfo(parts)
+
+
+def _inverse_info(ctx: Infer, x: TensorStructInfo, axis: int | None) -> TensorStructInfo:
+    if x.values is None:
+        return like(x, None, 1, INT64)
+    size = product(x.values) if axis is None else x.values[axis]
+    return like(x, (simplify(size, ctx.analyzer),), dtype=INT64)
+
+
+def numpy_unique(
+    x: Any,
+    sorted: int,
+    return_index: int,
+    return_inverse: int,
+    return_counts: int,
+    axis: int | None = None,
+) -> Any:
+    """`unique` by numpy, on arrays or runtime tensors, which are given back in kind."""
+    array = x if isinstance(x, np.ndarray) else x.numpy()
+    found = np.unique(
+        array, bool(return_index), bool(return_inverse), bool(return_counts), axis
+    )
+    parts = list(found) if isinstance(found, tuple) else [found]
+    inverse_at = 1 + bool(return_index)
+    if return_inverse:  # one number an element, whatever its shape was
+        parts[inverse_at] = np.reshape(parts[inverse_at], -1)
+    if not isinstance(x, np.ndarray):
+        from tvm.runtime import tensor  # only compiled programs call this with runtime tensors
+
+        parts = [tensor(np.ascontiguousarray(part)) for part in parts]
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+@unique.reference
+def _unique_numpy(
+    x: Array, sorted: int, index: int, inverse: int, counts: int, axis: int | None = None
+) -> Any:
+    return numpy_unique(x, sorted, index, inverse, counts, axis)
+
+
+@unique.legalize
+def _unique_te(bb: BlockBuilder, x: Expr, *flags: Expr) -> Expr:
+    info = bb.normalize(unique.call(x, *flags)).struct_info
+    return call_pure_packed(ExternFunc("relax.run.unique"), x, *flags, sinfo_args=info)
+
+
+@relax_op("relax.nonzero", "x: Tensor")
+def nonzero(x: ExprLike) -> Call:
+    """The indices of the elements that are not zero.   (..., d dimensions) -> (d, count)"""
+    return nonzero.call(x)
+
+
+@nonzero.infer
+def _nonzero_info(ctx: Infer, x: TensorStructInfo) -> StructInfo:
+    return like(x, None, 2, INT64)
+
+
+def numpy_nonzero(x: Any) -> Any:
+    """`nonzero` by numpy, on an array or a runtime tensor, which is given back in kind."""
+    array = x if isinstance(x, np.ndarray) else x.numpy()
+    found = np.argwhere(array).transpose().astype(np.int64)
+    if isinstance(x, np.ndarray):
+        return found
+    from tvm.runtime import tensor  # only compiled programs call this with runtime tensors
+
+    return tensor(np.ascontiguousarray(found))
+
+
+nonzero.reference(numpy_nonzero)
+
+
+@nonzero.legalize
+def _nonzero_te(bb: BlockBuilder, x: Expr) -> Expr:
+    info = bb.normalize(nonzero(x)).struct_info
+    return call_pure_packed(ExternFunc("relax.run.nonzero"), x, sinfo_args=info)
+
+
+register_global_func("relax.run.unique", numpy_unique)
+register_global_func("relax.run.nonzero", numpy_nonzero)
