@@ -12,7 +12,7 @@ pytestmark = pytest.mark.pure
 
 
 def test_unknown_key_offers_the_nearest() -> None:
-    with pytest.raises(AttributeError, match="did you mean 'tir.UnrollLoop'"):
+    with pytest.raises(AttributeError, match=r"did you mean 'tir\.UnrollLoop'"):
         PassContext(config={"tir.UnrolLoop": {}})
 
 

@@ -19,7 +19,7 @@ def test_finds_names_and_children() -> None:
 
 def test_a_missing_name_is_an_attribute_error() -> None:
     get = lazy_packages("tvm.support", "frozen")
-    with pytest.raises(AttributeError, match="module 'tvm.support' has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match=r"module 'tvm\.support' has no attribute 'nothing'"):
         get("nothing")
 
 

@@ -42,9 +42,7 @@ def test_walk_gives_parents_first_and_post_order_each_once() -> None:
     x = tir.Var("x", "int32")
     shared = tir.Add(x, x)
     expr = tir.Mul(shared, shared)
-    assert [type(n).__name__ for n in walk(expr)] == ["Mul", "Add", "Var", "Var"] + [
-        "Add", "Var", "Var",
-    ]  # fmt: skip
+    assert [type(n).__name__ for n in walk(expr)] == ["Mul", *["Add", "Var", "Var"] * 2]
     seen: list[object] = []
     post_order_visit(expr, seen.append)
     assert seen == [x, shared, expr]

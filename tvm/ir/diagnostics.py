@@ -1,19 +1,19 @@
-"""Diagnostics: messages with places, collected in a context and shown by a renderer."""
+"""Diagnostics: messages with a level and a place, collected and shown together."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, ClassVar, Final, NoReturn
 
+from tvm.error import DiagnosticError
 from tvm.ffi.object import Object
 
-from .module import IRModule
 from .span import Span
 
 
 class DiagnosticLevel(enum.IntEnum):
-    """How grave a message is."""
+    """How bad it is."""
 
     BUG = 10
     ERROR = 20
@@ -23,61 +23,67 @@ class DiagnosticLevel(enum.IntEnum):
 
 
 class Diagnostic(Object):
-    """One message about a place."""
+    """One message about one place."""
 
-    def __init__(self, level: DiagnosticLevel, span: Span | None, message: str) -> None:
-        self.level: Final = level
+    __slots__ = ("level", "message", "span")
+
+    def __init__(self, level: int, span: Span | None, message: str) -> None:
+        self.level: Final = DiagnosticLevel(level)
         self.span: Final = span
         self.message: Final = message
 
-
-RenderFunc = Callable[["DiagnosticContext"], Any]
+    def __str__(self) -> str:
+        where = "" if self.span is None else f"\n --> {self.span}"
+        return f"{self.level.name.lower()}: {self.message}{where}"
 
 
 class DiagnosticRenderer(Object):
-    """Shows the messages of a context."""
+    """Shows what a context has collected."""
 
-    def __init__(self, render_func: RenderFunc) -> None:
-        self.render_func: Final = render_func
+    def __init__(self, render_func: Callable[[DiagnosticContext], None] | None = None) -> None:
+        self._render = render_func or _print_all
 
     def render(self, ctx: DiagnosticContext) -> None:
-        """Show the messages."""
-        self.render_func(ctx)
+        """Show all diagnostics of the context."""
+        self._render(ctx)
 
 
-class DiagnosticContext(Object):
-    """Messages collected about one module."""
-
-    def __init__(self, module: IRModule, renderer: DiagnosticRenderer) -> None:
-        self.module: Final = module
-        self.renderer: Final = renderer
-        self.diagnostics: list[Diagnostic] = []
-
-    def emit(self, diagnostic: Diagnostic) -> None:
-        """Collect a message."""
-        self.diagnostics.append(diagnostic)
-
-    def render(self) -> None:
-        """Show what was collected."""
-        self.renderer.render(self)
+def _print_all(ctx: DiagnosticContext) -> None:
+    for diagnostic in ctx.diagnostics:
+        print(diagnostic)
 
 
-def _silent(ctx: DiagnosticContext) -> None:
-    """The default: the error that is raised carries all messages already."""
-
-
-class _Override:
-    render_func: RenderFunc | None = None
-
-
-_OVERRIDE: Final = _Override()
+class _Default:
+    renderer: ClassVar[DiagnosticRenderer] = DiagnosticRenderer()
 
 
 def get_renderer() -> DiagnosticRenderer:
-    """The renderer that new contexts use."""
-    return DiagnosticRenderer(_OVERRIDE.render_func or _silent)
+    """The renderer in force."""
+    return _Default.renderer
 
 
-def override_renderer(render_func: RenderFunc | None) -> None:
-    """Show diagnostics with `render_func` from now on; None goes back to the default."""
-    _OVERRIDE.render_func = render_func
+def override_renderer(render_func: Callable[[DiagnosticContext], None] | None) -> None:
+    """Show diagnostics by another function; None puts the default back."""
+    _Default.renderer = DiagnosticRenderer(render_func)
+
+
+class DiagnosticContext(Object):
+    """Collects diagnostics about a module."""
+
+    def __init__(self, module: Any, renderer: DiagnosticRenderer | None = None) -> None:
+        self.module = module
+        self.renderer = renderer or get_renderer()
+        self.diagnostics: list[Diagnostic] = []
+
+    def emit(self, diagnostic: Diagnostic) -> None:
+        """Add one."""
+        self.diagnostics.append(diagnostic)
+
+    def render(self) -> None:
+        """Show all, and raise DiagnosticError if one is an error or worse."""
+        self.renderer.render(self)
+        if any(d.level <= DiagnosticLevel.ERROR for d in self.diagnostics):
+            self._fail()
+
+    def _fail(self) -> NoReturn:
+        raise DiagnosticError("\n".join(str(d) for d in self.diagnostics))

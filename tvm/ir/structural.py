@@ -91,7 +91,7 @@ class _Comparison:
         return True
 
     def _variable(self, a: Node, b: Node, binds: bool) -> bool | None:
-        """None: already tied; True: tied now, compare what they say of themselves; False: differ."""
+        """None: already tied; True: tied now, so compare their fields; False: they differ."""
         tied = self.left.get(a)
         if tied is not None:
             return None if tied is b else False

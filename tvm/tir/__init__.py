@@ -6,6 +6,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.lazy import lazy_names
 
 from . import buffer_access as buffer_access
+from . import global_var_uses as global_var_uses
 from . import op as op
 from .buffer import Buffer, DataProducer, decl_buffer
 from .expr import (

@@ -20,7 +20,7 @@ def test_attributes() -> None:
         assert op.get_attr("TVectorizable") is True
         assert op.get_attr("TScriptPrinterName") == "test_declared"
         assert op.get_attr("TScriptDtypePrintLocation") == "first"
-        with pytest.raises(KeyError, match="operator 'tir.test_declared' is registered twice"):
+        with pytest.raises(KeyError, match=r"operator 'tir\.test_declared' is registered twice"):
             intrinsic("test_declared", PURE)
     finally:
         OPS.remove("tir.test_declared")

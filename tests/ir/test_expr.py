@@ -1,0 +1,44 @@
+"""Ranges, global variables, and the operator tables."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from tvm import relax, tir
+from tvm.ir import GlobalVar, Range
+
+pytestmark = pytest.mark.pure
+
+
+def test_ranges() -> None:
+    whole = Range(5)
+    assert (int(whole.min), int(whole.extent)) == (0, 5)
+    part = Range(2, 7)
+    assert (int(part.min), int(part.extent)) == (2, 5)
+    x = tir.Var("x", "int64")
+    sized = Range.from_min_extent(x, 4)
+    assert sized.min is x
+    assert isinstance(Range(x, x + 4).extent, tir.Sub)
+
+
+def test_global_variables_are_called_in_their_dialect() -> None:
+    f = GlobalVar("f")
+    assert isinstance(f(1, tir.Var("x", "int32")), tir.Call)
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    assert isinstance(f(x), relax.Call)
+    assert f == f
+    assert f != GlobalVar("f")
+    assert bool(f)
+
+
+def test_struct_info_that_is_not_known() -> None:
+    with pytest.raises(tvm.TVMError, match="the struct info of this GlobalVar is not known yet"):
+        _ = GlobalVar("f").struct_info
+
+
+def test_stand_ins_say_what_they_cannot() -> None:
+    from tvm.ir import PrimExprConvertible
+
+    with pytest.raises(TypeError, match="stands for no single expression"):
+        PrimExprConvertible().as_prim_expr()
