@@ -68,7 +68,9 @@ def find_contraction(block: Block) -> Contraction | None:
     groups: dict[str, list[IterVar]] = {"batch": [], "m": [], "n": [], "k": []}
     for iv in block.iter_vars:
         var = iv.var
-        if iv.iter_type == IterVar.CommReduce:
+        if iv.dom is not None and is_one(iv.dom.extent) and var not in in_a | in_b | in_c:
+            groups["batch" if iv.iter_type == IterVar.DataPar else "k"].append(iv)
+        elif iv.iter_type == IterVar.CommReduce:
             if var in in_c or not (var in in_a or var in in_b):
                 return None
             groups["k"].append(iv)

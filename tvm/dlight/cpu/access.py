@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node
 from tvm.tir.expr import (
     BinaryOpExpr,
@@ -33,9 +35,20 @@ def accesses(block: Block) -> list[tuple[BufferLoad | BufferStore, Strides]]:
                 continue
             (offset, *more) = node.buffer.offset_of(node.indices)
             terms = None if more else linear_terms(offset, domains)
+            if terms is None and not more:
+                terms = linear_terms(_simplified(offset, block), domains)
             moves = {var: None if terms is None else terms.get(var, 0) for var in domains}
             found.append((node, moves))
     return found
+
+
+def _simplified(offset: PrimExpr, block: Block) -> PrimExpr:
+    """The offset with fused variables put together again: i // n * n + i % n is i."""
+    analyzer = Analyzer()
+    for iv in block.iter_vars:
+        if iv.dom is not None:
+            analyzer.bind(iv.var, iv.dom)
+    return analyzer.simplify(offset)
 
 
 def access_strides(block: Block) -> list[Strides]:

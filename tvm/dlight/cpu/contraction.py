@@ -10,9 +10,12 @@ from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.functor import walk
+from tvm.tir.op.arith import is_one
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from tvm.tir.stmt import Block
+from tvm.tir.schedule.analysis.query import realize_of
+from tvm.tir.stmt import Block, BufferStore
 
+from .access import access_strides, accesses, is_vectorizable
 from .base import Decompositions
 from .cost import flops_us, threads_for
 from .tiles import Tile, choose_tile
@@ -52,13 +55,14 @@ def schedule_contraction(
     form: MatrixForm,
     cpu: CpuModel,
     later: Decompositions,
+    columns: Sequence[int] | None = None,
 ) -> str:
-    """Tile a contraction; returns a sentence of reason."""
+    """Tile a contraction; returns a sentence of reason. `columns` limits the tile's widths."""
     bits = found.output.dtype.bits
     m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
     if not form.is_matrix() or not found.rhs.is_plain() or not found.lhs.is_plain():
         to_matrix(sch, block, found, form)
-    tile = choose_tile(cpu, bits, m, n, k, free_rows=True)
+    tile = choose_tile(cpu, bits, m, n, k, columns)
     outer = len(form.outer)
     pads_rows = m is None or m % tile.rows != 0
     pads_columns = n is None or n % tile.columns != 0
@@ -91,26 +95,52 @@ def schedule_contraction(
 def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm) -> None:
     """Fuse the variables to one row, one column, one summed variable beside the outer ones.
 
-    The right operand is copied into (outer, k, n) order; the left one is read where it lies.
+    The right operand is copied into (outer, k, n) order, in loops over its own variables, since
+    these move along memory; the left one is read where it lies.
     """
     rhs = sch.reindex(block, found.rhs.buffer)
     lhs = sch.reindex(block, found.lhs.buffer)
     back = sch.reindex(block, found.output)
     node: Block = sch.get(block)
     order = [iv.var for iv in node.iter_vars]
-    used = {rhs: _used(sch, rhs, found.rhs.indices), lhs: _used(sch, lhs, found.lhs.indices)}
-    _relayout(sch, block, rhs, ("read", _number(sch, block, rhs)), order, used[rhs],
-              [[iv] for iv in form.outer] + [list(form.k), list(form.n)])  # fmt: skip
-    _relayout(sch, block, lhs, ("read", _number(sch, block, lhs)), order, used[lhs],
-              [[iv] for iv in form.outer] + [list(form.m), list(form.k)])  # fmt: skip
-    _relayout(sch, block, back, ("write", 0), order, _used(sch, back, found.store),
-              [[iv] for iv in form.outer] + [list(form.m), list(form.n)])  # fmt: skip
-    groups = [[iv] for iv in form.outer] + [list(form.m), list(form.n), list(form.k)]
-    sch.transform_block_layout(block, _fusion(order, groups))
+    outer = [[iv] for iv in form.outer]
+    m, n, k = list(form.m), list(form.n), list(form.k)
+    place = ("read", _number(sch, block, rhs))
+    _relayout(sch, block, rhs, place, order, _used(found.rhs.indices), [*outer, k, n], False)
+    place = ("read", _number(sch, block, lhs))
+    _relayout(sch, block, lhs, place, order, _used(found.lhs.indices), [*outer, m, k])
+    finish = _inlined_copy(sch, back, found)
+    _relayout(
+        sch, block, back if finish is None else finish, ("write", 0), order,
+        _used(found.store), [*outer, m, n],
+    )  # fmt: skip
+    sch.transform_block_layout(block, _fusion(order, [*outer, m, n, k]))
     sch.compute_inline(lhs)
 
 
-def _used(sch: Schedule, block: BlockRV, indices: Sequence[PrimExpr]) -> set[Var]:
+def _inlined_copy(sch: Schedule, back: BlockRV, found: Contraction) -> BlockRV | None:
+    """The one elementwise block that reads the result, which then takes the copy's place."""
+    users = sch.get_consumers(back)
+    if len(users) != 1:
+        return None
+    node: Block = sch.get(users[0])
+    made = sch.get(back).writes[0].buffer
+    names = [iv.var for iv in node.iter_vars]
+    if not _is_spatial(node) or len(names) != len(found.store):
+        return None
+    if not all(isinstance(index, Var) for index in found.store):
+        return None
+    for region in node.reads:
+        if region.buffer is made and any(
+            part.min is not name and not is_one(extent)
+            for part, name, extent in zip(region.region, names, made.shape)
+        ):
+            return None  # it reads the result in another order
+    sch.compute_inline(back)
+    return users[0]
+
+
+def _used(indices: Sequence[PrimExpr]) -> set[Var]:
 
 
     return {node for index in indices for node in walk(index) if isinstance(node, Var)}
@@ -129,13 +159,15 @@ def _relayout(
     order: Sequence[Var],
     used: set[Var],
     groups: Sequence[Sequence[IterVar]],
+    fuse_copy: bool = True,
 ) -> None:
-    """Give a reindexed buffer, and the loops of its copy, one dimension a group of variables."""
+    """Give a reindexed buffer one dimension a group of variables, and its copy one loop each."""
     own = [var for var in order if var in used]
     kept = [[iv for iv in group if iv.var in used] for group in groups]
     fusion = _fusion(own, [group for group in kept if group])
     sch.transform_layout(block, buffer, fusion)
-    sch.transform_block_layout(copy, fusion)
+    if fuse_copy:
+        sch.transform_block_layout(copy, fusion)
 
 
 def _fusion(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]):  # type: ignore[no-untyped-def]
@@ -235,21 +267,45 @@ def _panel(sch: Schedule, block: BlockRV, m: int | None, tile: Tile) -> BlockRV 
 
 
 def _vectorize_panel(sch: Schedule, panel: BlockRV, jo: LoopRV, tile: Tile) -> None:
+    """Order the loops of the copy as its target lies in memory, and vectorize the innermost."""
     node: Block = sch.get(panel)
-    loops = sch.get_loops(panel)
-    inner = loops[-1]
-    written = node.writes[0].region[-1].min
-    if node.iter_vars and written is node.iter_vars[-1].var:
+    values = realize_of(sch.state, sch.get_sref(panel)).iter_values
+    strides = access_strides(node)
+    last = next(moves for access, moves in accesses(node) if isinstance(access, BufferStore))
+    below = _below(sch, jo, panel)
+    moves: dict[LoopRV, int] = {}
+    for loop in below:
+        name = sch.get(loop).loop_var
+        owners = [
+            iv.var for iv, value in zip(node.iter_vars, values) if name in _used([value])
+        ]
+        step = last[owners[0]] if len(owners) == 1 else None
+        if step is None:
+            return
+        moves[loop] = step
+    order = sorted(below, key=lambda loop: -moves[loop])
+    if order != below:
+        sch.reorder(*order)
+    inner = order[-1]
+    name = sch.get(inner).loop_var
+    (var,) = [iv.var for iv, value in zip(node.iter_vars, values) if name in _used([value])]
+    if is_vectorizable(strides, var):
         _vectorize(sch, inner, tile)
+
+
+def _below(sch: Schedule, outer: LoopRV, block: BlockRV) -> list[LoopRV]:
+    """The loops between `outer` and the block."""
+    loops = sch.get_loops(block)
+    target = sch.get_sref(outer)
+    place = [sch.get_sref(loop) for loop in loops].index(target)
+    return loops[place + 1 :]
 
 
 def _vectorize_back(
     sch: Schedule, back: BlockRV, io: LoopRV, tile: Tile, guarded: bool
 ) -> None:
     """Rows unrolled, so that accumulators have constant places; columns as vectors."""
-    loops = sch.get_loops(back)
-    depth = len(sch.get_loops(back)) - _depth_below(sch, io, back)
-    below = loops[depth:]
+    below = _below(sch, io, back)
     if not below:
         return
     for loop in below[:-1]:
@@ -260,17 +316,6 @@ def _vectorize_back(
         sch.unroll(outer)
     else:
         _vectorize(sch, below[-1], tile)
-
-
-def _depth_below(sch: Schedule, io: LoopRV, block: BlockRV) -> int:
-    """How many loops stand between `io` and the block."""
-    target = sch.get_sref(io)
-    place = sch.get_sref(block).parent
-    depth = 0
-    while place is not None and place is not target:
-        depth += 1
-        place = place.parent
-    return depth
 
 
 def _vectorize(sch: Schedule, loop: LoopRV, tile: Tile) -> None:

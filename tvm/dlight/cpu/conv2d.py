@@ -1,3 +1,90 @@
-from .base import CPUScheduleRule
+"""Convolutions as matrix products: weights by columns of the input, gathered panel by panel.
+
+    C[f, y, x] = sum over c, ry, rx of W[f, c, ry, rx] * X[c, y + ry, x + rx]
+
+Rows are the output channels, columns the output places (y, x), the sum runs over (c, ry, rx). The
+panel of columns is gathered from X by rows of the image, so its copies are vectors too; each
+element gathered is used by all output channels. (Chellapilla et al., "High Performance
+Convolutional Neural Networks for Document Processing", 2006, gather all of it at once.)
+"""
+
+from __future__ import annotations
+
+from tvm.dlight.analysis.contraction import Contraction, find_contraction
+from tvm.target.cpu_model import CpuModel
+from tvm.target.target import Target
+from tvm.tir.expr import Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.schedule import Schedule
+from tvm.tir.stmt import Block
+
+from .base import CPUScheduleRule, open_schedule, root_blocks, with_reason
+from .contraction import MatrixForm, extent_of, schedule_contraction
+from .general import Rest, inline_epilogues
+from .tiles import MOST_VECTORS
+
+
 class Conv2D(CPUScheduleRule):
-    def apply(self, func, target, _): return None
+    """Schedules functions with a convolution (of any number of dimensions)."""
+
+    def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
+        """The schedule, or None if no block is a convolution with shared weights."""
+        sch = open_schedule(func)
+        if not any(_conv_form(sch.get(b)) is not None for b in root_blocks(sch)):
+            return None
+        inline_epilogues(sch)
+        rest = Rest(sch)
+        reasons: list[str] = []
+        for block in root_blocks(sch):
+            found = find_contraction(sch.get(block))
+            form = _conv_form(sch.get(block))
+            if found is not None and form is not None:
+                widths = _widths(form, target.cpu, found.output.dtype.bits)
+                reasons.append(
+                    schedule_contraction(
+                        sch, block, found, form, target.cpu, rest.later, widths
+                    )
+                )
+                rest.done(block)
+        rest.schedule(target.cpu)
+        return with_reason(sch, "; ".join(reasons))
+
+
+def _conv_form(block: Block) -> MatrixForm | None:
+    """Rows, columns and sum of a convolution; None for other blocks.
+
+    Variables of the result that stand before the rows (images of a batch) are outer loops.
+    """
+    found = find_contraction(block)
+    if found is None or not found.lhs.is_plain() or found.rhs.is_plain():
+        return None
+    if extent_of(found.m) == 1 or extent_of(found.n) == 1 or not found.m:
+        return None
+    order = [index for index in found.store if isinstance(index, Var)]
+    if len(order) != len(found.store) - _constants(found):
+        return None
+    first_row = min(order.index(iv.var) for iv in found.m if iv.var in order)
+    outer = [iv for iv in found.n if iv.var in order and order.index(iv.var) < first_row]
+    columns = [iv for iv in found.n if iv not in outer]
+    if not columns or any(extent_of([iv]) is None for iv in (*found.m, *columns, *found.k)):
+        return None
+    return MatrixForm((*found.batch, *outer), found.m, tuple(columns), found.k)
+
+
+def _constants(found: Contraction) -> int:
+    return sum(1 for index in found.store if not isinstance(index, Var))
+
+
+def _widths(form: MatrixForm, cpu: CpuModel, bits: int) -> list[int]:
+    """Tile widths that are whole rows of the image, or even parts of one long row."""
+    lanes = cpu.lanes(bits)
+    most = MOST_VECTORS * lanes
+    row = extent_of(form.n[-1:])
+    total = extent_of(form.n)
+    assert row is not None and total is not None, "the form has known extents"
+    if total <= most:
+        return [total]
+    if row <= most:
+        return [row * count for count in range(1, most // row + 1)]
+    return [width for width in range(lanes, most + 1) if row % width == 0] or [lanes]
+

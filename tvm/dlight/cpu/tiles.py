@@ -9,6 +9,7 @@ f32 1024^3, the time is about 1 + 0.7 * loads / FMAs (6 x 4: 176 GFLOP/s, 8 x 3:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm.target.cpu_model import CpuModel
@@ -35,50 +36,53 @@ class Tile:
 
 
 def choose_tile(
-    cpu: CpuModel, bits: int, m: int | None, n: int | None, k: int | None, *, free_rows: bool
+    cpu: CpuModel,
+    bits: int,
+    m: int | None,
+    n: int | None,
+    k: int | None,
+    columns: Sequence[int] | None = None,
 ) -> Tile:
     """The tile with the least modelled time; None stands for a symbolic extent.
 
-    With `free_rows` a tile whose rows do not divide m costs a copy of A.
+    `columns` are the widths to choose from; by default whole vectors, or all of a small n. Rows
+    that do not divide m cost a copy of A.
     """
     lanes = cpu.lanes(bits)
     best: tuple[float, Tile] | None = None
-    for vectors in range(MOST_VECTORS, 0, -1):
-        columns = vectors * lanes
-        if n is not None and n < columns and vectors > 1 and -(-n // lanes) < vectors:
-            continue
-        for rows in range(MOST_ROWS, 0, -1):
-            if m is not None and rows > m:
-                continue
+    for width in columns or _widths(n, lanes):
+        vectors = -(-width // lanes)
+        for rows in range(min(MOST_ROWS, m or MOST_ROWS), 0, -1):
             if rows * vectors + vectors + 1 > cpu.vector_registers:
                 continue
-            cost = _cost(cpu, rows, vectors, lanes, m, n, free_rows)
+            cost = _cost(cpu, rows, width, lanes, m, n)
             if best is None or cost < best[0] - 1e-9:
-                best = (cost, Tile(rows, columns, 1, lanes))
+                best = (cost, Tile(rows, width, _unroll(rows * vectors, k), lanes))
     assert best is not None, "a tile of one register always fits"
-    tile = best[1]
-    columns = n if n is not None and n <= tile.columns else tile.columns
-    return Tile(tile.rows, columns, _unroll(tile.accumulators(), k), lanes)
+    return best[1]
+
+
+def _widths(n: int | None, lanes: int) -> list[int]:
+    whole = [vectors * lanes for vectors in range(MOST_VECTORS, 0, -1)]
+    if n is None:
+        return whole
+    return [n] if n <= whole[0] else whole
 
 
 def _cost(
-    cpu: CpuModel,
-    rows: int,
-    vectors: int,
-    lanes: int,
-    m: int | None,
-    n: int | None,
-    free_rows: bool,
+    cpu: CpuModel, rows: int, width: int, lanes: int, m: int | None, n: int | None
 ) -> float:
+    """Modelled time for each useful multiplication; 1 is a core that only multiplies."""
+    vectors = -(-width // lanes)
     fmas = rows * vectors
     cost = 1 + LOAD_COST * (rows + vectors) / fmas
     cost *= max(1.0, cpu.fma_ports * LATENCY / fmas)  # too few chains to fill the pipes
+    cost *= vectors * lanes / width
     if n is not None:
-        columns = vectors * lanes
-        cost *= -(-n // columns) * columns / n if n > columns else 1
+        cost *= -(-n // width) * width / n
     if m is not None and m % rows:
         cost *= -(-m // rows) * rows / m
-        cost += PAD_COST if free_rows else 1.0
+        cost += PAD_COST
     return cost
 
 
