@@ -7,7 +7,8 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.global_info import GlobalInfo
 from tvm.ir.module import IRModule
-from tvm.script.ir_builder.base import IRBuilder, IRBuilderFrame
+from tvm.script.ir_builder.base import IRBuilder, IRBuilderFrame, rename
+from tvm.support.naming import NameTable
 
 
 class IRModuleFrame(IRBuilderFrame):
@@ -42,6 +43,14 @@ class IRModuleFrame(IRBuilderFrame):
         if func.struct_info_ is not None:
             var.struct_info_ = func.struct_info_
         return var
+
+    def adopt(self, var: GlobalVar, func: BaseFunc) -> None:
+        """Take in a finished function; its variable is renamed if the name is taken."""
+        names = NameTable(list(self.global_vars))
+        rename(var, "name_hint", names.fresh(var.name_hint))
+        self.global_vars[var.name_hint] = var
+        self.functions[var] = func
+        self.declared[var] = func
 
     def finish(self) -> None:
         missing = [name for name, var in self.global_vars.items() if var not in self.functions]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -55,7 +56,8 @@ def _metadata(d: Docsifier, stmts: list[Doc]) -> str:
     if not d.cfg.show_meta:
         stmts.append(CommentDoc(_OMITTED))
         return ""
-    text = save_json({key: list(items) for key, items in d.metadata.items()})
+    saved = json.loads(save_json({key: list(items) for key, items in d.metadata.items()}))
+    text = json.dumps(saved, separators=(",", ":"))
     escaped = text.replace("\\", "\\\\").replace('"""', '\\"""')
     return f'metadata = tvm.ir.load_json("""{escaped}""")\n'
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tvm.ir.expr import PrimExpr, PrimExprConvertible, RelaxExpr
+from tvm.ir.expr import GlobalVar, PrimExpr, PrimExprConvertible, RelaxExpr
+from tvm.ir.type import PrimType
 from tvm.script.ir_builder.base import IRBuilder, IRBuilderFrame
+from tvm.script.ir_dialect.frame import IRModuleFrame
 from tvm.script.parser.core import dispatch
 from tvm.script.parser.core.error import ParserError
 from tvm.script.parser.core.parser import Parser
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IterVar, Var, as_expr
+from tvm.tir.expr import Call, IterVar, Var, as_expr
 from tvm.tir.function import PrimFunc
 from tvm.tir.op.builtin import break_loop, continue_loop, ret
 
@@ -369,3 +371,13 @@ def visit_break(self: Parser, node: ast.Break) -> None:
 def pre_visit_local_function(self: Parser, node: ast.FunctionDef) -> None:
     """Functions do not nest."""
     raise ParserError(node, "a TensorIR function cannot contain another function")
+
+
+@dispatch.register(TOKEN, "call_global")
+def call_global(self: Parser, func: GlobalVar, args: list[Any]) -> PrimExpr:
+    """A call of a function of the module, of the type that the function returns."""
+    module = IRBuilder.current().find(IRModuleFrame)
+    signature = None if module is None else module.declared.get(func)
+    kind = getattr(signature, "ret_type", None)
+    dtype = kind.dtype if isinstance(kind, PrimType) else "void"
+    return Call(dtype, func, args, self.span)

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from tvm.ir.expr import GlobalVar
 from tvm.ir.node import Node
 from tvm.support.suggest import did_you_mean
 
@@ -152,7 +153,7 @@ class ExprEvaluator:
             found = self.parser.var_table.lookup(name, MISSING)
             if found is MISSING:
                 found = BUILTINS.get(name, MISSING)
-        if found is POISON:
+        if found is POISON or (found is MISSING and name in self.parser.poisoned):
             raise Reported
         if found is MISSING:
             near = did_you_mean(name, [*self.parser.var_table.get(), *BUILTINS])
@@ -274,9 +275,14 @@ class ExprEvaluator:
                 kwargs[keyword.arg] = given
         if not callable(func):
             raise ParserError(node, f"{func!r} is not callable")
-        made = func(*args, **kwargs)
+        method = self._global_call() if type(func) is GlobalVar else None
+        made = func(*args, **kwargs) if method is None else method(self.parser, func, args)
         place(made, self.parser.span)
         return made
+
+    def _global_call(self) -> dispatch.OpMethod | None:
+        """How the dialect calls functions of the module."""
+        return dispatch.get(self.parser.dispatch_tokens[-1], "call_global")
 
     def _sequence(self, nodes: list[ast.expr]) -> list[Any]:
         values: list[Any] = []
@@ -291,7 +297,9 @@ class ExprEvaluator:
         """`value[index]`."""
         owner, index = self.value(node.value), self.value(node.slice)
         method = dispatch.get_subscript(type(owner))
-        made = owner[index] if method is None else method(owner, index)
+        if method is None:  # what a collection holds has its own place
+            return owner[index]
+        made = method(owner, index)
         place(made, self.parser.span)
         return made
 

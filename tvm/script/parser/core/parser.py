@@ -111,6 +111,7 @@ class Parser(ast.NodeVisitor):
         self.current_class = None
         self.base_py_module_context = False
         self.span: Span | None = None
+        self.poisoned: set[str] = set()  # names whose definition was wrong, wherever it stood
         self._cause: BaseException | None = None
 
     # --- the whole ---
@@ -230,7 +231,9 @@ class Parser(ast.NodeVisitor):
     def visit(self, node: ast.AST) -> Any:
         """Read a piece of syntax by the rule of the innermost dialect."""
         kind = type(node).__name__
-        rule = dispatch.get(self.dispatch_tokens[-1], kind)
+        # whose function or class it is, its own decorator says
+        named = kind in ("FunctionDef", "ClassDef")
+        rule = None if named else dispatch.get(self.dispatch_tokens[-1], kind)
         span = self.diag.source.span(node)
         if span is not None:
             self.set_span(span)
@@ -273,6 +276,7 @@ class Parser(ast.NodeVisitor):
             for part in ast.walk(target):
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                     bind_names(part, POISON, names)
+        self.poisoned.update(names)
         for name in names:
             if self.var_table.frames:
                 self.var_table.add(name, POISON, allow_shadowing=True)

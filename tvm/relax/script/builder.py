@@ -1,0 +1,242 @@
+"""The builder functions of `R` for functions, blocks, bindings and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tvm.error import ScriptError, TVMError
+from tvm.ir.attrs import DictAttrs
+from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
+from tvm.relax.expr import (
+    Call,
+    DataflowVar,
+    DataTypeImm,
+    ExternFunc,
+    PrimValue,
+    StringImm,
+    Tuple,
+    Var,
+    VarBinding,
+    convert_to_expr,
+)
+from tvm.relax.struct_info import ShapeExpr
+from tvm.relax.struct_info_rules import BaseCheckResult, base_check
+from tvm.script.ir_builder.base import IRBuilder
+from tvm.script.ir_dialect.frame import IRModuleFrame
+
+from . import frames as f
+from .proxies import as_struct_info
+
+# --- functions ---
+
+
+def function(is_pure: bool = True, is_private: bool = False) -> f.FunctionFrame:
+    """A function."""
+    return f.FunctionFrame(is_pure, is_private)
+
+
+def _function_frame(asked: str) -> f.FunctionFrame:
+    frame = IRBuilder.current().find(f.FunctionFrame)
+    if frame is None:
+        raise ScriptError(f"{asked} needs to be under R.function()")
+    return frame
+
+
+def arg(name: str, struct_info: StructInfo) -> Var:
+    """A parameter."""
+    var = Var(name, as_struct_info(struct_info), IRBuilder.current().span)
+    _function_frame("R.arg").params.append(var)
+    return var
+
+
+def func_name(name: str) -> None:
+    """Name the function."""
+    frame = _function_frame("R.func_name")
+    if frame.name is not None:
+        raise ValueError(f"Duplicate function name, previous one is: {frame.name}")
+    frame.name = name
+
+
+def func_attr(attrs: Mapping[str, Any]) -> None:
+    """Give the function attributes."""
+    frame = _function_frame("R.func_attr")
+    for key, value in attrs.items():
+        if key == "global_symbol" and frame.is_private:
+            raise ValueError(
+                "A private function may not have the kGlobalSymbol (\"global_symbol\") attribute; "
+                "remove it, or the option private=True"
+            )
+        if key in frame.attrs and frame.attrs[key] != value:
+            raise ValueError(f"Duplicate function attr {key!r}")
+        frame.attrs[key] = value
+
+
+def func_ret_struct_info(ret_sinfo: StructInfo) -> None:
+    """Say what the function returns."""
+    frame = _function_frame("R.func_ret_struct_info")
+    if frame.ret_struct_info is not None:
+        raise ValueError(f"Duplicate return type, previous one is: {frame.ret_struct_info}")
+    frame.ret_struct_info = as_struct_info(ret_sinfo)
+
+
+def func_ret_value(value: RelaxExpr) -> None:
+    """The function's value; nothing may follow."""
+    frame = IRBuilder.current().last_frame()
+    if not isinstance(frame, f.FunctionFrame):
+        raise ScriptError("the return of a Relax function stands at the end of its body")
+    if frame.output is not None:
+        raise ScriptError(
+            "Relax functions don't support multiple return statement. Please make sure "
+            "the return statement appears at the end of function."
+        )
+    builder = f.ready_to_emit()
+    frame.output = builder.normalize_argument(convert_to_expr(value))
+
+
+# --- blocks ---
+
+
+def dataflow() -> f.BlockFrame:
+    """A dataflow block."""
+    return f.BlockFrame(is_dataflow=True)
+
+
+def output(*vars: Var) -> None:
+    """The variables of a dataflow block that are seen outside of it."""
+    frame = IRBuilder.current().frames[-1] if IRBuilder.current().frames else None
+    if not isinstance(frame, f.BlockFrame):
+        raise ScriptError("R.output needs to be under `with R.dataflow():`")
+    frame.output(vars)
+
+
+def SeqExpr() -> f.SeqExprFrame:
+    """A sequence."""
+    return f.SeqExprScope()
+
+
+def If(condition: Any) -> f.IfFrame:
+    """A choice."""
+    return f.IfFrame(convert_to_expr(condition))
+
+
+def Then() -> f.ThenFrame:
+    """The branch of R.If for a condition that holds."""
+    return f.ThenFrame()
+
+
+def Else() -> f.ElseFrame:
+    """The branch of R.If for a condition that does not hold."""
+    return f.ElseFrame()
+
+
+# --- bindings ---
+
+
+def emit(value: Any, annotate_struct_info: StructInfo | None = None) -> Var:
+    """Bind a value to a new variable, which may be annotated more loosely than the value is."""
+    builder = f.ready_to_emit()
+    expr = convert_to_expr(value)
+    if annotate_struct_info is None:
+        var = builder.emit(expr)
+    else:
+        info = as_struct_info(annotate_struct_info)
+        expr = builder.normalize(expr)
+        found = expr.struct_info_
+        if found is not None and base_check(info, found) is BaseCheckResult.FAIL_L0:
+            raise TVMError(
+                f"Invalid annotation. Got rhs value struct info: {found}, given struct info: {info}"
+            )
+        kind = DataflowVar if builder.current_block_is_dataflow() else Var
+        var = kind("", info, expr.span)
+        builder.emit_normalized(VarBinding(var, expr, IRBuilder.current().span))
+    if var.span is None:
+        var.span = IRBuilder.current().span
+    f.note_emitted(var)
+    return var
+
+
+def emit_match_cast(value: Any, struct_info: StructInfo) -> Var:
+    """Bind a value that is checked at run time to be what the struct info says."""
+    builder = f.ready_to_emit()
+    var = builder.match_cast(convert_to_expr(value), as_struct_info(struct_info))
+    f.note_emitted(var)
+    return var
+
+
+def emit_var_binding(value: VarBinding) -> Var:
+    """Add a finished binding."""
+    builder = f.ready_to_emit()
+    builder.emit_normalized(value)
+    f.note_emitted(value.var)
+    return value.var
+
+
+def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> RelaxExpr:
+    """A call of the TIR function that `func` computes; the function joins the module."""
+    builder = f.ready_to_emit()
+    before = set(builder.get().functions)
+    call = builder.call_te(func, *args, **kwargs)
+    module = IRBuilder.current().find(IRModuleFrame)
+    for var, made in builder.get().functions.items():
+        if var not in before and module is not None:
+            module.adopt(var, made)
+    return call
+
+
+# --- values ---
+
+
+def tuple(*fields: Any) -> Tuple:
+    """Several values as one."""
+    given = fields[0] if len(fields) == 1 and isinstance(fields[0], (list, _tuple)) else fields
+    return Tuple(given)
+
+
+_tuple = ().__class__
+
+
+def shape(value: Sequence[Any]) -> ShapeExpr:
+    """A shape."""
+    return ShapeExpr(value)
+
+
+def prim_value(value: Any) -> PrimValue:
+    """A number."""
+    return PrimValue(value)
+
+
+def str(value: Any) -> StringImm:
+    """A string."""
+    return StringImm(value)
+
+
+def dtype(value: Any) -> DataTypeImm:
+    """A data type."""
+    return DataTypeImm(value)
+
+
+def call_packed(
+    func: Any,
+    *args: Any,
+    sinfo_args: Any = None,
+    **kwargs: Any,
+) -> Call:
+    """A call of a function that is found by name at run time."""
+    op = func if isinstance(func, RelaxExpr) else ExternFunc(func)
+    if sinfo_args is None:
+        infos: list[StructInfo] = []
+    else:
+        given = sinfo_args if isinstance(sinfo_args, (list, _tuple)) else [sinfo_args]
+        infos = [as_struct_info(info) for info in given]
+    attrs = DictAttrs(kwargs) if kwargs else None
+    return Call(op, [convert_to_expr(a) for a in args], attrs, infos)
+
+
+def global_var(name: Any) -> GlobalVar:
+    """The function called `name` of the module under construction."""
+    if isinstance(name, GlobalVar):
+        return name
+    module = IRBuilder.current().find(IRModuleFrame) if IRBuilder.is_in_scope() else None
+    found = None if module is None else module.global_vars.get(name)
+    return GlobalVar(name) if found is None else found

@@ -1,0 +1,176 @@
+"""All words of `R`: frames, values, struct infos, and every operator under its own name."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Final
+
+from tvm.error import TVMError
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.global_info import VDevice
+from tvm.ir.op import Op
+from tvm.relax.expr import Call, ExternFunc, const
+
+from . import builder as _builder
+from .builder import (
+    Else,
+    If,
+    SeqExpr,
+    Then,
+    arg,
+    call_packed,
+    dataflow,
+    dtype,
+    emit,
+    emit_match_cast,
+    emit_te,
+    emit_var_binding,
+    func_attr,
+    func_name,
+    func_ret_struct_info,
+    func_ret_value,
+    function,
+    output,
+    prim_value,
+    shape,
+    str,
+    tuple,
+)
+from .proxies import (
+    Callable as CallableWord,
+)
+from .proxies import (
+    Object,
+    Prim,
+    Shape,
+    StructInfoProxy,
+    Tensor,
+    as_struct_info,
+    vdevice_of,
+)
+from .proxies import (
+    Tuple as TupleWord,
+)
+
+# Operators that live in groups: `R.nn.relu`, `R.builtin.alloc_tensor`.
+_GROUPS: Final = (
+    "nn", "image", "vision", "builtin", "memory", "vm", "ccl", "distributed", "dist", "grad",
+    "inspect",
+)  # fmt: skip
+
+
+def to_vdevice(data: RelaxExpr, dst_vdevice: Any) -> Call:
+    """The data on another virtual device, given by itself or by name."""
+    device = dst_vdevice if isinstance(dst_vdevice, VDevice) else vdevice_of(dst_vdevice)
+    made: Call = _op_module().to_vdevice(data, device)
+    return made
+
+
+def call_tir(func: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
+    """A call of a TIR function of the module."""
+    callee = func if isinstance(func, RelaxExpr) else _builder.global_var(func)
+    made: Call = _op_module().call_tir(callee, args, _infos(out_sinfo), tir_vars)
+    return made
+
+
+def _op_module() -> Any:
+    return importlib.import_module("tvm.relax.op")
+
+
+def _infos(value: Any) -> Any:
+    """Struct infos in place of proxies, also within lists."""
+    if isinstance(value, StructInfoProxy):
+        return as_struct_info(value)
+    if isinstance(value, (list, ().__class__)):
+        return type(value)(_infos(item) for item in value)
+    if callable(value) and value in _BARE:
+        return as_struct_info(value)
+    return value
+
+
+_BARE: Final = (Object, Tensor, Shape, CallableWord, TupleWord)
+
+
+def _with_infos(func: Callable[..., Any]) -> Callable[..., Any]:
+    """The operator's function, which takes struct infos as scripts write them."""
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = {key: _infos(value) for key, value in kwargs.items()}
+        return func(*[_infos(value) for value in args], **given)
+
+    return call
+
+
+class _Group:
+    """Operators with a common prefix."""
+
+    def __init__(self, path: ().__class__.__class__ | Any) -> None:
+        self._path = path
+
+    def __getattr__(self, name: Any) -> Any:
+        found = None if name.startswith("_") else find(f"{self._path}.{name}")
+        if found is None:
+            raise AttributeError(f"R.{self._path} has no operator {name!r}")
+        setattr(self, name, found)
+        return found
+
+
+def find(name: Any) -> Any:
+    """The word `R.<name>`: an operator's function, a group, or a call of a bare operator."""
+    if name in _GROUPS:
+        return _Group(name)
+    found: Any = _op_module()
+    for part in name.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            return _bare_op(name)
+    if inspect.ismodule(found):
+        return _Group(name)
+    return _with_infos(found) if callable(found) else None
+
+
+def _bare_op(name: Any) -> Any:
+    """A call of an operator that has no function of its own; options become attributes."""
+    try:
+        op = Op.get(f"relax.{name}")
+    except TVMError:
+        return None
+    maker = op.get_attr("FMakeCall")
+    if maker is not None:
+        return _with_infos(maker)
+
+    def call(*args: Any, sinfo_args: Any = (), **options: Any) -> Call:
+        if options:
+            raise TypeError(f"R.{name} takes no options, found {', '.join(options)}")
+        return Call(op, args, None, _infos(list(sinfo_args)))
+
+    return call
+
+
+def __getattr__(name: Any) -> Any:
+    if not name.startswith("_"):
+        found = find(name)
+        if found is not None:
+            globals()[name] = found
+            return found
+    raise AttributeError(f"R has no word {name!r}")
+
+
+def __dir__() -> list[Any]:
+    names = getattr(_op_module(), "__all__", ())
+    return sorted({*__all__, *names, *_GROUPS})
+
+
+Names = SimpleNamespace
+
+__all__ = [
+    "Else", "ExternFunc", "If", "Object", "Prim", "SeqExpr", "Shape", "Tensor", "Then", "arg",
+    "call_packed", "call_tir", "const", "dataflow", "dtype", "emit", "emit_match_cast", "emit_te",
+    "emit_var_binding", "func_attr", "func_name", "func_ret_struct_info", "func_ret_value",
+    "function", "output", "prim_value", "shape", "str", "to_vdevice", "tuple",
+]  # fmt: skip
