@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tvm.arith import Analyzer
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Node
 from tvm.tir.expr import (
     BinaryOpExpr,
@@ -14,8 +14,9 @@ from tvm.tir.expr import (
     IterVar,
     Select,
     Var,
+    make_const,
 )
-from tvm.tir.functor import children, walk
+from tvm.tir.functor import children, substitute, walk
 from tvm.tir.schedule.analysis.interval import linear_terms
 from tvm.tir.stmt import Block, BufferStore
 
@@ -93,6 +94,37 @@ def collapses(strides: list[Strides], outer: IterVar, inner: IterVar) -> bool:
 def is_vectorizable(strides: list[Strides], var: Var) -> bool:
     """True if every access stays in place or moves to the next element."""
     return all(moves[var] in (0, 1) for moves in strides)
+
+
+def contiguous_run(block: Block, var: Var, most: int) -> int:
+    """The largest power of two up to `most` of which aligned runs of `var` lie side by side.
+
+    A place i // 56 * 58 + i % 56 has runs of 8: within each, only the last term moves.
+    """
+    width = 1
+    while width * 2 <= most and _runs(block, var, width * 2):
+        width *= 2
+    return width
+
+
+def _runs(block: Block, var: Var, width: int) -> bool:
+    group, lane = Var("group", var.dtype), Var("lane", var.dtype)
+    analyzer = Analyzer()
+    for iv in block.iter_vars:
+        if iv.dom is not None and iv.var is not var:
+            analyzer.bind(iv.var, iv.dom)
+        elif iv.dom is not None:
+            count = analyzer.simplify((iv.dom.extent + (width - 1)) // width)
+            analyzer.bind(group, Range.from_min_extent(make_const(0, var.dtype), count))
+    domain = Range.from_min_extent(make_const(0, var.dtype), make_const(width, var.dtype))
+    analyzer.bind(lane, domain)
+    for node in walk(block.body):
+        if isinstance(node, (BufferLoad, BufferStore)) and node.indices:
+            place = substitute(node.buffer.offset_of(node.indices)[0], {var: group * width + lane})
+            terms = linear_terms(analyzer.simplify(place), {lane: domain})
+            if terms is None or terms.get(lane, 0) not in (0, 1):
+                return False
+    return True
 
 
 def flops(block: Block) -> float:

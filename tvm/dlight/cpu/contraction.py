@@ -15,7 +15,7 @@ from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, BufferStore
 
-from .access import access_strides, accesses, is_vectorizable
+from .access import accesses, contiguous_run
 from .base import Decompositions
 from .cost import flops_us, threads_for
 from .tiles import Tile, choose_tile
@@ -60,30 +60,40 @@ def schedule_contraction(
     """Tile a contraction; returns a sentence of reason. `columns` limits the tile's widths."""
     bits = found.output.dtype.bits
     m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
+    rows: BlockRV | None = None
     if not form.is_matrix() or not found.rhs.is_plain() or not found.lhs.is_plain():
-        to_matrix(sch, block, found, form)
+        rows = to_matrix(sch, block, found, form)
     tile = choose_tile(cpu, bits, m, n, k, columns)
     outer = len(form.outer)
     pads_rows = m is None or m % tile.rows != 0
     pads_columns = n is None or n % tile.columns != 0
     if pads_rows or pads_columns:
-        _pad(sch, block, outer, tile.rows if pads_rows else 1, tile.columns if pads_columns else 1)
+        sch.pad_einsum(
+            block,
+            [1] * outer + [tile.rows if pads_rows else 1, tile.columns if pads_columns else 1, 1],
+        )
+    if rows is not None:
+        sch.compute_inline(rows)
+    _inline_gather(sch, block)
     back = _write_back(sch, block)
     panel = _panel(sch, block, m, tile)
     loops = sch.get_loops(block)
     row, column, step = loops[outer], loops[outer + 1], loops[outer + 2]
     io, ii = sch.split(row, factors=[None, tile.rows])
-    jo, ji = sch.split(column, factors=[None, tile.columns])
+    lanes = min(tile.lanes, tile.columns)
+    jo, jv, ji = sch.split(column, factors=[None, tile.columns // lanes, lanes])
     ko, ki = sch.split(step, factors=[None, tile.unroll])
-    sch.reorder(*loops[:outer], jo, io, ko, ki, ii, ji)
+    sch.reorder(*loops[:outer], jo, io, ko, ki, ii, jv, ji)
     if panel is not None:
         sch.compute_at(panel, jo)
     sch.reverse_compute_at(back, io)
     threads = _threads(cpu, bits, form)
     if panel is not None:
+        _order_panel(sch, panel, jo)
         _vectorize_panel(sch, panel, jo, tile)
-    _vectorize_back(sch, back, io, tile, pads_columns)
+    _vectorize_back(sch, back, io, lanes)
     sch.vectorize(ji)
+    sch.unroll(jv)
     sch.unroll(ii)
     sch.unroll(ki)
     if threads > 1:
@@ -92,11 +102,11 @@ def schedule_contraction(
     return _reason(sch, cpu, tile, panel is not None, pads_rows, threads)
 
 
-def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm) -> None:
+def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm) -> BlockRV:
     """Fuse the variables to one row, one column, one summed variable beside the outer ones.
 
-    The right operand is copied into (outer, k, n) order, in loops over its own variables, since
-    these move along memory; the left one is read where it lies.
+    The right operand is copied into (outer, k, n) order. The copy of the left one is returned, to
+    be inlined once nothing needs plain indices any more.
     """
     rhs = sch.reindex(block, found.rhs.buffer)
     lhs = sch.reindex(block, found.lhs.buffer)
@@ -106,7 +116,7 @@ def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixFor
     outer = [[iv] for iv in form.outer]
     m, n, k = list(form.m), list(form.n), list(form.k)
     place = ("read", _number(sch, block, rhs))
-    _relayout(sch, block, rhs, place, order, _used(found.rhs.indices), [*outer, k, n], False)
+    _relayout(sch, block, rhs, place, order, _used(found.rhs.indices), [*outer, k, n])
     place = ("read", _number(sch, block, lhs))
     _relayout(sch, block, lhs, place, order, _used(found.lhs.indices), [*outer, m, k])
     finish = _inlined_copy(sch, back, found)
@@ -115,7 +125,7 @@ def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixFor
         _used(found.store), [*outer, m, n],
     )  # fmt: skip
     sch.transform_block_layout(block, _fusion(order, [*outer, m, n, k]))
-    sch.compute_inline(lhs)
+    return lhs
 
 
 def _inlined_copy(sch: Schedule, back: BlockRV, found: Contraction) -> BlockRV | None:
@@ -159,15 +169,13 @@ def _relayout(
     order: Sequence[Var],
     used: set[Var],
     groups: Sequence[Sequence[IterVar]],
-    fuse_copy: bool = True,
 ) -> None:
-    """Give a reindexed buffer one dimension a group of variables, and its copy one loop each."""
+    """Give a reindexed buffer, and the loops of its copy, one dimension a group of variables."""
     own = [var for var in order if var in used]
     kept = [[iv for iv in group if iv.var in used] for group in groups]
     fusion = _fusion(own, [group for group in kept if group])
     sch.transform_layout(block, buffer, fusion)
-    if fuse_copy:
-        sch.transform_block_layout(copy, fusion)
+    sch.transform_block_layout(copy, fusion)
 
 
 def _fusion(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]):  # type: ignore[no-untyped-def]
@@ -187,16 +195,6 @@ def _fusion(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]):  # type:
         return result
 
     return fuse
-
-
-def _pad(sch: Schedule, block: BlockRV, outer: int, rows: int, columns: int) -> None:
-    """Round rows and columns up to whole tiles; a copy made before becomes part of the padding."""
-    producers = sch.get_producers(block)
-    sch.pad_einsum(block, [1] * outer + [rows, columns, 1])
-    for producer in producers:
-        node: Block = sch.get(producer)
-        if node.name_hint.endswith("_reindex"):
-            sch.compute_inline(producer)
 
 
 def _write_back(sch: Schedule, block: BlockRV) -> BlockRV:
@@ -266,31 +264,49 @@ def _panel(sch: Schedule, block: BlockRV, m: int | None, tile: Tile) -> BlockRV 
     return panel
 
 
-def _vectorize_panel(sch: Schedule, panel: BlockRV, jo: LoopRV, tile: Tile) -> None:
-    """Order the loops of the copy as its target lies in memory, and vectorize the innermost."""
+def _order_panel(sch: Schedule, panel: BlockRV, jo: LoopRV) -> None:
+    """Order the loops of a copy as its target lies in memory."""
     node: Block = sch.get(panel)
-    values = realize_of(sch.state, sch.get_sref(panel)).iter_values
-    strides = access_strides(node)
-    last = next(moves for access, moves in accesses(node) if isinstance(access, BufferStore))
+    store = next(moves for access, moves in accesses(node) if isinstance(access, BufferStore))
     below = _below(sch, jo, panel)
-    moves: dict[LoopRV, int] = {}
-    for loop in below:
-        name = sch.get(loop).loop_var
-        owners = [
-            iv.var for iv, value in zip(node.iter_vars, values) if name in _used([value])
-        ]
-        step = last[owners[0]] if len(owners) == 1 else None
-        if step is None:
-            return
-        moves[loop] = step
-    order = sorted(below, key=lambda loop: -moves[loop])
+    steps = [(_owner(sch, panel, loop), loop) for loop in below]
+    if any(var is None or store[var] is None for var, _ in steps):
+        return
+    order = [loop for _, loop in sorted(steps, key=lambda pair: -(store[pair[0]] or 0))]  # type: ignore[index]
     if order != below:
         sch.reorder(*order)
-    inner = order[-1]
-    name = sch.get(inner).loop_var
-    (var,) = [iv.var for iv, value in zip(node.iter_vars, values) if name in _used([value])]
-    if is_vectorizable(strides, var):
-        _vectorize(sch, inner, tile)
+
+
+def _owner(sch: Schedule, block: BlockRV, loop: LoopRV) -> Var | None:
+    """The one block variable that a loop moves, or None."""
+    node: Block = sch.get(block)
+    values = realize_of(sch.state, sch.get_sref(block)).iter_values
+    name = sch.get(loop).loop_var
+    owners = [iv.var for iv, value in zip(node.iter_vars, values) if name in _used([value])]
+    return owners[0] if len(owners) == 1 else None
+
+
+def _inline_gather(sch: Schedule, block: BlockRV) -> None:
+    """A gathered operand that a padded copy reads is gathered right into the padding."""
+    for producer in sch.get_producers(block):
+        if not sch.get(producer).name_hint.endswith("_pad"):
+            continue
+        for gather in sch.get_producers(producer):
+            if sch.get(gather).name_hint.endswith("_reindex"):
+                sch.compute_inline(gather)
+
+
+def _vectorize_panel(sch: Schedule, panel: BlockRV, outer: LoopRV, tile: Tile) -> None:
+    """Vectors as long as the source has runs side by side."""
+    below = _below(sch, outer, panel)
+    var = _owner(sch, panel, below[-1]) if below else None
+    if var is None:
+        return
+    size = sch.get(below[-1]).extent
+    run = contiguous_run(sch.get(panel), var, tile.lanes)
+    if run > 1 and isinstance(size, IntImm) and size.value % run == 0:
+        _, inner = sch.split(below[-1], factors=[None, run])
+        sch.vectorize(inner)
 
 
 def _below(sch: Schedule, outer: LoopRV, block: BlockRV) -> list[LoopRV]:
@@ -301,27 +317,16 @@ def _below(sch: Schedule, outer: LoopRV, block: BlockRV) -> list[LoopRV]:
     return loops[place + 1 :]
 
 
-def _vectorize_back(
-    sch: Schedule, back: BlockRV, io: LoopRV, tile: Tile, guarded: bool
-) -> None:
-    """Rows unrolled, so that accumulators have constant places; columns as vectors."""
+def _vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> None:
+    """Rows and vectors unrolled, so that accumulators have constant places."""
     below = _below(sch, io, back)
     if not below:
         return
     for loop in below[:-1]:
         sch.unroll(loop)
-    if guarded:
-        outer, lanes = sch.split(below[-1], factors=[None, tile.lanes])
-        sch.vectorize(lanes)
-        sch.unroll(outer)
-    else:
-        _vectorize(sch, below[-1], tile)
-
-
-def _vectorize(sch: Schedule, loop: LoopRV, tile: Tile) -> None:
-    extent = sch.get(loop).extent
-    if isinstance(extent, IntImm) and extent.value <= tile.columns:
-        sch.vectorize(loop)
+    outer, inner = sch.split(below[-1], factors=[None, lanes])
+    sch.vectorize(inner)
+    sch.unroll(outer)
 
 
 def _threads(cpu: CpuModel, bits: int, form: MatrixForm) -> int:

@@ -11,7 +11,6 @@ Convolutional Neural Networks for Document Processing", 2006, gather all of it a
 from __future__ import annotations
 
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
-from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
@@ -21,7 +20,6 @@ from tvm.tir.stmt import Block
 from .base import CPUScheduleRule, open_schedule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .general import Rest, inline_epilogues
-from .tiles import MOST_VECTORS
 
 
 class Conv2D(CPUScheduleRule):
@@ -39,11 +37,8 @@ class Conv2D(CPUScheduleRule):
             found = find_contraction(sch.get(block))
             form = _conv_form(sch.get(block))
             if found is not None and form is not None:
-                widths = _widths(form, target.cpu, found.output.dtype.bits)
                 reasons.append(
-                    schedule_contraction(
-                        sch, block, found, form, target.cpu, rest.later, widths
-                    )
+                    schedule_contraction(sch, block, found, form, target.cpu, rest.later)
                 )
                 rest.done(block)
         rest.schedule(target.cpu)
@@ -73,18 +68,4 @@ def _conv_form(block: Block) -> MatrixForm | None:
 
 def _constants(found: Contraction) -> int:
     return sum(1 for index in found.store if not isinstance(index, Var))
-
-
-def _widths(form: MatrixForm, cpu: CpuModel, bits: int) -> list[int]:
-    """Tile widths that are whole rows of the image, or even parts of one long row."""
-    lanes = cpu.lanes(bits)
-    most = MOST_VECTORS * lanes
-    row = extent_of(form.n[-1:])
-    total = extent_of(form.n)
-    assert row is not None and total is not None, "the form has known extents"
-    if total <= most:
-        return [total]
-    if row <= most:
-        return [row * count for count in range(1, most // row + 1)]
-    return [width for width in range(lanes, most + 1) if row % width == 0] or [lanes]
 

@@ -45,8 +45,8 @@ def choose_tile(
 ) -> Tile:
     """The tile with the least modelled time; None stands for a symbolic extent.
 
-    `columns` are the widths to choose from; by default whole vectors, or all of a small n. Rows
-    that do not divide m cost a copy of A.
+    `columns` are the widths to choose from, by default up to four vectors. Rows that do not divide
+    m cost a copy of A.
     """
     lanes = cpu.lanes(bits)
     best: tuple[float, Tile] | None = None
@@ -64,9 +64,22 @@ def choose_tile(
 
 def _widths(n: int | None, lanes: int) -> list[int]:
     whole = [vectors * lanes for vectors in range(MOST_VECTORS, 0, -1)]
-    if n is None:
+    if n is None or n > whole[0]:
         return whole
-    return [n] if n <= whole[0] else whole
+    return [round_up(n, lanes)]
+
+
+def round_up(n: int, lanes: int) -> int:
+    """Whole vectors that hold n values; less than one vector becomes a power of two.
+
+    LLVM passes other vectors from one block of code to the next value by value.
+    """
+    if n >= lanes:
+        return -(-n // lanes) * lanes
+    width = 1
+    while width < n:
+        width *= 2
+    return width
 
 
 def _cost(
@@ -77,7 +90,8 @@ def _cost(
     fmas = rows * vectors
     cost = 1 + LOAD_COST * (rows + vectors) / fmas
     cost *= max(1.0, cpu.fma_ports * LATENCY / fmas)  # too few chains to fill the pipes
-    cost *= vectors * lanes / width
+    if width < lanes:
+        cost *= lanes / width
     if n is not None:
         cost *= -(-n // width) * width / n
     if m is not None and m % rows:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IterVar, Var
+from tvm.tir.expr import ExprLike, IterVar, Var
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.stmt import Block, BufferRegion, For, ForKind, MatchBufferRegion, Stmt
-from tvm.tir.expr import ExprLike
 
 
 class TrackingMutator(StmtExprMutator):
@@ -64,7 +63,7 @@ def change_block(
     writes: Sequence[BufferRegion] | None = None,
     name_hint: str | None = None,
     body: Stmt | None = None,
-    init: Stmt | None | object = _UNSET,
+    init: Stmt | object | None = _UNSET,
     alloc_buffers: Sequence[Buffer] | None = None,
     match_buffers: Sequence[MatchBufferRegion] | None = None,
     annotations: Mapping[str, object] | None = None,
@@ -96,7 +95,7 @@ def change_loop(
     *,
     body: Stmt | None = None,
     kind: ForKind | None = None,
-    thread_binding: IterVar | None | object = _UNSET,
+    thread_binding: IterVar | object | None = _UNSET,
     annotations: Mapping[str, object] | None = None,
 ) -> For:
     """The loop with some parts replaced."""

@@ -648,7 +648,7 @@ class Schedule(Object):
         block: BlockArg,
         buffer: tuple[str, int] | str | Buffer,
         index_map: IndexMap | Callable[..., Any],
-        pad_value: int | float | PrimExpr | IndexMap | Callable[..., Any] | None = None,
+        pad_value: float | PrimExpr | IndexMap | Callable[..., Any] | None = None,
         *,
         assume_injective_transform: bool = False,
     ) -> None:

@@ -9,6 +9,8 @@ from tvm.tir.block_scope import BlockScope, DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.functor import walk
+from tvm.tir.schedule.error import Illegal, name_of
+from tvm.tir.schedule.tree import WITH_BODY, SRefTree
 from tvm.tir.stmt import (
     Block,
     BlockRealize,
@@ -19,9 +21,6 @@ from tvm.tir.stmt import (
     SeqStmt,
     Stmt,
 )
-
-from tvm.tir.schedule.error import Illegal, name_of
-from tvm.tir.schedule.tree import WITH_BODY, SRefTree
 
 
 def block_of(sref: StmtSRef) -> Block:

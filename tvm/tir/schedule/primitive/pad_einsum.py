@@ -140,7 +140,9 @@ def _require_einsum(node: Block) -> None:
             accesses += [n for n in walk(stmt) if isinstance(n, (BufferLoad, BufferStore))]
     plain = isinstance(node.body, BufferStore)
     for access in accesses:
-        plain = plain and all(isinstance(i, Var) and i in names for i in access.indices)
+        plain = plain and all(
+            (isinstance(i, Var) and i in names) or isinstance(i, IntImm) for i in access.indices
+        )
     if not plain:
         raise Illegal(
             f"block {node.name_hint!r} is no Einstein sum",
@@ -168,8 +170,7 @@ def _padded_buffer(node: Block, buffer: Buffer, extents: dict[Var, PrimExpr]) ->
     for access in (*walk(node.body),):
         if isinstance(access, (BufferLoad, BufferStore)) and access.buffer is buffer:
             for dim, index in enumerate(access.indices):
-                assert isinstance(index, Var), "checked before"
-                if extents[index] is not domains[index]:
+                if isinstance(index, Var) and extents[index] is not domains[index]:
                     shape[dim] = extents[index]
                     changed = True
     if not changed:
