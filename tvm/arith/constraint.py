@@ -52,8 +52,15 @@ def enter_constraint(analyzer: Analyzer, condition: PrimExpr) -> Constraint:
     """Note a simplified condition; the result undoes it."""
     entered = Constraint()
     analyzer.forget()
-    for fact in conjuncts(condition):
+    facts = conjuncts(condition)
+    for fact in facts:
         _note(analyzer, entered, fact)
+    if len(facts) > 1:  # once more for the bounds: a later fact may sharpen an earlier one
+        for fact in facts:
+            if isinstance(fact, (e.LT, e.LE)) and _is_index_comparison(fact):
+                form = difference(fact.a, fact.b, analyzer)
+                form.constant += isinstance(fact, e.LT)
+                _narrow_atoms(analyzer, entered, form)
     analyzer.forget()
     return entered
 
@@ -81,9 +88,7 @@ def _note(analyzer: Analyzer, entered: Constraint, fact: PrimExpr) -> None:
     if isinstance(fact, e.IntImm):
         return
     _note_literal(analyzer, entered, fact)
-    if isinstance(fact, e.CmpExpr) and fact.a.dtype.is_int and fact.a.dtype.bits >= 32:
-        if not fact.a.dtype.is_scalar:
-            return
+    if isinstance(fact, e.CmpExpr) and _is_index_comparison(fact):
         if isinstance(fact, (e.LT, e.LE)):
             form = difference(fact.a, fact.b, analyzer)
             form.constant += isinstance(fact, e.LT)
@@ -92,6 +97,11 @@ def _note(analyzer: Analyzer, entered: Constraint, fact: PrimExpr) -> None:
             _note_equal(analyzer, entered, fact)
         elif isinstance(fact, e.NE):
             _note_differs(analyzer, entered, fact)
+
+
+def _is_index_comparison(fact: e.CmpExpr) -> bool:
+    dtype = fact.a.dtype
+    return dtype.is_int and dtype.bits >= 32 and dtype.is_scalar
 
 
 def _note_literal(analyzer: Analyzer, entered: Constraint, fact: PrimExpr) -> None:
@@ -109,10 +119,15 @@ def _note_literal(analyzer: Analyzer, entered: Constraint, fact: PrimExpr) -> No
 
 
 def _note_at_most_zero(analyzer: Analyzer, entered: Constraint, form: LinearForm) -> None:
-    """sum <= 0: each atom is limited by what the others are at least."""
-    shape = form.shape()
-    if len(shape) > 1:
+    """Note that a sum is at most zero, and what that says of its terms."""
+    if len(form.shape()) > 1:
         entered.enter(analyzer, form)
+    _narrow_atoms(analyzer, entered, form)
+
+
+def _narrow_atoms(analyzer: Analyzer, entered: Constraint, form: LinearForm) -> None:
+    """Each atom of a sum that is at most zero, limited by the least that the others are."""
+    shape = form.shape()
     if len(shape) > MAX_ATOMS:
         return
     for key, count in shape:

@@ -101,6 +101,11 @@ class IntervalSet(IntSet):
     def is_nothing(self) -> bool:
         return self.min_value is POS_INF or self.max_value is NEG_INF
 
+    def __repr__(self) -> str:
+        return f"IntervalSet[{self.min_value}, {self.max_value}]"
+
+    __str__ = __repr__
+
     def as_range(self, analyzer: Analyzer) -> Range:
         """The set as a range; its ends must be finite."""
         extent = op.add(op.subtract(self.max_value, self.min_value), 1)

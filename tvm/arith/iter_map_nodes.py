@@ -38,6 +38,11 @@ class IterMark(Node):
         self.source: Final = source
         self.extent: Final = e.as_expr(extent)
 
+    def __repr__(self) -> str:
+        return f"IterMark({self.source}, extent={self.extent})"
+
+    __str__ = __repr__
+
 
 @final
 class IterSplitExpr(IterMapExpr):
@@ -64,6 +69,14 @@ class IterSplitExpr(IterMapExpr):
         self.scale: Final = _like(scale, self.dtype)
         self.span = span
 
+    def __repr__(self) -> str:
+        return (
+            f"IterSplit({self.source}, lower_factor={self.lower_factor}, extent={self.extent}, "
+            f"scale={self.scale})"
+        )
+
+    __str__ = __repr__
+
 
 @final
 class IterSumExpr(IterMapExpr):
@@ -80,6 +93,11 @@ class IterSumExpr(IterMapExpr):
         self.base: Final = e.as_expr(base)
         self.dtype = self.base.dtype
         self.span = span
+
+    def __repr__(self) -> str:
+        return f"IterSum([{', '.join(map(str, self.args))}], {self.base})"
+
+    __str__ = __repr__
 
 
 def _like(value: PrimExpr | int, dtype: object) -> PrimExpr:

@@ -609,15 +609,14 @@ class IterMapRewriter:
         expected: PrimExpr = op.const(1, mark.extent.dtype)
         name = _text(normalize_iter_map_to_expr(mark.source))
         while waiting:
-            found = [s for s in waiting if self.same(s.lower_factor, expected)]
+            places = range(len(waiting))
+            found = [i for i in places if self.same(waiting[i].lower_factor, expected)]
             if not found and level is IterMapLevel.Surjective:
-                higher = [s for s in waiting if self.divides(expected, s.lower_factor)]
-                higher.sort(key=self._size_of_lower)
-                found = higher
+                found = [i for i in places if self.divides(expected, waiting[i].lower_factor)]
+                found.sort(key=lambda i: self._size_of_lower(waiting[i]))
             if not found:
                 raise IterMapFailure(f"the digits of {name} that are used overlap or leave a gap")
-            split = found[0]
-            waiting = [s for s in waiting if s is not split]
+            split = waiting.pop(found[0])  # one use of the digit: a second one overlaps
             expected = self.simple(op.multiply(split.lower_factor, split.extent))
         if level is IterMapLevel.Bijective:
             if not self.same(expected, mark.extent):

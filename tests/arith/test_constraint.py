@@ -1,0 +1,72 @@
+"""Conditions taken apart into facts, and put back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.arith.fuzz import Source, Undefined, evaluate, points
+from tvm import tir
+from tvm.arith import Analyzer
+from tvm.arith.constraint import conjuncts
+from tvm.tir import expr as e
+
+pytestmark = pytest.mark.pure
+x, y, z = (e.Var(name, "int32") for name in "xyz")
+fld, flm = tir.floordiv, tir.floormod
+
+
+def bounds(analyzer: Analyzer, expr) -> tuple[int, int]:
+    return analyzer.bounds.of(expr)
+
+
+def test_conjuncts() -> None:
+    parts = conjuncts(tir.all(x < 1, tir.likely(tir.And(y < 2, z < 3))))
+    assert [str(part) for part in parts] == ["x < 1", "y < 2", "z < 3"]
+
+
+def test_what_facts_say() -> None:
+    analyzer = Analyzer()
+    cases = [
+        (tir.all(x >= 2, x < 9), x, (2, 8)),
+        (tir.all(x >= 0, y >= 0, x * 16 + y < 100), x, (0, 6)),
+        (tir.all(x >= 0, x != 0, x < 5), x, (1, 4)),
+        (x == 7, x, (7, 7)),
+        (tir.all(fld(x, 4) >= 1, fld(x, 4) <= 2), x, (4, 11)),
+        (tir.max(x, y) < 5, y, (-(2**31), 4)),
+        (tir.min(x, y) > 5, y, (6, 2**31 - 1)),
+        (tir.all(x >= 1, flm(y, 8) < x, x < 3), flm(y, 8), (0, 1)),
+    ]
+    for fact, expr, expected in cases:
+        with analyzer.constraint_scope(fact):
+            assert bounds(analyzer, expr) == expected, fact
+    assert bounds(analyzer, x) == (-(2**31), 2**31 - 1)
+    assert not analyzer.literals
+    assert not analyzer.bounds.facts
+
+
+def test_nested_scopes() -> None:
+    analyzer = Analyzer()
+    with analyzer.constraint_scope(x < 10):
+        with analyzer.constraint_scope(x < 5):
+            assert bounds(analyzer, x)[1] == 4
+        assert bounds(analyzer, x)[1] == 9
+
+
+def test_facts_hold_for_random_conditions() -> None:
+    for seed in range(600):
+        source = Source(seed)
+        ranges, fact, expr = source.ranges(), source.boolean(2), source.integer(2)
+        analyzer = Analyzer()
+        analyzer.bind_all(ranges)
+        with analyzer.constraint_scope(fact):
+            low, high = analyzer.bounds.of(expr)
+            coeff, base = analyzer.residue(expr)
+            for values in points(ranges):
+                try:
+                    if not evaluate(fact, values):
+                        continue
+                    value = evaluate(expr, values)
+                except Undefined:
+                    continue
+                assert low <= value <= high, f"seed {seed}"
+                assert (value - base) % coeff == 0 if coeff else value == base, f"seed {seed}"

@@ -1,0 +1,252 @@
+"""Iteration maps: what is recognised, and that what is claimed holds at every point."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from tests.arith.fuzz import evaluate, points
+from tvm import tir
+from tvm.arith import (
+    Analyzer,
+    IterMapLevel,
+    IterSumExpr,
+    detect_iter_map,
+    inverse_affine_iter_map,
+    iter_map_simplify,
+    normalize_iter_map_to_expr,
+    normalize_to_iter_sum,
+    subspace_divide,
+)
+from tvm.arith.deep_equal import deep_equal
+from tvm.ir import Range
+from tvm.tir import expr as e
+
+pytestmark = pytest.mark.pure
+x, y, z, n = (e.Var(name, "int32") for name in "xyzn")
+fld, flm = tir.floordiv, tir.floormod
+
+
+def dom(**extents) -> dict:
+    names = {"x": x, "y": y, "z": z}
+    return {names[name]: Range(0, extent) for name, extent in extents.items()}
+
+
+def shape(made: IterSumExpr) -> tuple:
+    """(extent, base, scale) of a map with one digit, (1, base) of a constant."""
+    if not made.args:
+        return (1, made.base)
+    assert len(made.args) == 1
+    split = made.args[0]
+    return (split.extent, made.base, split.scale)
+
+
+def check(index, domains, expected, predicate=True, level="surjective") -> None:
+    found = detect_iter_map([index], domains, predicate, level)
+    assert not found.errors, found.errors
+    same = Analyzer().can_prove_equal
+    assert all(same(e.as_expr(a), e.as_expr(b)) for a, b in zip(shape(found.indices[0]), expected))
+
+
+CASES = [
+    (x, dom(x=3), (3, 0, 1)),
+    (x + 3, dom(x=4), (4, 3, 1)),
+    (x * 4, dom(x=4), (4, 0, 4)),
+    (x, dom(x=1), (1, 0)),
+    (x * 4 + y, dom(x=8, y=4), (32, 0, 1)),
+    (fld(x, 4), dom(x=32), (8, 0, 1)),
+    (flm(x, 4), dom(x=32), (4, 0, 1)),
+    (fld(x * 4 + y, 8), dom(x=8, y=4), (4, 0, 1)),
+    (flm(x * 4 + y, 8), dom(x=8, y=4), (8, 0, 1)),
+    (fld(x * 4 + y, 4), dom(x=8, y=3), (8, 0, 1)),
+    (flm(fld(x, 8), 4) * 8 + flm(x, 8), dom(x=128), (32, 0, 1)),
+    (x * 16 + y, dom(x=n, y=16), (n * 16, 0, 1)),
+    (x * n + y, dom(x=4, y=n), (n * 4, 0, 1)),
+    (fld(x * 16 + y, 16), dom(x=n, y=16), (n, 0, 1)),
+    (x * 12 + y * 4 + z + 7, dom(x=5, y=3, z=4), (60, 7, 1)),
+    (e.Cast("int32", x) * 4 + y, dom(x=8, y=4), (32, 0, 1)),
+]
+
+
+@pytest.mark.parametrize(("index", "domains", "expected"), CASES)
+def test_recognised(index, domains, expected) -> None:
+    check(index, domains, expected)
+
+
+@pytest.mark.parametrize(
+    ("indices", "domains", "text"),
+    [
+        ([x, x], dom(x=4), "overlap or leave a gap"),
+        ([x + y], dom(x=4, y=4), "do not follow one another"),
+        ([x * 4 + y], dom(x=4, y=3), "do not follow one another"),
+        ([x * y], dom(x=4, y=4), "product of two loop variables"),
+        ([fld(x, y)], dom(x=4, y=4), "divides by a loop variable"),
+        ([fld(x, 4)], dom(x=30), "no multiple of 4"),
+        ([fld(x, n)], dom(x=4), "may be zero or negative"),
+        ([tir.min(x, 3)], dom(x=4), "no affine map"),
+        ([fld(x, 4), flm(fld(x, 2), 2)], dom(x=16), None),
+        ([fld(x, 2), flm(x, 4)], dom(x=16), "overlap"),
+    ],
+)
+def test_refused_with_a_reason(indices, domains, text) -> None:
+    found = detect_iter_map(indices, domains)
+    if text is None:
+        assert not found.errors
+    else:
+        assert not found.indices
+        assert text in found.errors[0]
+
+
+def test_levels() -> None:
+    quotient = [fld(x, 4)]
+    assert detect_iter_map(quotient, dom(x=32)).indices
+    assert not detect_iter_map(quotient, dom(x=32), check_level="bijective").indices
+    assert detect_iter_map([x, x], dom(x=4), check_level=IterMapLevel.NoCheck).indices
+    unused = detect_iter_map([x], dom(x=4, y=4), check_level=IterMapLevel.Bijective)
+    assert "y is not used" in unused.errors[0]
+    with pytest.raises(ValueError, match="unknown check level 'onto'; legal: bijective"):
+        detect_iter_map([x], dom(x=4), check_level="onto")
+
+
+def test_predicates() -> None:
+    check(x, dom(x=16), (10, 0, 1), x < 10)
+    check(x, dom(x=16), (8, 2, 1), tir.all(x < 10, x >= 2))
+    check(x * 4 + y, dom(x=8, y=4), (30, 0, 1), x * 4 + y < 30)
+    check(x * 4 + y, dom(x=8, y=4), (32, 0, 1), x < 8)
+    found = detect_iter_map([x, y], dom(x=8, y=4), x * 4 + y < 30)
+    assert "limits no index as a whole" in found.errors[0]
+    found = detect_iter_map([x], dom(x=8), x != 3)
+    assert "no comparison of a map with a bound" in found.errors[0]
+    assert "never holds" in detect_iter_map([x], dom(x=8), x > 9).errors[0]
+
+
+def test_trivial_iterators() -> None:
+    kept = detect_iter_map([x], dom(x=1), simplify_trivial_iterators=False)
+    assert len(kept.indices[0].args) == 1
+
+
+def test_normal_sum() -> None:
+    made = normalize_to_iter_sum(y + x * 64 + 5, dom(x=4, y=64))
+    assert [int(a.scale) for a in made.args] == [64, 1]
+    assert int(made.base) == 5
+
+
+def test_simplified_indices() -> None:
+    domains = dom(x=8, y=4, z=3)
+    index = [fld(x * 4 + y, 8), flm(x * 4 + y, 8), z]
+    found = iter_map_simplify(index, domains)
+    for before, after in zip(index, found):
+        for values in points(domains):
+            assert evaluate(before, values) == evaluate(after, values)
+    assert deep_equal(found[0], fld(x, 2))
+    kept = iter_map_simplify([x * y], domains)
+    assert deep_equal(kept[0], x * y)
+
+
+def test_inverse() -> None:
+    i, j = e.Var("i", "int32"), e.Var("j", "int32")
+    for index, domains in [
+        ([fld(x, 4), flm(x, 4)], dom(x=32)),
+        ([x * 4 + y], dom(x=8, y=4)),
+        ([fld(x * 4 + y, 8), flm(x * 4 + y, 8)], dom(x=8, y=4)),
+        ([y + 3, x], {x: Range(2, 9), y: Range(0, 4)}),
+    ]:
+        found = detect_iter_map(index, domains, check_level="bijective")
+        assert not found.errors, found.errors
+        outputs = [i, j][: len(index)]
+        back = inverse_affine_iter_map(found.indices, outputs)
+        for values in points(domains):
+            image = {out: evaluate(idx, values) for out, idx in zip(outputs, index)}
+            assert {var: evaluate(expr, image) for var, expr in back.items()} == values
+    with pytest.raises(ValueError, match="as many outputs as maps"):
+        inverse_affine_iter_map([], [i])
+
+
+def test_subspaces() -> None:
+    cases = [
+        ([x * 4 + y], dom(x=8, y=4), [y], [(8, 4)]),
+        ([z, x * 4 + y], dom(x=8, y=4, z=5), [y], [(5, 1), (8, 4)]),
+        ([x * 12 + y * 4 + z], dom(x=8, y=3, z=4), [y, z], [(8, 12)]),
+        ([fld(x * 4 + y, 2)], dom(x=8, y=4), [y], [(8, 2)]),
+        ([x * 4 + y + 8], dom(x=8, y=4), [y], [(8, 4)]),
+    ]
+    for bindings, domains, inner, extents in cases:
+        found = subspace_divide(bindings, domains, inner)
+        assert [(int(a.extent), int(b.extent)) for a, b in found[:-1]] == extents
+        for binding, (outer, part) in zip(bindings, found):
+            for values in points(domains):
+                high = evaluate(normalize_iter_map_to_expr(outer.source), values)
+                low = evaluate(normalize_iter_map_to_expr(part.source), values)
+                assert high * int(part.extent) + low == evaluate(binding, values)
+    assert subspace_divide([x * 4 + y], dom(x=8, y=4), [x]) == []
+
+
+def test_subspace_predicates() -> None:
+    found = subspace_divide([x * 4 + y], dom(x=8, y=4), [x, y], x * 4 + y < 30)
+    (outer, inner), (outer_holds, inner_holds) = found
+    assert (int(outer.extent), int(inner.extent)) == (1, 30)
+    assert outer_holds.extent.value == 1
+    assert deep_equal(inner_holds.extent, x * 4 + y < 30)
+
+
+class Loops:
+    """A random nest of split and fused loops, as schedules make them."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.domains: dict = {}
+        count = self.random.randint(1, 3)
+        self.indices = [self._leaf() for _ in range(count)]
+        for _ in range(self.random.randint(1, 4)):
+            self._step()
+
+    def _leaf(self):
+        var = e.Var(f"v{len(self.domains)}", "int32")
+        extent = self.random.choice((1, 2, 3, 4, 6, 8))
+        self.domains[var] = Range(0, extent)
+        return (var, extent)
+
+    def _step(self) -> None:
+        if self.random.random() < 0.5 and len(self.indices) > 1:
+            (a, m), (b, size) = self.indices.pop(0), self.indices.pop(0)
+            self.indices.append((a * size + b, m * size))
+        else:
+            a, m = self.indices.pop(self.random.randrange(len(self.indices)))
+            factors = [f for f in (2, 3, 4, 6) if m % f == 0 and m > f]
+            if not factors:
+                self.indices.append((a, m))
+                return
+            factor = self.random.choice(factors)
+            self.indices += [(fld(a, factor), m // factor), (flm(a, factor), factor)]
+        self.random.shuffle(self.indices)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_claims_hold_at_every_point(block: int) -> None:
+    recognised = 0
+    for seed in range(block * 100, block * 100 + 100):
+        loops = Loops(seed)
+        wanted = loops.indices[: loops.random.randint(1, len(loops.indices))]
+        indices = [e.as_expr(index) for index, _ in wanted]
+        level = loops.random.choice(("surjective", "bijective"))
+        found = detect_iter_map(indices, loops.domains, check_level=level)
+        if found.errors:
+            continue
+        recognised += 1
+        images = set()
+        for values in points(loops.domains):
+            image = tuple(evaluate(index, values) for index in indices)
+            made = tuple(evaluate(normalize_iter_map_to_expr(m), values) for m in found.indices)
+            assert image == made, f"seed {seed}"
+            images.add(image)
+        sides = []
+        for made in found.indices:
+            extent, base, *scale = [int(part) for part in shape(made)]
+            step = scale[0] if scale else 1
+            sides.append(range(base, base + extent * step, step))
+        assert images == set(itertools.product(*sides)), f"seed {seed}: not surjective"
+        if level == "bijective":
+            assert len(images) == len(list(points(loops.domains))), f"seed {seed}: not bijective"
+    assert recognised > 40

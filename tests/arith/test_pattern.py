@@ -1,0 +1,53 @@
+"""Linear equations, clipping bounds, common parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import tir
+from tvm.arith import detect_clip_bound, detect_common_subexpr, detect_linear_equation
+from tvm.tir import expr as e
+
+pytestmark = pytest.mark.pure
+a, b, n = (e.Var(name, "int32") for name in "abn")
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        (a * 4 + b * 6 + 7, ["4", "6", "7"]),
+        (a * n - b, ["n", "-1", "0"]),
+        (b * 7, ["0", "7", "0"]),
+        ((a + b) * 3 - a, ["2", "3", "0"]),
+        (n + 1, ["0", "0", "n + 1"]),
+        (a * b, []),
+        (a * a, []),
+        (tir.floordiv(a, 4), []),
+        (tir.min(a, b), []),
+    ],
+)
+def test_linear(expr, expected) -> None:
+    assert [str(part) for part in detect_linear_equation(expr, [a, b])] == expected
+
+
+def test_linear_without_variables() -> None:
+    assert [str(part) for part in detect_linear_equation(b * 7, [])] == ["b * 7"]
+
+
+def test_clip() -> None:
+    found = detect_clip_bound(tir.all(a * 1 < b * 6, a - 1 > 0), [a])
+    assert [str(part) for part in found] == ["2", "b * 6 - 1"]
+    only = detect_clip_bound(a >= 3, [a])
+    assert str(only[0]) == "3"
+    assert only[1] is None
+    both = detect_clip_bound(tir.all(a < 9, a <= n, e.EQ(b, n)), [a, b])
+    assert [str(part) for part in both[1:]] == ["T.min(8, n)", "n", "n"]
+    for cond in (a + b < 3, a * 2 < 7, tir.Or(a < 3, a > 4), a * a < 3):
+        assert detect_clip_bound(cond, [a, b]) == []
+
+
+def test_common_parts() -> None:
+    expr = (a + b) * 3 + tir.floordiv(a + b, 4) * (a + b) + tir.floordiv(a + b, 4)
+    found = {str(part): count for part, count in detect_common_subexpr(expr, 2).items()}
+    assert found == {"a + b": 4, "(a + b) // 4": 2}
+    assert detect_common_subexpr(a + b, 2) == {}
