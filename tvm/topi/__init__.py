@@ -9,8 +9,17 @@ from . import nn as nn
 from . import tag as tag
 from . import utils as utils
 from .broadcast import *
+from .einsum import einsum
+from .index_put import index_put
 from .math import *  # type: ignore[assignment]
 from .reduction import *
+from .scan import cumprod, cumsum, scanop
+from .scatter import scatter_nd
+from .scatter_elements import scatter_elements
+from .searchsorted import searchsorted
+from .signal import dft, stft
+from .slice_scatter import slice_scatter
+from .sort import argsort, sort, topk
 from .tensor import elemwise_sum, eye, full, full_like
 from .transform import *
 from .utils import InvalidShapeError
@@ -22,4 +31,4 @@ right_shift = broadcast.right_shift
 if TYPE_CHECKING:
     from . import testing as testing
 else:
-    __getattr__ = lazy_packages(__name__, "testing", "image", "vision", "signal", "gpu")
+    __getattr__ = lazy_packages(__name__, "testing", "image", "vision", "gpu")

@@ -2,6 +2,9 @@
 
 from .batch_matmul import batch_matmul
 from .batch_norm import batch_norm
+from .batch_to_space_nd import batch_to_space_nd
+from .conv1d import conv1d, conv1d_ncw, conv1d_nwc, group_conv1d_ncw, group_conv1d_nwc
+from .conv1d_transpose import conv1d_transpose_ncw, group_conv1d_transpose_ncw
 from .conv2d import (
     conv,
     conv2d,
@@ -11,14 +14,40 @@ from .conv2d import (
     group_conv2d_nchw,
     group_conv2d_nhwc,
 )
+from .conv2d_transpose import (
+    conv2d_transpose_nchw,
+    conv2d_transpose_nchw_preprocess,
+    declaration_conv2d_transpose_impl,
+    group_conv2d_transpose_nchw,
+)
+from .conv3d import conv3d_ncdhw, conv3d_ndhwc, conv3d_winograd_weight_transform
+from .conv3d_transpose import (
+    conv3d_transpose_ncdhw,
+    conv3d_transpose_ncdhw_preprocess,
+    declaration_conv3d_transpose_impl,
+    group_conv3d_transpose_ncdhw,
+)
 from .dense import dense, dense_pack, matmul
+from .depth_to_space import depth_to_space
+from .depthwise_conv2d import (
+    depthwise_conv2d_backward_input_nhwc,
+    depthwise_conv2d_backward_weight_nhwc,
+    depthwise_conv2d_nchw,
+    depthwise_conv2d_NCHWc,
+    depthwise_conv2d_nhwc,
+)
 from .dilate import dilate
 from .elemwise import leaky_relu, prelu, relu, softplus
+from .fifo_buffer import fifo_buffer
 from .flatten import flatten
 from .group_norm import group_norm
 from .instance_norm import instance_norm
 from .layer_norm import layer_norm
+from .local_response_norm import lrn
+from .loss import nll_loss
+from .mapping import scale_shift_nchw, scale_shift_nchwc, scale_shift_nhwc
 from .pad import circular_pad, mirror_pad, pad, reflect_pad, replicate_pad
+from .pixel_shuffle import pixel_shuffle
 from .pooling import (
     adaptive_pool,
     adaptive_pool1d,
@@ -29,4 +58,6 @@ from .pooling import (
     pool3d,
 )
 from .rms_norm import rms_norm
-from .softmax import fast_softmax, log_softmax, softmax
+from .softmax import fast_softmax, log_softmax, softmax, softmax_common
+from .space_to_batch_nd import space_to_batch_nd
+from .space_to_depth import space_to_depth

@@ -1,0 +1,89 @@
+"""Transposed convolution over any number of dimensions, as a convolution of the spread data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.arith import Analyzer
+from tvm.error import ShapeError, message
+from tvm.ir.expr import PrimExpr
+from tvm.topi.common import compute, known
+from tvm.topi.utils import get_const_int
+
+from .conv_nd import per_dimension
+from .dilate import dilate
+from .pad import pad
+from .utils import get_pad_tuple_generic
+
+
+def check_output_padding(output_padding: Sequence[Any], strides: Sequence[Any]) -> None:
+    """The extra rows at the end are fewer than the strides."""
+    for extra, stride in zip(output_padding, strides):
+        if isinstance(extra, int) and isinstance(stride, int) and extra >= stride:
+            raise ShapeError(
+                message(
+                    "conv_transpose: output_padding",
+                    found=f"{tuple(output_padding)} with strides {tuple(strides)}",
+                    legal="less than the stride in each dimension",
+                )
+            )
+
+
+def spread_data(
+    data: te.Tensor, windows: Sequence[Any], strides: Sequence[Any], padding: Any,
+    output_padding: Sequence[Any],
+) -> te.Tensor:  # fmt: skip
+    """The data with strides as gaps and the room that the kernel needs around it."""
+    dims = len(windows)
+    before, after = get_pad_tuple_generic(padding, windows)
+    spread = dilate(data, [1, 1, *strides], name="data_dilate")
+    low = [k - 1 - p for k, p in zip(windows, before)]
+    high = [k - 1 - p + extra for k, p, extra in zip(windows, after, output_padding)]
+    return pad(spread, [0, 0, *low], [0, 0, *high], name="data_pad") if dims else spread
+
+
+def conv_transpose(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    stride: Any,
+    padding: Any,
+    out_dtype: Any,
+    output_padding: Any,
+    groups: int,
+    name: str,
+    tag: str,
+) -> te.Tensor:
+    """(n, c, ...), (c, o / groups, ...) -> (n, o, ...), channels first."""
+    dims = data.ndim - 2
+    strides = per_dimension(stride, dims, "strides")
+    extra = per_dimension(output_padding, dims, "output_padding")
+    check_output_padding(extra, strides)
+    batch, channels = data.shape[0], data.shape[1]
+    own, windows = kernel.shape[1], list(kernel.shape[2:])
+    if known(channels) and get_const_int(channels) % groups:
+        raise ShapeError(f"input channels {channels} must divide group size {groups}")
+    dtype = data.dtype if out_dtype is None else out_dtype
+    padded = spread_data(data, windows, strides, padding, extra)
+    simplify = Analyzer().simplify
+    outs = [simplify(extent - k + 1) for extent, k in zip(padded.shape[2:], windows)]
+    per_group = simplify(tir.floordiv(channels, groups))
+    dc = te.reduce_axis((0, per_group), name="dc")
+    taps = [te.reduce_axis((0, k), name=f"d{x}") for x, k in zip("dhw"[3 - dims :], windows)]
+
+    def element(*i: Any) -> PrimExpr:
+        n, o, *at = i
+        channel = tir.indexdiv(o, own) * per_group + dc if groups > 1 else dc
+        value = padded(n, channel, *[x + tap for x, tap in zip(at, taps)]).astype(dtype)
+        own_filter = tir.indexmod(o, own) if groups > 1 else o
+        mirrored = [k - 1 - tap for k, tap in zip(windows, taps)]
+        weight = kernel(channel, own_filter, *mirrored).astype(dtype)
+        result: PrimExpr = te.sum(value * weight, axis=[dc, *taps])
+        return result
+
+    names = ["b", "c", *"dhw"[3 - dims :]]
+    return compute(
+        (batch, own * groups, *outs), lambda *i: element(*i), name=name, tag=tag,
+        varargs_names=names,
+    )  # fmt: skip

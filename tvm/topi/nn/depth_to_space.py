@@ -1,0 +1,42 @@
+"""Channels as blocks of space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr
+from tvm.topi import tag
+from tvm.topi.common import compute
+
+
+def depth_to_space(
+    data: te.Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR"
+) -> te.Tensor:
+    """(n, c * b * b, h, w) -> (n, c, h * b, w * b)
+
+    Among the channels of the source, DCR has the block before the channel, CRD after it.
+    """
+    if layout not in ("NCHW", "NHWC"):
+        raise ValueError(f"depth_to_space: layout {layout!r}; legal: 'NCHW', 'NHWC'")
+    if mode not in ("DCR", "CRD"):
+        raise ValueError(f"depth_to_space: mode {mode!r}; legal: 'DCR', 'CRD'")
+    first = layout == "NCHW"
+    n, c, h, w = data.shape if first else (data.shape[k] for k in (0, 3, 1, 2))
+    channels = tir.truncdiv(c, block_size * block_size)
+
+    def place(b: Any, channel: Any, y: Any, x: Any) -> PrimExpr:
+        block = tir.indexmod(y, block_size) * block_size + tir.indexmod(x, block_size)
+        if mode == "DCR":
+            source = block * channels + channel
+        else:
+            source = channel * block_size * block_size + block
+        row, column = tir.indexdiv(y, block_size), tir.indexdiv(x, block_size)
+        return data(b, source, row, column) if first else data(b, row, column, source)
+
+    def element(*i: Any) -> PrimExpr:
+        return place(*i) if first else place(i[0], i[3], i[1], i[2])
+
+    rows, columns = h * block_size, w * block_size
+    shape = (n, channels, rows, columns) if first else (n, rows, columns, channels)
+    return compute(shape, element, name="depth_to_space", tag=tag.INJECTIVE)

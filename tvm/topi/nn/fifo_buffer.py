@@ -1,0 +1,29 @@
+"""A sliding history of inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir
+from tvm.error import ShapeError
+from tvm.ir.expr import PrimExpr
+from tvm.topi.common import compute
+from tvm.topi.utils import normal_axis
+
+
+@te.tag_scope(tag="fifo_buffer")
+def fifo_buffer(data: te.Tensor, buffer: te.Tensor, axis: int) -> te.Tensor:
+    """The buffer moved along an axis by the extent of the data, which fills the end."""
+    if data.ndim != buffer.ndim:
+        raise ShapeError(
+            f"fifo_buffer: data of {data.ndim} dimensions, buffer of {buffer.ndim}; legal: equal"
+        )
+    place = normal_axis(axis, data.ndim, "fifo_buffer")
+    length, kept = data.shape[place], buffer.shape[place] - data.shape[place]
+
+    def element(*i: Any) -> PrimExpr:
+        before, own, after = i[:place], i[place], i[place + 1 :]
+        old = buffer(*before, own + length, *after)
+        return tir.if_then_else(own < kept, old, data(*before, own - kept, *after))
+
+    return compute(buffer.shape, element, name="new_buffer")

@@ -1,0 +1,54 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr
+from tvm.topi import broadcast, tag
+from tvm.topi import reduction as _reduction
+from tvm.topi.common import stage
+
+
+def nll_loss(
+    predictions: te.Tensor, targets: te.Tensor, weights: te.Tensor, reduction: str,
+    ignore_index: int,
+) -> te.Tensor:  # fmt: skip
+    """-predictions at the target class, weighted by class; classes `ignore_index` count nothing.
+
+    (n, c, ...), (n, ...), (c,) -> (n, ...), or a single number for "mean" and "sum"
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"nll_loss: reduction {reduction!r}; legal: 'mean', 'sum', 'none'")
+    zero = tir.const(0, predictions.dtype)
+    single = predictions.ndim == 1
+
+    def loss(*i: Any) -> PrimExpr:
+        target = targets(*i)
+        place = (target,) if single else (i[0], target, *i[1:])
+        value = -predictions(*place) * weights(target)
+        return _unless(target, ignore_index, value, zero)
+
+    each = stage(targets.shape, loss, "nll_loss", tag.INJECTIVE)
+    if reduction == "none":
+        return each
+    total = _whole(each)
+    if reduction == "sum":
+        return total
+
+    def weight(*i: Any) -> PrimExpr:
+        target = targets(*i)
+        return _unless(target, ignore_index, weights(target), zero)
+
+    used = stage(targets.shape, weight, "nll_loss", tag.INJECTIVE)
+    mean: te.Tensor = broadcast.divide(total, _whole(used))
+    return mean
+
+
+def _unless(target: PrimExpr, ignored: int, value: PrimExpr, zero: PrimExpr) -> PrimExpr:
+    return tir.Select(target.equal(ignored), zero, value)
+
+
+def _whole(x: te.Tensor) -> te.Tensor:
+    return _reduction.sum(x, axis=list(range(x.ndim))) if x.ndim else x

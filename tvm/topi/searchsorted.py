@@ -1,0 +1,87 @@
+"""Places in sorted rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir
+from tvm.error import ShapeError
+from tvm.ir.expr import PrimExpr
+
+from .common import known, same_extent
+from .loops import load, locals_, parallel, repeat_while, sequence, store, when
+from .utils import prod
+
+
+def binary_search(
+    ib: Any, sequence_offset: PrimExpr, search_range: PrimExpr, sorted_sequence: tir.Buffer,
+    value: PrimExpr, right: bool, out_dtype: Any,
+) -> Any:  # fmt: skip
+    """The statement that halves a range of a flat sorted buffer until one place is left.
+
+    `ib` is called with the place found and returns what is to be done with it.
+    """
+
+    def run(low: tir.Buffer, high: tir.Buffer) -> tir.Stmt:
+        lo, hi = load(low, 0), load(high, 0)
+        middle = lo + tir.indexdiv(hi - lo, 2)
+        here = load(sorted_sequence, sequence_offset + middle)
+        goes_up = here <= value if right else here < value
+        halve = when(goes_up, store(low, middle + 1, 0), store(high, middle, 0))
+        return sequence(
+            store(low, 0, 0), store(high, search_range, 0), repeat_while(lo < hi, halve), ib(lo)
+        )
+
+    return locals_([out_dtype, out_dtype], run, ["low", "high"])
+
+
+def searchsorted(
+    sorted_sequence: te.Tensor, values: te.Tensor, right: bool = False, out_dtype: str = "int64"
+) -> te.Tensor:
+    """Where each value would be inserted in its sorted row: before equal ones, or after them.
+
+    One row serves all values; several rows need values with the same leading dimensions.
+    """
+    length, per_row = sorted_sequence.shape[-1], values.shape[-1]
+    several = sorted_sequence.ndim > 1
+    if several:
+        pairs = zip(sorted_sequence.shape[:-1], values.shape[:-1])
+        fits = sorted_sequence.ndim == values.ndim and all(
+            same_extent(a, b) or not (known(a) and known(b)) for a, b in pairs
+        )
+        if not fits:
+            raise ShapeError(
+                "searchsorted: the leading dimensions of sequence and values differ; legal: equal "
+                "ones, or one sequence for all"
+            )
+    total = prod(values.shape) if values.ndim else tir.const(1, "int32")
+
+    def body(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
+        flat = [
+            tir.decl_buffer((prod(b.shape),), b.dtype, n, data=b.data)
+            for b, n in zip((*ins, *outs), ("sequence", "wanted", "places"))
+        ]
+
+        def step(k: PrimExpr) -> tir.Stmt:
+            row = tir.indexdiv(k, per_row) if several else tir.const(0, k.dtype)
+            return binary_search(  # type: ignore[no-any-return]
+                lambda place: store(flat[2], place, k), row * length, length, flat[0],
+                load(flat[1], k), right, out_dtype,
+            )  # fmt: skip
+
+        stmt = parallel(total, step, "k")
+        for view in flat:
+            stmt = tir.DeclBuffer(view, stmt)
+        return stmt
+
+    buffers = [
+        tir.decl_buffer(t.shape, t.dtype, n)
+        for t, n in ((sorted_sequence, "sorted_sequence"), (values, "values"))
+    ]
+    out = tir.decl_buffer(values.shape, out_dtype, "out")
+    result = te.extern(
+        [values.shape], [sorted_sequence, values], body, dtype=[out_dtype], in_buffers=buffers,
+        out_buffers=[out], name="searchsorted",
+    )  # fmt: skip
+    assert isinstance(result, te.Tensor), "one output was declared"
+    return result

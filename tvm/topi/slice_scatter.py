@@ -1,0 +1,30 @@
+"""A slice replaced by another tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr
+
+from . import tag
+from .common import stage
+from .utils import normal_axis
+
+
+def slice_scatter(
+    input_tensor: te.Tensor, src: te.Tensor, start: Any, end: Any, step: Any, axis: int
+) -> te.Tensor:
+    """The tensor with `src` in the place of its slice start:end:step along an axis."""
+    place = normal_axis(axis, input_tensor.ndim, "topi.slice_scatter")
+
+    def element(*i: Any) -> PrimExpr:
+        own = i[place]
+        number = tir.floordiv(own - start, step)
+        inside = [own >= start, own < end]
+        if not (isinstance(step, int) and step == 1):
+            inside.append(tir.floormod(own - start, step).equal(0))
+        new = src(*i[:place], number, *i[place + 1 :])
+        return tir.if_then_else(tir.all(*inside), new, input_tensor(*i))
+
+    return stage(input_tensor.shape, element, "slice_scatter", tag.INJECTIVE)

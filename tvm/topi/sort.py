@@ -1,0 +1,183 @@
+"""Sorting along an axis: by a stable merge, in loops that every backend compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DataType
+
+from . import tag
+from .common import stage
+from .loops import load, local, locals_, loop, parallel, repeat_while, sequence, store, when
+from .reshaping import transpose
+from .utils import normal_axis, prod, swap
+
+INDEX = DataType("int32")
+
+
+def _before(ascending: bool) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
+    """Whether a stays before b: on ties the earlier one stays first; NaN goes last."""
+
+    def rule(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        keeps = a <= b if ascending else a >= b
+        if not a.dtype.is_floating:
+            return keeps
+        return tir.any(keeps, tir.isnan(b))
+
+    return rule
+
+
+def _sort_rows(
+    keys: tir.Buffer, order: tir.Buffer, spare: tir.Buffer, rows: Any, length: Any, count_of: Any,
+    ascending: bool,
+) -> tir.Stmt:  # fmt: skip
+    """Fill `order` (rows, length) with the places of the keys in sorted order.
+
+    A merge sort from the bottom up: runs of 1, 2, 4, ... places are merged from `order` into
+    `spare` and copied back. Keys beyond `count_of(row)` keep their places.
+    """
+    comes_first = _before(ascending)
+
+    def row_body(row: PrimExpr) -> tir.Stmt:
+        def key(buffer: tir.Buffer, place: PrimExpr) -> PrimExpr:
+            return load(keys, row, load(buffer, row, place))
+
+        def merge(width: PrimExpr, low: PrimExpr, count: PrimExpr) -> tir.Stmt:
+            middle, high = te.min(low + width, count), te.min(low + width * 2, count)
+
+            def run(i: tir.Buffer, j: tir.Buffer) -> tir.Stmt:
+                a, b = load(i, 0), load(j, 0)
+                # each test only looks at what the one before left open
+                first = comes_first(key(order, a), key(order, b))
+                more = tir.if_then_else(b >= high, tir.const(True), first)
+                left = tir.if_then_else(a >= middle, tir.const(False), more)
+
+                def step(k: PrimExpr) -> tir.Stmt:
+                    take_left = sequence(
+                        store(spare, load(order, row, a), row, low + k), store(i, a + 1, 0)
+                    )
+                    take_right = sequence(
+                        store(spare, load(order, row, b), row, low + k), store(j, b + 1, 0)
+                    )
+                    return when(left, take_left, take_right)
+
+                return sequence(
+                    store(i, low, 0), store(j, middle, 0), loop(high - low, step, "k")
+                )
+
+            return locals_([INDEX, INDEX], run, ["left", "right"])
+
+        def passes(width: tir.Buffer) -> tir.Stmt:
+            w, count = load(width, 0), count_of(row)
+            runs = tir.floordiv(count + w * 2 - 1, w * 2)
+            body = sequence(
+                loop(runs, lambda r: merge(w, r * w * 2, count), "run"),
+                loop(count, lambda k: store(order, load(spare, row, k), row, k), "k"),
+                store(width, w * 2, 0),
+            )
+            return sequence(store(width, 1, 0), repeat_while(w < count, body))
+
+        fill = loop(length, lambda k: store(order, k, row, k), "k")
+        return sequence(fill, local(INDEX, passes, name="width"))
+
+    return parallel(rows, row_body, "row")
+
+
+def _order(data: te.Tensor, valid_count: te.Tensor | None, ascending: bool) -> te.Tensor:
+    """The places of the elements of each row (last axis) in sorted order."""
+    lead, length = prod(data.shape[:-1]), data.shape[-1]
+    inputs = [data] if valid_count is None else [data, valid_count]
+
+    def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
+        keys = _rows(ins[0], (lead, length), "keys")
+        order, spare = (
+            _rows(outs[0], (lead, length), "order"), tir.decl_buffer((lead, length), INDEX, "spare")
+        )  # fmt: skip
+        counts = None if valid_count is None else _rows(ins[1], (lead,), "counts")
+
+        def count_of(row: PrimExpr) -> PrimExpr:
+            count = length if counts is None else load(counts, row)
+            return count.astype(INDEX)
+
+        stmt = _sort_rows(keys, order, spare, lead, length.astype(INDEX), count_of, ascending)
+        for view in (keys, order, spare, counts):
+            stmt = stmt if view is None else tir.DeclBuffer(view, stmt)
+        return tir.Allocate(spare.data, INDEX, [lead, length], tir.const(True), stmt)
+
+    buffers = [tir.decl_buffer(t.shape, t.dtype, f"in{k}") for k, t in enumerate(inputs)]
+    out = tir.decl_buffer(data.shape, INDEX, "order_buf")
+    result = te.extern(
+        [data.shape], inputs, body, dtype=[INDEX], in_buffers=buffers, out_buffers=[out],
+        name="argsort_cpu", tag="argsort_cpu",
+    )  # fmt: skip
+    assert isinstance(result, te.Tensor), "one output was declared"
+    return result
+
+
+def _rows(buffer: tir.Buffer, shape: Any, name: str) -> tir.Buffer:
+    """A buffer seen as rows."""
+    return tir.decl_buffer(shape, buffer.dtype, name, data=buffer.data)
+
+
+def _by_rows(
+    data: te.Tensor, axis: int, valid_count: te.Tensor | None, ascending: bool
+) -> tuple[te.Tensor, te.Tensor, list[int]]:
+    """The data with the axis last, the order of its rows, and the way back."""
+    way = swap(list(range(data.ndim)), axis)
+    rows = data if axis == data.ndim - 1 else transpose(data, way)
+    return rows, _order(rows, valid_count, ascending), way
+
+
+def _picked(rows: te.Tensor, order: te.Tensor, count: Any) -> te.Tensor:
+    shape = [*rows.shape[:-1], count]
+    return stage(shape, lambda *i: rows(*i[:-1], order(*i)), "sort_cpu", tag.INJECTIVE)
+
+
+def _cast(order: te.Tensor, count: Any, dtype: Any) -> te.Tensor:
+    shape = [*order.shape[:-1], count]
+    return stage(shape, lambda *i: order(*i).astype(dtype), "argsort_cast", tag.ELEMWISE)
+
+
+def _back(rows: te.Tensor, axis: int, way: list[int]) -> te.Tensor:
+    return rows if axis == rows.ndim - 1 else transpose(rows, way)
+
+
+def sort(data: te.Tensor, axis: int = -1, is_ascend: int = 1) -> te.Tensor:
+    """The elements along an axis in ascending order, or in descending."""
+    place = normal_axis(axis, data.ndim, "topi.sort")
+    rows, order, way = _by_rows(data, place, None, bool(is_ascend))
+    return _back(_picked(rows, order, rows.shape[-1]), place, way)
+
+
+def argsort(
+    data: te.Tensor, valid_count: te.Tensor | None = None, axis: int = -1, is_ascend: int = 1,
+    dtype: str = "float32",
+) -> te.Tensor:  # fmt: skip
+    """The places of the elements along an axis in sorted order; equal ones keep theirs.
+
+    With `valid_count`, only so many of each row are sorted.
+    """
+    place = normal_axis(axis, data.ndim, "topi.argsort")
+    rows, order, way = _by_rows(data, place, valid_count, bool(is_ascend))
+    return _back(_cast(order, rows.shape[-1], dtype), place, way)
+
+
+def topk(
+    data: te.Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False,
+    dtype: str = "int64",
+) -> Any:  # fmt: skip
+    """The k largest (or smallest) elements along an axis, their places, or both; all for k < 1."""
+    if ret_type not in ("both", "values", "indices"):
+        raise ValueError(f"topk: ret_type {ret_type!r}; legal: 'both', 'values', 'indices'")
+    place = normal_axis(axis, data.ndim, "topi.topk")
+    rows, order, way = _by_rows(data, place, None, bool(is_ascend))
+    whole = isinstance(k, int) and k < 1
+    count = rows.shape[-1] if whole else k
+    values = _back(_picked(rows, order, count), place, way)
+    indices = _back(_cast(order, count, dtype), place, way)
+    if ret_type == "both":
+        return [values, indices]
+    return values if ret_type == "values" else indices
