@@ -2,9 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from tvm.support.lazy import lazy_packages
+from tvm.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from . import onnx as onnx
+    from .common import detach_params as detach_params
 else:
-    __getattr__ = lazy_packages(__name__, "onnx", "torch", "nn", "stablehlo", "tflite")
+    __getattr__ = lazy_names(
+        __name__,
+        {"detach_params": "tvm.relax.frontend.common:detach_params"},
+        ("common", "onnx", "torch", "nn", "stablehlo", "tflite"),
+    )

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn, SupportsIndex
 
 from tvm.error import OpError, OpNotImplemented, ShapeError, TVMError, message
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.span import SourceName, Span, span_scope
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant, Tuple, Var
+from tvm.relax.expr import Constant, Tuple, TupleGetItem, Var
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.support.naming import NameTable
-from tvm.support.suggest import did_you_mean
+from tvm.support.suggest import did_you_mean, near_names
 from tvm.tir.expr import SizeVar
 
 from .attributes import dtype_name, node_attributes, tensor_array
@@ -41,6 +41,14 @@ def from_onnx(
     Raises OpNotImplemented that lists every operator without a converter, with its nodes.
     """
     graph = getattr(model, "graph", model)
+    if not hasattr(graph, "node") or not hasattr(graph, "initializer"):
+        raise TypeError(
+            message(
+                "from_onnx: the model is no ONNX model",
+                found=type(model).__name__,
+                legal="onnx.ModelProto or onnx.GraphProto, as onnx.load(path) gives it",
+            )
+        )
     version = opset or _opset_of(model)
     _check_operators(graph, version)
     importer = _Importer(version, shape_dict or {}, dtype_dict, keep_params_in_input)
@@ -79,8 +87,6 @@ def _check_operators(graph: Any, opset: int) -> None:
 
 def _nearest(missing: Mapping[str, object]) -> list[str]:
     """A few known operators, those with names like the missing ones first."""
-    from tvm.support.suggest import near_names
-
     known = known_operators()
     near = [name for wanted in missing for name in near_names(wanted, known)]
     return list(dict.fromkeys([*near, "Conv", "Gemm", "MatMul", "Relu"]))[:6]
@@ -140,7 +146,7 @@ class _Importer:
     def _check_shape_names(self, inputs: Sequence[str]) -> None:
         for name in self._shapes:
             if name not in inputs:
-                raise TVMError(
+                raise ShapeError(
                     message(
                         f"from_onnx: shape_dict names {name!r}, which is no input of the model"
                         f"{did_you_mean(name, inputs)}",
@@ -159,8 +165,15 @@ class _Importer:
         given = self._shapes.get(value.name)
         if given is not None:
             own = self._merged_shape(value.name, own, list(given))
-        shape = [self._size(dim) for dim in own]
+        shape = [self._size(value.name, dim) for dim in own]
         dtype = dtype_name(tensor_type.elem_type) or self._dtype_of(value.name)
+        if dtype == "object":
+            raise OpConversionError(
+                message(
+                    f"from_onnx: input {value.name!r} holds strings",
+                    legal="tensors of numbers or of truth values",
+                )
+            )
         name = names.fresh(_identifier(value.name) if sanitize else value.name)
         var = Var(name, TensorStructInfo(shape, dtype), _span(value.name, 0))
         self._values[value.name] = var
@@ -183,13 +196,23 @@ class _Importer:
             )
         return given
 
-    def _size(self, dim: Any) -> PrimExpr | int:
+    def _size(self, name: str, dim: Any) -> PrimExpr | int:
         if isinstance(dim, str):
             key = _identifier(dim)
             if key not in self._sizes:
                 self._sizes[key] = SizeVar(key, "int64")
             return self._sizes[key]
-        return dim if isinstance(dim, PrimExpr) else int(dim)
+        if isinstance(dim, PrimExpr):
+            return dim
+        if not isinstance(dim, SupportsIndex) or dim.__index__() < 0:
+            raise ShapeError(
+                message(
+                    f"from_onnx: an extent of input {name!r} is no size",
+                    found=repr(dim),
+                    legal="a number that is not negative, a name, or a tir expression",
+                )
+            )
+        return dim.__index__()
 
     def _dtype_of(self, name: str) -> str:
         if isinstance(self._dtypes, str):
@@ -213,6 +236,7 @@ class _Importer:
 
     def _convert(self, node: Any, number: int) -> None:
         name = _node_name(node, number)
+        self._check_inputs(node, name)
         attrs = node_attributes(node)
         if self._known.evaluate(node.op_type, node.input, node.output, attrs, self._info):
             # a shape computation: its value is known, and is made a tensor only where one is read
@@ -225,14 +249,15 @@ class _Importer:
                 node.op_type,
                 name,
                 self._bb,
-                [self._read(i) if i else None for i in node.input],
-                [self._known.get(i) for i in node.input],
+                list(node.input),
+                self._read,
+                self._known.get,
                 attrs,
                 self._opset,
                 len(node.output),
             )
             try:
-                result = converter(view)
+                self._bind(node, converter(view), name)
             except OpError:
                 raise
             except (TVMError, TypeError, ValueError, IndexError) as err:
@@ -243,7 +268,22 @@ class _Importer:
                         where=f"node number {number} of the graph",
                     )
                 ) from err
-            self._bind(node, result, name)
+
+    def _check_inputs(self, node: Any, name: str) -> None:
+        """Every value that a node reads must have been made before it."""
+        for read in node.input:
+            if read and read not in self._values and self._known.get(read) is None:
+                self._refuse_unmade(read, f"input of node {name!r} ({node.op_type})")
+
+    def _refuse_unmade(self, name: str, where: str) -> NoReturn:
+        raise TVMError(
+            message(
+                f"from_onnx: no node or input gives the value {name!r}"
+                f"{did_you_mean(name, self._values)}",
+                where=where,
+                legal="a graph in which every value is made before it is read",
+            )
+        )
 
     def _bind(self, node: Any, result: RelaxExpr | list[RelaxExpr], name: str) -> None:
         if isinstance(result, list):
@@ -252,7 +292,7 @@ class _Importer:
             value = self._emit(result, name)
             info = value.struct_info
             if isinstance(info, TupleStructInfo) and len(node.output) >= 1:
-                parts = [self._bb.emit(_item(value, i)) for i in range(len(info.fields))]
+                parts = [self._bb.emit(TupleGetItem(value, i)) for i in range(len(info.fields))]
             else:
                 parts = [value]
         for output, part in zip(node.output, parts):
@@ -269,19 +309,14 @@ class _Importer:
         value = self._values.get(name)
         if value is None:
             known = self._known.get(name)
-            if known is None:
-                raise TVMError(
-                    message(
-                        f"from_onnx: no node or input gives the value {name!r}"
-                        f"{did_you_mean(name, self._values)}",
-                        legal="a graph in which every value is made before it is read",
-                    )
-                )
+            assert known is not None, "the caller looked whether the value is there"
             value = self._known.as_expr(self._bb, known)
             self._values[name] = value
         return value
 
     def _output(self, name: str) -> RelaxExpr:
+        if name not in self._values and self._known.get(name) is None:
+            self._refuse_unmade(name, "output of the model")
         return self._read(name)
 
     def _info(self, name: str) -> tuple[Sequence[Any] | None, str] | None:
@@ -296,12 +331,6 @@ class _Importer:
 
 class OpConversionError(OpError, ValueError):
     """A node whose inputs or attributes do not fit together."""
-
-
-def _item(value: RelaxExpr, index: int) -> RelaxExpr:
-    from tvm.relax.expr import TupleGetItem
-
-    return TupleGetItem(value, index)
 
 
 def _span(name: str, number: int) -> Span:

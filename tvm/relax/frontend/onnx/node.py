@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm.error import OpAttributeInvalid, OpAttributeRequired, message
@@ -20,8 +20,9 @@ Known = Any  # numpy array of int64 or of objects
 class Node:
     """A node that is being converted.
 
-    `inputs` are normalised expressions; an input left out is None. `known(i)` is the value of an
-    input where it does not depend on data: shapes, axes, pads.
+    `node[i]` is an input as a normalised expression; it is made when it is first asked for, so that
+    sizes which only importing needs leave no tensor behind. An input left out has no name.
+    `known(i)` is the value of an input where it does not depend on data: shapes, axes, pads.
     """
 
     def __init__(
@@ -29,8 +30,9 @@ class Node:
         op_type: str,
         name: str,
         bb: BlockBuilder,
-        inputs: Sequence[RelaxExpr | None],
-        known: Sequence[Known | None],
+        inputs: Sequence[str],
+        read: Callable[[str], RelaxExpr],
+        known: Callable[[str], Known | None],
         attrs: dict[str, Any],
         opset: int,
         output_count: int,
@@ -39,7 +41,8 @@ class Node:
         self.name = name
         self.bb = bb
         self.inputs = list(inputs)
-        self._known = list(known)
+        self._read = read
+        self._known = known
         self.attrs = attrs
         self.opset = opset
         self.output_count = output_count
@@ -48,18 +51,22 @@ class Node:
 
     def __getitem__(self, i: int) -> RelaxExpr:
         """Input number `i`, which must be there."""
-        value = self.inputs[i] if i < len(self.inputs) else None
+        value = self.optional(i)
         if value is None:
             raise OpAttributeRequired(self._message(f"input number {i} is missing"))
         return value
 
     def optional(self, i: int) -> RelaxExpr | None:
         """Input number `i`, or None when it is left out."""
-        return self.inputs[i] if i < len(self.inputs) else None
+        return self._read(self.inputs[i]) if self.has(i) else None
+
+    def has(self, i: int) -> bool:
+        """Whether input number `i` is given."""
+        return i < len(self.inputs) and self.inputs[i] != ""
 
     def known(self, i: int) -> Known | None:
         """The value of input `i` if importing can know it: a numpy array."""
-        return self._known[i] if i < len(self._known) else None
+        return self._known(self.inputs[i]) if self.has(i) else None
 
     def integers(self, i: int, what: str) -> list[int]:
         """The integers of an input that must be known, such as axes."""

@@ -42,7 +42,7 @@ _REDUCTIONS: dict[str, Reduce] = {
 def reduction(node: Node) -> Result:
     """Axes as an attribute, or since later operator sets as an input; none means all."""
     axes = node.attr("axes")
-    if axes is None and node.optional(1) is not None:
+    if axes is None and node.has(1):
         axes = node.integers(1, "axes")
     if not axes:
         if node.attr("noop_with_empty_axes", 0):

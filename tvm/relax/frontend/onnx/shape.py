@@ -58,7 +58,7 @@ def transpose(node: Node) -> Result:
 @convert("Squeeze")
 def squeeze(node: Node) -> Result:
     axes = node.attr("axes")
-    if axes is None and node.optional(1) is not None:
+    if axes is None and node.has(1):
         axes = node.integers(1, "axes")
     return op.squeeze(node[0], None if axes is None else [int(a) for a in axes])
 

@@ -34,7 +34,7 @@ def split(node: Node) -> Result:
     """Into given lengths, else into as many equal parts as there are outputs."""
     axis = node.axis(0)
     lengths = node.attr("split")
-    if lengths is None and node.optional(1) is not None:
+    if lengths is None and node.has(1):
         lengths = node.integers(1, "split")
     if lengths is None:
         parts: Any = int(node.attr("num_outputs", node.output_count))
@@ -56,8 +56,8 @@ def slice_attributes(node: Node) -> Result:
 @convert("Slice", since=10)
 def slice_(node: Node) -> Result:
     starts, ends = node.integers(1, "starts"), node.integers(2, "ends")
-    axes = node.integers(3, "axes") if node.optional(3) is not None else list(range(len(starts)))
-    steps = node.integers(4, "steps") if node.optional(4) is not None else [1] * len(starts)
+    axes = node.integers(3, "axes") if node.has(3) else list(range(len(starts)))
+    steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
     return op.strided_slice(node[0], axes, starts, ends, steps)
 
 
@@ -109,7 +109,7 @@ def pad_attributes(node: Node) -> Result:
 
 @convert("Pad", since=11)
 def pad(node: Node) -> Result:
-    value = node.scalar(2) if node.optional(2) is not None else 0.0
+    value = node.scalar(2) if node.has(2) else 0.0
     if value is None:
         raise node.invalid("constant_value", "computed by the model", "a constant")
     return _pad(node, node.integers(1, "pads"), float(value))
@@ -119,7 +119,7 @@ def _pad(node: Node, pads: list[int], value: float) -> Any:
     """ONNX lists all pads before, then all after; pairs are wanted here."""
     rank = len(pads) // 2
     mode = node.attr("mode", "constant")
-    names = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "circular"}
+    names = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}
     if mode not in names:
         raise node.invalid("mode", mode, ", ".join(names))
     width = [pads[i + side * rank] for i in range(rank) for side in (0, 1)]
@@ -155,7 +155,7 @@ def one_hot(node: Node) -> Result:
 
 @convert("Trilu")
 def trilu(node: Node) -> Result:
-    k = node.integers(1, "k")[0] if node.optional(1) is not None else 0
+    k = node.integers(1, "k")[0] if node.has(1) else 0
     return (op.triu if node.attr("upper", 1) else op.tril)(node[0], k)
 
 
