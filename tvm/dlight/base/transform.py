@@ -6,7 +6,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, module_pass
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
-from tvm.tir.schedule import Schedule
+from tvm.tir.schedule import Schedule, ScheduleError
 
 from .schedule_rule import ScheduleRule, candidates
 
@@ -57,7 +57,10 @@ def first_schedule(
     for rule in rules:
         if not rule.is_target_available(target):
             continue
-        found = candidates(rule.apply(func, target, False))
+        try:
+            found = candidates(rule.apply(func, target, False))
+        except ScheduleError:
+            continue  # the rule took the function for one of its own; the next may do better
         if found:
             return _only_function(found[0]).with_attr(SCHEDULED, True)
     return None

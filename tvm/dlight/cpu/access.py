@@ -20,6 +20,8 @@ from tvm.tir.functor import children, substitute, walk
 from tvm.tir.schedule.analysis.interval import linear_terms
 from tvm.tir.stmt import Block, BufferStore
 
+from .cost import SYMBOLIC
+
 Strides = dict[Var, int | None]
 
 
@@ -140,12 +142,10 @@ def flops(block: Block) -> float:
     return count + 1
 
 
-def volume(block: Block) -> float | None:
-    """How often the block runs; None if symbolic."""
+def volume(block: Block) -> float:
+    """How often the block runs, with a guess for symbolic extents."""
     size = 1.0
     for iv in block.iter_vars:
         known = extent(iv)
-        if known is None:
-            return None
-        size *= known
+        size *= SYMBOLIC if known is None else known
     return size

@@ -17,7 +17,7 @@ from tvm.tir.stmt import Block, BufferStore
 
 from .access import accesses, contiguous_run
 from .base import Decompositions
-from .cost import flops_us, threads_for
+from .cost import SYMBOLIC, flops_us, threads_for
 from .tiles import Tile, choose_tile
 
 PANEL_WORTH = 4  # row tiles that read a panel before packing it pays
@@ -76,7 +76,7 @@ def schedule_contraction(
         sch.compute_inline(rows)
     _inline_gather(sch, block)
     back = _write_back(sch, block)
-    panel = _panel(sch, block, m, tile)
+    panel = _panel(sch, block, m, tile, outer)
     loops = sch.get_loops(block)
     row, column, step = loops[outer], loops[outer + 1], loops[outer + 2]
     io, ii = sch.split(row, factors=[None, tile.rows])
@@ -239,7 +239,9 @@ def _reads_in_place(sch: Schedule, block: BlockRV, back: BlockRV) -> bool:
     return False
 
 
-def _panel(sch: Schedule, block: BlockRV, m: int | None, tile: Tile) -> BlockRV | None:
+def _panel(
+    sch: Schedule, block: BlockRV, m: int | None, tile: Tile, outer: int
+) -> BlockRV | None:
     """The block that copies a panel of the right operand; None if it is read in place."""
     found = find_contraction(sch.get(block))
     assert found is not None, "still a contraction"
@@ -248,17 +250,18 @@ def _panel(sch: Schedule, block: BlockRV, m: int | None, tile: Tile) -> BlockRV 
         for p in sch.get_producers(block)
         if sch.get(p).name_hint.endswith(("_reindex", "_pad"))
     }
-    panel = copies.get(found.rhs.buffer)
-    column = found.n[0].var
-    contiguous = found.rhs.innermost() is column
+    column = sch.get(block).iter_vars[outer + 1].var
+    operand = found.rhs if column in _used(found.rhs.indices) else found.lhs
+    panel = copies.get(operand.buffer)
+    contiguous = operand.innermost() is column
     if panel is None:
         few_rows = m is not None and m < PANEL_WORTH * tile.rows
         if few_rows and contiguous:
             return None
-        panel = sch.cache_read(block, found.rhs.read_index, "global")
+        panel = sch.cache_read(block, operand.read_index, "global")
     if not contiguous:
-        place = [i for i, index in enumerate(found.rhs.indices) if index is column]
-        rank = len(found.rhs.indices)
+        place = [i for i, index in enumerate(operand.indices) if index is column]
+        rank = len(operand.indices)
         order = [i for i in range(rank) if i not in place] + place
         sch.transform_layout(panel, ("write", 0), lambda *i: [i[d] for d in order])
     return panel
@@ -333,9 +336,7 @@ def _threads(cpu: CpuModel, bits: int, form: MatrixForm) -> int:
     sizes = [extent_of(part) for part in (form.outer, form.m, form.n, form.k)]
     work = 2.0
     for size in sizes:
-        if size is None:
-            return cpu.cores  # unknown until it runs; large is the case that matters
-        work *= size
+        work *= SYMBOLIC if size is None else size
     return threads_for(cpu, flops_us(cpu, work, bits))
 
 

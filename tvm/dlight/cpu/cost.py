@@ -23,3 +23,7 @@ def bytes_us(size: float) -> float:
 def threads_for(cpu: CpuModel, microseconds: float) -> int:
     """How many threads the work is worth; 1 means serial."""
     return max(1, min(cpu.cores, int(microseconds / LEAST_US)))
+
+
+# What a symbolic extent counts as: mostly a batch, and mostly a small one.
+SYMBOLIC = 8

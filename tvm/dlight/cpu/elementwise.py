@@ -50,8 +50,6 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
 
 def _threads(cpu: CpuModel, node: Block, bits: int) -> int:
     runs = volume(node)
-    if runs is None:
-        return cpu.cores
     moved = (len(node.reads) + len(node.writes)) * bits / 8
     work = max(flops_us(cpu, runs * flops(node), bits), bytes_us(runs * moved))
     return threads_for(cpu, work)

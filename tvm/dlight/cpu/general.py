@@ -33,10 +33,19 @@ class Rest:
         reasons: list[str] = []
         for block in root_blocks(self._sch):
             if self._sch.get_sref(block) not in self._done:
-                reasons.append(schedule_block(self._sch, block, cpu, self.later))
+                reasons.append(self._attempt(block, cpu))
                 self.done(block)
         decompose(self._sch, self.later)
         return reasons
+
+
+    def _attempt(self, block: BlockRV, cpu: CpuModel) -> str:
+        name = self._sch.get(block).name_hint
+        try:
+            return schedule_block(self._sch, block, cpu, self.later)
+        except ScheduleError as err:
+            # what was done up to here is legal, and so is leaving the rest undone
+            return f"{name}: {str(err).splitlines()[0].partition(': ')[2]}"
 
 
 def schedule_block(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tvm.target.cpu_model import CpuModel
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
@@ -31,7 +32,7 @@ from .access import (
 )
 from .base import Decompositions
 from .cost import bytes_us, flops_us, threads_for
-from .elementwise import vector_width
+from .tiles import round_up
 
 SHORT = 16  # reductions of at most so many steps stay one chain of scalars
 TREE = 4  # branches a level where a vector is reduced to a scalar
@@ -137,8 +138,6 @@ def _threads(cpu: CpuModel, nest: Nest) -> int:
     if not nest.spatial:
         return 1
     runs = volume(nest.node)
-    if runs is None:
-        return cpu.cores
     bits = nest.node.writes[0].buffer.dtype.bits
     work = max(flops_us(cpu, runs * flops(nest.node), bits), bytes_us(runs * bits / 8))
     return threads_for(cpu, work)
@@ -154,19 +153,64 @@ def _across(
 ) -> None:
     spatial = [loop for _, loop in nest.spatial]
     reducing = [loop for _, loop in nest.reducing]
-    size = extent(nest.spatial[-1][0])
-    width = vector_width(size, lanes) if size is None or size > CHAINS * lanes else size
-    back = sch.cache_write(nest.block, 0, "local")
-    outer, inner = sch.split(spatial[-1], factors=[None, width])
-    sch.reorder(*spatial[:-1], outer, *reducing, inner)
+    back = write_back(sch, nest.block)
+    outer, vectors, inner = sch.split(spatial[-1], factors=_columns(nest, lanes))
+    sch.reorder(*spatial[:-1], outer, *reducing, vectors, inner)
     sch.reverse_compute_at(back, outer)
     sch.vectorize(inner)
-    copied = sch.get_loops(back)
-    if len(copied) > len(spatial):
-        sch.vectorize(copied[-1])
+    sch.unroll(vectors)
+    below = sch.get_loops(back)[len(spatial) :]
+    if below:
+        width = sch.get(inner).extent.value
+        rest, copied = sch.split(below[-1], factors=[None, width])
+        sch.vectorize(copied)
+        sch.unroll(rest)
     _unroll_short(sch, reducing[-1])
     _parallel(sch, [*spatial[:-1], outer], threads)
     later.append((nest.block, reducing[0]))
+
+
+def _columns(nest: Nest, lanes: int) -> list[int | None]:
+    """Factors of the loop across memory: rest, vectors a step, lanes of each."""
+    size = extent(nest.spatial[-1][0])
+    if size is None:
+        return [None, 1, lanes]
+    if size >= lanes:
+        count = max(c for c in range(1, CHAINS + 1) if size // lanes % c == 0 or c == 1)
+        return [None, count if size % lanes == 0 else 1, lanes]
+    return [None, 1, round_up(size, lanes)]
+
+
+def write_back(sch: Schedule, block: BlockRV) -> BlockRV:
+    """The block that stores the finished values: an elementwise consumer, or else a copy.
+
+    The values themselves stay in registers.
+    """
+    users = sch.get_consumers(block)
+    if len(users) == 1 and reads_in_place(sch, block, users[0]):
+        sch.set_scope(block, 0, "local")
+        return users[0]
+    return sch.cache_write(block, 0, "local")
+
+
+def reads_in_place(sch: Schedule, block: BlockRV, user: BlockRV) -> bool:
+    """True if the consumer is spatial and reads each value at variables of its own."""
+    node: Block = sch.get(user)
+    if node.init is not None or any(iv.iter_type != IterVar.DataPar for iv in node.iter_vars):
+        return False
+    made = sch.get(block).writes[0].buffer
+    if made not in {b for _, root in sch.state.roots() for b in _allocated(root.stmt)}:
+        return False
+    wide = {iv.var for iv in node.iter_vars if extent(iv) != 1}
+    for region in node.reads:
+        if region.buffer is made:
+            names = [r.min for r in region.region if isinstance(r.min, Var)]
+            return wide <= set(names) and len(set(names)) == len(names)
+    return False
+
+
+def _allocated(block: object) -> tuple[Buffer, ...]:
+    return block.alloc_buffers if isinstance(block, Block) else ()
 
 
 def _unroll_short(sch: Schedule, loop: LoopRV) -> None:
@@ -212,6 +256,8 @@ def _along(
 ) -> None:
     spatial = [loop for _, loop in nest.spatial]
     stages = split_into_lanes(sch, nest, lanes)
+    users = sch.get_consumers(nest.block)
+    back = users[0] if len(users) == 1 and reads_in_place(sch, nest.block, users[0]) else None
     if not spatial:
         for stage in stages:
             vectorize_stage(sch, stage, later, 0)
@@ -219,6 +265,9 @@ def _along(
         return
     outer = sch.get_loops(nest.block)[: len(spatial)]
     row = sch.fuse(*outer) if len(outer) > 1 else outer[0]
+    if back is not None:
+        sch.reverse_compute_at(back, row)
+        sch.set_scope(nest.block, 0, "local")
     for stage in reversed(stages):
         sch.compute_at(stage, row)
     for stage in [*stages, nest.block]:
@@ -253,8 +302,12 @@ def _plain(sch: Schedule, nest: Nest, threads: int, later: Decompositions) -> No
     spatial = [loop for _, loop in nest.spatial]
     reducing = [loop for _, loop in nest.reducing]
     if spatial:
+        back = write_back(sch, nest.block)
         sch.reorder(*spatial, *reducing)
-    _unroll_short(sch, reducing[-1])
+        sch.reverse_compute_at(back, spatial[-1])
+    size = reduction_size(nest)
+    for loop in reducing if size is not None and size <= UNROLL else reducing[-1:]:
+        _unroll_short(sch, loop)
     _parallel(sch, spatial, threads)
     later.append((nest.block, reducing[0]))
 

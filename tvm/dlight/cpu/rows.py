@@ -103,8 +103,6 @@ def _fused(sch: Schedule, loops: list[LoopRV]) -> LoopRV | None:
 def _work(sch: Schedule, block: BlockRV, cpu: CpuModel) -> float:
     node: Block = sch.get(block)
     runs = volume(node)
-    if runs is None:
-        return 1e9
     bits = node.writes[0].buffer.dtype.bits
     return max(flops_us(cpu, runs * flops(node), bits), bytes_us(runs * bits / 8))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tvm.target.cpu_model import CpuModel
 
-MOST_ROWS = 14
+MOST_ROWS = 16
 MOST_VECTORS = 4
 LATENCY = 4  # cycles of an FMA on today's cores; ports * latency accumulators hide it
 LOAD_COST = 0.7
@@ -102,9 +102,7 @@ def _cost(
 
 def _unroll(accumulators: int, k: int | None) -> int:
     """Steps of k in the body: more where there are few accumulators (4 x 4: 148 -> 164 GFLOP/s)."""
-    wanted = 4 if accumulators <= 16 else 2
     if k is None:
         return 1
-    while wanted > 1 and k % wanted:
-        wanted //= 2
-    return wanted
+    most = 4 if accumulators <= 16 else 2
+    return max(steps for steps in range(1, most + 1) if k % steps == 0)

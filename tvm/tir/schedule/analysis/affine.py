@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from tvm.arith import Analyzer, detect_iter_map
+from tvm.arith import Analyzer, IterSumExpr, detect_iter_map
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
@@ -68,7 +68,12 @@ def is_affine(values: Sequence[PrimExpr], ranges: Ranges, predicate: PrimExpr) -
     found = detect_iter_map(list(values), dict(ranges), predicate)
     if not found.indices:
         return False
-    return all(not sum_.args or is_one(sum_.args[0].scale) for sum_ in found.indices)
+    return all(not sum_.args or _unit_scale(sum_) for sum_ in found.indices)
+
+
+def _unit_scale(sum_: IterSumExpr) -> bool:
+    """True if the finest part of a sum moves in steps of one."""
+    return any(is_one(split.scale) for split in sum_.args)
 
 
 def affine_binding(state: SRefTree, block_sref: StmtSRef) -> bool:
@@ -175,7 +180,7 @@ def _mapped_box(
             high.append(part.min)
             continue
         sum_ = next(sums)
-        if sum_.args and not is_one(sum_.args[-1].scale):
+        if sum_.args and not _unit_scale(sum_):
             return None
         top: PrimExpr = sum_.base
         for split in sum_.args:

@@ -50,11 +50,20 @@ def split(
         analyzer.bind(var, Range.from_min_extent(make_const(0, var.dtype), extent))
     body, reuse = substitute_loops(node.body, {node.loop_var: value})
     inside = less(value, node.extent)
-    if not disable_predication and not analyzer.can_prove(inside):
+    exact = disable_predication or _is_exact(node, extents, analyzer)
+    if not exact and not analyzer.can_prove(inside):
         body = add_predicate(body, inside)
     outer = nest(list(zip(new_vars, extents)), body)
     made = commit_loops(state, loop, outer, reuse, preserve_unit_iters)
     return state.loops_of_vars(made, new_vars)
+
+
+def _is_exact(node: For, extents: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
+    """True if the new loops run exactly as often as the old one, also for symbolic extents."""
+    product: PrimExpr = make_const(1, node.loop_var.dtype)
+    for extent in extents:
+        product = multiply(product, extent)
+    return analyzer.can_prove_equal(product, node.extent)
 
 
 def loop_extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> list[PrimExpr]:
