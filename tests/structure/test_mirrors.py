@@ -10,7 +10,13 @@ pytestmark = pytest.mark.pure
 
 # Sources (or folders, ending in "/") whose test has another name, and why.
 COMMANDS = "commands are tested as a user runs them, in a process of their own"
+MAPS = "one subject: detection, division and inverses of maps check each other"
 COVERED_BY: dict[str, tuple[str, str]] = {
+    "tvm/arith/_ffi_api.py": ("tests/arith/test_domain_touched.py", "two names of functions"),
+    "tvm/arith/iter_map_nodes.py": ("tests/arith/test_iter_affine_map.py", MAPS),
+    "tvm/arith/iter_map_rewrite.py": ("tests/arith/test_iter_affine_map.py", MAPS),
+    "tvm/arith/iter_map_subspace.py": ("tests/arith/test_iter_affine_map.py", MAPS),
+    "tvm/arith/rules/": ("tests/arith/test_rules.py", "all rules are tried out by one test"),
     "tvm/__main__.py": ("tests/end_to_end/test_cli.py", "two lines that call the command line"),
     "tvm/exec/bench.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/compile.py": ("tests/end_to_end/test_cli.py", COMMANDS),

@@ -1,0 +1,37 @@
+"""Free variables."""
+
+import pytest
+
+from tests.tir.analysis.programs import matmul
+from tvm import tir
+from tvm.ir import Range
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.analysis import undefined_vars
+
+pytestmark = pytest.mark.pure
+x, y, z = (e.Var(n, "int32") for n in "xyz")
+
+
+def test_expressions() -> None:
+    assert undefined_vars(x + y * x) == [x, y]
+    assert undefined_vars(x + y, [x]) == [y]
+    assert undefined_vars(e.Let(x, y, x + z)) == [y, z]
+    axis = e.IterVar(Range(0, z), x, e.IterVar.CommReduce)
+    assert undefined_vars(tir.sum(x + y, axis)) == [z, y]
+
+
+def test_statements() -> None:
+    a = tir.decl_buffer((z,), name="a")
+    loop = s.For(x, 0, y, 0, s.BufferStore(a, 0.0, [x]))
+    assert undefined_vars(loop) == [y, a.data, z]
+    assert undefined_vars(s.LetStmt(y, z, loop)) == [z, a.data]
+    thread = e.IterVar(None, "threadIdx", e.IterVar.ThreadIndex, "threadIdx.x")
+    launched = s.AttrStmt(thread, "thread_extent", y, s.Evaluate(thread.var + x))
+    assert undefined_vars(launched) == [y, x]
+
+
+def test_functions() -> None:
+    assert undefined_vars(matmul) == []
+    names = {var.name for var in undefined_vars(matmul.body)}
+    assert names == {b.data.name for b in matmul.buffer_map.values()}
