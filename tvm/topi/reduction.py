@@ -34,8 +34,7 @@ def source_places(
     rest = iter(indices)
     places = []
     for i in range(ndim):
-        if i not in squeezed:
-            own = next(rest)
+        own = None if i in squeezed else next(rest)
         places.append(reduced.get(i, own))
     return places
 
