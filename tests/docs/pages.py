@@ -57,6 +57,7 @@ class Session:
         source = block.code
         # TVMScript reads its own source: inspect finds it here.
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        self._module.__file__ = name
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(source, name, "exec"), vars(self._module))
