@@ -35,6 +35,7 @@ class FunctionText:
             " ".join(part for part in (kind, extra, name) if part)
             for kind, extra, name in zip(signature.params, attributes, self.params)
         )
+        self.attributes = "#0"  # see ModuleText.text
         self.debug_suffix = ""  # of each instruction
         self.debug_function = ""  # of the function itself
 
@@ -90,5 +91,5 @@ class FunctionText:
         head = f"define {linkage}{self.signature.result} {name}({self._head})"
         body = [*self._allocas, *(line for line in self._lines if line)]
         self.module.functions.append(
-            "\n".join([f"{head} #0{self.debug_function} {{", "entry:", *body, "}", ""])
+            "\n".join([f"{head} {self.attributes}{self.debug_function} {{", "entry:", *body, "}", ""])
         )

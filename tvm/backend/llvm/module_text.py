@@ -135,6 +135,8 @@ class ModuleText:
         defined = set(self.signatures)
         used = [line for name, line in sorted(self._declares.items()) if name not in defined]
         parts += [*used, "", "attributes #0 = { nounwind }"]
+        # for functions that only check arguments and call: optimizing them takes most of the time
+        parts.append("attributes #1 = { nounwind noinline optnone }")
         if self._metadata:
             named = [f"!{name} = !{{{nodes}}}" for name, nodes in self.named_metadata.items()]
             parts += ["", *named, *self._metadata]

@@ -57,6 +57,8 @@ def outline_scope(emit: FunctionEmitter, op: s.AttrStmt) -> None:
     inner.close()
     given = ", ".join(f"{value_type(v.dtype)} {emit.values[v]}" for v in variables)
     emit.check(emit.out.temp(f"call i32 {quoted(name)}({given})"))
+    if emit.out.signature.packed:
+        emit.out.attributes = "#1"  # what is left here runs once a call
 
 
 def launch_parallel_loop(emit: FunctionEmitter, op: s.For) -> None:
