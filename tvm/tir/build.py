@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tvm.backend import find_backend
 from tvm.error import TargetError, TVMError, message
@@ -11,6 +13,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
 from tvm.runtime.module import Module
+from tvm.support.recursion import nested_programs
 from tvm.target.target import Target
 
 from . import transform as t
@@ -46,7 +49,11 @@ def build(
                 legal="an IRModule or a PrimFunc",
             )
         )
-    chosen = _target(mod, target)
+    with nested_programs():
+        return _build(mod, _target(mod, target), pipeline)
+
+
+def _build(mod: IRModule, chosen: Target, pipeline: PipelineLike) -> Module:
     host = chosen.host if chosen.host is not None else _host_of(chosen)
     mod = _only_prim_funcs(mod)
     mod = t.BindTarget(chosen if chosen.kind.name in HOST_KINDS else chosen.with_host(host))(mod)
@@ -130,3 +137,13 @@ def tir_to_runtime(
     for target, part in device_mod_dict.items():
         host.import_module(codegen_build(part, target))
     return host
+
+
+class _CallableModule(types.ModuleType):
+    """`tvm.tir.build` is this module for `import`, and the function for everybody else."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Module:
+        return build(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule

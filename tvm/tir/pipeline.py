@@ -8,6 +8,7 @@ from typing import Final
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from tvm.support.recursion import nested_programs
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
@@ -72,7 +73,8 @@ def _default(mod: IRModule, ctx: PassContext) -> IRModule:
         t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
         t.MakePackedAPI(),  # the last pass that needs the buffers of parameters
     ]
-    return Sequential(passes)(mod)
+    with nested_programs():
+        return Sequential(passes)(mod)
 
 
 def _all_for_llvm(mod: IRModule) -> bool:

@@ -21,6 +21,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import builtin
 
+from .folding import FoldingSubstituter
 from .pass_form import tir_pass
 from .remove_no_op import RemoveNoOp
 from .simplify import Simplify
@@ -101,7 +102,8 @@ def _around(outer: s.For | s.AttrStmt, test: s.IfThenElse) -> s.Stmt:
     then_case = _Replacer(test, test.then_case).visit_stmt(outer)
     else_case = test.else_case
     if else_case is not None:
-        else_case = _Replacer(test, else_case).visit_stmt(outer)
+        copy = _Replacer(test, else_case).visit_stmt(outer)
+        else_case = FoldingSubstituter({}, rename=True).visit_stmt(copy)
     return s.IfThenElse(test.condition, then_case, else_case, test.span)
 
 

@@ -1,0 +1,48 @@
+import pytest
+
+from tvm import tir
+from tvm.arith.analyzer import Analyzer
+from tvm.ir import Range
+from tvm.tir.interp import evaluate
+from tvm.tir.transform.index_bounds import IndexBounds
+
+pytestmark = pytest.mark.pure
+
+i, j, n = tir.Var("i"), tir.Var("j"), tir.Var("n")
+RUNNING = {i: Range(0, 4), j: Range(1, 6)}
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        i * 4 + j,
+        j - i,
+        n * 8 - i,
+        tir.floordiv(i * 5 + j, 3),
+        tir.floormod(i + 8, 16),
+        tir.floormod(i * 3, 5),
+        tir.max(i, j) - tir.min(i, 2),
+        tir.Select(i < n, i, j),
+    ],
+)
+def test_bounds_hold(expr):
+    low, high = IndexBounds(RUNNING, Analyzer()).of(expr)
+    values = [evaluate(expr, {i: a, j: b, n: 2}) for a in range(4) for b in range(1, 6)]
+    assert evaluate(low, {n: 2}) <= min(values)
+    assert max(values) <= evaluate(high, {n: 2})
+
+
+@pytest.mark.parametrize(("expr", "ends"), [(i * 4 + j, (1, 17)), (n + i - 1, None)])
+def test_bounds_are_tight(expr, ends):
+    low, high = IndexBounds(RUNNING, Analyzer()).of(expr)
+    if ends is not None:
+        assert (int(low), int(high)) == ends
+    else:
+        assert evaluate(high - low, {n: 5}) == 3
+
+
+def test_unknown_ranges_and_memory():
+    data = tir.decl_buffer((4,), "int32", "P")
+    assert IndexBounds({i: None}, Analyzer()).of(i + 1) is None
+    assert IndexBounds(RUNNING, Analyzer()).of(data[i] + 1) is None
+    assert IndexBounds({}, Analyzer()).of(data[0]) is None

@@ -1,0 +1,56 @@
+import pytest
+
+from tvm import tir
+from tvm.arith.analyzer import Analyzer
+from tvm.ir import Range
+from tvm.tir.functor import walk
+from tvm.tir.transform.lane_predicate import guard_lanes
+
+pytestmark = pytest.mark.pure
+
+A = tir.decl_buffer((16,), "float32", "A")
+P = tir.decl_buffer((4,), "int32", "P")
+i = tir.Var("i")
+LANES = tir.Ramp(i * 4, 1, 4)
+MASK = tir.LT(LANES, tir.Broadcast(13, 4))
+
+
+def load(index):
+    return tir.BufferLoad(A, [index])
+
+
+def analyzer(extent):
+    known = Analyzer()
+    known.bind(i, Range(0, extent))
+    return known
+
+
+def test_vector_loads_get_the_mask():
+    found = guard_lanes(load(LANES) + load(LANES), MASK, analyzer(4))
+    loads = [n for n in walk(found) if isinstance(n, tir.BufferLoad)]
+    assert all(n.predicate is MASK for n in loads)
+
+
+def test_scalar_loads_stay_where_they_are_in_bounds():
+    expr = tir.Broadcast(load(i), 4)
+    assert guard_lanes(expr, MASK, analyzer(16)) is expr
+    assert guard_lanes(expr, MASK, analyzer(17)) is None
+
+
+@pytest.mark.parametrize(
+    "stmt",
+    [
+        tir.BufferStore(A, 1.0, [0]),
+        tir.Evaluate(tir.call_extern("int32", "f")),
+        tir.While(tir.const(True, "bool"), tir.Evaluate(0)),
+        tir.AssertStmt(tir.const(True, "bool"), "no", tir.Evaluate(0)),
+    ],
+)
+def test_refuses_what_takes_place_for_all_lanes(stmt):
+    assert guard_lanes(stmt, MASK, analyzer(4)) is None
+
+
+def test_refuses_divisions_that_the_condition_protects():
+    divided = tir.FloorDiv(LANES, tir.Broadcast(i, 4))
+    assert guard_lanes(divided, MASK, analyzer(4)) is None
+    assert guard_lanes(tir.FloorDiv(LANES, tir.Broadcast(3, 4)), MASK, analyzer(4)) is not None
