@@ -196,14 +196,19 @@ class _Builder:
         return body
 
     def _levels(self, axes: Sequence[IterVar]) -> list[int]:
-        """How deep each axis stands: below every axis that its domain depends on."""
+        """How deep each axis stands: below every axis that its domain depends on.
+
+        Reduction axes stand together: the block that starts the result must see all of them.
+        """
         level_of: dict[Var, int] = {}
         for axis in axes:
             assert axis.dom is not None, "axes of a stage have domains"
             bounds = [self.analyzer.simplify(x) for x in (axis.dom.min, axis.dom.extent)]
             used = [n for x in bounds for n in walk(x) if isinstance(n, Var)]
             level_of[axis.var] = max([level_of[v] + 1 for v in used if v in level_of], default=0)
-        return [level_of[axis.var] for axis in axes]
+        reduced = {axis.var for axis in axes if axis.iter_type == IterVar.CommReduce}
+        deepest = max((level_of[var] for var in reduced), default=0)
+        return [deepest if axis.var in reduced else level_of[axis.var] for axis in axes]
 
     def _scope(
         self, axes: Sequence[IterVar], levels: list[int], depth: int, outer: _Scope | None
