@@ -47,6 +47,11 @@ class DiagnosticRenderer(Object):
         """Show all diagnostics of the context."""
         self._render(ctx)
 
+    @property
+    def is_default(self) -> bool:
+        """True for the one that prints what the error then says again."""
+        return self._render is _print_all
+
 
 def _print_all(ctx: DiagnosticContext) -> None:
     for diagnostic in ctx.diagnostics:

@@ -139,7 +139,8 @@ class Docsifier(Object):
         self.module_alias: ModuleAlias | None = None
         self._names: dict[int, NameOrMaker] = {}
         self._owned: dict[int, str] = {}
-        self._taken: set[str] = set()
+        # what the program's own words need is never given to a variable
+        self._taken: set[str] = {config.tir_prefix, config.relax_prefix, "range"}
         self._next: dict[str, int] = {}
         self._words: dict[tuple[str, str], ExprDoc] = {}
         self._found: dict[str, dict[type, Rule | None]] = {}
@@ -221,9 +222,14 @@ class Docsifier(Object):
     def frame(self, node: object = None, dialect: str | None = None) -> Iterator[Frame]:
         """A frame for the time of the block; its names are free afterwards."""
         token = dialect if dialect is not None else (self.tokens[-1] if self.tokens else "ir")
-        opened = Frame(node, token)
+        with self.enter(Frame(node, token)) as opened:
+            yield opened
+
+    @contextmanager
+    def enter(self, opened: Frame) -> Iterator[Frame]:
+        """A frame that was made before, for the time of the block."""
         self.frames.append(opened)
-        self.tokens.append(token)
+        self.tokens.append(opened.dialect)
         try:
             yield opened
         finally:

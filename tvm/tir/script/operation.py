@@ -29,6 +29,12 @@ def _register(kind: type[ast.AST], function: Callable[..., Any], operands: int) 
             dispatch.register_op(cls, kind, index)(function)
 
 
+# Python asks the right operand first where its class is derived from the left one's (SizeVar from
+# Var), and turns `7 <= n` into `n >= 7`: comparisons are built as they are written.
+_register(ast.Lt, arith.less, 2)
+_register(ast.LtE, arith.less_equal, 2)
+_register(ast.Gt, arith.greater, 2)
+_register(ast.GtE, arith.greater_equal, 2)
 _register(ast.Eq, arith.equal, 2)
 _register(ast.NotEq, arith.not_equal, 2)
 _register(ast.And, arith.logical_and, 2)

@@ -187,5 +187,6 @@ class Diagnostics:
 
     def failure(self) -> DiagnosticError:
         """All mistakes as one error."""
-        self.ctx.render()
+        if not self.ctx.renderer.is_default:
+            self.ctx.renderer.render(self.ctx)
         return DiagnosticError("\n".join(self._texts))

@@ -61,7 +61,7 @@ def buffer_args(
     """
     kwargs: dict[str, ExprDoc] = {}
     for extent in buffer.shape:
-        _declare_free(extent, frame, d)
+        _declare_free(extent, d)
     shape = TupleDoc(d.exprs(buffer.shape))
     if d.is_defined(buffer.data):
         kwargs["data"] = d.expr(buffer.data)
@@ -90,11 +90,11 @@ def _type_word(buffer_type: str) -> str:
     return "auto" if buffer_type == "auto_broadcast" else buffer_type
 
 
-def _declare_free(value: PrimExpr, frame: Frame, d: Docsifier) -> None:
+def _declare_free(value: PrimExpr, d: Docsifier) -> None:
     """Variables of a shape that nothing defined yet are declared before the buffer."""
     for part in walk(value):
         if isinstance(part, Var) and not d.is_defined(part):
-            declare_var(part, frame, d)
+            declare_var(part, d.frames[-1], d)
 
 
 def _stride(
@@ -106,7 +106,7 @@ def _stride(
         index = LiteralDoc(i)
         d.define_as(stride, frame, lambda: IndexDoc(AttrAccessDoc(name, "strides"), [index]))
         return LiteralDoc(stride.name)
-    _declare_free(stride, frame, d)
+    _declare_free(stride, d)
     return d.expr(stride)
 
 
@@ -125,7 +125,7 @@ def _offset(
     if matches and _is_new(offset, d):
         d.define_as(offset, frame, lambda: AttrAccessDoc(name, "elem_offset"))
         return True
-    _declare_free(offset, frame, d)
+    _declare_free(offset, d)
     kwargs["elem_offset"] = d.expr(offset)
     return False
 

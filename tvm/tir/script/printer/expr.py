@@ -52,9 +52,8 @@ def _string_imm(imm: e.StringImm, d: Docsifier) -> ExprDoc:
     return LiteralDoc(imm.value)
 
 
-@rule(e.Cast, dialect="tir")
-def _cast(cast: e.Cast, d: Docsifier) -> ExprDoc:
-    return d.word("tir", "Cast").call(LiteralDoc(str(cast.dtype)), d.expr(cast.value))
+# Makes the document of a node from those of its operands.
+Maker = Callable[[Any, list[ExprDoc], Docsifier], ExprDoc]
 
 
 class _Sugar:
@@ -86,31 +85,44 @@ _OPERATORS: Final[dict[type, _Sugar]] = {
 }
 
 
-def _binary(root: Any, d: Docsifier) -> ExprDoc:
+def _stacked(root: Any, d: Docsifier) -> ExprDoc:
     """Operators of any depth: operands are printed left to right from an explicit stack."""
     docs: list[ExprDoc] = []
     stack: list[tuple[Any, bool]] = [(root, False)]
     while stack:
         node, entered = stack.pop()
-        if type(node) not in _OPERATORS:
+        kind = type(node)
+        if kind not in _MAKERS:
             docs.append(d.expr(node))
-        elif entered:
-            right, left = docs.pop(), docs.pop()
-            made = _operation(node, left, right, d)
+        elif not entered:
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(_children(node)))
+        else:
+            count = len(_children(node))
+            made = _MAKERS[kind](node, docs[-count:], d)
+            del docs[-count:]
             if node is not root:
                 d.mark(node, made)
             docs.append(made)
-        else:
-            stack.extend(((node, True), (node.b, False), (node.a, False)))
     return docs[0]
 
 
-def _operation(node: Any, left: ExprDoc, right: ExprDoc, d: Docsifier) -> ExprDoc:
+def _children(node: Any) -> tuple[Any, ...]:
+    if isinstance(node, e.Cast):
+        return (node.value,)
+    return (node.a,) if isinstance(node, e.Not) else (node.a, node.b)
+
+
+def _cast(node: e.Cast, docs: list[ExprDoc], d: Docsifier) -> ExprDoc:
+    return d.word("tir", "Cast").call(LiteralDoc(str(node.dtype)), docs[0])
+
+
+def _operation(node: Any, docs: list[ExprDoc], d: Docsifier) -> ExprDoc:
     """`a + b`, or `T.Add(a, b)` where the operator would fold or give something else."""
     sugar = _OPERATORS[type(node)]
     if _reads_back(node, sugar):
-        return OperationDoc(sugar.kind, (left, right))
-    return d.word("tir", sugar.word).call(left, right)
+        return OperationDoc(sugar.kind, tuple(docs))
+    return d.word("tir", sugar.word).call(*docs)
 
 
 # On floats these operators give other nodes than the division they are named for.
@@ -130,20 +142,15 @@ def _reads_back(node: Any, sugar: _Sugar) -> bool:
     return type(made) is type(node) and made.a is a and made.b is b  # type: ignore[attr-defined]
 
 
-for _kind in _OPERATORS:
-    rule(_kind, dialect="tir")(_binary)
+def _named_pair(word: str, node_word: str, build: Callable[..., PrimExpr]) -> Maker:
+    """Makes `T.min(a, b)`, or `T.Min(a, b)` where the function folds."""
 
-
-def _named_pair(word: str, node_word: str, build: Callable[..., PrimExpr]) -> Callable[..., Any]:
-    """The rule of `T.min(a, b)`, which falls back to `T.Min(a, b)` where the function folds."""
-
-    def print_pair(node: Any, d: Docsifier) -> ExprDoc:
-        a, b = d.expr(node.a), d.expr(node.b)
+    def make(node: Any, docs: list[ExprDoc], d: Docsifier) -> ExprDoc:
         folds = isinstance(node.a, _FOLDABLE) and isinstance(node.b, _FOLDABLE)
         plain = not folds and node.a is not node.b and not _absorbs(node, build)
-        return d.word("tir", word if plain else node_word).call(a, b)
+        return d.word("tir", word if plain else node_word).call(*docs)
 
-    return print_pair
+    return make
 
 
 def _absorbs(node: Any, build: Callable[..., PrimExpr]) -> bool:
@@ -155,17 +162,21 @@ def _absorbs(node: Any, build: Callable[..., PrimExpr]) -> bool:
         return True
 
 
-rule(e.Mod, dialect="tir")(_named_pair("truncmod", "Mod", arith.truncmod))
-rule(e.Min, dialect="tir")(_named_pair("min", "Min", arith.min_of))
-rule(e.Max, dialect="tir")(_named_pair("max", "Max", arith.max_of))
-
-
-@rule(e.Not, dialect="tir")
-def _not(node: e.Not, d: Docsifier) -> ExprDoc:
-    inner = d.expr(node.a)
+def _not(node: e.Not, docs: list[ExprDoc], d: Docsifier) -> ExprDoc:
     if isinstance(node.a, e.IntImm):
-        return d.word("tir", "Not").call(inner)
-    return OperationDoc(OperationKind.Not, (inner,))
+        return d.word("tir", "Not").call(*docs)
+    return OperationDoc(OperationKind.Not, tuple(docs))
+
+
+_MAKERS: Final[dict[type, Maker]] = {
+    **dict.fromkeys(_OPERATORS, _operation),
+    e.Mod: _named_pair("truncmod", "Mod", arith.truncmod),
+    e.Min: _named_pair("min", "Min", arith.min_of),
+    e.Max: _named_pair("max", "Max", arith.max_of),
+    e.Not: _not,
+    e.Cast: _cast,
+}
+rule(*_MAKERS, dialect="tir")(_stacked)
 
 
 @rule(EqualOp, dialect="tir")
@@ -235,7 +246,7 @@ _FOLDING: Final = frozenset(
     "tir." + name
     for name in ("floor", "ceil", "trunc", "round", "nearbyint", "isnan", "isinf", "isfinite",
                  "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left",
-                 "shift_right", "likely", "if_then_else")
+                 "shift_right", "likely", "if_then_else", "pow")
 )  # fmt: skip
 
 
@@ -253,6 +264,8 @@ def _folds_away(node: e.Call) -> bool:
     op = node.op
     if not isinstance(op, Op) or op.name not in _FOLDING or not node.args:
         return False
+    if op.name == "tir.pow":
+        return arith.is_one(node.args[1])
     literals = node.args[:1] if op.name == "tir.if_then_else" else node.args
     return all(isinstance(arg, (e.IntImm, e.FloatImm)) for arg in literals)
 

@@ -95,14 +95,15 @@ def body_docs(stmt: s.Stmt, frame: Frame, d: Docsifier) -> list[Doc]:
 
 @rule(*_SCOPES, dialect="tir")
 def _scope(stmt: Any, d: Docsifier) -> Doc:
-    with d.frame(stmt, "tir") as frame:
-        opening = _open(stmt, d.frames[-2], d, frame)
-        return ScopeDoc(opening.lhs, opening.rhs, body_docs(opening.body, frame, d))
+    inner = Frame(stmt.body, "tir")
+    opening = _open(stmt, inner, d)  # what the head needs is declared before the scope
+    with d.enter(inner):
+        return ScopeDoc(opening.lhs, opening.rhs, body_docs(opening.body, inner, d))
 
 
-def _open(stmt: Any, outer: Frame, d: Docsifier, inner: Frame | None = None) -> Opening:
-    """The head of `stmt`; what it defines is named in `inner`, or in `outer` without `with`."""
-    return _OPENINGS[type(stmt)](stmt, outer if inner is None else inner, d)
+def _open(stmt: Any, frame: Frame, d: Docsifier) -> Opening:
+    """The head of `stmt`; what it defines is named in the frame."""
+    return _OPENINGS[type(stmt)](stmt, frame, d)
 
 
 def _open_let(stmt: s.LetStmt, frame: Frame, d: Docsifier) -> Opening:
@@ -284,7 +285,7 @@ def _if(stmt: s.IfThenElse, d: Docsifier) -> IfDoc:
 @rule(s.While, dialect="tir")
 def _while(stmt: s.While, d: Docsifier) -> WhileDoc:
     condition = d.expr(stmt.condition)
-    with d.frame(stmt, "tir") as frame:
+    with d.frame(stmt.body, "tir") as frame:
         return WhileDoc(condition, body_docs(stmt.body, frame, d))
 
 
@@ -294,13 +295,14 @@ _LOOP_WORDS: Final = ("serial", "parallel", "vectorized", "unroll", "thread_bind
 @rule(s.For, dialect="tir")
 def _for(loop: s.For, d: Docsifier) -> ForDoc:
     grid = _grid(loop) if d.cfg.syntax_sugar else []
-    with d.frame(loop, "tir") as frame:
-        if len(grid) > 1:
+    if len(grid) > 1:
+        extents = d.exprs([part.extent for part in grid])
+        with d.frame(loop, "tir") as frame:
             names = TupleDoc([define_var(part.loop_var, frame, d) for part in grid])
-            extents = d.exprs([part.extent for part in grid])
             body = body_docs(grid[-1].body, frame, d)
             return ForDoc(names, d.word("tir", "grid").call(*extents), body)
-        bounds = _loop_call(loop, d)
+    bounds = _loop_call(loop, d)
+    with d.frame(loop, "tir") as frame:
         name = define_var(loop.loop_var, frame, d)
         return ForDoc(name, bounds, body_docs(loop.body, frame, d))
 

@@ -7,7 +7,7 @@ from collections import Counter
 from tvm.ir.node import Node
 from tvm.script.printer.docsifier import Docsifier, Frame
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Var
+from tvm.tir.expr import BufferLoad, Let, Var
 from tvm.tir.functor import walk
 from tvm.tir.stmt import (
     Allocate,
@@ -27,6 +27,8 @@ def count_uses(node: object) -> Counter[int]:
     for part in walk(node):
         if isinstance(part, Var):
             found[id(part)] += 1
+        elif isinstance(part, Let):
+            found[id(part.var)] += 1
         elif isinstance(part, (BufferLoad, BufferStore, BufferRealize, DeclBuffer)):
             _add_buffer(part.buffer, found)
         elif isinstance(part, (Allocate, AllocateConst)):
@@ -46,15 +48,14 @@ def _add_buffer(buffer: Buffer, found: Counter[int]) -> None:
 
 def frame_around_uses(obj: object, d: Docsifier) -> Frame:
     """The innermost frame that encloses every use of a free variable or buffer."""
-    within = [f for f in d.frames if f.node is not None and f.dialect == "tir"]
-    outermost = within[0] if within else d.frames[-1]
-    total = _counts(outermost, d)[id(obj)]
-    for frame in reversed(d.frames):
-        if frame.dialect != "tir":
-            break
-        if frame.node is not None and total and _counts(frame, d)[id(obj)] == total:
+    frames = [f for f in d.frames if f.node is not None and f.dialect == "tir"]
+    if not frames:
+        return d.frames[-1]
+    total = _counts(frames[0], d)[id(obj)]
+    for frame in reversed(frames):
+        if total and _counts(frame, d)[id(obj)] == total:
             return frame
-    return d.frames[0] if d.frames[0].dialect == "tir" else outermost
+    return frames[0]
 
 
 def _counts(frame: Frame, d: Docsifier) -> Counter[int]:

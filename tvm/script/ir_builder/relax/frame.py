@@ -1,0 +1,7 @@
+"""The frames of Relax."""
+
+from tvm.script.forward import forward_dir, forward_names
+
+_HOMES = ("tvm.relax.script.frames",)
+__getattr__ = forward_names(__name__, *_HOMES)
+__dir__ = forward_dir(*_HOMES)

@@ -1,0 +1,7 @@
+"""The builder functions of `R`."""
+
+from tvm.script.forward import forward_dir, forward_names
+
+_HOMES = ("tvm.relax.script.words",)
+__getattr__ = forward_names(__name__, *_HOMES)
+__dir__ = forward_dir(*_HOMES)

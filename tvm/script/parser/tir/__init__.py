@@ -1,0 +1,7 @@
+"""Reading TensorIR: `T` for programs."""
+
+from tvm.script.forward import forward_dir, forward_names
+
+_HOMES = ("tvm.script.tir",)
+__getattr__ = forward_names(__name__, *_HOMES)
+__dir__ = forward_dir(*_HOMES)

@@ -1,0 +1,7 @@
+"""What operators mean on TensorIR expressions."""
+
+from tvm.script.forward import forward_dir, forward_names
+
+_HOMES = ("tvm.tir.script.operation",)
+__getattr__ = forward_names(__name__, *_HOMES)
+__dir__ = forward_dir(*_HOMES)
