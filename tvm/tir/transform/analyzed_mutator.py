@@ -81,8 +81,11 @@ class AnalyzedMutator(StmtExprMutator):
 
     def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
         condition, message = self.condition(op.condition), self.visit_expr(op.message)
-        with self.analyzer.constraint_scope(condition):
-            body = self.visit_stmt(op.body)
+        if s.is_no_op(op.body):
+            body = op.body  # nobody is there to learn the fact
+        else:
+            with self.analyzer.constraint_scope(condition):
+                body = self.visit_stmt(op.body)
         if condition is op.condition and message is op.message and body is op.body:
             return op
         return s.AssertStmt(condition, message, body, op.span)

@@ -16,7 +16,7 @@ from tvm.ir.transform import PassContext
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import rewrite
+from tvm.tir.functor import rewrite, walk
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator
@@ -30,7 +30,17 @@ def LowerIntrin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     keys = ["default"]
     if isinstance(target, Target):
         keys = [target.kind.name, *target.keys, "default"]
-    return rewrite(_IntrinLowerer(func, [f"{key}.FLowerIntrinsic" for key in keys]), func)
+    rules = [f"{key}.FLowerIntrinsic" for key in keys]
+    if not any(_concerns(node, rules) for node in walk(func.body)):
+        return func
+    return rewrite(_IntrinLowerer(func, rules), func)
+
+
+def _concerns(node: object, rules: list[str]) -> bool:
+    if isinstance(node, e.Call):
+        op = node.op
+        return isinstance(op, Op) and any(op.has_attr(rule) for rule in rules)
+    return isinstance(node, (e.FloorDiv, e.FloorMod))
 
 
 class _IntrinLowerer(AnalyzedMutator):
