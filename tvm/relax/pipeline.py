@@ -38,6 +38,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.DecomposeOpsForInference(),  # the batch norms that are left: one multiply and add
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
         t.LegalizeOps(),  # operators become kernels
+        t.LowerShapeToTensor(),  # and so do sizes that are read as numbers
         t.AnnotateTIROpPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
         t.FuseOps(),  # groups of kernels that share a loop nest

@@ -21,6 +21,7 @@ _HOMES = {
     "FuseOps": _HOME + "fuse_ops:FuseOps",
     "FuseTIR": _HOME + "fuse_tir:FuseTIR",
     "LegalizeOps": _HOME + "legalize_ops:LegalizeOps",
+    "LowerShapeToTensor": _HOME + "lower_shape_to_tensor:LowerShapeToTensor",
     "Normalize": _HOME + "normalize:Normalize",
     "RewriteDataflowReshape": _HOME + "rewrite_dataflow_reshape:RewriteDataflowReshape",
     "ToNonDataflow": _HOME + "to_non_dataflow:ToNonDataflow",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .fuse_ops import FuseOps as FuseOps
     from .fuse_tir import FuseTIR as FuseTIR
     from .legalize_ops import LegalizeOps as LegalizeOps
+    from .lower_shape_to_tensor import LowerShapeToTensor as LowerShapeToTensor
     from .normalize import Normalize as Normalize
     from .pass_form import DataflowBlockPass as DataflowBlockPass
     from .pass_form import FunctionPass as FunctionPass

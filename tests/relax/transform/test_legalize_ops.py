@@ -1,0 +1,234 @@
+"""LegalizeOps: operators become kernels, once each."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest, calls
+from tvm import relax, topi
+from tvm.ir import IRModule
+from tvm.relax.transform import LegalizeOps
+from tvm.relax.transform.legalize_ops import register_legalize
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+class TestOperator(RelaxPassTest):
+    run = LegalizeOps()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((3,), "float32")):
+            gv = R.add(x, y)
+            return gv
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((3,), "float32")):
+            cls = Expected
+            gv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((2, 3), "float32"))
+            return gv
+
+        @T.prim_func(private=True)
+        def add(
+            A: T.Buffer((T.int64(2), T.int64(3)), "float32"),
+            B: T.Buffer((T.int64(3),), "float32"),
+            T_add: T.Buffer((T.int64(2), T.int64(3)), "float32"),
+        ):
+            T.func_attr({"tir.noalias": True})
+            for ax0, ax1 in T.grid(T.int64(2), T.int64(3)):
+                with T.block("T_add"):
+                    v_ax0, v_ax1 = T.axis.remap("SS", [ax0, ax1])
+                    T_add[v_ax0, v_ax1] = A[v_ax0, v_ax1] + B[v_ax1]
+
+
+class TestSymbolicShape(RelaxPassTest):
+    run = LegalizeOps()
+    sizes = {"n": 3}
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+            with R.dataflow():
+                lv = R.nn.relu(x)
+                gv = R.concat((x, lv), axis=0)
+                R.output(gv)
+            return gv
+
+    def test_result_keeps_the_symbols(self):
+        func = self._after()["main"]
+        n = func.params[0].struct_info.shape.values[0]
+        assert func.body.blocks[0].bindings[0].var.struct_info.shape.values[0] is n
+        assert calls(self._after()) == ["relu", "concatenate"]
+
+
+class TestEqualOperatorsShareAKernel(RelaxPassTest):
+    run = LegalizeOps()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.add(x, y)
+                b = R.add(a, y)
+                c = R.add(a, a)
+                gv = R.add(b, c)
+                R.output(gv)
+            return gv
+
+    def test_kernels(self):
+        after = self._after()
+        assert calls(after) == ["add", "add", "add", "add"]
+        assert len(after.functions) == 2
+
+
+class TestOneOperandTwice(RelaxPassTest):
+    run = LegalizeOps()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.subtract(x, x)
+                gv = R.subtract(a, y)
+                R.output(gv)
+            return gv
+
+
+class TestUnknownShapesStay(RelaxPassTest):
+    run = LegalizeOps()
+    same_results = False
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(ndim=2, dtype="float32"), y: R.Tensor((2, 3), "float32")):
+            lv = R.nn.relu(x)
+            gv = R.nn.relu(y)
+            return (lv, gv)
+
+    def test_calls(self):
+        assert calls(self._after()) == ["relax.nn.relu", "relu"]
+
+
+class TestBranches(RelaxPassTest):
+    run = LegalizeOps()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")):
+            if c:
+                a = R.nn.relu(x)
+                r = R.add(a, x)
+            else:
+                r = R.nn.silu(x)
+            return r
+
+    def test_kernels(self):
+        names = {var.name_hint for var in self._after().functions}
+        assert names == {"main", "relu", "add", "silu"}
+
+
+class TestLocalFunction(RelaxPassTest):
+    run = LegalizeOps()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            @R.function
+            def inner(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                s = R.nn.relu(y)
+                return s
+
+            gv = inner(x)
+            return gv
+
+    def test_inner_call_is_legal(self):
+        assert {var.name_hint for var in self._after().functions} == {"main", "relu"}
+
+
+def _module() -> IRModule:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            lv = R.nn.relu(x)
+            gv = R.nn.silu(lv)
+            return gv
+
+    return Mod
+
+
+def test_custom_rules_come_first():
+    asked = []
+
+    def twice(bb, call):
+        asked.append(call.op.name)
+        return bb.call_te(lambda x: topi.multiply(x, x), call.args[0], primfunc_name_hint="mine")
+
+    after = LegalizeOps({"relax.nn.relu": twice})(_module())
+    assert asked == ["relax.nn.relu"]
+    assert calls(after) == ["mine", "silu"]
+
+
+def test_a_custom_rule_may_leave_the_call():
+    after = LegalizeOps({"relax.nn.relu": lambda bb, call: call})(_module())
+    assert calls(after) == ["relax.nn.relu", "silu"]
+
+
+def test_warning_about_operators_without_a_rule(caplog):
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            gv = R.shape_of(x)
+            return gv
+
+    with caplog.at_level("WARNING"):
+        LegalizeOps(enable_warning=True)(Mod)
+    assert "No legalization func for relax.shape_of is found." in caplog.text
+    caplog.clear()
+    LegalizeOps()(Mod)
+    assert caplog.text == ""
+
+
+def test_register_legalize_replaces_the_rule():
+    op = relax.op.nn.relu.op
+    before = op.get_attr("FLegalize")
+    try:
+        register_legalize("relax.nn.relu", lambda bb, call: bb.call_te(topi.nn.leaky_relu, call.args[0], 0.1))
+        assert calls(LegalizeOps()(_module())) == ["leaky_relu", "silu"]
+    finally:
+        register_legalize("relax.nn.relu", before)
+    assert calls(LegalizeOps()(_module())) == ["relu", "silu"]
+
+
+def test_calls_keep_their_spans():
+    mod = _module()
+    spans = [b.value.span for b in mod["main"].body.blocks[0].bindings]
+    after = [b.value.span for b in LegalizeOps()(mod)["main"].body.blocks[0].bindings]
+    assert all(span is not None for span in spans)
+    assert [s.line for s in after] == [s.line for s in spans]
+
+
+def test_a_legal_module_stays_the_same():
+    once = LegalizeOps()(_module())
+    again = LegalizeOps()(once)
+    assert again["main"] is once["main"]
+
+
+def test_module_of_no_operators_is_kept():
+    mod = IRModule({})
+    assert dict(LegalizeOps()(mod).functions) == {}
+
+
