@@ -133,7 +133,8 @@ class IndexMap(Node):
             prover.bind(var, dom)
         for index in self.final_indices:
             low, high = _bounds(index, domains, prover)
-            found.append(Range.from_min_extent(prover.simplify(low), prover.simplify(high - low + 1)))
+            size = prover.simplify(high - low + 1)
+            found.append(Range.from_min_extent(prover.simplify(low), size))
         return found
 
     def map_shape(
@@ -166,7 +167,7 @@ class IndexMap(Node):
         for place in np.ndindex(*source.shape):
             moved = tuple(int(i) for i in self.map_indices(list(place)))  # type: ignore[call-overload]
             target[moved] = source[place]
-        return make_tensor(target, device=arr_src.device)  # type: ignore[no-any-return]
+        return make_tensor(target, device=arr_src.device)
 
     def inverse(self, shape: Sequence[Range | PrimExpr | int]) -> IndexMap:
         """The map back, for a map that fills its box without gaps or overlap."""
@@ -245,13 +246,14 @@ class IndexMap(Node):
         multiple = 1
         for index in self.final_indices:
             for node in walk(index):
-                if isinstance(node, (FloorDiv, FloorMod)) and isinstance(node.b, IntImm):
-                    if any(part is var for part in walk(node.a)):
-                        multiple = math.lcm(multiple, node.b.value)
+                splits = isinstance(node, (FloorDiv, FloorMod)) and isinstance(node.b, IntImm)
+                if splits and any(part is var for part in walk(node.a)):
+                    multiple = math.lcm(multiple, node.b.value)
         if isinstance(dom.extent, IntImm):
             if dom.extent.value % multiple == 0:
                 return dom
-            extent: PrimExpr = make_const(-(-dom.extent.value // multiple) * multiple, dom.extent.dtype)
+            rounded = -(-dom.extent.value // multiple) * multiple
+            extent: PrimExpr = make_const(rounded, dom.extent.dtype)
         else:
             if multiple == 1:
                 return dom
@@ -268,8 +270,8 @@ class IndexMap(Node):
     def as_python(self) -> str:
         """The map as a Python lambda."""
         names = ", ".join([var.name for var in self.initial_indices])
-        values = "".join([f"{index}, " for index in self.final_indices])
-        return f"lambda {names}: ({values.rstrip(' ') if len(self.final_indices) == 1 else values.rstrip(', ')})"
+        values = ", ".join([str(index) for index in self.final_indices])
+        return f"lambda {names}: ({values},)"
 
     def __str__(self) -> str:
         return self.as_python()

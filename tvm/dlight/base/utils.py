@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
-from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IntImm
 from tvm.tir.schedule import LoopRV, Schedule
 from tvm.tir.stmt import For

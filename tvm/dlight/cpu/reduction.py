@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var
@@ -170,7 +171,7 @@ def _across(
     later.append((nest.block, reducing[0]))
 
 
-def _columns(nest: Nest, lanes: int) -> list[int | None]:
+def _columns(nest: Nest, lanes: int) -> list[PrimExpr | int | None]:
     """Factors of the loop across memory: rest, vectors a step, lanes of each."""
     size = extent(nest.spatial[-1][0])
     if size is None:
@@ -263,7 +264,7 @@ def _along(
             vectorize_stage(sch, stage, later, 0)
         vectorize_stage(sch, nest.block, later, 0)
         return
-    outer = sch.get_loops(nest.block)[: len(spatial)]
+    outer = split_loops(sch, nest.block, 0)[0]
     row = sch.fuse(*outer) if len(outer) > 1 else outer[0]
     if back is not None:
         sch.reverse_compute_at(back, row)
@@ -275,10 +276,10 @@ def _along(
     _parallel(sch, [row], threads)
 
 
-def vectorize_stage(
-    sch: Schedule, block: BlockRV, later: Decompositions, depth: int
-) -> None:
-    """Below `depth` loops: spatial loops innermost and vectors, short reducing ones unrolled."""
+def split_loops(
+    sch: Schedule, block: BlockRV, depth: int
+) -> tuple[list[LoopRV], list[LoopRV]]:
+    """The loops of a block below `depth` outer ones: those of its result, and those of its sum."""
     node: Block = sch.get(block)
     values = realize_of(sch.state, sch.get_sref(block)).iter_values
     kinds: dict[Var, int] = {}
@@ -289,6 +290,15 @@ def vectorize_stage(
     below = sch.get_loops(block)[depth:]
     spatial = [l for l in below if kinds.get(sch.get(l).loop_var) == IterVar.DataPar]
     reducing = [l for l in below if kinds.get(sch.get(l).loop_var) == IterVar.CommReduce]
+    return spatial, reducing
+
+
+def vectorize_stage(
+    sch: Schedule, block: BlockRV, later: Decompositions, depth: int
+) -> None:
+    """Below `depth` loops: spatial loops innermost and vectors, short reducing ones unrolled."""
+    below = sch.get_loops(block)[depth:]
+    spatial, reducing = split_loops(sch, block, depth)
     if spatial and reducing and below != [*reducing, *spatial]:
         sch.reorder(*reducing, *spatial)
     if spatial and isinstance(sch.get(spatial[-1]).extent, IntImm):

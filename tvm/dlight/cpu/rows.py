@@ -61,7 +61,7 @@ def schedule_rows(sch: Schedule, cpu: CpuModel, later: Decompositions) -> str | 
 
 
 def _row_count(sch: Schedule, blocks: list[BlockRV], last: BlockRV) -> int | None:
-    """How many outer loops of the last block are rows: variables that reduced buffers are read at."""
+    """How many outer loops of the last block are rows: reduced buffers are read at these."""
     node: Block = sch.get(last)
     if node.init is not None or not node.iter_vars:
         return None

@@ -89,7 +89,9 @@ class InstructionKind(Object):
                 arguments[param.name] = given.pop(0) if given else []
         return arguments
 
-    def call(self, sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> list[Any]:
+    def call(
+        self, sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
+    ) -> list[Any]:
         """Run the primitive again on a schedule; returns its outputs."""
         arguments = self.unpack(inputs, attrs)
         positional: list[Any] = []
@@ -117,7 +119,9 @@ class InstructionKind(Object):
         return f"sch.{self.method}({', '.join(parts)})"
 
 
-def kind(name: str, method: str, *params: str, pure: bool = False, decision: bool = False) -> InstructionKind:
+def kind(
+    name: str, method: str, *params: str, pure: bool = False, decision: bool = False
+) -> InstructionKind:
     """Declare the trace form of the primitive `Schedule.method`; see `Param` for the notation."""
     made = InstructionKind(name, method, params, pure, decision)
     return INSTRUCTION_KINDS.register(name, made, depth=2)
@@ -129,7 +133,11 @@ class Instruction(Object):
     __slots__ = ("attrs", "inputs", "kind", "outputs")
 
     def __init__(
-        self, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any], outputs: Sequence[Any]
+        self,
+        kind: InstructionKind,
+        inputs: Sequence[Any],
+        attrs: Sequence[Any],
+        outputs: Sequence[Any],
     ) -> None:
         self.kind: Final = kind
         self.inputs: Final = list(inputs)
@@ -174,6 +182,7 @@ def show_value(value: Any, names: Mapping[Any, str]) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join([show_value(v, names) for v in value])}]"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(k)}: {show_value(v, names)}" for k, v in value.items()) + "}"
+        parts = [f"{json.dumps(k)}: {show_value(v, names)}" for k, v in value.items()]
+        return "{" + ", ".join(parts) + "}"
     python = getattr(value, "as_python", None)
     return str(python()) if callable(python) else repr(value)

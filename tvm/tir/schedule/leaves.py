@@ -15,7 +15,8 @@ def leaf_top(state: SRefTree, block: StmtSRef) -> StmtSRef:
     top = block
     while True:
         parent = top.parent
-        assert parent is not None and parent.stmt is not None, "a scope is around the block"
+        assert parent is not None, "a scope is around the block"
+        assert parent.stmt is not None, "a scope is around the block"
         if len(inner_places(parent.stmt)) > 1:
             return top
         if isinstance(parent.stmt, Block):
@@ -56,7 +57,8 @@ def remove_leaf(state: SRefTree, block: StmtSRef) -> Block:
     """The scope block around `block`, rebuilt without it; the program does not change yet."""
     scope = scope_of(block)
     top = leaf_top(state, block)
-    assert top.stmt is not None and top.parent is not None, "below the scope"
+    assert top.stmt is not None, "below the scope"
+    assert top.parent is not None, "below the scope"
     return _rebuild(scope, top.parent, top.stmt)
 
 
@@ -67,7 +69,8 @@ def _rebuild(scope: StmtSRef, parent: StmtSRef, removed: Stmt) -> Block:
     place = parent
     while place is not scope:
         above = place.parent
-        assert above is not None and above.stmt is not None, "below the scope"
+        assert above is not None, "below the scope"
+        assert above.stmt is not None, "below the scope"
         old, new = above.stmt, with_body(above.stmt, swap_stmt(above.stmt.body, old, new))
         place = above
     assert isinstance(new, Block), "a scope is a block"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from tvm.arith import Analyzer, iter_map_simplify
 from tvm.ir.expr import PrimExpr, Range
@@ -102,13 +103,31 @@ class _Simplifier(TrackingMutator):
             return super().visit_block_realize_(op)  # blocks without variables hide others
         if all(isinstance(v, (Var, IntImm)) for v in op.iter_values) and not self._drop_unit:
             return op
+        values = self._simplified(op)
+        if all(a is b for a, b in zip(values, op.iter_values)):
+            return op
+        return BlockRealize(values, op.predicate, op.block, op.span)
+
+    def _simplified(self, op: BlockRealize) -> list[PrimExpr]:
         values = iter_map_simplify(
             list(op.iter_values), self._ranges, op.predicate,
             simplify_trivial_iterators=self._drop_unit,
         )  # fmt: skip
-        if all(a is b for a, b in zip(values, op.iter_values)):
-            return op
-        return BlockRealize(values, op.predicate, op.block, op.span)
+        if self._drop_unit:
+            return values
+        units = {var for var, rng in self._ranges.items() if is_one(rng.extent)}
+        return [
+            self._with_units(old, units) if any(n in units for n in walk(old)) else new
+            for old, new in zip(op.iter_values, values)
+        ]
+
+    def _with_units(self, value: PrimExpr, units: set[Var]) -> PrimExpr:
+        """A binding simplified as if its loops of one iteration had more, so that they stay."""
+        analyzer = Analyzer()
+        for var, rng in self._ranges.items():
+            if var not in units:
+                analyzer.bind(var, rng)
+        return value if isinstance(value, Var) else analyzer.canonical_simplify(value)
 
 
 def simplify_bindings(
@@ -121,9 +140,10 @@ def simplify_bindings(
 
 def require_chain(loops: Sequence[StmtSRef]) -> None:
     """Refuse loops that do not nest directly in each other in the given order."""
-    for outer, inner in zip(loops, loops[1:]):
+    for outer, inner in pairwise(loops):
         above, below = outer.stmt, inner.stmt
-        assert isinstance(above, For) and isinstance(below, For), "resolved loops"
+        assert isinstance(above, For), "a resolved loop"
+        assert isinstance(below, For), "a resolved loop"
         if above.body is below:
             continue
         if inner.parent is not outer:

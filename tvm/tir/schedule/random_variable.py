@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Union
-
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 
@@ -22,4 +20,4 @@ class LoopRV(Object):
 
 # Stands for an integer that a sampling primitive chose, or an expression over such.
 ExprRV = PrimExpr
-RandVar = Union[BlockRV, LoopRV, PrimExpr]
+RandVar = BlockRV | LoopRV | PrimExpr

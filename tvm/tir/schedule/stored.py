@@ -24,7 +24,8 @@ def store_attribute(value: Any) -> Any:
     if isinstance(value, Node):
         return {"node": save_json(value)}
     raise TVMError(
-        f"as_json: a {type(value).__name__} cannot be stored; legal: numbers, strings, lists, IR nodes"
+        f"as_json: a {type(value).__name__} cannot be stored; "
+        "legal: numbers, strings, lists, IR nodes"
     )
 
 

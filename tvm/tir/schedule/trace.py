@@ -122,8 +122,7 @@ class Trace(Object):
         names: dict[Any, str] = {}
         for inst in insts:
             for out in inst.outputs:
-                letter = "b" if isinstance(out, BlockRV) else "l" if isinstance(out, LoopRV) else "v"
-                names[out] = f"{letter}{len(names)}"
+                names[out] = f"{_letter(out)}{len(names)}"
         return names
 
     def as_python(self, remove_postproc: bool = False) -> list[str]:
@@ -201,6 +200,13 @@ def _checked(json_obj: Any) -> tuple[list[Any], list[Any]]:
                 "legal: [kind, inputs, attributes, outputs]"
             )
     return list(json_obj[0]), list(json_obj[1])
+
+
+def _letter(rv: Any) -> str:
+    """What the names of a kind of variable start with."""
+    if isinstance(rv, BlockRV):
+        return "b"
+    return "l" if isinstance(rv, LoopRV) else "v"
 
 
 def _variables(value: Any) -> list[Any]:

@@ -7,7 +7,7 @@ subtree that stays is shared, together with its places.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Union
+from typing import Any, Final
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
@@ -34,7 +34,8 @@ from tvm.tir.stmt import (
     While,
 )
 
-Place = Union[Block, For]
+Place = Block | For
+Undo = tuple[StmtSRef, Place | None, StmtSRef | None, int]
 WITH_BODY: Final = (
     LetStmt, AttrStmt, AssertStmt, Allocate, AllocateConst, DeclBuffer, BufferRealize, While,
 )  # fmt: skip
@@ -46,7 +47,8 @@ def inner_places(stmt: Stmt) -> list[tuple[Place, int]]:
     A block's `init` holds no places: it is part of the block.
     """
     found: list[tuple[Place, int]] = []
-    stack: list[tuple[Stmt, int]] = [(stmt.body, -1)] if isinstance(stmt, (Block, For)) else [(stmt, -1)]
+    start = stmt.body if isinstance(stmt, (Block, For)) else stmt
+    stack: list[tuple[Stmt, int]] = [(start, -1)]
     while stack:
         current, index = stack.pop()
         if isinstance(current, BlockRealize):
@@ -114,7 +116,7 @@ class SRefTree(Object):
         self._scopes: dict[Stmt, BlockScope] = {}
         self._facts: dict[Stmt, dict[str, Any]] = {}  # of scopes; they go with the block
         # Undo records while a primitive runs: (place, stmt, parent, seq_index), or a module.
-        self._log: list[tuple[StmtSRef, Place | None, StmtSRef | None, int] | IRModule] | None = None
+        self._log: list[Undo | IRModule] | None = None
         for gvar, func in mod.functions.items():
             if isinstance(func, PrimFunc) and isinstance(func.body, BlockRealize):
                 root = self._plant(func.body.block)
@@ -251,7 +253,8 @@ class SRefTree(Object):
     def _shared(self, tgt: Stmt) -> set[Stmt]:
         """The largest subtrees of the new statement that have places already."""
         kept: set[Stmt] = set()
-        stack: list[Stmt] = [tgt] if isinstance(tgt, (Block, For)) else [s for s, _ in inner_places(tgt)]
+        whole = isinstance(tgt, (Block, For))
+        stack: list[Stmt] = [tgt] if whole else [stmt for stmt, _ in inner_places(tgt)]
         while stack:
             stmt = stack.pop()
             if stmt in self._refs:
@@ -295,7 +298,7 @@ class SRefTree(Object):
                 sref = known
             else:
                 key = stmt.loop_var if isinstance(stmt, For) else reuse.get(stmt, stmt)
-                sref = dropped.pop(key, None) or StmtSRef(None)
+                sref = dropped.pop(key) if key in dropped else StmtSRef(None)
                 self._set(sref, stmt, around, index)
                 stack.extend([(inner, i, sref) for inner, i in inner_places(stmt)])
             if stmt is tgt:
@@ -320,12 +323,15 @@ class SRefTree(Object):
                         self._set(sref, stmt, child, index)
                 first = False
             old, new, last, child = outer, rebuilt, child, child.parent
-        assert last is not None and isinstance(new, Block), "the way up ends at the root block"
+        assert last is not None, "the way up ends at the root block"
+        assert isinstance(new, Block), "the way up ends at the root block"
         gvar = self._roots[last]
         func = self.mod.functions[gvar]
-        assert isinstance(func, PrimFunc) and isinstance(func.body, BlockRealize), "scheduled"
+        assert isinstance(func, PrimFunc), "only TIR functions are scheduled"
+        assert isinstance(func.body, BlockRealize), "the root block is realized"
         realize = BlockRealize(func.body.iter_values, func.body.predicate, new, func.body.span)
-        self._set_mod(self.mod.with_functions({**self.mod.functions, gvar: func.with_body(realize)}))
+        functions = {**self.mod.functions, gvar: func.with_body(realize)}
+        self._set_mod(self.mod.with_functions(functions))
 
     def set_function(self, root: StmtSRef, func: PrimFunc) -> None:
         """Replace the function around the same root block: its attributes or buffers changed."""

@@ -64,7 +64,8 @@ def _reducing_index(block: Block) -> str | None:
             if isinstance(node, BufferStore) and node.buffer in written:
                 for index in node.indices:
                     if any(part in reducing for part in walk(index)):
-                        return f"where it writes {node.buffer.name!r} depends on a reducing variable"
+                        name = node.buffer.name
+                        return f"where it writes {name!r} depends on a reducing variable"
     return None
 
 

@@ -41,7 +41,8 @@ def why_no_pipeline(state: SRefTree, scope_sref: StmtSRef) -> str | None:
     facts = state.facts(block_of(scope_sref))
     if "pipeline" not in facts:
         facts["pipeline"] = _find_no_pipeline(state, scope_sref)
-    return facts["pipeline"]
+    reason: str | None = facts["pipeline"]
+    return reason
 
 
 def _find_no_pipeline(state: SRefTree, scope_sref: StmtSRef) -> str | None:

@@ -69,7 +69,9 @@ def _interval(expr: PrimExpr, ranges: Mapping[Var, Range], analyzer: Analyzer) -
     return _scaled(expr, a, b, analyzer)
 
 
-def _scaled(expr: Mul | FloorDiv | FloorMod, a: Bounds, b: Bounds, analyzer: Analyzer) -> Bounds | None:
+def _scaled(
+    expr: Mul | FloorDiv | FloorMod, a: Bounds, b: Bounds, analyzer: Analyzer
+) -> Bounds | None:
     """Products and quotients, where one operand does not move and its sign is known."""
     if isinstance(expr, Mul) and b[0] is not b[1] and a[0] is a[1]:
         a, b = b, a

@@ -115,7 +115,8 @@ def lets_above(state: SRefTree, sref: StmtSRef) -> list[LetStmt]:
     found: list[LetStmt] = []
     child, place = sref, sref.parent
     while place is not None:
-        assert place.stmt is not None and child.stmt is not None, "both stand in the program"
+        assert place.stmt is not None, "it stands in the program"
+        assert child.stmt is not None, "it stands in the program"
         found.extend(_lets_on_path(place.stmt.body, child.stmt))
         if isinstance(place.stmt, Block):
             break

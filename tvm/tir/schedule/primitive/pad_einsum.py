@@ -104,7 +104,7 @@ class _Grow(ScopeEdit):
             return _with_extent(new, extent)
         # the loop is the outermost one, and has the added statements around it
         parts = [_with_extent(p, extent) if _is_loop(p, op.loop_var) else p for p in new.seq]  # type: ignore[attr-defined]
-        return type(new)(parts, new.span)  # type: ignore[call-arg,arg-type]
+        return type(new)(parts, new.span)  # type: ignore[call-arg]
 
 
 def _is_loop(stmt: Stmt, var: Var) -> bool:

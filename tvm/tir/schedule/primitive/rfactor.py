@@ -279,9 +279,12 @@ def _final_block(
     )  # fmt: skip
     used = {n for _, value in spatial for n in walk(value) if isinstance(n, Var)}
     kept = [f for f in map(loop_of, loops) if f.loop_var in used or f is loop]
-    loop_vars: dict[Var, PrimExpr] = {f.loop_var: f.loop_var.copy_with_name(f.loop_var.name) for f in kept}
+    loop_vars: dict[Var, PrimExpr] = {
+        f.loop_var: f.loop_var.copy_with_name(f.loop_var.name) for f in kept
+    }
     values = [loop_vars[loop.loop_var], *[substitute(value, loop_vars) for _, value in spatial]]
-    body: Stmt = BlockRealize(values, _spatial_predicate(realize, used, loop_vars), final, realize.span)
+    predicate = _spatial_predicate(realize, used, loop_vars)
+    body: Stmt = BlockRealize(values, predicate, final, realize.span)
     for old in reversed(kept):
         var = loop_vars[old.loop_var]
         assert isinstance(var, Var), "a copy of a loop variable"

@@ -40,4 +40,5 @@ def set_axis_separator(
         )
     new = buffer.with_changes(axis_separators=tuple(cuts))
     site, allocated = defining_site(state, block, buffer)
-    replace_buffers(state, site, BufferReplacer({buffer: new}), None if allocated else {buffer: new})
+    parameters = None if allocated else {buffer: new}
+    replace_buffers(state, site, BufferReplacer({buffer: new}), parameters)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
@@ -82,13 +84,13 @@ class _Simplify(StmtExprMutator):
 
 
 def _like(value: PrimExpr, var: Var) -> PrimExpr:
-    return value if value.dtype is var.dtype else value.astype(var.dtype)  # type: ignore[attr-defined,no-any-return]
+    return value if value.dtype is var.dtype else value.astype(var.dtype)
 
 
 def _require_plain(node: Block, realize: BlockRealize, loops: list[StmtSRef]) -> None:
     names = {loop_of(sref).loop_var for sref in loops}
     bound = [v for v in realize.iter_values if isinstance(v, Var)]
-    alone = all(loop_of(sref).body is inner.stmt for sref, inner in zip(loops, loops[1:]))
+    alone = all(loop_of(sref).body is inner.stmt for sref, inner in pairwise(loops))
     innermost = loop_of(loops[-1]).body is realize if loops else True
     if set(bound) != names or len(bound) != len(realize.iter_values) or not (alone and innermost):
         raise Illegal(

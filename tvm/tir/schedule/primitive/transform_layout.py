@@ -94,7 +94,7 @@ class LayoutRewriter(BufferReplacer):
     def _mapped(self, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
         typed = self._map.map_indices(list(self.visit_exprs(indices)), self._analyzer)
         dtype = indices[0].dtype if indices else None
-        return [i if dtype is None or i.dtype is dtype else i.astype(dtype) for i in typed]  # type: ignore[attr-defined]
+        return [i if dtype is None or i.dtype is dtype else i.astype(dtype) for i in typed]
 
     def visit_for_(self, op: For) -> Stmt:
         bind_place(self._analyzer, op)
@@ -127,12 +127,12 @@ class LayoutRewriter(BufferReplacer):
 def map_region(
     region: Sequence[Range], index_map: IndexMap, analyzer: Analyzer
 ) -> list[Range] | None:
-    """The box of a region in the new layout; None where only the whole buffer is known to hold it."""
+    """The box of a region in the new layout; None where nothing less than all is known."""
     if all(isinstance(r.extent, IntImm) and r.extent.value == 1 for r in region):
         dtype = region[0].min.dtype if region else None
         points = index_map.map_indices([r.min for r in region], analyzer)
         return [
-            Range.from_min_extent(p if dtype is None or p.dtype is dtype else p.astype(dtype), 1)  # type: ignore[attr-defined]
+            Range.from_min_extent(p if dtype is None or p.dtype is dtype else p.astype(dtype), 1)
             for p in points
         ]
     plain = all(any(f is v for v in index_map.initial_indices) for f in index_map.final_indices)
