@@ -23,7 +23,8 @@ def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
     passes: list[Pass] = [
         # blocks become loops and conditions
         t.LowerInitBlock(),  # reductions get their init statement before blocks disappear
-        t.PlanAndUpdateBufferAllocationLocation(),  # scratch memory lies close to its use
+        # scratch memory lies close to its use; the blocks made for that are soon gone
+        t.PlanAndUpdateBufferAllocationLocation(regions=False),
         t.ConvertBlocksToOpaque(),  # indices are in terms of loops from here on
         t.CompactBufferAllocation(),  # scratch memory is as small as its use; needs the loops
         t.LowerMatchBuffer(),  # after compaction, as strides follow from the shape

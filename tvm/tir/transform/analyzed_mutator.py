@@ -93,18 +93,12 @@ class AnalyzedMutator(StmtExprMutator):
     def visit_call_(self, op: e.Call) -> PrimExpr:
         if getattr(op.op, "name", "") != "tir.if_then_else":
             return super().visit_call_(op)
+        # of a Select both sides are evaluated, whatever the condition: it is no fact for them
         condition = self.condition(op.args[0])
         a, b = self._sides(condition, op.args[1], op.args[2])
         if condition is op.args[0] and a is op.args[1] and b is op.args[2]:
             return op
         return e.Call(op.dtype, op.op, (condition, a, b), op.span)
-
-    def visit_select_(self, op: e.Select) -> PrimExpr:
-        condition = self.condition(op.condition)
-        a, b = self._sides(condition, op.true_value, op.false_value)
-        if condition is op.condition and a is op.true_value and b is op.false_value:
-            return op
-        return e.Select(condition, a, b, op.span)
 
     def _sides(self, condition: PrimExpr, x: PrimExpr, y: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         if condition.dtype.is_vector:

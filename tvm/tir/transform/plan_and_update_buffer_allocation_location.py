@@ -28,9 +28,12 @@ Place = s.Stmt | None  # a loop, a block, or (None) the function
 
 @tir_pass("tir.PlanAndUpdateBufferAllocationLocation")
 def PlanAndUpdateBufferAllocationLocation(
-    func: PrimFunc, mod: IRModule, ctx: PassContext
+    func: PrimFunc, mod: IRModule, ctx: PassContext, *, regions: bool = True
 ) -> PrimFunc:
-    """No allocation of a block lies further out than the buffer's uses ask for."""
+    """No allocation of a block lies further out than the buffer's uses ask for.
+
+    Without `regions`, new blocks do not say what they read and write, which takes time to find out.
+    """
     allocated = _Allocated()
     allocated.visit_stmt(func.body)
     if not allocated.buffers:
@@ -41,7 +44,7 @@ def PlanAndUpdateBufferAllocationLocation(
         if buffer in sites:  # else nothing uses it
             site = allocated.without_threads(sites[buffer], buffer.scope())
             places.setdefault(site, []).append(buffer)
-    mover = _Mover(places, func)
+    mover = _Mover(places, func, regions)
     body = mover.visit_stmt(func.body)
     outermost = mover.at(None)
     return func.with_body(mover.opaque_block(body, outermost) if outermost else body)
@@ -88,8 +91,11 @@ def _shared_between(thread_tag: str, storage: str) -> bool:
 
 
 class _Mover(StmtExprMutator):
-    def __init__(self, places: dict[Place, list[Buffer]], func: PrimFunc) -> None:
+    def __init__(
+        self, places: dict[Place, list[Buffer]], func: PrimFunc, regions: bool
+    ) -> None:
         super().__init__()
+        self._regions = regions
         self._places = places
         self._buffers_by_data = {b.data: b for b in func.buffer_map.values()}
         for buffers in places.values():
@@ -102,9 +108,10 @@ class _Mover(StmtExprMutator):
     def opaque_block(self, body: s.Stmt, buffers: tuple[Buffer, ...]) -> s.Stmt:
         """A block around `body` that allocates the buffers."""
         bare = s.Block((), (), (), "", body, None, buffers, span=body.span)
-        reads, writes, _ = get_block_access_region(bare, self._buffers_by_data)
-        block = with_fields(bare, reads=tuple(reads), writes=tuple(writes))
-        return s.BlockRealize((), True, block, body.span)
+        if self._regions:
+            reads, writes, _ = get_block_access_region(bare, self._buffers_by_data)
+            bare = with_fields(bare, reads=tuple(reads), writes=tuple(writes))
+        return s.BlockRealize((), True, bare, body.span)
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
