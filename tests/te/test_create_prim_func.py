@@ -191,12 +191,12 @@ def test_long_chain_of_stages() -> None:
 def test_refuses() -> None:
     a = te.placeholder((4,), name="a")
     b = te.compute((4,), lambda i: a[i], name="b")
-    with pytest.raises(TVMError, match="does not appear as a function argument"):
+    with pytest.raises(TVMError, match=r"does not appear as a function argument"):
         te.create_prim_func([b])
     with pytest.raises(TypeError, match=r"found: a int\n.*legal: te.Tensor, tir.Var"):
         te.create_prim_func([3])
     state = te.placeholder((3, 4), name="s")
     first = te.compute((1, 4), lambda t, i: a[i])
     step = te.compute((3, 4), lambda t, i: state[t - 1, i])
-    with pytest.raises(TypeError, match="ScanOp"):
+    with pytest.raises(TypeError, match=r"ScanOp"):
         te.create_prim_func([a, state, te.scan(first, step, state)])

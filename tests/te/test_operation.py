@@ -11,7 +11,7 @@ pytestmark = pytest.mark.pure
 
 def test_axes_are_named_by_the_function() -> None:
     a = te.placeholder((2, 3, 4))
-    names = lambda t: [axis.var.name for axis in t.op.axis]  # noqa: E731
+    names = lambda t: [axis.var.name for axis in t.op.axis]
     assert names(te.compute((2, 3), lambda x, y: a[x, y, 0])) == ["x", "y"]
     assert names(te.compute((2, 3), lambda *i: a(*i, 0))) == ["i0", "i1"]
     assert names(te.compute((2, 3), lambda x, *i: a(x, *i, 0))) == ["x", "i0"]
@@ -21,7 +21,7 @@ def test_axes_are_named_by_the_function() -> None:
 
 
 def test_wrong_number_of_parameters() -> None:
-    with pytest.raises(ValueError, match="args=2, dimension=1"):
+    with pytest.raises(ValueError, match=r"args=2, dimension=1"):
         te.compute((4,), lambda i, j: i)
     with pytest.raises(RuntimeError, match=r"varargs \(2\) does not match"):
         te.compute((4, 4), lambda *i: i[0], varargs_names=["x"])
@@ -56,7 +56,7 @@ def test_thread_axis() -> None:
     assert te.thread_axis("threadIdx.x").thread_tag == "threadIdx.x"
     axis = te.thread_axis((0, 32), "blockIdx.x", name="bx")
     assert (axis.var.name, axis.dom.extent.value) == ("bx", 32)
-    with pytest.raises(ValueError, match="tag must be given"):
+    with pytest.raises(ValueError, match=r"tag must be given"):
         te.thread_axis((0, 32))
 
 
@@ -86,19 +86,23 @@ def test_extern() -> None:
 
 def test_extern_refuses() -> None:
     a, i = te.placeholder((4,)), te.placeholder((4,), "int32")
-    with pytest.raises(ValueError, match="Cannot infer output type"):
+    with pytest.raises(ValueError, match=r"Cannot infer output type"):
         te.extern((4,), [a, i], lambda ins, outs: call("f", ins, outs))
-    with pytest.raises(ValueError, match="should return PrimExpr or Stmt"):
+    with pytest.raises(ValueError, match=r"should return PrimExpr or Stmt"):
         te.extern((4,), [a], lambda ins, outs: None)
-    with pytest.raises(ValueError, match="expect inputs to be tensor"):
+    with pytest.raises(ValueError, match=r"expect inputs to be tensor"):
         te.extern((4,), [3], lambda ins, outs: call("f", ins, outs), dtype="int32")
     buffer = tir.decl_buffer((4,))
-    with pytest.raises(RuntimeError, match="in_buffers mismatch: 1 vs 2"):
+    with pytest.raises(RuntimeError, match=r"in_buffers mismatch: 1 vs 2"):
         te.extern((4,), [a], lambda ins, outs: 0, in_buffers=[buffer, buffer])
 
 
 def doubler() -> tir.PrimFunc:
-    x, y, i = tir.decl_buffer((4,), name="x"), tir.decl_buffer((4,), name="y"), tir.Var("i", "int32")
+    x, y, i = (
+        tir.decl_buffer((4,), name="x"),
+        tir.decl_buffer((4,), name="y"),
+        tir.Var("i", "int32"),
+    )
     body = tir.For(i, 0, 4, 0, tir.BufferStore(y, tir.BufferLoad(x, [i]) * 2.0, [i]))
     handles = [tir.Var("hx", "handle"), tir.Var("hy", "handle")]
     return tir.PrimFunc(handles, body, None, dict(zip(handles, (x, y))))
@@ -108,7 +112,7 @@ def test_extern_primfunc() -> None:
     a = te.placeholder((4,), name="a")
     b = te.extern_primfunc([a], doubler())
     assert tuple(map(int, b.shape)) == (4,)
-    with pytest.raises(ShapeError, match="1 buffers"):
+    with pytest.raises(ShapeError, match=r"1 buffers"):
         te.extern_primfunc([a, a], doubler())
-    with pytest.raises(ShapeError, match="equal shapes"):
+    with pytest.raises(ShapeError, match=r"equal shapes"):
         te.extern_primfunc([te.placeholder((5,))], doubler())

@@ -21,13 +21,13 @@ def test_elements_and_slices() -> None:
 
 def test_wrong_indices_are_refused() -> None:
     a = te.placeholder((4, 5), name="A")
-    with pytest.raises(ValueError, match="Need to provide 2 index in tensor but 1 was provided"):
+    with pytest.raises(ValueError, match=r"Need to provide 2 index in tensor but 1 was provided"):
         a(0)
-    with pytest.raises(TypeError, match="integer expression"):
+    with pytest.raises(TypeError, match=r"integer expression"):
         a(0, 1.5)
-    with pytest.raises(TypeError, match="as a single value"):
+    with pytest.raises(TypeError, match=r"as a single value"):
         tir.exp(a)
-    with pytest.raises(TypeError, match="cannot be iterated"):
+    with pytest.raises(TypeError, match=r"cannot be iterated"):
         list(a)
 
 
@@ -37,7 +37,7 @@ def test_outputs_are_the_same_tensor() -> None:
     assert b.op.output(0) == b
     assert {b.op.output(0): 1}[b] == 1
     assert b != a
-    with pytest.raises(IndexError, match="1 outputs"):
+    with pytest.raises(IndexError, match=r"1 outputs"):
         b.op.output(1)
 
 
@@ -67,12 +67,12 @@ def test_several_outputs() -> None:
 
 def test_reductions_stand_alone() -> None:
     a, k = te.placeholder((4, 5)), te.reduce_axis((0, 5))
-    with pytest.raises(TVMError, match="only allowed at the top level"):
+    with pytest.raises(TVMError, match=r"only allowed at the top level"):
         te.compute((4,), lambda i: te.sum(a[i, k], axis=k) + 1)
-    with pytest.raises(TVMError, match="all outputs should"):
+    with pytest.raises(TVMError, match=r"all outputs should"):
         te.compute((4,), lambda i: (te.sum(a[i, k], axis=k), a[i, 0]))
     j = te.reduce_axis((0, 5))
-    with pytest.raises(TVMError, match="same attribute except"):
+    with pytest.raises(TVMError, match=r"same attribute except"):
         te.compute((4,), lambda i: (te.sum(a[i, k], axis=k), te.sum(a[i, j], axis=j)))
 
 
@@ -88,7 +88,7 @@ def test_json_round_trip() -> None:
 def test_scan_checks_its_states() -> None:
     state, first = te.placeholder((3, 4)), te.placeholder((1, 4))
     wrong = te.compute((3, 4), lambda t, i: state[t, i].astype("int32"))
-    with pytest.raises(TVMError, match="its state 2 of float32"):
+    with pytest.raises(TVMError, match=r"its state 2 of float32"):
         te.scan(first, wrong, state)
-    with pytest.raises(TVMError, match="as many of each"):
+    with pytest.raises(TVMError, match=r"as many of each"):
         te.scan([first, first], [state], [state])

@@ -44,7 +44,7 @@ def evaluate(
     outs = list(known) if several else [known]
     func = te.create_prim_func([*inputs, *outs], dtype)
     results = [np.zeros(shape, str(t.dtype)) for shape, t in zip(shapes, outs)]
-    interp.run(func, *[np.ascontiguousarray(a) for a in arrays], *results)
+    interp.run(func, *[np.asarray(a, order="C") for a in arrays], *results)
     return results if several else results[0]
 
 

@@ -1,8 +1,8 @@
 """Tensor expressions: tensors defined by what each element is, turned into loop programs.
 
-    A = te.placeholder((n, k)); B = te.placeholder((k, m)); r = te.reduce_axis((0, k))
-    C = te.compute((n, m), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r))
-    func = te.create_prim_func([A, B, C])
+A = te.placeholder((n, k)); B = te.placeholder((k, m)); r = te.reduce_axis((0, k))
+C = te.compute((n, m), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r))
+func = te.create_prim_func([A, B, C])
 """
 
 from tvm.tir import (

@@ -1,13 +1,13 @@
 """Loop programs from tensor expressions: one block a stage, in the order of their dependences.
 
-    C = te.compute((n, m), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
+C = te.compute((n, m), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
 
-    for i, j, r in T.grid(n, m, k):
-        with T.block("C"):
-            v_i, v_j, v_r = T.axis.remap("SSR", [i, j, r])
-            with T.init():
-                C[v_i, v_j] = 0
-            C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_r] * B[v_r, v_j]
+for i, j, r in T.grid(n, m, k):
+    with T.block("C"):
+        v_i, v_j, v_r = T.axis.remap("SSR", [i, j, r])
+        with T.init():
+            C[v_i, v_j] = 0
+        C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_r] * B[v_r, v_j]
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from tvm.tir.op.arith import is_one
 from tvm.tir.stmt import (
     Block,
     BlockRealize,
+    BufferRegion,
     BufferStore,
     For,
     ForKind,
@@ -102,9 +103,7 @@ class _LoadBuffers(StmtExprMutator):
 
     def visit_producer_load_(self, op: ProducerLoad) -> PrimExpr:
         assert isinstance(op.producer, Tensor), "te expressions load from te tensors"
-        return BufferLoad(
-            self.tensors[op.producer], self.visit_exprs(op.indices), None, op.span
-        )
+        return BufferLoad(self.tensors[op.producer], self.visit_exprs(op.indices), None, op.span)
 
 
 class _Scope:
@@ -339,7 +338,16 @@ class _Builder:
         rule = Substituter(data)
         rule.buffers.update(replaced)
         body = self.loads.visit_stmt(rule.visit_stmt(op.body) if replaced else op.body)
-        block = Block([], [], [], self.names.fresh(op.name), body, annotations=op.attrs)
+        loaded = {n.buffer for n in walk(body) if isinstance(n, BufferLoad)}
+        outputs = op.output_placeholders
+        inputs = dict.fromkeys(self.buffers[tensor] for tensor in op.inputs)
+        # the body may do anything with the whole of its buffers
+        reads = [
+            BufferRegion.full_region(b) for b in (*inputs, *(o for o in outputs if o in loaded))
+        ]
+        writes = [BufferRegion.full_region(b) for b in outputs]
+        name = self.names.fresh(op.name)
+        block = Block([], reads, writes, name, body, annotations=op.attrs)
         return BlockRealize([], IntImm(BOOL, 1), block)
 
     def bind_extern_buffers(self, order: Sequence[Operation]) -> None:
@@ -393,7 +401,11 @@ def _store_together(
 def _with_root(body: Stmt, allocated: Sequence[Buffer]) -> Stmt:
     """The body in a root block; a single block without axes already is one."""
     if isinstance(body, BlockRealize) and not body.block.iter_vars and not allocated:
-        return body
+        inner = body.block
+        return BlockRealize(
+            [], body.predicate,
+            Block([], [], [], inner.name_hint, inner.body, annotations=inner.annotations),
+        )  # fmt: skip
     block = Block([], [], [], "root", body, alloc_buffers=allocated)
     return BlockRealize([], IntImm(BOOL, 1), block)
 

@@ -79,9 +79,7 @@ def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
     for extent, wanted in zip(joined.shape, shape):
         if known(extent) and known(wanted) and not same_extent(extent, wanted):
             raise ShapeError(f"broadcast_to: extent {extent} does not become {wanted}")
-    return stage(
-        shape, lambda *i: data(*places(i, joined.left)), "T_broadcast_to", tag.BROADCAST
-    )
+    return stage(shape, lambda *i: data(*places(i, joined.left)), "T_broadcast_to", tag.BROADCAST)
 
 
 def _binary(lhs: Operand, rhs: Operand, rule: Rule, name: str) -> Any:

@@ -19,9 +19,7 @@ def matmul(a: te.Tensor, b: te.Tensor, transp_a: bool = False, transp_b: bool = 
     """The product of two matrices.   (m, k), (k, n) -> (m, n)"""
     if a.ndim != 2 or b.ndim != 2:
         raise ShapeError(
-            message(
-                "topi.matmul", found=f"{a.ndim} and {b.ndim} dimensions", legal="two matrices"
-            )
+            message("topi.matmul", found=f"{a.ndim} and {b.ndim} dimensions", legal="two matrices")
         )
     m, inner = a.shape[::-1] if transp_a else a.shape
     other, n = b.shape[::-1] if transp_b else b.shape

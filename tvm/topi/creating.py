@@ -22,7 +22,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
         start, stop = 0, start
     first, last, by = as_expr(start), as_expr(stop), as_expr(step)
     if all(x.dtype.is_integer for x in (first, last, by)):
-        count = tir.ceildiv(last - first, by)
+        down = isinstance(by, tir.IntImm) and by.value < 0
+        count = tir.ceildiv(first - last, -by) if down else tir.ceildiv(last - first, by)
     else:
         distance = (last - first).astype("float32")
         count = tir.ceil(tir.div(distance, by.astype("float32"))).astype("int32")
@@ -76,9 +77,7 @@ def tensor_size(array: te.Tensor, dtype: str = "int32") -> te.Tensor:
     return stage([], element, "tensor_size", tag.INJECTIVE)
 
 
-def hamming_window(
-    window_size: Any, periodic: Any, alpha: Any, beta: Any, dtype: Any
-) -> te.Tensor:
+def hamming_window(window_size: Any, periodic: Any, alpha: Any, beta: Any, dtype: Any) -> te.Tensor:
     """alpha - beta * cos(2 pi i / n), where n is the size, one less for a symmetric window."""
     size, kind = int(window_size), DataType(dtype)
     if size == 1:

@@ -133,9 +133,7 @@ def adv_index(data: te.Tensor, indices: Sequence[te.Tensor]) -> te.Tensor:
     return _index_by(data, list(indices), 0, "advanced_index")
 
 
-def _index_by(
-    data: te.Tensor, indices: list[te.Tensor], start: int, name: str
-) -> te.Tensor:
+def _index_by(data: te.Tensor, indices: list[te.Tensor], start: int, name: str) -> te.Tensor:
     """Index tensors for the dimensions from `start` on; their common shape stands in that place."""
     common: Sequence[Any] = indices[0].shape
     for other in indices[1:]:

@@ -1,6 +1,6 @@
 """Statements written as expressions, for operators that no element-wise definition fits.
 
-    loop(n, lambda i: store(out, data_load(i), i))
+loop(n, lambda i: store(out, data_load(i), i))
 """
 
 from __future__ import annotations

@@ -298,9 +298,7 @@ _ERF_Q = (-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03,
           -7.37332916720468e-03, -1.42647390514189e-02)  # fmt: skip
 
 
-def _rational(
-    v: PrimExpr, limit: float, p: tuple[float, ...], q: tuple[float, ...]
-) -> PrimExpr:
+def _rational(v: PrimExpr, limit: float, p: tuple[float, ...], q: tuple[float, ...]) -> PrimExpr:
     bounded = te.max(te.min(v, tir.const(limit, v.dtype)), tir.const(-limit, v.dtype))
     square = bounded * bounded
     return tir.div(bounded * _polynomial(square, p), _polynomial(square, q))

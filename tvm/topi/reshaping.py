@@ -178,9 +178,7 @@ def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     place = normal_axis(axis, first.ndim, "topi.concatenate")
     for other in a_tuple[1:]:
         fits = other.ndim == first.ndim and all(
-            _may_equal(x, y)
-            for i, (x, y) in enumerate(zip(first.shape, other.shape))
-            if i != place
+            _may_equal(x, y) for i, (x, y) in enumerate(zip(first.shape, other.shape)) if i != place
         )
         if not fits:
             raise ShapeError(

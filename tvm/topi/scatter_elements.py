@@ -31,9 +31,7 @@ def combine_rule(reduction: str, what: str, extra: tuple[str, ...] = ()) -> Comb
     rule = COMBINE.get(reduction)
     if rule is None:
         legal = ", ".join((*COMBINE, *extra))
-        raise NotImplementedReductionError(
-            message(f"{what}: reduction {reduction!r}", legal=legal)
-        )
+        raise NotImplementedReductionError(message(f"{what}: reduction {reduction!r}", legal=legal))
     return rule
 
 

@@ -64,9 +64,7 @@ def _sort_rows(
                     )
                     return when(left, take_left, take_right)
 
-                return sequence(
-                    store(i, low, 0), store(j, middle, 0), loop(high - low, step, "k")
-                )
+                return sequence(store(i, low, 0), store(j, middle, 0), loop(high - low, step, "k"))
 
             return locals_([INDEX, INDEX], run, ["left", "right"])
 

@@ -152,9 +152,7 @@ def const_matrix(matrix: Any, name: str = "const_matrix", attrs: Any = None) -> 
         return now
 
     notes = {"const_matrix": tir.const(True)} if attrs is None else attrs
-    return compute(
-        (rows, columns), select, name=name, attrs={**notes, "schedule_rule": "None"}
-    )
+    return compute((rows, columns), select, name=name, attrs={**notes, "schedule_rule": "None"})
 
 
 def _pick(values: Sequence[Any], i: PrimExpr, dtype: str) -> PrimExpr:

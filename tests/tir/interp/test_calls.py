@@ -77,10 +77,10 @@ def test_packed_function() -> None:
 def test_unknown_calls_are_refused() -> None:
     a = tir.decl_buffer((4,), name="a")
     call = tir.call_extern("int32", "launch_rocket", 1)
-    with pytest.raises(TVMError, match="C function 'launch_rocket'"):
+    with pytest.raises(TVMError, match=r"C function 'launch_rocket'"):
         interp.run(tir.PrimFunc([a], tir.Evaluate(call)), np.zeros(4, "float32"))
     call = tir.create_barriers(1)
-    with pytest.raises(TVMError, match="tir.create_barriers"):
+    with pytest.raises(TVMError, match=r"tir.create_barriers"):
         interp.run(tir.PrimFunc([a], tir.Evaluate(call)), np.zeros(4, "float32"))
 
 

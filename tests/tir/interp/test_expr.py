@@ -80,8 +80,8 @@ def test_long_chains_need_no_recursion() -> None:
 
 
 def test_refuses() -> None:
-    with pytest.raises(TVMError, match="used before it has a value"):
+    with pytest.raises(TVMError, match=r"used before it has a value"):
         interp.evaluate(X)
     a = te.placeholder((4,))
-    with pytest.raises(TVMError, match="ProducerLoad"):
+    with pytest.raises(TVMError, match=r"ProducerLoad"):
         interp.evaluate(a[0])

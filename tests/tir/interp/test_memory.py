@@ -26,7 +26,7 @@ def test_views_share_memory() -> None:
 def test_buffer_beyond_its_memory() -> None:
     with pytest.raises(InterpreterError, match=r"covers elements 0 to 5 of memory that has 4"):
         buffer_view("A", F32, allocate(F32, 4), [2, 3], [], 0)
-    with pytest.raises(InterpreterError, match="-1 elements"):
+    with pytest.raises(InterpreterError, match=r"-1 elements"):
         allocate(F32, -1)
 
 
@@ -40,12 +40,12 @@ def test_addresses_move_and_change_type() -> None:
     assert memory.moved(2).offset == 2
     assert memory.moved_bytes(8).offset == 2
     assert memory.moved_bytes(2).typed(np.dtype("int16")).offset == 1
-    with pytest.raises(InterpreterError, match="not aligned"):
+    with pytest.raises(InterpreterError, match=r"not aligned"):
         memory.moved_bytes(2).typed(np.dtype("int32"))
 
 
 def test_memory_of_strided_arrays() -> None:
     array = np.arange(12, dtype="float32").reshape(3, 4)[:, ::2]
     assert run_of_memory(array).data.size == 11
-    with pytest.raises(InterpreterError, match="forward"):
+    with pytest.raises(InterpreterError, match=r"forward"):
         run_of_memory(array[::-1])

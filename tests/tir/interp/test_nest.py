@@ -34,7 +34,7 @@ def test_reduction_order_is_kept(monkeypatch: Any) -> None:
 
 def test_guards_shield_loads(monkeypatch: Any) -> None:
     a = te.placeholder((6,), name="a")
-    inside = lambda i: tir.all(i >= 2, i < 8, a[i - 2] > 1.0)  # noqa: E731
+    inside = lambda i: tir.all(i >= 2, i < 8, a[i - 2] > 1.0)
     b = te.compute((9,), lambda i: tir.if_then_else(inside(i), a[i - 2], -1.0), name="b")
     func = te.create_prim_func([a, b])
     both_ways(func, monkeypatch, np.arange(6, dtype="float32"), np.empty(9, "float32"))
@@ -57,7 +57,8 @@ def test_iterations_that_share_a_place_run_in_order(monkeypatch: Any) -> None:
 def test_loads_of_other_elements_run_in_order() -> None:
     a = tir.decl_buffer((8,), "int32", name="a")
     running = loop(
-        7, lambda i: tir.BufferStore(a, tir.BufferLoad(a, [i]) + tir.BufferLoad(a, [i + 1]), [i + 1])
+        7,
+        lambda i: tir.BufferStore(a, tir.BufferLoad(a, [i]) + tir.BufferLoad(a, [i + 1]), [i + 1]),
     )
     data = np.ones(8, "int32")
     interp.run(tir.PrimFunc([a], running), data)

@@ -107,7 +107,7 @@ def test_assertion() -> None:
     n = tir.Var("n", "int32")
     func = tir.PrimFunc([n], tir.AssertStmt(n > 0, tir.StringImm("n is small"), tir.Evaluate(0)))
     interp.run(func, 1)
-    with pytest.raises(AssertionError, match="Assert fail: n is small"):
+    with pytest.raises(AssertionError, match=r"Assert fail: n is small"):
         interp.run(func, 0)
 
 
@@ -132,8 +132,10 @@ def test_vector_loads_and_masks() -> None:
 def test_out_of_bounds_is_named() -> None:
     a, i = tir.decl_buffer((4,), name="A"), tir.Var("i", "int32")
     func = tir.PrimFunc([i, a], tir.BufferStore(a, 1.0, [i]))
-    with pytest.raises(IndexError, match="store to buffer A in dimension 0\n.*index -1, the extent is 4"):
+    with pytest.raises(
+        IndexError, match=r"store to buffer A in dimension 0\n.*index -1, the extent is 4"
+    ):
         interp.run(func, -1, np.zeros(4, "float32"))
     loop = tir.For(i, 0, 5, 0, tir.BufferStore(a, 1.0, [i]))
-    with pytest.raises(IndexError, match="index 4"):
+    with pytest.raises(IndexError, match=r"index 4"):
         interp.run(tir.PrimFunc([a], loop), np.zeros(4, "float32"))

@@ -46,7 +46,7 @@ def test_barrier_that_not_all_reach() -> None:
                 T.evaluate(T.tvm_storage_sync("shared"))
             b[tx] = T.float32(1)
 
-    with pytest.raises(TVMError, match="4 of 8 threads ended"):
+    with pytest.raises(TVMError, match=r"4 of 8 threads ended"):
         interp.run(func, np.zeros(8, "float32"))
 
 
@@ -57,5 +57,5 @@ def test_error_in_a_thread_reaches_the_caller() -> None:
             T.evaluate(T.tvm_storage_sync("shared"))
             b[tx + 4] = T.float32(1)
 
-    with pytest.raises(IndexError, match="index 8"):
+    with pytest.raises(IndexError, match=r"index 8"):
         interp.run(func, np.zeros(8, "float32"))

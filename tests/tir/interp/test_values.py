@@ -15,7 +15,7 @@ def test_types() -> None:
     assert numpy_dtype(DataType("bool")) == np.bool_
     assert numpy_dtype(DataType("int4")) == np.int8
     assert numpy_dtype(DataType("float8_e4m3fn")).itemsize == 1
-    with pytest.raises(InterpreterError, match="no meaning in numpy"):
+    with pytest.raises(InterpreterError, match=r"no meaning in numpy"):
         numpy_dtype(DataType("custom[own]16"))
 
 

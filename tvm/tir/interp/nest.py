@@ -173,8 +173,7 @@ class _Nest:
         self.ranges = [self._range(lp, layout.place(lp.loop_var)) for lp in wide]
         self.serial = [self._range(lp, layout.place(lp.loop_var)) for lp in serial]
         self.block_vars = [
-            (layout.place(var), compiler.compile(value))
-            for var, value in leaf.bindings.items()
+            (layout.place(var), compiler.compile(value)) for var, value in leaf.bindings.items()
         ]
         # the predicate of a block speaks of loop variables, guards within it of its own
         self.guards = [compiler.compile(g) for g in leaf.guards if not _holds(g)]

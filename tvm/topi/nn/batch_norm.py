@@ -37,9 +37,7 @@ def batch_norm(
     mean, var = moving_mean, moving_var
     if training:
         if not 0 <= share <= 1:
-            raise ShapeError(
-                f"batch_norm: momentum {share}; the valid momentum range is [0, 1]."
-            )
+            raise ShapeError(f"batch_norm: momentum {share}; the valid momentum range is [0, 1].")
         mean, var = _statistics(data, place, shape)
     centred = broadcast.subtract(data, reshape(mean, shape))
     out = broadcast.divide(centred, math.sqrt(broadcast.add(reshape(var, shape), small)))

@@ -25,9 +25,7 @@ def conv2d(
     out_dtype: str | None = None,
 ) -> te.Tensor:
     """Convolution in the given layouts."""
-    return conv(
-        input, filter, strides, padding, dilation, 1, data_layout, kernel_layout, out_dtype
-    )
+    return conv(input, filter, strides, padding, dilation, 1, data_layout, kernel_layout, out_dtype)
 
 
 def conv2d_nchw(

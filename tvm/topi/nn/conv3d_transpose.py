@@ -56,9 +56,7 @@ def declaration_conv3d_transpose_impl(
     def element(b: Any, c: Any, d: Any, h: Any, w: Any) -> PrimExpr:
         places = [x + tap for x, tap in zip((d, h, w), taps)]
         weight = turned(c, dc, *taps).astype(dtype)
-        result: PrimExpr = te.sum(
-            padded(b, dc, *places).astype(dtype) * weight, axis=[dc, *taps]
-        )
+        result: PrimExpr = te.sum(padded(b, dc, *places).astype(dtype) * weight, axis=[dc, *taps])
         return result
 
     outs = [extent - k + 1 for extent, k in zip(padded.shape[2:], windows)]

@@ -105,9 +105,7 @@ def conv(
         else (size - (k - 1) * d - 1 + b + a) // s + 1
         for size, k, d, b, a, s in zip(sizes, windows, dilations, before, after, strides)
     ]  # fmt: skip
-    padded = pad(
-        inp, data.write([0, 0, *before]), data.write([0, 0, *after]), name="pad_temp"
-    )
+    padded = pad(inp, data.write([0, 0, *before]), data.write([0, 0, *after]), name="pad_temp")
     per_group = channels // groups
     rc = te.reduce_axis((0, per_group), name="rc")
     taps = [te.reduce_axis((0, k), name=f"r{x}") for x, k in zip("yxz", windows)]

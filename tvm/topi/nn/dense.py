@@ -134,6 +134,4 @@ def dense_pack(
     product = compute(shape, element, name="T_dense_pack", tag="dense_pack")
     if bias is None:
         return product
-    return compute(
-        shape, lambda i, j: product(i, j) + bias(j).astype(dtype), tag=tag.BROADCAST
-    )
+    return compute(shape, lambda i, j: product(i, j) + bias(j).astype(dtype), tag=tag.BROADCAST)

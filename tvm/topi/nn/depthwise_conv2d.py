@@ -103,9 +103,7 @@ def depthwise_conv2d_backward_input_nhwc(
 
     def element(b: Any, h: Any, w: Any, c: Any) -> PrimExpr:
         grad = padded(b, h + dh, w + dw, c * times + dc)
-        result: PrimExpr = te.sum(
-            grad * Filter(kh - 1 - dh, kw - 1 - dw, c, dc), axis=[dh, dw, dc]
-        )
+        result: PrimExpr = te.sum(grad * Filter(kh - 1 - dh, kw - 1 - dw, c, dc), axis=[dh, dw, dc])
         return result
 
     return compute(
@@ -130,9 +128,7 @@ def depthwise_conv2d_backward_weight_nhwc(
 
     def element(h: Any, w: Any, c: Any, m: Any) -> PrimExpr:
         grad = Out_grad(db, dh, dw, c * times + tir.indexmod(m, times))
-        result: PrimExpr = te.sum(
-            grad * padded(db, h + dh * sh, w + dw * sw, c), axis=[db, dh, dw]
-        )
+        result: PrimExpr = te.sum(grad * padded(db, h + dh * sh, w + dw * sw, c), axis=[db, dh, dw])
         return result
 
     return compute(

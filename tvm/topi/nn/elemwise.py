@@ -13,9 +13,7 @@ from tvm.topi.common import compute, known, same_extent
 
 def relu(x: te.Tensor) -> te.Tensor:
     """max(x, 0)."""
-    return compute(
-        x.shape, lambda *i: te.max(x(*i), tir.const(0, x.dtype)), tag=tag.ELEMWISE
-    )
+    return compute(x.shape, lambda *i: te.max(x(*i), tir.const(0, x.dtype)), tag=tag.ELEMWISE)
 
 
 def leaky_relu(x: te.Tensor, alpha: float) -> te.Tensor:

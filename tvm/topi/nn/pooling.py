@@ -69,9 +69,7 @@ class _Windows:
         if all(equal_const_int(p, 0) for p in (*before, *after)):
             return self.x
         names = [f"ax{i}" for i in range(self.x.ndim)]
-        return padded(
-            self.x, before, after, value, "pad_temp", names, kind=tag.ELEMWISE
-        )
+        return padded(self.x, before, after, value, "pad_temp", names, kind=tag.ELEMWISE)
 
     def places(self, i: Sequence[Any]) -> list[Any]:
         """The indices of one tap of one window."""
@@ -86,9 +84,7 @@ def _pool(windows: _Windows, pool_type: str, count_include_pad: bool) -> te.Tens
     x = windows.x
     if pool_type == "max":
         source = windows.padded(tir.min_value(x.dtype))
-        return stage(
-            windows.shape, _reduced(te.max, source, windows), "pool_max", "pool_max"
-        )
+        return stage(windows.shape, _reduced(te.max, source, windows), "pool_max", "pool_max")
     source = windows.padded(tir.const(0, x.dtype))
     total = stage(windows.shape, _reduced(te.sum, source, windows), "pool_sum", "pool_sum")
     size = _size_with_padding if count_include_pad else _size_without_padding

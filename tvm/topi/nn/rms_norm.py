@@ -21,9 +21,7 @@ def _cast(x: te.Tensor, dtype: DataType) -> te.Tensor:
     return stage(x.shape, lambda *i: x(*i).astype(dtype), "T_cast", tag.ELEMWISE)
 
 
-def rms_norm(
-    data: te.Tensor, weight: te.Tensor, axis: Any, epsilon: float = 1e-5
-) -> te.Tensor:
+def rms_norm(data: te.Tensor, weight: te.Tensor, axis: Any, epsilon: float = 1e-5) -> te.Tensor:
     """x / sqrt(mean(x * x) + epsilon) * weight, over axes which the weight has; in float32."""
     check_floats("rms_norm", data, weight)
     axes = normal_axes(axis, data.ndim, "rms_norm")

@@ -50,9 +50,7 @@ def softmax_common(x: te.Tensor, axis: int, use_fast_exp: bool) -> te.Tensor:
     rows = _Rows(x, axis)
     largest = rows.reduced(te.max, lambda at, row: x(*at), "T_softmax_maxelem")
     if use_fast_exp:
-        delta = compute(
-            x.shape, lambda *i: x(*i) - largest(*rows.own(i)), name="T_softmax_delta"
-        )
+        delta = compute(x.shape, lambda *i: x(*i) - largest(*rows.own(i)), name="T_softmax_delta")
         powers = fast_exp(delta)
     else:
         powers = compute(

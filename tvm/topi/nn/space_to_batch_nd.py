@@ -22,9 +22,7 @@ def space_to_batch_nd(
     rest = [0] * (data.ndim - 1 - count)
     value = pad_value if isinstance(pad_value, PrimExpr) else tir.const(pad_value, data.dtype)
     names = [f"ax{i}" for i in range(data.ndim)]
-    source = padded(
-        data, [0, *pad_before, *rest], [0, *pad_after, *rest], value, "PadInput", names
-    )
+    source = padded(data, [0, *pad_before, *rest], [0, *pad_after, *rest], value, "PadInput", names)
     batch = source.shape[0]
     blocks = [int(b) for b in block_shape]
     total = 1

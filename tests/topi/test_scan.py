@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.topi.numerics import close, evaluate, floats, rng
+from tvm import te, topi
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_running_results(axis: Any, exclusive: bool) -> None:
+    x = rng().integers(1, 4, (3, 4)).astype("int64")
+    for name, rule in (("cumsum", np.cumsum), ("cumprod", np.cumprod)):
+        wanted = rule(x, axis)
+        if exclusive:
+            wanted = (
+                wanted - x.reshape(wanted.shape)
+                if name == "cumsum"
+                else wanted // x.reshape(wanted.shape)
+            )
+        close(evaluate(lambda a: getattr(topi, name)(a, axis, exclusive=exclusive), x), wanted)
+
+
+def test_result_type_and_own_operator() -> None:
+    x = floats(3, 5).astype("float16")
+    close(
+        evaluate(lambda a: topi.cumsum(a, 1, "float32"), x),
+        np.cumsum(x.astype("float32"), 1),
+        1e-3,
+        1e-3,
+    )
+    low = te.const(-3e38, "float32")
+    largest = lambda a: topi.scanop(a, te.max, low, "cummax", 1)
+    close(evaluate(largest, floats(3, 5)), np.maximum.accumulate(floats(3, 5), 1))
+
+
+def test_symbolic() -> None:
+    x = floats(3, 5)
+    close(evaluate(lambda a: topi.cumsum(a, 1), x, symbolic=True), np.cumsum(x, 1), 1e-5, 1e-5)

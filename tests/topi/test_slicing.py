@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.topi.numerics import close, evaluate, floats
+from tvm import te, topi
+from tvm.error import ShapeError
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "strides"),
+    [
+        ([1, 0], [4, 3], None),
+        ([0], [3], [2]),
+        ([-3, -1], [-1, 0], [1, -1]),
+        ([5, 4], [0, -9], [-2, -1]),
+        ([0, None], [99, None], [1, 1]),
+        ([4], [2], [1]),
+    ],
+)
+def test_known_bounds(begin: Any, end: Any, strides: Any) -> None:
+    x = floats(6, 5)
+    steps = list(strides or [])
+    steps += [1] * (len(begin) - len(steps))
+    wanted = x[tuple(slice(b, e, s) for b, e, s in zip(begin, end, steps))]
+    close(evaluate(lambda a: topi.strided_slice(a, begin, end, strides), x), wanted)
+
+
+def test_axes_and_sizes() -> None:
+    x = floats(6, 5)
+    close(evaluate(lambda a: topi.strided_slice(a, [1], [4], [2], axes=[1]), x), x[:, 1:4:2])
+    sized = lambda a: topi.strided_slice(a, [1, 2], [3, -1], slice_mode="size")
+    close(evaluate(sized, x), x[1:4, 2:])
+    assert topi.strided_slice(te.placeholder((6,)), [1], [4], axes=[0]).op.name == (
+        "T_strided_slice_with_axes"
+    )
+
+
+def test_symbolic_bounds() -> None:
+    x = floats(6, 5)
+    close(evaluate(lambda a: topi.strided_slice(a, [1, 0], [4, 3]), x, symbolic=True), x[1:4, :3])
+    wide = lambda a: topi.strided_slice(a, [-4], [99], assume_inbound=False)
+    close(evaluate(wide, x, symbolic=True), x[-4:])
+    n = te.var("n")
+    a = te.placeholder((n,))
+    assert topi.strided_slice(a, [0], [n - 1]).op.name == "T_dynamic_strided_slice"
+
+
+def test_bounds_in_tensors() -> None:
+    x = floats(6, 5)
+    begin, end, strides = (np.array(v, "int64") for v in ([1, -3], [5, 5], [2, 1]))
+    got = evaluate(
+        lambda a, b, e, s: topi.dynamic_strided_slice(a, b, e, s, (2, 3)), x, begin, end, strides
+    )
+    close(got, x[1:5:2, -3:])
+
+
+def test_strided_set() -> None:
+    x, v = floats(6, 5), floats(3, 2, seed=1)
+    begin, end, strides = (np.array(t, "int32") for t in ([0, 1], [6, 5], [2, 2]))
+    wanted = x.copy()
+    wanted[0:6:2, 1:5:2] = v
+    got = evaluate(lambda *t: topi.strided_set(*t), x, v, begin, end, strides)
+    close(got, wanted)
+
+
+def test_refuses() -> None:
+    a = te.placeholder((6, 5))
+    with pytest.raises(ShapeError, match=r"stride 0"):
+        topi.strided_slice(a, [0], [4], [0])
+    with pytest.raises(ShapeError, match=r"one begin and one end"):
+        topi.strided_slice(a, [0, 0, 0], [1, 1, 1])
+    with pytest.raises(ValueError, match=r"slice_mode 'until'"):
+        topi.strided_slice(a, [0], [4], slice_mode="until")
