@@ -34,8 +34,10 @@ RULES = RuleTable(
     rule(max_(x, y + c1) + c2, max_(x + c2, y), when=c1 + c2 == 0),
     rule(min_(x, y + z * c1) + z * c2, min_(x + z * c2, y), when=c1 + c2 == 0),
     rule(max_(x, y + z * c1) + z * c2, max_(x + z * c2, y), when=c1 + c2 == 0),
-    rule(min_(0, c1 - x * c2) + x * c2, min_(x * c2, c1)),
-    rule(max_(0, c1 - x * c2) + x * c2, max_(x * c2, c1)),
+    rule(min_(0, c1 - x * c2) + x * c2, min_(x * c2, c1), ordered=True),
+    rule(max_(0, c1 - x * c2) + x * c2, max_(x * c2, c1), ordered=True),
+    rule(min_(c1 - x * c2, 0) + x * c2, min_(x * c2, c1), ordered=True),
+    rule(max_(c1 - x * c2, 0) + x * c2, max_(x * c2, c1), ordered=True),
     rule(max_(x, y) + min_(x, y), x + y),
     # common factors
     rule(t * y + t * z, t * (y + z)),

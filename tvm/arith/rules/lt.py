@@ -1,6 +1,6 @@
 """a < b of integers."""
 
-from tvm.arith.pattern_rule import RuleTable, c1, c2, max_, min_, rule, tdiv, x, y, z
+from tvm.arith.pattern_rule import RuleTable, c1, c2, max_, min_, rule, tdiv, tmod, x, y, z
 
 RULES = RuleTable(
     rule(x < x, False),
@@ -14,6 +14,9 @@ RULES = RuleTable(
     rule(x < x - y, y < 0),
     rule(x - y < 0, x < y),
     rule(x - y > 0, y < x),
+    # what a minimum or maximum cannot be
+    rule(x + c1 < max_(x, y), (x + c1) < y, when=c1 >= 0),
+    rule(min_(x, y) < x + c1, True, when=c1 > 0),
     # literals move to the right
     rule(x + c1 < y + c2, x < y + (c2 - c1)),
     rule(x + c1 < c2, x < c2 - c1),
@@ -37,7 +40,15 @@ RULES = RuleTable(
     rule(tdiv(x, c1) < c2, x < c1 * (c2 - 1) + 1, when=(c1 > 0) & (c2 <= 0)),
     rule(c1 < tdiv(x, c2), (c1 + 1) * c2 - 1 < x, when=(c1 >= 0) & (c2 > 0)),
     rule(c1 < tdiv(x, c2), c1 * c2 < x, when=(c1 < 0) & (c2 > 0)),
+    rule(tdiv(x, c1) * c1 < x, tmod(x, c1) > 0),
+    rule(tdiv(x, c1) * c1 < x + y, tmod(x, c1) + y > 0),
+    rule(tdiv(x, c1) * c1 < x - y, y < tmod(x, c1)),
+    rule(tdiv(x + c1, c2) * c2 < x, c1 < tmod(x + c1, c2)),
+    rule(tdiv(x + c1, c2) * c2 < x + y, c1 < tmod(x + c1, c2) + y),
+    rule(tdiv(x + c1, c2) * c2 < x - y, y < tmod(x + c1, c2) + (0 - c1)),
     rule((x // c1) * c1 < x, x % c1 > 0),
+    rule((x // c1) * c1 < x - y, y < x % c1),
+    rule(((x + c1) // c2) * c2 < x - y, y < (x + c1) % c2 + (0 - c1)),
     rule((x // c1) * c1 < x + y, x % c1 + y > 0),
     rule(x < (x // c1) * c1, False, when=c1 > 0),
     rule((x // c1) * c1 + y < x, y < x % c1),
@@ -57,6 +68,4 @@ RULES = RuleTable(
     rule(c1 < min_(x, c2), False, when=c1 >= c2),
     rule(c1 < max_(x, c2), c1 < x, when=c1 >= c2),
     rule(c1 < max_(x, c2), True, when=c1 < c2),
-    rule(x + c1 < max_(x, y), (x + c1) < y, when=c1 >= 0),
-    rule(min_(x, y) < x + c1, True, when=c1 > 0),
 )

@@ -22,7 +22,10 @@ RULES = RuleTable(
     rule(max_(x, x), x),
     # absorption
     rule(max_(min_(x, y), x), x),
-    rule(max_(max_(x, y), x), max_(x, y)),
+    rule(max_(max_(x, y), x), max_(x, y), ordered=True),
+    rule(max_(max_(x, y), y), max_(x, y), ordered=True),
+    rule(max_(x, max_(x, y)), max_(x, y), ordered=True),
+    rule(max_(y, max_(x, y)), max_(x, y), ordered=True),
     rule(max_(max_(x, y), min_(x, y)), max_(x, y)),
     rule(max_(max_(max_(x, y), z), y), max_(max_(x, y), z)),
     rule(max_(max_(max_(max_(x, y), z), w), y), max_(max_(max_(x, y), z), w)),

@@ -22,7 +22,10 @@ RULES = RuleTable(
     rule(min_(x, x), x),
     # absorption
     rule(min_(max_(x, y), x), x),
-    rule(min_(min_(x, y), x), min_(x, y)),
+    rule(min_(min_(x, y), x), min_(x, y), ordered=True),
+    rule(min_(min_(x, y), y), min_(x, y), ordered=True),
+    rule(min_(x, min_(x, y)), min_(x, y), ordered=True),
+    rule(min_(y, min_(x, y)), min_(x, y), ordered=True),
     rule(min_(max_(x, y), min_(x, y)), min_(x, y)),
     rule(min_(min_(min_(x, y), z), y), min_(min_(x, y), z)),
     rule(min_(min_(min_(min_(x, y), z), w), y), min_(min_(min_(x, y), z), w)),

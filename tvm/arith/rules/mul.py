@@ -7,6 +7,6 @@ RULES = RuleTable(
     rule((x * c1) * c2, x * (c1 * c2)),
     rule(min_(x, y) * max_(x, y), x * y),
     rule((x - y) * c1, (y - x) * (0 - c1), when=c1 < 0),
-    rule((x % 2) * ((x + 1) % 2), 0),
+    rule((x % 2) * ((x % 2) * (-1) + 1), 0),
     rule((x * c1) * y, (x * y) * c1),
 )
