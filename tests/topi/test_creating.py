@@ -16,8 +16,7 @@ ONE = floats(1)
 def test_arange(args: Any) -> None:
     dtype = "float32" if isinstance(args[0], float) else "int32"
     wanted = np.arange(*args).astype(dtype)
-    close(evaluate(lambda a: topi.arange(*args, dtype=dtype) if len(args) == 3
-                   else topi.arange(*args, dtype=dtype), ONE), wanted)  # fmt: skip
+    close(evaluate(lambda a: topi.arange(*args, dtype=dtype), ONE), wanted)
 
 
 def test_meshgrid() -> None:

@@ -21,6 +21,6 @@ def test_index_put(accumulate: bool) -> None:
         wanted[i, j] = values
     got = evaluate(lambda a, v, *index: topi.index_put(a, index, v, accumulate), x, values, i, j)
     close(got, wanted)
+    index = te.placeholder((2,), "int32")
     with pytest.raises(ShapeError, match=r"2 indices for 1 dimensions"):
-        index = te.placeholder((2,), "int32")
         topi.index_put(te.placeholder((3,)), [index, index], te.placeholder((2,)))
