@@ -209,8 +209,11 @@ def check_condition(cond: RelaxExpr) -> None:
     info = cond.struct_info
     if isinstance(info, PrimStructInfo) and info.dtype == "bool":
         return
-    known = isinstance(info, TensorStructInfo)
-    if known and info.ndim in (-1, 0) and info.dtype in ("bool", "void"):
+    if (
+        isinstance(info, TensorStructInfo)
+        and info.ndim in (-1, 0)
+        and info.dtype in ("bool", "void")
+    ):
         return
     if not isinstance(info, (PrimStructInfo, TensorStructInfo, TupleStructInfo)):
         return

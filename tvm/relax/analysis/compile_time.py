@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tvm.relax.base_expr import Id
 from tvm.relax.expr import Function, MatchCast, Var
+from tvm.relax.struct_info import const_int
 
 from .bindings import all_bindings
 from .purity import contains_impure_call
@@ -19,7 +20,7 @@ def computable_at_compile_time(func: Function) -> list[Var]:
     count = func.attrs.get("num_input")
     if count is None:
         return []
-    number = int(getattr(count, "value", count))
+    number = const_int(count) or 0
     known: dict[Id, Var] = {param.vid: param for param in func.params[number:]}
     result = list(known.values())
     for binding in all_bindings(func):

@@ -91,7 +91,8 @@ def _take_numpy(x: Array, indices: Array, *, axis: int | None, mode: str) -> Arr
         at = 0 if axis is None else axis % x.ndim
         shape = [1] * at + list(bad.shape) + [1] * (x.ndim - 1 - at)
         return np.where(bad.reshape(shape), np.nan, found).astype(x.dtype)
-    return np.take(x, indices, axis=axis, mode=mode if mode in ("clip", "wrap") else "raise")
+    how: Any = mode if mode in ("clip", "wrap") else "raise"
+    return np.take(x, indices, axis=axis, mode=how)
 
 
 def _prim_tuple(values: Any) -> Expr:
@@ -157,7 +158,7 @@ def slice_extent(
     return count if inbound else tir_op.max(count, 0)
 
 
-def _clamp(place: PrimExpr, extent: PrimExpr, stride: int) -> PrimExpr:
+def _clamp(place: Any, extent: PrimExpr, stride: int) -> Any:
     """A place counted from the front and moved into the range that a slice may name."""
     known = const_int(place)
     if known is not None:

@@ -104,7 +104,7 @@ def numpy_unique(
 ) -> Any:
     """`unique` by numpy, on arrays or runtime tensors, which are given back in kind."""
     array = x if isinstance(x, np.ndarray) else x.numpy()
-    found = np.unique(
+    found: Any = np.unique(  # type: ignore[call-overload]
         array, bool(return_index), bool(return_inverse), bool(return_counts), axis
     )
     parts = list(found) if isinstance(found, tuple) else [found]

@@ -184,9 +184,8 @@ def _patches(
     span = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation))
     axes = tuple(range(2, x.ndim))
     view = np.lib.stride_tricks.sliding_window_view(x, span, axes)
-    outer = tuple(slice(None, None, s) for s in strides)
-    inner = tuple(slice(None, None, d) for d in dilation)
-    return view[(slice(None), slice(None), *outer, *inner)]
+    steps = tuple(slice(None, None, step) for step in (1, 1, *strides, *dilation))
+    return view[steps]
 
 
 def _grouped(x: Array, w: Array, groups: int, strides: Any, dilation: Any) -> Array:
@@ -350,7 +349,7 @@ def _transpose_numpy(count: int) -> Any:
         # zeros between the elements, then an ordinary convolution with the flipped kernel
         sizes = [(n - 1) * s + 1 for n, s in zip(x.shape[2:], strides)]
         spaced = np.zeros((*x.shape[:2], *sizes), wide)
-        spaced[(slice(None), slice(None), *(slice(None, None, s) for s in strides))] = x
+        spaced[tuple(slice(None, None, s) for s in (1, 1, *strides))] = x
         pads = []
         for i in range(count):
             span = dilation[i] * (w.shape[2 + i] - 1)

@@ -107,9 +107,10 @@ def _pooled(
             # windows that begin within the padded input count padding up to its end
             inside *= int(np.sum(rows < x.shape[2 + i] + after[i]))
             at.append(rows[(rows >= 0) & (rows < x.shape[2 + i])])
-        window = x[(slice(None), slice(None), *np.ix_(*at))]
-        flat = window.reshape(*x.shape[:2], -1)
-        out[(slice(None), slice(None), *place)] = reduce(flat, inside)
+        every = slice(None)
+        inner: Any = (every, every, *np.ix_(*at))
+        outer: Any = (every, every, *place)
+        out[outer] = reduce(x[inner].reshape(*x.shape[:2], -1), inside)
     return from_plain(out.astype(data.dtype), o["out_layout"], letters)
 
 

@@ -1,0 +1,81 @@
+"""Struct infos: what they hold and what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import ir, relax, tir
+from tvm.error import TVMError
+from tvm.relax.struct_info import const_int, const_number, static_shape
+
+pytestmark = pytest.mark.pure
+
+N = tir.Var("n", "int64")
+
+
+def test_tensor_of_known_shape() -> None:
+    info = relax.TensorStructInfo((N, 4), "float16")
+    assert info.ndim == 2
+    assert info.values[0] is N
+    assert isinstance(info.shape, relax.ShapeExpr)
+    assert static_shape(info) is None
+    assert static_shape(relax.TensorStructInfo((2, 4))) == (2, 4)
+
+
+def test_tensor_of_known_dimensions_only() -> None:
+    info = relax.TensorStructInfo(dtype="float32", ndim=3)
+    assert info.shape is None
+    assert info.values is None
+    assert not info.is_unknown_ndim()
+    assert relax.TensorStructInfo(dtype=None).is_unknown_dtype()
+
+
+def test_tensor_whose_shape_is_a_variable() -> None:
+    shape = relax.Var("s", relax.ShapeStructInfo(ndim=2))
+    assert relax.TensorStructInfo(shape, "float32").ndim == 2
+    with pytest.raises(TVMError, match="a ShapeExpr or a variable"):
+        relax.TensorStructInfo(relax.Var("t", relax.TensorStructInfo((2,))), "float32")
+
+
+def test_shape_and_ndim_must_agree() -> None:
+    with pytest.raises(TVMError, match="2 dimensions, ndim is 3"):
+        relax.TensorStructInfo((1, 2), ndim=3)
+    with pytest.raises(TVMError, match="contradict"):
+        relax.ShapeStructInfo([1, 2], ndim=3)
+    with pytest.raises(TVMError, match="ndim is -2"):
+        relax.ShapeStructInfo(ndim=-2)
+
+
+def test_prim_takes_dtype_or_value() -> None:
+    assert relax.PrimStructInfo("int64").value is None
+    assert relax.PrimStructInfo(value=N).dtype == "int64"
+    assert relax.PrimStructInfo("float32", 2).value.value == 2.0
+    for wrong in (lambda: relax.PrimStructInfo(N), lambda: relax.PrimStructInfo(value="int64"),
+                  lambda: relax.PrimStructInfo(value=3), relax.PrimStructInfo,
+                  lambda: relax.PrimStructInfo("int32", N)):  # fmt: skip
+        with pytest.raises(TypeError, match="PrimStructInfo"):
+            wrong()
+
+
+def test_opaque_function() -> None:
+    info = relax.FuncStructInfo.opaque_func(ret=relax.ObjectStructInfo())
+    assert info.is_opaque()
+    assert not info.purity
+    loaded = ir.load_json(ir.save_json(relax.extern("f").struct_info))
+    assert loaded.derive_func == relax.extern("f").struct_info.derive_func
+
+
+def test_function_binds_the_symbols_of_its_parameters() -> None:
+    def make(name: str) -> relax.FuncStructInfo:
+        n = tir.Var(name, "int64")
+        return relax.FuncStructInfo(
+            [relax.TensorStructInfo((n,), "float32")], relax.TensorStructInfo((n * 2,), "float32")
+        )
+
+    assert ir.structural_equal(make("n"), make("m"))
+
+
+def test_numbers_of_literals() -> None:
+    assert const_int(tir.const(3, "int64")) == 3
+    assert const_int(N) is None
+    assert const_number(tir.const(1.5, "float32")) == 1.5
