@@ -255,12 +255,7 @@ class _GroupBuilder:
             self._params.append(param)
             self.arguments.append(shape)
         results = [self._map[v] for v in self._outputs]
-        if len(results) == 1:
-            result = results[0]
-        else:
-            packed = Tuple(results)
-            result = Var("gv", packed.struct_info_)
-            bindings.append(VarBinding(result, packed))
+        result = results[0] if len(results) == 1 else Tuple(results)
         body = SeqExpr([DataflowBlock(bindings)], result)
         body.struct_info_ = result.struct_info_
         attrs = DictAttrs({"Primitive": True})
@@ -271,7 +266,7 @@ class _GroupBuilder:
         for binding in self._members:
             value = replace_operands(binding.value, self._map.get)
             is_output = any(binding.var is v for v in self._outputs)
-            kind = Var if is_output and len(self._outputs) == 1 else DataflowVar
+            kind = Var if is_output else DataflowVar
             var = kind("gv" if kind is Var else binding.var.name_hint, binding.var.struct_info_)
             self._map[binding.var] = var
             bindings.append(VarBinding(var, value, binding.span))

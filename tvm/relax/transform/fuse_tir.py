@@ -211,8 +211,10 @@ class _GroupFuser:
         self, result: RelaxExpr, bindings: tuple[Binding, ...] | list[Binding]
     ) -> dict[Var, Value]:
         """Which variables are results, with the buffers that take them."""
+        if isinstance(result, Tuple):
+            return self._make_field_outputs(result, bindings)
         if not isinstance(result, Var):
-            raise TVMError("FuseTIR: the result of a group is a variable")
+            raise TVMError("FuseTIR: the result of a group is a variable or a tuple of them")
         info = result.struct_info
         last = next((b for b in bindings if b.var is result), None)
         if isinstance(info, TensorStructInfo):
@@ -220,17 +222,21 @@ class _GroupFuser:
             return {result: self._add_buffer_param(self._new_buffer(name, info))}
         assert isinstance(info, TupleStructInfo), "a group gives tensors"
         if last is not None and isinstance(last.value, Tuple):
-            outputs: dict[Var, Value] = {}
-            for field in last.value.fields:
-                assert isinstance(field, Var), "tuples are normalised"
-                outputs.update(self._make_outputs(field, bindings))
-            return outputs
+            return self._make_field_outputs(last.value, bindings)
         buffers: list[Value] = []
         for i, field_info in enumerate(info.fields):
             assert isinstance(field_info, TensorStructInfo), "a kernel gives tensors"
             name = f"{result.name_hint}_{i}"
             buffers.append(self._add_buffer_param(self._new_buffer(name, field_info)))
         return {result: buffers}
+
+    def _make_field_outputs(
+        self, result: Tuple, bindings: tuple[Binding, ...] | list[Binding]
+    ) -> dict[Var, Value]:
+        outputs: dict[Var, Value] = {}
+        for field in result.fields:
+            outputs.update(self._make_outputs(field, bindings))
+        return outputs
 
     def _result_name(self, var: Var, bindings: tuple[Binding, ...] | list[Binding]) -> str:
         """The name of the output buffer of the kernel that makes `var`, with `_intermediate`."""
@@ -301,8 +307,9 @@ class _GroupFuser:
         for param, result in zip(result_params, results):
             _match(kernel.buffer_map[param], result, symbols, replaced)
         renewer = DefRenewer(symbols, replaced)
-        body = renewer.visit_stmt(kernel.body)
-        self._append(body)
+        self._append(renewer.visit_stmt(kernel.body))
+        if var not in outputs:
+            self._allocs.extend(results)
         return list(results) if isinstance(call.struct_info, TupleStructInfo) else results[0]
 
     def _result_buffers(
@@ -316,7 +323,6 @@ class _GroupFuser:
         for param, one in zip(params, infos):
             assert isinstance(one, TensorStructInfo), "a kernel gives tensors"
             made.append(self._new_buffer(kernel.buffer_map[param].name, one))
-        self._allocs.extend(made)
         return made
 
     def _append(self, body: Stmt) -> None:

@@ -1,0 +1,343 @@
+"""FuseOps: which kernels share a function, and what that function looks like."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest, arguments, assert_same, calls, run_interp
+from tvm import relax
+from tvm.ir import IRModule
+from tvm.ir.transform import PassContext, Sequential
+from tvm.relax.transform import AnnotateTIROpPattern, FuseOps, LegalizeOps
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+def fused(mod: IRModule, level: int = 2) -> IRModule:
+    """The module with its operators made kernels and fused; it must still mean the same."""
+    kernels = Sequential([LegalizeOps(), AnnotateTIROpPattern()])(mod)
+    after = FuseOps(level)(kernels)
+    args = arguments(mod["main"], {"n": 3, "m": 5})
+    assert_same(run_interp(mod, args), run_interp(after, args))
+    assert relax.analysis.well_formed(after)
+    return after
+
+
+class TestChain(RelaxPassTest):
+    run = FuseOps(2)
+
+    @I.ir_module
+    class Before:
+        @T.prim_func(private=True)
+        def add(x: T.Buffer((4,), "float32"), p: T.Buffer((), "float32"),
+                out: T.Buffer((4,), "float32")):
+            T.func_attr({"op_pattern": 0})
+            for i in range(4):
+                with T.block("add"):
+                    vi = T.axis.spatial(4, i)
+                    out[vi] = x[vi] + p[()]
+
+        @T.prim_func(private=True)
+        def square(x: T.Buffer((4,), "float32"), out: T.Buffer((4,), "float32")):
+            T.func_attr({"op_pattern": 0})
+            for i in range(4):
+                with T.block("square"):
+                    vi = T.axis.spatial(4, i)
+                    out[vi] = x[vi] * x[vi]
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            cls = Before
+            with R.dataflow():
+                lv = R.call_tir(cls.add, (x, R.const(1, "float32")), R.Tensor((4,), "float32"))
+                lv1 = R.call_tir(cls.square, (lv,), R.Tensor((4,), "float32"))
+                gv = R.call_tir(cls.square, (lv1,), R.Tensor((4,), "float32"))
+                R.output(gv)
+            return gv
+
+    @I.ir_module
+    class Expected:
+        @T.prim_func(private=True)
+        def add(x: T.Buffer((4,), "float32"), p: T.Buffer((), "float32"),
+                out: T.Buffer((4,), "float32")):
+            T.func_attr({"op_pattern": 0})
+            for i in range(4):
+                with T.block("add"):
+                    vi = T.axis.spatial(4, i)
+                    out[vi] = x[vi] + p[()]
+
+        @T.prim_func(private=True)
+        def square(x: T.Buffer((4,), "float32"), out: T.Buffer((4,), "float32")):
+            T.func_attr({"op_pattern": 0})
+            for i in range(4):
+                with T.block("square"):
+                    vi = T.axis.spatial(4, i)
+                    out[vi] = x[vi] * x[vi]
+
+        @R.function(private=True)
+        def fused_add_square_square(
+            x: R.Tensor((4,), "float32"), param_0: R.Tensor((), "float32")
+        ) -> R.Tensor((4,), "float32"):
+            R.func_attr({"Primitive": True})
+            cls = Expected
+            with R.dataflow():
+                lv = R.call_tir(cls.add, (x, param_0), R.Tensor((4,), "float32"))
+                lv1 = R.call_tir(cls.square, (lv,), R.Tensor((4,), "float32"))
+                gv = R.call_tir(cls.square, (lv1,), R.Tensor((4,), "float32"))
+                R.output(gv)
+            return gv
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            cls = Expected
+            with R.dataflow():
+                gv: R.Tensor((4,), "float32") = cls.fused_add_square_square(
+                    x, R.const(1, "float32")
+                )
+                R.output(gv)
+            return gv
+
+
+def test_a_diamond_meets_in_one_kernel():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                a = R.nn.relu(x)
+                b = R.add(a, x)
+                c = R.multiply(a, x)
+                gv = R.subtract(b, c)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    assert calls(after) == ["fused_relu_add_multiply_subtract"]
+    assert calls(after, "fused_relu_add_multiply_subtract") == [
+        "relu", "add", "multiply", "subtract",
+    ]  # fmt: skip
+
+
+def test_a_diamond_around_an_opaque_kernel_is_not_fused_across_it():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                a = R.nn.relu(x)
+                b = R.nn.softmax(a)
+                gv = R.add(a, b)
+                R.output(gv)
+            return gv
+
+    assert calls(fused(Mod)) == ["relu", "softmax", "add"]
+
+
+def test_maps_follow_an_anchor_and_reductions_do_not():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 6), "float32"),
+                 b: R.Tensor((6,), "float32")):
+            with R.dataflow():
+                lv = R.matmul(x, w)
+                lv1 = R.add(lv, b)
+                lv2 = R.nn.relu(lv1)
+                gv = R.sum(lv2, axis=[1])
+                R.output(gv)
+            return gv
+
+    assert calls(fused(Mod)) == ["fused_matmul_add_relu", "sum"]
+
+
+def test_two_anchors_never_share_a_kernel():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                lv = R.matmul(x, w)
+                lv1 = R.matmul(x, lv)
+                gv = R.add(lv, lv1)
+                R.output(gv)
+            return gv
+
+    assert calls(fused(Mod)) == ["matmul", "fused_matmul_add"]
+
+
+def test_maps_go_into_the_reduction_after_them():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32")):
+            with R.dataflow():
+                lv = R.multiply(x, x)
+                gv = R.sum(lv, axis=[1])
+                R.output(gv)
+            return gv
+
+    assert calls(fused(Mod)) == ["fused_multiply_sum"]
+
+
+def test_reshuffles_join_maps():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32")):
+            with R.dataflow():
+                lv = R.nn.relu(x)
+                lv1 = R.permute_dims(lv)
+                gv = R.add(lv1, R.const(1, "float32"))
+                R.output(gv)
+            return gv
+
+    assert calls(fused(Mod)) == ["fused_relu_transpose_add"]
+
+
+def test_tuples_of_one_kernel_are_taken_apart_inside():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32")):
+            with R.dataflow():
+                lv = R.split(x, 2, axis=1)
+                a = lv[0]
+                b = lv[1]
+                gv = R.add(a, b)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    assert calls(after) == ["fused_split_add"]
+
+
+def test_a_value_read_outside_of_the_block_is_an_end():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                lv = R.nn.relu(x)
+                gv = R.add(lv, x)
+                gv1 = R.multiply(gv, x)
+                R.output(gv, gv1)
+            return (gv, gv1)
+
+    assert calls(fused(Mod)) == ["fused_relu_add", "multiply"]
+
+
+def test_only_dataflow_blocks_are_looked_at():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            lv = R.nn.relu(x)
+            gv = R.add(lv, x)
+            return gv
+
+    assert calls(fused(Mod)) == ["relu", "add"]
+
+
+def test_symbolic_sizes():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n", "m"), "float32"):
+            with R.dataflow():
+                lv = R.nn.relu(x)
+                gv = R.add(lv, x)
+                R.output(gv)
+            return gv
+
+    assert calls(fused(Mod)) == ["fused_relu_add"]
+
+
+def test_sizes_that_no_operand_tells_are_arguments():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32"), s: R.Shape(["m"])) -> R.Tensor(("m",), "float32"):
+            m = T.int64()
+            with R.dataflow():
+                lv = R.full(R.shape([m]), R.const(2, "float32"), dtype="float32")
+                lv1 = R.add(lv, R.const(1, "float32"))
+                gv = R.nn.relu(lv1)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    group = after[calls(after)[0]]
+    assert isinstance(group.params[-1].struct_info, relax.ShapeStructInfo)
+    assert [v.name for v in group.params[-1].struct_info.values] == ["m"]
+
+
+def test_constants_become_arguments_and_equal_groups_are_one():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                a = R.add(x, R.const(1, "float32"))
+                b = R.nn.relu(a)
+                c = R.matmul(w, b)
+                d = R.nn.softmax(c)
+                e = R.add(d, R.const(2, "float32"))
+                gv = R.nn.relu(e)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    assert calls(after) == ["fused_add_relu", "matmul", "softmax", "fused_add_relu"]
+    call = after["main"].body.blocks[0].bindings[0].value
+    assert isinstance(call.args[1], relax.Constant)
+
+
+def _chain(length: int) -> IRModule:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            value = x
+            for _ in range(length):
+                value = bb.emit(relax.op.add(value, x))
+            out = bb.emit_output(value)
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+@pytest.mark.parametrize(("depth", "groups"), [(4, 3), (6, 2), (100, 1)])
+def test_the_largest_depth_bounds_a_group(depth: int, groups: int):
+    with PassContext(opt_level=2, config={"relax.FuseOps.max_depth": depth}):
+        after = FuseOps()(Sequential([LegalizeOps(), AnnotateTIROpPattern()])(_chain(12)))
+    sizes = [len(calls(after, name)) for name in calls(after)[:-1]] or [12]
+    assert all(size <= depth for size in sizes)
+    assert len(calls(after)) in (groups, groups + 1)
+
+
+def test_level_zero_fuses_nothing():
+    assert calls(fused(_chain(3), level=0)) == ["add", "add", "add"]
+
+
+def test_the_level_of_the_context_counts():
+    kernels = Sequential([LegalizeOps(), AnnotateTIROpPattern()])(_chain(3))
+    with PassContext(opt_level=0):
+        assert calls(FuseOps()(kernels)) == ["add", "add", "add"]
+    with PassContext(opt_level=1):
+        assert calls(FuseOps()(kernels)) == ["fused_add_add_add"]
+
+
+def test_kernels_without_a_pattern_stay_alone():
+    kernels = LegalizeOps()(_chain(3))
+    assert calls(FuseOps(2)(kernels)) == ["add", "add", "add"]
+
+
+def test_spans_stay_on_the_kernels():
+    mod = _chain(2)
+    after = fused(mod)
+    group = after["fused_add_add"]
+    lines = [b.value.span for b in group.body.blocks[0].bindings]
+    wanted = [b.value.span for b in mod["main"].body.blocks[0].bindings[:2]]
+    assert [str(s) for s in lines] == [str(s) for s in wanted]

@@ -1,0 +1,434 @@
+"""FuseTIR: a group becomes one PrimFunc, its call a call_tir."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest, arguments, assert_same, calls, run_interp
+from tvm import relax, tir
+from tvm.error import TVMError
+from tvm.ir import IRModule
+from tvm.ir.span import SequentialSpan
+from tvm.ir.transform import Sequential
+from tvm.relax.transform import AnnotateTIROpPattern, FuseOps, FuseTIR, LegalizeOps
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+from tvm.tir.analysis import verify_well_formed
+from tvm.tir.functor import walk
+
+pytestmark = pytest.mark.pure
+
+FUSE = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(2), FuseTIR()])
+
+
+def fused(mod: IRModule) -> IRModule:
+    """The module fused; it must still mean the same, and every PrimFunc be well formed."""
+    after = FUSE(mod)
+    args = arguments(mod["main"], {"n": 3, "m": 5})
+    assert_same(run_interp(mod, args), run_interp(after, args))
+    for func in after.functions.values():
+        if isinstance(func, tir.PrimFunc):
+            assert verify_well_formed(func)
+    return after
+
+
+def _blocks(func: tir.PrimFunc) -> list[str]:
+    return [n.name_hint for n in walk(func.body) if isinstance(n, tir.Block) and n.iter_vars]
+
+
+class TestChain(RelaxPassTest):
+    run = FuseTIR()
+
+    @I.ir_module
+    class Before:
+        @T.prim_func(private=True)
+        def add(x: T.Buffer((4,), "float32"), p: T.Buffer((), "float32"),
+                out: T.Buffer((4,), "float32")):
+            for i in range(4):
+                with T.block("add"):
+                    vi = T.axis.spatial(4, i)
+                    out[vi] = x[vi] + p[()]
+
+        @T.prim_func(private=True)
+        def square(x: T.Buffer((4,), "float32"), out: T.Buffer((4,), "float32")):
+            for i in range(4):
+                with T.block("square"):
+                    vi = T.axis.spatial(4, i)
+                    out[vi] = x[vi] * x[vi]
+
+        @R.function(private=True)
+        def fused_add_square(
+            x: R.Tensor((4,), "float32"), p: R.Tensor((), "float32")
+        ) -> R.Tensor((4,), "float32"):
+            R.func_attr({"Primitive": True})
+            cls = Before
+            with R.dataflow():
+                lv = R.call_tir(cls.add, (x, p), R.Tensor((4,), "float32"))
+                gv = R.call_tir(cls.square, (lv,), R.Tensor((4,), "float32"))
+                R.output(gv)
+            return gv
+
+        @R.function
+        def main(
+            x: R.Tensor((4,), "float32"), p: R.Tensor((), "float32")
+        ) -> R.Tensor((4,), "float32"):
+            cls = Before
+            with R.dataflow():
+                gv: R.Tensor((4,), "float32") = cls.fused_add_square(x, p)
+                R.output(gv)
+            return gv
+
+    @I.ir_module
+    class Expected:
+        @T.prim_func(private=True)
+        def fused_add_square(x: T.Buffer((T.int64(4),), "float32"), p: T.Buffer((), "float32"),
+                             out: T.Buffer((T.int64(4),), "float32")):
+            T.func_attr({"tir.noalias": True})
+            lv = T.alloc_buffer((T.int64(4),), "float32")
+            for i in range(4):
+                with T.block("add"):
+                    vi = T.axis.spatial(4, i)
+                    lv[vi] = x[vi] + p[()]
+            for i in range(4):
+                with T.block("square"):
+                    vi = T.axis.spatial(4, i)
+                    out[vi] = lv[vi] * lv[vi]
+
+        @R.function
+        def main(
+            x: R.Tensor((4,), "float32"), p: R.Tensor((), "float32")
+        ) -> R.Tensor((4,), "float32"):
+            cls = Expected
+            with R.dataflow():
+                gv = R.call_tir(cls.fused_add_square, (x, p), R.Tensor((4,), "float32"))
+                R.output(gv)
+            return gv
+
+
+def test_a_kernel_used_twice_gets_variables_of_its_own():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.add(x, y)
+                b = R.add(a, y)
+                gv = R.add(b, b)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    (name,) = calls(after)
+    kernel = after[name]
+    assert _blocks(kernel) == ["T_add", "T_add_1", "T_add_2"]
+    loops = [n.loop_var for n in walk(kernel.body) if isinstance(n, tir.For)]
+    assert len(set(loops)) == 3
+
+
+def test_kernels_that_only_the_group_called_are_gone():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.nn.relu(x)
+                gv = R.add(a, x)
+                R.output(gv)
+            return gv
+
+    assert {v.name_hint for v in fused(Mod).functions} == {"main", "fused_relu_add"}
+
+
+def test_private_buffers_of_kernels_move_into_the_root():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32")):
+            with R.dataflow():
+                a = R.multiply(x, x)
+                gv = R.mean(a, axis=[1])
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    (name,) = calls(after)
+    root = after[name].body.block
+    assert root.name_hint == "root"
+    assert len(root.alloc_buffers) == 2
+
+
+def test_a_tuple_between_kernels():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32")):
+            with R.dataflow():
+                lv = R.split(x, 2, axis=1)
+                a = lv[0]
+                b = lv[1]
+                gv = R.add(a, b)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    (name,) = calls(after)
+    assert len(after[name].buffer_map) == 2
+
+
+def _group(body: str) -> IRModule:
+    """A module whose `main` calls the group `f` of this text; `double` and `two` are kernels."""
+    text = f"""
+from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def double(x: T.Buffer((4,), "float32"), out: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("double"):
+                vi = T.axis.spatial(4, i)
+                out[vi] = x[vi] * T.float32(2)
+
+    @T.prim_func(private=True)
+    def two(x: T.Buffer((4,), "float32"), a: T.Buffer((4,), "float32"),
+            b: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("a"):
+                vi = T.axis.spatial(4, i)
+                a[vi] = x[vi] + T.float32(1)
+        for i in range(4):
+            with T.block("b"):
+                vi = T.axis.spatial(4, i)
+                b[vi] = x[vi] - T.float32(1)
+
+    @T.prim_func(private=True)
+    def scale(x: T.Buffer((4,), "float32"), out: T.Buffer((4,), "float32"), k: T.int64):
+        for i in range(4):
+            with T.block("scale"):
+                vi = T.axis.spatial(4, i)
+                out[vi] = x[vi] * T.Cast("float32", k)
+{body}
+"""
+    from tvm.script import from_source
+
+    return from_source(text)
+
+
+def _check(mod: IRModule, **sizes: int) -> IRModule:
+    args = arguments(mod["main"], sizes)
+    after = FuseTIR()(mod)
+    assert_same(run_interp(mod, args), run_interp(after, args))
+    assert isinstance(after["f"], tir.PrimFunc)
+    assert verify_well_formed(after["f"])
+    return after
+
+
+def test_a_tuple_parameter_becomes_several():
+    after = _check(_group("""
+    @R.function(private=True)
+    def f(t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))
+          ) -> R.Tensor((4,), "float32"):
+        R.func_attr({"Primitive": True})
+        with R.dataflow():
+            a = t[1]
+            gv = R.call_tir(Module.double, (a,), R.Tensor((4,), "float32"))
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")
+             ) -> R.Tensor((4,), "float32"):
+        with R.dataflow():
+            t = (x, y)
+            gv: R.Tensor((4,), "float32") = Module.f(t)
+            R.output(gv)
+        return gv
+"""))
+    assert len(after["f"].params) == 3
+
+
+def test_several_results():
+    after = _check(_group("""
+    @R.function(private=True)
+    def f(x: R.Tensor((4,), "float32")
+          ) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+        R.func_attr({"Primitive": True})
+        with R.dataflow():
+            a = R.call_tir(Module.double, (x,), R.Tensor((4,), "float32"))
+            b = R.call_tir(Module.double, (a,), R.Tensor((4,), "float32"))
+            R.output(a, b)
+        return (a, b)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")
+             ) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+        with R.dataflow():
+            gv: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")) = Module.f(x)
+            R.output(gv)
+        return gv
+"""))
+    assert len(after["f"].params) == 3
+    assert after["f"].body.block.alloc_buffers == ()
+
+
+def test_a_kernel_with_several_results_at_the_end():
+    after = _check(_group("""
+    @R.function(private=True)
+    def f(x: R.Tensor((4,), "float32")
+          ) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+        R.func_attr({"Primitive": True})
+        with R.dataflow():
+            a = R.call_tir(Module.double, (x,), R.Tensor((4,), "float32"))
+            gv = R.call_tir(Module.two, (a,), [R.Tensor((4,), "float32"),
+                                               R.Tensor((4,), "float32")])
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")
+             ) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+        with R.dataflow():
+            gv: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")) = Module.f(x)
+            R.output(gv)
+        return gv
+"""))
+    assert len(after["f"].params) == 3
+
+
+def test_numbers_are_passed_as_scalars():
+    after = _check(_group("""
+    @R.function(private=True)
+    def f(x: R.Tensor((4,), "float32"), s: R.Shape(["k"])) -> R.Tensor((4,), "float32"):
+        k = T.int64()
+        R.func_attr({"Primitive": True})
+        with R.dataflow():
+            a = R.call_tir(Module.double, (x,), R.Tensor((4,), "float32"))
+            gv = R.call_tir(Module.scale, (a,), R.Tensor((4,), "float32"), tir_vars=R.shape([k]))
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), s: R.Shape(["k"])) -> R.Tensor((4,), "float32"):
+        k = T.int64()
+        with R.dataflow():
+            gv: R.Tensor((4,), "float32") = Module.f(x, R.shape([k]))
+            R.output(gv)
+        return gv
+"""), k=3)
+    scalar = after["f"].params[-1]
+    assert scalar.dtype == "int64"
+    assert scalar not in after["f"].buffer_map
+    call = after["main"].body.blocks[0].bindings[0].value
+    assert [v.name for v in call.args[2].values] == ["k"]
+
+
+def test_symbolic_extents_are_those_of_the_group():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("m",), "float32")):
+            with R.dataflow():
+                a = R.add(x, y)
+                gv = R.multiply(a, a)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    kernel = after["fused_add_multiply"]
+    shapes = [kernel.buffer_map[p].shape for p in kernel.params]
+    assert shapes[0][1] is shapes[1][0]
+    assert shapes[0][0] is shapes[2][0]
+
+
+def test_a_size_that_only_the_result_has():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(s: R.Shape(["n"])) -> R.Tensor(("n",), "float32"):
+            n = T.int64()
+            with R.dataflow():
+                a = R.full(R.shape([n]), R.const(2, "float32"), dtype="float32")
+                gv = R.add(a, a)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    assert calls(after) == ["fused_full_add"]
+
+
+def test_the_call_has_the_spans_of_all_its_kernels():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.nn.relu(x)
+                gv = R.add(a, x)
+                R.output(gv)
+            return gv
+
+    wanted = [b.value.span.line for b in Mod["main"].body.blocks[0].bindings]
+    after = FUSE(Mod)
+    span = after["main"].body.blocks[0].bindings[0].value.span
+    assert isinstance(span, SequentialSpan)
+    assert [part.line for part in span.spans] == wanted
+
+
+def test_a_public_group_keeps_its_symbol():
+    mod = _group("""
+    @R.function
+    def f(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.func_attr({"Primitive": True})
+        with R.dataflow():
+            gv = R.call_tir(Module.double, (x,), R.Tensor((4,), "float32"))
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        gv: R.Tensor((4,), "float32") = Module.f(x)
+        return gv
+""")
+    assert _check(mod)["f"].attrs["global_symbol"] == "f"
+
+
+def test_a_module_without_groups_stays_the_same():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            gv = R.nn.relu(x)
+            return gv
+
+    assert FuseTIR()(Mod) is Mod
+
+
+def test_rejects_a_group_that_is_more_than_kernels():
+    mod = _group("""
+    @R.function(private=True)
+    def f(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.func_attr({"Primitive": True})
+        with R.dataflow():
+            gv = R.nn.relu(x)
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        gv: R.Tensor((4,), "float32") = Module.f(x)
+        return gv
+""")
+    with pytest.raises(TVMError, match=r"FuseTIR: a group calls .*relax.nn.relu.*; legal: call_tir"):
+        FuseTIR()(mod)
+
+
+def test_rejects_shapes_that_are_not_known():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo(None, "float32", ndim=2))
+    with bb.function("f", [x], {"Primitive": True}, private=True):
+        with bb.dataflow():
+            out = bb.emit_output(x)
+        bb.emit_func_output(out)
+    with pytest.raises(TVMError, match="FuseTIR: the shape of 'x' is not known"):
+        FuseTIR()(bb.get())
