@@ -1,0 +1,164 @@
+"""Linear systems over the integers."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from tests.arith.fuzz import evaluate
+from tvm.arith import (
+    IntConstraints,
+    IntGroupBounds,
+    _ffi_api,
+    solve_linear_equations,
+    solve_linear_inequalities,
+)
+from tvm.arith.deep_equal import deep_equal
+from tvm.arith.int_solver import SmithForm
+from tvm.ir import Range
+from tvm.tir import expr as e
+
+pytestmark = pytest.mark.pure
+x, y, z, n = (e.Var(name, "int32") for name in "xyzn")
+
+
+def product(a, b):
+    return [[sum(p * q for p, q in zip(row, col)) for col in zip(*b)] for row in a]
+
+
+def test_smith_form() -> None:
+    source = random.Random(3)
+    for _ in range(200):
+        rows, columns = source.randint(1, 4), source.randint(1, 4)
+        a = [[source.randint(-6, 6) for _ in range(columns)] for _ in range(rows)]
+        form = SmithForm(a)
+        assert product(product(form.u, a), form.v) == form.diagonal
+        unit = [[int(i == j) for j in range(columns)] for i in range(columns)]
+        assert product(form.v, form.v_inverse) == unit
+        for i, j in itertools.product(range(rows), range(columns)):
+            assert i == j or form.diagonal[i][j] == 0
+
+
+def test_unique_solution() -> None:
+    found = solve_linear_equations([e.EQ(x + y, 20), e.EQ(x - y, 10)], [x, y])
+    assert found.dst.variables == ()
+    assert int(found.src_to_dst[x]) == 15
+    assert int(found.src_to_dst[y]) == 5
+
+
+def test_fewer_equations_than_variables() -> None:
+    found = solve_linear_equations([e.EQ(x + y + z, 15), e.EQ(x + y, 10)], [x, y, z])
+    [free] = found.dst.variables
+    for value in range(-5, 6):
+        old = {var: evaluate(expr, {free: value}) for var, expr in found.src_to_dst.items()}
+        assert old[x] + old[y] == 10
+        assert old[z] == 5
+        assert evaluate(found.dst_to_src[free], old) == value
+
+
+def test_ranges_become_relations() -> None:
+    found = solve_linear_equations(
+        [e.EQ(x + y, 0)], [x, y], {x: Range(-5, 5), y: Range(0, 10)}
+    )
+    [free] = found.dst.variables
+    solutions = {(a, -a) for a in range(-5, 5) if 0 <= -a < 10}
+    made = set()
+    low, extent = int(found.dst.ranges[free].min), int(found.dst.ranges[free].extent)
+    for value in range(low, low + extent):
+        if all(evaluate(r, {free: value}) for r in found.dst.relations):
+            made.add(tuple(evaluate(found.src_to_dst[v], {free: value}) for v in (x, y)))
+    assert made == solutions
+
+
+def test_no_solution() -> None:
+    for system in ([e.EQ(x + y, 0), e.EQ(x - y, 0), e.EQ(x, 5)], [e.EQ(x * 2, 3)]):
+        found = solve_linear_equations(system, [x, y])
+        [never] = found.dst.relations
+        assert never.value == 0
+        assert not found.src_to_dst
+
+
+def test_symbolic_sides() -> None:
+    found = solve_linear_equations([e.EQ(x * 4, n)], [x])
+    assert deep_equal(found.dst.relations[0], e.EQ(n % 4, 0))
+    assert deep_equal(found.src_to_dst[x], n // 4)
+
+
+def test_nothing_to_solve() -> None:
+    equations = [e.EQ(x + y, 20), e.EQ(x - y, 10)]
+    found = solve_linear_equations(equations)
+    assert found.src is found.dst
+    assert found.dst.relations == tuple(equations)
+    kept = solve_linear_equations([e.EQ(x * y, 3)], [x, y])
+    assert kept.dst is kept.src
+
+
+def points_of(system: IntConstraints, names, reach: int = 12) -> set:
+    """The points that satisfy a system; variables outside of its ranges are not met."""
+    found = set()
+    for values in itertools.product(range(-reach, reach + 1), repeat=len(names)):
+        env = dict(zip(names, values))
+        inside = all(
+            evaluate(r.min, env) <= env[v] < evaluate(r.min, env) + evaluate(r.extent, env)
+            for v, r in system.ranges.items()
+        )
+        if inside and all(evaluate(r, env) for r in system.relations):
+            found.add(values)
+    return found
+
+
+def test_two_variables() -> None:
+    system = [x + y < 20, x - y >= 10]
+    domains = {x: Range(-100, 100), y: Range(0, 10)}
+    found = solve_linear_inequalities(system, [x, y], domains)
+    assert str(found.ranges[x].min) == "y + 10"
+    assert str(found.ranges[x].extent) == "10 - y * 2"
+    assert (int(found.ranges[y].min), int(found.ranges[y].extent)) == (0, 5)
+    moved = solve_linear_inequalities(system, [x, y], domains, deskew_range=True)
+    assert [str(r.min) for r in moved.dst.ranges.values()] == ["0", "0"]
+    conditions = _ffi_api.SolveInequalitiesAsCondition([x, y], domains, system)
+    assert deep_equal(conditions[0], x >= y + 10)
+
+
+def test_equal_bounds() -> None:
+    found = solve_linear_inequalities([x >= y, x <= y, y >= 3, y < 4], [x, y])
+    assert int(found.ranges[y].extent) == 1
+    assert str(found.ranges[x].min) == "3"
+
+
+def test_contradiction() -> None:
+    found = solve_linear_inequalities([x + y < 10, x + y >= 11], [x, y])
+    assert any(isinstance(r, e.IntImm) and not r.value for r in found.relations)
+
+
+def test_random_systems_keep_their_points() -> None:
+    source = random.Random(5)
+    for _ in range(60):
+        system = []
+        for _ in range(source.randint(1, 3)):
+            a, b = source.randint(-3, 3), source.randint(-3, 3)
+            join = source.choice((e.LT, e.LE, e.GT, e.GE, e.EQ))
+            system.append(join(x * a + y * b, e.IntImm("int32", source.randint(-6, 6))))
+        domains = {x: Range(-6, 7), y: Range(-5, 6)}
+        before = points_of(IntConstraints([x, y], domains, system), (x, y))
+        found = solve_linear_inequalities(system, [x, y], domains)
+        assert points_of(found, (x, y)) == before
+        moved = solve_linear_inequalities(system, [x, y], domains, deskew_range=True)
+        names = moved.dst.variables
+        images = set()
+        for values in points_of(moved.dst, names, 40):
+            env = dict(zip(names, values))
+            images.add(tuple(evaluate(moved.src_to_dst[v], env) for v in (x, y)))
+        assert images == before
+        solved = solve_linear_equations([c for c in system if isinstance(c, e.EQ)], [x, y])
+        assert solved.src.variables == (x, y)
+
+
+def test_groups() -> None:
+    group = IntGroupBounds.from_range(Range(2, 7))
+    best = group.find_best_range()
+    assert (int(best.min), int(best.extent)) == (2, 5)
+    assert IntGroupBounds.from_range(Range.from_min_extent(n, 1)).equal == (n,)
+    assert IntGroupBounds(1, [n], [], []).find_best_range() is None

@@ -1,0 +1,640 @@
+"""Systems of linear equations and inequalities over the integers.
+
+Equations are solved by the Smith normal form of their coefficients (H. J. S. Smith, On systems of
+linear indeterminate equations and congruences, 1861); inequalities by eliminating one variable
+after another (Fourier and Motzkin).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import gcd
+from typing import ClassVar, Final, final
+
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.support.frozen import FrozenMap
+from tvm.tir import expr as e
+from tvm.tir.functor import substitute
+from tvm.tir.op import arith as op
+
+from .analyzer import Analyzer
+from .constraint import conjuncts
+from .int_set import eval_set
+from .pattern import detect_linear_equation
+
+Matrix = list[list[int]]
+Ranges = Mapping[e.Var, Range]
+
+
+@final
+class IntGroupBounds(Node):
+    """coef * x is at least all of `lower`, at most all of `upper`, equal to all of `equal`."""
+
+    __slots__ = ("coef", "equal", "lower", "upper")
+    TYPE_KEY = "arith.IntGroupBounds"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("coef", "lower", "equal", "upper")
+
+    def __init__(
+        self,
+        coef: PrimExpr | int,
+        lower: Sequence[PrimExpr],
+        equal: Sequence[PrimExpr],
+        upper: Sequence[PrimExpr],
+    ) -> None:
+        self.coef: Final = e.as_expr(coef)
+        self.lower: Final = tuple([e.as_expr(x) for x in lower])
+        self.equal: Final = tuple([e.as_expr(x) for x in equal])
+        self.upper: Final = tuple([e.as_expr(x) for x in upper])
+
+    @staticmethod
+    def from_range(rng: Range) -> IntGroupBounds:
+        """The bounds that a range sets."""
+        one = op.const(1, rng.min.dtype)
+        if op.is_one(rng.extent):
+            return IntGroupBounds(one, [], [rng.min], [])
+        last = Analyzer().simplify(op.subtract(op.add(rng.min, rng.extent), 1))
+        return IntGroupBounds(one, [rng.min], [], [last])
+
+    def find_best_range(self, vranges_addl: Ranges | None = None) -> Range | None:
+        """The tightest range that the bounds give, with one of the lower bounds as its start."""
+        return best_range(self, vranges_addl or {}, Analyzer())
+
+
+@final
+class IntConstraints(Node):
+    """Variables with their ranges, and conditions that hold between them."""
+
+    __slots__ = ("ranges", "relations", "variables")
+    TYPE_KEY = "arith.IntConstraints"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("variables", "ranges", "relations")
+
+    def __init__(
+        self,
+        variables: Sequence[e.Var] | None = None,
+        ranges: Ranges | None = None,
+        relations: Sequence[PrimExpr] | None = None,
+    ) -> None:
+        self.variables: Final = tuple(variables or ())
+        self.ranges: Final[FrozenMap[e.Var, Range]] = FrozenMap(ranges or {})
+        self.relations: Final = tuple([e.as_expr(r) for r in relations or ()])
+
+
+@final
+class IntConstraintsTransform(Node):
+    """One system in terms of another: old variables from new ones, and back."""
+
+    __slots__ = ("dst", "dst_to_src", "src", "src_to_dst")
+    TYPE_KEY = "arith.IntConstraintsTransform"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("src", "dst", "src_to_dst", "dst_to_src")
+
+    def __init__(
+        self,
+        src: IntConstraints,
+        dst: IntConstraints,
+        src_to_dst: Mapping[e.Var, PrimExpr],
+        dst_to_src: Mapping[e.Var, PrimExpr],
+    ) -> None:
+        self.src: Final = src
+        self.dst: Final = dst
+        self.src_to_dst: Final[FrozenMap[e.Var, PrimExpr]] = FrozenMap(src_to_dst)
+        self.dst_to_src: Final[FrozenMap[e.Var, PrimExpr]] = FrozenMap(dst_to_src)
+
+
+register_nodes(IntGroupBounds, IntConstraints, IntConstraintsTransform)
+
+
+def _problem(
+    equations: Sequence[PrimExpr] | PrimExpr | IntConstraints,
+    variables: Sequence[e.Var] | None,
+    ranges: Ranges | Sequence[Range] | None,
+) -> IntConstraints:
+    if isinstance(equations, IntConstraints):
+        return equations
+    listed = [equations] if isinstance(equations, PrimExpr) else list(equations)
+    known = list(variables or ())
+    if isinstance(ranges, Sequence):
+        ranges = dict(zip(known, ranges))
+    return IntConstraints(known, ranges, listed)
+
+
+# --- equations ---
+
+
+def solve_linear_equations(
+    equations: Sequence[PrimExpr] | PrimExpr | IntConstraints,
+    variables: Sequence[e.Var] | None = None,
+    ranges: Ranges | None = None,
+) -> IntConstraintsTransform:
+    """All integer solutions of linear equations, in terms of as few new variables as possible.
+
+    `dst.relations` holds what else must be true: divisibility, and the ranges of the old variables.
+    """
+    src = _problem(equations, variables, ranges)
+    if not src.variables:
+        return IntConstraintsTransform(src, src, {}, {})
+    matrix, values, rest = _coefficients(src)
+    if not matrix:
+        same = {var: var for var in src.variables}
+        return IntConstraintsTransform(src, src, same, same)
+    return _Solution(src, matrix, values, rest).transform()
+
+
+def _coefficients(src: IntConstraints) -> tuple[Matrix, list[PrimExpr], list[PrimExpr]]:
+    """A and b of A x = b, and the relations that are no linear equations with literal factors."""
+    matrix: Matrix = []
+    values: list[PrimExpr] = []
+    rest: list[PrimExpr] = []
+    for relation in [part for r in src.relations for part in conjuncts(r)]:
+        row = _linear_row(relation, src.variables) if isinstance(relation, e.EQ) else None
+        if row is None:
+            rest.append(relation)
+        else:
+            matrix.append(row[0])
+            values.append(op.negative(row[1]))
+    return matrix, values, rest
+
+
+def _linear_row(
+    relation: e.CmpExpr, variables: Sequence[e.Var]
+) -> tuple[list[int], PrimExpr] | None:
+    """(coefficients, base) of a - b."""
+    found = detect_linear_equation(op.subtract(relation.a, relation.b), variables)
+    if not found:
+        return None
+    counts = [part.value for part in found[:-1] if isinstance(part, e.IntImm)]
+    return (counts, found[-1]) if len(counts) == len(variables) else None
+
+
+class SmithForm:
+    """u * a * v is diagonal, and each entry divides the next."""
+
+    def __init__(self, a: Matrix) -> None:
+        self.diagonal = [list(row) for row in a]
+        rows, columns = len(a), len(a[0])
+        self.u = _identity(rows)
+        self.v = _identity(columns)
+        self.v_inverse = _identity(columns)
+        for place in range(min(rows, columns)):
+            if not self._bring_pivot(place):
+                break
+            self._clear(place)
+
+    @property
+    def rank(self) -> int:
+        """How many entries of the diagonal are not zero."""
+        size = min(len(self.diagonal), len(self.diagonal[0]))
+        return sum([self.diagonal[i][i] != 0 for i in range(size)])
+
+    def _bring_pivot(self, place: int) -> bool:
+        d = self.diagonal
+        found = [
+            (abs(d[i][j]), i, j)
+            for i in range(place, len(d))
+            for j in range(place, len(d[0]))
+            if d[i][j]
+        ]
+        if not found:
+            return False
+        _, i, j = min(found)
+        self._swap_rows(place, i)
+        self._swap_columns(place, j)
+        return True
+
+    def _clear(self, place: int) -> None:
+        """Make the rest of row and column zero; a smaller remainder becomes the new pivot."""
+        d = self.diagonal
+        while True:
+            pivot = d[place][place]
+            for i in range(place + 1, len(d)):
+                self._add_row(i, place, -(d[i][place] // pivot))
+            for j in range(place + 1, len(d[0])):
+                self._add_column(j, place, -(d[place][j] // pivot))
+            left = [(abs(d[i][place]), i, place) for i in range(place + 1, len(d)) if d[i][place]]
+            left += [(abs(d[place][j]), place, j) for j in range(place + 1, len(d[0]))
+                     if d[place][j]]  # fmt: skip
+            if left:
+                _, i, j = min(left)
+                self._swap_rows(place, i)
+                self._swap_columns(place, j)
+                continue
+            odd = [i for i in range(place + 1, len(d))
+                   if any(value % pivot for value in d[i][place + 1 :])]  # fmt: skip
+            if not odd:
+                break
+            self._add_row(place, odd[0], 1)
+        if d[place][place] < 0:
+            self._negate_row(place)
+
+    def _swap_rows(self, i: int, k: int) -> None:
+        for m in (self.diagonal, self.u):
+            m[i], m[k] = m[k], m[i]
+
+    def _swap_columns(self, j: int, k: int) -> None:
+        for m in (self.diagonal, self.v):
+            for row in m:
+                row[j], row[k] = row[k], row[j]
+        self.v_inverse[j], self.v_inverse[k] = self.v_inverse[k], self.v_inverse[j]
+
+    def _add_row(self, target: int, source: int, times: int) -> None:
+        for m in (self.diagonal, self.u):
+            m[target] = [a + times * b for a, b in zip(m[target], m[source])]
+
+    def _add_column(self, target: int, source: int, times: int) -> None:
+        for m in (self.diagonal, self.v):
+            for row in m:
+                row[target] += times * row[source]
+        inverse = self.v_inverse
+        inverse[source] = [a - times * b for a, b in zip(inverse[source], inverse[target])]
+
+    def _negate_row(self, place: int) -> None:
+        for m in (self.diagonal, self.u):
+            m[place] = [-a for a in m[place]]
+
+
+def _identity(size: int) -> Matrix:
+    return [[int(i == j) for j in range(size)] for i in range(size)]
+
+
+class _Solution:
+    """x = v y with y given by the diagonal where it is not zero, and free elsewhere."""
+
+    def __init__(
+        self,
+        src: IntConstraints,
+        matrix: Matrix,
+        values: list[PrimExpr],
+        rest: list[PrimExpr],
+    ) -> None:
+        self._src: Final = src
+        self._form: Final = SmithForm(matrix)
+        self._rest: Final = rest
+        self._analyzer: Final = Analyzer()
+        self._sides: Final = [self._combined(row, values) for row in self._form.u]
+        for var, dom in src.ranges.items():
+            self._analyzer.bind(var, dom, allow_override=True)
+
+    def _combined(self, factors: Sequence[int], exprs: Sequence[PrimExpr]) -> PrimExpr:
+        total: PrimExpr | None = None
+        for factor, expr in zip(factors, exprs):
+            if factor:
+                term = op.multiply(expr, op.const(factor, expr.dtype))
+                total = term if total is None else op.add(total, term)
+        if total is None:
+            return op.const(0, exprs[0].dtype)
+        return self._analyzer.simplify(total)
+
+    def transform(self) -> IntConstraintsTransform:
+        """Old variables from new ones, with what must hold besides."""
+        form, variables = self._form, self._src.variables
+        rank, dtype = form.rank, variables[0].dtype
+        relations = self._consistency(rank)
+        if relations is None:
+            never = IntConstraints((), {}, [e.IntImm(e.BOOL, 0)])
+            return IntConstraintsTransform(self._src, never, {}, {})
+        solved: list[PrimExpr] = []
+        for i in range(rank):
+            pivot = form.diagonal[i][i]
+            side = self._sides[i]
+            solved.append(side if pivot == 1 else op.floordiv(side, op.const(pivot, side.dtype)))
+        free = [e.Var(f"n{i}", dtype) for i in range(len(variables) - rank)]
+        parts = [*solved, *free]
+        to_dst = {var: self._combined(row, parts) for var, row in zip(variables, form.v)}
+        to_src = {
+            new: self._combined(form.v_inverse[rank + i], variables) for i, new in enumerate(free)
+        }
+        ranges = self._ranges(to_src)
+        relations += self._old_ranges(to_dst, ranges)
+        relations += [self._analyzer.simplify(substitute(r, to_dst)) for r in self._rest]
+        dst = IntConstraints(free, ranges, relations)
+        return IntConstraintsTransform(self._src, dst, to_dst, to_src)
+
+    def _consistency(self, rank: int) -> list[PrimExpr] | None:
+        """Conditions under which there is a solution at all; None when they never hold."""
+        found: list[PrimExpr] = []
+        for i, side in enumerate(self._sides):
+            if i < rank:
+                pivot = op.const(self._form.diagonal[i][i], side.dtype)
+                condition = op.equal(op.floormod(side, pivot), op.const(0, side.dtype))
+            else:
+                condition = op.equal(side, op.const(0, side.dtype))
+            simple = self._analyzer.simplify(condition)
+            if isinstance(simple, e.IntImm):
+                if not simple.value:
+                    return None
+            else:
+                found.append(simple)
+        return found
+
+    def _ranges(self, to_src: Mapping[e.Var, PrimExpr]) -> dict[e.Var, Range]:
+        """The ranges of the new variables, from those of the old ones they are made of."""
+        found: dict[e.Var, Range] = {}
+        for new, expr in to_src.items():
+            interval = eval_set(expr, self._src.ranges, self._analyzer)
+            known = interval.has_lower_bound() and interval.has_upper_bound()
+            used = [var for var in self._src.variables if _occurs(expr, var)]
+            if known and all(var in self._src.ranges for var in used):
+                found[new] = interval.as_range(self._analyzer)
+        return found
+
+    def _old_ranges(
+        self, to_dst: Mapping[e.Var, PrimExpr], ranges: Mapping[e.Var, Range]
+    ) -> list[PrimExpr]:
+        """The old ranges as conditions on new variables, where they do not follow."""
+        analyzer = Analyzer()
+        for var, dom in ranges.items():
+            analyzer.bind(var, dom)
+        found: list[PrimExpr] = []
+        for var, dom in self._src.ranges.items():
+            value = to_dst.get(var)
+            if value is None:
+                continue
+            low = op.greater_equal(value, dom.min)
+            high = op.less(value, op.add(dom.min, dom.extent))
+            for condition in (low, high):
+                simple = analyzer.simplify(condition)
+                if not (isinstance(simple, e.IntImm) and simple.value):
+                    found.append(simple)
+        return found
+
+
+def _occurs(expr: PrimExpr, var: e.Var) -> bool:
+    return any(not op.is_zero(part) for part in detect_linear_equation(expr, [var])[:1])
+
+
+# --- inequalities ---
+
+
+def solve_linear_inequalities(
+    equations: Sequence[PrimExpr] | PrimExpr | IntConstraints,
+    variables: Sequence[e.Var] | None = None,
+    ranges: Ranges | None = None,
+    deskew_range: bool = False,
+) -> IntConstraints | IntConstraintsTransform:
+    """Ranges of the variables, each in terms of the variables after it.
+
+    What no range can hold stays in `relations`. With `deskew_range` new variables start at zero.
+    """
+    src = _problem(equations, variables, ranges)
+    if deskew_range:
+        return _deskewed(src)
+    bounds, rest = _eliminated(src)
+    found: dict[e.Var, Range] = {}
+    relations: list[PrimExpr] = []
+    analyzer = Analyzer()
+    for var in reversed(src.variables):
+        group = bounds[var]
+        best = best_range(group, found, analyzer)
+        if best is not None:
+            found[var] = best
+            analyzer.bind(var, best, allow_override=True)
+        relations += _left_over(var, group, best, analyzer)
+    relations += rest
+    ordered = {var: found[var] for var in src.variables if var in found}
+    return IntConstraints(src.variables, ordered, relations)
+
+
+def solve_inequalities_as_condition(
+    variables: Sequence[e.Var], ranges: Ranges, inequalities: Sequence[PrimExpr]
+) -> list[PrimExpr]:
+    """The bounds of each variable as conditions on it, in terms of the variables after it."""
+    src = _problem(inequalities, variables, ranges)
+    bounds, rest = _eliminated(src)
+    found: list[PrimExpr] = []
+    for var in src.variables:
+        group = bounds[var]
+        left = op.multiply(var, group.coef)
+        found += [op.equal(left, bound) for bound in group.equal]
+        found += [op.greater_equal(left, bound) for bound in group.lower]
+        found += [op.less_equal(left, bound) for bound in group.upper]
+    return [*found, *rest]
+
+
+class _Row:
+    """sum of factor * variable + base <= 0."""
+
+    __slots__ = ("base", "factors")
+
+    def __init__(self, factors: Sequence[int], base: PrimExpr) -> None:
+        self.factors: Final = tuple(factors)
+        self.base: Final = base
+
+
+def _rows_of(src: IntConstraints) -> tuple[list[_Row], list[PrimExpr]]:
+    rows: list[_Row] = []
+    rest: list[PrimExpr] = []
+    conditions = [part for r in src.relations for part in conjuncts(r)]
+    for var, dom in src.ranges.items():
+        if any(var is v for v in src.variables):
+            conditions.append(e.GE(var, op.cast(dom.min, var.dtype)))
+            conditions.append(e.LT(var, op.cast(op.add(dom.min, dom.extent), var.dtype)))
+    for condition in conditions:
+        made = _rows_of_condition(condition, src.variables)
+        if made is None:
+            rest.append(condition)
+        else:
+            rows += made
+    return rows, rest
+
+
+def _rows_of_condition(
+    condition: PrimExpr, variables: Sequence[e.Var]
+) -> list[_Row] | None:
+    if not isinstance(condition, (e.LT, e.LE, e.GT, e.GE, e.EQ)):
+        return None
+    found = _linear_row(condition, variables)
+    if found is None:
+        return None
+    factors, base = found
+    opposite = [-f for f in factors]
+    if isinstance(condition, e.EQ):
+        return [_Row(factors, base), _Row(opposite, op.negative(base))]
+    if isinstance(condition, (e.GT, e.GE)):
+        factors, base = opposite, op.negative(base)
+    if isinstance(condition, (e.LT, e.GT)):
+        base = op.add(base, 1)
+    return [_Row(factors, base)]
+
+
+def _normal_row(row: _Row, analyzer: Analyzer) -> _Row:
+    """Divided by the common factor of its variables; rounding the base up loses nothing."""
+    common = gcd(*row.factors) if row.factors else 0
+    if common <= 1:
+        return _Row(row.factors, analyzer.simplify(row.base))
+    base = op.ceildiv(row.base, op.const(common, row.base.dtype))
+    return _Row([f // common for f in row.factors], analyzer.simplify(base))
+
+
+def _eliminated(src: IntConstraints) -> tuple[dict[e.Var, IntGroupBounds], list[PrimExpr]]:
+    """The bounds of each variable by later ones, and conditions without variables."""
+    analyzer = Analyzer()
+    rows, rest = _rows_of(src)
+    rows = _distinct([_normal_row(row, analyzer) for row in rows], analyzer)
+    found: dict[e.Var, IntGroupBounds] = {}
+    for place, var in enumerate(src.variables):
+        upper = [row for row in rows if row.factors[place] > 0]
+        lower = [row for row in rows if row.factors[place] < 0]
+        found[var] = _group(src.variables, place, lower, upper, analyzer)
+        rows = [row for row in rows if row.factors[place] == 0]
+        for low in lower:
+            for high in upper:
+                rows.append(_normal_row(_joined(low, high, place), analyzer))
+        rows = _distinct(rows, analyzer)
+    for row in rows:
+        condition = analyzer.simplify(op.less_equal(row.base, op.const(0, row.base.dtype)))
+        if not (isinstance(condition, e.IntImm) and condition.value):
+            rest.append(condition)
+    return found, rest
+
+
+def _joined(low: _Row, high: _Row, place: int) -> _Row:
+    """A row without the variable, implied by one with a negative and one with a positive factor."""
+    a, b = high.factors[place], -low.factors[place]
+    common = gcd(a, b)
+    m, n = b // common, a // common
+    factors = [m * p + n * q for p, q in zip(high.factors, low.factors)]
+    base = op.add(op.multiply(high.base, m), op.multiply(low.base, n))
+    return _Row(factors, base)
+
+
+def _distinct(rows: Sequence[_Row], analyzer: Analyzer) -> list[_Row]:
+    """Rows without those that others with the same factors imply, nor those that always hold."""
+    kept: list[_Row] = []
+    for row in rows:
+        if not any(row.factors) and analyzer.can_prove(op.less_equal(row.base, 0)):
+            continue
+        implied = False
+        for other in list(kept):
+            if other.factors != row.factors:
+                continue
+            if analyzer.can_prove(op.less_equal(row.base, other.base)):
+                implied = True
+            elif analyzer.can_prove(op.less_equal(other.base, row.base)):
+                kept.remove(other)
+        if not implied:
+            kept.append(row)
+    return kept
+
+
+def _group(
+    variables: Sequence[e.Var],
+    place: int,
+    lower: Sequence[_Row],
+    upper: Sequence[_Row],
+    analyzer: Analyzer,
+) -> IntGroupBounds:
+    """The rows about one variable with one factor for all."""
+    dtype = variables[place].dtype
+    coef = 1
+    for row in (*lower, *upper):
+        coef = coef * abs(row.factors[place]) // gcd(coef, abs(row.factors[place]))
+
+    def side(row: _Row) -> PrimExpr:
+        factor = row.factors[place]
+        total = row.base
+        for other, times in enumerate(row.factors):
+            if other != place and times:
+                total = op.add(total, op.multiply(variables[other], op.const(times, dtype)))
+        scale = coef // abs(factor)
+        total = op.multiply(total, op.const(-scale if factor > 0 else scale, dtype))
+        return analyzer.simplify(total)
+
+    lows, highs = [side(row) for row in lower], [side(row) for row in upper]
+    equal = [low for low in lows if any(analyzer.can_prove_equal(low, high) for high in highs)]
+    lows = [x for x in lows if not any(x is y for y in equal)]
+    highs = [x for x in highs if not any(analyzer.can_prove_equal(x, y) for y in equal)]
+    return IntGroupBounds(op.const(coef, dtype), lows, equal, highs)
+
+
+def best_range(
+    group: IntGroupBounds, known: Mapping[e.Var, Range], analyzer: Analyzer
+) -> Range | None:
+    """The range with the smallest extent among those that start at one of the lower bounds."""
+    coef = group.coef
+    if group.equal:
+        start = analyzer.simplify(op.floordiv(group.equal[0], coef))
+        return Range.from_min_extent(start, op.const(1, start.dtype))
+    if not group.lower or not group.upper:
+        return None
+    best: tuple[PrimExpr, PrimExpr] | None = None
+    for low in group.lower:
+        start = analyzer.simplify(op.ceildiv(low, coef))
+        extent: PrimExpr | None = None
+        for high in group.upper:
+            reach = op.add(op.subtract(op.floordiv(high, coef), start), 1)
+            extent = reach if extent is None else op.min_of(extent, reach)
+        assert extent is not None, "there are upper bounds"
+        extent = analyzer.simplify(extent)
+        if best is None or analyzer.can_prove(op.less(extent, best[1])):
+            best = (start, extent)
+    assert best is not None, "there are lower bounds"
+    return Range.from_min_extent(*best)
+
+
+def _left_over(
+    var: e.Var, group: IntGroupBounds, best: Range | None, analyzer: Analyzer
+) -> list[PrimExpr]:
+    """Bounds of the group that the chosen range does not hold."""
+    left = analyzer.simplify(op.multiply(var, group.coef))
+    found: list[PrimExpr] = []
+    within = Analyzer()
+    if best is not None:
+        within.bind(var, best)
+    conditions = [
+        *[op.equal(left, bound) for bound in group.equal],
+        *[op.greater_equal(left, bound) for bound in group.lower],
+        *[op.less_equal(left, bound) for bound in group.upper],
+    ]
+    for condition in conditions:
+        if best is None or not within.can_prove(condition):
+            found.append(analyzer.simplify(condition))
+    return found
+
+
+def _deskewed(src: IntConstraints) -> IntConstraintsTransform:
+    """New variables that start at zero: each old one minus its lower bound."""
+    bounds, rest = _eliminated(src)
+    analyzer = Analyzer()
+    to_dst: dict[e.Var, PrimExpr] = {}
+    to_src: dict[e.Var, PrimExpr] = {}
+    ranges: dict[e.Var, Range] = {}
+    old_ranges: dict[e.Var, Range] = {}
+    created: list[e.Var] = []
+    relations: list[PrimExpr] = []
+    for var in reversed(src.variables):
+        group = bounds[var]
+        best = best_range(group, old_ranges, analyzer)
+        if best is None:
+            to_dst[var] = var
+            to_src[var] = var
+            created.append(var)
+        elif op.is_one(best.extent):
+            to_dst[var] = analyzer.simplify(substitute(best.min, to_dst))
+            old_ranges[var] = best
+        else:
+            new = e.Var(f"{var.name}_shifted", var.dtype)
+            start = analyzer.simplify(substitute(best.min, to_dst))
+            extent = analyzer.simplify(substitute(best.extent, to_dst))
+            to_dst[var] = analyzer.simplify(op.add(new, start))
+            to_src[new] = analyzer.simplify(op.subtract(var, best.min))
+            ranges[new] = Range.from_min_extent(op.const(0, var.dtype), extent)
+            old_ranges[var] = best
+            created.append(new)
+            analyzer.bind(new, ranges[new])
+        relations += [
+            analyzer.simplify(substitute(r, to_dst))
+            for r in _left_over(var, group, best, Analyzer())
+        ]
+    relations = [r for r in relations if not (isinstance(r, e.IntImm) and r.value)]
+    relations += [analyzer.simplify(substitute(r, to_dst)) for r in rest]
+    created.reverse()
+    ordered = {var: ranges[var] for var in created if var in ranges}
+    dst = IntConstraints(created, ordered, relations)
+    ordered_to_dst = {var: to_dst[var] for var in src.variables}
+    return IntConstraintsTransform(src, dst, ordered_to_dst, to_src)
+
+
+__all__ = [
+    "IntConstraints", "IntConstraintsTransform", "IntGroupBounds",
+    "solve_inequalities_as_condition", "solve_linear_equations", "solve_linear_inequalities",
+]  # fmt: skip
