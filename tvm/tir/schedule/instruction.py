@@ -26,29 +26,36 @@ class Param(Object):
 
     Written as `loop` (an input), `*factors` (the remaining inputs), `**loops` (the remaining
     inputs, printed without a name), `[consumers` (a list within the inputs, left out when empty),
-    `=scope` (an attribute).
+    `=scope` (an attribute), `@buffer` (a pair such as ("read", 0), two attributes).
     """
 
     __slots__ = ("form", "name")
 
     def __init__(self, spec: str) -> None:
-        self.name: Final = spec.lstrip("*[=")
+        self.name: Final = spec.lstrip("*[=@")
         self.form: Final = spec[: len(spec) - len(self.name)]
 
 
 class InstructionKind(Object):
     """A primitive as traces know it."""
 
-    __slots__ = ("has_decision", "method", "name", "params", "pure")
+    __slots__ = ("has_decision", "many", "method", "name", "params", "pure")
 
     def __init__(
-        self, name: str, method: str, params: Sequence[str], pure: bool, has_decision: bool
+        self,
+        name: str,
+        method: str,
+        params: Sequence[str],
+        pure: bool,
+        has_decision: bool,
+        many: bool,
     ) -> None:
         self.name: Final = name
         self.method: Final = method
         self.params: Final = tuple([Param(spec) for spec in params])
         self.pure: Final = pure
         self.has_decision: Final = has_decision
+        self.many: Final = many  # the method returns a list
 
     @property
     def is_pure(self) -> bool:
@@ -68,6 +75,8 @@ class InstructionKind(Object):
             value = arguments[param.name]
             if param.form == "=":
                 attrs.append(value)
+            elif param.form == "@":
+                attrs.extend([value[1], value[0]])
             elif param.form == "[":
                 inputs.append(list(value))
             elif param.form:
@@ -83,6 +92,9 @@ class InstructionKind(Object):
         for param in self.params:
             if param.form == "=":
                 arguments[param.name] = options.pop(0)
+            elif param.form == "@":
+                number = options.pop(0)
+                arguments[param.name] = (options.pop(0), number)
             elif param.form in ("*", "**"):
                 arguments[param.name], given = given, []
             else:
@@ -112,6 +124,8 @@ class InstructionKind(Object):
             value = arguments[param.name]
             if param.form == "**":
                 parts[:0] = [show(v) for v in value]
+            elif param.form == "@":
+                parts.append(f"{param.name}=({show(value[0])}, {show(value[1])})")
             elif param.form != "[" or value:
                 parts.append(f"{param.name}={show(value)}")
         if decision is not None:
@@ -120,10 +134,15 @@ class InstructionKind(Object):
 
 
 def kind(
-    name: str, method: str, *params: str, pure: bool = False, decision: bool = False
+    name: str,
+    method: str,
+    *params: str,
+    pure: bool = False,
+    decision: bool = False,
+    many: bool = False,
 ) -> InstructionKind:
     """Declare the trace form of the primitive `Schedule.method`; see `Param` for the notation."""
-    made = InstructionKind(name, method, params, pure, decision)
+    made = InstructionKind(name, method, params, pure, decision, many)
     return INSTRUCTION_KINDS.register(name, made, depth=2)
 
 
@@ -151,7 +170,8 @@ class Instruction(Object):
         )
         if not self.outputs:
             return call
-        return f"{', '.join([names[out] for out in self.outputs])} = {call}"
+        comma = "," if self.kind.many and len(self.outputs) == 1 else ""
+        return f"{', '.join([names[out] for out in self.outputs])}{comma} = {call}"
 
     def __str__(self) -> str:
         return self.text(_Placeholders())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tvm.arith import Analyzer
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -186,7 +187,7 @@ class Schedule(Object):
 
     def _number(self, expr: PrimExpr) -> int:
         known = {var: value for var, value in self._values.items() if isinstance(var, Var)}
-        value = substitute(expr, known)
+        value = Analyzer().simplify(substitute(expr, known))
         if not isinstance(value, IntImm):
             raise StaleVariableError(
                 f"Schedule: {expr} is no number that this schedule sampled"
@@ -242,7 +243,9 @@ class Schedule(Object):
 
     def _resolve(self, kind: InstructionKind, name: str, value: Any) -> Any:
         """A place for a variable of a block or loop, a number for an expression over samples."""
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, tuple):
+            return tuple([self._resolve(kind, name, part) for part in value])
+        if isinstance(value, list):
             return [self._resolve(kind, name, part) for part in value]
         if isinstance(value, (BlockRV, LoopRV)):
             Arguments.require_kind(kind.method, name, value)
@@ -528,7 +531,7 @@ class Schedule(Object):
         rv = self._block(block)
         side, number, _ = self._buffer_of("reindex", rv, buffer)
         return self._run(  # type: ignore[no-any-return]
-            _reindex.KIND, _reindex.reindex, block=rv, buffer_index=number, buffer_index_type=side
+            _reindex.KIND, _reindex.reindex, block=rv, buffer=(side, number)
         )
 
     # --- where to compute ---
@@ -638,8 +641,7 @@ class Schedule(Object):
             _set_axis_separator.KIND,
             _set_axis_separator.set_axis_separator,
             block=rv,
-            buffer_index=number,
-            buffer_index_type=side,
+            buffer=(side, number),
             axis_separators=list(axis_separators or ()),
         )
 
@@ -660,7 +662,7 @@ class Schedule(Object):
             _transform_layout.KIND,
             _transform_layout.transform_layout,
             block=rv,
-            buffer=[side, number],
+            buffer=(side, number),
             index_map=made,
             pad_value=Arguments.pad_value(pad_value, target, len(made.final_indices)),
             assume_injective_transform=assume_injective_transform,

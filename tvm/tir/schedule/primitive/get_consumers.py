@@ -7,7 +7,7 @@ from tvm.tir.schedule.analysis.query import consumers_of, scope_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import SRefTree
 
-KIND = kind("GetConsumers", "get_consumers", "block", pure=True)
+KIND = kind("GetConsumers", "get_consumers", "block", pure=True, many=True)
 
 
 def get_consumers(state: SRefTree, block: StmtSRef) -> list[StmtSRef]:

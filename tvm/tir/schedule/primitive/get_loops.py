@@ -7,7 +7,7 @@ from tvm.tir.schedule.analysis.query import loops_above
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import SRefTree
 
-KIND = kind("GetLoops", "get_loops", "block", pure=True)
+KIND = kind("GetLoops", "get_loops", "block", pure=True, many=True)
 
 
 def get_loops(state: SRefTree, block: StmtSRef) -> list[StmtSRef]:

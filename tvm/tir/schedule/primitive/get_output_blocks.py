@@ -7,7 +7,7 @@ from tvm.tir.schedule.analysis.query import is_output_block
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import SRefTree
 
-KIND = kind("GetOutputBlocks", "get_output_blocks", "scope_block", pure=True)
+KIND = kind("GetOutputBlocks", "get_output_blocks", "scope_block", pure=True, many=True)
 
 
 def get_output_blocks(state: SRefTree, scope_block: StmtSRef) -> list[StmtSRef]:

@@ -7,7 +7,7 @@ from tvm.tir.schedule.analysis.query import producers_of, scope_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import SRefTree
 
-KIND = kind("GetProducers", "get_producers", "block", pure=True)
+KIND = kind("GetProducers", "get_producers", "block", pure=True, many=True)
 
 
 def get_producers(state: SRefTree, block: StmtSRef) -> list[StmtSRef]:

@@ -31,30 +31,28 @@ from tvm.tir.stmt import (
     Stmt,
 )
 
-KIND = kind("ReIndex", "reindex", "block", "=buffer_index", "=buffer_index_type")
+KIND = kind("ReIndex", "reindex", "block", "@buffer")
 
 
-def reindex(
-    state: SRefTree, block: StmtSRef, buffer_index: int, buffer_index_type: str
-) -> StmtSRef:
+def reindex(state: SRefTree, block: StmtSRef, buffer: tuple[str, int]) -> StmtSRef:
     """Make a buffer with one dimension for each block variable that the access uses, and the copy.
 
     C[i] += A[i * 2 + k]   ->   A_reindex[i, k] = A[i * 2 + k]
                                 C[i] += A_reindex[i, k]
     """
     node = block_of(block)
-    written = buffer_index_type == "write"
-    buffer = buffer_at(node, buffer_index, written=written)
+    written = buffer[0] == "write"
+    target = buffer_at(node, buffer[1], written=written)
     scope = scope_of(block)
-    writer = require_single_writer(state, scope, buffer, node)
-    indices = _one_access(node, buffer)
+    writer = require_single_writer(state, scope, target, node)
+    indices = _one_access(node, target)
     used = {part for index in indices for part in walk(index) if isinstance(part, Var)}
     axes = [iv for iv in node.iter_vars if iv.var in used]
-    copy = _reindexed(buffer, axes)
-    rule = _Redirect(buffer, copy, [iv.var for iv in axes])
+    copy = _reindexed(target, axes)
+    rule = _Redirect(target, copy, [iv.var for iv in axes])
     new = rule.visit_stmt(node)
     assert isinstance(new, Block), "a block stays a block"
-    nest_, made = _copy(buffer, copy, axes, indices, written)
+    nest_, made = _copy(target, copy, axes, indices, written)
     top = place_below(scope, block).stmt
     assert top is not None, "a place in the scope"
     if written:

@@ -24,11 +24,11 @@ CATEGORICAL = kind(
 )  # fmt: skip
 PERFECT_TILE = kind(
     "SamplePerfectTile", "sample_perfect_tile", "loop", "=n", "=max_innermost_factor",
-    pure=True, decision=True,
+    pure=True, decision=True, many=True,
 )  # fmt: skip
 PARTITIONED_TILE = kind(
     "SamplePartitionedTile", "sample_partitioned_tile", "loop", "=n", "=partition_pos",
-    "=innerpart_factor", pure=True, decision=True,
+    "=innerpart_factor", pure=True, decision=True, many=True,
 )  # fmt: skip
 COMPUTE_LOCATION = kind(
     "SampleComputeLocation", "sample_compute_location", "block", pure=True, decision=True

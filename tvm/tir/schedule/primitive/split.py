@@ -19,7 +19,8 @@ from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import For
 
 KIND = kind(
-    "Split", "split", "loop", "*factors", "=preserve_unit_iters", "=disable_predication"
+    "Split", "split", "loop", "*factors", "=preserve_unit_iters", "=disable_predication",
+    many=True,
 )  # fmt: skip
 Factor = PrimExpr | int | None
 

@@ -20,7 +20,7 @@ from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BufferRegion, BufferStore, For, Stmt
 
 KIND = kind(
-    "TransformLayout", "transform_layout", "block", "=buffer", "=index_map", "=pad_value",
+    "TransformLayout", "transform_layout", "block", "@buffer", "=index_map", "=pad_value",
     "=assume_injective_transform",
 )  # fmt: skip
 
@@ -28,7 +28,7 @@ KIND = kind(
 def transform_layout(
     state: SRefTree,
     block: StmtSRef,
-    buffer: Sequence[str | int],
+    buffer: tuple[str, int],
     index_map: IndexMap,
     pad_value: IndexMap | None,
     assume_injective_transform: bool,
@@ -38,8 +38,7 @@ def transform_layout(
 
     B[i, j]  ->  B[i // 4, j, i % 4]      (lambda i, j: [i // 4, j, i % 4])
     """
-    side, number = str(buffer[0]), int(buffer[1])
-    old = buffer_at(block_of(block), number, written=side == "write")
+    old = buffer_at(block_of(block), buffer[1], written=buffer[0] == "write")
     padding = None
     if not assume_injective_transform:
         padding = _require_injective(index_map, old, block)

@@ -1,0 +1,96 @@
+"""Programs to schedule, and the checks that every schedule of them has to pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvm import te, tir
+from tvm.ir.structural import structural_equal
+from tvm.tir.interp import run
+from tvm.tir.schedule import Schedule, ScheduleError
+from tvm.tir.schedule.testing import verify_trace_roundtrip
+
+
+def matmul(m: int = 8, n: int = 12, k: int = 16) -> tir.PrimFunc:
+    """C = A @ B."""
+    a = te.placeholder((m, k), name="A")
+    b = te.placeholder((k, n), name="B")
+    r = te.reduce_axis((0, k), name="k")
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    return te.create_prim_func([a, b, c])
+
+
+def matmul_relu(m: int = 8, n: int = 12, k: int = 16) -> tir.PrimFunc:
+    """D = max(A @ B, 0)."""
+    a = te.placeholder((m, k), name="A")
+    b = te.placeholder((k, n), name="B")
+    r = te.reduce_axis((0, k), name="k")
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    zero = tir.const(0.0, "float32")
+    d = te.compute((m, n), lambda i, j: tir.max(c[i, j], zero), name="D")
+    return te.create_prim_func([a, b, d])
+
+
+def chain(n: int = 16, m: int = 16) -> tir.PrimFunc:
+    """B = A * 2; C = B + 1; D = C * C."""
+    a = te.placeholder((n, m), name="A")
+    b = te.compute((n, m), lambda i, j: a[i, j] * 2.0, name="B")
+    c = te.compute((n, m), lambda i, j: b[i, j] + 1.0, name="C")
+    d = te.compute((n, m), lambda i, j: c[i, j] * c[i, j], name="D")
+    return te.create_prim_func([a, d])
+
+
+def stencil(n: int = 16) -> tir.PrimFunc:
+    """B = A * 2; C[i] = B[i] + B[i + 1] + B[i + 2]."""
+    a = te.placeholder((n + 2,), name="A")
+    b = te.compute((n + 2,), lambda i: a[i] * 2.0, name="B")
+    c = te.compute((n,), lambda i: b[i] + b[i + 1] + b[i + 2], name="C")
+    return te.create_prim_func([a, c])
+
+
+def row_sum(n: int = 6, m: int = 32) -> tir.PrimFunc:
+    """B[i] = sum over k of A[i, k]."""
+    a = te.placeholder((n, m), name="A")
+    k = te.reduce_axis((0, m), name="k")
+    return te.create_prim_func([a, te.compute((n,), lambda i: te.sum(a[i, k], axis=k), name="B")])
+
+
+def elementwise(*shape: int) -> tir.PrimFunc:
+    """B = A + 1."""
+    a = te.placeholder(shape, name="A")
+    return te.create_prim_func([a, te.compute(shape, lambda *i: a[i] + 1.0, name="B")])
+
+
+def outputs(func: tir.PrimFunc, mod: object) -> np.ndarray:
+    """What the last parameter holds after a run on fixed random inputs."""
+    rng = np.random.default_rng(7)
+    shapes = [[int(d) for d in func.buffer_map[p].shape] for p in func.params]
+    arrays = [rng.standard_normal(shape).astype("float32") for shape in shapes]
+    arrays[-1][...] = np.nan
+    run(mod, *arrays)
+    return arrays[-1]
+
+
+def check(sch: Schedule, func: tir.PrimFunc) -> None:
+    """The schedule keeps the meaning of the function, and its trace replays."""
+    np.testing.assert_allclose(outputs(func, sch.mod), outputs(func, func), rtol=1e-5, atol=1e-5)
+    verify_trace_roundtrip(sch, func)
+
+
+def refuses(sch: Schedule, reason: str, primitive: str, *args: object, **options: object) -> str:
+    """A primitive raises ScheduleError with the reason and leaves the schedule as it was."""
+    before, trace = sch.mod, str(sch.trace)
+    with pytest.raises(ScheduleError) as caught:
+        getattr(sch, primitive)(*args, **options)
+    message = str(caught.value)
+    assert reason in message, message
+    assert f"'{primitive}'" in message
+    assert structural_equal(sch.mod, before)
+    assert str(sch.trace) == trace
+    return message
+
+
+def open_schedule(func: tir.PrimFunc) -> Schedule:
+    """A schedule that checks itself after each step."""
+    return Schedule(func, debug_mask="all")

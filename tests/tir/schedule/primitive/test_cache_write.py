@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import check, matmul, matmul_relu, open_schedule, refuses
+
+
+def test_output() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    sch.cache_write("C", 0, "local")
+    text = sch.mod.script()
+    assert "C_local[v_i, v_j] = C_local[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]" in text
+    assert "C[v0, v1] = C_local[v0, v1]" in text
+    check(sch, func)
+
+
+def test_consumers_may_read_the_copy() -> None:
+    func = matmul_relu()
+    sch = open_schedule(func)
+    sch.cache_write("C", "C", "local", consumer_blocks=["D"])
+    assert "T.max(C_local[v_i, v_j], T.float32(0.0))" in sch.mod.script()
+    check(sch, func)
+
+
+def test_reduction_split_in_two_is_written_twice() -> None:
+    sch = open_schedule(matmul())
+    block = sch.get_block("C")
+    sch.decompose_reduction(block, sch.get_loops(block)[2])
+    refuses(sch, "is written by 2 blocks", "cache_write", block, 0, "local")

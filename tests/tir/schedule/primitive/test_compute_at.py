@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import (
+    chain,
+    check,
+    matmul_relu,
+    open_schedule,
+    refuses,
+    stencil,
+)
+from tvm import te
+
+
+def test_elementwise_producer() -> None:
+    func = chain()
+    sch = open_schedule(func)
+    i, _ = sch.get_loops("C")
+    sch.compute_at("B", i)
+    assert "for ax0 in range(16):" in sch.mod.script()
+    check(sch, func)
+
+
+def test_tiles_of_a_stencil_overlap() -> None:
+    func = stencil()
+    sch = open_schedule(func)
+    (i,) = sch.get_loops("C")
+    outer, _ = sch.split(i, factors=[None, 4])
+    sch.compute_at("B", outer)
+    text = sch.mod.script()
+    assert "for ax0 in range(6):" in text
+    assert "T.axis.spatial(18, i_0 * 4 + ax0)" in text
+    check(sch, func)
+
+
+def test_parts_beyond_the_end_get_a_predicate() -> None:
+    func = stencil(10)
+    sch = open_schedule(func)
+    (i,) = sch.get_loops("C")
+    outer, _ = sch.split(i, factors=[None, 4])
+    sch.compute_at("B", outer)
+    assert "T.where(i_0 * 4 + ax0 < 12)" in sch.mod.script()
+    check(sch, func)
+
+
+def test_reduction_producer() -> None:
+    func = matmul_relu()
+    sch = open_schedule(func)
+    i, j = sch.get_loops("D")
+    sch.compute_at("C", j)
+    check(sch, func)
+
+
+def test_consumer_after_its_producer() -> None:
+    func = matmul_relu()
+    sch = open_schedule(func)
+    i, j, _ = sch.get_loops("C")
+    outer, _ = sch.split(i, factors=[None, 4])
+    sch.reverse_compute_at("D", outer)
+    check(sch, func)
+
+
+def test_consumer_of_an_uneven_split() -> None:
+    func = matmul_relu(10)
+    sch = open_schedule(func)
+    i, _, _ = sch.get_loops("C")
+    outer, _ = sch.split(i, factors=[None, 4])
+    sch.reverse_compute_at("D", outer)
+    assert "T.where(i_0 * 4 + ax0 < 10)" in sch.mod.script()
+    check(sch, func)
+
+
+def test_consumer_inside_the_sum() -> None:
+    sch = open_schedule(matmul_relu())
+    k = sch.get_loops("C")[2]
+    refuses(
+        sch, "its result is not complete there", "reverse_compute_at", sch.get_block("D"), k
+    )
+
+
+def test_consumer_that_reads_ahead() -> None:
+    sch = open_schedule(stencil())
+    (i,) = sch.get_loops("B")
+    refuses(sch, "not written yet", "reverse_compute_at", sch.get_block("C"), i)
+
+
+def test_outputs_and_strangers() -> None:
+    sch = open_schedule(chain())
+    i, _ = sch.get_loops("C")
+    refuses(sch, "writes an output", "compute_at", sch.get_block("D"), i)
+    j, _ = sch.get_loops("D")
+    refuses(sch, "are not under loop", "compute_at", sch.get_block("B"), j)
+    own, _ = sch.get_loops("B")
+    refuses(sch, "stands within", "compute_at", sch.get_block("B"), own)
+
+
+def test_place_among_the_statements() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] * 2.0, name="B")
+    c = te.compute((8,), lambda i: a[i] + 3.0, name="C")
+    func = te.create_prim_func([a, te.compute((8,), lambda i: b[i] + c[i], name="D")])
+    sch = open_schedule(func)
+    (i,) = sch.get_loops("D")
+    sch.compute_at("B", i)
+    sch.compute_at("C", i, index=0)
+    names = [sch.get(block).name_hint for block in sch.get_child_blocks(i)]
+    assert names == ["C", "B", "D"]
+    check(sch, func)

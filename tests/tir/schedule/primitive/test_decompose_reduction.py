@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import check, matmul, open_schedule, refuses
+from tvm.tir.stmt import ForKind
+
+
+def test_before_the_sum() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    block = sch.get_block("C")
+    init = sch.decompose_reduction(block, sch.get_loops(block)[2])
+    assert sch.get(init).name_hint == "C_init"
+    assert sch.get(block).name_hint == "C_update"
+    assert sch.get(block).init is None
+    assert "T.reads(C[v_i, v_j], A[v_i, v_k], B[v_k, v_j])" in sch.mod.script()
+    check(sch, func)
+
+
+def test_before_everything() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    block = sch.get_block("C")
+    sch.decompose_reduction(block, sch.get_loops(block)[0])
+    check(sch, func)
+
+
+def test_vector_loops_of_the_init_stay_vectors() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    sch.reorder(i, k, j)
+    sch.vectorize(j)
+    init = sch.decompose_reduction(block, k)
+    assert sch.get(sch.get_loops(init)[-1]).kind is ForKind.VECTORIZED
+    check(sch, func)
+
+
+def test_inside_of_the_sum() -> None:
+    sch = open_schedule(matmul())
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    sch.reorder(k, i, j)
+    refuses(sch, "wipe out what was summed", "decompose_reduction", block, i)
+
+
+def test_loop_of_another_block() -> None:
+    sch = open_schedule(matmul())
+    block = sch.get_block("C")
+    copy = sch.cache_read(block, 0, "local")
+    stranger = sch.get_loops(copy)[0]
+    refuses(sch, "is not around block", "decompose_reduction", block, stranger)

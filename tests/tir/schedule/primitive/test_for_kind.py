@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
+from tvm.tir.stmt import ForKind
+
+
+@pytest.mark.parametrize(
+    ("primitive", "kind"),
+    [
+        ("parallel", ForKind.PARALLEL),
+        ("vectorize", ForKind.VECTORIZED),
+        ("unroll", ForKind.UNROLLED),
+    ],
+)
+def test_kind(primitive: str, kind: ForKind) -> None:
+    func = elementwise(4, 8)
+    sch = open_schedule(func)
+    _, j = sch.get_loops("B")
+    getattr(sch, primitive)(j)
+    assert sch.get(j).kind is kind
+    check(sch, func)
+
+
+def test_bind() -> None:
+    sch = open_schedule(elementwise(4, 8))
+    i, j = sch.get_loops("B")
+    sch.bind(i, "blockIdx.x")
+    sch.bind(j, "threadIdx.x")
+    assert sch.get(j).thread_binding.thread_tag == "threadIdx.x"
+    assert 'T.thread_binding(8, thread="threadIdx.x")' in sch.mod.script()
+
+
+@pytest.mark.parametrize("primitive", ["parallel", "vectorize"])
+def test_sums_are_not_spread(primitive: str) -> None:
+    sch = open_schedule(matmul())
+    k = sch.get_loops("C")[2]
+    refuses(sch, "two iterations would update the same element", primitive, k)
+
+
+def test_sums_over_the_threads_of_a_block() -> None:
+    sch = open_schedule(matmul())
+    k = sch.get_loops("C")[2]
+    refuses(sch, "not data parallel", "bind", k, "blockIdx.x")
+    sch.bind(k, "threadIdx.x")
+    assert sch.get(k).kind is ForKind.THREAD_BINDING
+
+
+def test_unrolled_sums_are_fine() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    sch.unroll(sch.get_loops("C")[2])
+    check(sch, func)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
+from tvm import tir
+
+
+def test_fuse() -> None:
+    func = elementwise(4, 6, 8)
+    sch = open_schedule(func)
+    fused = sch.fuse(*sch.get_loops("B"))
+    assert sch.get(fused).extent == 4 * 6 * 8
+    text = sch.mod.script()
+    assert "i0_i1_i2_fused // 48" in text
+    assert "i0_i1_i2_fused % 48 // 8" in text
+    assert "i0_i1_i2_fused % 8" in text
+    check(sch, func)
+
+
+def test_split_takes_fuse_back() -> None:
+    func = elementwise(4, 6)
+    sch = open_schedule(func)
+    fused = sch.fuse(*sch.get_loops("B"))
+    sch.split(fused, factors=[4, 6])
+    check(sch, func)
+
+
+def test_loops_must_nest_directly() -> None:
+    sch = open_schedule(matmul())
+    i, j, k = sch.get_loops("C")
+    refuses(sch, "is not directly inside", "fuse", i, k)
+    refuses(sch, "is not directly inside", "fuse", j, i)
+    refuses(sch, "more than once", "fuse", i, i)
+
+
+def test_bounds_must_not_depend_on_each_other() -> None:
+    i, j = tir.Var("i"), tir.Var("j")
+    buffer = tir.decl_buffer((8, 8), name="A")
+    vi, vj = tir.Var("vi"), tir.Var("vj")
+    block = tir.Block(
+        [tir.IterVar((0, 8), vi), tir.IterVar((0, 8), vj)], [], [buffer[vi : vi + 1, vj : vj + 1]],
+        "A", tir.BufferStore(buffer, 1.0, [vi, vj]),
+    )
+    inner = tir.For(j, 0, i + 1, tir.ForKind.SERIAL, tir.BlockRealize([i, j], True, block))
+    root = tir.Block([], [], [], "root", tir.For(i, 0, 8, tir.ForKind.SERIAL, inner))
+    sch = open_schedule(tir.PrimFunc([buffer], tir.BlockRealize([], True, root)))
+    refuses(sch, "depend on the loop 'i'", "fuse", *sch.get_loops("A"))
+    refuses(sch, "bounds of the loop 'j'", "reorder", *reversed(sch.get_loops("A")))

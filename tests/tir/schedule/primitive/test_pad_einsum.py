@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import check, matmul, matmul_relu, open_schedule, refuses, stencil
+
+
+def test_all_sides() -> None:
+    func = matmul(7, 10, 5)
+    sch = open_schedule(func)
+    sch.pad_einsum("C", [4, 8, 4])
+    text = sch.mod.script()
+    assert "A_pad = T.alloc_buffer((8, 8))" in text
+    assert "T.if_then_else(v0 < 7 and v1 < 5, A[v0, v1], T.float32(0.0))" in text
+    assert "for i, j, k in T.grid(8, 16, 8):" in text
+    check(sch, func)
+
+
+def test_what_divides_stays() -> None:
+    func = matmul_relu(8, 10)
+    sch = open_schedule(func)
+    sch.pad_einsum("C", [4, 8, 1])
+    text = sch.mod.script()
+    assert "A_pad" not in text
+    assert "B_pad" in text
+    check(sch, func)
+
+
+def test_refusals() -> None:
+    sch = open_schedule(matmul())
+    refuses(sch, "does not fit the 3 variables", "pad_einsum", sch.get_block("C"), [4, 4])
+    sch = open_schedule(stencil())
+    refuses(sch, "is no Einstein sum", "pad_einsum", sch.get_block("C"), [4])

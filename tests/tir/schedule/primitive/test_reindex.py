@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import check, matmul, open_schedule, refuses, stencil
+from tvm import te
+
+
+def test_read_and_write() -> None:
+    a = te.placeholder((12,), name="A")
+    k = te.reduce_axis((0, 3), name="k")
+    func = te.create_prim_func(
+        [a, te.compute((10,), lambda i: te.sum(a[i + k], axis=k), name="C")]
+    )
+    sch = open_schedule(func)
+    sch.reindex("C", ("read", 0))
+    sch.reindex("C", "C")
+    text = sch.mod.script()
+    assert "A_reindex[v0, v1] = A[v0 + v1]" in text
+    assert "C_reindex[v_i] = C_reindex[v_i] + A_reindex[v_i, v_k]" in text
+    check(sch, func)
+
+
+def test_unused_variables_have_no_dimension() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    copy = sch.reindex("C", ("read", 1))
+    assert [int(d) for d in sch.get(copy).writes[0].buffer.shape] == [12, 16]
+    check(sch, func)
+
+
+def test_several_places() -> None:
+    sch = open_schedule(stencil())
+    block = sch.get_block("C")
+    refuses(sch, "at several places", "reindex", block, ("read", 0))

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import chain, check, matmul, open_schedule, refuses
+
+
+def test_reorder_all() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    i, j, k = sch.get_loops("C")
+    sch.reorder(k, j, i)
+    names = [sch.get(loop).loop_var.name for loop in sch.get_loops(sch.get_block("C"))]
+    assert names == ["k", "j", "i"]
+    check(sch, func)
+
+
+def test_others_keep_their_place() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    i, _, k = sch.get_loops("C")
+    sch.reorder(k, i)
+    names = [sch.get(loop).loop_var.name for loop in sch.get_loops(sch.get_block("C"))]
+    assert names == ["k", "j", "i"]
+    check(sch, func)
+
+
+def test_loops_of_different_nests() -> None:
+    sch = open_schedule(chain())
+    i, _ = sch.get_loops("B")
+    _, j = sch.get_loops("C")
+    refuses(sch, "not in one chain", "reorder", i, j)
+
+
+def test_loop_given_twice() -> None:
+    sch = open_schedule(chain())
+    i, _ = sch.get_loops("B")
+    refuses(sch, "more than once", "reorder", i, i)
+
+
+def test_branches_between() -> None:
+    sch = open_schedule(chain())
+    i, _ = sch.get_loops("C")
+    sch.compute_at("B", i)
+    _, j = sch.get_loops("C")
+    refuses(sch, "holds more than the loop", "reorder", j, i)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import chain, check, matmul_relu, open_schedule, refuses
+from tvm import te
+
+
+def test_finish_where_it_is_made() -> None:
+    func = chain()
+    sch = open_schedule(func)
+    sch.reverse_compute_inline("D")
+    sch.reverse_compute_inline("C")
+    assert "alloc_buffer" not in sch.mod.script()
+    check(sch, func)
+
+
+def test_other_layout() -> None:
+    a = te.placeholder((4, 8), name="A")
+    b = te.compute((4, 8), lambda i, j: a[i, j] * 2.0, name="B")
+    c = te.compute((8, 4), lambda i, j: b[j, i] + 1.0, name="C")
+    func = te.create_prim_func([a, c])
+    sch = open_schedule(func)
+    sch.reverse_compute_inline("C")
+    assert "C[v_j, v_i] = A[v_i, v_j] * T.float32(2.0) + T.float32(1.0)" in sch.mod.script()
+    check(sch, func)
+
+
+def test_part_of_the_producer() -> None:
+    a = te.placeholder((16,), name="A")
+    b = te.compute((16,), lambda i: a[i] * 2.0, name="B")
+    func = te.create_prim_func([a, te.compute((10,), lambda i: b[i] + 1.0, name="C")])
+    sch = open_schedule(func)
+    sch.reverse_compute_inline("C")
+    assert "T.where(i < 10)" in sch.mod.script()
+    check(sch, func)
+
+
+def test_sums_cannot_be_finished_inside() -> None:
+    sch = open_schedule(matmul_relu())
+    refuses(sch, "not a complete block", "reverse_compute_inline", sch.get_block("D"))
+
+
+def test_several_readers() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] * 2.0, name="B")
+    c = te.compute((8,), lambda i: b[i] + 1.0, name="C")
+    d = te.compute((8,), lambda i: b[i] - 1.0, name="D")
+    sch = open_schedule(te.create_prim_func([a, c, d]))
+    refuses(sch, "is read by", "reverse_compute_inline", sch.get_block("C"))

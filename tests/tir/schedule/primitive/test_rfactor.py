@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.tir.schedule.cases import check, matmul, open_schedule, refuses, row_sum
+from tvm import te
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_partial_sums(axis: int) -> None:
+    func = row_sum()
+    sch = open_schedule(func)
+    _, inner = sch.split(sch.get_loops("B")[1], factors=[None, 8])
+    block = sch.get_block("B")
+    partial = sch.rfactor(inner, axis)
+    assert sch.get(partial).name_hint == "B_rf"
+    assert sch.get(block).name_hint == "B"
+    shape = [int(d) for d in sch.get(partial).writes[0].buffer.shape]
+    assert shape == ([8, 6] if axis == 0 else [6, 8])
+    check(sch, func)
+
+
+def test_uneven_parts_add_nothing() -> None:
+    func = row_sum(3, 10)
+    sch = open_schedule(func)
+    _, inner = sch.split(sch.get_loops("B")[1], factors=[None, 4])
+    sch.rfactor(inner, 0)
+    assert "T.if_then_else(vk_0 * 4 + vk_1 < 10, A[v_i, vk_0 * 4 + vk_1], T.float32(0.0))" in (
+        sch.mod.script()
+    )
+    check(sch, func)
+
+
+def test_maxima() -> None:
+    a = te.placeholder((4, 16), name="A")
+    k = te.reduce_axis((0, 16), name="k")
+    func = te.create_prim_func(
+        [a, te.compute((4,), lambda i: te.max(a[i, k], axis=k), name="B")]
+    )
+    sch = open_schedule(func)
+    outer, _ = sch.split(sch.get_loops("B")[1], factors=[4, None])
+    sch.rfactor(outer, 0)
+    check(sch, func)
+
+
+def test_only_loops_of_the_sum() -> None:
+    sch = open_schedule(matmul())
+    refuses(sch, "no loop of the reduction only", "rfactor", sch.get_loops("C")[0], 0)
+
+
+def test_axis_out_of_range() -> None:
+    sch = open_schedule(row_sum())
+    refuses(sch, "factor axis 3 is out of range", "rfactor", sch.get_loops("B")[1], 3)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.tir.schedule.cases import chain, check, matmul
+from tvm.tir.schedule import Schedule, ScheduleError
+from tvm.tir.schedule.primitive.sampling import perfect_tiles
+
+
+def test_same_seed_same_choices() -> None:
+    def draw(seed: int) -> list[int]:
+        sch = Schedule(matmul(), seed=seed)
+        value = sch.sample_categorical([1, 2, 4], [0.2, 0.3, 0.5])
+        tiles = sch.sample_perfect_tile(sch.get_loops("C")[2], n=3)
+        return [sch.get(value), *[sch.get(tile) for tile in tiles]]
+
+    assert draw(3) == draw(3)
+    assert len({tuple(draw(seed)) for seed in range(1, 20)}) > 3
+
+
+def test_tiles_multiply_to_the_extent() -> None:
+    func = matmul()
+    sch = Schedule(func, seed=5)
+    k = sch.get_loops("C")[2]
+    tiles = sch.sample_perfect_tile(k, n=3, max_innermost_factor=4)
+    sizes = [sch.get(tile) for tile in tiles]
+    assert sizes[0] * sizes[1] * sizes[2] == 16
+    assert sizes[2] <= 4
+    sch.split(k, factors=tiles)
+    check(sch, func)
+
+
+def test_decisions_are_kept() -> None:
+    sch = Schedule(matmul())
+    tiles = sch.sample_perfect_tile(sch.get_loops("C")[2], n=2, decision=[2, 8])
+    assert [sch.get(tile) for tile in tiles] == [2, 8]
+    assert "decision=[2, 8]" in str(sch.trace)
+    value = sch.sample_categorical([7, 9], [0.5, 0.5], decision=1)
+    assert sch.get(value) == 9
+    assert sch.get(value * 2 + 1) == 19
+
+
+def test_partitioned_tiles() -> None:
+    sch = Schedule(matmul(), seed=1)
+    k = sch.get_loops("C")[2]
+    sizes = [sch.get(t) for t in sch.sample_partitioned_tile(k, 3, 1, 4)]
+    assert sizes[0] * sizes[1] * sizes[2] == 16
+    assert sizes[1] * sizes[2] % 4 == 0
+
+
+def test_compute_location() -> None:
+    sch = Schedule(chain(), seed=1)
+    loop = sch.sample_compute_location("B", decision=0)
+    assert sch.get(loop).loop_var.name == "i"
+    sch.compute_at("B", loop)
+    check(sch, chain())
+
+
+def test_all_perfect_tiles() -> None:
+    assert perfect_tiles(4, 2, 4) == [(1, 4), (2, 2), (4, 1)]
+    assert perfect_tiles(6, 2, 2) == [(3, 2), (6, 1)]
+
+
+def test_bad_probabilities() -> None:
+    with pytest.raises(ScheduleError, match="2 candidates have 1 probabilities"):
+        Schedule(matmul()).sample_categorical([1, 2], [1.0])
