@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import Any, Final
@@ -44,7 +45,7 @@ def _has_colours() -> bool:
 
 def _formatted(text: str) -> str:
     try:
-        import black
+        black: Any = importlib.import_module("black")
     except ImportError as err:
         raise ImportError(
             "black_format=True needs the package 'black': pip install black, or leave it out"

@@ -10,8 +10,8 @@ from tvm.ir import PointerType, PrimType, Range
 from tvm.tir import op
 from tvm.tir.functor import walk
 
-INT_NODES = (tir.Add, tir.Sub, tir.Mul, tir.FloorDiv, tir.FloorMod, tir.Div, tir.Mod, tir.Min, tir.Max)
 FLOAT_NODES = (tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Min, tir.Max)
+INT_NODES = (*FLOAT_NODES, tir.FloorDiv, tir.FloorMod, tir.Mod)
 COMPARISONS = (tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE)
 FLOATS = (0.0, -0.0, 1.0, -2.5, 0.1, 1e-30, 3e38, float("inf"), float("-inf"))
 
@@ -83,7 +83,8 @@ class Programs:
             return tir.FloatImm(dtype, self.rng.choice(FLOATS))
         if pick < 0.65:
             node = self.rng.choice(FLOAT_NODES)
-            return node(self.float_expr(env, depth - 1, dtype), self.float_expr(env, depth - 1, dtype))
+            left, right = (self.float_expr(env, depth - 1, dtype) for _ in "ab")
+            return node(left, right)
         if pick < 0.75:
             return tir.Cast(dtype, self.int_expr(env, depth - 1))
         if pick < 0.9:
@@ -195,7 +196,8 @@ class Programs:
         inner = env
         for _ in range(self.rng.randint(0, 3)):
             var = tir.Var(self.fresh("vi"), "int32")
-            axes.append(tir.IterVar(Range(0, self.rng.randint(1, 16)), var, self.rng.choice([0, 2])))
+            dom = Range(0, self.rng.randint(1, 16))
+            axes.append(tir.IterVar(dom, var, self.rng.choice([0, 2])))
             values.append(self.int_expr(env, 1))
             inner = inner.with_int(var)
         allocs = []

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm.error import ScriptError, TVMError
-from tvm.ir.attrs import DictAttrs
-from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
-from tvm.relax.expr import (
-    Call,
-    DataflowVar,
-    DataTypeImm,
-    ExternFunc,
-    PrimValue,
-    StringImm,
-    Tuple,
-    Var,
-    VarBinding,
-    convert_to_expr,
-)
-from tvm.relax.struct_info import ShapeExpr
+from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.relax.expr import DataflowVar, Var, VarBinding, convert_to_expr
 from tvm.relax.struct_info_rules import BaseCheckResult, base_check
 from tvm.script.ir_builder.base import IRBuilder
 from tvm.script.ir_dialect.frame import IRModuleFrame
@@ -64,7 +51,7 @@ def func_attr(attrs: Mapping[str, Any]) -> None:
     for key, value in attrs.items():
         if key == "global_symbol" and frame.is_private:
             raise ValueError(
-                "A private function may not have the kGlobalSymbol (\"global_symbol\") attribute; "
+                'A private function may not have the kGlobalSymbol ("global_symbol") attribute; '
                 "remove it, or the option private=True"
             )
         if key in frame.attrs and frame.attrs[key] != value:
@@ -182,61 +169,3 @@ def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> RelaxExpr:
         if var not in before and module is not None:
             module.adopt(var, made)
     return call
-
-
-# --- values ---
-
-
-def tuple(*fields: Any) -> Tuple:
-    """Several values as one."""
-    given = fields[0] if len(fields) == 1 and isinstance(fields[0], (list, _tuple)) else fields
-    return Tuple(given)
-
-
-_tuple = ().__class__
-
-
-def shape(value: Sequence[Any]) -> ShapeExpr:
-    """A shape."""
-    return ShapeExpr(value)
-
-
-def prim_value(value: Any) -> PrimValue:
-    """A number."""
-    return PrimValue(value)
-
-
-def str(value: Any) -> StringImm:
-    """A string."""
-    return StringImm(value)
-
-
-def dtype(value: Any) -> DataTypeImm:
-    """A data type."""
-    return DataTypeImm(value)
-
-
-def call_packed(
-    func: Any,
-    *args: Any,
-    sinfo_args: Any = None,
-    **kwargs: Any,
-) -> Call:
-    """A call of a function that is found by name at run time."""
-    op = func if isinstance(func, RelaxExpr) else ExternFunc(func)
-    if sinfo_args is None:
-        infos: list[StructInfo] = []
-    else:
-        given = sinfo_args if isinstance(sinfo_args, (list, _tuple)) else [sinfo_args]
-        infos = [as_struct_info(info) for info in given]
-    attrs = DictAttrs(kwargs) if kwargs else None
-    return Call(op, [convert_to_expr(a) for a in args], attrs, infos)
-
-
-def global_var(name: Any) -> GlobalVar:
-    """The function called `name` of the module under construction."""
-    if isinstance(name, GlobalVar):
-        return name
-    module = IRBuilder.current().find(IRModuleFrame) if IRBuilder.is_in_scope() else None
-    found = None if module is None else module.global_vars.get(name)
-    return GlobalVar(name) if found is None else found

@@ -6,6 +6,7 @@ from typing import Final
 
 from tvm.error import ScriptError
 from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.relax.base_expr import LeafExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -19,7 +20,6 @@ from tvm.relax.expr import (
     Tuple,
     Var,
 )
-from tvm.relax.base_expr import LeafExpr
 from tvm.script.ir_builder.base import IRBuilder, IRBuilderFrame, register_namer, rename
 
 

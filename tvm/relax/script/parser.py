@@ -20,12 +20,13 @@ from tvm.tir.expr import SizeVar
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.function import PrimFunc
 
+# `T` reads `x == y` and its like on symbolic variables in Relax functions too.
+from tvm.tir.script import operation as operation
+from tvm.tir.script.entry import find_decorator_annotation
+
 from . import builder as R
 from .entry import TOKEN, MatchCastPair
 from .proxies import StructInfoProxy, as_proxy
-
-# `T` reads `x == y` and its like on symbolic variables in Relax functions too.
-from tvm.tir.script import operation as operation  # noqa: I001
 
 
 class ScriptNames(Mapping[str, Any]):
@@ -182,18 +183,6 @@ def collect_symbolic_var_from_params(self: Parser, node: ast.FunctionDef) -> Non
             names.setdefault(name, TirVar(name, "int64"))
     for name, var in collect_symbolic_var_from_prelude(self, node, names).items():
         self.var_table.add(name, var, allow_shadowing=False)
-
-
-def find_decorator_annotation(
-    node: ast.FunctionDef, annotation: str, default: bool = True
-) -> bool:
-    """The value of an option in the function's decorator."""
-    for decorator in node.decorator_list:
-        if isinstance(decorator, ast.Call):
-            for keyword in decorator.keywords:
-                if keyword.arg == annotation and isinstance(keyword.value, ast.Constant):
-                    return bool(keyword.value.value)
-    return default
 
 
 @dispatch.register(TOKEN, "FunctionDef")

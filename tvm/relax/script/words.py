@@ -5,26 +5,24 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Callable as Function
 from typing import Any, Final
 
 from tvm.error import TVMError
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.op import Op
-from tvm.relax.expr import Call, ExternFunc, const
+from tvm.relax.expr import Call, ExprLike, ExternFunc, const
+from tvm.relax.struct_info import ShapeExpr
 
-from . import builder as _builder
+from . import values
 from .builder import (
     Else,
     If,
     SeqExpr,
     Then,
     arg,
-    call_packed,
     dataflow,
-    dtype,
     emit,
     emit_match_cast,
     emit_te,
@@ -35,45 +33,55 @@ from .builder import (
     func_ret_value,
     function,
     output,
-    prim_value,
-    shape,
-    str,
-    tuple,
 )
 from .proxies import (
-    Callable as CallableWord,
-)
-from .proxies import (
+    Callable,
     Object,
     Prim,
     Shape,
     StructInfoProxy,
     Tensor,
+    Tuple,
     as_struct_info,
     vdevice_of,
 )
-from .proxies import (
-    Tuple as TupleWord,
-)
+from .values import call_packed, dtype, prim_value, shape
 
 # Operators that live in groups: `R.nn.relu`, `R.builtin.alloc_tensor`.
 _GROUPS: Final = (
     "nn", "image", "vision", "builtin", "memory", "vm", "ccl", "distributed", "dist", "grad",
     "inspect",
 )  # fmt: skip
+# Words that would hide Python's own if they stood in this module.
+_HIDING: Final[dict[str, Any]] = {"str": values.string, "tuple": values.tuple_of}
+_WORDS_OF_TYPES: Final = (Object, Tensor, Shape, Callable, Tuple)
 
 
-def to_vdevice(data: RelaxExpr, dst_vdevice: Any) -> Call:
+def to_vdevice(data: RelaxExpr, dst_vdevice: str | VDevice) -> Call:
     """The data on another virtual device, given by itself or by name."""
     device = dst_vdevice if isinstance(dst_vdevice, VDevice) else vdevice_of(dst_vdevice)
     made: Call = _op_module().to_vdevice(data, device)
     return made
 
 
-def call_tir(func: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
+def call_tir(
+    func: str | RelaxExpr,
+    args: ExprLike,
+    out_sinfo: StructInfo | list[StructInfo],
+    tir_vars: ShapeExpr | tuple[Any, ...] | list[Any] | None = None,
+) -> Call:
     """A call of a TIR function of the module."""
-    callee = func if isinstance(func, RelaxExpr) else _builder.global_var(func)
+    callee = func if isinstance(func, RelaxExpr) else values.global_var(func)
     made: Call = _op_module().call_tir(callee, args, _infos(out_sinfo), tir_vars)
+    return made
+
+
+def call_py_func(
+    py_func_name: str, *args: Any, out_sinfo: StructInfo | list[StructInfo]
+) -> Call:
+    """A call of a Python function of the module."""
+    operands = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    made: Call = _op_module().call_py_func(py_func_name, operands, _infos(out_sinfo))
     return made
 
 
@@ -85,17 +93,14 @@ def _infos(value: Any) -> Any:
     """Struct infos in place of proxies, also within lists."""
     if isinstance(value, StructInfoProxy):
         return as_struct_info(value)
-    if isinstance(value, (list, ().__class__)):
+    if isinstance(value, (list, tuple)):
         return type(value)(_infos(item) for item in value)
-    if callable(value) and value in _BARE:
+    if callable(value) and value in _WORDS_OF_TYPES:
         return as_struct_info(value)
     return value
 
 
-_BARE: Final = (Object, Tensor, Shape, CallableWord, TupleWord)
-
-
-def _with_infos(func: Callable[..., Any]) -> Callable[..., Any]:
+def _with_infos(func: Function[..., Any]) -> Function[..., Any]:
     """The operator's function, which takes struct infos as scripts write them."""
 
     @functools.wraps(func)
@@ -109,18 +114,22 @@ def _with_infos(func: Callable[..., Any]) -> Callable[..., Any]:
 class _Group:
     """Operators with a common prefix."""
 
-    def __init__(self, path: ().__class__.__class__ | Any) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
 
-    def __getattr__(self, name: Any) -> Any:
+    def __getattr__(self, name: str) -> Any:
         found = None if name.startswith("_") else find(f"{self._path}.{name}")
         if found is None:
             raise AttributeError(f"R.{self._path} has no operator {name!r}")
         setattr(self, name, found)
         return found
 
+    def __dir__(self) -> list[str]:
+        module = getattr(_op_module(), self._path, None)
+        return sorted(getattr(module, "__all__", ()))
 
-def find(name: Any) -> Any:
+
+def find(name: str) -> Any:
     """The word `R.<name>`: an operator's function, a group, or a call of a bare operator."""
     if name in _GROUPS:
         return _Group(name)
@@ -134,8 +143,8 @@ def find(name: Any) -> Any:
     return _with_infos(found) if callable(found) else None
 
 
-def _bare_op(name: Any) -> Any:
-    """A call of an operator that has no function of its own; options become attributes."""
+def _bare_op(name: str) -> Any:
+    """A call of an operator that has no function of its own."""
     try:
         op = Op.get(f"relax.{name}")
     except TVMError:
@@ -152,25 +161,23 @@ def _bare_op(name: Any) -> Any:
     return call
 
 
-def __getattr__(name: Any) -> Any:
+def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
-        found = find(name)
+        found = _HIDING.get(name) or find(name)
         if found is not None:
-            globals()[name] = found
             return found
     raise AttributeError(f"R has no word {name!r}")
 
 
-def __dir__() -> list[Any]:
+def __dir__() -> list[str]:
     names = getattr(_op_module(), "__all__", ())
-    return sorted({*__all__, *names, *_GROUPS})
+    return sorted({*__all__, *names, *_GROUPS, *_HIDING})
 
-
-Names = SimpleNamespace
 
 __all__ = [
-    "Else", "ExternFunc", "If", "Object", "Prim", "SeqExpr", "Shape", "Tensor", "Then", "arg",
-    "call_packed", "call_tir", "const", "dataflow", "dtype", "emit", "emit_match_cast", "emit_te",
-    "emit_var_binding", "func_attr", "func_name", "func_ret_struct_info", "func_ret_value",
-    "function", "output", "prim_value", "shape", "str", "to_vdevice", "tuple",
+    "Callable", "Else", "ExternFunc", "If", "Object", "Prim", "SeqExpr", "Shape", "Tensor", "Then",
+    "Tuple", "arg", "call_packed", "call_py_func", "call_tir", "const", "dataflow", "dtype",
+    "emit", "emit_match_cast", "emit_te", "emit_var_binding", "func_attr", "func_name",
+    "func_ret_struct_info", "func_ret_value", "function", "output", "prim_value", "shape",
+    "to_vdevice",
 ]  # fmt: skip

@@ -6,7 +6,6 @@ Each opens a frame or adds to the innermost one; the parser and direct users cal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 from tvm.error import ScriptError
@@ -59,7 +58,7 @@ def make_buffer(
     axis_separators: Sequence[int] | None = None,
 ) -> Buffer:
     """A buffer as scripts give it: strides may be names, an offset factor makes an offset."""
-    dims = [shape] if isinstance(shape, (PrimExpr, Integral)) else list(shape)
+    dims = list(shape) if isinstance(shape, (list, tuple)) else [shape]
     extents = [as_expr(extent) for extent in dims]
     index_dtype = extents[0].dtype if extents else INT32
     element = DataType(dtype)
@@ -633,6 +632,8 @@ def buffer_store(
     given = indices if isinstance(indices, (list, tuple)) else [indices]
     places = [vector_index(i) if isinstance(i, slice) else as_expr(i) for i in given]
     expr = fit_value(as_expr(value), buffer, places)
+    if expr.span is None and not isinstance(value, PrimExpr):  # a literal that was just made
+        expr.span = _span()
     f.add_to_parent(s.BufferStore(buffer, expr, places, predicate, _span()))
 
 

@@ -120,11 +120,13 @@ BufferType: Final = BufferProxy()
 Ptr: Final = PtrProxy()
 
 
-def decorator_option(node: ast.FunctionDef, name: str, default: bool = False) -> bool:
-    """The value of `name=` in the function's decorator: `@T.prim_func(private=True)`."""
+def find_decorator_annotation(
+    node: ast.FunctionDef, annotation: str, default: bool = True
+) -> bool:
+    """The value of an option in the function's decorator: `@T.prim_func(private=True)`."""
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call):
             for keyword in decorator.keywords:
-                if keyword.arg == name and isinstance(keyword.value, ast.Constant):
+                if keyword.arg == annotation and isinstance(keyword.value, ast.Constant):
                     return bool(keyword.value.value)
     return default

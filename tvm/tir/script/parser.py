@@ -20,11 +20,9 @@ from tvm.tir.op.builtin import break_loop, continue_loop, ret
 
 from . import builder as T
 from . import operation as operation
-from .entry import TOKEN, decorator_option
+from .entry import TOKEN, find_decorator_annotation
 from .frames import ForFrame
 from .words import meta_var
-
-find_decorator_annotation = decorator_option
 
 
 def bind_with_value(self: Parser, node: ast.expr, var_name: str, value: Any) -> Any:
@@ -83,7 +81,7 @@ def _is_expression(value: Any) -> bool:
 @dispatch.register(TOKEN, "FunctionDef")
 def visit_function_def(self: Parser, node: ast.FunctionDef) -> None:
     """A function: signature, then body."""
-    private = decorator_option(node, "private")
+    private = find_decorator_annotation(node, "private", default=False)
     if self.inside_function:
         raise ParserError(node, "a TensorIR function cannot stand inside another function")
     self.inside_function = True

@@ -229,7 +229,6 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_") and name not in _PRIVATE:
         found = find_dtype(name) or find_op(name)
         if found is not None:
-            globals()[name] = found
             return found
     raise AttributeError(f"T has no word {name!r}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm.ir.function import BaseFunc
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
+from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -19,7 +20,6 @@ from tvm.relax.expr import (
     VarBinding,
 )
 from tvm.relax.normalize import normalize
-from tvm.relax.block_builder import BlockBuilder
 from tvm.script.printer.doc import (
     AssignDoc,
     Doc,

@@ -158,9 +158,13 @@ def _call_with_format(call: Call, at: int, word: ExprDoc, d: Docsifier) -> ExprD
     return word.call(*values, format=d.expr(call.args[at]))
 
 
+def _callee(callee: object, d: Docsifier) -> ExprDoc:
+    """A function known by name stands as its name."""
+    return LiteralDoc(callee.global_symbol) if isinstance(callee, ExternFunc) else d.expr(callee)
+
+
 def _call_with_result(call: Call, word: str, d: Docsifier) -> ExprDoc:
-    callee = call.args[0]
-    function = LiteralDoc(callee.global_symbol) if isinstance(callee, ExternFunc) else d.expr(callee)
+    function = _callee(call.args[0], d)
     kwargs: dict[str, ExprDoc] = {"out_sinfo": _results(call, d)}
     if len(call.args) > 2:
         kwargs["tir_vars"] = d.expr(call.args[2])
@@ -190,8 +194,7 @@ _PACKED = {
 
 
 def _call_packed(call: Call, word: str, d: Docsifier) -> ExprDoc:
-    callee = call.args[0]
-    function = LiteralDoc(callee.global_symbol) if isinstance(callee, ExternFunc) else d.expr(callee)
+    function = _callee(call.args[0], d)
     kwargs: dict[str, ExprDoc] = {}
     if word == "call_inplace_packed":
         indices = getattr(call.attrs, "inplace_indices", ())

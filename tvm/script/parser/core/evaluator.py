@@ -56,6 +56,7 @@ _BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
     ast.MatMult: operator.matmul,
 }  # fmt: skip
+_CONVERSIONS: Final[dict[str, Callable[[Any], str]]] = {"s": str, "r": repr, "a": ascii}
 _COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
@@ -234,8 +235,8 @@ class ExprEvaluator:
         kind = type(node.op)
         result = self.value(node.values[0])
         for operand in node.values[1:]:
-            if isinstance(result, bool) and dispatch.get_op(type(result), kind, 0) is None:
-                if result is (kind is ast.Or):
+            if dispatch.get_op(type(result), kind, 0) is None:
+                if bool(result) is (kind is ast.Or):
                     return result
                 result = self.value(operand)
                 continue
@@ -373,11 +374,10 @@ class ExprEvaluator:
     def formatted(self, node: ast.FormattedValue) -> Any:
         """`{value!r:spec}` of an f-string."""
         value = self.value(node.value)
-        convert = {"s": str, "r": repr, "a": ascii}.get(chr(node.conversion)) if (
-            node.conversion > 0
-        ) else None
         spec = "" if node.format_spec is None else self.value(node.format_spec)
-        return format(value if convert is None else convert(value), spec)
+        if node.conversion > 0:
+            value = _CONVERSIONS[chr(node.conversion)](value)
+        return format(value, spec)
 
     def function(self, node: ast.Lambda) -> Any:
         """`lambda x: body`."""

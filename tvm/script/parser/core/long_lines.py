@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 # CPython takes about 200 brackets and 3,000 operators; far fewer are left in one piece.
 _MOST_BRACKETS: Final = 60
@@ -30,13 +30,15 @@ _STATEMENT_WORDS: Final = frozenset(
     ("return", "if", "elif", "while", "assert", "with", "for", "in", "as", "else")
 )
 _ASSIGNMENTS: Final = frozenset(("=", "+=", "-=", "*=", "/=", "//=", "%=", ":", ","))
-_ADDITIVE: Final = frozenset(("+", "-"))
-_MULTIPLICATIVE: Final = frozenset(("*", "/", "//", "%", "@"))
-# Operators that bind less tightly than `+`; a chain is only cut between two of them.
+# Binary operators from loose to tight, as Python's grammar ranks them.
+_RANKS: Final = tuple(
+    frozenset(signs)
+    for signs in (("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "/", "//", "%", "@"))
+)
+# What binds more loosely still; operands are looked at between these.
 _LOOSER: Final = frozenset(
-    ("<", ">", "<=", ">=", "==", "!=", "and", "or", "not", "|", "^", "&", "<<", ">>", "if", "else",
-     "is", "in", ":=")
-)  # fmt: skip
+    ("<", ">", "<=", ">=", "==", "!=", "and", "or", "not", "if", "else", "is", "in", ":=")
+)
 
 
 def parse_source(source: str, filename: str = "<str>") -> ast.Module:
@@ -59,8 +61,11 @@ class _Group:
     def __init__(self, opening: str, closing: str) -> None:
         self.open: Final = opening
         self.close: Final = closing
-        self.items: list[str | _Group] = []
+        self.items: _Items = []
         self.depth = 0
+
+
+_Items: TypeAlias = list[str | _Group]
 
 
 class _DeepSource:
@@ -101,25 +106,26 @@ class _DeepSource:
             depth = max((item.depth for item in part if isinstance(item, _Group)), default=-1) + 1
             if depth > _MOST_BRACKETS:
                 part[:] = [self._read(part)]
-        group.items = [item for part, sep in zip(parts, [*separators, None])
-                       for item in (*part, *([] if sep is None else [sep]))]  # fmt: skip
+        group.items = _interleaved(parts, separators)
         depths = [item.depth + 1 for item in group.items if isinstance(item, _Group)]
         group.depth = max(depths, default=0)
 
-    def _cut_chain(self, part: list[str | _Group]) -> None:
+    def _cut_chain(self, part: _Items, rank: int = 0) -> None:
         """`a + b + c + ...` becomes `<a + b + ...> + ...` until few operators are left."""
-        words = {item for item in part if isinstance(item, str)}
-        signs = _ADDITIVE if words & _ADDITIVE else _MULTIPLICATIVE
-        if words & _LOOSER or not words & signs:
+        if rank == len(_RANKS) or len(part) < _MOST_OPERATORS:
             return
-        places = [i for i in range(1, len(part)) if part[i] in signs and _is_binary(part, i)]
-        while len(places) > _MOST_OPERATORS:
-            head = places[_MOST_OPERATORS]
-            part[:head] = [self._read(part[:head])]
-            shift = head - 1
-            places = [at - shift for at in places[_MOST_OPERATORS:]]
+        places = [i for i in range(1, len(part)) if part[i] in _RANKS[rank] and _is_binary(part, i)]
+        operands = [part[a + 1 : b] for a, b in zip([-1, *places], [*places, len(part)])]
+        for operand in operands:
+            self._cut_chain(operand, rank + 1)
+        signs = [part[at] for at in places]
+        while len(signs) > _MOST_OPERATORS:
+            head = _interleaved(operands[: _MOST_OPERATORS + 1], signs[:_MOST_OPERATORS])
+            operands[: _MOST_OPERATORS + 1] = [[self._read(head)]]
+            del signs[:_MOST_OPERATORS]
+        part[:] = _interleaved(operands, signs)
 
-    def _read(self, part: list[str | _Group]) -> str:
+    def _read(self, part: _Items) -> str:
         """Read an operand on its own; returns the placeholder that stands for it."""
         tree = ast.parse(_text(part).strip(), self.filename, "eval")
         ast.increment_lineno(tree, self.line - 1)
@@ -187,15 +193,23 @@ def _innermost_first(root: _Group) -> Iterator[_Group]:
     return reversed(order)
 
 
-def _operands(group: _Group) -> tuple[list[list[str | _Group]], list[str]]:
+def _interleaved(parts: list[_Items], separators: _Items) -> _Items:
+    items: _Items = list(parts[0])
+    for separator, part in zip(separators, parts[1:]):
+        items.append(separator)
+        items.extend(part)
+    return items
+
+
+def _operands(group: _Group) -> tuple[list[_Items], _Items]:
     """The operands in a bracket or line, and the separators between them."""
     words = {item for item in group.items if isinstance(item, str)}
     inner = group.open != ""
     if inner and words & {"lambda", "for"}:
         return [group.items], []
-    splits = {",", ":", "="} if inner else _ASSIGNMENTS | _STATEMENT_WORDS
-    parts: list[list[str | _Group]] = [[]]
-    separators: list[str] = []
+    splits = _LOOSER | ({",", ":", "="} if inner else _ASSIGNMENTS | _STATEMENT_WORDS)
+    parts: list[_Items] = [[]]
+    separators: _Items = []
     for item in group.items:
         if isinstance(item, str) and item in splits:
             separators.append(item)
@@ -205,15 +219,15 @@ def _operands(group: _Group) -> tuple[list[list[str | _Group]], list[str]]:
     return parts, separators
 
 
-def _is_binary(part: list[str | _Group], at: int) -> bool:
+def _is_binary(part: _Items, at: int) -> bool:
     before = part[at - 1]
     return isinstance(before, _Group) or before[-1].isalnum() or before[-1] in "_\"'"
 
 
-def _text(items: list[str | _Group]) -> str:
+def _text(items: _Items) -> str:
     """The items as text, without recursion."""
     out: list[str] = []
-    stack: list[str | _Group] = list(reversed(items))
+    stack: _Items = list(reversed(items))
     while stack:
         item = stack.pop()
         if isinstance(item, str):

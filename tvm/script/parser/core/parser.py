@@ -330,6 +330,18 @@ class Parser(ast.NodeVisitor):
         if not isinstance(node.value, ast.Constant):
             raise ParserError(node, "an expression stands here outside of any function")
 
+    def _visit_by_dialect(self, node: ast.AST) -> Any:
+        """Syntax that only dialects read."""
+        kind = type(node).__name__
+        rule = dispatch.get(self.dispatch_tokens[-1], kind)
+        if rule is None:
+            raise ParserError(node, f"{kind} is not supported here")
+        return rule(self, node)
+
+    visit_arguments = visit_For = visit_While = visit_With = visit_AnnAssign = _visit_by_dialect
+    visit_If = visit_AugAssign = visit_Assert = visit_Return = _visit_by_dialect
+    visit_Continue = visit_Break = visit_Nonlocal = _visit_by_dialect
+
     def visit_Pass(self, node: ast.Pass) -> None:
         """Nothing."""
 

@@ -1,0 +1,130 @@
+"""Documents become Python text with as few parentheses as Python's grammar allows."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tvm.ir.access_path import AccessPath
+from tvm.script.printer import doc as d
+from tvm.script.printer.doc import OperationKind as Op
+from tvm.script.printer.doc_printer import to_python_script
+
+pytestmark = pytest.mark.pure
+x, y, z = (d.IdDoc(name) for name in "xyz")
+
+
+def op(kind: Op, *operands: d.ExprDoc) -> d.OperationDoc:
+    return d.OperationDoc(kind, operands)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "None"),
+        (True, "True"),
+        (-3, "-3"),
+        (1.0, "1.0"),
+        (0.1, "0.10000000000000001"),
+        (-3.4028234663852886e38, "-3.4028234663852886e+38"),
+        (float("inf"), '"inf"'),
+        (float("-inf"), '"-inf"'),
+        ('a"b\\\n\tü', '"a\\"b\\\\\\n\\tü"'),
+    ],
+)
+def test_literals(value: d.Literal, text: str) -> None:
+    assert to_python_script(d.LiteralDoc(value)) == text
+
+
+@pytest.mark.parametrize(
+    ("doc", "text"),
+    [
+        (op(Op.Add, op(Op.Add, x, y), z), "x + y + z"),
+        (op(Op.Add, x, op(Op.Add, y, z)), "x + (y + z)"),
+        (op(Op.Mult, op(Op.Add, x, y), z), "(x + y) * z"),
+        (op(Op.Sub, x, op(Op.Mult, y, z)), "x - y * z"),
+        (op(Op.Pow, op(Op.Pow, x, y), z), "(x ** y) ** z"),
+        (op(Op.Pow, x, op(Op.Pow, y, z)), "x ** y ** z"),
+        (op(Op.Lt, op(Op.Lt, x, y), z), "(x < y) < z"),
+        (op(Op.Not, op(Op.And, x, y)), "not (x and y)"),
+        (op(Op.And, op(Op.Or, x, y), op(Op.Not, z)), "(x or y) and not z"),
+        (op(Op.USub, op(Op.Add, x, y)), "-(x + y)"),
+        (op(Op.IfThenElse, x, y, z), "y if x else z"),
+        (d.LambdaDoc([x, y], op(Op.Add, x, y)).call(z), "(lambda x, y: x + y)(z)"),
+        (d.TupleDoc([x]), "(x,)"),
+        (d.ListDoc([x, y]), "[x, y]"),
+        (d.DictDoc({d.LiteralDoc("k"): x, y: z}), '{"k": x, y: z}'),
+        (d.IndexDoc(x, []), "x[()]"),
+        (d.IndexDoc(x, [d.SliceDoc(y, z), d.SliceDoc()]), "x[y:z, :]"),
+        (d.IndexDoc(x, [d.SliceDoc(None, y, z)]), "x[:y:z]"),
+        (x.attr("f").call(y, k=z, w=y), "x.f(y, k=z, w=y)"),
+        (x.call(k=z), "x(k=z)"),
+    ],
+)
+def test_expressions(doc: d.ExprDoc, text: str) -> None:
+    printed = to_python_script(doc)
+    assert printed == text
+    ast.parse(printed)
+
+
+def _stmt(doc: d.StmtDoc, comment: str) -> d.StmtDoc:
+    doc.comment = comment
+    return doc
+
+
+@pytest.mark.parametrize(
+    ("doc", "text"),
+    [
+        (d.AssignDoc(x, y, z), "x: z = y"),
+        (d.AssignDoc(d.TupleDoc([x, y]), z), "x, y = z"),
+        (d.AssignDoc(d.TupleDoc([x]), z), "x, = z"),
+        (d.ForDoc(d.TupleDoc([x, y]), z, []), "for x, y in z:\n    pass"),
+        (d.WhileDoc(x, [d.ExprStmtDoc(y)]), "while x:\n    y"),
+        (
+            d.IfDoc(x, [d.ReturnDoc(y)], [d.AssertDoc(y, d.LiteralDoc("m"))]),
+            'if x:\n    return y\nelse:\n    assert y, "m"',
+        ),
+        (d.ScopeDoc(None, x, [d.ExprStmtDoc(y)]), "with x:\n    y"),
+        (d.ScopeDoc(z, x, [d.ExprStmtDoc(y)]), "with x as z:\n    y"),
+        (d.CommentDoc("one\ntwo"), "# one\n# two"),
+        (_stmt(d.ExprStmtDoc(x), "why"), "x  # why"),
+        (_stmt(d.ExprStmtDoc(x), "a\nb"), "# a\n# b\nx"),
+        (_stmt(d.ForDoc(x, y, []), "loop"), "# loop\nfor x in y:\n    pass"),
+    ],
+)
+def test_statements(doc: d.StmtDoc, text: str) -> None:
+    assert to_python_script(doc) == text
+    ast.parse(text)
+
+
+def test_functions_and_classes() -> None:
+    func = d.FunctionDoc(x, [d.AssignDoc(y, None, z)], [d.IdDoc("deco")], z, [d.ReturnDoc(y)])
+    func.comment = "What it does."
+    doc = d.ClassDoc(d.IdDoc("C"), [d.IdDoc("m")], [func, func])
+    text = '"""\n        What it does.\n        """'
+    body = f"    @deco\n    def x(y: z) -> z:\n        {text}\n        return y"
+    assert to_python_script(doc) == f"@m\nclass C:\n{body}\n\n{body}"
+
+
+def test_indentation_is_chosen() -> None:
+    doc = d.WhileDoc(x, [d.WhileDoc(y, [d.ExprStmtDoc(z)])])
+    assert to_python_script(doc, indent_spaces=2) == "while x:\n  while y:\n    z"
+
+
+def test_paths_are_underlined() -> None:
+    path = AccessPath.root().attr("b")
+    marked = d.IdDoc("bad")
+    marked.source_paths = [path]
+    bad = d.AssignDoc(y, op(Op.Add, z, marked))
+    doc = d.StmtBlockDoc([d.ExprStmtDoc(x), bad, d.ExprStmtDoc(x)])
+    assert to_python_script(doc, path_to_underline=[path]) == "x\ny = z + bad\n        ^^^\nx"
+
+
+def test_depth_costs_no_recursion() -> None:
+    left: d.ExprDoc = x
+    right: d.ExprDoc = x
+    for _ in range(20_000):
+        left, right = op(Op.Add, left, y), op(Op.Add, y, right)
+    assert to_python_script(left).count("+") == 20_000
+    assert to_python_script(right).count("(") == 19_999
