@@ -95,6 +95,12 @@ class ExprNumbers:
         known = self._by_id.get(id(expr))
         if known is not None:
             return known
+        if type(expr) is e.Var:  # a class of its own, and the most frequent leaf
+            found = len(self._first)
+            self._first.append(expr)
+            self._kept.append(expr)
+            self._by_id[id(expr)] = found
+            return found
         stack: list[tuple[PrimExpr, bool]] = [(expr, False)]
         while stack:
             node, entered = stack.pop()
