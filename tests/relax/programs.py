@@ -121,5 +121,6 @@ def calls(mod: IRModule, name: str = "main") -> list[str]:
                 callee = value.op
                 if getattr(callee, "name", "") == "relax.call_tir":
                     callee = value.args[0]
-                found.append(getattr(callee, "name", None) or callee.name_hint)
+                names = (getattr(callee, key, None) for key in ("name", "name_hint", "global_symbol"))
+                found.append(next(name for name in names if name))
     return found

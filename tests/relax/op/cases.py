@@ -74,9 +74,10 @@ def case(
 X = t(2, "n", 4)
 
 for _name in (
-    "abs acos acosh asin asinh atan atanh ceil cos cosh exp floor log negative round rsqrt sigmoid "
-    "sign sin sinh sqrt tan tanh trunc erf isfinite isinf isnan square"
-).split():
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "exp",
+    "floor", "log", "negative", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan",
+    "tanh", "trunc", "erf", "isfinite", "isinf", "isnan", "square",
+):  # fmt: skip
     _range = {
         "acos": (-0.9, 0.9), "asin": (-0.9, 0.9), "atanh": (-0.9, 0.9), "acosh": (1.1, 4),
         "log": (0.1, 3), "sqrt": (0.1, 3), "rsqrt": (0.1, 3), "tan": (-1, 1),
@@ -88,8 +89,9 @@ case("logical_not", op.logical_not, t(3, 4, dtype="bool"))
 case("clip", lambda x: op.clip(x, -1.0, 1.5), X)
 
 for _name in (
-    "add subtract multiply maximum minimum equal not_equal less less_equal greater greater_equal"
-).split():
+    "add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "less",
+    "less_equal", "greater", "greater_equal",
+):  # fmt: skip
     case(_name, getattr(op, _name), X, t("n", 1))
     case(_name, getattr(op, _name), t(4, dtype="int32"), t(3, 1, dtype="int32"))
 case("add", lambda x: op.add(x, relax.PrimValue(tir.const(2.5, "float32"))), X)
@@ -103,28 +105,41 @@ case("floor_mod", op.floor_mod, t(8, dtype="int32", low=-9, high=9),
      t(8, dtype="int32", low=1, high=4))  # fmt: skip
 case("log_add_exp", op.log_add_exp, X, X)
 case("power", op.power, t(3, 4, low=0.2, high=2), t(4))
-for _name in ("logical_and", "logical_or", "logical_xor"):
+for _name in (
+    "logical_and", "logical_or", "logical_xor",
+):  # fmt: skip
     case(_name, getattr(op, _name), t(3, 4, dtype="bool"), t(4, dtype="bool"))
-for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
-    case(_name, getattr(op, _name), t(3, 4, dtype="int32", low=0, high=9), t(4, dtype="int32", low=0))
-for _name in ("left_shift", "right_shift"):
+for _name in (
+    "bitwise_and", "bitwise_or", "bitwise_xor",
+):  # fmt: skip
+    case(_name, getattr(op, _name), t(3, 4, dtype="int32", low=0, high=9),
+         t(4, dtype="int32", low=0))  # fmt: skip
+for _name in (
+    "left_shift", "right_shift",
+):  # fmt: skip
     case(_name, getattr(op, _name), t(3, 4, dtype="int32", low=1, high=99),
          t(4, dtype="int32", low=0, high=4))  # fmt: skip
 case("ewise_fma", op.ewise_fma, X, X, X)
 case("where", op.where, t("n", 4, dtype="bool"), t("n", 1), t(4))
 
-for _name in "sum mean max min prod std variance".split():
-    case(_name, lambda x, f=getattr(op, _name): f(x, axis=[0, 2]), X, tolerance=1e-4)
-    case(_name, lambda x, f=getattr(op, _name): f(x, axis=-1, keepdims=True), X, tolerance=1e-4)
+for _name in (
+    "sum", "mean", "max", "min", "prod", "std", "variance",
+):  # fmt: skip
+    case(_name, lambda x, name=_name: getattr(op, name)(x, axis=[0, 2]), X, tolerance=1e-4)
+    case(_name, lambda x, name=_name: getattr(op, name)(x, axis=-1, keepdims=True), X, tolerance=1e-4)
     case(_name, getattr(op, _name), t(3, 4), tolerance=1e-4)
-for _name in ("argmax", "argmin"):
-    case(_name, lambda x, f=getattr(op, _name): f(x, axis=1), X)
-    case(_name, lambda x, f=getattr(op, _name): f(x, axis=-1, keepdims=True), X)
+for _name in (
+    "argmax", "argmin",
+):  # fmt: skip
+    case(_name, lambda x, name=_name: getattr(op, name)(x, axis=1), X)
+    case(_name, lambda x, name=_name: getattr(op, name)(x, axis=-1, keepdims=True), X)
     case(_name, getattr(op, _name), t(3, 4))
-for _name in ("cumsum", "cumprod"):
-    case(_name, lambda x, f=getattr(op, _name): f(x, axis=1), X, tolerance=1e-4)
+for _name in (
+    "cumsum", "cumprod",
+):  # fmt: skip
+    case(_name, lambda x, name=_name: getattr(op, name)(x, axis=1), X, tolerance=1e-4)
     case(_name, getattr(op, _name), t(3, 4), tolerance=1e-4)
-    case(_name, lambda x, f=getattr(op, _name): f(x, axis=0, exclusive=True), t(4, 2))
+    case(_name, lambda x, name=_name: getattr(op, name)(x, axis=0, exclusive=True), t(4, 2))
 case("cumsum", lambda x: op.cumsum(x, axis=0, dtype="int64"), t(4, 2, dtype="int32"))
 case("sort", lambda x: op.sort(x, axis=1), X)
 case("sort", lambda x: op.sort(x, axis=-1, descending=True), t(3, 5))
@@ -230,7 +245,9 @@ case("nn.avg_pool3d", lambda x: op.nn.avg_pool3d(x, 2, 2), t(1, 2, 4, 4, 4))
 case("nn.adaptive_avg_pool1d", lambda x: op.nn.adaptive_avg_pool1d(x, 3), t("n", 4, 8))
 case("nn.adaptive_avg_pool2d", lambda x: op.nn.adaptive_avg_pool2d(x, (3, 1)), IMAGE)
 case("nn.adaptive_avg_pool3d", lambda x: op.nn.adaptive_avg_pool3d(x, 2), t(1, 2, 4, 4, 5))
-for _name in "relu gelu gelu_tanh selu silu softplus leakyrelu".split():
+for _name in (
+    "relu", "gelu", "gelu_tanh", "selu", "silu", "softplus", "leakyrelu",
+):  # fmt: skip
     case(f"nn.{_name}", getattr(op.nn, _name), X)
 case("nn.prelu", op.nn.prelu, t("n", 4, 3), t(4))
 case("nn.softmax", op.nn.softmax, X)

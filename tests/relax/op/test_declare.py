@@ -109,11 +109,11 @@ def test_unknown_shapes_are_taken(case: Case) -> None:
     known = _module(case)["main"].ret_struct_info
     variables = [relax.Var(f"x{i}", TensorStructInfo(None, x.dtype, ndim=len(x.shape)))
                  for i, x in enumerate(case.tensors)]  # fmt: skip
-    try:
-        info = relax.BlockBuilder().normalize(case.build(*variables)).struct_info
-    except TVMError as err:  # -1 in a reshape needs the shape; it says so
-        assert "known" in str(err) or "symbol" in str(err)
+    if case.op == "reshape":  # -1 and 0 in the target need the shape, and say so
+        with pytest.raises(TVMError, match="which is not known"):
+            case.build(*variables)
         return
+    info = relax.BlockBuilder().normalize(case.build(*variables)).struct_info
     for (found, _), (wanted, _) in zip(_pairs(*_twice(info)), _pairs(*_twice(known)), strict=True):
         assert found.dtype == wanted.dtype
         assert found.ndim in (-1, wanted.ndim)

@@ -24,6 +24,7 @@ from tvm.relax.expr import (
     Function,
     If,
     MatchCast,
+    SeqExpr,
     Var,
 )
 from tvm.relax.transform.rebuild import (
@@ -33,6 +34,7 @@ from tvm.relax.transform.rebuild import (
     vars_used,
     with_bindings,
     with_body,
+    with_value,
 )
 from tvm.tir.expr import Call as TirCall
 from tvm.tir.function import PrimFunc
@@ -105,39 +107,42 @@ def has_effects(value: RelaxExpr) -> bool:
 
 
 def remove_unused_bindings(func: Function) -> Function:
-    """The function without bindings that have no effect and no reader."""
-    used: set[Var] = set(vars_used(func.body.body))
+    """The function without bindings that have no effect and no reader, in branches too."""
+    return with_body(func, _without_unused(func.body, set()))
 
-    def needed(binding: Binding, pure: bool) -> bool:
-        if binding.var in used or isinstance(binding, MatchCast):
-            return True
-        return not pure and has_effects(binding.value)
 
+def _without_unused(seq: SeqExpr, used: set[Var]) -> SeqExpr:
+    """From the last binding to the first; `used` gathers what has been read so far."""
+    used.update(vars_used(seq.body))
     kept: dict[BindingBlock, list[Binding]] = {}
-    for block in reversed(func.body.blocks):
+    for block in reversed(seq.blocks):
         pure = isinstance(block, DataflowBlock)
         chosen: list[Binding] = []
         for binding in reversed(block.bindings):
-            if needed(binding, pure):
-                chosen.append(binding)
-                used.update(_vars_inside(binding.value))
+            if _is_needed(binding, pure, used):
+                chosen.append(_without_unused_inside(binding, used))
+                used.update(vars_used(binding.value))
         chosen.reverse()
         kept[block] = chosen
-    body = rebuild_seq(func.body, lambda block: with_bindings(block, kept[block]))
-    return with_body(func, body)
+    return rebuild_seq(seq, lambda block: with_bindings(block, kept[block]))
 
 
-def _vars_inside(value: RelaxExpr) -> set[Var]:
-    """The variables read by a value, in branches and local functions too."""
-    found = set(vars_used(value))
-    nested = []
+def _is_needed(binding: Binding, pure: bool, used: set[Var]) -> bool:
+    if binding.var in used or isinstance(binding, MatchCast):
+        return True
+    return not pure and has_effects(binding.value)
+
+
+def _without_unused_inside(binding: Binding, used: set[Var]) -> Binding:
+    """The binding with its branches, or the body of its local function, cleaned."""
+    value = binding.value
     if isinstance(value, If):
-        nested = [value.true_branch, value.false_branch]
-    elif isinstance(value, Function):
-        nested = [value.body]
-    for seq in nested:
-        found.update(vars_used(seq.body))
-        for block in seq.blocks:
-            for binding in block.bindings:
-                found |= _vars_inside(binding.value)
-    return found
+        branches = [_without_unused(b, used) for b in (value.true_branch, value.false_branch)]
+        if branches[0] is value.true_branch and branches[1] is value.false_branch:
+            return binding
+        new = If(value.cond, branches[0], branches[1], value.span)
+        new.struct_info_ = value.struct_info_
+        return with_value(binding, new)
+    if isinstance(value, Function):
+        return with_value(binding, with_body(value, _without_unused(value.body, used)))
+    return binding

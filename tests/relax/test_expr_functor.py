@@ -1,0 +1,219 @@
+"""Visitor and mutator: order, overriding, replacing, renaming, normal form of results."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import relax, tir
+from tvm.ir import Op
+from tvm.relax import op
+from tvm.relax.expr_functor import ExprFunctor, mutator, visitor
+
+pytestmark = pytest.mark.pure
+
+
+def var(name: str = "x", *shape: object) -> relax.Var:
+    return relax.Var(name, relax.TensorStructInfo(shape or (2, 3), "float32"))
+
+
+def module(dataflow: bool = True) -> tuple[relax.Function, relax.Var]:
+    x = var()
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        if dataflow:
+            with bb.dataflow():
+                a = bb.emit(op.add(x, x))
+                out = bb.emit_output(op.multiply(a, relax.const(2.0)))
+        else:
+            a = bb.emit(op.add(x, x))
+            out = bb.emit(op.multiply(a, relax.const(2.0)))
+        bb.emit_func_output(out)
+    return bb.get()["main"], x
+
+
+def names(func: relax.Function) -> list[str]:
+    return [b.value.op.name for block in func.body.blocks for b in block.bindings]
+
+
+def test_functor_without_a_rule_says_so() -> None:
+    with pytest.raises(TypeError, match="Mine has no rule for Var"):
+        type("Mine", (ExprFunctor,), {})().visit_expr(var())
+
+
+def test_visitor_meets_everything_in_order() -> None:
+    @visitor
+    class Names(relax.PyExprVisitor):
+        def __init__(self) -> None:
+            self.seen: list[str] = []
+
+        def visit_op_(self, op: Op) -> None:
+            self.seen.append(op.name)
+
+        def visit_var_def_(self, var: relax.Var) -> None:
+            self.seen.append(f"def {var.name_hint}")
+
+        def visit_dataflow_var_def_(self, var: relax.DataflowVar) -> None:
+            self.seen.append(f"def local {var.name_hint}")
+
+        def visit_constant_(self, op: relax.Constant) -> None:
+            self.seen.append("const")
+
+        def visit_dataflow_block_(self, block: relax.DataflowBlock) -> None:
+            self.seen.append("block")
+            super().visit_dataflow_block_(block)
+
+    walk = Names()
+    walk.visit_expr(module()[0])
+    assert walk.seen == ["def x", "block", "relax.add", "def local lv", "relax.multiply", "const",
+                         "def gv"]  # fmt: skip
+
+
+def test_visitor_enters_leaves_and_struct_infos() -> None:
+    n = tir.Var("n", "int64")
+
+    class Numbers(relax.PyExprVisitor):
+        def __init__(self) -> None:
+            self.seen: list[object] = []
+
+        def visit_prim_expr(self, expr: tir.PrimExpr) -> None:
+            self.seen.append(expr)
+
+    walk = Numbers()
+    info = relax.TupleStructInfo(
+        [relax.ShapeStructInfo([n]), relax.PrimStructInfo(value=n), var("x", n).struct_info]
+    )
+    call = relax.Call(relax.extern("f"), [relax.ShapeExpr([n]), relax.PrimValue(n)],
+                      sinfo_args=[info])  # fmt: skip
+    walk.visit_expr(call)
+    assert walk.seen == [n] * 5
+
+
+def test_mutator_keeps_what_it_does_not_change() -> None:
+    func, _ = module()
+    assert relax.PyExprMutator().visit_expr(func) is func
+
+
+def test_mutator_replaces_calls() -> None:
+    @mutator
+    class Subtract(relax.PyExprMutator):
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            call = self.visit_expr_post_order(call)
+            if call.op.name == "relax.add":
+                return op.subtract(*call.args)
+            return call
+
+    func, _ = module()
+    new = Subtract().visit_expr(func)
+    assert names(new) == ["relax.subtract", "relax.multiply"]
+    assert new.body.blocks[0].bindings[0].var.name_hint == "lv"
+    assert names(func) == ["relax.add", "relax.multiply"]
+
+
+def test_mutator_emits_before_the_binding() -> None:
+    class Spread(relax.PyExprMutator):
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            call = super().visit_call_(call)
+            if call.op.name == "relax.add":
+                return op.multiply(self.builder_.emit(op.exp(call.args[0])), call.args[1])
+            return call
+
+    assert names(Spread().visit_expr(module()[0])) == ["relax.exp", "relax.multiply",
+                                                       "relax.multiply"]  # fmt: skip
+
+
+def test_nested_result_is_normalised() -> None:
+    class Nest(relax.PyExprMutator):
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            return op.exp(super().visit_call_(call)) if call.op.name == "relax.add" else call
+
+    assert names(Nest().visit_expr(module()[0])) == ["relax.add", "relax.exp", "relax.multiply"]
+
+
+def test_changed_struct_info_goes_down_the_function() -> None:
+    class Flatten(relax.PyExprMutator):
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            call = super().visit_call_(call)
+            return op.flatten(call) if call.op.name == "relax.add" else call
+
+    new = Flatten().visit_expr(module()[0])
+    assert new.ret_struct_info.values[0].value == 6
+    old_vid = module()[0].body.blocks[0].bindings[0].var.vid
+    assert new.body.blocks[0].bindings[-1].var.vid is not old_vid
+
+
+def test_variables_are_replaced_by_remap() -> None:
+    func, x = module()
+    y = relax.Var("y", x.struct_info)
+
+    class Rename(relax.PyExprMutator):
+        def visit_function_(self, op: relax.Function) -> relax.Expr:
+            self.set_var_remap(x.vid, y)
+            assert self.get_var_remap(x.vid) is y
+            body = self.visit_with_new_scope(op.body, [y])
+            return relax.Function([y], body)
+
+    new = Rename().visit_expr(func)
+    assert new.body.blocks[0].bindings[0].value.args == (y, y)
+
+
+def test_parameters_with_other_struct_info() -> None:
+    n = tir.Var("n", "int64")
+    x = var("x", n, 3)
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op.exp(x)))
+
+    class Four(relax.PyExprMutator):
+        def visit_prim_expr(self, expr: tir.PrimExpr) -> tir.PrimExpr:
+            return tir.const(4, "int64") if expr is n else expr
+
+    new = Four().visit_expr(bb.get()["main"])
+    assert new.params[0].struct_info.values[0].value == 4
+    assert new.ret_struct_info.values[0].value == 4
+
+
+def test_lookup_and_with_struct_info() -> None:
+    func, x = module()
+    rule = relax.PyExprMutator()
+    rule.visit_expr(func)
+    first = func.body.blocks[0].bindings[0]
+    assert rule.lookup_binding(first.var) is first.value
+    assert rule.with_struct_info(x, x.struct_info) is x
+    other = rule.with_struct_info(x, relax.ObjectStructInfo())
+    assert other.vid is x.vid
+    assert other is not x
+
+
+def test_branches_are_rewritten_in_scopes_of_their_own() -> None:
+    x = var()
+    cond = relax.Var("c", relax.TensorStructInfo((), "bool"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, cond]):
+        bb.emit_func_output(bb.emit(relax.If(cond, op.add(x, x), op.exp(x))))
+
+    class Negate(relax.PyExprMutator):
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            return op.negative(call.args[0]) if call.op.name == "relax.exp" else call
+
+    new = Negate().visit_expr(bb.get()["main"])
+    branch = new.body.blocks[0].bindings[0].value
+    assert branch.true_branch is bb.get()["main"].body.blocks[0].bindings[0].value.true_branch
+    assert branch.false_branch.blocks[0].bindings[0].value.op.name == "relax.negative"
+
+
+def test_casts_are_rewritten() -> None:
+    x = relax.Var("x", relax.TensorStructInfo(None, "float32", ndim=1))
+    m = tir.Var("m", "int64")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        y = bb.match_cast(op.exp(x), relax.TensorStructInfo((m,), "float32"))
+        bb.emit_func_output(bb.emit(op.exp(y)))
+
+    class Sine(relax.PyExprMutator):
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            return op.sin(super().visit_call_(call).args[0])
+
+    new = Sine().visit_expr(bb.get()["main"])
+    kinds = [type(b).__name__ for b in new.body.blocks[0].bindings]
+    assert kinds == ["VarBinding", "MatchCast", "VarBinding"]
+    assert new.body.blocks[0].bindings[2].var.struct_info.values[0] is m

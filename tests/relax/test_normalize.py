@@ -1,0 +1,146 @@
+"""Normal form: nested operands bound, sequences flattened, struct info filled."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import relax
+from tvm.error import TVMError
+from tvm.relax import op
+
+pytestmark = pytest.mark.pure
+
+X = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+
+
+def emit(expr: object) -> tuple[relax.Function, relax.BlockBuilder]:
+    bb = relax.BlockBuilder()
+    with bb.function("f", [X]):
+        bb.emit_func_output(expr)
+    return bb.get()["f"], bb
+
+
+def values(func: relax.Function) -> list[relax.Expr]:
+    return [b.value for block in func.body.blocks for b in block.bindings]
+
+
+def test_nested_operands_are_bound_innermost_first() -> None:
+    func, _ = emit(op.add(op.multiply(X, X), op.exp(X)))
+    names = [value.op.name for value in values(func)]
+    assert names == ["relax.multiply", "relax.exp", "relax.add"]
+    assert all(isinstance(a, relax.Var) for value in values(func) for a in value.args)
+
+
+def test_shared_operand_is_bound_once() -> None:
+    shared = op.exp(X)
+    func, _ = emit(op.add(shared, shared))
+    assert len(values(func)) == 2
+
+
+def test_a_nest_of_5000_calls() -> None:
+    expr = X
+    for _ in range(5000):
+        expr = op.add(expr, X)
+    func, _ = emit(expr)
+    assert len(values(func)) == 5000
+
+
+def test_outside_of_a_block_only_struct_info_is_filled() -> None:
+    call = op.add(op.exp(X), X)
+    found = relax.BlockBuilder().normalize(call)
+    assert found is call
+    assert call.args[0].struct_info.values[1].value == 3
+
+
+def test_tuples_of_leaves_stay_and_items_get_struct_info() -> None:
+    func, _ = emit(relax.TupleGetItem(relax.Tuple([X, op.exp(X)]), 1))
+    last = values(func)[-1]
+    assert isinstance(last, relax.TupleGetItem)
+    assert isinstance(last.tuple_value, relax.Tuple)
+    assert isinstance(last.tuple_value.fields[1], relax.Var)
+
+
+def test_sequence_in_a_binding_becomes_part_of_its_block() -> None:
+    y, z = (relax.Var(name, X.struct_info) for name in "yz")
+    inner = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(y, op.exp(X))])], y)
+    outer = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(z, inner)])], z)
+    func = relax.BlockBuilder().normalize(relax.Function([X], outer, X.struct_info))
+    (block,) = func.body.blocks
+    assert [b.var.name_hint for b in block.bindings] == ["y", "z"]
+
+
+def test_neighbouring_blocks_of_one_kind_are_merged_and_empty_ones_dropped() -> None:
+    y, z = (relax.Var(name, X.struct_info) for name in "yz")
+    blocks = [
+        relax.BindingBlock([relax.VarBinding(y, op.exp(X))]),
+        relax.BindingBlock([]),
+        relax.BindingBlock([relax.VarBinding(z, op.exp(y))]),
+    ]
+    func = relax.BlockBuilder().normalize(
+        relax.Function([X], relax.SeqExpr(blocks, z), X.struct_info)
+    )
+    assert len(func.body.blocks) == 1
+
+
+def test_branches_get_what_they_have_in_common() -> None:
+    cond = relax.Var("c", relax.TensorStructInfo((), "bool"))
+    long, short = op.concat([X, X]), X
+    bb = relax.BlockBuilder()
+    with bb.function("f", [X, cond]):
+        result = bb.emit(relax.If(cond, long, short))
+        bb.emit_func_output(result)
+    assert result.struct_info.values is None
+    assert result.struct_info.ndim == 2
+    branch = bb.lookup_binding(result)
+    assert isinstance(branch, relax.If)
+    assert len(branch.true_branch.blocks[0].bindings) == 1
+
+
+def test_condition_must_be_one_bool() -> None:
+    bb = relax.BlockBuilder()
+    with pytest.raises(TVMError, match="the condition is not one bool"):
+        bb.normalize(relax.If(X, X, X))
+
+
+def test_what_is_normal_stays_the_same_object() -> None:
+    func, bb = emit(op.add(op.exp(X), X))
+    assert bb.normalize(func) is func
+
+
+def test_variable_without_struct_info_is_named() -> None:
+    with pytest.raises(TVMError, match="'y' has no struct info"):
+        relax.BlockBuilder().normalize(op.exp(relax.Var("y")))
+
+
+def test_item_of_something_else_is_refused() -> None:
+    with pytest.raises(TVMError, match="takes an item of a tuple"):
+        relax.BlockBuilder().normalize(relax.TupleGetItem(X, 0))
+
+
+def test_local_function_may_call_itself() -> None:
+    n = relax.Var("n", relax.TensorStructInfo((), "int64"))
+    info = relax.FuncStructInfo([n.struct_info], n.struct_info)
+    loop = relax.Var("loop", info)
+    y = relax.Var("y")
+    body = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(y, relax.Call(loop, [n]))])], y)
+    local = relax.Function([n], body, n.struct_info)
+    outer_n = relax.Var("n", n.struct_info)
+    out = relax.Var("out")
+    seq = relax.SeqExpr(
+        [relax.BindingBlock([relax.VarBinding(loop, local),
+                             relax.VarBinding(out, relax.Call(loop, [outer_n]))])],
+        out,
+    )  # fmt: skip
+    func = relax.BlockBuilder().normalize(relax.Function([outer_n], seq, n.struct_info))
+    assert func.body.blocks[0].bindings[1].var.struct_info.dtype == "int64"
+
+
+def test_span_of_what_is_rebuilt() -> None:
+    from tvm.ir import Span
+
+    span = Span("model.onnx", 1, 1, 1, 5)
+    call = relax.Call(op.add.op, [op.exp(X), X], span=span)
+    func, _ = emit(call)
+    binding = func.body.blocks[0].bindings[-1]
+    assert binding.value.span is span
+    assert binding.span is span
