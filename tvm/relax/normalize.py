@@ -154,6 +154,9 @@ def _finish(bb: BlockBuilder, expr: RelaxExpr) -> RelaxExpr:
                 if not isinstance(expr, Call):
                     return normalize(bb, expr)
         if expr.struct_info_ is None:
+            for arg in expr.args:
+                if arg.struct_info_ is None:
+                    _leaf(arg)
             expr.struct_info_ = infer_call(bb, expr)
     elif expr.struct_info_ is None:
         if isinstance(expr, Tuple):

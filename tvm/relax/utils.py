@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .bind import copy_with_new_vars
 from .expr import convert_to_expr
 from .te_call import gen_call_tir_inputs
@@ -9,13 +11,12 @@ from .te_call import gen_call_tir_inputs
 __all__ = ["convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs", "metadata_partitioner"]
 
 
+_METADATA = re.compile(r'metadata = tvm\.ir\.load_json\("""(.*?)"""\)\n*', re.DOTALL)
+
+
 def metadata_partitioner(rx_txt: str) -> list[str]:
-    """A script text in two parts: the program, and the metadata section (from its brace on)."""
-    mark = "metadata = tvm.ir.load_json("
-    at = rx_txt.find(mark)
-    if at < 0:
-        raise ValueError("the text has no metadata section; print it with show_meta=True")
-    body = rx_txt[at + len(mark) :]
-    start = body.find("{")
-    end = body.rfind("}")
-    return [rx_txt[:at], body[start : end + 1]]
+    """A script text in two parts: the program, and the JSON of its metadata section."""
+    found = _METADATA.search(rx_txt)
+    if found is None:
+        raise ValueError("The metadata was not found: print the program with show_meta=True")
+    return [rx_txt[: found.start()] + rx_txt[found.end() :], found[1]]

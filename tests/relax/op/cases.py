@@ -126,7 +126,8 @@ for _name in (
     "sum", "mean", "max", "min", "prod", "std", "variance",
 ):  # fmt: skip
     case(_name, lambda x, name=_name: getattr(op, name)(x, axis=[0, 2]), X, tolerance=1e-4)
-    case(_name, lambda x, name=_name: getattr(op, name)(x, axis=-1, keepdims=True), X, tolerance=1e-4)
+    case(_name, lambda x, name=_name: getattr(op, name)(x, axis=-1, keepdims=True), X,
+         tolerance=1e-4)  # fmt: skip
     case(_name, getattr(op, _name), t(3, 4), tolerance=1e-4)
 for _name in (
     "argmax", "argmin",

@@ -98,14 +98,14 @@ def _make(op: Any, operands: Sequence[Any], infos: Sequence[StructInfo], **optio
     return Call(plain.op, plain.args, plain.attrs, infos)
 
 
-def _info_from_caller(ctx: Infer, *infos: StructInfo) -> StructInfo:
+def _info_from_caller(ctx: Infer, *infos: StructInfo, **options: Any) -> StructInfo:
     given = ctx.call.sinfo_args
     if len(given) != 1:
         raise ctx.error("exactly one struct info is given for the result", f"{len(given)}", "1")
     return given[0]
 
 
-def _infos_from_caller(ctx: Infer, *infos: StructInfo) -> StructInfo:
+def _infos_from_caller(ctx: Infer, *infos: StructInfo, **options: Any) -> StructInfo:
     given = ctx.call.sinfo_args
     if not given:
         return ObjectStructInfo()
@@ -258,7 +258,7 @@ def call_pure_packed(func: str | Expr, *args: ExprLike, sinfo_args: OutInfo) -> 
     return _make(call_pure_packed, [_callee(func), *args], _infos(sinfo_args))
 
 
-def _packed_result(ctx: Infer, *infos: StructInfo) -> StructInfo:
+def _packed_result(ctx: Infer, *infos: StructInfo, **options: Any) -> StructInfo:
     call = ctx.call
     if not call.args:
         raise ctx.error("a function to call is missing", "no operands", "the function first")
