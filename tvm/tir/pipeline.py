@@ -44,6 +44,8 @@ def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
         t.RemoveNoOp(),  # what the passes above left empty
         t.RewriteUnsafeSelect(),  # from here on nothing evaluates what a condition guards
     ]
+    if ctx.option("tir.instrument_bound_checkers", False):
+        passes.append(t.InstrumentBoundCheckers())  # of the accesses as the machine makes them
     if to_source and not ctx.option("tir.disable_cse_tir", False):
         # last, as it hides indices; LLVM does this by itself, with an eye on registers
         equivalent = bool(ctx.option("tir.enable_equiv_terms_in_cse_tir", False))

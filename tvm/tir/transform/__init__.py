@@ -8,19 +8,31 @@ from tvm.support.lazy import lazy_dir, lazy_names
 
 _PASSES: dict[str, str] = {
     "AnnotateEntryFunc": "annotate_entry_func",
+    "AnnotateIrregularLoop": "annotate_irregular_loop",
     "Apply": "apply",
+    "BF16ComputeLegalize": "bf16_compute_legalize",
+    "BF16StorageLegalize": "bf16_storage_legalize",
     "BindTarget": "bind_target",
     "CommonSubexprElimTIR": "common_subexpr_elim_tir",
     "CompactBufferAllocation": "compact_buffer_allocation",
     "ConvertBlocksToOpaque": "convert_blocks_to_opaque",
     "ConvertForLoopsToSerial": "convert_for_loops_to_serial",
     "ConvertSSA": "convert_ssa",
+    "ExtractPrimFuncConstants": "extract_prim_func_constants",
     "Filter": "filter",
     "FlattenBuffer": "flatten_buffer",
     "ForceNarrowIndexToInt32": "force_narrow_index_to_int32",
+    "FP8ComputeLegalize": "fp8_compute_legalize",
+    "FP8StorageLegalize": "fp8_storage_legalize",
+    "HoistExpressionConfig": "config_records",
     "HoistIfThenElse": "hoist_if_then_else",
+    "HoistIfThenElseConfig": "config_records",
     "HoistReductionInit": "hoist_reduction_init",
+    "InjectDoubleBufferConfig": "config_records",
+    "InlinePrivateFunctions": "inline_private_functions",
+    "InstrumentBoundCheckers": "instrument_bound_checkers",
     "LoopPartition": "loop_partition",
+    "LoopPartitionConfig": "config_records",
     "LowerInitBlock": "lower_init_block",
     "LowerIntrin": "lower_intrin",
     "LowerMatchBuffer": "lower_match_buffer",
@@ -32,32 +44,56 @@ _PASSES: dict[str, str] = {
     "PlanAndUpdateBufferAllocationLocation": "plan_and_update_buffer_allocation_location",
     "prim_func_pass": "pass_form",
     "PrimFuncPass": "pass_form",
+    "ReduceBranchingThroughOvercomputeConfig": "config_records",
     "RemoveAssume": "remove_assume",
     "RemoveNoOp": "remove_no_op",
+    "RemoveNoOpConfig": "config_records",
     "RemoveStoreUndef": "remove_store_undef",
+    "RenormalizeSplitPattern": "renormalize_split_pattern",
     "RewriteUnsafeSelect": "rewrite_unsafe_select",
     "Simplify": "simplify",
+    "SimplifyConfig": "config_records",
     "SkipAssert": "skip_assert",
     "StorageRewrite": "storage_rewrite",
     "UnrollLoop": "unroll_loop",
+    "UnrollLoopConfig": "config_records",
     "VectorizeLoop": "vectorize_loop",
     "VectorMath": "vector_math",
+    "VerifyMemory": "verify_memory",
 }
 
 if TYPE_CHECKING:
     from .annotate_entry_func import AnnotateEntryFunc as AnnotateEntryFunc
+    from .annotate_irregular_loop import AnnotateIrregularLoop as AnnotateIrregularLoop
     from .apply import Apply as Apply
+    from .bf16_compute_legalize import BF16ComputeLegalize as BF16ComputeLegalize
+    from .bf16_storage_legalize import BF16StorageLegalize as BF16StorageLegalize
     from .bind_target import BindTarget as BindTarget
     from .common_subexpr_elim_tir import CommonSubexprElimTIR as CommonSubexprElimTIR
     from .compact_buffer_allocation import CompactBufferAllocation as CompactBufferAllocation
+    from .config_records import HoistExpressionConfig as HoistExpressionConfig
+    from .config_records import HoistIfThenElseConfig as HoistIfThenElseConfig
+    from .config_records import InjectDoubleBufferConfig as InjectDoubleBufferConfig
+    from .config_records import LoopPartitionConfig as LoopPartitionConfig
+    from .config_records import (
+        ReduceBranchingThroughOvercomputeConfig as ReduceBranchingThroughOvercomputeConfig,
+    )
+    from .config_records import RemoveNoOpConfig as RemoveNoOpConfig
+    from .config_records import SimplifyConfig as SimplifyConfig
+    from .config_records import UnrollLoopConfig as UnrollLoopConfig
     from .convert_blocks_to_opaque import ConvertBlocksToOpaque as ConvertBlocksToOpaque
     from .convert_for_loops_to_serial import ConvertForLoopsToSerial as ConvertForLoopsToSerial
     from .convert_ssa import ConvertSSA as ConvertSSA
+    from .extract_prim_func_constants import ExtractPrimFuncConstants as ExtractPrimFuncConstants
     from .filter import Filter as Filter
     from .flatten_buffer import FlattenBuffer as FlattenBuffer
     from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32 as ForceNarrowIndexToInt32
+    from .fp8_compute_legalize import FP8ComputeLegalize as FP8ComputeLegalize
+    from .fp8_storage_legalize import FP8StorageLegalize as FP8StorageLegalize
     from .hoist_if_then_else import HoistIfThenElse as HoistIfThenElse
     from .hoist_reduction_init import HoistReductionInit as HoistReductionInit
+    from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
+    from .instrument_bound_checkers import InstrumentBoundCheckers as InstrumentBoundCheckers
     from .loop_partition import LoopPartition as LoopPartition
     from .lower_init_block import LowerInitBlock as LowerInitBlock
     from .lower_intrin import LowerIntrin as LowerIntrin
@@ -75,6 +111,7 @@ if TYPE_CHECKING:
     from .remove_assume import RemoveAssume as RemoveAssume
     from .remove_no_op import RemoveNoOp as RemoveNoOp
     from .remove_store_undef import RemoveStoreUndef as RemoveStoreUndef
+    from .renormalize_split_pattern import RenormalizeSplitPattern as RenormalizeSplitPattern
     from .rewrite_unsafe_select import RewriteUnsafeSelect as RewriteUnsafeSelect
     from .simplify import Simplify as Simplify
     from .skip_assert import SkipAssert as SkipAssert
@@ -82,6 +119,7 @@ if TYPE_CHECKING:
     from .unroll_loop import UnrollLoop as UnrollLoop
     from .vector_math import VectorMath as VectorMath
     from .vectorize_loop import VectorizeLoop as VectorizeLoop
+    from .verify_memory import VerifyMemory as VerifyMemory
 else:
     __getattr__ = lazy_names(
         __name__, {name: f"{__name__}.{home}:{name}" for name, home in _PASSES.items()}

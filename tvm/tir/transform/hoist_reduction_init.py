@@ -20,6 +20,7 @@ from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
 
 from .pass_form import tir_pass
 
@@ -68,12 +69,16 @@ def _split_start(loop: s.For) -> tuple[s.Stmt | None, s.Stmt]:
             return None, loop.body
         else:
             others.append(term)
-    if not found:
+    if not found or any(_is_jump(node) for node in walk(first.then_case)):
         return None, loop.body
     start = first.then_case
     if others:
         start = s.IfThenElse(ops.all(*others), start, None, first.span)
     return start, s.SeqStmt.flatten(parts[1:])
+
+
+def _is_jump(node: object) -> bool:
+    return isinstance(node, e.Call) and builtin.effect_of(node) == e.CallEffectKind.ControlJump
 
 
 def _terms(condition: PrimExpr) -> list[PrimExpr]:

@@ -22,6 +22,7 @@ from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, bare_condition
+from .annotate_irregular_loop import is_irregular
 from .folding import FoldingSubstituter
 from .index_bounds import IndexBounds
 from .pass_form import tir_pass
@@ -117,7 +118,8 @@ class _Partitioner(AnalyzedMutator):
         hinted = bool(op.annotations.get(HINT))
         constant = isinstance(op.extent, e.IntImm)
         kinds = (s.ForKind.SERIAL, s.ForKind.PARALLEL, s.ForKind.UNROLLED)
-        if op.kind not in kinds or (constant and not hinted and not self._const_loops):
+        wanted = not constant or hinted or self._const_loops
+        if op.kind not in kinds or not wanted or is_irregular(op):
             return super().visit_for_(op)
         guards = _Guards(hinted)
         guards.visit_stmt(op.body)

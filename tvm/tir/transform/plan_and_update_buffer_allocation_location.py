@@ -91,9 +91,7 @@ def _shared_between(thread_tag: str, storage: str) -> bool:
 
 
 class _Mover(StmtExprMutator):
-    def __init__(
-        self, places: dict[Place, list[Buffer]], func: PrimFunc, regions: bool
-    ) -> None:
+    def __init__(self, places: dict[Place, list[Buffer]], func: PrimFunc, regions: bool) -> None:
         super().__init__()
         self._regions = regions
         self._places = places

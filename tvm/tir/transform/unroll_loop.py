@@ -22,6 +22,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
 
+from .annotate_irregular_loop import is_irregular
 from .folding import FoldingSubstituter
 from .pass_form import tir_pass
 
@@ -121,14 +122,14 @@ class _Chooser(StmtExprMutator):
         if count is None:
             return False
         if loop.kind == s.ForKind.UNROLLED:
-            return True
+            return not is_irregular(loop)
         limits = self._limits
         if loop.kind != s.ForKind.SERIAL or self._loops_kept:
             return False
-        if limits.local_access and count <= 16 and _indexes_local(loop):
-            return True
+        local = limits.local_access and count <= 16 and _indexes_local(loop)
         fits = count * self._steps <= limits.max_step or count <= limits.max_extent
-        return fits and self._loops_unrolled <= limits.max_depth
+        chosen = local or (fits and self._loops_unrolled <= limits.max_depth)
+        return chosen and not is_irregular(loop)
 
 
 def _changed_limits(op: s.AttrStmt, limits: _Limits) -> _Limits | None:

@@ -30,6 +30,7 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
 from .analyzed_mutator import assume_sizes
+from .annotate_irregular_loop import is_irregular
 from .lane_predicate import guard_lanes
 from .pass_form import tir_pass
 from .vector_arith import spread, vector_product, vector_quotient, vector_sum
@@ -85,6 +86,8 @@ class _LoopFinder(_StmtOnly):
                 op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True
             )
             return super().visit_for_(op)
+        if is_irregular(op):
+            return _MarkRemover().visit_for_(op)
         lanes = self._analyzer.simplify(op.extent)
         if isinstance(lanes, e.IntImm) and lanes.value >= 1:
             lanes = e.IntImm(e.INT32, lanes.value)

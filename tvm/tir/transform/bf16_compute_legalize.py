@@ -1,0 +1,19 @@
+"""Arithmetic on bfloat16 is done in float32; memory stays bfloat16.
+
+C[i] = A[i] + B[i]     ->     C[i] = bfloat16(float32(A[i]) + float32(B[i]))
+"""
+
+from __future__ import annotations
+
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.tir.function import PrimFunc
+
+from .float_legalizer import compute_in
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.BF16ComputeLegalize")
+def BF16ComputeLegalize(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """Only loads, stores and casts touch bfloat16."""
+    return compute_in(func, lambda dtype: dtype.is_bfloat16, "float32")

@@ -1,0 +1,21 @@
+"""Arithmetic on 8-bit floats is done in a wider type; memory stays as it is.
+
+C[i] = A[i] * B[i]     ->     C[i] = float8(float32(A[i]) * float32(B[i]))
+"""
+
+from __future__ import annotations
+
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.tir.function import PrimFunc
+
+from .float_legalizer import compute_in
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.FP8ComputeLegalize")
+def FP8ComputeLegalize(
+    func: PrimFunc, mod: IRModule, ctx: PassContext, promote_dtype: str = "float32"
+) -> PrimFunc:
+    """Only loads, stores and casts touch 8-bit floats."""
+    return compute_in(func, lambda dtype: dtype.is_float8, promote_dtype)

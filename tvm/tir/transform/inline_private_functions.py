@@ -1,0 +1,94 @@
+"""Calls of the module's own private functions are replaced by their bodies.
+
+    def main(...): f(A.data, 3)                  def main(...):
+    def f(p: T.handle, n: T.int32): ...   ->         ... with A.data for p and 3 for n
+
+Inlined is what returns nothing, matches no buffers, and does not call itself, directly or not. The
+functions that nothing calls any more are removed.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.type import PrimType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, walk
+
+from .folding import FoldingSubstituter
+
+
+@declare_module_pass("tir.InlinePrivateFunctions")
+def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
+    """No private function is called that could stand at the place of the call."""
+    calls = {
+        var: _called(func) for var, func in mod.functions.items() if isinstance(func, PrimFunc)
+    }
+    chosen = {var for var in calls if _can_be_inlined(mod, var, calls)}
+    if not chosen:
+        return mod
+    inliner = _Inliner(mod, chosen)
+    functions: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        if isinstance(func, PrimFunc):
+            functions[var] = func.with_body(inliner.visit_stmt(func.body))
+        else:
+            functions[var] = func
+    still_called = {v for f in functions.values() if isinstance(f, PrimFunc) for v in _called(f)}
+    return mod.with_functions(
+        {v: f for v, f in functions.items() if v not in chosen or v in still_called}
+    )
+
+
+def _called(func: PrimFunc) -> set[GlobalVar]:
+    return {
+        node.op
+        for node in walk(func.body)
+        if isinstance(node, e.Call) and isinstance(node.op, GlobalVar)
+    }
+
+
+def _can_be_inlined(mod: IRModule, var: GlobalVar, calls: dict[GlobalVar, set[GlobalVar]]) -> bool:
+    func = mod.functions[var]
+    assert isinstance(func, PrimFunc), "only PrimFuncs have calls"
+    returned = isinstance(func.ret_type, PrimType) and not func.ret_type.dtype.is_void
+    if func.attrs.get("global_symbol") is not None or func.buffer_map or returned:
+        return False
+    jumps = any(getattr(getattr(n, "op", None), "name", "") == "tir.ret" for n in walk(func.body))
+    return not jumps and var not in _reachable(var, calls)
+
+
+def _reachable(var: GlobalVar, calls: dict[GlobalVar, set[GlobalVar]]) -> set[GlobalVar]:
+    """The functions that may run while `var` runs."""
+    found: set[GlobalVar] = set()
+    stack = list(calls.get(var, ()))
+    while stack:
+        current = stack.pop()
+        if current not in found:
+            found.add(current)
+            stack.extend(calls.get(current, ()))
+    return found
+
+
+class _Inliner(StmtExprMutator):
+    def __init__(self, mod: IRModule, chosen: set[GlobalVar]) -> None:
+        super().__init__()
+        self._mod = mod
+        self._chosen = chosen
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:
+        call = op.value
+        if not isinstance(call, e.Call) or call.op not in self._chosen:
+            return op
+        func = self._mod.functions[call.op]  # type: ignore[index]
+        assert isinstance(func, PrimFunc), "only PrimFuncs are chosen"
+        values = dict(zip(func.params, call.args))
+        body = FoldingSubstituter(values, rename=True).visit_stmt(func.body)
+        return self.visit_stmt(body)
