@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.relax.shape_math import same_extent
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IntImm
+from tvm.tir.expr import BufferLoad, FloorMod, IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import add, multiply
@@ -38,9 +39,24 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
                 analyzer.bind(iter_var.var, iter_var.dom)
     if not _same_size(source, target, analyzer):
         return False
-    place_in = _flat(load.indices, source.shape)
+    place_in = _flat(_without_wrapping(load.indices, source.shape), source.shape)
     place_out = _flat(stores[0].indices, target.shape)
     return bool(analyzer.can_prove_equal(place_in, place_out))
+
+
+def _without_wrapping(
+    indices: Sequence[PrimExpr], shape: Sequence[PrimExpr]
+) -> Sequence[PrimExpr]:
+    """The indices with `q % extent` as plain q in the first one.
+
+    If the flattened places are equal then, the place is below the number of elements, and so q is
+    below the extent: wrapping around changed nothing.
+    """
+    if indices and isinstance(indices[0], FloorMod):
+        first = indices[0]
+        if same_extent(first.b, shape[0]):
+            return (first.a, *indices[1:])
+    return indices
 
 
 def _same_size(a: Buffer, b: Buffer, analyzer: Analyzer) -> bool:

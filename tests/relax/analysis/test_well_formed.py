@@ -1,0 +1,131 @@
+"""Each rule of well-formedness has a program that breaks it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tvm import ir, relax, tir
+from tvm.relax import op
+from tvm.relax.analysis import well_formed
+from tvm.relax.analysis.well_formed import faults_of
+
+pytestmark = pytest.mark.pure
+
+X = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+BB = relax.BlockBuilder()
+
+
+def call(value: relax.Call) -> relax.Call:
+    return BB.normalize(value)
+
+
+def seq(*blocks: relax.BindingBlock, body: relax.Expr) -> relax.SeqExpr:
+    made = relax.SeqExpr(blocks, body)
+    made.struct_info_ = body.struct_info_
+    return made
+
+
+def function(*bindings: relax.Binding, body: relax.Expr = X, block: type = relax.BindingBlock,
+             **options: object) -> relax.Function:  # fmt: skip
+    return relax.Function([X], seq(block(bindings), body=body), X.struct_info, **options)
+
+
+def bound(value: relax.Expr, name: str = "y", kind: type = relax.Var) -> relax.VarBinding:
+    return relax.VarBinding(kind(name, value.struct_info_), value)
+
+
+def refused(obj: relax.Function | ir.IRModule, text: str) -> None:
+    faults = faults_of(obj)
+    assert any(text in fault for fault in faults), faults
+    assert not well_formed(obj)
+
+
+def test_good_program() -> None:
+    y = bound(call(op.exp(X)))
+    assert faults_of(function(y, body=y.var)) == []
+
+
+def test_faults_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="tvm.relax"):
+        assert not well_formed(function(body=relax.Var("z", X.struct_info)))
+    assert "variable 'z' is used and not bound here" in caplog.text
+
+
+def test_variable_used_before_it_is_bound() -> None:
+    y = bound(call(op.exp(X)))
+    z = bound(call(op.exp(y.var)), "z")
+    refused(function(z, y, body=z.var), "variable 'y' is used and not bound here")
+
+
+def test_variable_bound_twice() -> None:
+    y = bound(call(op.exp(X)))
+    refused(function(y, y, body=y.var), "variable 'y' is bound twice")
+
+
+def test_dataflow_variable_outside_of_its_block() -> None:
+    y = bound(call(op.exp(X)), kind=relax.DataflowVar)
+    refused(function(y), "DataflowVar 'y' is bound outside a dataflow block")
+    refused(
+        function(y, body=y.var, block=relax.DataflowBlock), "variable 'y' is used and not bound"
+    )
+
+
+def test_nested_operand() -> None:
+    y = bound(call(op.add(op.exp(X), X)))
+    refused(function(y), "an operand is no variable or leaf")
+
+
+def test_missing_struct_info() -> None:
+    y = relax.VarBinding(relax.Var("y"), op.exp(X))
+    refused(function(y), "variable 'y' has no struct info")
+    refused(function(y), "no struct info is known of R.exp(x)")
+
+
+def test_wrong_struct_info() -> None:
+    wrong = relax.Var("y", relax.TensorStructInfo((2, 4), "float32"))
+    refused(function(relax.VarBinding(wrong, call(op.exp(X)))), "variable 'y' is")
+    value = op.exp(X)
+    value.struct_info_ = wrong.struct_info_
+    refused(function(relax.VarBinding(wrong, value)), "is said to be")
+    assert faults_of(function(relax.VarBinding(wrong, value)), check_struct_info=False) == []
+
+
+def test_impure_calls() -> None:
+    y = bound(call(op.print(X)))
+    refused(function(y), "it is declared pure and has an impure call")
+    refused(function(y, block=relax.DataflowBlock), "an impure call stands in a dataflow block")
+    assert faults_of(function(y, is_pure=False)) == []
+    assert faults_of(function(y, attrs={"relax.force_pure": True})) == []
+
+
+def test_branch_in_a_dataflow_block() -> None:
+    cond = relax.Var("c", relax.TensorStructInfo((), "bool"))
+    branch = relax.If(cond, seq(body=X), seq(body=X))
+    branch.struct_info_ = X.struct_info
+    refused(
+        function(bound(branch), block=relax.DataflowBlock), "a branch stands in a dataflow block"
+    )
+
+
+def test_unknown_symbol() -> None:
+    m = tir.Var("m", "int64")
+    y = relax.Var("y", relax.TensorStructInfo((m,), "float32"))
+    value = relax.Call(relax.extern("f"), [X], sinfo_args=[y.struct_info])
+    value.struct_info_ = y.struct_info
+    refused(function(relax.VarBinding(y, value), is_pure=False), "symbol 'm' is used in")
+    cast = relax.MatchCast(y, relax.const([1.0]), y.struct_info)
+    assert faults_of(function(cast)) == []
+
+
+def test_unknown_function_and_wrong_symbol() -> None:
+    gone = relax.GlobalVar("gone", relax.FuncStructInfo([X.struct_info], X.struct_info))
+    func = function(bound(call(relax.Call(gone, [X]))))
+    refused(ir.IRModule({"f": func}), "the module has no function 'gone'")
+    named = function().with_attr("global_symbol", "other")
+    refused(ir.IRModule({"f": named}), "f: its global_symbol is 'other'")
+
+
+def test_result_is_a_leaf() -> None:
+    refused(function(body=call(op.exp(X))), "the result of a sequence is a variable or leaf")
