@@ -161,12 +161,19 @@ def _bare_op(name: str) -> Any:
     return call
 
 
-def __getattr__(name: str) -> Any:
+def word(name: str) -> Any:
+    """The word `R.<name>`; what this module needs for itself is none."""
+    if name in __all__:
+        return globals()[name]
     if not name.startswith("_"):
         found = _HIDING.get(name) or find(name)
         if found is not None:
             return found
     raise AttributeError(f"R has no word {name!r}")
+
+
+def __getattr__(name: str) -> Any:
+    return word(name)
 
 
 def __dir__() -> list[str]:

@@ -15,6 +15,10 @@ from tvm.script.ir_builder.base import IRBuilder
 from .frame import IRModuleFrame, module_frame
 
 
+# Python runs the body of a module's class before the parser reads it. What is said there means
+# something only while a module is under construction.
+
+
 def ir_module() -> IRModuleFrame:
     """A module."""
     return IRModuleFrame()
@@ -32,6 +36,8 @@ def def_function(func_name: str, func: BaseFunc) -> None:
 
 def module_attrs(attrs: Mapping[str, Any] | DictAttrs, allow_overwrite: bool = False) -> None:
     """Give the module attributes."""
+    if not IRBuilder.is_in_scope():
+        return
     frame = module_frame("I.module_attrs")
     if frame.attrs and not allow_overwrite:
         raise ValueError(f"Duplicate module attrs, previous one is: {frame.attrs}")
@@ -55,6 +61,8 @@ def module_get_attr(attr_key: str) -> Any:
 
 def module_set_attr(attr_key: str, attr_value: Any, allow_overwrite: bool = False) -> None:
     """Give the module one attribute."""
+    if not IRBuilder.is_in_scope():
+        return
     frame = module_frame("I.module_set_attr")
     if attr_key in frame.attrs and not allow_overwrite:
         raise ValueError(f"Duplicate module attr {attr_key}")
@@ -63,6 +71,8 @@ def module_set_attr(attr_key: str, attr_value: Any, allow_overwrite: bool = Fals
 
 def module_global_infos(global_infos: Mapping[str, Sequence[GlobalInfo]]) -> None:
     """Give the module global infos."""
+    if not IRBuilder.is_in_scope():
+        return
     frame = module_frame("I.module_global_infos")
     if frame.global_infos:
         raise ValueError("Duplicate module global_infos")

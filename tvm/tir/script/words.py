@@ -225,12 +225,19 @@ def find_op(name: str) -> Any:
 _PRIVATE: Final = frozenset({"arith", "builtin", "declare", "gpu", "math"})
 
 
-def __getattr__(name: str) -> Any:
+def word(name: str) -> Any:
+    """The word `T.<name>`; what this module needs for itself is none."""
+    if name in __all__:
+        return globals()[name]
     if not name.startswith("_") and name not in _PRIVATE:
         found = find_dtype(name) or find_op(name)
         if found is not None:
             return found
     raise AttributeError(f"T has no word {name!r}")
+
+
+def __getattr__(name: str) -> Any:
+    return word(name)
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ import ast
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from tvm.ir.expr import GlobalVar
@@ -167,6 +168,8 @@ class ExprEvaluator:
         if name in _HIDDEN or (name.startswith("__") and name.endswith("__")):
             raise ParserError(node, f"the attribute {name!r} may not be used in TVMScript")
         owner = self.value(node.value)
+        if name.startswith("_") and isinstance(owner, ModuleType):
+            raise ParserError(node, f"{name!r} is private to the module {owner.__name__}")
         try:
             return getattr(owner, name)
         except AttributeError as err:
