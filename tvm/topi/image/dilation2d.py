@@ -1,0 +1,68 @@
+"""Morphological dilation: the largest of picture plus kernel over windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
+from tvm.topi.common import compute
+from tvm.topi.nn.conv_nd import per_dimension
+from tvm.topi.nn.pad import pad
+from tvm.topi.nn.utils import get_pad_tuple
+
+
+def _dilation(
+    data: te.Tensor,
+    kernel: te.Tensor,
+    stride: Any,
+    padding: Any,
+    dilations: Any,
+    out_dtype: str | None,
+    channels_last: bool,
+) -> te.Tensor:
+    dtype = data.dtype if out_dtype is None else out_dtype
+    sh, sw = per_dimension(stride, 2, "strides")
+    dh, dw = per_dimension(dilations, 2, "dilations")
+    order = (0, 3, 1, 2) if channels_last else (0, 1, 2, 3)
+    batch, channels, height, width = (data.shape[k] for k in order)
+    kh, kw = kernel.shape[:2] if channels_last else kernel.shape[1:]
+    simplify = Analyzer().simplify
+    wide_h, wide_w = simplify((kh - 1) * dh + 1), simplify((kw - 1) * dw + 1)
+    top, left, down, right = get_pad_tuple(padding, (wide_h, wide_w))
+    before = [0, top, left, 0] if channels_last else [0, 0, top, left]
+    after = [0, down, right, 0] if channels_last else [0, 0, down, right]
+    source = pad(data, before, after, te.min_value(data.dtype), name="pad_temp")
+    out_h = simplify((height - wide_h + top + down) // sh + 1)
+    out_w = simplify((width - wide_w + left + right) // sw + 1)
+    ry, rx = te.reduce_axis((0, kh), name="ry"), te.reduce_axis((0, kw), name="rx")
+
+    def at(n: Any, c: Any, y: Any, x: Any) -> PrimExpr:
+        row, column = y * sh + ry * dh, x * sw + rx * dw
+        value = source(n, row, column, c) if channels_last else source(n, c, row, column)
+        tap = kernel(ry, rx, c) if channels_last else kernel(c, ry, rx)
+        largest: PrimExpr = te.max(value.astype(dtype) + tap.astype(dtype), axis=[ry, rx])
+        return largest
+
+    name = "dilation2d_nhwc" if channels_last else "dilation2d_nchw"
+    if channels_last:
+        shape = (batch, out_h, out_w, channels)
+        return compute(shape, lambda n, y, x, c: at(n, c, y, x), name=name, tag=name)
+    return compute((batch, channels, out_h, out_w), at, name=name, tag=name)
+
+
+def dilation2d_nchw(
+    input: te.Tensor, filter: te.Tensor, stride: Any, padding: Any, dilations: Any,
+    out_dtype: str | None = None,
+) -> te.Tensor:  # fmt: skip
+    """(n, c, h, w), (c, kh, kw) -> (n, c, oh, ow)"""
+    return _dilation(input, filter, stride, padding, dilations, out_dtype, False)
+
+
+def dilation2d_nhwc(
+    input: te.Tensor, filter: te.Tensor, stride: Any, padding: Any, dilations: Any,
+    out_dtype: str | None = None,
+) -> te.Tensor:  # fmt: skip
+    """(n, h, w, c), (kh, kw, c) -> (n, oh, ow, c)"""
+    return _dilation(input, filter, stride, padding, dilations, out_dtype, True)
