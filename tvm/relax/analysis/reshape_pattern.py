@@ -1,47 +1,85 @@
-"""Does a TIR function only give its input another shape?"""
+"""Does a TIR function only give its input another shape?
+
+    for i, j in grid(4, 6): B[i, j] = A[(i * 6 + j) // 12, (i * 6 + j) % 12]      A: (2, 12)
+
+is one: each element goes to the place that it has in memory already.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm.arith import Analyzer
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, Range
 from tvm.relax.shape_math import same_extent
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, FloorMod, IntImm
+from tvm.tir.expr import (
+    Add,
+    BufferLoad,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    IterVar,
+    Mul,
+    Sub,
+    Var,
+)
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import add, multiply
 from tvm.tir.stmt import Block, BufferStore
 
+# Up to this many elements the two places are compared one by one where algebra does not decide.
+MOST_TRIED = 1 << 18
+
 
 def has_reshape_pattern(func: PrimFunc) -> bool:
-    """True when each element goes to the place that it has in memory already.
-
-    One block copies from the first buffer to the last, and both flattened places are equal for all
-    iterations.
-    """
+    """True when one block copies the first buffer to the last, each element to its own place."""
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
     if len(buffers) < 2:
         return False
     source, target = buffers[0], buffers[-1]
     stores = [node for node in walk(func.body) if isinstance(node, BufferStore)]
     blocks = [n for n in walk(func.body) if isinstance(n, Block) and n.iter_vars]
-    if len(stores) != 1 or len(blocks) > 1 or stores[0].buffer is not target:
+    if len(stores) != 1 or len(blocks) != 1 or stores[0].buffer is not target:
         return False
     load = stores[0].value
     if not isinstance(load, BufferLoad) or load.buffer is not source:
         return False
-    analyzer = Analyzer()
-    for block in blocks:
-        for iter_var in block.iter_vars:
-            if iter_var.dom is not None:
-                analyzer.bind(iter_var.var, iter_var.dom)
-    if not _same_size(source, target, analyzer):
+    if source.dtype is not target.dtype or source.strides or target.strides:
+        return False
+    domains = _domains(blocks[0], stores[0])
+    if domains is None or not _same_size(source, target):
         return False
     place_in = _flat(_without_wrapping(load.indices, source.shape), source.shape)
     place_out = _flat(stores[0].indices, target.shape)
-    return bool(analyzer.can_prove_equal(place_in, place_out))
+    analyzer = Analyzer()
+    for var, domain in domains.items():
+        analyzer.bind(var, domain)
+    if analyzer.can_prove_equal(place_in, place_out):
+        return True
+    return _equal_everywhere(place_in, place_out, domains)
+
+
+def _domains(block: Block, store: BufferStore) -> dict[Var, Range] | None:
+    """The ranges of the indices if they run over the whole target, each element once."""
+    axes = {iv.var: iv for iv in block.iter_vars}
+    if len(axes) != len(store.indices) or len(set(store.indices)) != len(axes):
+        return None
+    found: dict[Var, Range] = {}
+    analyzer = Analyzer()
+    for index, extent in zip(store.indices, store.buffer.shape):
+        axis = axes.get(index) if isinstance(index, Var) else None
+        if axis is None or axis.iter_type != IterVar.DataPar or axis.dom is None:
+            return None
+        start, count = axis.dom.min, axis.dom.extent
+        if not isinstance(start, IntImm) or start.value != 0:
+            return None
+        if not analyzer.can_prove_equal(count, extent):
+            return None
+        found[axis.var] = axis.dom
+    return found
 
 
 def _without_wrapping(
@@ -59,14 +97,14 @@ def _without_wrapping(
     return indices
 
 
-def _same_size(a: Buffer, b: Buffer, analyzer: Analyzer) -> bool:
+def _same_size(a: Buffer, b: Buffer) -> bool:
     sizes = []
     for buffer in (a, b):
         size: PrimExpr = IntImm("int64", 1)
         for extent in buffer.shape:
             size = multiply(size, extent)
         sizes.append(size)
-    return bool(analyzer.can_prove_equal(*sizes))
+    return bool(Analyzer().can_prove_equal(*sizes))
 
 
 def _flat(indices: Sequence[PrimExpr], shape: Sequence[PrimExpr]) -> PrimExpr:
@@ -74,3 +112,41 @@ def _flat(indices: Sequence[PrimExpr], shape: Sequence[PrimExpr]) -> PrimExpr:
     for index, extent in zip(indices, shape):
         place = add(multiply(place, extent), index)
     return place
+
+
+def _equal_everywhere(a: PrimExpr, b: PrimExpr, domains: dict[Var, Range]) -> bool:
+    """Compare two expressions at all values of their variables, if these are not too many."""
+    extents = [d.extent.value for d in domains.values() if isinstance(d.extent, IntImm)]
+    if len(extents) != len(domains):
+        return False
+    total = 1
+    for extent in extents:
+        total *= extent
+    if total > MOST_TRIED:
+        return False
+    import numpy as np  # Relax loads without numpy
+
+    axes = np.ogrid[tuple(slice(extent) for extent in extents)]
+    values = dict(zip(domains, axes))
+    left, right = _evaluate(a, values), _evaluate(b, values)
+    return left is not None and right is not None and bool(np.all(left == right))
+
+
+def _evaluate(expr: PrimExpr, values: dict[Var, Any]) -> Any:
+    """The expression on arrays; None where it is more than integer arithmetic."""
+    if isinstance(expr, IntImm):
+        return expr.value
+    if isinstance(expr, Var):
+        return values.get(expr)
+    if not isinstance(expr, (Add, Sub, Mul, FloorDiv, FloorMod)):
+        return None
+    a, b = _evaluate(expr.a, values), _evaluate(expr.b, values)
+    if a is None or b is None:
+        return None
+    if isinstance(expr, Add):
+        return a + b
+    if isinstance(expr, Sub):
+        return a - b
+    if isinstance(expr, Mul):
+        return a * b
+    return a // b if isinstance(expr, FloorDiv) else a % b

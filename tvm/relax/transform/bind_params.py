@@ -9,10 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from tvm.error import TVMError, message
+from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Function
+from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.support.suggest import did_you_mean
+from tvm.tir.expr import Var
 
 
 def _function(mod: IRModule, name: str, asked: str) -> Function:
@@ -34,8 +38,7 @@ def BindParams(
 ) -> IRModule:
     """Bind parameters of one function, by variable or by name, to tensors."""
     func = _function(mod, func_name, "BindParams")
-    var = mod.get_global_var(func_name)
-    return mod.with_functions({**mod.functions, var: func.bind_params(params)})
+    return _with(mod, {mod.get_global_var(func_name): func.bind_params(params)})
 
 
 @declare_module_pass("BindSymbolicVars")
@@ -48,10 +51,45 @@ def BindSymbolicVars(
     """Bind symbolic sizes, by variable or by name, in one function or in all."""
     if func_name is not None:
         func = _function(mod, func_name, "BindSymbolicVars")
-        var = mod.get_global_var(func_name)
-        return mod.with_functions({**mod.functions, var: func.bind_symbolic_vars(binding_map)})
-    functions = {
-        var: func.bind_symbolic_vars(binding_map) if isinstance(func, Function) else func
-        for var, func in mod.functions.items()
-    }
-    return mod.with_functions(functions)
+        return _with(mod, {mod.get_global_var(func_name): func.bind_symbolic_vars(binding_map)})
+    new: dict[GlobalVar, Function] = {}
+    bound: set[Any] = set()
+    for var, func in mod.functions.items():
+        if isinstance(func, Function):
+            own = {k: v for k, v in binding_map.items() if _has_symbol(func, k)}
+            bound.update(own)
+            if own:
+                new[var] = func.bind_symbolic_vars(own)
+    for key in binding_map:
+        if key not in bound:
+            raise _no_such_symbol(mod, key)
+    return _with(mod, new)
+
+
+def _with(mod: IRModule, changed: Mapping[GlobalVar, Function]) -> IRModule:
+    """The module with other functions, their variables with the new signatures."""
+    bb = BlockBuilder(mod)
+    for var, func in changed.items():
+        bb.update_func(var, func)
+    return bb.get()
+
+
+def _symbols(func: Function) -> list[Var]:
+    return [v for p in func.params for v in tir_vars_in_struct_info(p.struct_info)]
+
+
+def _has_symbol(func: Function, key: str | Var) -> bool:
+    return any(v is key or v.name == key for v in _symbols(func))
+
+
+def _no_such_symbol(mod: IRModule, key: str | Var) -> TVMError:
+    functions = [f for f in mod.functions.values() if isinstance(f, Function)]
+    names = list(dict.fromkeys(v.name for f in functions for v in _symbols(f)))
+    name = key if isinstance(key, str) else key.name
+    near = did_you_mean(name, names)
+    return TVMError(
+        message(
+            f"BindSymbolicVars: no function of the module has a symbol {name!r}{near}",
+            legal=", ".join(names) or "a module with symbolic sizes",
+        )
+    )

@@ -130,7 +130,10 @@ def _fold_values(
     channels = w.shape[layout.index("O")]
     if bias is not None:
         offset = bias.data.numpy()  # type: ignore[attr-defined]
-        if offset.size not in (1, channels):
+        along = [1] * 4
+        along[out_layout.find("C")] = offset.size
+        padded = [1] * (4 - offset.ndim) + list(offset.shape)
+        if offset.size not in (1, channels) or padded != along:
             return None
         shift = shift + offset.reshape(-1) * scale
     per_kernel = [1] * 4
