@@ -36,14 +36,12 @@ def is_gemv(sch: Schedule, block_info: BlockInfo) -> list[Buffer] | None:
         return None
     if not 1 < len(block.reads) < 4 or get_reduction_expr(block) is None:
         return None
-    moving = [iv for iv in block.iter_vars if iv.dom is not None and not is_one(iv.dom.extent)]
-    vectors = [
-        region.buffer
-        for region in block.reads
-        if 0
-        < len(collect_block_iter_vars_used_in_access_region(block, list(region.region)))
-        < len(moving)
-    ]
+    moving = {iv.var for iv in block.iter_vars if iv.dom is not None and not is_one(iv.dom.extent)}
+    vectors: list[Buffer] = []
+    for region in block.reads:
+        used = collect_block_iter_vars_used_in_access_region(block, list(region.region)) & moving
+        if 0 < len(used) < len(moving):
+            vectors.append(region.buffer)
     return vectors if 0 < len(vectors) < len(block.reads) else None
 
 

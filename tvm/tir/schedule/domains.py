@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import FloorDiv, IntImm, IterVar, Max, Min, Var, make_const
+from tvm.tir.expr import FloorDiv, IntImm, IterVar, Var, make_const
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import (
     floordiv,
@@ -115,10 +115,10 @@ def _cut(dom: Range, limit: tuple[PrimExpr, PrimExpr], analyzer: Analyzer) -> Ra
     top = dom.min + dom.extent - 1
     if analyzer.can_prove(low <= dom.min) and analyzer.can_prove(high >= top):
         return dom
-    first = analyzer.simplify(max_of(low, dom.min))
-    last = analyzer.simplify(min_of(high, top))
-    low = low if isinstance(first, Max) else first
-    high = high if isinstance(last, Min) else last
+    if analyzer.can_prove(low <= dom.min):
+        low = dom.min
+    if analyzer.can_prove(high >= top):
+        high = top
     return Range.from_min_extent(low, analyzer.simplify(high - low + 1))
 
 

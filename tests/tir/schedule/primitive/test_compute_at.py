@@ -45,7 +45,7 @@ def test_parts_beyond_the_end_get_a_predicate() -> None:
 def test_reduction_producer() -> None:
     func = matmul_relu()
     sch = open_schedule(func)
-    i, j = sch.get_loops("D")
+    _, j = sch.get_loops("D")
     sch.compute_at("C", j)
     check(sch, func)
 
@@ -53,7 +53,7 @@ def test_reduction_producer() -> None:
 def test_consumer_after_its_producer() -> None:
     func = matmul_relu()
     sch = open_schedule(func)
-    i, j, _ = sch.get_loops("C")
+    i, _, _ = sch.get_loops("C")
     outer, _ = sch.split(i, factors=[None, 4])
     sch.reverse_compute_at("D", outer)
     check(sch, func)

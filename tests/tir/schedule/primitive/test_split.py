@@ -37,7 +37,8 @@ def test_without_predication() -> None:
 def test_symbolic_extent_that_divides_needs_no_predicate() -> None:
     n = te.var("n")
     a = te.placeholder((n * 8,), name="A")
-    sch = open_schedule(te.create_prim_func([a, te.compute((n * 8,), lambda i: a[i] + 1.0, name="B")]))
+    b = te.compute((n * 8,), lambda i: a[i] + 1.0, name="B")
+    sch = open_schedule(te.create_prim_func([a, b]))
     (i,) = sch.get_loops("B")
     sch.split(i, factors=[None, 4])
     assert "T.where" not in sch.mod.script()

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from tests.dlight.programs import SPR, conv, matmul, softmax
+from tvm import dlight, tir
+from tvm.dlight import ScheduleRule
+from tvm.error import TVMError
+
+
+def test_first_fitting_rule_takes_a_function() -> None:
+    mod = tvm.IRModule({"a": matmul(8, 64, 8), "b": softmax(4, 16), "c": conv(1, 2, 4, 6)})
+    with SPR:
+        after = dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())(mod)
+    reasons = {g.name_hint: str(f.attrs["schedule_reason"]) for g, f in after.functions.items()}
+    assert "tile" in reasons["a"]
+    assert "passes" in reasons["b"]
+    assert "tile" in reasons["c"]
+    assert all(f.attrs["tir.is_scheduled"] for f in after.functions.values())
+
+
+def test_scheduled_functions_stay() -> None:
+    func = matmul(8, 64, 8).with_attr("tir.is_scheduled", True)
+    with SPR:
+        after = dlight.ApplyDefaultSchedule(dlight.cpu.GEMM())(tvm.IRModule({"a": func}))
+    assert after["a"].same_as(func)
+
+
+def test_target_of_the_function_counts() -> None:
+    func = matmul(8, 64, 8).with_attr("target", SPR)
+    after = dlight.ApplyDefaultSchedule(dlight.cpu.GEMM())(tvm.IRModule({"a": func}))
+    assert after["a"].attrs["tir.is_scheduled"]
+
+
+def test_no_target_at_all() -> None:
+    with pytest.raises((TVMError, ValueError), match="target"):
+        dlight.ApplyDefaultSchedule(dlight.cpu.GEMM())(tvm.IRModule({"a": matmul(8, 64, 8)}))
+
+
+def test_rules_made_of_functions() -> None:
+    @ScheduleRule.from_callable("annotate")
+    def rule(func: tir.PrimFunc, target: object, tunable: bool) -> tir.Schedule:
+        sch = tir.Schedule(func)
+        sch.annotate(sch.get_block("C"), "touched", 1)
+        return sch
+
+    with SPR:
+        after = dlight.ApplyDefaultSchedule(rule)(tvm.IRModule({"a": matmul(8, 64, 8)}))
+    assert "touched" in after.script()
+    assert "annotate" in repr(rule)

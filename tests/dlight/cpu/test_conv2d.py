@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.dlight.programs import HASWELL, SPR, conv, matmul, scheduled
+from tvm import te
+from tvm.dlight.cpu import Conv2D
+
+
+@pytest.mark.parametrize(
+    ("n", "ci", "co", "h", "kernel", "stride", "pad"),
+    [
+        (1, 4, 8, 8, 3, 1, 1),
+        (2, 3, 5, 7, 3, 1, 0),
+        (1, 2, 8, 9, 3, 2, 1),
+        (1, 3, 6, 12, 5, 2, 2),
+        (2, 4, 8, 6, 1, 2, 0),
+        (1, 1, 4, 16, 3, 1, 1),
+    ],
+)
+def test_shapes(n: int, ci: int, co: int, h: int, kernel: int, stride: int, pad: int) -> None:
+    scheduled(Conv2D(), conv(n, ci, co, h, kernel, stride, pad))
+
+
+@pytest.mark.parametrize("target", [SPR, HASWELL], ids=str)
+def test_epilogue_is_part_of_the_store(target: object) -> None:
+    text = scheduled(Conv2D(), conv(1, 4, 8, 8, epilogue=True), target).script()  # type: ignore[arg-type]
+    assert "C = T.alloc_buffer" not in text
+    assert text.count('scope="local"') == 1
+
+
+def test_panel_is_gathered_in_runs() -> None:
+    text = scheduled(Conv2D(), conv(1, 2, 8, 8)).script()
+    assert "for ax1_1 in T.vectorized(8):" in text
+
+
+def test_symbolic_batch() -> None:
+    n = te.size_var("n")
+    x = te.placeholder((n, 2, 6, 6), name="X")
+    w = te.placeholder((4, 2, 3, 3), name="W")
+    c, ry, rx = (te.reduce_axis((0, e), name=s) for e, s in ((2, "c"), (3, "ry"), (3, "rx")))
+    y = te.compute(
+        (n, 4, 4, 4),
+        lambda b, f, i, j: te.sum(x[b, c, i + ry, j + rx] * w[f, c, ry, rx], axis=[c, ry, rx]),
+        name="C",
+    )
+    after = scheduled(Conv2D(), te.create_prim_func([x, w, y]), sizes={"n": 3})
+    assert "T.parallel" not in after.script()
+
+
+def test_products_are_left_to_gemm() -> None:
+    assert Conv2D().apply(matmul(8, 8, 8), SPR, False) is None

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.dlight.programs import HASWELL, NEON, SPR, conv, matmul, reduction, scheduled
+from tvm import te
+from tvm.dlight.cpu import GEMM
+from tvm.target import Target
+
+
+def test_form_of_the_schedule() -> None:
+    text = scheduled(GEMM(), matmul(16, 128, 8)).script()
+    assert 'C_local = T.alloc_buffer((16, 128), scope="local")' in text
+    assert "for i0_1 in T.unroll(4):" in text
+    assert "T.vectorized(16)" in text
+    assert "C_init" in text
+
+
+@pytest.mark.parametrize("target", [SPR, HASWELL, NEON], ids=str)
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(8, 64, 12), (7, 33, 5), (13, 130, 9), (3, 10, 1), (33, 16, 4)]
+)
+def test_any_extents(m: int, n: int, k: int, target: Target) -> None:
+    scheduled(GEMM(), matmul(m, n, k), target)
+
+
+def test_transposed_batched_with_epilogue() -> None:
+    text = scheduled(GEMM(), matmul(10, 70, 6, transposed=True, batch=(3,), epilogue=True)).script()
+    assert text.count('scope="local"') == 1
+    assert "E[" in text
+    assert "D[" not in text
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_other_types(dtype: str) -> None:
+    scheduled(GEMM(), matmul(6, 40, 8, dtype=dtype))
+
+
+def test_symbolic_rows() -> None:
+    m = te.size_var("m")
+    a = te.placeholder((m, 8), name="A")
+    b = te.placeholder((8, 64), name="B")
+    k = te.reduce_axis((0, 8), name="k")
+    c = te.compute((m, 64), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    scheduled(GEMM(), te.create_prim_func([a, b, c]), sizes={"m": 11})
+
+
+def test_reason() -> None:
+    after = scheduled(GEMM(), matmul(16, 128, 8))
+    reason = str(after.attrs["schedule_reason"])
+    assert reason.startswith("4x64 tile: 16 of 32 vector registers hold sums")
+    assert reason.endswith("serial, too little work for threads")
+
+
+def test_large_products_use_threads() -> None:
+    target = Target("llvm -mcpu=sapphirerapids -num-cores=4")
+    sch = GEMM().apply(matmul(256, 256, 256), target, False)
+    assert "T.parallel" in sch.mod.script()
+
+
+def test_other_functions_are_left_to_other_rules() -> None:
+    assert GEMM().apply(reduction((8, 8), (1,)), SPR, False) is None
+    assert GEMM().apply(matmul(1, 64, 64), SPR, False) is None
+    assert GEMM().apply(conv(1, 4, 8, 8), SPR, False) is None

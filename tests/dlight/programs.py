@@ -1,0 +1,136 @@
+"""Tensor programs for the rules, and the checks that every schedule has to pass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tvm import te, tir
+from tvm.dlight import ScheduleRule
+from tvm.target import Target
+from tvm.tir.analysis import verify_well_formed
+from tvm.tir.interp import run
+from tvm.tir.schedule import Schedule
+
+SPR = Target("llvm -mcpu=sapphirerapids")
+HASWELL = Target("llvm -mcpu=haswell")
+NEON = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1")
+
+
+def matmul(
+    m: int, n: int, k: int, *, transposed: bool = False, batch: tuple[int, ...] = (),
+    epilogue: bool = False, dtype: str = "float32",
+) -> tir.PrimFunc:  # fmt: skip
+    """A @ B, or A @ B.T; with a bias and a relu after it."""
+    a = te.placeholder((*batch, m, k), dtype, name="A")
+    b = te.placeholder((*batch, *((n, k) if transposed else (k, n))), dtype, name="B")
+    r = te.reduce_axis((0, k), name="k")
+
+    def product(*i: tir.Var) -> tir.PrimExpr:
+        lead, row, column = i[:-2], i[-2], i[-1]
+        right = b[(*lead, column, r)] if transposed else b[(*lead, r, column)]
+        return te.sum(a[(*lead, row, r)] * right, axis=r)
+
+    c = te.compute((*batch, m, n), product, name="C")
+    if not epilogue:
+        return te.create_prim_func([a, b, c])
+    bias = te.placeholder((n,), dtype, name="bias")
+    d = te.compute(c.shape, lambda *i: c[i] + bias[i[-1]], name="D")
+    zero = tir.const(0.0, dtype)
+    e = te.compute(c.shape, lambda *i: tir.max(d[i], zero), name="E")
+    return te.create_prim_func([a, b, bias, e])
+
+
+def conv(
+    n: int, ci: int, co: int, h: int, kernel: int = 3, stride: int = 1, pad: int = 1,
+    epilogue: bool = False,
+) -> tir.PrimFunc:  # fmt: skip
+    """A convolution, NCHW; with a bias, a residual and a relu after it."""
+    x = te.placeholder((n, ci, h, h), name="X")
+    w = te.placeholder((co, ci, kernel, kernel), name="W")
+    zero = tir.const(0.0, "float32")
+    padded = te.compute(
+        (n, ci, h + 2 * pad, h + 2 * pad),
+        lambda b, c, i, j: tir.if_then_else(
+            tir.all(i >= pad, i < h + pad, j >= pad, j < h + pad), x[b, c, i - pad, j - pad], zero
+        ),
+        name="P",
+    )
+    out = (h + 2 * pad - kernel) // stride + 1
+    c = te.reduce_axis((0, ci), name="c")
+    ry = te.reduce_axis((0, kernel), name="ry")
+    rx = te.reduce_axis((0, kernel), name="rx")
+    y = te.compute(
+        (n, co, out, out),
+        lambda b, f, i, j: te.sum(
+            padded[b, c, i * stride + ry, j * stride + rx] * w[f, c, ry, rx], axis=[c, ry, rx]
+        ),
+        name="C",
+    )
+    if not epilogue:
+        return te.create_prim_func([x, w, y])
+    bias = te.placeholder((1, co, 1, 1), name="bias")
+    rest = te.placeholder((n, co, out, out), name="R")
+    d = te.compute(y.shape, lambda b, f, i, j: y[b, f, i, j] + bias[0, f, 0, 0], name="D")
+    e = te.compute(y.shape, lambda *i: d[i] + rest[i], name="E")
+    g = te.compute(y.shape, lambda *i: tir.max(e[i], zero), name="G")
+    return te.create_prim_func([x, w, bias, rest, g])
+
+
+def softmax(n: int, c: int) -> tir.PrimFunc:
+    """Softmax over rows, in four passes."""
+    a = te.placeholder((n, c), name="A")
+    k, r = te.reduce_axis((0, c), name="k"), te.reduce_axis((0, c), name="r")
+    top = te.compute((n,), lambda i: te.max(a[i, k], axis=k), name="M")
+    ex = te.compute((n, c), lambda i, j: tir.exp(a[i, j] - top[i]), name="E")
+    total = te.compute((n,), lambda i: te.sum(ex[i, r], axis=r), name="S")
+    return te.create_prim_func(
+        [a, te.compute((n, c), lambda i, j: ex[i, j] / total[i], name="B")]
+    )
+
+
+def reduction(
+    shape: tuple[int, ...], axes: tuple[int, ...], combine: object = te.sum
+) -> tir.PrimFunc:
+    """A reduction over some axes."""
+    a = te.placeholder(shape, name="A")
+    over = {d: te.reduce_axis((0, shape[d]), name=f"k{d}") for d in axes}
+    out = [extent for d, extent in enumerate(shape) if d not in axes]
+
+    def body(*indices: tir.Var) -> tir.PrimExpr:
+        rest = iter(indices)
+        place = [over[d] if d in over else next(rest) for d in range(len(shape))]
+        return combine(a[tuple(place)], axis=list(over.values()))  # type: ignore[operator]
+
+    return te.create_prim_func([a, te.compute(out, body, name="B")])
+
+
+def results(func: tir.PrimFunc, mod: object, sizes: dict[str, int] | None = None) -> np.ndarray:
+    """What the last parameter holds after a run on fixed random inputs."""
+    rng = np.random.default_rng(7)
+    arrays = []
+    for param in func.params:
+        buffer = func.buffer_map[param]
+        shape = [(sizes or {}).get(str(d)) or int(d) for d in buffer.shape]
+        values = rng.standard_normal(shape) * 4
+        arrays.append(np.asarray(values).astype(str(buffer.dtype)))
+    arrays[-1][...] = 99
+    run(mod, *arrays)
+    return arrays[-1]
+
+
+def scheduled(
+    rule: ScheduleRule,
+    func: tir.PrimFunc,
+    target: Target = SPR,
+    sizes: dict[str, int] | None = None,
+) -> tir.PrimFunc:
+    """The function as the rule schedules it, checked to mean the same."""
+    sch = rule.apply(func, target, False)
+    assert isinstance(sch, Schedule), "the rule takes the function"
+    (after,) = sch.mod.functions.values()
+    assert isinstance(after, tir.PrimFunc)
+    verify_well_formed(after)
+    assert after.attrs["schedule_reason"]
+    expected, found = results(func, func, sizes), results(func, after, sizes)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    return after
