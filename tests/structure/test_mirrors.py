@@ -11,17 +11,45 @@ pytestmark = pytest.mark.pure
 # Sources (or folders, ending in "/") whose test has another name, and why.
 COMMANDS = "commands are tested as a user runs them, in a process of their own"
 MAPS = "one subject: detection, division and inverses of maps check each other"
+NORMS = ("tests/topi/nn/test_normalisations.py", "each normalisation is checked against the same formula")
+CONVOLUTIONS = ("tests/topi/nn/test_convolutions.py", "each convolution is checked against the same definition")
+REARRANGED = ("tests/topi/nn/test_rearrangements.py", "each of these moves elements and no more")
 COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/arith/_ffi_api.py": ("tests/arith/test_domain_touched.py", "two names of functions"),
     "tvm/arith/iter_map_nodes.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/arith/iter_map_rewrite.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/arith/iter_map_subspace.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/arith/rules/": ("tests/arith/test_rules.py", "all rules are tried out by one test"),
+    "tvm/tir/float_math/": (
+        "tests/tir/float_math/test_float_math.py", "all functions are compared alike",
+    ),
     "tvm/__main__.py": ("tests/end_to_end/test_cli.py", "two lines that call the command line"),
     "tvm/exec/bench.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/compile.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/library.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/run.py": ("tests/end_to_end/test_cli.py", COMMANDS),
+    "tvm/topi/nn/batch_norm.py": NORMS,
+    "tvm/topi/nn/group_norm.py": NORMS,
+    "tvm/topi/nn/instance_norm.py": NORMS,
+    "tvm/topi/nn/layer_norm.py": NORMS,
+    "tvm/topi/nn/norm_parts.py": NORMS,
+    "tvm/topi/nn/rms_norm.py": NORMS,
+    "tvm/topi/nn/conv1d.py": CONVOLUTIONS,
+    "tvm/topi/nn/conv1d_transpose.py": CONVOLUTIONS,
+    "tvm/topi/nn/conv2d.py": CONVOLUTIONS,
+    "tvm/topi/nn/conv2d_transpose.py": CONVOLUTIONS,
+    "tvm/topi/nn/conv3d.py": CONVOLUTIONS,
+    "tvm/topi/nn/conv3d_transpose.py": CONVOLUTIONS,
+    "tvm/topi/nn/conv_transpose_nd.py": CONVOLUTIONS,
+    "tvm/topi/nn/depthwise_conv2d.py": CONVOLUTIONS,
+    "tvm/topi/nn/batch_to_space_nd.py": REARRANGED,
+    "tvm/topi/nn/depth_to_space.py": REARRANGED,
+    "tvm/topi/nn/fifo_buffer.py": REARRANGED,
+    "tvm/topi/nn/flatten.py": REARRANGED,
+    "tvm/topi/nn/mapping.py": REARRANGED,
+    "tvm/topi/nn/pixel_shuffle.py": REARRANGED,
+    "tvm/topi/nn/space_to_batch_nd.py": REARRANGED,
+    "tvm/topi/nn/space_to_depth.py": REARRANGED,
 }
 
 

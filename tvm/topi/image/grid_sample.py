@@ -52,7 +52,7 @@ class _Sampler:
 
     def place(self, value: PrimExpr, extent: Any) -> PrimExpr:
         """A coordinate in [-1, 1] as a place in the picture, kept inside as the padding says."""
-        size = extent.astype("float32")
+        size: PrimExpr = extent.astype("float32")
         if self.align:
             place = (value + 1.0) * (size - 1.0) / 2.0
         else:

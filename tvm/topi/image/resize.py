@@ -151,7 +151,7 @@ def _cropped(x: PrimExpr, source: Any, target: Any, start: Any, end: Any) -> Pri
     """Places spread evenly over the part from start to end (fractions of the picture)."""
     last = (as_expr(source) - 1).astype("float")
     if known(target) and get_const_int(target) <= 1:
-        return (as_expr(start) + end) * last * 0.5
+        return (as_expr(start) + as_expr(end)) * last * 0.5
     steps = (as_expr(target) - 1).astype("float")
     return as_expr(start) * last + x * tir.div((as_expr(end) - start) * last, steps)
 
