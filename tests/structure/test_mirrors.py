@@ -11,9 +11,9 @@ pytestmark = pytest.mark.pure
 # Sources (or folders, ending in "/") whose test has another name, and why.
 COMMANDS = "commands are tested as a user runs them, in a process of their own"
 MAPS = "one subject: detection, division and inverses of maps check each other"
-NORMS = ("tests/topi/nn/test_normalisations.py", "each normalisation is checked against the same formula")
-CONVOLUTIONS = ("tests/topi/nn/test_convolutions.py", "each convolution is checked against the same definition")
-REARRANGED = ("tests/topi/nn/test_rearrangements.py", "each of these moves elements and no more")
+NORMS = ("tests/topi/nn/test_normalisations.py", "all share one formula")
+CONVOLUTIONS = ("tests/topi/nn/test_convolutions.py", "all have one definition")
+REARRANGED = ("tests/topi/nn/test_rearrangements.py", "they move elements and no more")
 COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/arith/_ffi_api.py": ("tests/arith/test_domain_touched.py", "two names of functions"),
     "tvm/arith/iter_map_nodes.py": ("tests/arith/test_iter_affine_map.py", MAPS),
