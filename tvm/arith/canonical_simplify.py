@@ -18,7 +18,7 @@ from tvm.tir.op import arith as op
 
 from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF, Bound
 from .deep_equal import deep_equal
-from .rewrite_simplify import RewriteSimplifier, is_index
+from .rewrite_simplify import RewriteSimplifier, is_index, may_trap
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -579,12 +579,16 @@ class _Children(StmtExprMutator):
         condition = visit(op.condition)
         if not condition.dtype.is_scalar or isinstance(condition, e.IntImm):
             return super().visit_select_(op)
-        with analyzer.constraint_scope(condition):
-            yes = visit(op.true_value)
-        with analyzer.constraint_scope(analyzer.rewriter.make_not(condition)):
-            no = visit(op.false_value)
+        yes = self._speculated(condition, op.true_value)
+        no = self._speculated(analyzer.rewriter.make_not(condition), op.false_value)
         same = condition is op.condition and yes is op.true_value and no is op.false_value
         return op if same else e.Select(condition, yes, no, op.span)
+
+    def _speculated(self, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
+        """A value simplified under a fact, though it is computed where that does not hold too."""
+        with self._simplifier.analyzer.constraint_scope(fact):
+            result = self.visit_expr(expr)
+        return self.visit_expr(expr) if result is not expr and may_trap(result) else result
 
 
 _SUMS: Final[frozenset[type]] = frozenset(

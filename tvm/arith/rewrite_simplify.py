@@ -565,10 +565,10 @@ def _under(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
 def _speculated(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
     """`_under` for a value that is computed even where `fact` does not hold: it must not trap."""
     result = _under(self, fact, expr)
-    return self.visit(expr) if result is not expr and _may_trap(result) else result
+    return self.visit(expr) if result is not expr and may_trap(result) else result
 
 
-def _may_trap(expr: PrimExpr) -> bool:
+def may_trap(expr: PrimExpr) -> bool:
     """A division by something that might be zero."""
     stack = [expr]
     while stack:

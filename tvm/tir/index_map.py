@@ -7,15 +7,48 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, inverse_affine_iter_map
+from tvm.arith import (
+    Analyzer,
+    IterMapLevel,
+    detect_iter_map,
+    detect_linear_equation,
+    inverse_affine_iter_map,
+)
+from tvm.arith.int_set import eval_set
 from tvm.error import ShapeError, TVMError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.dtype import DataType
 
-from .expr import FloorDiv, FloorMod, IntImm, Max, Min, Var, as_expr, make_const
+from .expr import (
+    Add,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mul,
+    Sub,
+    Var,
+    as_expr,
+    make_const,
+)
 from .functor import substitute, walk
-from .op.arith import cast, greater_equal, logical_or
+from .op.arith import (
+    cast,
+    ceildiv,
+    equal,
+    floordiv,
+    floormod,
+    greater_equal,
+    is_one,
+    is_zero,
+    less,
+    logical_and,
+    logical_or,
+    negative,
+    not_equal,
+)
 
 if TYPE_CHECKING:
     from tvm.runtime import Tensor
@@ -124,18 +157,17 @@ class IndexMap(Node):
         """The box of new indices for a box of old ones."""
         self._require_count(ranges)
         prover = Analyzer() if analyzer is None else analyzer
-        found: list[Range] = []
-        domains = {
-            var: Range.from_min_extent(_in_type(rng.min, var), _in_type(rng.extent, var))
-            for var, rng in zip(self.initial_indices, ranges)
-        }
+        domains = dict(zip(self.initial_indices, self._typed(ranges)))
         for var, dom in domains.items():
             prover.bind(var, dom)
-        for index in self.final_indices:
-            low, high = _bounds(index, domains, prover)
-            size = prover.simplify(high - low + 1)
-            found.append(Range.from_min_extent(prover.simplify(low), size))
-        return found
+        return [_range_of(index, domains, prover) for index in self.final_indices]
+
+    def _typed(self, ranges: Sequence[Range]) -> list[Range]:
+        """The ranges in the types of the variables."""
+        return [
+            Range.from_min_extent(_in_type(rng.min, var), _in_type(rng.extent, var))
+            for var, rng in zip(self.initial_indices, ranges)
+        ]
 
     def map_shape(
         self, shape: Sequence[PrimExpr | int], analyzer: Analyzer | None = None
@@ -163,10 +195,12 @@ class IndexMap(Node):
         from tvm.runtime import tensor as make_tensor
 
         source = arr_src.numpy()
-        target = np.zeros([int(d) for d in self.map_shape(list(source.shape))], source.dtype)  # type: ignore[call-overload]
-        for place in np.ndindex(*source.shape):
-            moved = tuple(int(i) for i in self.map_indices(list(place)))  # type: ignore[call-overload]
-            target[moved] = source[place]
+        shape = [int(d) for d in self.map_shape(list(source.shape))]  # type: ignore[call-overload]
+        target = np.zeros(shape, source.dtype)
+        places = np.meshgrid(*[np.arange(n) for n in source.shape], indexing="ij")
+        values = dict(zip(self.initial_indices, places))
+        moved = [np.broadcast_to(_value(i, values), source.shape) for i in self.final_indices]
+        target[tuple(moved)] = source
         return make_tensor(target, device=arr_src.device)
 
     def inverse(self, shape: Sequence[Range | PrimExpr | int]) -> IndexMap:
@@ -187,16 +221,16 @@ class IndexMap(Node):
 
     def _inverted(self, ranges: Sequence[Range], exact: bool) -> tuple[IndexMap, PrimExpr | None]:
         self._require_count(ranges)
-        typed = [
-            Range.from_min_extent(_in_type(rng.min, var), _in_type(rng.extent, var))
-            for var, rng in zip(self.initial_indices, ranges)
-        ]
-        domains = dict(zip(self.initial_indices, typed))
-        padded = domains if exact else {v: self._padded(v, dom) for v, dom in domains.items()}
-        indices = list(self.final_indices)
-        outputs = [Var(f"axis{i}", index.dtype) for i, index in enumerate(indices)]
-        values = self._solve(indices, outputs, padded)
-        if values is None:
+        domains = dict(zip(self.initial_indices, self._typed(ranges)))
+        shifts = {v: _Shift(v, dom, self.final_indices, exact) for v, dom in domains.items()}
+        moved = {var: shift.value for var, shift in shifts.items()}
+        prover = Analyzer()
+        for shift in shifts.values():
+            prover.bind(shift.var, shift.domain)
+        indices = [prover.simplify(i) for i in substitute(list(self.final_indices), moved)]
+        outputs = [Var(f"axis{i}", index.dtype) for i, index in enumerate(self.final_indices)]
+        solved = _solve(indices, outputs, {s.var: s.domain for s in shifts.values()})
+        if solved is None:
             raise TVMError(
                 f"IndexMap: {self} is not invertible on the shape "
                 f"({', '.join([str(dom.extent) for dom in domains.values()])}); legal: maps in "
@@ -204,61 +238,17 @@ class IndexMap(Node):
                 + (" (non_surjective_inverse takes maps that need padding)" if exact else "")
             )
         analyzer = Analyzer()
-        for out, dom in zip(outputs, self._output_ranges(padded)):
-            analyzer.bind(out, dom)
-        result = [analyzer.simplify(values[var]) for var in self.initial_indices]
+        box = {s.var: s.domain for s in shifts.values()}
+        for out, index in zip(outputs, indices):
+            analyzer.bind(out, _range_of(index, box, prover))
+        values = {s.var: solved[s.var] for s in shifts.values()}
+        result = [analyzer.simplify(substitute(moved[var], values)) for var in self.initial_indices]
         padding: PrimExpr | None = None
-        for (var, dom), value in zip(domains.items(), result):
-            if padded[var] is not dom:
-                outside = analyzer.simplify(greater_equal(value, dom.min + dom.extent))
+        for shift in shifts.values():
+            outside = shift.padding(values[shift.var], analyzer)
+            if outside is not None:
                 padding = outside if padding is None else logical_or(padding, outside)
         return IndexMap(outputs, result), padding
-
-    def _output_ranges(self, domains: Mapping[Var, Range]) -> list[Range]:
-        return self.map_ranges([domains[var] for var in self.initial_indices])
-
-    def _solve(
-        self, indices: list[PrimExpr], outputs: list[Var], domains: Mapping[Var, Range]
-    ) -> dict[Var, PrimExpr] | None:
-        if all(isinstance(i, Var) for i in indices) and len({*indices}) == len(domains):
-            return {var: out for var, out in zip(indices, outputs) if isinstance(var, Var)}
-        units = {
-            var: dom.min
-            for var, dom in domains.items()
-            if isinstance(dom.extent, IntImm) and dom.extent.value == 1
-        }
-        moving = {var: dom for var, dom in domains.items() if var not in units}
-        pairs = [
-            (i, out)
-            for i, out in zip(substitute(indices, units), outputs)
-            if any(node in moving for node in walk(i) if isinstance(node, Var))
-        ]
-        found = detect_iter_map([i for i, _ in pairs], moving, check_level=IterMapLevel.Bijective)
-        if not found.indices and pairs:
-            return None
-        solved = inverse_affine_iter_map(found.indices, [out for _, out in pairs])
-        if any(var not in solved for var in moving):
-            return None
-        return {**units, **{var: solved[var] for var in moving}}
-
-    def _padded(self, var: Var, dom: Range) -> Range:
-        """The domain, its extent rounded up so that all splits of the variable come out even."""
-        multiple = 1
-        for index in self.final_indices:
-            for node in walk(index):
-                splits = isinstance(node, (FloorDiv, FloorMod)) and isinstance(node.b, IntImm)
-                if splits and any(part is var for part in walk(node.a)):
-                    multiple = math.lcm(multiple, node.b.value)
-        if isinstance(dom.extent, IntImm):
-            if dom.extent.value % multiple == 0:
-                return dom
-            rounded = -(-dom.extent.value // multiple) * multiple
-            extent: PrimExpr = make_const(rounded, dom.extent.dtype)
-        else:
-            if multiple == 1:
-                return dom
-            extent = (dom.extent + (multiple - 1)) // multiple * multiple
-        return Range.from_min_extent(dom.min, extent)
 
     def _require_count(self, given: Sequence[object]) -> None:
         if len(given) != len(self.initial_indices):
@@ -311,45 +301,132 @@ def _as_ranges(shape: Sequence[Range | PrimExpr | int]) -> list[Range]:
     return [s if isinstance(s, Range) else Range.from_min_extent(0, as_expr(s)) for s in shape]
 
 
-def _bounds(
-    index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer
-) -> tuple[PrimExpr, PrimExpr]:
-    """The least and greatest value of an index over a box."""
-    known = analyzer.const_int_bound(index)
-    limit = 1 << 62
-    if abs(known.min_value) < limit and abs(known.max_value) < limit:
-        dtype = index.dtype
-        return make_const(known.min_value, dtype), make_const(known.max_value, dtype)
-    low, high = _ends(index, domains)
-    return low, high
+def _range_of(index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer) -> Range:
+    """The least range around the values of an index over a box."""
+    interval = eval_set(index, domains, analyzer)
+    if not (interval.has_lower_bound() and interval.has_upper_bound()):
+        raise TVMError(f"IndexMap: the bounds of {index} cannot be told; legal: affine indices")
+    low, high = analyzer.simplify(interval.min_value), interval.max_value
+    extent = analyzer.simplify(high - low + 1)
+    if isinstance(index, FloorDiv) and is_zero(low) and not isinstance(extent, IntImm):
+        inner = eval_set(index.a, domains, analyzer)  # (n - 1) // c + 1 is written (n + c - 1) // c
+        if inner.has_upper_bound():
+            extent = analyzer.simplify(floordiv(inner.max_value + index.b, index.b))
+    return Range.from_min_extent(low, extent)
 
 
-def _ends(expr: PrimExpr, domains: Mapping[Var, Range]) -> tuple[PrimExpr, PrimExpr]:
-    """Symbolic bounds of sums, scalings and quotients of variables that start at zero or above."""
-    if isinstance(expr, Var) and expr in domains:
-        dom = domains[expr]
-        return dom.min, dom.min + dom.extent - 1
-    if isinstance(expr, FloorMod):
-        return make_const(0, expr.dtype), expr.b - 1
-    if isinstance(expr, (Min, Max)) or not hasattr(expr, "b"):
-        return expr, expr
-    (a_low, a_high), (b_low, b_high) = _ends(expr.a, domains), _ends(expr.b, domains)  # type: ignore[attr-defined]
-    node = type(expr)
-    if node.__name__ == "Sub":
-        return a_low - b_high, a_high - b_low
-    return _apply(expr, a_low, b_low), _apply(expr, a_high, b_high)
-
-
-def _apply(expr: PrimExpr, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-    table: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
-        "Add": lambda x, y: x + y,
-        "Mul": lambda x, y: x * y,
-        "FloorDiv": lambda x, y: x // y,
+def _solve(
+    indices: Sequence[PrimExpr], outputs: Sequence[Var], domains: Mapping[Var, Range]
+) -> dict[Var, PrimExpr] | None:
+    """The variables in terms of the outputs; None where the map has no inverse."""
+    units = {
+        var: dom.min
+        for var, dom in domains.items()
+        if isinstance(dom.extent, IntImm) and dom.extent.value == 1
     }
-    rule = table.get(type(expr).__name__)
+    moving = {var: dom for var, dom in domains.items() if var not in units}
+    plain = [i for i in indices if isinstance(i, Var) and i in moving]
+    if len(plain) == len(moving) == len({*plain}):
+        found = {var: out for var, out in zip(indices, outputs) if isinstance(var, Var)}
+        return {**units, **{var: found[var] for var in moving}}
+    pairs = [
+        (i, out)
+        for i, out in zip(substitute(list(indices), units), outputs)
+        if any(node in moving for node in walk(i) if isinstance(node, Var))
+    ]
+    maps = detect_iter_map([i for i, _ in pairs], moving, check_level=IterMapLevel.Bijective)
+    if not maps.indices and pairs:
+        return None
+    solved = inverse_affine_iter_map(maps.indices, [out for _, out in pairs])
+    if any(var not in solved for var in moving):
+        return None
+    return {**units, **{var: solved[var] for var in moving}}
+
+
+class _Shift:
+    """A variable in terms of one that starts at zero and whose extent all divisors divide.
+
+    `left` places stand before the first value, and the extent is rounded up: what is added on both
+    sides is padding.
+    """
+
+    def __init__(self, var: Var, dom: Range, indices: Sequence[PrimExpr], exact: bool) -> None:
+        self._extent: Final = dom.extent
+        divisors, offsets = ([], []) if exact else _divisions(var, dom, indices)
+        self._multiple: Final = math.lcm(1, *divisors)
+        left = {offset % self._multiple for offset in offsets}
+        self._left: Final = left.pop() if len(left) == 1 else 0
+        self.var: Final = var if self._left == 0 else var.copy_with_suffix("_padded")
+        self.value: Final[PrimExpr] = var if self._left == 0 else self.var + (dom.min - self._left)
+        start = dom.min if self._left == 0 else make_const(0, var.dtype)
+        total = dom.extent + self._left
+        rounded = Analyzer().simplify(ceildiv(total, self._multiple) * self._multiple)
+        self.domain: Final = Range.from_min_extent(start, total if exact else rounded)
+        self._end: Final[PrimExpr] = total
+        self._start: Final = start
+
+    def padding(self, value: PrimExpr, analyzer: Analyzer) -> PrimExpr | None:
+        """The condition under which a place stands before or behind the values; None if never."""
+        multiple = self._multiple
+        if multiple == 1:
+            return None
+        place = value - self._start
+        block, within = floordiv(place, multiple), floormod(place, multiple)
+        found: PrimExpr | None = None
+        if self._left:
+            found = logical_and(equal(block, 0), less(within, self._left))
+        added = analyzer.simplify(not_equal(floormod(negative(self._end), multiple), 0))
+        if not (isinstance(added, IntImm) and not added.value):
+            last = equal(block, floordiv(self._end, multiple))
+            behind = logical_and(last, greater_equal(within, floormod(self._end, multiple)))
+            behind = logical_and(added, behind)
+            found = behind if found is None else logical_or(found, behind)
+        return None if found is None else analyzer.simplify(found)
+
+
+def _divisions(
+    var: Var, dom: Range, indices: Sequence[PrimExpr]
+) -> tuple[list[int], list[int]]:
+    """The literals by which sums of the variable are divided, and what is added to it there."""
+    analyzer = Analyzer()
+    divisors: list[int] = []
+    offsets: list[int] = []
+    for index in indices:
+        for node in walk(index):
+            if not isinstance(node, (FloorDiv, FloorMod)) or not isinstance(node.b, IntImm):
+                continue
+            if not any(part is var for part in walk(node.a)):
+                continue
+            divisors.append(node.b.value)
+            linear = detect_linear_equation(node.a, [var])
+            if linear and is_one(linear[0]):
+                start = analyzer.simplify(linear[1] + dom.min)
+                if isinstance(start, IntImm):
+                    offsets.append(start.value)
+    return divisors, offsets
+
+
+def _value(expr: PrimExpr, values: Mapping[Var, Any]) -> Any:
+    """An index for arrays of values of the variables."""
+    if isinstance(expr, Var):
+        return values[expr]
+    if isinstance(expr, IntImm):
+        return expr.value
+    rule = _NUMPY.get(type(expr))
     if rule is None:
-        raise TVMError(f"IndexMap: the bounds of {expr} cannot be told")
-    return rule(a, b)
+        raise TVMError(f"IndexMap.map_tensor: {expr} cannot be computed; legal: integer arithmetic")
+    return rule(_value(expr.a, values), _value(expr.b, values))  # type: ignore[attr-defined]
+
+
+_NUMPY: Final[dict[type, Callable[[Any, Any], Any]]] = {
+    Add: lambda a, b: a + b,
+    Sub: lambda a, b: a - b,
+    Mul: lambda a, b: a * b,
+    FloorDiv: lambda a, b: a // b,
+    FloorMod: lambda a, b: a % b,
+    Min: lambda a, b: a * (a <= b) + b * (a > b),
+    Max: lambda a, b: a * (a >= b) + b * (a < b),
+}
 
 
 register_nodes(IndexMap)

@@ -1,0 +1,148 @@
+"""Maps between index spaces."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.arith.fuzz import evaluate
+from tvm import tir
+from tvm.arith import Analyzer
+from tvm.error import ShapeError, TVMError
+from tvm.ir import Range, structural_equal
+from tvm.runtime import tensor
+from tvm.tir import IndexMap
+from tvm.tir import expr as e
+
+pytestmark = pytest.mark.pure
+n = e.Var("n", "int64")
+
+
+def ints(exprs) -> list[int]:
+    return [int(x) for x in exprs]
+
+
+def test_from_func() -> None:
+    made = IndexMap.from_func(lambda i, j: [j, i])
+    assert [v.name for v in made.initial_indices] == ["i", "j"]
+    assert made.initial_indices[0].dtype == "int64"
+    star = IndexMap.from_func(lambda *a: a[::-1], ndim=3, index_dtype="int32")
+    assert ints(star.map_indices([1, 2, 3])) == [3, 2, 1]
+    made, cuts = IndexMap.from_func_with_separators(
+        lambda i, j: [i, IndexMap.AXIS_SEPARATOR, j]
+    )
+    assert cuts == [1]
+    small = IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
+    assert str(small) == "lambda i: (i // 4, i % 4,)"
+
+
+@pytest.mark.parametrize(
+    ("function", "ndim", "error", "text"),
+    [
+        (lambda i: i, None, TypeError, "returns a Var; legal: a list or tuple"),
+        (lambda i: ["x"], None, TypeError, "returns 'x'"),
+        (lambda *a: a, None, TVMError, "needs ndim"),
+        (lambda i, **k: [i], None, TVMError, r"takes \*\*k"),
+        (lambda i: [i, IndexMap.AXIS_SEPARATOR], None, TVMError, "from_func_with_separators"),
+    ],
+)
+def test_bad_functions(function, ndim, error, text) -> None:
+    with pytest.raises(error, match=text):
+        IndexMap.from_func(function, ndim)
+
+
+def test_map_shape() -> None:
+    tiled = IndexMap.from_func(lambda i, j: [i // 4, j // 16, i % 4, j % 16])
+    assert ints(tiled.map_shape([8, 64])) == [2, 4, 4, 16]
+    assert ints(tiled.map_shape([7, 65])) == [2, 5, 4, 16]
+    wide = IndexMap.from_func(lambda i: [i // 4, i % 4])
+    rows, inner = wide.map_shape([n])
+    for size in (4, 5, 7, 8):
+        assert evaluate(rows, {n: size}) == -(-size // 4)
+    assert int(inner) == 4
+    with pytest.raises(ShapeError, match=r"starts at T.int64\(3\)"):
+        IndexMap.from_func(lambda i: [i + 3]).map_shape([4])
+    with pytest.raises(ShapeError, match="2 indices are given to a map of 1"):
+        wide.map_indices([1, 2])
+
+
+def test_equivalence() -> None:
+    a = IndexMap.from_func(lambda i, j: [i * 4 + j])
+    assert a.is_equivalent_to(IndexMap.from_func(lambda p, q: [q + p * 4]))
+    assert not a.is_equivalent_to(IndexMap.from_func(lambda p, q: [q * 4 + p]))
+    assert not a.is_equivalent_to(IndexMap.from_func(lambda p: [p]))
+
+
+BIJECTIONS = [
+    (lambda i: [i], [16]),
+    (lambda i: [i // 4, i % 4], [16]),
+    (lambda i, j: [j, i], [3, 5]),
+    (lambda i, j: [i * 4 + j], [3, 4]),
+    (lambda i, j: [j // 4, i, j % 4], [3, 8]),
+    (lambda i, j: [i // 2, j // 4, i % 2, j % 4], [4, 8]),
+    (lambda i: [i // 8, (i % 8) // 4, i % 4], [32]),
+    (lambda i, j: [i, j], [1, 6]),
+]
+
+
+@pytest.mark.parametrize(("function", "shape"), BIJECTIONS)
+def test_inverse(function, shape) -> None:
+    made = IndexMap.from_func(function)
+    back = made.inverse(shape)
+    for place in itertools.product(*[range(extent) for extent in shape]):
+        assert ints(back.map_indices(made.map_indices(place))) == list(place)
+
+
+def test_no_inverse() -> None:
+    for function, shape in [(lambda i: [i // 4], [16]), (lambda i: [i // 4, i % 4], [14])]:
+        with pytest.raises(TVMError, match="is not invertible on the shape"):
+            IndexMap.from_func(function).inverse(shape)
+    given = IndexMap.from_func(lambda i: [i * 2], inverse_index_map=lambda i: [i // 2])
+    assert ints(given.inverse([4]).map_indices([6])) == [3]
+
+
+PADDED = [
+    (lambda i: [i // 4, i % 4], [16], lambda i, j: False),
+    (lambda i: [i // 4, i % 4], [14], lambda i, j: tir.And(i == 3, j >= 2)),
+    (lambda i: [(i + 1) // 4, (i + 1) % 4], [15], lambda i, j: tir.And(i == 0, j < 1)),
+    (lambda i: [(i + 1) // 4, (i + 1) % 4], [14],
+     lambda i, j: tir.Or(tir.And(i == 0, j < 1), tir.And(i == 3, j >= 3))),
+    (lambda i, j: [i // 4, j // 8, i % 4, j % 8], [6, 20], None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "shape", "expected"), PADDED)
+def test_inverse_with_padding(function, shape, expected) -> None:
+    made = IndexMap.from_func(function)
+    back, padding = made.non_surjective_inverse(shape)
+    box = made.map_ranges([Range(0, extent) for extent in shape])
+    images = {tuple(ints(made.map_indices(p))) for p in itertools.product(*map(range, shape))}
+    for place in itertools.product(*[range(int(r.min), int(r.min + r.extent)) for r in box]):
+        values = dict(zip(back.initial_indices, place))
+        assert bool(evaluate(padding, values)) is (place not in images), place
+        if place in images:
+            old = ints(back.map_indices(place))
+            assert ints(made.map_indices(old)) == list(place)
+    if expected is not None:
+        wanted = Analyzer().simplify(e.as_expr(expected(*back.initial_indices)))
+        assert structural_equal(padding, wanted), f"{padding} is not {wanted}"
+
+
+def test_symbolic_padding() -> None:
+    made = IndexMap.from_func(lambda i: [i // 4, i % 4])
+    back, padding = made.non_surjective_inverse([n])
+    for size in range(1, 10):
+        for i, j in itertools.product(range(-(-size // 4)), range(4)):
+            env = {back.initial_indices[0]: i, back.initial_indices[1]: j, n: size}
+            assert bool(evaluate(padding, env)) is (i * 4 + j >= size)
+
+
+def test_map_tensor() -> None:
+    data = np.arange(6 * 10, dtype="float32").reshape(6, 10)
+    moved = IndexMap.from_func(lambda i, j: [j // 4, i, j % 4]).map_tensor(tensor(data)).numpy()
+    assert moved.shape == (3, 6, 4)
+    for i, j in np.ndindex(6, 10):
+        assert moved[j // 4, i, j % 4] == data[i, j]
+    assert (moved[2, :, 2:] == 0).all()
+    with pytest.raises(TVMError, match="legal: integer arithmetic"):
+        IndexMap.from_func(lambda i: [tir.Select(i < 2, i, i)]).map_tensor(tensor(data[0]))
