@@ -110,7 +110,7 @@ class PtrProxy:
     """`T.Ptr("float32")`: an address as a parameter's annotation."""
 
     def __call__(self, dtype: Any, storage_scope: str = "global") -> Var:
-        return handle(dtype() if callable(dtype) else dtype, storage_scope)
+        return handle(dtype().dtype if callable(dtype) else dtype, storage_scope)
 
     def __getitem__(self, keys: Any) -> Var:
         return self(*keys) if isinstance(keys, tuple) else self(keys)

@@ -1,0 +1,84 @@
+"""What is printed reads back as the same program, and prints the same again."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+
+from tests.tir.script.random_programs import Programs
+from tvm import tir
+from tvm.error import DiagnosticError
+from tvm.ir import assert_structural_equal
+from tvm.script import from_source
+
+pytestmark = pytest.mark.pure
+
+
+def check(func: Any) -> None:
+    text = func.script(show_meta=True)
+    again = from_source(text, check_well_formed=False)
+    assert_structural_equal(func, again)
+    assert again.script(show_meta=True) == text
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs(seed: int) -> None:
+    programs = Programs(seed)
+    for _ in range(5):
+        check(programs.function())
+
+
+@pytest.mark.long
+def test_many_random_programs() -> None:
+    for seed in range(1000, 3000):
+        check(Programs(seed).function())
+
+
+def _mutated(text: str, rng: random.Random) -> str:
+    tokens = re.findall(r"\s+|\w+|.", text, re.S)
+    odd = ["0", "x", "None", "(", ")", "T.foo", "[1]", "'a'", "lambda: 0", "-1", "A", " = ", "\n"]
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(tokens))
+        other = tokens[rng.randrange(len(tokens))]
+        tokens[at] = rng.choice(["", other, tokens[at] + other, rng.choice(odd)])
+    return "".join(tokens)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_wrong_programs_give_diagnostics_with_a_place() -> None:
+    refused = 0
+    for seed in range(150):
+        rng = random.Random(seed)
+        try:
+            from_source(_mutated(Programs(seed % 20).function().script(), rng))
+        except DiagnosticError as err:
+            assert re.search(r" --> <str>:\d+:\d+", str(err))
+            refused += 1
+    assert refused > 100
+
+
+CHAINS = {
+    "left": lambda a, e, k: e + a[k % 16],
+    "right": lambda a, e, k: a[k % 16] * e,
+    "calls": lambda a, e, k: tir.max(a[k % 16], e),
+    "mixed": lambda a, e, k: tir.Cast("float32", tir.min(e - a[0], a[1])),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_expressions_of_any_depth(name: str) -> None:
+    a = tir.decl_buffer((16,), "float32", "A")
+    expr: Any = a[0]
+    for k in range(2000):
+        expr = CHAINS[name](a, expr, k)
+    check(tir.PrimFunc([a], tir.BufferStore(a, expr, [0]), attrs={"global_symbol": "main"}))
+
+
+def test_scopes_of_any_depth() -> None:
+    body: Any = tir.Evaluate(0)
+    for k in range(2000):
+        body = tir.LetStmt(tir.Var(f"x{k}", "int32"), k, body)
+    check(tir.PrimFunc([], body, attrs={"global_symbol": "main"}))
