@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from ml_dtypes import _ml_dtypes_ext
 from onnx import TensorProto, helper
 
 from tests.end_to_end.digits import MODEL, ONE_IMAGE, load_images, tvm
@@ -251,8 +252,31 @@ def test_not_a_library(content: bytes, image_file: Path, tmp_path: Path) -> None
     other = tmp_path / "other.so"
     other.write_bytes(content)
     text = refused("run", other, "--inputs", image_file, "--outputs", tmp_path / "out.npz")
-    assert "cannot load" in text
-    assert "tvm compile" in text
+    assert repr(str(other)) in text
+    assert "legal: a " in text
+
+
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9, 0.999])
+def test_truncated_library(
+    share: float, library: Path, image_file: Path, tmp_path: Path
+) -> None:
+    whole = library.read_bytes()
+    cut = tmp_path / "cut.so"
+    cut.write_bytes(whole[: int(len(whole) * share)])
+    text = refused("run", cut, "--inputs", image_file, "--outputs", tmp_path / "out.npz")
+    assert f"bytes of a library of {len(whole)}: it is cut short" in text
+
+
+def test_library_of_something_else(image_file: Path, tmp_path: Path) -> None:
+    other = _ml_dtypes_ext.__file__
+    text = refused("run", other, "--inputs", image_file, "--outputs", tmp_path / "out.npz")
+    assert f"cannot load {other!r}" in text
+    assert "legal: a library that `tvm compile` wrote" in text
+
+
+def test_file_of_another_kind(image_file: Path, tmp_path: Path) -> None:
+    text = refused("run", image_file, "--inputs", image_file, "--outputs", tmp_path / "out.npz")
+    assert "the suffix '.npz'" in text
 
 
 def test_missing_library(tmp_path: Path) -> None:

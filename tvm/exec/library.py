@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tvm.error import message
+from tvm.error import TVMError, message
 from tvm.exec.command import Mistake
 from tvm.exec.files import check_input
 from tvm.runtime import cpu, load_module
@@ -22,7 +22,9 @@ def load_library(path: Path) -> VirtualMachine:
     check_input(path, "the library")
     try:
         return VirtualMachine(load_module(str(path.absolute())), cpu())
-    except (OSError, ValueError, AttributeError, RuntimeError) as error:
+    except TVMError:
+        raise                       # says already what, where and why
+    except (OSError, TypeError, ValueError) as error:
         asked = f"cannot load {str(path)!r}"
         legal = "a library that `tvm compile` wrote on this kind of machine"
         raise Mistake(message(asked, found=str(error), legal=legal)) from error

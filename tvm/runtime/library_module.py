@@ -11,6 +11,7 @@ from tvm.support.dtype import DataType
 
 from ._tensor import Tensor, from_host, numpy_dtype
 from .artefact import SYMBOL, Artefact, ValueInfo
+from .elf import check_whole
 from .module import BINARY_SERIALIZABLE, RUNNABLE, Module, load_archive
 from .pool_sharing import TABLE, join_pools
 from .vm_executable import VMModule
@@ -27,6 +28,7 @@ class LibraryModule(Module):
     def __init__(self, path: str) -> None:
         super().__init__()
         self.path = path
+        check_whole(path)
         try:
             # tvm_ffi's loader sets the variables that a library asks of its surroundings
             self._ffi = library().load_module(path)
