@@ -26,6 +26,7 @@ from .error import RENDER_LEVELS, Illegal, ScheduleError, render
 from .instruction import Instruction, InstructionKind, show_value
 from .primitive import add_unit_loop as _add_unit_loop
 from .primitive import annotate as _annotate
+from .primitive import blockize as _blockize
 from .primitive import cache_read as _cache_read
 from .primitive import cache_write as _cache_write
 from .primitive import compute_at as _compute_at
@@ -571,6 +572,13 @@ class Schedule(Object):
         """Finish a value where it is made."""
         rule = _reverse_compute_inline.reverse_compute_inline
         self._run(_reverse_compute_inline.KIND, rule, block=self._block(block))
+
+    def blockize(self, target: LoopRV | list[BlockRV], preserve_unit_iters: bool = True) -> BlockRV:
+        """Make a block of its own of a loop and all that is in it."""
+        rule = _blockize.blockize
+        return self._run(  # type: ignore[no-any-return]
+            _blockize.KIND, rule, target=target, preserve_unit_iters=preserve_unit_iters
+        )
 
     # --- reductions ---
 
