@@ -62,7 +62,7 @@ def _call_of_kernel(bb: BlockBuilder, call: Call, extents: Sequence[PrimExpr]) -
 
 def _kernel(extents: Sequence[PrimExpr], symbols: Sequence[Var]) -> PrimFunc:
     """out[i] = extent i, computed from its own parameters for the symbols."""
-    out = decl_buffer((len(extents),), "int64", "out")
+    out = decl_buffer((ops.const(len(extents), "int64"),), "int64", "out")
     handle = Var("p_out", "handle")
     numbers = {symbol: Var(symbol.name, "int64") for symbol in symbols}
     body: list[Stmt] = [

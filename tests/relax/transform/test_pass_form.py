@@ -1,0 +1,135 @@
+"""The forms of a Relax pass."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import tvm
+from tests.relax.programs import calls
+from tvm import relax
+from tvm.error import TVMError
+from tvm.ir.transform import PassContext
+from tvm.relax.transform import dataflowblock_pass, function_pass
+from tvm.relax.transform.pass_form import relax_pass
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+@I.ir_module
+class Mod:
+    @T.prim_func
+    def kernel(x: T.Buffer((4,), "float32")):
+        x[0] = T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            gv = R.exp(x)
+            R.output(gv)
+        y = R.exp(gv)
+        return y
+
+
+def _marked(func: relax.Function, mark: str = "seen") -> relax.Function:
+    return func.with_attr(mark, True)
+
+
+def test_house_form_has_options_and_a_clean_signature():
+    @relax_pass("test.Mark")
+    def Mark(func, mod, ctx, *, mark: str = "seen"):
+        return _marked(func, mark)
+
+    assert str(inspect.signature(Mark)) == "(*, mark: str = 'seen')"
+    after = Mark(mark="here")(Mod)
+    assert after["main"].attrs["here"]
+    assert after["kernel"] is Mod["kernel"]
+    assert Mark().info.name == "test.Mark"
+    assert "Run Function pass: test.Mark at the optimization level 0" in str(Mark())
+
+
+def test_function_pass_of_a_function():
+    @function_pass(opt_level=1, name="mark")
+    def mark(func, mod, ctx):
+        assert mod is Mod
+        assert isinstance(ctx, PassContext)
+        return _marked(func)
+
+    assert isinstance(mark, relax.transform.FunctionPass)
+    assert mark.info.opt_level == 1
+    assert mark(Mod)["main"].attrs["seen"]
+
+
+def test_function_pass_of_a_class():
+    @relax.transform.function_pass(opt_level=0)
+    class Mark:
+        def __init__(self, mark):
+            self.mark = mark
+
+        def transform_function(self, func, mod, ctx):
+            return _marked(func, self.mark)
+
+    assert Mark("there")(Mod)["main"].attrs["there"]
+
+
+def test_dataflowblock_pass_sees_dataflow_blocks_only():
+    seen = []
+
+    @dataflowblock_pass(opt_level=0)
+    def look(block, mod, ctx):
+        seen.append(len(block.bindings))
+        return block
+
+    assert look(Mod)["main"] is Mod["main"]
+    assert seen == [1]
+    assert "Run DataflowBlock pass: look" in str(look)
+
+
+def test_dataflowblock_pass_replaces_blocks():
+    @tvm.relax.transform.dataflowblock_pass(opt_level=0)
+    class Twice:
+        def transform_dataflowblock(self, block, mod, ctx):
+            (binding,) = block.bindings
+            call = relax.op.nn.relu(binding.value.args[0])
+            call.struct_info_ = binding.value.struct_info_
+            return relax.DataflowBlock([relax.VarBinding(binding.var, call)])
+
+    assert calls(Twice()(Mod)) == ["relax.nn.relu", "relax.exp"]
+
+
+def test_passes_run_by_opt_level():
+    @function_pass(opt_level=3, name="late")
+    def late(func, mod, ctx):
+        return _marked(func)
+
+    pipeline = tvm.ir.transform.Sequential([late])
+    with PassContext(opt_level=2):
+        assert pipeline(Mod)["main"] is Mod["main"]
+    with PassContext(opt_level=3):
+        assert pipeline(Mod)["main"].attrs["seen"]
+
+
+def test_rejects_a_missing_level():
+    with pytest.raises(ValueError, match="Please provide opt_level for the function pass"):
+        function_pass()(lambda f, m, c: f)
+
+
+def test_rejects_what_cannot_be_called():
+    with pytest.raises(TypeError, match="pass_func must be a callable for dataflowblock pass"):
+        dataflowblock_pass(3, opt_level=0)
+
+
+def test_rejects_a_result_that_is_no_function():
+    @function_pass(opt_level=0, name="wrong")
+    def wrong(func, mod, ctx):
+        return None
+
+    with pytest.raises(TVMError) as caught:
+        wrong(Mod)
+    assert str(caught.value) == (
+        "pass 'wrong' returned NoneType for 'main'; legal: a relax.Function"
+    )
