@@ -300,5 +300,33 @@ case("grad.max_pool2d_backward", lambda g, x: op.grad.max_pool2d_backward(g, x, 
      t(1, 2, 3, 3), t(1, 2, 6, 6))  # fmt: skip
 case("grad.avg_pool2d_backward", lambda g, x: op.grad.avg_pool2d_backward(g, x, (2, 2), (2, 2)),
      t(1, 2, 3, 3), t(1, 2, 6, 6))  # fmt: skip
+case("grad.max_pool2d_backward",
+     lambda g, x: op.grad.max_pool2d_backward(g, x, (3, 2), (2, 1), (1, 0), (1, 2)),
+     t(1, 2, 3, 4), t(1, 2, 6, 6))  # fmt: skip
+for _include in (True, False):
+    case("grad.avg_pool2d_backward",
+         lambda g, x, flag=_include: op.grad.avg_pool2d_backward(
+             g, x, (3, 3), (2, 2), (1, 1), count_include_pad=flag),
+         t(1, 2, 3, 3), t(1, 2, 6, 6))  # fmt: skip
 case("grad.take_backward", lambda g, x, i: op.grad.take_backward(g, x, i, axis=1), t(2, 3, 4),
      t(2, 5, 4), t(3, dtype="int64", low=0, high=5), tolerance=1e-4)  # fmt: skip
+
+
+# --- tools for the families' own tests ---
+
+
+def info(expr: Any) -> Any:
+    """The inferred struct info of a call."""
+    return relax.BlockBuilder().normalize(expr).struct_info
+
+
+def var(*shape: Any, dtype: str = "float32", name: str = "x", ndim: int = -1) -> relax.Var:
+    """A tensor variable; `ndim` for one whose extents are not known."""
+    known = shape if ndim == -1 else None
+    return relax.Var(name, relax.TensorStructInfo(known, dtype, ndim=ndim))
+
+
+def shape_of(expr: Any) -> tuple[Any, ...]:
+    """The inferred extents, literals as integers."""
+    found = expr if isinstance(expr, relax.TensorStructInfo) else info(expr)
+    return tuple(getattr(extent, "value", extent) for extent in found.values)

@@ -34,6 +34,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, convert_to_expr
 from tvm.relax.struct_info import (
     VOID,
+    ObjectStructInfo,
     PrimStructInfo,
     ShapeExpr,
     ShapeStructInfo,
@@ -189,7 +190,9 @@ class Infer:
         return result
 
     def _operand(self, parameter: Parameter, arg: RelaxExpr) -> StructInfo:
-        info = arg.struct_info
+        info = arg.struct_info_
+        if info is None:  # a function of the module may get its struct info later
+            info = arg.struct_info if parameter.kind != "Expr" else ObjectStructInfo()
         what, classes = _KINDS[parameter.kind]
         if not isinstance(info, classes):
             raise self.error(
@@ -390,8 +393,9 @@ class _Lazy:
         return getattr(importlib.import_module(self._name), name)
 
 
-# The operator library takes longer to load than all of Relax; only legalisation needs it.
+# These take longer to load than all of Relax, and only legalisation needs them.
 topi: Final[Any] = _Lazy("tvm.topi")
+te: Final[Any] = _Lazy("tvm.te")
 
 
 def dtype_or_void(dtype: DataType | str | None) -> DataType:

@@ -22,7 +22,7 @@ from tvm.relax.struct_info import (
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm
 
-from .declare import INJECTIVE, Array, Expr, Infer, attrs_class, relax_op, topi
+from .declare import INJECTIVE, Array, Expr, Infer, attrs_class, relax_op, te, topi
 from .shapes import axis_index, axis_indices, check_ndim, dtype_of, like, ndim_of, values_of
 
 TakeAttrs = attrs_class("TakeAttrs", "axis", "mode")
@@ -74,8 +74,6 @@ def _take_te(
 
 
 def _te_row(te_x: Any, rest: Sequence[PrimExpr], at: int, place: Any) -> Any:
-    from tvm import te  # the tensor-expression package loads only when something is legalised
-
     def element(*index: Any) -> Any:
         return te_x(*index[:at], place, *index[at:])
 

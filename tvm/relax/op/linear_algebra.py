@@ -28,6 +28,7 @@ from .declare import (
     script_function,
     show_extent,
     show_shape,
+    te,
     topi,
 )
 from .manipulate import permute_dims
@@ -93,8 +94,6 @@ def _wider(ctx: Infer, a: DataType, b: DataType) -> DataType:
 
 def te_matmul(a: Any, b: Any, out_dtype: str) -> Any:
     """The product in tensor expressions, for any numbers of dimensions."""
-    from tvm import te  # the tensor-expression package loads only when something is legalised
-
     rows, columns = len(a.shape) > 1, len(b.shape) > 1
     batch_a, batch_b = a.shape[:-2], b.shape[:-2]
     longer = batch_a if len(batch_a) >= len(batch_b) else batch_b

@@ -14,7 +14,7 @@ from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
 
-from .declare import ELEMENTWISE, Array, Expr, Infer, attrs_class, relax_op, show_shape
+from .declare import ELEMENTWISE, Array, Expr, Infer, attrs_class, relax_op, show_shape, te
 from .shapes import axis_index, with_dtype
 
 QuantizeAttrs = attrs_class("QuantizeAttrs", "out_dtype", "axis")
@@ -112,8 +112,6 @@ def _along(parameter: Any, index: tuple[Any, ...], axis: int) -> Any:
 def _quantize_te(
     bb: BlockBuilder, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: DataType, axis: int
 ) -> Expr:
-    from tvm import te  # the tensor-expression package loads only when something is legalised
-
     low, high = tir_op.min_value(str(out_dtype)), tir_op.max_value(str(out_dtype))
 
     def compute(x: Any, s: Any, z: Any) -> Any:
@@ -133,8 +131,6 @@ def _quantize_te(
 def _dequantize_te(
     bb: BlockBuilder, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: DataType, axis: int
 ) -> Expr:
-    from tvm import te  # the tensor-expression package loads only when something is legalised
-
     wide = "int32" if str(getattr(data.struct_info, "dtype", "")) in (*INTS, "int32") else "float32"
 
     def compute(x: Any, s: Any, z: Any) -> Any:

@@ -14,7 +14,7 @@ from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
 
-from .declare import Array, Expr, Infer, attrs_class, relax_op, show_shape, topi
+from .declare import Array, Expr, Infer, attrs_class, relax_op, show_shape, te, topi
 from .shapes import check_float, check_ndim, like
 
 MultinomialFromUniformAttrs = attrs_class("MultinomialFromUniformAttrs", "dtype")
@@ -74,8 +74,6 @@ def _multinomial_info(
 def _multinomial_te(
     bb: BlockBuilder, prob: Expr, uniform_sample: Expr, sample_indices: Expr, *, dtype: DataType
 ) -> Expr:
-    from tvm import te  # the tensor-expression package loads only when something is legalised
-
     def compute(p: Any, u: Any, rows: Any) -> Any:
         total = topi.cumsum(p, 1)
         classes = p.shape[1]

@@ -10,7 +10,17 @@ import numpy as np
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.op.create import ones
-from tvm.relax.op.declare import OPAQUE, Array, Expr, Infer, RelaxOp, attrs_class, relax_op, topi
+from tvm.relax.op.declare import (
+    OPAQUE,
+    Array,
+    Expr,
+    Infer,
+    RelaxOp,
+    attrs_class,
+    relax_op,
+    te,
+    topi,
+)
 from tvm.relax.op.layouts import from_plain, letters_of, padding_of, spread, to_plain
 from tvm.relax.op.nn.pool import Pool2DAttrs
 from tvm.relax.struct_info import TensorStructInfo
@@ -82,8 +92,6 @@ def _nll_backward_te(
     reduction: str,
     ignore_index: int,
 ) -> Expr:
-    from tvm import te  # the tensor-expression package loads only when something is legalised
-
     if weights is None:
         info = predictions.struct_info
         assert isinstance(info, TensorStructInfo), "checked by its kind"
@@ -187,24 +195,105 @@ def _pool_backward(kind: str) -> Any:
 
     @op.legalize
     def te(bb: BlockBuilder, output_grad: Expr, data: Expr, **o: Any) -> Expr:
-        if any(d != 1 for d in o["dilation"]) or o["out_layout"] != o["layout"]:
+        if o["layout"] != "NCHW" or o["out_layout"] != "NCHW":
             return op.call(output_grad, data, **o)
-        return bb.call_te(
-            topi.nn.pool_grad,
-            output_grad,
-            data,
-            list(o["pool_size"]),
-            list(o["strides"]),
-            list(o["padding"]),
-            pool_type=kind,
-            ceil_mode=o["ceil_mode"],
-            count_include_pad=o["count_include_pad"],
-            layout=o["layout"],
-            primfunc_name_hint=name,
-        )
+
+        def compute(grad: Any, x: Any) -> Any:
+            windows = _Windows(grad, x, o)
+            return windows.max_backward() if kind == "max" else windows.avg_backward()
+
+        return bb.call_te(compute, output_grad, data, primfunc_name_hint=name)
 
     op.reference(_pool_backward_numpy(kind))
     return op
+
+
+class _Windows:
+    """The windows of a pool over NCHW, seen from the output and from the input."""
+
+    def __init__(self, grad: Any, data: Any, o: dict[str, Any]) -> None:
+        self.grad, self.data = grad, data
+        self.size, self.stride, self.dilation = o["pool_size"], o["strides"], o["dilation"]
+        self.before, self.after = o["padding"][:2], o["padding"][2:]
+        self.include_pad = o["count_include_pad"]
+        self.zero = tir_const(0, data.dtype)
+
+    def taps(self, name: str) -> list[Any]:
+        return [te.reduce_axis((0, k), name=f"{name}{i}") for i, k in enumerate(self.size)]
+
+    def inputs(self, y: Any, x: Any, taps: Any) -> list[Any]:
+        """Where the elements of an output's window lie in the input."""
+        return [
+            at * self.stride[i] - self.before[i] + taps[i] * self.dilation[i]
+            for i, at in enumerate((y, x))
+        ]
+
+    def inside(self, places: Any) -> Any:
+        bounds = [(p >= 0, p < self.data.shape[2 + i]) for i, p in enumerate(places)]
+        return tir_op.all(*(test for pair in bounds for test in pair))
+
+    def from_outputs(self, share: Callable[..., Any]) -> Any:
+        """For each input the sum of `share(n, c, y, x, taps)` over the windows it lies in."""
+        taps = self.taps("w")
+
+        def element(n: Any, c: Any, h: Any, w: Any) -> Any:
+            moved = [
+                at + self.before[i] - taps[i] * self.dilation[i] for i, at in enumerate((h, w))
+            ]
+            y, x = (tir_op.floordiv(m, self.stride[i]) for i, m in enumerate(moved))
+            tests = [tir_op.floormod(m, self.stride[i]).equal(0) for i, m in enumerate(moved)]
+            tests += [y >= 0, x >= 0, y < self.grad.shape[2], x < self.grad.shape[3]]
+            value = tir_op.if_then_else(tir_op.all(*tests), share(n, c, y, x, taps), self.zero)
+            return te.sum(value, axis=taps)
+
+        return te.compute(self.data.shape, element, name="pool_backward")
+
+    def avg_backward(self) -> Any:
+        def share(n: Any, c: Any, y: Any, x: Any, taps: Any) -> Any:
+            count = self.count(0, y) * self.count(1, x)
+            return self.grad[n, c, y, x] / tir_op.max(count, 1).astype(self.data.dtype)
+
+        return self.from_outputs(share)
+
+    def count(self, i: int, at: Any) -> Any:
+        """How many elements of a window count along one axis."""
+        start = at * self.stride[i] - self.before[i]
+        limit = self.data.shape[2 + i] + (self.after[i] if self.include_pad else 0)
+        step = self.dilation[i]
+        high = tir_op.min(self.size[i], tir_op.floordiv(limit - 1 - start, step) + 1)
+        if self.include_pad:
+            return high
+        return high - tir_op.max(0, tir_op.floordiv(step - 1 - start, step))
+
+    def max_backward(self) -> Any:
+        shape = self.grad.shape
+        taps = self.taps("k")
+        lowest = tir_op.min_value(str(self.data.dtype))
+
+        def largest(n: Any, c: Any, y: Any, x: Any) -> Any:
+            h, w = self.inputs(y, x, taps)
+            value = tir_op.if_then_else(self.inside((h, w)), self.data[n, c, h, w], lowest)
+            return te.max(value, axis=taps)
+
+        best = te.compute(shape, largest, name="largest")
+        other = self.taps("j")
+
+        def first_place(n: Any, c: Any, y: Any, x: Any) -> Any:
+            h, w = self.inputs(y, x, other)
+            value = tir_op.if_then_else(self.inside((h, w)), self.data[n, c, h, w], lowest)
+            number = (other[0] * self.size[1] + other[1]).astype("int32")
+            last = tir_const(self.size[0] * self.size[1], "int32")
+            chosen = value.equal(best[n, c, y, x])
+            return te.min(tir_op.if_then_else(chosen, number, last), axis=other)
+
+        first = te.compute(shape, first_place, name="first")
+
+        def share(n: Any, c: Any, y: Any, x: Any, own: Any) -> Any:
+            number = (own[0] * self.size[1] + own[1]).astype("int32")
+            mine = first[n, c, y, x].equal(number)
+            return tir_op.if_then_else(mine, self.grad[n, c, y, x], self.zero)
+
+        return self.from_outputs(share)
 
 
 def _pool_backward_numpy(kind: str) -> Callable[..., Array]:
@@ -264,8 +353,6 @@ def _take_backward_info(
 def _take_backward_te(
     bb: BlockBuilder, output_grad: Expr, x: Expr, indices: Expr, *, axis: int | None
 ) -> Expr:
-    from tvm import te  # the tensor-expression package loads only when something is legalised
-
     def compute(grad: Any, te_x: Any, places: Any) -> Any:
         at = 0 if axis is None else axis % len(te_x.shape)
         axes = [te.reduce_axis((0, extent), name=f"k{i}") for i, extent in enumerate(places.shape)]

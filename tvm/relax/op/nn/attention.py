@@ -20,6 +20,7 @@ from tvm.relax.op.declare import (
     relax_op,
     script_function,
     show_shape,
+    te,
     topi,
 )
 from tvm.relax.op.shapes import check_ndim, common_dtype, is_one, like
@@ -146,8 +147,6 @@ def te_attention(
     window_size: int | None = None,
 ) -> Any:
     """Attention in tensor expressions: scores, softmax over their last axis, weighted sum."""
-    from tvm import te  # the tensor-expression package loads only when something is legalised
-
     b, s, n, h = query.shape
     t, width = value.shape[1], value.shape[3]
     dtype = query.dtype

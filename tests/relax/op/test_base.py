@@ -1,0 +1,121 @@
+"""Calls of functions, closures, shapes, devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.op.cases import info, shape_of, var
+from tvm import ir, relax, tir
+from tvm.error import TVMError
+from tvm.ir import Op, VDevice
+from tvm.relax import op
+
+pytestmark = pytest.mark.pure
+
+N = tir.Var("n", "int64")
+OUT = relax.TensorStructInfo((N, 4), "float32")
+
+
+def test_call_tir_operands() -> None:
+    f = relax.GlobalVar("f")
+    call = relax.call_tir(f, [var(2), var(3)], OUT, tir_vars=[N])
+    assert call.args[0] is f
+    assert len(call.args[1].fields) == 2
+    assert call.args[2].values == (N,)
+    assert info(call) is OUT
+    single = relax.call_tir(f, var(2), [OUT, OUT])
+    assert len(single.args[1].fields) == 1
+    assert isinstance(info(single), relax.TupleStructInfo)
+
+
+def test_results_need_a_known_shape() -> None:
+    with pytest.raises(TVMError, match="out_sinfo must have a shape of known expressions"):
+        relax.call_tir(relax.GlobalVar("f"), [], relax.TensorStructInfo(None, "float32", ndim=2))
+
+
+def test_variable_of_operands_is_taken_apart() -> None:
+    pair = relax.Var("p", relax.TupleStructInfo([OUT, OUT]))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [pair]):
+        out = bb.emit(relax.call_tir(relax.GlobalVar("f"), pair, OUT))
+        bb.emit_func_output(out)
+    call = bb.lookup_binding(out)
+    assert isinstance(call.args[1], relax.Tuple)
+    assert len(call.args[1].fields) == 2
+
+
+@pytest.mark.parametrize("indices", [[0, 1], [-1], [2], [], [0, 0]])
+def test_inplace_indices_are_checked(indices: list[int]) -> None:
+    with pytest.raises(TVMError, match="inplace_indices do not fit"):
+        relax.call_tir_inplace(relax.GlobalVar("f"), [var(2), var(3)], indices, OUT)
+
+
+def test_inplace_index_is_kept() -> None:
+    call = relax.call_tir_inplace(relax.GlobalVar("f"), [var(2), var(3)], 1, OUT)
+    assert call.attrs.inplace_indices == (1,)
+    assert ir.structural_equal(ir.load_json(ir.save_json(call.attrs)), call.attrs)
+
+
+def test_packed_calls() -> None:
+    x = var(2)
+    assert info(relax.call_dps_packed("f", x, OUT)) is OUT
+    assert info(relax.call_pure_packed("f", x, sinfo_args=OUT)) is OUT
+    assert info(op.call_inplace_packed("f", x, inplace_indices=0, sinfo_args=[OUT])) is OUT
+    assert info(op.call_py_func("f", [x], OUT)) is OUT
+    assert isinstance(info(op.call_builtin_with_ctx("f", [x])), relax.ObjectStructInfo)
+    assert isinstance(relax.call_dps_packed("f", x, OUT).args[0], relax.ExternFunc)
+
+
+def test_closures() -> None:
+    clo = op.make_closure(relax.GlobalVar("f"), [var(2)])
+    assert isinstance(info(clo), relax.ObjectStructInfo)
+    assert info(op.invoke_pure_closure(clo, [var(2)], OUT)) is OUT
+    assert Op.get("relax.invoke_closure").get_attr("FPurity") is False
+
+
+def test_shapes_of_tensors_and_back() -> None:
+    assert info(op.shape_of(var(N, 4))).values[0] is N
+    assert info(op.shape_of(var(ndim=3))).ndim == 3
+    assert shape_of(op.shape_to_tensor(relax.ShapeExpr([N, 4]))) == (2,)
+    assert info(op.tensor_to_shape(var(3, dtype="int64"))).ndim == 3
+    with pytest.raises(TVMError, match="must be int64"):
+        info(op.tensor_to_shape(var(3)))
+    with pytest.raises(TVMError, match="must have one dimension"):
+        info(op.tensor_to_shape(var(3, 3, dtype="int64")))
+
+
+def test_assertions_take_one_bool() -> None:
+    cond = relax.Var("c", relax.TensorStructInfo((), "bool"))
+    call = op.assert_op(cond, [var(2)], "x is {}")
+    assert isinstance(info(call), relax.TupleStructInfo)
+    assert isinstance(call.args[1], relax.StringImm)
+    with pytest.raises(TVMError, match="the condition must be one bool"):
+        info(op.assert_op(var(2)))
+
+
+def test_moving_to_another_device() -> None:
+    here, there = VDevice("llvm", 0), VDevice("llvm", 1)
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32", here))
+    assert info(op.to_vdevice(x, there)).vdevice is there
+
+
+def test_hint_keeps_the_tensor() -> None:
+    class Device:
+        device_type, index = 2, 1
+
+    call = op.hint_on_device(var(2), Device())
+    assert (call.attrs.device_type, call.attrs.index) == (2, 1)
+    assert shape_of(call) == (2,)
+
+
+def test_gradients_can_be_registered() -> None:
+    @op.register_gradient("relax.ccl.allreduce")
+    def gradient(orig_var: object, call: object, grad: object, ctx: object) -> list[object]:
+        return [grad]
+
+    assert Op.get("relax.ccl.allreduce").get_attr("FPrimalGradient") is gradient
+    Op.get("relax.ccl.allreduce").reset_attr("FPrimalGradient")
+
+
+def test_absent_value() -> None:
+    assert isinstance(info(op.null_value()), relax.ObjectStructInfo)

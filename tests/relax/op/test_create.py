@@ -1,0 +1,71 @@
+"""Odd cases of operators that make tensors."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.op.cases import info, shape_of, var
+from tvm import relax, tir
+from tvm.error import TVMError
+from tvm.relax import op
+
+pytestmark = pytest.mark.pure
+
+N = tir.Var("n", "int64")
+
+
+def test_shapes_as_lists_numbers_expressions_and_variables() -> None:
+    assert shape_of(op.zeros((N, 2), "float32")) == (N, 2)
+    assert shape_of(op.ones(3, "int32")) == (3,)
+    s = relax.Var("s", relax.ShapeStructInfo(ndim=2))
+    assert info(op.zeros(s, "float32")).shape is s
+
+
+def test_fill_value_is_a_scalar() -> None:
+    assert info(op.full((2,), relax.const(1, "int8"))).dtype == "int8"
+    assert info(op.full((2,), relax.const(1, "int8"), "float16")).dtype == "float16"
+    with pytest.raises(TVMError, match="fill_value must be a scalar tensor"):
+        info(op.full((2,), var(3)))
+
+
+def test_dtype_is_needed() -> None:
+    with pytest.raises(TypeError, match="the dtype must be given"):
+        op.zeros((2,), None)
+
+
+@pytest.mark.parametrize(
+    ("args", "count", "dtype"),
+    [
+        ((5,), 5, "int64"),
+        ((1, 10, 3), 3, "int64"),
+        ((10, 1, -3), 3, "int64"),
+        ((5, 1), 0, "int64"),
+        ((0.0, 1.0, 0.25), 4, "float32"),
+    ],
+)
+def test_lengths_of_ranges(args: tuple[float, ...], count: int, dtype: str) -> None:
+    call = op.arange(*args)
+    assert shape_of(call) == (count,)
+    assert info(call).dtype == dtype
+
+
+def test_range_over_a_symbol() -> None:
+    (extent,) = shape_of(op.arange(N))
+    assert tir.interp.evaluate(extent, {N: 7}) == 7
+    with pytest.raises(TVMError, match="step is 0"):
+        info(op.arange(0, 5, 0))
+
+
+def test_triangles_need_two_dimensions() -> None:
+    with pytest.raises(TVMError, match=r"relax\.tril: x must have at least 2 dimensions"):
+        info(op.tril(var(3)))
+
+
+def test_identity_and_window() -> None:
+    assert shape_of(op.eye(N, 3)) == (N, 3)
+    with pytest.raises(TVMError, match="x must have 2 dimensions"):
+        info(op.eye_like(var(3)))
+    with pytest.raises(TVMError, match="window_size must be positive"):
+        info(op.hamming_window(0, True, 0.5, 0.5, "float32"))
+    with pytest.raises(TVMError, match="must be a float dtype"):
+        info(op.hamming_window(3, True, 0.5, 0.5, "int32"))

@@ -1,0 +1,50 @@
+"""Odd cases of reading and writing at indices."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.op.cases import info, shape_of, var
+from tvm import tir
+from tvm.error import TVMError
+from tvm.relax import op
+
+pytestmark = pytest.mark.pure
+
+N = tir.Var("n", "int64")
+
+
+def index(*shape: object) -> object:
+    return var(*shape, dtype="int64", name="i")
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: op.gather_elements(var(2, 3), var(2, 3)), "indices must be integers"),
+        (lambda: op.gather_elements(var(2, 3), index(2)), "the numbers of dimensions differ"),
+        (lambda: op.gather_nd(var(2, 3), index(4, 3)), "more dimensions than data has"),
+        (lambda: op.gather_nd(var(2, 3), index(4, 1), -1), "batch_dims is out of range"),
+        (lambda: op.index_tensor(var(2), [index(2), index(2)]), "more indices than data"),
+        (lambda: op.index_tensor(var(2), []), "there are no indices"),
+        (lambda: op.index_put(var(2), (index(2), index(2)), var(2)), "more indices than data"),
+        (lambda: op.scatter_elements(var(2), index(2), var(2), 0, "sub"), "unknown reduction"),
+        (lambda: op.scatter_elements(var(2), index(2), var(1)), "indices and updates differ"),
+        (lambda: op.scatter_nd(var(4, 2), index(3, 1), var(3, 3)), "updates do not fit"),
+        (lambda: op.scatter_nd(var(4), index(3, 2), var(3)), "more dimensions than data has"),
+        (lambda: op.slice_scatter(var(7), var(2), 1, 6, 2), "src does not fit the slice"),
+        (lambda: op.slice_scatter(var(7), var(2), 1, 6, 0), "step must be positive"),
+        (lambda: op.collapse_sum_to(var(2, 3), (2, 2)), "does not broadcast to data"),
+        (lambda: op.collapse_sum_to(var(3), (2, 3)), "more dimensions than data"),
+    ],
+)
+def test_refusals(call: object, text: str) -> None:
+    with pytest.raises(TVMError, match=text):
+        info(call())
+
+
+def test_symbolic_shapes() -> None:
+    assert shape_of(op.gather_elements(var(4, 3), index(N, 3))) == (N, 3)
+    assert shape_of(op.gather_nd(var(4, 3, 2), index(N, 2))) == (N, 2)
+    assert shape_of(op.index_tensor(var(4, 3), [index(N, 1), index(5)])) == (N, 5)
+    assert info(op.gather_nd(var(4, 3), index(5, N))).ndim == -1

@@ -1,0 +1,81 @@
+"""Odd cases of taking and slicing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.relax.op.cases import info, shape_of, var
+from tvm import relax, tir
+from tvm.error import TVMError
+from tvm.ir import Op
+from tvm.relax import op
+
+pytestmark = pytest.mark.pure
+
+N = tir.Var("n", "int64")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "stride"),
+    [(0, 5, 1), (1, -1, 2), (-3, 100, 1), (-1, -100, -1), (4, 1, -2), (3, 3, 1), (5, 2, 1),
+     (-100, 3, 1), (100, 0, -3)],
+)  # fmt: skip
+def test_lengths_are_those_of_numpy(begin: int, end: int, stride: int) -> None:
+    call = op.strided_slice(var(7), [0], [begin], [end], [stride])
+    expected = np.arange(7)[slice(begin, None if end < -7 else end, stride)]
+    assert shape_of(call) == (len(expected),)
+
+
+def test_symbolic_slices() -> None:
+    call = op.strided_slice(var(N, 4), [0], [0], [N // 2])
+    assert tir.interp.evaluate(shape_of(call)[0], {N: 9}) == 4
+    whole = op.strided_slice(var(N, 4), [1], [1], [3], assume_inbound=True)
+    assert shape_of(whole) == (N, 2)
+
+
+def test_operands_of_slices_are_tuples_of_numbers() -> None:
+    call = op.strided_slice(var(7), [0], relax.PrimValue(1), 3)
+    assert all(isinstance(arg, relax.Tuple) for arg in call.args[1:])
+    assert shape_of(call) == (2,)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: op.strided_slice(var(7), [0, 0], [0, 1], [2, 2]), "names a dimension twice"),
+        (lambda: op.strided_slice(var(7), [1], [0], [2]), "axes is out of range"),
+        (lambda: op.strided_slice(var(7), [0], [0, 1], [2]), "differ in length"),
+        (lambda: op.strided_slice(var(7), [0], [0], [2], [0]), "a stride is 0"),
+        (lambda: op.take(var(2, 3), var(2, dtype="int64")), "without an axis"),
+        (lambda: op.take(var(2, 3), var(2), 0), "indices must be integers"),
+        (lambda: op.take(var(2, 3), var(2, dtype="int64"), 2), "axis is out of range"),
+        (lambda: op.dynamic_strided_slice(var(2, 3), *[var(3, dtype="int64")] * 3),
+         "one number for each dimension"),
+        (lambda: op.dynamic_strided_slice(var(2, 3), *[var(2)] * 3), "begin must be int64"),
+    ],
+)  # fmt: skip
+def test_refusals(call: object, text: str) -> None:
+    with pytest.raises(TVMError, match=text):
+        info(call())
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("clip", [2, 0]), ("wrap", [1, 2]), ("nan", [np.nan, 2])]
+)
+def test_modes_of_take(mode: str, expected: list[float]) -> None:
+    x, places = np.float32([0, 1, 2]), np.int64([4, -1])
+    call = op.take(var(3), var(2, dtype="int64"), mode=mode)
+    found = Op.get("relax.take").get_attr("FReference")(call, [x, places])
+    np.testing.assert_array_equal(found, np.float32(expected))
+
+
+def test_dynamic_slice() -> None:
+    call = op.dynamic_strided_slice(var(4, 3), *[var(2, dtype="int64")] * 3)
+    found = info(call)
+    assert (found.values, found.ndim) == (None, 2)
+    x = np.arange(12).reshape(4, 3)
+    out = Op.get("relax.dynamic_strided_slice").get_attr("FReference")(
+        call, [x, np.int64([1, 0]), np.int64([4, 3]), np.int64([2, 1])]
+    )
+    np.testing.assert_array_equal(out, x[1:4:2])

@@ -1,0 +1,87 @@
+"""Odd cases of rearranging."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.op.cases import info, shape_of, var
+from tvm import relax, tir
+from tvm.error import TVMError
+from tvm.relax import op
+
+pytestmark = pytest.mark.pure
+
+N, M = tir.Var("n", "int64"), tir.Var("m", "int64")
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: op.broadcast_to(var(2, 3), (2, 4)), "not broadcastable"),
+        (lambda: op.broadcast_to(var(2, 3), (3,)), "more dimensions than the target"),
+        (lambda: op.broadcast_to(var(3), (1,)), "does not broadcast to the target"),
+        (lambda: op.reshape(var(2, 3), (4, 2)), "the numbers of elements differ"),
+        (lambda: op.reshape(var(2, 3), (-1, -1)), "-1 may stand once"),
+        (lambda: op.reshape(var(2, 3), (-2, 3)), "extent -2"),
+        (lambda: op.expand_dims(var(2), [0, 0]), "names a dimension twice"),
+        (lambda: op.expand_dims(var(2), [3]), "axis is out of range"),
+        (lambda: op.squeeze(var(2, 1), [0]), "dimension 0 is not 1"),
+        (lambda: op.permute_dims(var(2, 3), [0]), "axes must name each dimension once"),
+        (lambda: op.permute_dims(var(2, 3), [0, 0]), "names a dimension twice"),
+        (lambda: op.concat([var(2, 3), var(2, 4)]), "the extents of dimension 1 differ"),
+        (lambda: op.concat([var(2), var(2, 4)]), "the numbers of dimensions differ"),
+        (lambda: op.concat([var(2, 3)], axis=2), "axis is out of range"),
+        (lambda: op.concat([var(2, 3)], axis=None), "without an axis"),
+        (lambda: op.concat([]), "nothing to concatenate"),
+        (lambda: op.concat([var(2), var(2, dtype="int32")]), "data types of tensor 0 and tensor 1"),
+        (lambda: op.stack([var(2), var(3)]), "the shapes differ"),
+        (lambda: op.split(var(2, 3), 2, 2), "axis is out of range"),
+        (lambda: op.flip(var(2), 1), "axis is out of range"),
+        (lambda: op.meshgrid([var(2, 3)]), "tensor 0 must have one dimension"),
+        (lambda: op.one_hot(var(2), relax.PrimValue(1), relax.PrimValue(0), 3),
+         "indices must be integers"),
+    ],
+)  # fmt: skip
+def test_refusals(call: object, text: str) -> None:
+    with pytest.raises(TVMError, match=text):
+        info(call())
+
+
+def test_symbolic_shapes() -> None:
+    assert shape_of(op.reshape(var(N, 4, 2), (N, 8))) == (N, 8)
+    assert shape_of(op.reshape(var(N, 4), (-1, 2)))[1] == 2
+    assert shape_of(op.squeeze(var(N, 1, M))) == (N, M)
+    total = shape_of(op.concat([var(N, 3), var(M, 3), var(2, 3)]))[0]
+    assert tir.interp.evaluate(total, {N: 3, M: 4}) == 9
+    assert shape_of(op.stack([var(N), var(N)], -1)) == (N, 2)
+
+
+def test_reshape_to_a_variable_shape() -> None:
+    s = relax.Var("s", relax.ShapeStructInfo(ndim=3))
+    assert info(op.reshape(var(N, 4), s)).shape is s
+
+
+def test_pieces_of_a_split() -> None:
+    def extents(call: object) -> list[object]:
+        return [shape_of(field)[0] for field in info(call).fields]
+
+    assert extents(op.split(var(7), 3)) == [3, 3, 1]
+    assert extents(op.split(var(7), [2, 2, 9])) == [2, 0, 5, 0]
+    sizes = extents(op.split(var(N), 2))
+    assert [tir.interp.evaluate(e, {N: 7}) for e in sizes] == [4, 3]
+    with pytest.raises(ValueError, match="legal: a positive integer or a list"):
+        op.split(var(7), 0)
+
+
+def test_transform_of_layout() -> None:
+    call = op.layout_transform(var(8, 6), lambda i, j: (i // 4, j, i % 4))
+    assert shape_of(call) == (2, 6, 4)
+    with pytest.raises(TVMError, match="the index map does not fit x"):
+        info(op.layout_transform(var(8), lambda i, j: (j, i)))
+
+
+def test_indexing_of_grids() -> None:
+    found = info(op.meshgrid([var(2), var(3)], "xy"))
+    assert shape_of(found.fields[0]) == (3, 2)
+    with pytest.raises(ValueError, match="legal: 'ij', 'xy'"):
+        op.meshgrid([var(2)], "yx")
