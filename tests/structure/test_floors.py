@@ -35,7 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.transform", "tvm.relax.script", "tvm.relax.interp"),
     ("tvm.relax.vm",),
     ("tvm.relax.pipeline",),
-    ("tvm.relax.vm.build",),
+    ("tvm.relax.vm_build",),
     ("tvm.relax.frontend",),
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
     ("tvm.driver",),
@@ -46,7 +46,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 DOORS: tuple[str, ...] = (
     "tvm",
     "tvm.__main__",
-    "tvm.relax.vm_build",
     "tvm.script.ir",
     "tvm.script.relax",
     "tvm.script.tir",

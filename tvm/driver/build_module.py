@@ -17,7 +17,7 @@ from tvm.tir.function import PrimFunc
 PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
 
 # Graphs are compiled a floor above TIR; whoever compiles only TIR never loads that floor.
-_relax = lazy_names(__name__, {"relax_build": "tvm.relax.vm:build"})
+_relax = lazy_names(__name__, {"relax_build": "tvm.relax.vm_build:build"})
 
 
 def build(

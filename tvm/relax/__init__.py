@@ -52,7 +52,7 @@ _HOMES = {
     "PyExprMutator": "tvm.relax.expr_functor:PyExprMutator",
     "VirtualMachine": "tvm.relax.vm:VirtualMachine",
     "VMInstrumentReturnKind": "tvm.relax.vm:VMInstrumentReturnKind",
-    "build": "tvm.relax.vm:build",
+    "build": "tvm.relax.vm_build:build",
     "VMExecutable": "tvm.relax.vm:VMExecutable",
     "ExecBuilder": "tvm.relax.vm:ExecBuilder",
     "call_tir": "tvm.relax.op.base:call_tir",

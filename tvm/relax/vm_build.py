@@ -1,8 +1,193 @@
-"""A door: building executables lives in `tvm.relax.vm`."""
+"""From a Relax module to an executable: passes, the graph as native code or bytecode, kernels."""
 
 from __future__ import annotations
 
-from tvm.relax.vm.build import build
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from tvm.error import message
+from tvm.ir.expr import GlobalVar, StructInfo
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass
+from tvm.relax import transform as t
+from tvm.relax.expr import Function
+from tvm.relax.pipeline import get_default_pipeline, get_pipeline
+from tvm.relax.struct_info import (
+    PrimStructInfo,
+    ShapeExpr,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from tvm.relax.transform.dead_code_elimination import remove_unused_functions
+from tvm.relax.vm.bytecode import BytecodeProgram, compile_bytecode
+from tvm.relax.vm.native import KernelCall, NotNative, native_graph
+from tvm.runtime._tensor import Tensor, from_host
+from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
 from tvm.runtime.vm_executable import VMExecutable
+from tvm.support.log import logger
+from tvm.target.target import Target
+from tvm.tir.build import build as tir_build
+from tvm.tir.expr import IntImm
+from tvm.tir.function import PrimFunc
+
+PipelineLike: TypeAlias = "Pass | Callable[..., Any] | str | None"
+MODES: Final = ("bytecode", "compiled")
+_LOG = logger("relax.build")
+
+
+def build(
+    mod: IRModule,
+    target: str | Target | None = None,
+    params: Mapping[str, Any] | None = None,
+    relax_pipeline: PipelineLike = "default",
+    tir_pipeline: PipelineLike = "default",
+    exec_mode: str = "bytecode",
+    *,
+    system_lib: bool | None = None,
+) -> VMExecutable:
+    """Compile a Relax module.
+
+    With `exec_mode="compiled"` each graph becomes native code; one that native code cannot express
+    (packed functions, branches) runs as bytecode beside it. `params` binds parameters of `main`.
+    """
+    if exec_mode not in MODES:
+        raise ValueError(
+            message(f"relax.build: exec_mode {exec_mode!r}", legal=" or ".join(MODES))
+        )
+    chosen = Target.target_or_current(target) if target or Target.current() else Target("llvm")
+    if params:
+        mod = t.BindParams("main", dict(params))(mod)
+    with chosen:
+        mod = _pipeline(relax_pipeline, chosen)(mod)
+    return _Linker(mod, chosen, tir_pipeline, native=exec_mode == "compiled").link()
+
+
+def _pipeline(pipeline: PipelineLike, target: Target) -> Callable[[IRModule], IRModule]:
+    if pipeline is None:
+        return lambda mod: mod
+    if pipeline == "default":
+        return get_default_pipeline(target)
+    if isinstance(pipeline, str):
+        return get_pipeline(pipeline)  # type: ignore[no-any-return]
+    return pipeline
+
+
+class _Linker:
+    """Puts kernels, native graphs and bytecode together."""
+
+    def __init__(
+        self, mod: IRModule, target: Target, tir_pipeline: PipelineLike, *, native: bool
+    ) -> None:
+        self._mod = mod
+        self._target = target
+        self._tir_pipeline = tir_pipeline
+        self._native = native
+        self._functions: dict[GlobalVar, BaseFunc] = {}
+        self._kernels: dict[KernelCall, int] = {}
+        self._profile_calls: dict[str, tuple[int, ...]] = {}
+        self._infos: list[FunctionInfo] = []
+
+    def link(self) -> VMExecutable:
+        graphs = {v: f for v, f in self._mod.functions.items() if isinstance(f, Function)}
+        as_code = [var for var, func in graphs.items() if not self._try_native(var, func)]
+        program = BytecodeProgram()
+        if as_code:
+            program = compile_bytecode(self._mod, as_code)
+            for var in as_code:
+                self._infos.append(_function_info(var.name_hint, graphs[var]))
+            for name, sources in program.kernels:
+                self._number(KernelCall(name, sources))
+        self._add_kernels(program)
+        tir_mod = self._mod.with_functions(self._functions)
+        kernels = None
+        if self._functions:
+            kernels = tir_build(tir_mod, self._target, self._tir_pipeline)  # type: ignore[arg-type]
+        artefact = Artefact(
+            functions=tuple(self._infos),
+            kernels=tuple(KernelInfo(k.name, k.sources) for k in self._kernels),
+            profile_calls=self._profile_calls,
+            bytecode=program.bytecode,
+            exports=tuple(sorted(self._symbols())),
+            tensors=program.tensor_infos(),
+            kind=self._target.kind.name,
+            entry="main" if any(i.name == "main" for i in self._infos) else None,
+        )
+        constants: tuple[Tensor, ...] = tuple(from_host(c.numpy()) for c in program.tensors)
+        return VMExecutable(artefact, kernels, constants)
+
+    def _number(self, call: KernelCall) -> int:
+        return self._kernels.setdefault(call, len(self._kernels))
+
+    def _try_native(self, var: GlobalVar, func: Function) -> bool:
+        if not self._native:
+            return False
+        try:
+            graph = native_graph(self._mod, var, profile=True)
+        except NotNative as reason:
+            _LOG.info("%s runs as bytecode: %s", var.name_hint, reason)
+            return False
+        self._functions.update(graph.functions)
+        self._profile_calls[var.name_hint] = tuple(self._number(c) for c in graph.calls)
+        self._infos.append(_function_info(var.name_hint, func))
+        return True
+
+    def _add_kernels(self, program: BytecodeProgram) -> None:
+        """The PrimFuncs that something calls; those that bytecode calls get a symbol."""
+        self._functions.update(program.functions)
+        kernels = {v: f for v, f in self._mod.functions.items() if isinstance(f, PrimFunc)}
+        by_name = {var.name_hint: var for var in kernels}
+        for name in program.called:
+            var = by_name.get(name)
+            if var is not None:
+                self._functions[var] = kernels[var].with_attr("global_symbol", name)
+        for var, func in kernels.items():
+            if func.attrs.get("global_symbol") is not None:
+                self._functions.setdefault(var, func)
+        mod = self._mod.with_functions({**kernels, **self._functions})
+        used = remove_unused_functions(mod, list(self._functions))
+        for var, func in used.functions.items():
+            self._functions.setdefault(var, func)
+
+    def _symbols(self) -> list[str]:
+        symbols = [f.attrs.get("global_symbol") for f in self._functions.values()]
+        return [str(symbol) for symbol in symbols if symbol is not None]
+
+
+def _shape(info: TensorStructInfo) -> tuple[int | str, ...]:
+    if not isinstance(info.shape, ShapeExpr):
+        return tuple("?" for _ in range(max(info.ndim, 0)))
+    return tuple(
+        extent.value if isinstance(extent, IntImm) else str(extent)
+        for extent in info.shape.values
+    )
+
+
+def _values(name: str, info: StructInfo | None) -> list[ValueInfo]:
+    if isinstance(info, TensorStructInfo):
+        return [ValueInfo(name, _shape(info), str(info.dtype))]
+    if isinstance(info, TupleStructInfo):
+        several = len(info.fields) > 1
+        return [
+            value
+            for i, field in enumerate(info.fields)
+            for value in _values(f"{name}_{i}" if several else name, field)
+        ]
+    if isinstance(info, ShapeStructInfo):
+        return [ValueInfo(name, (max(info.ndim, 0),), "shape")]
+    if isinstance(info, PrimStructInfo):
+        return [ValueInfo(name, (), str(info.dtype))]
+    return [ValueInfo(name, (), "object")]
+
+
+def _function_info(name: str, func: Function) -> FunctionInfo:
+    params = [v for p in func.params for v in _values(p.name_hint, p.struct_info_)]
+    results = _values("output", func.ret_struct_info)
+    given: Any = func.attrs.get("output_names")
+    if isinstance(given, Sequence) and len(given) == len(results):
+        results = [ValueInfo(str(n), v.shape, v.dtype) for n, v in zip(given, results)]
+    return FunctionInfo(name, tuple(params), tuple(results))
+
 
 __all__ = ["VMExecutable", "build"]

@@ -8,13 +8,12 @@ _HOMES = {
     "VirtualMachine": "tvm.runtime.vm:VirtualMachine",
     "VMInstrumentReturnKind": "tvm.runtime.vm:VMInstrumentReturnKind",
     "VMExecutable": "tvm.runtime.vm_executable:VMExecutable",
-    "build": "tvm.relax.vm.build:build",
+    "build": "tvm.relax.vm_build:build",
 }
 
 if TYPE_CHECKING:
+    from tvm.relax.vm_build import build as build
     from tvm.runtime.vm import VirtualMachine as VirtualMachine
     from tvm.runtime.vm_executable import VMExecutable as VMExecutable
-
-    from .build import build as build
 else:
     __getattr__ = lazy_names(__name__, _HOMES, ("memory_plan", "native", "bytecode"))
