@@ -154,6 +154,20 @@ class TestLetAndInnerLoop(PassTest):
                 B[T.Ramp(0, 1, 8)] = B[T.Ramp(0, 1, 8)] + x * x
 
 
+class TestManyLanesComeInPieces(PassTest):
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((768,), "float32")):
+        for j in T.vectorized(768):
+            A[j] = A[j] + 1.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((768,), "float32")):
+        for j in range(12):
+            A[T.Ramp(j * 64, 1, 64)] = A[T.Ramp(j * 64, 1, 64)] + T.Broadcast(T.float32(1), 64)
+
+
 class TestEffectsHappenOnceALane(PassTest):
     run = VectorizeLoop()
     same_results = False

@@ -12,7 +12,7 @@ bound to a CPU target); a statement that cannot be vectorized runs in a loop ove
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from tvm.arith.analyzer import Analyzer
 from tvm.error import TVMError, message
@@ -90,6 +90,9 @@ class _LoopFinder(_StmtOnly):
             return _MarkRemover().visit_for_(op)
         lanes = self._analyzer.simplify(op.extent)
         if isinstance(lanes, e.IntImm) and lanes.value >= 1:
+            piece = _piece(lanes.value)
+            if piece != lanes.value:
+                return self.visit_for_(_in_pieces(op, lanes.value // piece, piece))
             lanes = e.IntImm(e.INT32, lanes.value)
         elif e.vscale_factor(lanes) is None:
             raise TVMError(
@@ -100,6 +103,32 @@ class _LoopFinder(_StmtOnly):
                 )
             )
         return _Vectorizer(op, lanes, self._predicates, self._analyzer).visit_stmt(op.body)
+
+
+# A vector of more lanes than this fills the registers several times over, and spills. A loop over
+# shorter ones does the same, and LLVM takes time that grows with the square of the lanes.
+MAX_LANES: Final = 128
+PIECE_LANES: Final = 64
+
+
+def _piece(lanes: int) -> int:
+    """The lanes of one vector: all of them, or a divisor where they are too many."""
+    if lanes <= MAX_LANES:
+        return lanes
+    fitting = [n for n in range(8, PIECE_LANES + 1) if lanes % n == 0]
+    return fitting[-1] if fitting else lanes
+
+
+def _in_pieces(op: s.For, count: int, lanes: int) -> s.For:
+    """A serial loop over vectorized loops of fewer lanes."""
+    dtype = op.loop_var.dtype
+    outer, inner = op.loop_var.copy_with_suffix("_o"), op.loop_var.copy_with_suffix("_i")
+    place = ops.add(op.min, ops.add(ops.multiply(outer, ops.const(lanes, dtype)), inner))
+    body = substitute(op.body, {op.loop_var: place})
+    zero = ops.const(0, dtype)
+    vector = s.For(inner, zero, ops.const(lanes, dtype), op.kind, body, span=op.span)
+    return s.For(outer, zero, ops.const(count, dtype), s.ForKind.SERIAL, vector, None,
+                 op.annotations, op.span)  # fmt: skip
 
 
 class _NeedsScalars(Exception):
