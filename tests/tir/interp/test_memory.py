@@ -5,7 +5,7 @@ import pytest
 
 from tvm.support.dtype import DataType
 from tvm.tir.interp.errors import InterpreterError
-from tvm.tir.interp.memory import Pointer, allocate, buffer_view, run_of_memory
+from tvm.tir.interp.memory import Pointer, allocate, buffer_view, pick, put, run_of_memory
 
 pytestmark = pytest.mark.pure
 F32 = DataType("float32")
@@ -49,3 +49,25 @@ def test_memory_of_strided_arrays() -> None:
     assert run_of_memory(array).data.size == 11
     with pytest.raises(InterpreterError, match=r"forward"):
         run_of_memory(array[::-1])
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [
+        (np.arange(3).reshape(3, 1), np.arange(1, 4).reshape(1, 3)),
+        (np.arange(3).reshape(1, 3), np.arange(0, 4, 2).reshape(2, 1)),
+        (np.int32(1), np.arange(4)),
+        (np.array([[2]]), np.arange(3).reshape(1, 3)),
+        (np.array([2, 0, 1]), np.array([1, 1, 3])),
+        (np.arange(2, -1, -1).reshape(3, 1), np.arange(4).reshape(1, 4)),
+    ],
+)
+def test_grids_of_indices(indices: tuple[np.ndarray, ...]) -> None:
+    array = np.arange(12, dtype="float32").reshape(3, 4)
+    got = pick(array, indices)
+    np.testing.assert_array_equal(got, array[indices])
+    changed = array.copy()
+    put(changed, indices, got + 100)
+    wanted = array.copy()
+    wanted[indices] += 100
+    np.testing.assert_array_equal(changed, wanted)

@@ -7,6 +7,7 @@ buffer of the function has a place of its own.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ from tvm.tir.functor import TirFunctor, walk
 
 from .errors import InterpreterError, out_of_bounds
 from .intrinsics import RULES, extern_rule
-from .memory import Pointer, buffer_view
+from .memory import Pointer, buffer_view, pick
 from .values import Value, binary_rule, cast, is_array, lane_count, numpy_dtype
 
 if TYPE_CHECKING:
@@ -308,11 +309,14 @@ class ExprCompiler(TirFunctor[Code, Any]):
         flat = op.buffer.dtype.is_vector and op.dtype.lanes > op.buffer.dtype.lanes
         if op.predicate is not None:
             return self._masked_load(op)
+        # elements that are vectors have one dimension more than indices
+        take = operator.getitem if op.buffer.dtype.is_vector else pick
 
         def run(frame: Frame) -> Value:
             array = view(frame)
-            value = array[place(frame, array)]
-            return value.reshape(-1) if flat else value
+            if flat:
+                return array[place(frame, array)].reshape(-1)
+            return take(array, place(frame, array))
 
         return run
 

@@ -121,3 +121,56 @@ def run_of_memory(array: Array) -> Pointer:
 def element_strides(array: Array) -> list[int]:
     """The strides of an array in elements."""
     return [s // array.itemsize for s in array.strides]
+
+
+def pick(array: Array, indices: tuple[Any, ...]) -> Any:
+    """The elements at indices: a view of the array where they lie on a grid."""
+    for index in indices:
+        if isinstance(index, np.ndarray):
+            view = _grid(array, indices)
+            return array[indices] if view is None else view
+    return array[indices]
+
+
+def put(array: Array, indices: tuple[Any, ...], value: Any) -> None:
+    """Set the elements at indices."""
+    for index in indices:
+        if isinstance(index, np.ndarray):
+            view = _grid(array, indices)
+            if view is not None:
+                view[...] = value
+                return
+            break
+    array[indices] = value
+
+
+def _grid(array: Array, indices: tuple[Any, ...]) -> Any:
+    """A view in which each index is a range along a dimension of its own, or None.
+
+    Gathering by index arrays costs ten times as much as the arithmetic around it.
+    """
+    key: list[Any] = []
+    moved: list[int] = []
+    ndim = 0
+    for index in indices:
+        if not isinstance(index, np.ndarray):
+            key.append(index)
+            continue
+        ndim = index.ndim
+        if index.size == 1:
+            key.append(int(index.reshape(-1)[0]))
+            continue
+        dims = [d for d, n in enumerate(index.shape) if n != 1]
+        if len(dims) != 1 or dims[0] in moved or index.size == 0:
+            return None
+        flat = index.reshape(-1)
+        first, step = int(flat[0]), int(flat[1]) - int(flat[0])
+        if step <= 0 or not (flat[1:] - flat[:-1] == step).all():
+            return None
+        key.append(slice(first, int(flat[-1]) + 1, step))
+        moved.append(dims[0])
+    view = array[tuple(key)]
+    order = sorted(range(len(moved)), key=moved.__getitem__)
+    if order != list(range(len(moved))):
+        view = view.transpose(order)
+    return view[tuple([slice(None) if d in moved else None for d in range(ndim)])]

@@ -27,6 +27,7 @@ from tvm.tir.functor import walk
 
 from .expr import LANES, SHAPE, Code, Frame, only_where
 from .intrinsics import RULES
+from .memory import put
 from .values import is_array, numpy_dtype
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ class _Nest:
         array = self.target(frame)
         if self.first is not None and self.init is not None:
             self._start(frame, array)
-        array[self.place(frame, array)] = self.value(frame)
+        put(array, self.place(frame, array), self.value(frame))
 
     def _start(self, frame: Frame, array: Any) -> None:
         assert self.first is not None, "the caller looked"
@@ -306,7 +307,7 @@ class _Nest:
             frame = only_where(frame, first)
         elif not is_array(first) and not first:
             return
-        array[self.place(frame, array)] = self.init(frame)
+        put(array, self.place(frame, array), self.init(frame))
 
 
 def _holds(guard: PrimExpr) -> bool:

@@ -15,7 +15,7 @@ from tvm.tir.functor import walk
 
 from .errors import AssertionFailed
 from .expr import Code, ExprCompiler, Frame, check_lanes, masked_indices
-from .memory import Pointer, allocate, buffer_view, element_strides
+from .memory import Pointer, allocate, buffer_view, element_strides, put
 from .nest import compile_nest
 from .values import numpy_dtype
 
@@ -112,7 +112,9 @@ class StmtCompiler(ExprCompiler):
         stale = self._stale(op.var)
 
         def run(frame: Frame) -> None:
-            frame[place] = value(frame)
+            new = value(frame)
+            # a loaded vector is a view; the name stands for what was there now
+            frame[place] = new.copy() if isinstance(new, np.ndarray) else new
             for view in stale:
                 frame[view] = None
 
@@ -277,11 +279,15 @@ class StmtCompiler(ExprCompiler):
             return self._masked_store(op)
         view, place = self.view(op.buffer), self.place_in("store to", op)
         value, lanes = self.compile(op.value), op.buffer.dtype.lanes
-        flat = op.buffer.dtype.is_vector and op.value.dtype.lanes > lanes
+        simple = not op.buffer.dtype.is_vector
+        flat = not simple and op.value.dtype.lanes > lanes
 
         def run(frame: Frame) -> None:
             array, new = view(frame), value(frame)
-            array[place(frame, array)] = new.reshape(-1, lanes) if flat else new
+            if simple:
+                put(array, place(frame, array), new)
+            else:
+                array[place(frame, array)] = new.reshape(-1, lanes) if flat else new
 
         return run
 
