@@ -83,8 +83,8 @@ def test_recognised(index, domains, expected) -> None:
         ([x * 4 + y], dom(x=4, y=3), "do not follow one another"),
         ([x * y], dom(x=4, y=4), "product of two loop variables"),
         ([fld(x, y)], dom(x=4, y=4), "divides by a loop variable"),
-        ([fld(x, 4)], dom(x=30), "no multiple of 4"),
-        ([fld(x, n)], dom(x=4), "may be zero or negative"),
+        ([fld(x, 4), flm(x, 3)], dom(x=30), "overlap or leave a gap"),
+        ([fld(x, n)], dom(x=4), "may be negative"),
         ([tir.min(x, 3)], dom(x=4), "no affine map"),
         ([fld(x, 4), flm(fld(x, 2), 2)], dom(x=16), None),
         ([fld(x, 2), flm(x, 4)], dom(x=16), "overlap"),
@@ -120,6 +120,30 @@ def test_predicates() -> None:
     found = detect_iter_map([x], dom(x=8), x != 3)
     assert "no comparison of a map with a bound" in found.errors[0]
     assert "never holds" in detect_iter_map([x], dom(x=8), x > 9).errors[0]
+
+
+def test_padding() -> None:
+    cases = [
+        ([fld(x, 4), flm(x, 4)], dom(x=30), [8, 4]),
+        ([fld(x + 1, 4), flm(x + 1, 4)], dom(x=14), [4, 4]),
+        ([fld(x * 3 + y + 1, 4), flm(x * 3 + y + 1, 4)], dom(x=5, y=3), [4, 4]),
+        ([fld(x, 4)], dom(x=30), [8]),
+    ]
+    for indices, domains, extents in cases:
+        found = detect_iter_map(indices, domains)
+        assert [int(shape(made)[0]) for made in found.indices] == extents
+        for values in points(domains):
+            made = [evaluate(normalize_iter_map_to_expr(m), values) for m in found.indices]
+            assert made == [evaluate(index, values) for index in indices]
+            assert not evaluate(found.padding_predicate, values), "no loop runs over padding"
+    # the predicate holds where the variable would be, beyond its range
+    found = detect_iter_map([fld(x, 4), flm(x, 4)], dom(x=30))
+    assert [v for v in range(32) if evaluate(found.padding_predicate, {x: v})] == [30, 31]
+    for options in ({"check_level": "bijective"}, {"allow_padding": False}):
+        refused = detect_iter_map([fld(x, 4), flm(x, 4)], dom(x=30), **options)
+        assert "the extent 30 is no multiple of 4" in refused.errors[0]
+    refused = detect_iter_map([fld(x + 1, 4)], dom(x=30), allow_padding=False)
+    assert "the offset 1 is no multiple of 4" in refused.errors[0]
 
 
 def test_trivial_iterators() -> None:

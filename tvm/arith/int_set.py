@@ -627,7 +627,11 @@ def estimate_region_strict_bound(
 
     analyzer = analyzer or Analyzer()
     found = detect_iter_map(
-        [dom.min for dom in region], var_dom, predicate, IterMapLevel.Surjective
+        [dom.min for dom in region],
+        var_dom,
+        predicate,
+        IterMapLevel.Surjective,
+        allow_padding=False,
     )
     if found.errors:
         return None

@@ -50,17 +50,21 @@ def detect_iter_map(
     simplify_trivial_iterators: bool = True,
     *,
     analyzer: Analyzer | None = None,
+    allow_padding: bool = True,
 ) -> IterMapResult:
     """Read each index as an iteration map over the variables; `errors` says why it cannot be done.
 
-    `predicate` restricts the variables; each of its comparisons must limit a map.
+    `predicate` restricts the variables; each of its comparisons must limit a map. Where an extent
+    is no multiple of a divisor the map is read with padding, and `padding_predicate` tells the
+    places that no variable reaches; a bijective map has no padding.
     """
     level = _level(check_level)
     rewriter = IterMapRewriter(
         input_iters, analyzer or Analyzer(), simplify_trivial_iterators
     )
     try:
-        maps = rewriter.detect([e.as_expr(i) for i in indices], e.as_expr(predicate), level)
+        exprs = [e.as_expr(i) for i in indices]
+        maps = rewriter.detect(exprs, e.as_expr(predicate), level, allow_padding)
     except IterMapFailure as failure:
         return IterMapResult((), (str(failure),), False)
     return IterMapResult(maps, (), rewriter.padding_predicate)
@@ -131,7 +135,8 @@ def subspace_divide(
     rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators)
     exprs = [e.as_expr(b) for b in bindings]
     try:
-        maps = rewriter.detect(exprs, e.as_expr(predicate), _level(check_level))
+        level = _level(check_level)
+        maps = rewriter.detect(exprs, e.as_expr(predicate), level, allow_padding=False)
         return divide_by_subspace(maps, sub_iters, analyzer)
     except IterMapFailure:
         return []

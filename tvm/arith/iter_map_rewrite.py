@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import lcm
 from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
@@ -16,6 +17,7 @@ from .iter_map_nodes import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr
 from .linear import LinearForm
 
 Key = tuple[tuple[int, int, int, int], ...]
+MAX_ROUNDS: Final = 3  # how often padding may ask for more padding
 
 
 class IterMapFailure(Exception):
@@ -50,7 +52,7 @@ class IterMapRewriter:
         self._marks: dict[e.Var, IterMark] = {}
         self._fused: dict[Key, IterMark] = {}
         self._limits: list[_Limit] = []
-        self._padding: dict[IterMark, tuple[IterMark, int, int]] = {}
+        self._padding = Padding(self)
         self._cache: dict[int, tuple[PrimExpr, IterSumExpr]] = {}
         for var, dom in input_iters.items():
             self._enter_var(var, dom)
@@ -69,6 +71,13 @@ class IterMapRewriter:
             mark = IterMark(op.subtract(var, low), extent)
         self._marks[var] = mark
         self._vars[var] = IterSumExpr((IterSplitExpr(mark),), low)
+
+    def _variable(self, var: e.Var) -> IterSumExpr:
+        """A loop variable as a sum; with its padding, once that is known."""
+        made = self._vars.get(var)
+        if made is None:
+            return IterSumExpr((), var)
+        return self._padding.applied(made) if self._padding.marks else made
 
     # --- small arithmetic ---
 
@@ -91,10 +100,35 @@ class IterMapRewriter:
         """`divisor` divides `value` without a rest."""
         if isinstance(divisor, e.IntImm) and isinstance(value, e.IntImm):
             return divisor.value != 0 and value.value % divisor.value == 0
-        if self._is(divisor, 1):
+        if self._is(divisor, 1) or self._factors_within(divisor, value):
             return True
         rest = self.simple(op.floormod(value, op.cast(divisor, value.dtype)))
         return op.is_zero(rest)
+
+    def _factors_within(self, divisor: PrimExpr, value: PrimExpr) -> bool:
+        """The factors of the divisor are among those of the value, in whatever order."""
+        count, factors = self._factors(divisor)
+        total, others = self._factors(value)
+        if count == 0 or total % count:
+            return False
+        for factor in factors:
+            if factor not in others:
+                return False
+            others.remove(factor)
+        return True
+
+    def _factors(self, expr: PrimExpr) -> tuple[int, list[int]]:
+        """The literal factor of a product, and the numbers of its other factors."""
+        literal, found, stack = 1, [], [expr]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, e.Mul):
+                stack += [node.a, node.b]
+            elif isinstance(node, e.IntImm):
+                literal *= node.value
+            else:
+                found.append(self.analyzer.numbers.number(node))
+        return literal, found
 
     def quotient(self, value: PrimExpr, divisor: PrimExpr) -> PrimExpr:
         """value // divisor, simplified."""
@@ -117,7 +151,7 @@ class IterMapRewriter:
         if isinstance(expr, IterSplitExpr):
             return IterSumExpr((expr,), op.const(0, expr.dtype))
         if isinstance(expr, e.Var):
-            return self._vars.get(expr, IterSumExpr((), expr))
+            return self._variable(expr)
         if not self._uses_iters(expr):
             return IterSumExpr((), expr)
         if isinstance(expr, (e.Add, e.Sub)):
@@ -191,9 +225,10 @@ class IterMapRewriter:
         if divisor.args:
             raise IterMapFailure(f"{_text(expr)} divides by a loop variable")
         quotient = isinstance(expr, e.FloorDiv)
-        known = self.analyzer.can_prove_greater_equal(divisor.base, 1)
-        if not known and not self.analyzer.can_prove(op.greater(divisor.base, 0)):
-            raise IterMapFailure(f"{_text(expr)}: the divisor may be zero or negative")
+        # a divisor of zero has no meaning, so a size that may be zero is positive here
+        known = self.analyzer.can_prove_greater_equal(divisor.base, 0)
+        if not known and not self.analyzer.can_prove(op.greater_equal(divisor.base, 0)):
+            raise IterMapFailure(f"{_text(expr)}: the divisor may be negative")
         return self._divided(inner, divisor.base, quotient, expr)
 
     def _divided(
@@ -208,6 +243,9 @@ class IterMapRewriter:
         if not rest.args:
             value = (op.floordiv if quotient else op.floormod)(rest.base, divisor)
             return self.added(exact, IterSumExpr((), self.simple(value)))
+        small = self._small_sum(rest, divisor, quotient)
+        if small is not None:
+            return self.added(exact, small)
         if len(rest.args) > 1:
             digits = self._digits_divided(rest, divisor, quotient)
             if digits is not None:
@@ -229,9 +267,7 @@ class IterMapRewriter:
     ) -> IterSumExpr | None:
         """Digits of one number divided digit by digit: at most one lies across the divisor."""
         order = self._chain(rest.args)
-        if order is None:
-            return self._small_sum(rest, divisor, quotient)
-        if not self.divides(divisor, rest.base):
+        if order is None or not self.divides(divisor, rest.base):
             return None
         total = _Builder(self, rest.dtype)
         if quotient:
@@ -252,7 +288,7 @@ class IterMapRewriter:
     def _small_sum(
         self, rest: IterSumExpr, divisor: PrimExpr, quotient: bool
     ) -> IterSumExpr | None:
-        """A sum that is no number, but always lies in [0, divisor)."""
+        """A sum that always lies in [0, divisor), whether or not it is a number."""
         total = rest.base
         if not self.analyzer.can_prove_greater_equal(total, 0):
             return None
@@ -268,7 +304,8 @@ class IterMapRewriter:
         """A digit cut in two: (digit // factor) with scale one, (digit % factor) with its scale."""
         zero, one = op.const(0, split.dtype), op.const(1, split.dtype)
         lower = self.simple(op.multiply(split.lower_factor, factor))
-        high = IterSplitExpr(split.source, lower, self.quotient(split.extent, factor), one)
+        count = self.simple(op.ceildiv(split.extent, op.cast(factor, split.dtype)))
+        high = IterSplitExpr(split.source, lower, count, one)
         low = IterSplitExpr(split.source, split.lower_factor, factor, split.scale)
         return IterSumExpr((high,), zero), IterSumExpr((low,), zero)
 
@@ -300,9 +337,9 @@ class IterMapRewriter:
                 f"{_text(expr)}: the scale {_text(scale)} does not fit the divisor {_text(divisor)}"
             )
         factor, shift = self.quotient(divisor, scale), self.quotient(base, scale)
-        if self.divides(factor, shift):
-            return self._digit_divided(split, shift, factor, quotient, expr)
-        split, shift = self._shifted(split, shift, factor, expr)
+        if not self.divides(factor, shift):
+            self._pad(split, factor, shift, expr)
+            shift = op.const(0, split.dtype)  # the sum is read again with the padding in place
         return self._digit_divided(split, shift, factor, quotient, expr)
 
     def _digit_divided(
@@ -318,23 +355,19 @@ class IterMapRewriter:
         if self.analyzer.can_prove(op.less_equal(split.extent, op.cast(factor, split.dtype))):
             return IterSumExpr((), base) if quotient else IterSumExpr((split,), base)
         if not self.divides(factor, split.extent):
-            split = self._padded(split, factor, expr)
+            self._pad(split, factor, shift, expr)
         high, low = self._cut(split, factor)
         return IterSumExpr((high if quotient else low).args, base)
 
-    # --- padding: digits of a variable whose extent the divisor does not divide ---
-
-    def _shifted(
-        self, split: IterSplitExpr, shift: PrimExpr, factor: PrimExpr, expr: PrimExpr
-    ) -> tuple[IterSplitExpr, PrimExpr]:
-        raise IterMapFailure(
-            f"{_text(expr)}: the offset {_text(shift)} is no multiple of {_text(factor)}"
-        )
-
-    def _padded(self, split: IterSplitExpr, factor: PrimExpr, expr: PrimExpr) -> IterSplitExpr:
-        raise IterMapFailure(
-            f"{_text(expr)}: the extent {_text(split.extent)} is no multiple of {_text(factor)}"
-        )
+    def _pad(
+        self, split: IterSplitExpr, factor: PrimExpr, shift: PrimExpr, expr: PrimExpr
+    ) -> None:
+        """Note that a number needs padding: its extent, or what is added, is no multiple."""
+        if not self.divides(factor, shift):
+            reason = f"the offset {_text(shift)} is no multiple of {_text(factor)}"
+        else:
+            reason = f"the extent {_text(split.extent)} is no multiple of {_text(factor)}"
+        self._padding.note(split, factor, shift, f"{_text(expr)}: {reason}")
 
     # --- sums ---
 
@@ -372,7 +405,11 @@ class IterMapRewriter:
             for a in order
         ]
         extent = self.simple(op.multiply(order[0].extent, inner[0].scale))
-        return IterSplitExpr(self._mark_of(inner, extent), scale=base_scale), made.base
+        split = IterSplitExpr(self._mark_of(inner, extent), scale=base_scale)
+        if self._padding.marks:
+            padded = self._padding.applied(IterSumExpr((split,), made.base))
+            return padded.args[0], padded.base
+        return split, made.base
 
     def _mark_of(self, inner: Sequence[IterSplitExpr], extent: PrimExpr) -> IterMark:
         number = self.analyzer.numbers.number
@@ -416,35 +453,39 @@ class IterMapRewriter:
 
     # --- predicates ---
 
-    def enter_predicate(self, predicate: PrimExpr, indices: Sequence[PrimExpr]) -> None:
-        """Note each comparison of the predicate as a limit of a sum."""
+    def enter_predicate(self, predicate: PrimExpr) -> None:
+        """Note each comparison of the predicate as a limit of a sum, small sums first."""
+        waiting = []
         for condition in conjuncts(predicate):
             simple = self.analyzer.simplify(condition)
-            if isinstance(simple, e.IntImm):
-                if not simple.value:
-                    raise IterMapFailure(f"the predicate {_text(condition)} never holds")
-                continue
-            self._enter_condition(simple)
+            if not isinstance(simple, e.IntImm):
+                waiting.append((self._limit_of(simple), _text(simple)))
+            elif not simple.value:
+                raise IterMapFailure(f"the predicate {_text(condition)} never holds")
+        waiting.sort(key=lambda entry: len(entry[0].args))
+        for total, text in waiting:
+            if total.args:
+                self._note_sum(total, text)
 
-    def _enter_condition(self, condition: PrimExpr) -> None:
+    def _limit_of(self, condition: PrimExpr) -> IterSumExpr:
+        """The sum that a comparison says is at most zero."""
         if not isinstance(condition, (e.LT, e.LE)):
             raise IterMapFailure(
                 f"the predicate {_text(condition)} is no comparison of a map with a bound"
             )
-        strict = isinstance(condition, e.LT)
         total = self.to_sum(op.subtract(condition.a, condition.b))
-        if not total.args:
-            return
-        negative = all(self._is_negative(a.scale) for a in total.args)
-        if negative:  # -sum + base <= 0: the sum is at least base
+        if isinstance(condition, e.LE):
+            return total
+        return IterSumExpr(total.args, self.simple(op.add(total.base, 1)))
+
+    def _note_sum(self, total: IterSumExpr, text: str) -> None:
+        """sum + base <= 0: an upper limit, or a lower one if all scales are negative."""
+        if all(self._is_negative(a.scale) for a in total.args):
             splits = self.scaled(total, op.const(-1, total.dtype))
-            low = op.subtract(0, splits.base)
-            low = op.add(low, 1) if strict else low
-            self._note_limit(splits, self.simple(low), None, _text(condition))
+            self._note_limit(splits, self.simple(total.base), None, text)
         else:
-            high = op.subtract(0, total.base)
-            high = high if strict else op.add(high, 1)
-            self._note_limit(total, None, self.simple(high), _text(condition))
+            high = self.simple(op.subtract(1, total.base))
+            self._note_limit(total, None, high, text)
 
     def _is_negative(self, scale: PrimExpr) -> bool:
         return self.analyzer.can_prove_less(scale, 0)
@@ -459,7 +500,10 @@ class IterMapRewriter:
             mark, base, splits = known.mark, known.base, known.splits
             self._limits.remove(known)
         else:
-            bare = IterSumExpr(total.args, zero)
+            bare = self._limited(IterSumExpr(total.args, zero))
+            low = None if low is None else self.simple(op.subtract(low, bare.base))
+            high = None if high is None else self.simple(op.subtract(high, bare.base))
+            bare = IterSumExpr(bare.args, zero)
             split, _ = self.fused(bare)
             if not self._is(split.scale, 1):
                 factor = split.scale
@@ -520,16 +564,29 @@ class IterMapRewriter:
             args.append(IterSplitExpr(limit.mark, scale=factor))
             base = self.simple(op.add(made.base, op.multiply(limit.base, factor)))
             made = IterSumExpr(args, base)
-        return made
+        return self._padding.applied(made) if self._padding.marks else made
 
     # --- the whole ---
 
     def detect(
-        self, indices: Sequence[PrimExpr], predicate: PrimExpr, level: IterMapLevel
+        self,
+        indices: Sequence[PrimExpr],
+        predicate: PrimExpr,
+        level: IterMapLevel,
+        allow_padding: bool = True,
     ) -> list[IterSumExpr]:
         """Each index as one digit and a base, checked as the level asks."""
-        self.enter_predicate(predicate, indices)
+        self.enter_predicate(predicate)
         maps = [self._normal(self.to_sum(index)) for index in indices]
+        rounds = 0
+        while self._padding.waiting:
+            if not allow_padding or level is IterMapLevel.Bijective or rounds == MAX_ROUNDS:
+                raise IterMapFailure(self._padding.reason)
+            rounds += 1
+            self._padding.settle()
+            self._cache.clear()
+            maps = [self._normal(self.to_sum(index)) for index in indices]
+        self.padding_predicate = self._padding.predicate()
         if level is not IterMapLevel.NoCheck:
             self._check_limits(indices)
             self._check_coverage(maps, level)
@@ -626,6 +683,114 @@ class IterMapRewriter:
 
     def _size_of_lower(self, split: IterSplitExpr) -> int:
         return self.analyzer.bounds.of(split.lower_factor)[0]
+
+
+class Padding:
+    """Numbers that are read with places added before and behind, so that divisors come out even."""
+
+    def __init__(self, rewriter: IterMapRewriter) -> None:
+        self._rewriter: Final = rewriter
+        self._needs: dict[IterMark, tuple[PrimExpr, PrimExpr]] = {}
+        self.marks: dict[IterMark, tuple[IterMark, PrimExpr, PrimExpr]] = {}
+        self._reasons: list[str] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Some numbers need padding that they do not have yet."""
+        return bool(self._needs)
+
+    @property
+    def reason(self) -> str:
+        """Why the first padding is needed."""
+        return self._reasons[0]
+
+    def note(
+        self, split: IterSplitExpr, factor: PrimExpr, shift: PrimExpr, reason: str
+    ) -> None:
+        """The mark of the split shall start `left` places earlier, its extent be a multiple."""
+        rewriter = self._rewriter
+        self._reasons.append(reason)
+        multiple = rewriter.simple(op.multiply(split.lower_factor, factor))
+        left = op.multiply(op.floormod(shift, factor), split.lower_factor)
+        left = rewriter.simple(left)
+        known = self._needs.get(split.source)
+        if known is not None:
+            multiple = self._common(known[0], multiple, reason)
+            if not rewriter.same(known[1], left):
+                if not op.is_zero(left) and not op.is_zero(known[1]):
+                    raise IterMapFailure(reason)
+                left = known[1] if op.is_zero(left) else left
+        self._needs[split.source] = (multiple, left)
+
+    def _common(self, a: PrimExpr, b: PrimExpr, reason: str) -> PrimExpr:
+        if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):
+            return op.const(lcm(a.value, b.value), a.dtype)
+        if self._rewriter.divides(a, b):
+            return b
+        if self._rewriter.divides(b, a):
+            return a
+        raise IterMapFailure(reason)
+
+    def settle(self) -> None:
+        """Make the padded marks; expressions are then to be read again."""
+        simple = self._rewriter.simple
+        for asked, need in self._needs.items():
+            mark, multiple, left = self._origin(asked, *need)
+            total = op.add(left, mark.extent)
+            rounded = op.multiply(op.ceildiv(total, op.cast(multiple, total.dtype)), multiple)
+            source = mark.source
+            if not op.is_zero(left):
+                if isinstance(source, IterSumExpr):
+                    source = IterSumExpr(source.args, op.add(source.base, left))
+                else:
+                    source = simple(op.add(source, left))
+            self.marks[mark] = (IterMark(source, simple(rounded)), left, multiple)
+        self._needs = {}
+        self._reasons = self._reasons[-1:]
+
+    def _origin(
+        self, asked: IterMark, multiple: PrimExpr, left: PrimExpr
+    ) -> tuple[IterMark, PrimExpr, PrimExpr]:
+        """The mark to pad; one that is padded already gets a common multiple."""
+        for mark, (made, known_left, known_multiple) in self.marks.items():
+            if made is asked:
+                if not op.is_zero(left):
+                    raise IterMapFailure(self.reason)
+                return mark, self._common(known_multiple, multiple, self.reason), known_left
+        return asked, multiple, left
+
+    def applied(self, made: IterSumExpr) -> IterSumExpr:
+        """The sum with padded marks in the place of those they pad."""
+        args: list[IterSplitExpr] = []
+        base = made.base
+        for split in made.args:
+            known = self.marks.get(split.source)
+            whole = op.is_one(split.lower_factor) and split.extent is split.source.extent
+            if known is None or not whole:
+                args.append(split)
+                continue
+            mark, left, _ = known
+            args.append(IterSplitExpr(mark, scale=split.scale))
+            base = op.subtract(base, op.multiply(left, split.scale))
+        return IterSumExpr(args, self._rewriter.simple(base))
+
+    def predicate(self) -> PrimExpr:
+        """The condition under which a place of the maps is padding."""
+        found: PrimExpr = e.IntImm(e.BOOL, 0)
+        simple = self._rewriter.simple
+        for mark, (padded, left, multiple) in self.marks.items():
+            place = normalize_iter_map_to_expr(padded.source)
+            block, within = op.floordiv(place, multiple), op.floormod(place, multiple)
+            if not op.is_zero(left):
+                first = op.equal(block, op.const(0, place.dtype))
+                found = op.logical_or(found, op.logical_and(first, op.less(within, left)))
+            end = op.add(left, mark.extent)
+            added = op.not_equal(op.floormod(op.negative(end), multiple), 0)
+            last = op.equal(block, op.floordiv(end, multiple))
+            behind = op.logical_and(last, op.greater_equal(within, op.floormod(end, multiple)))
+            behind = op.logical_and(simple(added), behind)
+            found = op.logical_or(found, behind)
+        return found
 
 
 class _Builder:

@@ -130,9 +130,12 @@ class _Simplifier(TrackingMutator):
         """
         if not any(isinstance(n, FloorMod) for value in values for n in walk(value)):
             return False
-        if detect_iter_map(values, self._ranges, op.predicate).indices:
+        if detect_iter_map(values, self._ranges, op.predicate, allow_padding=False).indices:
             return False
-        return bool(detect_iter_map(list(op.iter_values), self._ranges, op.predicate).indices)
+        before = list(op.iter_values)
+        return bool(
+            detect_iter_map(before, self._ranges, op.predicate, allow_padding=False).indices
+        )
 
     def _with_units(self, value: PrimExpr, units: set[Var]) -> PrimExpr:
         """A binding simplified as if its loops of one iteration had more, so that they stay."""

@@ -65,7 +65,7 @@ def is_affine(values: Sequence[PrimExpr], ranges: Ranges, predicate: PrimExpr) -
         names = [v for v in values if isinstance(v, Var)]
         if len(set(names)) == len(names) and all(v in ranges for v in names):
             return True  # one loop a variable, the usual case
-    found = detect_iter_map(list(values), dict(ranges), predicate)
+    found = detect_iter_map(list(values), dict(ranges), predicate, allow_padding=False)
     if not found.indices:
         return False
     return all(not sum_.args or _unit_scale(sum_) for sum_ in found.indices)
@@ -168,6 +168,7 @@ def _mapped_box(
         [part.min for part, moves in zip(region, moving) if moves],
         {v: ranges[v] for v in ranges if v in used},
         predicate,
+        allow_padding=False,
     )
     if not found.indices and any(moving):
         return None

@@ -130,7 +130,7 @@ def _solve(
     ranges: dict[Var, Range] = {v: dom for v, dom in domains.items() if v not in fixed}
     plain = [(substitute(i, fixed), w) for i, w in zip(read, written)]
     moving = [(i, w) for i, w in plain if any(n in ranges for n in walk(i))]
-    found = detect_iter_map([i for i, _ in moving], ranges)
+    found = detect_iter_map([i for i, _ in moving], ranges, allow_padding=False)
     solved = inverse_affine_iter_map(found.indices, [w for _, w in moving]) if found.indices else {}
     if any(var not in solved for var in ranges):
         raise Illegal(
