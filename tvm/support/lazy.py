@@ -34,7 +34,24 @@ def lazy_names(
         setattr(sys.modules[package], name, value)
         return value
 
+    module = sys.modules.get(package)
+    if module is not None and hasattr(module, "__path__"):
+        module.__class__ = _LazyPackage
+        vars(module)["_LAZY_VALUES"] = frozenset(n for n, home in homes.items() if ":" in home)
     return __getattr__
+
+
+class _LazyPackage(ModuleType):
+    """A package in which no module hides the value that has its name.
+
+    When `tvm.tir.build` is imported, Python sets the attribute `build` of `tvm.tir` to the module;
+    there it is to stay the function, whatever was imported before.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, ModuleType) and name in vars(self)["_LAZY_VALUES"]:
+            return
+        super().__setattr__(name, value)
 
 
 def lazy_dir(package: str, *names: str) -> Callable[[], list[str]]:
