@@ -7,6 +7,7 @@ from tvm.ir.transform import PassContext
 from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir import BufferStore, PrimFunc, decl_buffer
+from tvm.tir.functor import walk
 from tvm.tir.pipeline import (
     default_tir_pipeline,
     finalize_device_passes,
@@ -15,6 +16,7 @@ from tvm.tir.pipeline import (
     get_tir_pipeline,
     lowering_passes,
 )
+from tvm.tir.transform import prim_func_pass
 
 pytestmark = pytest.mark.pure
 
@@ -51,6 +53,37 @@ def test_passes_can_be_left_out(config, name):
     with PassContext(config=config) as ctx:
         assert name not in [p.info.name for p in lowering_passes(ctx)]
     assert name in [p.info.name for p in lowering_passes(PassContext())]
+
+
+@pytest.mark.parametrize("phase", range(4))
+def test_passes_can_be_added(phase):
+    seen = []
+
+    @prim_func_pass(opt_level=0, name="tir.Mine")
+    def mine(func, mod, ctx):
+        seen.append(func.body)
+        return func
+
+    with PassContext(config={"tir.add_lower_pass": [(phase, mine)]}) as ctx:
+        mod = tvm.IRModule.from_expr(add)
+        for one in lowering_passes(ctx):
+            mod = one(mod)
+    assert (seen[0] is add.body) == (phase == 0)
+
+
+def test_disable_assert():
+    @T.prim_func
+    def func(A: T.Buffer((4,), "float32"), n: T.int32):
+        assert n > 0, "n"
+        A[0] = 1.0
+
+    for off in (False, True):
+        with PassContext(config={"tir.disable_assert": off}) as ctx:
+            mod = tvm.IRModule.from_expr(func)
+            for one in lowering_passes(ctx):
+                mod = one(mod)
+        kinds = [type(n).__name__ for n in walk(mod["func"].body)]
+        assert ("AssertStmt" in kinds) is not off
 
 
 def test_disable_vectorize():

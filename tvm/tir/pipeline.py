@@ -18,10 +18,23 @@ from . import transform as t
 def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
     """From scheduled functions to flat loops over memory, ready for a backend.
 
-    `to_source` says that the backend writes source text, which people may read.
+    `to_source` says that the backend writes source text, which people may read. The passes that
+    `tir.add_lower_pass` gives run before everything (0), on flat loops (1), after loops have their
+    final form (2), and last (3).
     """
-    passes: list[Pass] = [
-        # blocks become loops and conditions
+    return [
+        *_added(ctx, 0),
+        *_blocks_to_loops(),
+        *_added(ctx, 1),
+        *_final_loops(ctx),
+        *_added(ctx, 2),
+        *_last_touches(ctx, to_source),
+        *_added(ctx, 3),
+    ]
+
+
+def _blocks_to_loops() -> list[Pass]:
+    return [
         t.LowerInitBlock(),  # reductions get their init statement before blocks disappear
         # scratch memory lies close to its use; the blocks made for that are soon gone
         t.PlanAndUpdateBufferAllocationLocation(regions=False),
@@ -31,7 +44,11 @@ def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
         t.Simplify(),  # guards that always hold go while block facts are known
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
         t.FlattenBuffer(),  # from here on every buffer is one-dimensional
-        # loops take their final form
+    ]
+
+
+def _final_loops(ctx: PassContext) -> list[Pass]:
+    passes: list[Pass] = [
         t.NarrowDataType(32),  # half the bits for index vectors and masks, if all values fit
         t.LoopPartition(),  # likely guards leave the main loop; before guards become masks
         t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
@@ -44,13 +61,26 @@ def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
         t.RemoveNoOp(),  # what the passes above left empty
         t.RewriteUnsafeSelect(),  # from here on nothing evaluates what a condition guards
     ]
+    return passes
+
+
+def _last_touches(ctx: PassContext, to_source: bool) -> list[Pass]:
+    passes: list[Pass] = []
     if ctx.option("tir.instrument_bound_checkers", False):
         passes.append(t.InstrumentBoundCheckers())  # of the accesses as the machine makes them
+    if ctx.option("tir.disable_assert", False):
+        passes.append(t.SkipAssert())  # the user's own; arguments are checked all the same
     if to_source and not ctx.option("tir.disable_cse_tir", False):
-        # last, as it hides indices; LLVM does this by itself, with an eye on registers
+        # hides indices; LLVM does this by itself, with an eye on registers
         equivalent = bool(ctx.option("tir.enable_equiv_terms_in_cse_tir", False))
         passes.append(t.CommonSubexprElimTIR(True, equivalent))
     return passes
+
+
+def _added(ctx: PassContext, phase: int) -> list[Pass]:
+    """The passes that the user asked for at this phase."""
+    pairs = ctx.option("tir.add_lower_pass", ())
+    return [one for number, one in pairs if int(number) == phase]
 
 
 def finalize_host_passes() -> list[Pass]:
