@@ -1,0 +1,47 @@
+"""Operators that gradients are written with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.relax.op.cases import info, var
+from tvm import relax
+from tvm.ir import Op
+from tvm.relax import op
+
+pytestmark = pytest.mark.pure
+
+
+def test_marks_are_the_value_itself() -> None:
+    x = var(2)
+    for mark in (op.grad.no_grad, op.grad.start_checkpoint, op.grad.end_checkpoint):
+        call = mark(x)
+        assert info(call) is x.struct_info
+        assert call.op.get_attr("FLegalize")(relax.BlockBuilder(), call) is x
+
+
+def test_gradients_have_the_shape_of_what_they_are_for() -> None:
+    x, places = var(4, 5), var(3, dtype="int64")
+    assert info(op.grad.take_backward(var(3, 5), x, places, 0)) is x.struct_info
+    image = var(1, 2, 6, 6)
+    assert info(op.grad.max_pool2d_backward(var(1, 2, 3, 3), image, 2, 2)) is image.struct_info
+
+
+def test_largest_element_gets_the_gradient_once() -> None:
+    call = op.grad.max_pool2d_backward(var(1, 1, 1, 1), var(1, 1, 2, 2), (2, 2), (2, 2))
+    equal = np.ones((1, 1, 2, 2), "float32")
+    found = Op.get("relax.grad.max_pool2d_backward").get_attr("FReference")(
+        call, [np.float32([[[[5]]]]), equal]
+    )
+    assert found.ravel().tolist() == [5, 0, 0, 0]
+
+
+def test_ignored_targets_get_no_gradient() -> None:
+    call = op.grad.nll_loss_backward(
+        var(2), var(2, 3), var(2, dtype="int64"), reduction="none", ignore_index=1
+    )
+    found = Op.get("relax.grad.nll_loss_backward").get_attr("FReference")(
+        call, [np.float32([2, 3]), np.zeros((2, 3), "float32"), np.int64([1, 2])]
+    )
+    assert found.tolist() == [[0, 0, 0], [0, 0, -3]]

@@ -1,0 +1,72 @@
+"""Odd cases of attention."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.relax.op.cases import info, shape_of, var
+from tvm import tir
+from tvm.error import TVMError
+from tvm.ir import Op
+from tvm.relax import op
+from tvm.relax.op.nn.attention import attention_numpy
+
+pytestmark = pytest.mark.pure
+
+S, T = tir.Var("s", "int64"), tir.Var("t", "int64")
+PLAIN = {"scale": None, "causal_mask": None, "window_size": None}
+
+
+def test_symbolic_lengths() -> None:
+    call = op.nn.attention(var(1, S, 2, 8), var(1, T, 2, 8), var(1, T, 2, 4))
+    assert shape_of(call) == (1, S, 2, 4)
+    assert op.nn.attention(*call.args, var(1, 1, S, T)).op.name == "relax.nn.attention_bias"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "text"),
+    [
+        ([(1, 3, 2, 8), (1, 5, 2, 4), (1, 5, 2, 4)], "dimension 3 of key does not fit"),
+        ([(1, 3, 2, 8), (1, 5, 2, 8), (1, 4, 2, 4)], "dimension 1 of value does not fit"),
+        ([(1, 3, 8), (1, 5, 2, 8), (1, 4, 2, 4)], "query must have 4 dimensions"),
+        ([(1, 3, 2, 8), (1, 5, 2, 8), (1, 5, 2, 8), (1, 2, 3, 4)], "dimension 3 of bias"),
+    ],
+)
+def test_refusals(shapes: list[object], text: str) -> None:
+    with pytest.raises(TVMError, match=text):
+        info(op.nn.attention(*(var(*shape) for shape in shapes)))
+
+
+def test_unknown_mask() -> None:
+    with pytest.raises(ValueError, match="legal: 'TopLeft', 'BottomRight', None"):
+        op.nn.attention(*[var(1, 3, 2, 8)] * 3, causal_mask="Left")
+
+
+def test_masks() -> None:
+    q = k = np.zeros((1, 2, 1, 4), "float32")
+    longer = np.zeros((1, 4, 1, 4), "float32")
+    v = np.arange(4, dtype="float32").reshape(1, 4, 1, 1)
+    top = attention_numpy(q, longer, v, **{**PLAIN, "causal_mask": "TopLeft"})
+    bottom = attention_numpy(q, longer, v, **{**PLAIN, "causal_mask": "BottomRight"})
+    np.testing.assert_allclose(top.ravel(), [0, 0.5], atol=1e-6)
+    np.testing.assert_allclose(bottom.ravel(), [1, 1.5], atol=1e-6)
+    window = attention_numpy(k, k, v[:, :2], **{**PLAIN, "window_size": 1})
+    np.testing.assert_allclose(window.ravel(), [0, 1], atol=1e-6)
+
+
+def test_several_sequences() -> None:
+    x = var(1, 5, 1, 4)
+    starts = var(3, dtype="int32")
+    call = op.nn.attention_var_len(x, x, x, starts, var(1, dtype="int32"))
+    assert shape_of(call) == (1, 5, 1, 4)
+    rng = np.random.default_rng(1)
+    data = rng.standard_normal((1, 5, 1, 4)).astype("float32")
+    where = np.int32([0, 2, 5])
+    longest = np.int32([3])
+    found = Op.get("relax.nn.attention_var_len").get_attr("FReference")(
+        call, [data, data, data, where, where, longest, longest]
+    )
+    np.testing.assert_allclose(
+        found[:, 2:], attention_numpy(*[data[:, 2:]] * 3, **PLAIN), rtol=1e-5
+    )
