@@ -14,7 +14,77 @@ MAPS = "one subject: detection, division and inverses of maps check each other"
 NORMS = ("tests/topi/nn/test_normalisations.py", "all share one formula")
 CONVOLUTIONS = ("tests/topi/nn/test_convolutions.py", "all have one definition")
 REARRANGED = ("tests/topi/nn/test_rearrangements.py", "they move elements and no more")
+DOORS = ("tests/script/test_doors.py", "doors hold names and no logic")
+TEXTS = "a node's text shows all rules at work"
+_SCHEDULE = "tests/tir/schedule"
+QUESTIONS = (f"{_SCHEDULE}/primitive/test_queries.py", "primitives that only ask")
+ONE_BUFFER = (f"{_SCHEDULE}/primitive/test_buffers_of_blocks.py", "how one buffer is kept")
+STATE = (f"{_SCHEDULE}/test_state.py", "the state and what it is made of")
+MOVES = (f"{_SCHEDULE}/primitive/test_compute_at.py", "what moving a block is made of")
+COPIES = (f"{_SCHEDULE}/primitive/test_cache_read.py", "what copies of buffers are made of")
+INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is made of")
 COVERED_BY: dict[str, tuple[str, str]] = {
+    "tvm/dlight/base/schedule_rule.py": ("tests/dlight/base/test_transform.py", "rules at work"),
+    "tvm/dlight/cpu/base.py": ("tests/dlight/cpu/test_fallback.py", "the form of all rules"),
+    "tvm/dlight/cpu/contraction.py": ("tests/dlight/cpu/test_gemm.py", "shared by two rules"),
+    "tvm/dlight/cpu/general.py": ("tests/dlight/cpu/test_fallback.py", "blocks of any kind"),
+    "tvm/tir/schedule/analysis/affine.py": STATE,
+    "tvm/tir/schedule/analysis/cover.py": STATE,
+    "tvm/tir/schedule/analysis/flags.py": STATE,
+    "tvm/tir/schedule/analysis/query.py": QUESTIONS,
+    "tvm/tir/schedule/analysis/users.py": (f"{_SCHEDULE}/analysis/test_blocks.py", "of blocks"),
+    "tvm/tir/schedule/analysis/verify.py": STATE,
+    "tvm/tir/schedule/arguments.py": COPIES,
+    "tvm/tir/schedule/buffers.py": ONE_BUFFER,
+    "tvm/tir/schedule/domains.py": MOVES,
+    "tvm/tir/schedule/leaves.py": INLINED,
+    "tvm/tir/schedule/loops.py": (f"{_SCHEDULE}/primitive/test_split.py", "what loops share"),
+    "tvm/tir/schedule/primitive/add_unit_loop.py": ONE_BUFFER,
+    "tvm/tir/schedule/primitive/enter_postproc.py": (f"{_SCHEDULE}/test_trace.py", "a mark"),
+    "tvm/tir/schedule/primitive/get_block.py": QUESTIONS,
+    "tvm/tir/schedule/primitive/get_child_blocks.py": QUESTIONS,
+    "tvm/tir/schedule/primitive/get_consumers.py": QUESTIONS,
+    "tvm/tir/schedule/primitive/get_loops.py": QUESTIONS,
+    "tvm/tir/schedule/primitive/get_output_blocks.py": QUESTIONS,
+    "tvm/tir/schedule/primitive/get_producers.py": QUESTIONS,
+    "tvm/tir/schedule/primitive/reorder_block_iter_var.py": ONE_BUFFER,
+    "tvm/tir/schedule/primitive/set_axis_separator.py": ONE_BUFFER,
+    "tvm/tir/schedule/primitive/set_scope.py": ONE_BUFFER,
+    "tvm/tir/schedule/primitive/storage_align.py": ONE_BUFFER,
+    "tvm/tir/schedule/primitive/unsafe_set_dtype.py": ONE_BUFFER,
+    "tvm/tir/schedule/random_variable.py": (f"{_SCHEDULE}/test_schedule.py", "two empty classes"),
+    "tvm/tir/schedule/rebuild.py": INLINED,
+    "tvm/tir/schedule/regions.py": INLINED,
+    "tvm/tir/schedule/scopes.py": COPIES,
+    "tvm/tir/schedule/stored.py": (f"{_SCHEDULE}/test_trace.py", "how traces are stored"),
+    "tvm/tir/schedule/tree.py": STATE,
+    "tvm/relax/script/frames.py": ("tests/relax/script/test_builder.py", "frames open by builders"),
+    "tvm/relax/script/printer/": ("tests/relax/script/test_printer.py", TEXTS),
+    "tvm/relax/script/values.py": ("tests/relax/script/test_words.py", "values are words"),
+    "tvm/relax/script/well_formed.py": ("tests/relax/script/test_entry.py", "it ends a reading"),
+    "tvm/script/forward.py": DOORS,
+    "tvm/script/ir.py": DOORS,
+    "tvm/script/ir_builder/ir/": DOORS,
+    "tvm/script/ir_builder/relax/": DOORS,
+    "tvm/script/ir_builder/tir/": DOORS,
+    "tvm/script/ir_dialect/": (
+        "tests/script/ir_dialect/test_module.py", "modules are read, built and printed as a whole",
+    ),
+    "tvm/script/parser/core/doc_core.py": ("tests/script/parser/core/test_doc.py", "its names"),
+    "tvm/script/parser/core/error.py": (
+        "tests/script/parser/core/test_diagnostics.py", "it becomes a diagnostic",
+    ),
+    "tvm/script/parser/ir/": DOORS,
+    "tvm/script/parser/relax/": DOORS,
+    "tvm/script/parser/tir/": DOORS,
+    "tvm/script/relax.py": DOORS,
+    "tvm/script/tir.py": DOORS,
+    "tvm/tir/script/frames.py": ("tests/tir/script/test_builder.py", "frames open by builders"),
+    "tvm/tir/script/printer/": ("tests/tir/script/test_printer.py", TEXTS),
+    "tvm/tir/script/well_formed.py": (
+        "tests/script/parser/core/test_entry.py", "it ends a reading",
+    ),
+    "tvm/tir/script/words.py": ("tests/tir/script/test_entry.py", "words by their uses"),
     "tvm/arith/_ffi_api.py": ("tests/arith/test_domain_touched.py", "two names of functions"),
     "tvm/arith/iter_map_nodes.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/arith/iter_map_rewrite.py": ("tests/arith/test_iter_affine_map.py", MAPS),

@@ -79,6 +79,9 @@ def _stmt(doc: d.StmtDoc, comment: str) -> d.StmtDoc:
         (d.AssignDoc(x, y, z), "x: z = y"),
         (d.AssignDoc(d.TupleDoc([x, y]), z), "x, y = z"),
         (d.AssignDoc(d.TupleDoc([x]), z), "x, = z"),
+        (d.AssignDoc(x, d.TupleDoc([y, z])), "x = y, z"),
+        (d.AssignDoc(x, d.TupleDoc([y])), "x = (y,)"),
+        (d.AssignDoc(x, d.TupleDoc([])), "x = ()"),
         (d.ForDoc(d.TupleDoc([x, y]), z, []), "for x, y in z:\n    pass"),
         (d.WhileDoc(x, [d.ExprStmtDoc(y)]), "while x:\n    y"),
         (

@@ -23,7 +23,7 @@ def test_buffers_by_call_and_by_brackets() -> None:
 def test_decorators_take_functions_only() -> None:
     with pytest.raises(TypeError, match="Expect a function"):
         T.prim_func(3)
-    with pytest.raises(ValueError, match="Invalid use of T.macro"):
+    with pytest.raises(ValueError, match=r"Invalid use of T\.macro"):
         T.macro("x")
 
 

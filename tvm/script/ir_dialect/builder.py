@@ -14,7 +14,6 @@ from tvm.script.ir_builder.base import IRBuilder
 
 from .frame import IRModuleFrame, module_frame
 
-
 # Python runs the body of a module's class before the parser reads it. What is said there means
 # something only while a module is under construction.
 

@@ -81,7 +81,7 @@ def _declare(self: Parser, node: ast.FunctionDef, frame: IRModuleFrame) -> None:
         return
     if declared is not None:
         name, signature = declared
-        self.var_table.add(name, frame.declare(name, signature), allow_shadowing=True)
+        frame.declare(name, signature)
 
 
 @dispatch.register(TOKEN, "Assign")

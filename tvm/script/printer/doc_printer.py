@@ -224,7 +224,8 @@ def _assign(doc: d.AssignDoc) -> list[Piece]:
         pieces.extend((": ", doc.annotation))
     if doc.rhs is not None:
         pieces.append(" = ")
-        pieces.extend(_target(doc.rhs))
+        one = isinstance(doc.rhs, d.TupleDoc) and len(doc.rhs.elements) < 2
+        pieces.extend([doc.rhs] if one else _target(doc.rhs))
     return _simple(doc, pieces)
 
 

@@ -1,0 +1,213 @@
+"""Statements of Relax are read as TVM reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import relax
+from tvm.error import DiagnosticError
+from tvm.ir import assert_structural_equal
+from tvm.script import from_source
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+SIGNATURE = (
+    'x: R.Tensor(("n", 4), "float32"), c: R.Tensor((), "bool"), t: R.Tuple(R.Object, R.Tensor)'
+)
+
+
+def read(text: str, signature: str = SIGNATURE, pure: bool = True) -> relax.Function:
+    body = "\n".join(f"    {line}" for line in text.strip("\n").split("\n"))
+    head = f"@R.function(pure={pure})\ndef main({signature}):\n"
+    func: relax.Function = from_source(head + body + "\n", check_well_formed=False)
+    return func
+
+
+def lines(text: str, pure: bool = True) -> list[str]:
+    shown = read(text, pure=pure).script().split("\n")
+    start = next(i for i, line in enumerate(shown) if line.startswith("def main"))
+    return [line[4:] for line in shown[start + 1 :] if "T.int64()" not in line]
+
+
+TENSOR = 'R.Tensor((n, 4), dtype="float32")'
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("y = R.add(x, x)\nreturn y", [f"y: {TENSOR} = R.add(x, x)", "return y"]),
+        ("return x + x", [f"gv: {TENSOR} = R.add(x, x)", "return gv"]),
+        ("y = x\nreturn y", [f"y: {TENSOR} = x", "return y"]),
+        ("y: R.Object = R.exp(x)\nreturn y", ["y: R.Object = R.exp(x)", "return y"]),
+        ("y = t[1]\nreturn y", ["y: R.Tensor = t[1]", "return y"]),
+        ("y = (x, x)\nreturn y[0]",
+         [f"y: R.Tuple({TENSOR}, {TENSOR}) = x, x", f"gv1: {TENSOR} = y[0]", "return gv1"]),
+        ("n = T.int64()\ny = R.prim_value(n + 1)\nreturn y",
+         ["y: R.Prim(value=n + 1) = R.prim_value(n + 1)", "return y"]),
+        ("y = R.reshape(x, (4, -1)) if 1 > 2 else R.exp(x)\nreturn y",
+         [f"y: {TENSOR} = R.exp(x)", "return y"]),
+        ("return R.tuple()", ["return R.tuple()"]),
+        ("return (x, R.exp(x))", [f"gv: {TENSOR} = R.exp(x)", "return (x, gv)"]),
+    ],
+)  # fmt: skip
+def test_bindings(text: str, printed: list[str]) -> None:
+    assert lines(text) == printed
+
+
+def test_effects_stand_as_statements() -> None:
+    assert lines('R.print(x, format="{}")\nreturn x', pure=False) == [
+        'R.print(x, format=R.str("{}"))', "return x",
+    ]  # fmt: skip
+
+
+def test_dataflow_outputs_are_seen_outside() -> None:
+    func = read(
+        "with R.dataflow():\n    a = R.exp(x)\n    b = R.exp(a)\n    R.output(a, b)\nreturn (a, b)"
+    )
+    (block,) = func.body.blocks
+    assert isinstance(block, relax.expr.DataflowBlock)
+    assert [type(b.var) for b in block.bindings] == [relax.Var, relax.Var]
+    mixed = read(
+        "with R.dataflow():\n    a = R.exp(x)\n    b = R.exp(a)\n    R.output(b)\nreturn b"
+    )
+    assert isinstance(mixed.body.blocks[0].bindings[0].var, relax.DataflowVar)
+    assert mixed.body.body is mixed.body.blocks[0].bindings[1].var
+
+
+def test_blocks_are_split_by_dataflow() -> None:
+    func = read(
+        "a = R.exp(x)\nwith R.dataflow():\n    b = R.exp(a)\n    R.output(b)\n"
+        "d = R.exp(b)\nreturn d"
+    )
+    kinds = [type(block).__name__ for block in func.body.blocks]
+    assert kinds == ["BindingBlock", "DataflowBlock", "BindingBlock"]
+
+
+def test_choices_give_their_last_binding() -> None:
+    func = read("if c:\n    y = R.exp(x)\nelse:\n    z = R.add(x, x)\n    y = z\nreturn y")
+    binding = func.body.blocks[0].bindings[0]
+    assert binding.var.name_hint == "y"
+    assert isinstance(binding.value, relax.If)
+    assert len(binding.value.true_branch.blocks[0].bindings) == 1
+    assert len(binding.value.false_branch.blocks[0].bindings) == 1
+    assert_structural_equal(from_source(func.script(), check_well_formed=False), func)
+
+
+def test_symbols_of_signatures_take_their_declared_kind() -> None:
+    func = read("n = T.int64(is_size_var=True)\nreturn x", 'x: R.Tensor(("n", "n + 1"), "int8")')
+    size = func.params[0].struct_info_.shape.values[0]
+    assert type(size).__name__ == "SizeVar"
+    again = from_source(func.script())
+    assert_structural_equal(func, again)
+
+
+def test_local_functions_may_call_themselves() -> None:
+    func = read(
+        "@R.function\n"
+        'def loop(i: R.Tensor((), "int32")) -> R.Tensor((), "int32"):\n'
+        '    if R.less(i, R.const(10, "int32")):\n'
+        '        r = loop(R.add(i, R.const(1, "int32")))\n'
+        "    else:\n"
+        "        r = i\n"
+        "    return r\n"
+        'return loop(R.const(0, "int32"))'
+    )
+    binding = func.body.blocks[0].bindings[0]
+    assert isinstance(binding.value, relax.Function)
+    inner = binding.value.body.blocks[0].bindings[-1].value.true_branch
+    assert inner.blocks[0].bindings[-1].value.op is binding.var
+
+
+def test_macros() -> None:
+    @R.macro
+    def twice(v):
+        w = R.add(v, v)
+        return R.exp(w)
+
+    @R.function(private=True)
+    def func(x: R.Tensor((4,), "float32")):
+        y = twice(x)
+        return y
+
+    values = [b.value.op.name for b in func.body.blocks[0].bindings]
+    assert values == ["relax.add", "relax.exp"]
+
+
+def test_emit_te_joins_the_module() -> None:
+    from tvm import te
+
+    def double(a):
+        return te.compute(a.shape, lambda i: a[i] * 2.0, name="double")
+
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def double(A: T.Buffer((4,), "float32")):
+            T.evaluate(0)
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            y = R.emit_te(double, x)
+            return y
+
+    names = sorted(var.name_hint for var in Module.functions)
+    assert names == ["double", "double_1", "main"]
+    call = Module["main"].body.blocks[0].bindings[0].value
+    assert call.args[0].name_hint == "double_1"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("y = R.exp(x)", "must have a return value"),
+        ("return x\nreturn x", "don't support multiple return"),
+        ("return x\ny = R.exp(x)", "after the return"),
+        ("if c:\n    y = R.exp(x)\nreturn x", "Else statements are required"),
+        ("if c:\n    y = x\nelse:\n    z = x\nreturn x", "must have the same variable"),
+        ("if c:\n    pass\nelse:\n    y = x\nreturn x", "Empty body is not allowed"),
+        ("with R.dataflow():\n    y = R.exp(x)\nreturn x", "at least one output"),
+        ("with R.dataflow():\n    R.output(x)\nreturn x", "not emitted by this dataflow block"),
+        ("with R.dataflow():\n    y = x\n    R.output(y)\n    z = y\nreturn x", "after R.output"),
+        ("with R.dataflow():\n    if c:\n        y = x\n    else:\n        y = x\n    R.output(y)\n"
+         "return x", "inside a dataflow block"),
+        ("R.exp(x)\nreturn x", "must be bound to a variable"),
+        ("y: R.Tensor((3,), 'int8') = R.exp(x)\nreturn x", "Invalid annotation"),
+        ("y: 3 = R.exp(x)\nreturn x", "Expected StructInfo but got int"),
+        ("y: R.Tensor(('m',)) = R.exp(x)\nreturn x", "legal only in the parameters"),
+        ("n = T.int32()\nreturn x", "an extent must be int64"),
+        ("x = T.int64()\nreturn x", "Cannot redefine a non-TIR-variable"),
+        ("y = 3\nreturn x", "a plain number is no Relax value"),
+        ("a = b = x\nreturn x", "Consequential assignments"),
+        ("return", "legal: return R.tuple"),
+        ("y = R.nonsense(x)\nreturn x", "R has no word 'nonsense'"),
+        ("y = R.nn.nonsense(x)\nreturn x", "R.nn has no operator 'nonsense'"),
+        ("y = R.add(R.zeros((2,), 'int8'), R.zeros((3,), 'int8'))\nreturn y", "relax.add"),
+        ("with R.dataflow() as q:\n    R.output()\nreturn x", "doesn't allow binding expressions"),
+    ],
+)  # fmt: skip
+def test_mistakes(text: str, wanted: str) -> None:
+    with pytest.raises(DiagnosticError, match=wanted):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("signature", "wanted"),
+    [
+        ("x", "Type annotation is required"),
+        ("x: R.Tensor(('n * 2',))", "Undefined variable: n"),
+        ("*x: R.Object", "plain positional parameters only"),
+    ],
+)
+def test_mistakes_in_signatures(signature: str, wanted: str) -> None:
+    with pytest.raises(DiagnosticError, match=wanted):
+        read("return R.tuple()", signature)
+
+
+def test_thousands_of_bindings() -> None:
+    count = 5000
+    text = ["v0 = x", *[f"v{i + 1} = R.add(v{i}, x)" for i in range(count)], f"return v{count}"]
+    func = read("\n".join(text), 'x: R.Tensor((4,), "float32")')
+    assert len(func.body.blocks[0].bindings) == count + 1
+    assert_structural_equal(from_source(func.script()), func)

@@ -1,0 +1,203 @@
+"""Relax prints as TVMScript, node by node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tvm import relax, tir
+from tvm.ir import IRModule, VDevice
+from tvm.relax import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from tvm.script import from_source
+
+pytestmark = pytest.mark.pure
+n = tir.Var("n", "int64")
+tensor = TensorStructInfo((n, 4), "float32")
+x = relax.Var("x", tensor)
+
+
+@pytest.mark.parametrize(
+    ("info", "text"),
+    [
+        (ObjectStructInfo(), "R.Object"),
+        (PrimStructInfo("int64"), 'R.Prim("int64")'),
+        (PrimStructInfo(value=n + 1), "R.Prim(value=n + 1)"),
+        (ShapeStructInfo([1, n]), "R.Shape([1, n])"),
+        (ShapeStructInfo(ndim=3), "R.Shape(ndim=3)"),
+        (ShapeStructInfo(), "R.Shape(ndim=-1)"),
+        (tensor, 'R.Tensor((n, 4), dtype="float32")'),
+        (TensorStructInfo((), "int8"), 'R.Tensor((), dtype="int8")'),
+        (TensorStructInfo((2,), ""), "R.Tensor((2,))"),
+        (TensorStructInfo(None, "float16", ndim=2), 'R.Tensor(dtype="float16", ndim=2)'),
+        (TensorStructInfo(None, "float16"), 'R.Tensor(dtype="float16")'),
+        (TensorStructInfo(None, "", ndim=2), "R.Tensor(ndim=2)"),
+        (TensorStructInfo(None, ""), "R.Tensor"),
+        (TensorStructInfo((2,), "int8", VDevice("llvm", 0, "global")),
+         'R.Tensor((2,), dtype="int8", vdevice="llvm:0:global")'),
+        (TupleStructInfo([ObjectStructInfo()]), "R.Tuple(R.Object)"),
+        (TupleStructInfo([]), "R.Tuple"),
+        (FuncStructInfo([tensor], ObjectStructInfo()),
+         'R.Callable((R.Tensor((n, 4), dtype="float32"),), R.Object, True)'),
+        (FuncStructInfo.opaque_func(ret=ObjectStructInfo()),
+         "R.Callable(ret=R.Object, purity=False)"),
+    ],
+)  # fmt: skip
+def test_struct_infos(info: Any, text: str) -> None:
+    assert str(info) == text
+
+
+@pytest.mark.parametrize(
+    ("expr", "text"),
+    [
+        (relax.const(1, "int32"), 'R.const(1, "int32")'),
+        (relax.const(0.1, "float32"), 'R.const(0.10000000149011612, "float32")'),
+        (relax.const(True, "bool"), 'R.const(True, "bool")'),
+        (relax.PrimValue(3), "R.prim_value(3)"),
+        (relax.PrimValue(n * 2), "R.prim_value(n * 2)"),
+        (relax.PrimValue(tir.FloatImm("float32", 0.5)), "R.prim_value(T.float32(0.5))"),
+        (relax.ShapeExpr([1, n]), "R.shape([1, n])"),
+        (relax.StringImm('a"b'), 'R.str("a\\"b")'),
+        (relax.DataTypeImm("float16"), 'R.dtype("float16")'),
+        (relax.ExternFunc("go"), 'R.ExternFunc("go")'),
+        (relax.Tuple([x, x]), "(x, x)"),
+        (relax.Tuple([x]), "(x,)"),
+        (relax.Tuple([]), "R.tuple()"),
+        (relax.TupleGetItem(relax.Tuple([x, x]), 1), "(x, x)[1]"),
+        (relax.op.add(x, x), "R.add(x, x)"),
+        (relax.op.nn.softmax(x, axis=1), "R.nn.softmax(x, axis=1)"),
+        (relax.op.sum(x, [0], True), "R.sum(x, axis=[0], keepdims=True)"),
+        (relax.op.astype(x, "float16"), 'R.astype(x, dtype="float16")'),
+        (relax.op.print(x, format="{}"), 'R.print(x, format=R.str("{}"))'),
+        (relax.op.assert_op(relax.const(True), [x], "bad {}"),
+         'R.assert_op(R.const(True, "bool"), x, format=R.str("bad {}"))'),
+        (relax.Call(relax.ExternFunc("go"), [x], None, [tensor]),
+         'R.call_packed("go", x, sinfo_args=(R.Tensor((n, 4), dtype="float32"),))'),
+        (relax.call_tir(relax.GlobalVar("f"), x, tensor),
+         'R.call_tir(f, (x,), out_sinfo=R.Tensor((n, 4), dtype="float32"))'),
+        (relax.call_tir(relax.GlobalVar("f"), [x, x], [tensor, tensor], tir_vars=[n]),
+         'R.call_tir(f, (x, x), out_sinfo=[R.Tensor((n, 4), dtype="float32"), '
+         'R.Tensor((n, 4), dtype="float32")], tir_vars=R.shape([n]))'),
+        (relax.call_dps_packed("go", x, tensor),
+         'R.call_dps_packed("go", (x,), out_sinfo=R.Tensor((n, 4), dtype="float32"))'),
+        (relax.call_pure_packed("go", x, sinfo_args=tensor),
+         'R.call_pure_packed("go", x, sinfo_args=(R.Tensor((n, 4), dtype="float32"),))'),
+        (relax.call_tir_inplace(relax.GlobalVar("f"), x, 0, tensor),
+         'R.call_tir_inplace(f, (x,), out_sinfo=R.Tensor((n, 4), dtype="float32"), '
+         "inplace_indices=[0])"),
+    ],
+)  # fmt: skip
+def test_expressions(expr: Any, text: str) -> None:
+    assert str(expr) == text
+
+
+def test_free_variables_are_declared_on_request() -> None:
+    assert relax.op.add(x, x).script(verbose_expr=True) == (
+        'n = T.int64()\nx: R.Tensor((n, 4), dtype="float32")\nR.add(x, x)'
+    )
+
+
+SOURCE = """\
+@R.function(pure=False)
+def main(x: R.Tensor(("n", 4), "float32"), c: R.Tensor((), "bool"), s: R.Shape(["n * 2"])):
+    R.func_attr({"b": 1, "a": [2]})
+    m = T.int64()
+    y = R.match_cast(x, R.Tensor((m, 4), "float32"))
+    if c:
+        a = R.add(y, y)
+        b = R.exp(a)
+    else:
+        b = y
+    R.print(b, format="b")
+    with R.dataflow():
+        lv = R.add(b, b)
+        gv = R.exp(lv)
+        R.output(gv)
+    @R.function
+    def local(z: R.Tensor((4,), "int8")):
+        return z
+    return (gv, local)
+"""
+RESULT = "R.Tuple(R.Tensor((n, 4)"
+
+
+def test_functions_as_a_whole() -> None:
+    text = from_source(SOURCE, check_well_formed=False).script()
+    head, _, rest = text.partition(") -> ")
+    assert head == (
+        "# from tvm.script import tir as T\n# from tvm.script import relax as R\n\n"
+        "@R.function(pure=False)\n"
+        'def main(x: R.Tensor(("n", 4), dtype="float32"), c: R.Tensor((), dtype="bool"), '
+        's: R.Shape(["n * 2"])'
+    )
+    lines = rest.split("\n")[1:]
+    inner = lines[6].split(":")[0].strip()  # a fresh name
+    assert lines == [
+        "    n = T.int64()",
+        '    R.func_attr({"a": [2], "b": 1})',
+        "    m = T.int64()",
+        '    y: R.Tensor((m, 4), dtype="float32") = R.match_cast(x, R.Tensor((m, 4), '
+        'dtype="float32"))',
+        "    if c:",
+        '        a: R.Tensor((m, 4), dtype="float32") = R.add(y, y)',
+        f'        {inner}: R.Tensor((m, 4), dtype="float32") = R.exp(a)',
+        f'        b: R.Tensor((m, 4), dtype="float32") = {inner}',
+        "    else:",
+        '        b: R.Tensor((m, 4), dtype="float32") = y',
+        '    R.print(b, format=R.str("b"))',
+        "    with R.dataflow():",
+        '        lv: R.Tensor((m, 4), dtype="float32") = R.add(b, b)',
+        '        gv: R.Tensor((m, 4), dtype="float32") = R.exp(lv)',
+        "        R.output(gv)",
+        "    @R.function",
+        '    def local(z: R.Tensor((4,), dtype="int8")) -> R.Tensor((4,), dtype="int8"):',
+        "        return z",
+        "",
+        "    return (gv, local)",
+    ]
+
+
+def test_private_functions_say_so() -> None:
+    func = from_source("@R.function(private=True)\ndef f(x: R.Object):\n    return x\n")
+    assert "@R.function(private=True)\ndef main(x: R.Object) -> R.Object:" in func.script()
+    head = "@R.function(pure=False, private=True)\n"
+    impure = from_source(head + "def f(x: R.Object):\n    return x\n")
+    assert head in impure.script()
+
+
+def test_struct_infos_can_be_hidden_where_they_follow() -> None:
+    text = "@R.function\ndef f(x: R.Tensor((4,), 'int8')):\n    y: R.Object = R.add(x, x)\n"
+    func = from_source(text + "    z = R.add(x, x)\n    return z\n")
+    lines = func.script(show_all_struct_info=False).split("\n")
+    assert lines[-3:] == [
+        "    y: R.Object = R.add(x, x)", "    z = R.add(x, x)", "    return z",
+    ]  # fmt: skip
+
+
+def test_devices_are_counted_by_kind() -> None:
+    devices = [VDevice("llvm"), VDevice("cuda", 0), VDevice("cuda", 1)]
+    v = relax.Var("v", TensorStructInfo((2,), "int8", devices[2]))
+    body = relax.SeqExpr([], v)
+    func = relax.Function([v], body, v.struct_info_, attrs={"global_symbol": "main"})
+    mod = IRModule({"main": func}, global_infos={"vdevice": devices})
+    assert 'def main(v: R.Tensor((2,), dtype="int8", vdevice="cuda:1:global"))' in mod.script()
+
+
+def test_constants_of_one_module_share_the_metadata() -> None:
+    a, b = (relax.const(np.full((2,), i, "float32")) for i in range(2))
+    builder = relax.BlockBuilder()
+    v = relax.Var("v", TensorStructInfo((2,), "float32"))
+    with builder.function("main", [v]):
+        first = builder.emit(relax.op.add(a, b))
+        builder.emit_func_output(builder.emit(relax.op.add(first, a)))
+    text = builder.get().script()
+    used = [line.split("metadata")[1:] for line in text.split("\n") if "metadata[" in line]
+    assert [part[23:26] for parts in used for part in parts] == ["[0]", "[1]", "[0]"]

@@ -1,0 +1,54 @@
+"""The root block and the accesses of blocks are filled in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import tir
+from tvm.script import from_source
+
+pytestmark = pytest.mark.pure
+HEAD = '@T.prim_func\ndef f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):\n'
+
+
+def read(body: str) -> tir.PrimFunc:
+    func: tir.PrimFunc = from_source(HEAD + body)
+    return func
+
+
+def test_functions_without_blocks_stay_bare() -> None:
+    assert isinstance(read("    A[0] = B[0]\n").body, tir.BufferStore)
+
+
+def test_one_block_of_its_own_is_the_root() -> None:
+    func = read('    with T.block("b"):\n        A[0] = B[0]\n')
+    assert func.body.block.name_hint == "b"
+    assert [str(r) for r in (*func.body.block.reads, *func.body.block.writes)] == ["B[0]", "A[0]"]
+
+
+def test_loops_of_blocks_and_allocations_get_a_root() -> None:
+    loop = "    for i in range(8):\n        with T.block('b'):\n"
+    func = read(loop + "            vi = T.axis.S(8, i)\n            A[vi] = B[vi]\n")
+    assert func.body.block.name_hint == "root"
+    func = read("    C = T.alloc_buffer((8,))\n    A[0] = C[0]\n")
+    assert [b.name for b in func.body.block.alloc_buffers] == ["C"]
+
+
+def test_given_accesses_stay() -> None:
+    func = read('    with T.block("b"):\n        T.reads(B[0:8])\n        A[0] = B[0]\n')
+    block = func.body.block
+    assert [str(r) for r in (*block.reads, *block.writes)] == ["B[0:8]", "A[0]"]
+
+
+def test_outer_blocks_see_what_inner_ones_say() -> None:
+    func = read(
+        '    with T.block("outer"):\n'
+        "        for i in range(4):\n"
+        '            with T.block("inner"):\n'
+        "                vi = T.axis.spatial(4, i)\n"
+        "                T.reads(B[vi])\n"
+        "                T.writes(A[vi + 2])\n"
+        "                A[vi + 2] = B[vi]\n"
+    )
+    block = func.body.block
+    assert [str(r) for r in (*block.reads, *block.writes)] == ["B[0:4]", "A[2:6]"]
