@@ -326,6 +326,7 @@ class Analyzer:
     @enabled_extensions.setter
     def enabled_extensions(self, flags: int | Extension) -> None:
         self._extensions = Extension(flags)
+        self.rewriter.options = self._extensions.value
         self.forget()
 
 

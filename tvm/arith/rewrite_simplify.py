@@ -20,6 +20,7 @@ from tvm.tir.op import arith as op
 from tvm.tir.op.builtin import effect_of
 
 from .comparison import Order
+from .conjunctive_form import as_and_of_ors
 from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF
 from .deep_equal import deep_equal
 from .pattern_rule import (
@@ -38,6 +39,8 @@ from .rules import add, and_, div, eq, floordiv, floormod, lt, max, min, mod, mu
 if TYPE_CHECKING:
     from .analyzer import Analyzer
 
+BRANCH_FACTS: Final = 4  # Extension.ApplyConstraintsToBooleanBranches
+AND_OF_ORS: Final = 2  # Extension.ConvertBooleanToAndOfOrs
 INT32: Final = e.INT32
 INT64: Final = e.INT64
 _FRESH: Final[Env] = [None] * SLOTS
@@ -73,12 +76,15 @@ def is_index(dtype: DataType) -> bool:
 class RewriteSimplifier:
     """Applies the rule tables under the facts that the analyzer holds."""
 
-    __slots__ = ("_depth", "_generic", "_known", "_span", "analyzer", "steps_taken", "values")
+    __slots__ = ("_depth", "_generic", "_known", "_span", "analyzer", "in_form", "options",
+                 "steps_taken", "values")  # fmt: skip
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer: Final = analyzer
         self.values: dict[PrimExpr, PrimExpr] = {}  # variables that stand for an expression
         self.steps_taken = 0
+        self.options = 0  # the bits of the analyzer's extensions
+        self.in_form = False  # within a condition that is brought into conjunctive form
         self._known: dict[int, tuple[PrimExpr, PrimExpr]] = {}
         self._depth = 0
         self._span: Span | None = None
@@ -543,11 +549,27 @@ def _visit_not(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
 
 def _visit_logic(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     assert isinstance(expr, (e.And, e.Or))
+    as_form = self.options & AND_OF_ORS and not self.in_form
+    if not as_form:
+        return _logic_visited(self, expr)
+    self.in_form = True
+    result = as_and_of_ors(_logic_visited(self, expr), self)
+    self.in_form = False
+    return expr if deep_equal(result, expr) else result
+
+
+def _logic_visited(self: RewriteSimplifier, expr: e.And | e.Or) -> PrimExpr:
     kind = type(expr)
     a = self.visit(expr.a)
     if type(a) is e.IntImm:
         return a if bool(a.value) is (kind is e.Or) else self.visit(expr.b)
-    b = self.visit(expr.b)
+    if self.options & BRANCH_FACTS and expr.dtype.is_scalar:
+        # what the one side says is known while the other is looked at, and the other way round
+        b = _under(self, a if kind is e.And else self.make_not(a), expr.b)
+        if type(b) is not e.IntImm:
+            a = _under(self, b if kind is e.And else self.make_not(b), a)
+    else:
+        b = self.visit(expr.b)
     result = self.make(kind, a, b)
     if type(result) is kind and result.a is expr.a and result.b is expr.b:
         return expr
