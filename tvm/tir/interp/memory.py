@@ -169,6 +169,8 @@ def _grid(array: Array, indices: tuple[Any, ...]) -> Any:
             return None
         key.append(slice(first, int(flat[-1]) + 1, step))
         moved.append(dims[0])
+    if not moved:
+        return None  # a single element would be a copy
     view = array[tuple(key)]
     order = sorted(range(len(moved)), key=moved.__getitem__)
     if order != list(range(len(moved))):
