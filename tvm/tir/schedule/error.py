@@ -45,7 +45,8 @@ def render(error: Illegal, mod: IRModule, primitive: str, asked: str, level: str
     head = f"ScheduleError: An error occurred in the schedule primitive '{primitive}'"
     if level == "fast":
         return f"{head}: {error.fast}"
-    program = mod.script(obj_to_underline=list(error.spots))
+    # without sugar each loop has a line of its own, which can be underlined
+    program = mod.script(obj_to_underline=list(error.spots), syntax_sugar=False)
     return message(
         f"{head}: {asked}", found=error.found, where="\n" + program, legal=error.legal
     )

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.tir.schedule.cases import chain, matmul_relu, stencil
+from tvm import tir
+from tvm.error import TVMError
+from tvm.tir.schedule import Schedule, ScheduleDebugMask, ScheduleState
+from tvm.tir.schedule.analysis.verify import verify_tree
+
+
+def body(state: ScheduleState) -> tir.SeqStmt:
+    func = state.mod["main"]
+    assert isinstance(func, tir.PrimFunc)
+    return func.body.block.body
+
+
+def test_places_of_all_blocks_and_loops() -> None:
+    state = ScheduleState(chain())
+    verify_tree(state)
+    loop = body(state).seq[1]
+    sref = state.get_sref(loop)
+    assert sref.stmt is loop
+    assert sref.seq_index == 1
+    assert isinstance(sref.parent.stmt, tir.Block)
+    assert state.get_sref(loop.body).parent is sref
+
+
+def test_replace_keeps_what_stays() -> None:
+    state = ScheduleState(chain())
+    old = body(state).seq[0]
+    place, inner = state.get_sref(old), state.get_sref(old.body)
+    new = tir.For(old.loop_var, 0, old.extent, tir.ForKind.PARALLEL, old.body)
+    state.replace(place, new)
+    assert place.stmt is new
+    assert inner.stmt is old.body
+    assert inner.parent is place
+    assert body(state).seq[0] is new
+    verify_tree(state)
+
+
+def test_replaced_blocks_are_mapped() -> None:
+    state = ScheduleState(chain())
+    realize = body(state).seq[0].body.body
+    place = state.get_sref(realize.block)
+    new = tir.Block(
+        realize.block.iter_vars, realize.block.reads, realize.block.writes, "renamed",
+        realize.block.body,
+    )
+    state.replace(place, new, {realize.block: new})
+    assert place.stmt is new
+    state.replace(place, realize.block)
+    assert place.stmt is None
+    with pytest.raises(TVMError, match="the place is gone"):
+        state.replace(place, new)
+    with pytest.raises(TVMError, match="is not part of the scheduled module"):
+        state.get_sref(new)
+    verify_tree(state)
+
+
+def test_copies() -> None:
+    state = ScheduleState(chain())
+    other, places = state.copy()
+    loop = body(state).seq[0]
+    new = tir.For(loop.loop_var, 0, loop.extent, tir.ForKind.PARALLEL, loop.body)
+    other.replace(places[state.get_sref(loop)], new)
+    assert state.get_sref(loop).stmt is loop
+    assert body(other).seq[0] is new
+    verify_tree(state)
+    verify_tree(other)
+
+
+def test_undo() -> None:
+    state = ScheduleState(chain())
+    before = state.mod
+    loop = body(state).seq[0]
+    place = state.get_sref(loop)
+    state.begin()
+    state.replace(place, loop.body)
+    assert place.stmt is None
+    state.undo()
+    assert state.mod is before
+    assert place.stmt is loop
+    verify_tree(state)
+
+
+def test_flags() -> None:
+    sch = Schedule(matmul_relu(), debug_mask="all")
+    flags = sch.state._get_cached_flags(sch.get_sref(sch.get_block("D")))
+    assert (flags.affine_binding, flags.region_cover, flags.stage_pipeline) == (True, True, True)
+    assert sch.state.debug_mask == (
+        ScheduleDebugMask.VERIFY_SREF_TREE | ScheduleDebugMask.VERIFY_CACHED_FLAGS
+    )
+
+
+def test_uncovered_reads() -> None:
+    sch = Schedule(stencil())
+    (i,) = sch.get_loops("B")
+    block = sch.get_sref(sch.get_block("C"))
+    assert sch.state._get_cached_flags(block).region_cover
+    shorter = tir.For(sch.get(i).loop_var, 0, 5, tir.ForKind.SERIAL, sch.get(i).body)
+    sch.state.replace(sch.get_sref(i), shorter)
+    assert not sch.state._get_cached_flags(block).region_cover
+    root = sch.get_sref(sch.get_block("root"))
+    assert not sch.state._get_cached_flags(root).stage_pipeline
+
+
+def test_one_statement_at_two_places() -> None:
+    realize = body(ScheduleState(chain())).seq[0]
+    root = tir.Block([], [], [], "root", tir.SeqStmt([realize, realize]))
+    with pytest.raises(TVMError, match="stands at two places"):
+        ScheduleState(tir.PrimFunc([], tir.BlockRealize([], True, root)))
+
+
+def test_functions_without_a_root_block() -> None:
+    with pytest.raises(TVMError, match="the body of the function is no block"):
+        ScheduleState(tir.PrimFunc([], tir.Evaluate(1)))

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.tir.schedule.cases import chain, matmul
+from tvm.error import TVMError
+from tvm.ir.structural import structural_equal
+from tvm.tir.schedule import BlockRV, Instruction, InstructionKind, Schedule, Trace
+
+
+def scheduled() -> Schedule:
+    sch = Schedule(matmul(), seed=3)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    io, ii = sch.split(i, factors=[None, 4])
+    tiles = sch.sample_perfect_tile(k, n=2, decision=[4, 4])
+    ko, ki = sch.split(k, factors=tiles)
+    sch.reorder(io, j, ko, ii, ki)
+    sch.annotate(block, "why", "because")
+    return sch
+
+
+def test_python_text() -> None:
+    assert scheduled().trace.as_python() == [
+        'b0 = sch.get_block(name="C", func_name="main")',
+        "l1, l2, l3 = sch.get_loops(block=b0)",
+        "l4, l5 = sch.split(loop=l1, factors=[None, 4], preserve_unit_iters=True, "
+        "disable_predication=False)",
+        "v6, v7 = sch.sample_perfect_tile(loop=l3, n=2, max_innermost_factor=16, decision=[4, 4])",
+        "l8, l9 = sch.split(loop=l3, factors=[v6, v7], preserve_unit_iters=True, "
+        "disable_predication=False)",
+        "sch.reorder(l4, l2, l8, l5, l9)",
+        'sch.annotate(block_or_loop=b0, ann_key="why", ann_val="because")',
+    ]
+
+
+def test_printed_form_is_a_function() -> None:
+    lines = str(scheduled().trace).splitlines()
+    assert lines[:2] == ["# from tvm import tir", "def apply_schedule(sch: tir.Schedule) -> None:"]
+    assert str(Trace()).endswith("  pass")
+
+
+def test_json_is_plain() -> None:
+    rows, decisions = json.loads(json.dumps(scheduled().trace.as_json()))
+    assert rows[0] == ["GetBlock", [], ["C", "main"], ["b0"]]
+    assert rows[2] == ["Split", ["l1", None, 4], [True, False], ["l4", "l5"]]
+    assert decisions == [[3, [4, 4]]]
+
+
+def test_replay() -> None:
+    sch = scheduled()
+    for replay in (
+        lambda new: sch.trace.apply_to_schedule(new, remove_postproc=False),
+        lambda new: Trace.apply_json_to_schedule(sch.trace.as_json(), new),
+    ):
+        new = Schedule(matmul())
+        replay(new)
+        assert structural_equal(new.mod, sch.mod)
+        assert str(new.trace) == str(sch.trace)
+
+
+def test_other_decisions() -> None:
+    sch = scheduled()
+    inst = next(i for i in sch.trace.insts if i.kind.name == "SamplePerfectTile")
+    varied = sch.trace.with_decision(inst, [2, 8], remove_postproc=True)
+    new = Schedule(matmul())
+    varied.apply_to_schedule(new, remove_postproc=True)
+    assert "for i_0, j, k_0, i_1, k_1 in T.grid(2, 12, 2, 4, 8):" in new.mod.script()
+    by_provider = Schedule(matmul())
+    sch.trace.apply_to_schedule(
+        by_provider, True, lambda inst, inputs, attrs, decision: [8, 2]
+    )
+    assert "T.grid(2, 12, 8, 4, 2)" in by_provider.mod.script()
+
+
+def test_unused_questions_are_dropped() -> None:
+    sch = Schedule(chain())
+    sch.get_block("B")
+    sch.get_consumers("B")
+    sch.compute_inline("C")
+    sch.enter_postproc()
+    sch.compute_inline("B")
+    short = sch.trace.simplified(remove_postproc=True)
+    assert short.as_python() == [
+        'b0 = sch.get_block(name="C", func_name="main")', "sch.compute_inline(block=b0)",
+    ]
+    assert sch.trace.as_python(remove_postproc=True)[-1] == "sch.compute_inline(block=b3)"
+
+
+def test_built_by_hand() -> None:
+    block = BlockRV()
+    find = Instruction(InstructionKind.get("GetBlock"), [], ["B", "main"], [block])
+    trace = Trace([find], {})
+    trace.append(Instruction(InstructionKind.get("ComputeInline"), [block], [], []))
+    assert trace.as_python()[1] == "sch.compute_inline(block=b0)"
+    assert str(trace.pop()) == "sch.compute_inline(block=_)"
+    assert trace.get_decision(find) is None
+    assert trace.pop() is find
+    assert trace.pop() is None
+
+
+def test_bad_json() -> None:
+    with pytest.raises(TVMError, match="the text is no trace"):
+        Trace.apply_json_to_schedule([1, 2, 3], Schedule(chain()))
+    with pytest.raises(TVMError, match="is no instruction"):
+        Trace.apply_json_to_schedule([[["GetBlock"]], []], Schedule(chain()))
+    with pytest.raises(KeyError, match="did you mean 'GetBlock'"):
+        Trace.apply_json_to_schedule([[["GetBlok", [], [], []]], []], Schedule(chain()))
+    with pytest.raises(TVMError, match="no earlier instruction gave 'b7'"):
+        Trace.apply_json_to_schedule([[["ComputeInline", ["b7"], [], []]], []], Schedule(chain()))
+
+
+def test_purity() -> None:
+    assert InstructionKind.get("GetLoops").is_pure
+    assert not InstructionKind.get("Split").is_pure
