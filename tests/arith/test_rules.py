@@ -9,7 +9,7 @@ import pytest
 
 from tests.arith.fuzz import NAMES
 from tvm.arith import pattern_rule as r
-from tvm.arith.rewrite_simplify import _TABLES as TABLES
+from tvm.arith.rewrite_simplify import SCALAR_TABLES as TABLES
 from tvm.arith.rules import vector
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e

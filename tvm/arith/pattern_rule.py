@@ -613,10 +613,11 @@ def _turned(pattern: Pattern) -> Pattern:
 class RuleTable:
     """The rules for one node kind, found quickly by the kinds of the two operands."""
 
-    __slots__ = ("_found", "rules")
+    __slots__ = ("_found", "rules", "written")
 
     def __init__(self, *rules: Sequence[Rule]) -> None:
         self.rules: Final = [one for group in rules for one in group]
+        self.written: Final = [group[0] for group in rules]  # one for each line of the table
         self._found: dict[tuple[type, type], tuple[Rule, ...]] = {}
 
     def candidates(self, a: type, b: type) -> tuple[Rule, ...]:

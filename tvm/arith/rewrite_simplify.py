@@ -44,7 +44,7 @@ AND_OF_ORS: Final = 2  # Extension.ConvertBooleanToAndOfOrs
 INT32: Final = e.INT32
 INT64: Final = e.INT64
 _FRESH: Final[Env] = [None] * SLOTS
-_TABLES: Final[dict[type, RuleTable]] = {
+SCALAR_TABLES: Final[dict[type, RuleTable]] = {
     e.Add: add.RULES,
     e.Sub: sub.RULES,
     e.Mul: mul.RULES,
@@ -183,7 +183,7 @@ class RewriteSimplifier:
 
     def apply(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
         """The result of the first rule that fits, None if there is none."""
-        for one in _TABLES[kind].candidates(type(a), type(b)):
+        for one in SCALAR_TABLES[kind].candidates(type(a), type(b)):
             result = self._try(one, a, b)
             if result is not None:
                 return result
