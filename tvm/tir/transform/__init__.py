@@ -24,6 +24,9 @@ _PASSES: dict[str, str] = {
     "ForceNarrowIndexToInt32": "force_narrow_index_to_int32",
     "FP8ComputeLegalize": "fp8_compute_legalize",
     "FP8StorageLegalize": "fp8_storage_legalize",
+    "HoistedConditionals": "hoist_expression",
+    "HoistedLetBindings": "hoist_expression",
+    "HoistExpression": "hoist_expression",
     "HoistExpressionConfig": "config_records",
     "HoistIfThenElse": "hoist_if_then_else",
     "HoistIfThenElseConfig": "config_records",
@@ -90,6 +93,9 @@ if TYPE_CHECKING:
     from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32 as ForceNarrowIndexToInt32
     from .fp8_compute_legalize import FP8ComputeLegalize as FP8ComputeLegalize
     from .fp8_storage_legalize import FP8StorageLegalize as FP8StorageLegalize
+    from .hoist_expression import HoistedConditionals as HoistedConditionals
+    from .hoist_expression import HoistedLetBindings as HoistedLetBindings
+    from .hoist_expression import HoistExpression as HoistExpression
     from .hoist_if_then_else import HoistIfThenElse as HoistIfThenElse
     from .hoist_reduction_init import HoistReductionInit as HoistReductionInit
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
