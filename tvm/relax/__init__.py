@@ -54,7 +54,6 @@ _HOMES = {
     "VMInstrumentReturnKind": "tvm.relax.vm:VMInstrumentReturnKind",
     "build": "tvm.relax.vm_build:build",
     "VMExecutable": "tvm.relax.vm:VMExecutable",
-    "ExecBuilder": "tvm.relax.vm:ExecBuilder",
     "call_tir": "tvm.relax.op.base:call_tir",
     "call_pure_packed": "tvm.relax.op.base:call_pure_packed",
     "call_dps_packed": "tvm.relax.op.base:call_dps_packed",
@@ -64,10 +63,9 @@ _HOMES = {
     "get_default_pipeline": "tvm.relax.pipeline:get_default_pipeline",
     "register_pipeline": "tvm.relax.pipeline:register_pipeline",
     "DataflowBlockRewrite": "tvm.relax.binding_rewrite:DataflowBlockRewrite",
-    "BasePyModule": "tvm.relax.base_py_module:BasePyModule",
 }
 _CHILDREN = (
-    "analysis", "backend", "base_py_module", "bind", "binding_rewrite", "block_builder",
+    "analysis", "backend", "bind", "binding_rewrite", "block_builder",
     "distributed", "dpl", "exec_builder", "expr", "expr_functor", "frontend", "interp", "op",
     "pipeline", "script", "struct_info", "testing", "training", "transform", "ty", "utils", "vm",
     "vm_build",
