@@ -115,6 +115,22 @@ def test_regions() -> None:
     assert [ends(part) for part in limited] == [("0", "29")]
 
 
+def test_regions_that_run_backwards() -> None:
+    domains = {x: Range(0, 8), y: Range(0, 4)}
+    down = [Range.from_min_extent(20 - x * 2, 2)]
+    assert [ends(part) for part in estimate_region_strict_bound(down, domains, True)] == [
+        ("6", "21")
+    ]
+    assert estimate_region_strict_bound([Range.from_min_extent(-x * 2, 1)], domains, True) is None
+
+
+def test_remainders_within_one_period() -> None:
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, 2))
+    found = analyzer.int_set(flm(y, 8), {y: IntervalSet(z * 8 + x * 4, z * 8 + x * 4 + 3)})
+    assert ends(found) == ("x * 4", "x * 4 + 3")
+
+
 def test_analyzer_uses_its_ranges() -> None:
     analyzer = Analyzer()
     analyzer.bind(x, Range(0, n))

@@ -323,6 +323,15 @@ def _cast(self: BoundAnalyzer, x: PrimExpr) -> Bound:
     assert isinstance(x, e.Cast)
     source, target = x.value.dtype, x.dtype
     everything = type_bound(target)
+    if target.is_floating and (source.is_integer or source.is_bool):
+        low, high = self.of(x.value)
+        exact = _WHOLE.get(target.element_of(), 0)
+        return (low, high) if -exact <= low and high <= exact else everything
+    if source.is_floating:  # whole numbers come back as they were
+        low, high = self.of(x.value)
+        exact = _WHOLE.get(source.element_of(), 0)
+        fits = everything[0] <= low and high <= everything[1]
+        return (low, high) if fits and -exact <= low and high <= exact else everything
     if not (source.is_integer or source.is_bool):
         return everything
     if target.is_bool:
@@ -330,6 +339,10 @@ def _cast(self: BoundAnalyzer, x: PrimExpr) -> Bound:
         return (1, 1) if low > 0 or high < 0 else (0, 0) if low == high == 0 else BOOLEAN
     bound = self.of(x.value)
     return bound if everything[0] <= bound[0] and bound[1] <= everything[1] else everything
+
+
+# Up to here each whole number is a value of the type (IEEE 754 significands).
+_WHOLE: Final[dict[str, int]] = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}
 
 
 def _ramp(self: BoundAnalyzer, x: PrimExpr) -> Bound:

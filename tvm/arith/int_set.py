@@ -649,12 +649,18 @@ def _covered(dom: Range, made: IterSumExpr, analyzer: Analyzer) -> IntSet | None
     if not made.args:
         return IntervalSet.of_range(Range.from_min_extent(made.base, dom.extent))
     split = made.args[0]
-    extent = op.cast(dom.extent, split.scale.dtype)
-    if not analyzer.can_prove(op.greater_equal(extent, split.scale)):
+    extent, scale = op.cast(dom.extent, split.scale.dtype), split.scale
+    base = made.base
+    if analyzer.can_prove_less(scale, 0):  # downwards: the last step is the lowest
+        base = op.add(base, op.multiply(op.subtract(split.extent, 1), scale))
+        scale = op.negative(scale)
+    if not analyzer.can_prove_greater_equal(scale, 0):
         return None
-    steps = op.multiply(op.subtract(split.extent, 1), split.scale)
+    if not analyzer.can_prove(op.greater_equal(extent, scale)):
+        return None
+    steps = op.multiply(op.subtract(split.extent, 1), scale)
     total = analyzer.simplify(op.add(steps, extent))
-    base = analyzer.simplify(made.base)
+    base = analyzer.simplify(base)
     last = analyzer.simplify(op.subtract(op.add(base, total), 1))
     return IntervalSet(base, last)
 

@@ -246,6 +246,8 @@ class IterMapRewriter:
         small = self._small_sum(rest, divisor, quotient)
         if small is not None:
             return self.added(exact, small)
+        if not all(self.analyzer.can_prove_greater_equal(a.scale, 0) for a in rest.args):
+            raise IterMapFailure(f"{_text(expr)} divides a sum whose scales may be negative")
         if len(rest.args) > 1:
             digits = self._digits_divided(rest, divisor, quotient)
             if digits is not None:
