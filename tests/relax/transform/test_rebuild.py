@@ -30,7 +30,7 @@ def test_all_bindings_go_into_branches():
     names = [b.var.name_hint for b in rebuild.all_bindings(MAIN)]
     assert names[0] == "y"
     assert "a" in names
-    assert len(names) == 6
+    assert len(names) == 5
 
 
 def test_a_rule_that_changes_nothing_gives_the_same_function():

@@ -121,11 +121,11 @@ def _user_form(kind: type[Pass], method: str, what: str) -> Callable[..., Any]:
         level = opt_level
 
         def create(arg: Any) -> Any:
+            if not callable(arg):
+                raise TypeError(f"pass_func must be a callable for {what} pass")
             info = PassInfo(level, name or arg.__name__, required, traceable)
             if inspect.isclass(arg):
                 return pass_class(arg, info, kind, method)
-            if not callable(arg):
-                raise TypeError(f"pass_func must be a callable for {what} pass")
             return kind(arg, info)  # type: ignore[call-arg]
 
         return create(pass_func) if pass_func else create

@@ -109,7 +109,7 @@ def map_calls(func: Function, rule: Callable[[Call], RelaxExpr]) -> Function:
 
 
 def all_bindings(func: Function) -> Iterator[Binding]:
-    """Every binding of a function in order, those of branches and local functions too."""
+    """Every binding of a function; those of branches and local functions after the block's own."""
     stack: list[SeqExpr] = [func.body]
     while stack:
         seq = stack.pop()

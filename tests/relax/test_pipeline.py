@@ -1,0 +1,92 @@
+"""Pipelines of graph passes: by target, by name, of one's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tests.relax.graphs import random_graph
+from tests.relax.programs import arguments, assert_same, calls, run_interp
+from tvm import relax
+from tvm.error import TVMError
+from tvm.relax import pipeline
+from tvm.relax.expr import DataflowBlock, Function
+from tvm.target import Target
+
+pytestmark = pytest.mark.pure
+
+LLVM = Target("llvm")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_step_keeps_the_meaning(seed: int) -> None:
+    mod = random_graph(np.random.default_rng(seed), 12)
+    args = arguments(mod["main"])
+    wanted = run_interp(mod, args)
+    steps = [
+        *pipeline.library_dispatch_passes(LLVM),
+        *pipeline.legalize_passes(LLVM),
+        *pipeline.dataflow_lower_passes(LLVM),
+        *pipeline.finalize_passes(LLVM),
+    ]
+    with LLVM:
+        for step in steps:
+            mod = step(mod)
+            assert_same(wanted, run_interp(mod, args), 1e-4)
+    for func in mod.functions.values():
+        assert func.attrs.get("global_symbol") is not None
+    blocks = [b for f in mod.functions.values() if isinstance(f, Function) for b in f.body.blocks]
+    assert not any(isinstance(block, DataflowBlock) for block in blocks)
+
+
+def test_pipelines_by_name() -> None:
+    mod = random_graph(np.random.default_rng(0), 6)
+    zero = relax.get_pipeline()(mod)
+    assert all(not name.startswith("relax.") for name in calls(zero))
+    with LLVM:
+        built = relax.get_pipeline("default_build")(mod)
+    default = relax.get_default_pipeline(LLVM)(mod)
+    tvm.ir.assert_structural_equal(built, default)
+
+
+def test_zero_may_warn(caplog: pytest.LogCaptureFixture) -> None:
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(relax.op.shape_of(x)))
+    with caplog.at_level("WARNING"):
+        relax.get_pipeline("zero", enable_warning=True)(bb.get())
+    assert "relax.shape_of" in caplog.text
+
+
+def test_own_pipelines() -> None:
+    name = "test.own"
+
+    @relax.register_pipeline(name)
+    def own():
+        return relax.transform.LegalizeOps()
+
+    try:
+        mod = random_graph(np.random.default_rng(1), 5)
+        assert all(not n.startswith("relax.") for n in calls(relax.get_pipeline(name)(mod)))
+        with pytest.raises(ValueError, match=r"Pipeline 'test\.own' has already been registered"):
+            relax.register_pipeline(name)
+    finally:
+        del pipeline.PIPELINES[name]
+
+
+def test_rejects_an_unknown_name() -> None:
+    with pytest.raises(TVMError) as caught:
+        relax.get_pipeline("zeor")
+    assert str(caught.value).startswith("Unknown pre-built pipeline 'zeor'; did you mean 'zero'?")
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [pipeline.library_dispatch_passes, pipeline.legalize_passes, pipeline.dataflow_lower_passes,
+     pipeline.finalize_passes],
+)  # fmt: skip
+def test_rejects_a_target_without_passes(passes) -> None:
+    with pytest.raises(ValueError, match="is not yet supported by"):
+        passes(Target("hexagon"))

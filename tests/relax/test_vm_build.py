@@ -1,0 +1,246 @@
+"""relax.build: parameters, modes, pipelines, files, threads."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tests.relax.programs import arguments, as_arrays, assert_same, run_interp
+from tvm import relax
+from tvm.error import TVMError
+from tvm.ir import IRModule
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.cpu
+
+
+@I.ir_module
+class Mod:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 3), "float32")):
+        with R.dataflow():
+            a = R.matmul(x, w)
+            b = R.nn.relu(a)
+            gv = (b, a)
+            R.output(gv)
+        return gv
+
+
+@I.ir_module
+class Branches:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")):
+        if c:
+            r = R.exp(x)
+        else:
+            r = R.add(x, R.const([1.0, 2.0, 3.0, 4.0], "float32"))
+        return r
+
+
+MODES = ("compiled", "bytecode")
+
+
+def _call(executable: Any, *args: Any) -> Any:
+    return as_arrays(relax.VirtualMachine(executable, tvm.cpu())["main"](*args))
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def _args(mod: IRModule = Mod) -> list[Any]:
+    return arguments(mod["main"], {"n": 5})
+
+
+# --- modes, targets, parameters ---
+
+
+def test_both_modes_mean_the_same(mode: str) -> None:
+    executable = relax.build(Mod, "llvm", exec_mode=mode)
+    assert_same(run_interp(Mod, _args()), _call(executable, *_args()))
+
+
+def test_rejects_an_unknown_mode() -> None:
+    with pytest.raises(ValueError) as caught:
+        relax.build(Mod, "llvm", exec_mode="fast")
+    assert str(caught.value) == "relax.build: exec_mode 'fast'\n  legal: bytecode or compiled"
+
+
+def test_the_target_may_be_that_of_the_context(mode: str) -> None:
+    with tvm.target.Target("llvm"):
+        executable = relax.build(Mod, exec_mode=mode)
+    assert_same(run_interp(Mod, _args()), _call(executable, *_args()))
+
+
+def test_rejects_an_unknown_target() -> None:
+    with pytest.raises((TVMError, ValueError), match="lvm"):
+        relax.build(Mod, "lvm")
+
+
+def test_params_bind_the_last_parameters(mode: str) -> None:
+    x, w = _args()
+    executable = relax.build(Mod, "llvm", {"w": w}, exec_mode=mode)
+    assert_same(run_interp(Mod, [x, w]), _call(executable, x))
+    machine = relax.VirtualMachine(executable, tvm.cpu())
+    assert [value.name for value in machine.signature("main").params] == ["x"]
+
+
+def test_params_may_be_tensors() -> None:
+    x, w = _args()
+    executable = relax.build(Mod, "llvm", {"w": tvm.runtime.tensor(w)})
+    assert_same(run_interp(Mod, [x, w]), _call(executable, x))
+
+
+# --- pipelines ---
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    ["default", "zero", "default_build", relax.get_pipeline("zero"),
+     tvm.ir.transform.Sequential([relax.transform.LegalizeOps()]), relax.transform.LegalizeOps()],
+    ids=["default", "zero", "default_build", "pass", "sequential", "one"],
+)  # fmt: skip
+def test_relax_pipelines(pipeline: Any, mode: str) -> None:
+    executable = relax.build(Mod, "llvm", relax_pipeline=pipeline, exec_mode=mode)
+    assert_same(run_interp(Mod, _args()), _call(executable, *_args()))
+
+
+def test_no_relax_pipeline(mode: str) -> None:
+    legal = relax.transform.LegalizeOps()(Mod)
+    executable = relax.build(legal, "llvm", relax_pipeline=None, exec_mode=mode)
+    assert_same(run_interp(Mod, _args()), _call(executable, *_args()))
+
+
+def test_rejects_an_unknown_pipeline() -> None:
+    with pytest.raises(TVMError) as caught:
+        relax.build(Mod, "llvm", relax_pipeline="zeor")
+    assert str(caught.value).startswith(
+        "Unknown pre-built pipeline 'zeor'; did you mean 'zero'?; candidates are"
+    )
+
+
+def test_tir_pipelines(mode: str) -> None:
+    for pipeline in ("default", tvm.tir.get_tir_pipeline("default")):
+        executable = relax.build(Mod, "llvm", tir_pipeline=pipeline, exec_mode=mode)
+        assert_same(run_interp(Mod, _args()), _call(executable, *_args()))
+
+
+def test_passes_see_the_target() -> None:
+    seen = []
+
+    @tvm.ir.transform.module_pass(opt_level=0)
+    def look(mod: IRModule, ctx: Any) -> IRModule:
+        seen.append(tvm.target.Target.current().kind.name)
+        return relax.transform.LegalizeOps()(mod)
+
+    relax.build(Mod, "llvm", relax_pipeline=look)
+    assert seen == ["llvm"]
+
+
+# --- what is in the executable ---
+
+
+def test_kernels_beside_the_graph_can_be_called() -> None:
+    @I.ir_module
+    class WithKernel:
+        @T.prim_func
+        def double(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+            for i in range(4):
+                with T.block("b"):
+                    vi = T.axis.spatial(4, i)
+                    y[vi] = x[vi] * T.float32(2)
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            y = R.call_tir(WithKernel.double, (x,), R.Tensor((4,), "float32"))
+            return y
+
+    executable = relax.build(WithKernel, "llvm")
+    x = np.arange(4, dtype="float32")
+    assert _call(executable, x).tolist() == [0, 2, 4, 6]
+    y = tvm.runtime.tensor(np.zeros(4, "float32"))
+    executable.jit()["double"](tvm.runtime.tensor(x), y)
+    assert y.numpy().tolist() == [0, 2, 4, 6]
+
+
+def test_several_functions(mode: str) -> None:
+    @I.ir_module
+    class Two:
+        @R.function
+        def first(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            with R.dataflow():
+                gv = R.exp(x)
+                R.output(gv)
+            return gv
+
+        @R.function
+        def second(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            with R.dataflow():
+                gv = R.negative(x)
+                R.output(gv)
+            return gv
+
+    machine = relax.VirtualMachine(relax.build(Two, "llvm", exec_mode=mode), tvm.cpu())
+    x = np.ones(4, "float32")
+    np.testing.assert_allclose(machine["first"](x).numpy(), np.exp(x), rtol=1e-6)
+    np.testing.assert_allclose(machine["second"](x).numpy(), -x)
+    with pytest.raises((KeyError, AttributeError, TVMError, ValueError), match="third"):
+        machine["third"](x)
+
+
+def test_a_function_without_kernels(mode: str) -> None:
+    @I.ir_module
+    class Same:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            return x
+
+    assert _call(relax.build(Same, "llvm", exec_mode=mode), np.ones(4, "float32")).tolist() == [1] * 4
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("mod", [Mod, Branches], ids=["native", "branches"])
+def test_export_and_load(mod: IRModule, mode: str, tmp_path: Path) -> None:
+    executable = relax.build(mod, "llvm", exec_mode=mode)
+    path = tmp_path / "model.so"
+    executable.export_library(str(path))
+    args = _args(mod)
+    loaded = relax.VirtualMachine(tvm.runtime.load_module(str(path)), tvm.cpu())
+    assert_same(run_interp(mod, args), as_arrays(loaded["main"](*args)))
+    known = relax.VirtualMachine(executable, tvm.cpu()).signature("main")
+    assert loaded.signature("main") == known
+
+
+# --- threads ---
+
+
+@pytest.mark.parametrize("mod", [Mod, Branches], ids=["native", "branches"])
+def test_several_threads_call_one_machine(mod: IRModule, mode: str) -> None:
+    machine = relax.VirtualMachine(relax.build(mod, "llvm", exec_mode=mode), tvm.cpu())
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        args = arguments(mod["main"], {"n": 3 + seed}, seed)
+        wanted = run_interp(mod, args)
+        try:
+            for _ in range(50):
+                assert_same(wanted, as_arrays(machine["main"](*args)))
+        except AssertionError:
+            wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
