@@ -14,11 +14,19 @@ from .conv2d import (
     group_conv2d_nchw,
     group_conv2d_nhwc,
 )
+from .conv2d_blocked import conv2d_NCHWc, conv2d_NCHWc_int8, unpack_NCHWc_to_nchw
 from .conv2d_transpose import (
     conv2d_transpose_nchw,
     conv2d_transpose_nchw_preprocess,
     declaration_conv2d_transpose_impl,
     group_conv2d_transpose_nchw,
+)
+from .conv2d_winograd import (
+    conv2d_winograd_nchw,
+    conv2d_winograd_nchw_without_weight_transform,
+    conv2d_winograd_nhwc,
+    conv2d_winograd_nhwc_without_weight_transform,
+    conv2d_winograd_weight_transform,
 )
 from .conv3d import conv3d_ncdhw, conv3d_ndhwc, conv3d_winograd_weight_transform
 from .conv3d_transpose import (
@@ -27,6 +35,8 @@ from .conv3d_transpose import (
     declaration_conv3d_transpose_impl,
     group_conv3d_transpose_ncdhw,
 )
+from .correlation import correlation_nchw
+from .deformable_conv2d import deformable_conv2d_nchw, deformable_conv2d_nhwc
 from .dense import dense, dense_pack, matmul
 from .depth_to_space import depth_to_space
 from .depthwise_conv2d import (
@@ -57,6 +67,7 @@ from .pooling import (
     pool2d,
     pool3d,
 )
+from .qnn import simulated_dequantize, simulated_quantize
 from .rms_norm import rms_norm
 from .softmax import fast_softmax, log_softmax, softmax, softmax_common
 from .space_to_batch_nd import space_to_batch_nd

@@ -6,11 +6,22 @@ from typing import Any
 
 from tvm import te
 
+from .conv2d_blocked import conv2d_NCHWc, conv2d_NCHWc_int8, unpack_NCHWc_to_nchw
+from .conv2d_winograd import (
+    conv2d_winograd_nchw,
+    conv2d_winograd_nchw_without_weight_transform,
+    conv2d_winograd_nhwc,
+    conv2d_winograd_nhwc_without_weight_transform,
+    conv2d_winograd_weight_transform,
+)
 from .conv_nd import conv
 
 __all__ = [
-    "conv", "conv2d", "conv2d_hwcn", "conv2d_nchw", "conv2d_nhwc", "group_conv2d_nchw",
-    "group_conv2d_nhwc",
+    "conv", "conv2d", "conv2d_NCHWc", "conv2d_NCHWc_int8", "conv2d_hwcn", "conv2d_nchw",
+    "conv2d_nhwc", "conv2d_winograd_nchw", "conv2d_winograd_nchw_without_weight_transform",
+    "conv2d_winograd_nhwc", "conv2d_winograd_nhwc_without_weight_transform",
+    "conv2d_winograd_weight_transform", "group_conv2d_nchw", "group_conv2d_nhwc",
+    "unpack_NCHWc_to_nchw",
 ]  # fmt: skip
 
 
