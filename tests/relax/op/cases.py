@@ -177,6 +177,9 @@ case("repeat", lambda x: op.repeat(x, 3), t(2, 3))
 case("tile", lambda x: op.tile(x, (2, 1, 3)), t("n", 4))
 case("flip", lambda x: op.flip(x, 1), X)
 case("meshgrid", lambda a, b: op.meshgrid((a, b)), t("n"), t(4))
+case("layout_transform", lambda x: op.layout_transform(x, lambda i, j: (i // 4, j, i % 4)), t(8, 6))
+case("layout_transform",
+     lambda x: op.layout_transform(x, lambda i: (i // 4, i % 4), pad_value=2.5), t(10))  # fmt: skip
 case("one_hot", lambda i: op.one_hot(i, relax.PrimValue(tir.const(1.0, "float32")),
                                      relax.PrimValue(tir.const(0.0, "float32")), 5, 1),
      t(2, 3, dtype="int64", low=0, high=5))  # fmt: skip

@@ -9,7 +9,7 @@ from tests.relax.op.cases import info, shape_of, var
 from tvm import relax, tir
 from tvm.error import TVMError
 from tvm.ir import Op
-from tvm.relax import op
+from tvm.relax import interp, op
 
 pytestmark = pytest.mark.pure
 
@@ -79,3 +79,19 @@ def test_dynamic_slice() -> None:
         call, [x, np.int64([1, 0]), np.int64([4, 3]), np.int64([2, 1])]
     )
     np.testing.assert_array_equal(out, x[1:4:2])
+
+
+def test_dynamic_slice_legalised() -> None:
+    x = var(6, 4)
+    bounds = [var(2, dtype="int64", name=name) for name in ("begin", "end", "strides")]
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, *bounds], pure=False):
+        call = bb.normalize(op.dynamic_strided_slice(x, *bounds))
+        bb.emit_func_output(bb.emit(call.op.get_attr("FLegalize")(bb, call)))
+    packed = {"vm.builtin.tensor_to_shape": lambda t: interp.Shape(int(n) for n in t)}
+    run = interp.Interpreter(bb.get(), packed)
+    data = np.arange(24, dtype="float32").reshape(6, 4)
+    for begin, end, strides in (([1, 0], [6, 4], [2, 1]), ([5, -1], [-9, 0], [-2, -1])):
+        found = run.run("main", data, np.int64(begin), np.int64(end), np.int64(strides))
+        rows = slice(begin[0], None if end[0] < -6 else end[0], strides[0])
+        np.testing.assert_array_equal(found, data[rows, begin[1] : end[1] : strides[1]])

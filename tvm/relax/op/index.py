@@ -9,18 +9,19 @@ import numpy as np
 
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple
+from tvm.relax.expr import Call, ExprLike, ExternFunc, PrimValue, Tuple
 from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import (
     VOID,
     PrimStructInfo,
     ShapeExpr,
+    ShapeStructInfo,
     TensorStructInfo,
     TupleStructInfo,
     const_int,
 )
 from tvm.tir import op as tir_op
-from tvm.tir.expr import INT64, IntImm
+from tvm.tir.expr import INT64, IntImm, Var
 
 from .declare import INJECTIVE, Array, Expr, Infer, attrs_class, relax_op, te, topi
 from .shapes import axis_index, axis_indices, check_ndim, dtype_of, like, ndim_of, values_of
@@ -310,3 +311,50 @@ def _dynamic_slice_numpy(x: Array, begin: Array, end: Array, strides: Array) -> 
     return _strided_slice_numpy(
         x, list(axes), list(begin), list(end), list(strides), assume_inbound=False
     )
+
+
+@dynamic_strided_slice.legalize
+def _dynamic_slice_te(
+    bb: BlockBuilder, x: Expr, begin: Expr, end: Expr, strides: Expr
+) -> Expr:
+    """The shape is computed first, and its extents are symbols of the slice."""
+    info = x.struct_info
+    if not isinstance(info, TensorStructInfo) or info.values is None or not bb.in_block():
+        return dynamic_strided_slice(x, begin, end, strides)
+
+    def lengths(data: Any, low: Any, high: Any, step: Any) -> Any:
+        def length(i: Any) -> Any:
+            extent: PrimExpr = IntImm(INT64, 0)
+            for k, own in enumerate(data.shape):
+                extent = tir_op.if_then_else(i.equal(k), own, extent)
+            return dynamic_extent(extent, low[i], high[i], step[i])
+
+        return te.compute((len(data.shape),), length, name="lengths")
+
+    shape = bb.emit_te(lengths, x, begin, end, strides, primfunc_name_hint="shape_func")
+    extents = bb.emit(
+        Call(
+            ExternFunc("vm.builtin.tensor_to_shape"),
+            [shape],
+            sinfo_args=[ShapeStructInfo(ndim=info.ndim)],
+        )
+    )
+    symbols = [Var("s", INT64) for _ in range(info.ndim)]
+    bb.match_cast(extents, ShapeStructInfo(symbols))
+    return bb.call_te(topi.dynamic_strided_slice, x, begin, end, strides, list(symbols))
+
+
+def dynamic_extent(extent: Any, low: Any, high: Any, step: Any) -> Any:
+    """How many elements a slice has whose bounds and step are known at run time only."""
+    zero, last = IntImm(INT64, 0), extent - 1
+
+    def moved(place: Any) -> Any:
+        front = tir_op.if_then_else(place < 0, place + extent, place)
+        up = tir_op.min(tir_op.max(front, zero), extent)
+        down = tir_op.min(tir_op.max(front, IntImm(INT64, -1)), last)
+        return tir_op.if_then_else(step < 0, down, up)
+
+    a, b = moved(low), moved(high)
+    up = tir_op.floordiv(b - a + step - 1, step)
+    down = tir_op.floordiv(a - b - step - 1, -step)
+    return tir_op.max(tir_op.if_then_else(step < 0, down, up), zero)

@@ -22,7 +22,21 @@ from tvm.relax.struct_info import (
     dim,
 )
 from tvm.tir import op as tir_op
-from tvm.tir.expr import INT64, IntImm
+from tvm.tir.expr import (
+    INT64,
+    Add,
+    BinaryOpExpr,
+    Cast,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mul,
+    Sub,
+)
+from tvm.tir.functor import substitute
+from tvm.tir.op.arith import const as tir_const
 
 from .declare import (
     BROADCAST,
@@ -37,6 +51,7 @@ from .declare import (
     relax_op,
     show_extents,
     show_shape,
+    te,
     topi,
 )
 from .shapes import (
@@ -705,7 +720,7 @@ def layout_transform(
     return layout_transform.call(
         x,
         index_map=mapping,
-        pad_value=pad_value,
+        pad_value=getattr(getattr(pad_value, "value", pad_value), "value", pad_value),
         axis_separators=separators,
         input_axis_separators=inputs,
     )
@@ -721,3 +736,63 @@ def _layout_transform_info(
     if x.values is None:
         return like(x, None, len(index_map.final_indices))
     return like(x, [dim(extent) for extent in index_map.map_shape(x.values)])
+
+
+@layout_transform.legalize
+def _layout_transform_te(
+    bb: BlockBuilder, x: Expr, *, index_map: Any, pad_value: Any, **separators: Any
+) -> Expr:
+    info = x.struct_info
+    values = values_of(info)
+    if values is None or any(separators.values()):
+        return layout_transform.call(x, index_map=index_map, pad_value=pad_value, **separators)
+
+    def compute(data: Any) -> Any:
+        back, is_padding = index_map.non_surjective_inverse(data.shape)
+        fill = tir_const(0 if pad_value is None else pad_value, data.dtype)
+
+        def element(*place: Any) -> Any:
+            at = dict(zip(back.initial_indices, place))
+            value = data(*(substitute(index, at) for index in back.final_indices))
+            if isinstance(is_padding, IntImm) and not is_padding.value:
+                return value
+            return tir_op.if_then_else(substitute(is_padding, at), fill, value)
+
+        return te.compute(index_map.map_shape(data.shape), element, name="te_layout_transform")
+
+    return bb.call_te(compute, x, primfunc_name_hint="te_layout_transform")
+
+
+_ON_ARRAYS: dict[type, Any] = {
+    Add: np.add,
+    Sub: np.subtract,
+    Mul: np.multiply,
+    FloorDiv: np.floor_divide,
+    FloorMod: np.mod,
+    Min: np.minimum,
+    Max: np.maximum,
+}
+
+
+def _on_arrays(expr: PrimExpr, at: dict[Any, Array]) -> Array:
+    """An index expression for whole arrays of indices."""
+    if isinstance(expr, BinaryOpExpr):
+        return _ON_ARRAYS[type(expr)](_on_arrays(expr.a, at), _on_arrays(expr.b, at))
+    if isinstance(expr, Cast):
+        return _on_arrays(expr.value, at)
+    known = const_int(expr)
+    return at[expr] if known is None else np.asarray(known)
+
+
+@layout_transform.reference
+def _layout_transform_numpy(
+    x: Array, *, index_map: Any, pad_value: Any, **separators: Any
+) -> Array:
+    at = dict(zip(index_map.initial_indices, np.indices(x.shape)))
+    shape = [const_int(extent) or 0 for extent in index_map.map_shape(x.shape)]
+    out = np.full(shape, 0 if pad_value is None else pad_value, x.dtype)
+    places = [
+        np.broadcast_to(_on_arrays(index, at), x.shape) for index in index_map.final_indices
+    ]
+    out[tuple(places)] = x
+    return out
