@@ -27,6 +27,8 @@ from .instruction import Instruction, InstructionKind, show_value
 from .primitive import add_unit_loop as _add_unit_loop
 from .primitive import annotate as _annotate
 from .primitive import blockize as _blockize
+from .primitive import buffer_access as _buffer_access
+from .primitive import cache_inplace as _cache_inplace
 from .primitive import cache_read as _cache_read
 from .primitive import cache_write as _cache_write
 from .primitive import compute_at as _compute_at
@@ -41,8 +43,10 @@ from .primitive import get_consumers as _get_consumers
 from .primitive import get_loops as _get_loops
 from .primitive import get_output_blocks as _get_output_blocks
 from .primitive import get_producers as _get_producers
+from .primitive import merge as _merge
 from .primitive import pad_einsum as _pad_einsum
 from .primitive import reindex as _reindex
+from .primitive import reindex_cache as _reindex_cache
 from .primitive import reorder as _reorder
 from .primitive import reorder_block_iter_var as _reorder_block_iter_var
 from .primitive import reverse_compute_inline as _reverse_compute_inline
@@ -424,6 +428,10 @@ class Schedule(Object):
 
     # --- loops ---
 
+    def merge(self, *loops: LoopRV) -> LoopRV:
+        """Make one loop nest of several that stand one after the other."""
+        return self._run(_merge.KIND, _merge.merge, loops=list(loops))  # type: ignore[no-any-return]
+
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """Make one loop of several nested ones."""
         return self._run(  # type: ignore[no-any-return]
@@ -534,6 +542,65 @@ class Schedule(Object):
         return self._run(  # type: ignore[no-any-return]
             _reindex.KIND, _reindex.reindex, block=rv, buffer=(side, number)
         )
+
+    def reindex_cache_read(
+        self,
+        block: BlockArg,
+        read_buffer_index: int,
+        storage_scope: str,
+        index_map: IndexMap | Callable[..., Any],
+    ) -> BlockRV:
+        """Read a buffer through a copy laid out by a map of the block's variables."""
+        rv = self._block(block)
+        return self._run(  # type: ignore[no-any-return]
+            _reindex_cache.READ,
+            _reindex_cache.reindex_cache_read,
+            block=rv,
+            read_buffer_index=read_buffer_index,
+            storage_scope=storage_scope,
+            index_map=self._block_map(rv, index_map),
+        )
+
+    def reindex_cache_write(
+        self,
+        block: BlockArg,
+        write_buffer_index: int,
+        storage_scope: str,
+        index_map: IndexMap | Callable[..., Any],
+    ) -> BlockRV:
+        """Write a buffer through a copy laid out by a map of the block's variables."""
+        rv = self._block(block)
+        return self._run(  # type: ignore[no-any-return]
+            _reindex_cache.WRITE,
+            _reindex_cache.reindex_cache_write,
+            block=rv,
+            write_buffer_index=write_buffer_index,
+            storage_scope=storage_scope,
+            index_map=self._block_map(rv, index_map),
+        )
+
+    def cache_inplace(
+        self, block: BlockArg, read_buffer_index: int | str | Buffer, storage_scope: str
+    ) -> list[BlockRV]:
+        """Update a buffer through a copy in other memory."""
+        rv = self._block(block)
+        if not isinstance(read_buffer_index, int):
+            _, read_buffer_index, _ = self._buffer_of(
+                "cache_inplace", rv, read_buffer_index, "read"
+            )
+        return self._run(  # type: ignore[no-any-return]
+            _cache_inplace.KIND,
+            _cache_inplace.cache_inplace,
+            block=rv,
+            read_buffer_index=read_buffer_index,
+            storage_scope=storage_scope,
+        )
+
+    def _block_map(self, rv: BlockRV, index_map: IndexMap | Callable[..., Any]) -> IndexMap:
+        """A map of the block's variables."""
+        node: Block = self.get(rv)
+        dtype = str(node.iter_vars[0].var.dtype) if node.iter_vars else "int32"
+        return Arguments.index_map(index_map, len(node.iter_vars), dtype)[0]
 
     # --- where to compute ---
 
@@ -683,12 +750,9 @@ class Schedule(Object):
     ) -> None:
         """Let a block run over fusions and splits of its variables."""
         rv = self._block(block)
-        node: Block = self.get(rv)
-        dtype = str(node.iter_vars[0].var.dtype) if node.iter_vars else "int32"
-        made, _ = Arguments.index_map(index_map, len(node.iter_vars), dtype)
         self._run(
             _transform_block_layout.KIND, _transform_block_layout.transform_block_layout,
-            block=rv, index_map=made,
+            block=rv, index_map=self._block_map(rv, index_map),
         )  # fmt: skip
 
     def pad_einsum(self, block: BlockArg, padding: list[int]) -> None:
@@ -697,6 +761,40 @@ class Schedule(Object):
             _pad_einsum.KIND, _pad_einsum.pad_einsum, block=self._block(block),
             padding=list(padding),
         )  # fmt: skip
+
+    def unsafe_hide_buffer_access(
+        self, block: BlockRV, buf_type: str, buf_index_array: list[int]
+    ) -> None:
+        """Leave some regions out of what a block says that it accesses."""
+        self._run(
+            _buffer_access.HIDE,
+            _buffer_access.unsafe_hide_buffer_access,
+            block=self._block(block),
+            buf_type=buf_type,
+            buf_index_array=list(buf_index_array),
+        )
+
+    def annotate_buffer_access(
+        self, block: BlockRV, buffer_index: int, buf_type: str, gen_new_ranges: Callable[..., Any]
+    ) -> None:
+        """Replace one of the regions that a block says it accesses."""
+        rv = self._block(block)
+        node: Block = self.get(rv)
+        ranges = gen_new_ranges
+        if not isinstance(ranges, IndexMap):
+            ndim = len(node.iter_vars)
+            dtype = str(node.iter_vars[0].var.dtype) if ndim else "int32"
+            regions = node.writes if buf_type == "write" else node.reads
+            rank = len(regions[buffer_index].region) if buffer_index < len(regions) else 0
+            ranges = _buffer_access.ranges_map(gen_new_ranges, ndim, dtype, rank)
+        self._run(
+            _buffer_access.ANNOTATE,
+            _buffer_access.annotate_buffer_access,
+            block=rv,
+            buffer_index=buffer_index,
+            buf_type=buf_type,
+            gen_new_ranges=ranges,
+        )
 
     # --- annotations ---
 

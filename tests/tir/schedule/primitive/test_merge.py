@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import chain, check, matmul_relu, open_schedule, refuses, stencil
+
+
+def test_outer_loops() -> None:
+    func = chain()
+    sch = open_schedule(func)
+    tops = [sch.get_loops(name)[0] for name in ("B", "C", "D")]
+    merged = sch.merge(*tops)
+    assert sch.get(merged).loop_var.name == "i_m"
+    assert len(sch.get_child_blocks(merged)) == 3
+    check(sch, func)
+
+
+def test_whole_nests() -> None:
+    func = chain()
+    sch = open_schedule(func)
+    merged = sch.merge(sch.get_loops("B")[1], sch.get_loops("C")[1])
+    assert [sch.get(b).name_hint for b in sch.get_child_blocks(merged)] == ["B", "C"]
+    check(sch, func)
+
+
+def test_what_is_read_ahead() -> None:
+    sch = open_schedule(stencil(16))
+    first, second = sch.get_loops("B")[0], sch.get_loops("C")[0]
+    refuses(sch, "run 18 and 16 times", "merge", first, second)
+    sch = open_schedule(matmul_relu())
+    i, j, _ = sch.get_loops("C")
+    refuses(sch, "different depths", "merge", j, sch.get_loops("D")[0])
+    refuses(sch, "fewer than two", "merge", i)
+
+
+def test_order_of_what_stands_between() -> None:
+    sch = open_schedule(chain())
+    first, last = sch.get_loops("B")[0], sch.get_loops("D")[0]
+    refuses(sch, "depend on what is not ready", "merge", first, last)

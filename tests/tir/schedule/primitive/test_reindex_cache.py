@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses, stencil
+
+
+def test_transposed_copies() -> None:
+    func = elementwise(8, 16)
+    sch = open_schedule(func)
+    sch.reindex_cache_read("B", 0, "shared", lambda i, j: (j, i))
+    sch.reindex_cache_write("B", 0, "local", lambda i, j: (j, i))
+    text = sch.mod.script()
+    assert "A_shared[v1, v0] = A[v0, v1]" in text
+    assert "B_local[v_i1, v_i0] = A_shared[v_i1, v_i0] + T.float32(1.0)" in text
+    check(sch, func)
+
+
+def test_tiled_copy() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    sch.reindex_cache_read("C", 1, "shared", lambda i, j, k: (j // 4, k, j % 4))
+    assert "B_shared = T.alloc_buffer((3, 16, 4), scope" in sch.mod.script()
+    check(sch, func)
+
+
+def test_refusals() -> None:
+    sch = open_schedule(elementwise(8, 16))
+    block = sch.get_block("B")
+    refuses(
+        sch, "does not use the variables ['v_i1']", "reindex_cache_read", block, 0, "shared",
+        lambda i, j: (i,),
+    )
+    sch = open_schedule(stencil())
+    block = sch.get_block("C")
+    refuses(
+        sch, "at several places", "reindex_cache_read", block, 0, "shared", lambda i: (i,)
+    )

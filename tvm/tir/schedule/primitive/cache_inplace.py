@@ -1,0 +1,47 @@
+"""Update a buffer through a copy in other memory: read before, written back after."""
+
+from __future__ import annotations
+
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.schedule.analysis.query import block_of, buffer_at, scope_of
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.primitive.cache_read import cache_of, redirect
+from tvm.tir.schedule.primitive.set_scope import require_scope
+from tvm.tir.schedule.rebuild import full_ranges
+from tvm.tir.schedule.scopes import ScopeEdit, copy_nest, edit_scope, place_below
+from tvm.tir.schedule.tree import SRefTree
+
+KIND = kind(
+    "CacheInplace", "cache_inplace", "block", "=read_buffer_index", "=storage_scope", many=True
+)  # fmt: skip
+
+
+def cache_inplace(
+    state: SRefTree, block: StmtSRef, read_buffer_index: int, storage_scope: str
+) -> list[StmtSRef]:
+    """Copy the buffer in, let the block work on the copy, and copy it out.
+
+    A[i] = f(A[i])   ->   A_scope[i] = A[i]; A_scope[i] = f(A_scope[i]); A[i] = A_scope[i]
+    """
+    require_scope(storage_scope)
+    node = block_of(block)
+    buffer = buffer_at(node, read_buffer_index, written=False)
+    if not any(w.buffer is buffer for w in node.writes):
+        raise Illegal(
+            f"block {node.name_hint!r} does not write {buffer.name!r}",
+            legal="a buffer that the block both reads and writes",
+            spots=[node],
+            fast="The buffer is not updated in place",
+        )
+    scope = scope_of(block)
+    cache = cache_of(buffer, storage_scope)
+    blocks, reuse = redirect([node], buffer, cache)
+    copy_in, read = copy_nest(buffer, cache, full_ranges(buffer), cache.name)
+    copy_out, write = copy_nest(cache, buffer, full_ranges(buffer), cache.name)
+    top = place_below(scope, block).stmt
+    assert top is not None, "a place in the scope"
+    edit = ScopeEdit(blocks, {top: [copy_in]}, {top: [copy_out]})
+    edit.reuse.update(reuse)
+    edit_scope(state, scope, edit, allocate=[cache])
+    return [state.get_sref(read), state.get_sref(write)]

@@ -1,0 +1,127 @@
+"""Make one loop nest of several that stand one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.expr import Var
+from tvm.tir.schedule.analysis.flags import why_no_pipeline
+from tvm.tir.schedule.analysis.query import block_of, loop_of, path_between, scope_of
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.loops import require_plain, require_same_scope_loops, substitute_loops
+from tvm.tir.schedule.rebuild import change_block, change_loop, nest
+from tvm.tir.schedule.scopes import common_place
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import Block, For, SeqStmt, Stmt
+
+KIND = kind("Merge", "merge", "**loops")
+
+
+def merge(state: SRefTree, loops: Sequence[StmtSRef]) -> StmtSRef:
+    """Run the bodies one after the other in each iteration.
+
+    for i in range(n): S1(i)
+    for i in range(n): S2(i)     ->     for i_m in range(n): S1(i_m); S2(i_m)
+    """
+    if len(loops) < 2:
+        raise Illegal("fewer than two loops are given", legal="at least two loops")
+    require_same_scope_loops(loops)
+    place = common_place(loops)
+    if any(scope_of(sref) is not scope_of(loops[0]) for sref in loops):
+        raise Illegal(
+            "the loops are in different blocks",
+            legal="loops of one block",
+            spots=[sref.stmt for sref in loops],
+            fast="Loops are not under the same scope",
+        )
+    chains = [[*path_between(place, sref), sref] for sref in loops]
+    _require_alike(chains)
+    first = [loop_of(sref) for sref in chains[0]]
+    fresh = [node.loop_var.copy_with_suffix("_m") for node in first]
+    bodies: list[Stmt] = []
+    reuse: dict[Block, Block] = {}
+    for chain in chains:
+        values: dict[Var, PrimExpr] = {
+            loop_of(sref).loop_var: var for sref, var in zip(chain, fresh)
+        }
+        body, moved = substitute_loops(loop_of(chain[-1]).body, values)
+        bodies.append(body)
+        reuse.update(moved)
+    body = SeqStmt.flatten(bodies)
+    merged = nest([(var, node.extent) for var, node in zip(fresh, first)], body)
+    tops = [loop_of(chain[0]) for chain in chains]
+    _put(state, place, {tops[0]: merged, **dict.fromkeys(tops[1:])}, reuse)
+    reason = why_no_pipeline(state, scope_of(place) if isinstance(place.stmt, For) else place)
+    if reason is not None:
+        raise Illegal(
+            f"in one loop the blocks would depend on what is not ready: {reason}",
+            legal="loops whose iterations only need what the same iteration made before",
+            spots=tops,
+            fast="Merging would break a dependency",
+        )
+    return state.loops_of_vars(merged, [fresh[-1]])[0]
+
+
+def _require_alike(chains: list[list[StmtSRef]]) -> None:
+    """Refuse nests of different depth or extents, with branches, or with special loops."""
+    analyzer = Analyzer()
+    for chain in chains:
+        if len(chain) != len(chains[0]) or not all(isinstance(s.stmt, For) for s in chain):
+            raise Illegal(
+                "the loops have different depths below what they share",
+                legal="loops of the same depth",
+                spots=[chain[-1].stmt],
+                fast="The merge loop must have the same depth",
+            )
+        for sref, other in zip(chain, chains[0]):
+            node, model = loop_of(sref), loop_of(other)
+            require_plain(node, "merge")
+            if not analyzer.can_prove_equal(node.extent, model.extent):
+                raise Illegal(
+                    f"the loops {model.loop_var.name!r} and {node.loop_var.name!r} run "
+                    f"{model.extent} and {node.extent} times",
+                    legal="loops with the same extents",
+                    spots=[model, node],
+                    fast="The loops to merge have different extents",
+                )
+        for outer, inner in pairwise(chain):
+            if loop_of(outer).body is not inner.stmt:
+                raise Illegal(
+                    f"the loop {loop_of(outer).loop_var.name!r} holds more than one statement",
+                    legal="nests without branches",
+                    spots=[outer.stmt],
+                    fast="The loops to merge hold more than one child",
+                )
+
+
+def _put(
+    state: SRefTree,
+    place: StmtSRef,
+    changes: Mapping[For, Stmt | None],
+    reuse: dict[Block, Block],
+) -> None:
+    """Replace some loops that stand in the body of a place; None takes one away."""
+    old = place.stmt
+    assert old is not None, "a common place stands in the program"
+    parts = list(old.body.seq) if isinstance(old.body, SeqStmt) else [old.body]
+    kept: list[Stmt] = []
+    for part in parts:
+        if not isinstance(part, For) or part not in changes:
+            kept.append(part)
+            continue
+        new = changes[part]
+        if new is not None:
+            kept.append(new)
+    body = SeqStmt.flatten(kept)
+    if isinstance(old, Block):
+        new_block = change_block(block_of(place), body=body)
+        state.replace(place, new_block, {**reuse, old: new_block})
+    else:
+        state.replace(place, change_loop(old, body=body), reuse)
+
+
