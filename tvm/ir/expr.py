@@ -276,6 +276,11 @@ class Range(Node):
         convert = OPERATORS["tir"]["convert"]
         made = Range.__new__(Range)
         low, size = convert(min_value), convert(extent)
+        # a plain number takes the type of the other side
+        if isinstance(extent, int) and low.dtype is not size.dtype:  # type: ignore[attr-defined]
+            size = OPERATORS["tir"]["astype"](size, low.dtype)  # type: ignore[attr-defined]
+        elif isinstance(min_value, int) and low.dtype is not size.dtype:  # type: ignore[attr-defined]
+            low = OPERATORS["tir"]["astype"](low, size.dtype)  # type: ignore[attr-defined]
         made.min = low  # type: ignore[misc,assignment]
         made.extent = size  # type: ignore[misc,assignment]
         made.span = span  # type: ignore[misc]

@@ -24,7 +24,7 @@ from tvm.script.printer.doc import (
     LiteralDoc,
     StmtBlockDoc,
 )
-from tvm.script.printer.docsifier import Docsifier, Frame, ModuleAlias, rule
+from tvm.script.printer.docsifier import Docsifier, Frame, ModuleAlias, identifier, rule
 from tvm.script.printer.entry import header
 
 # `main` stands last; before it tensor programs, then outside functions, then graphs.
@@ -51,9 +51,9 @@ def _module(mod: IRModule, d: Docsifier) -> Doc:
         _module_facts(mod, frame, d)
         functions = ordered_functions(mod)
         for var, _ in functions:
-            d.define_as(var, frame, alias.maker(var.name_hint))
+            d.define_as(var, frame, alias.maker(identifier(var.name_hint)))
         for var, func in functions:
-            d.binding_names.append(var.name_hint)
+            d.binding_names.append(identifier(var.name_hint))
             doc = d.doc(func)
             d.binding_names.pop()
             frame.stmts.extend(doc.stmts if isinstance(doc, StmtBlockDoc) else [doc])

@@ -15,7 +15,7 @@ from tvm.script.printer.doc import (
     IdDoc,
     LiteralDoc,
 )
-from tvm.script.printer.docsifier import Docsifier, Frame, rule
+from tvm.script.printer.docsifier import Docsifier, Frame, identifier, rule
 from tvm.script.printer.entry import header
 from tvm.tir.script.printer.func import insert_module_alias
 from tvm.tir.script.printer.stmt import annotations_doc
@@ -30,7 +30,7 @@ SYMBOL: Final = "global_symbol"
 @rule(Function, dialect=TOKEN)
 def _function(func: Function, d: Docsifier) -> Doc:
     symbol = func.attrs.get(SYMBOL)
-    name = d.binding_names[-1] if d.binding_names else str(symbol or "main")
+    name = d.binding_names[-1] if d.binding_names else identifier(str(symbol or "main"))
     outside = all(f.node is None or isinstance(f.node, IRModule) for f in d.frames)
     with d.frame(func, TOKEN) as frame:
         symbols = frame.extra = SignatureSymbols()

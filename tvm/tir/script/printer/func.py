@@ -16,7 +16,7 @@ from tvm.script.printer.doc import (
     IdDoc,
     LiteralDoc,
 )
-from tvm.script.printer.docsifier import Docsifier, Frame, rule
+from tvm.script.printer.docsifier import Docsifier, Frame, identifier, rule
 from tvm.script.printer.entry import header
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
@@ -61,7 +61,7 @@ def function_name(func: PrimFunc, d: Docsifier) -> str:
     if d.binding_names:
         return d.binding_names[-1]
     symbol = func.attrs.get(SYMBOL)
-    return str(symbol) if symbol is not None else "main"
+    return identifier(str(symbol)) if symbol is not None else "main"
 
 
 def insert_module_alias(frame: Frame, d: Docsifier, at: int) -> None:
