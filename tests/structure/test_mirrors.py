@@ -120,6 +120,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/topi/nn/pixel_shuffle.py": REARRANGED,
     "tvm/topi/nn/space_to_batch_nd.py": REARRANGED,
     "tvm/topi/nn/space_to_depth.py": REARRANGED,
+    "tvm/topi/testing/": ("tests/topi/testing/test_references.py", "one check for all references"),
 }
 
 

@@ -1,0 +1,15 @@
+"""Instance normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def instance_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Any:
+    """Normalised over axes for each instance; scale and shift belong to axis 1."""
+    mean, var = data.mean(tuple(axis), keepdims=True), data.var(tuple(axis), keepdims=True)
+    out = (data - mean) / np.sqrt(var + epsilon)
+    own = [-1 if k == 1 else 1 for k in range(data.ndim)]
+    return out * gamma.reshape(own) + beta.reshape(own)
