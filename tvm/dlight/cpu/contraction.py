@@ -174,7 +174,7 @@ def _relayout(
     own = [var for var in order if var in used]
     kept = [[iv for iv in group if iv.var in used] for group in groups]
     fusion = _fusion(own, [group for group in kept if group])
-    sch.transform_layout(block, buffer, fusion)
+    sch.transform_layout(block, buffer, fusion, assume_injective_transform=True)
     sch.transform_block_layout(copy, fusion)
 
 

@@ -775,13 +775,18 @@ class Schedule(Object):
         )
 
     def annotate_buffer_access(
-        self, block: BlockRV, buffer_index: int, buf_type: str, gen_new_ranges: Callable[..., Any]
+        self,
+        block: BlockRV,
+        buffer_index: int,
+        buf_type: str,
+        gen_new_ranges: Callable[..., Any] | IndexMap,
     ) -> None:
         """Replace one of the regions that a block says it accesses."""
         rv = self._block(block)
         node: Block = self.get(rv)
-        ranges = gen_new_ranges
-        if not isinstance(ranges, IndexMap):
+        if isinstance(gen_new_ranges, IndexMap):
+            ranges = gen_new_ranges
+        else:
             ndim = len(node.iter_vars)
             dtype = str(node.iter_vars[0].var.dtype) if ndim else "int32"
             regions = node.writes if buf_type == "write" else node.reads

@@ -123,7 +123,11 @@ def relax_upper(
     high: list[PrimExpr] = []
     for part, extent in zip(region, shape):
         first = interval_of(part.min, ranges, analyzer)
-        last = interval_of(part.min + part.extent - 1, ranges, analyzer)
+        last = (
+            first
+            if is_one(part.extent)
+            else interval_of(part.min + part.extent - 1, ranges, analyzer)
+        )
         if first is None or last is None:
             first, last = (extent * 0, extent * 0), (extent - 1, extent - 1)
         low.append(first[0])

@@ -21,8 +21,9 @@ from tvm.tir.expr import (
     Select,
     Sub,
     Var,
+    make_const,
 )
-from tvm.tir.functor import walk
+from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import cast, floordiv, floormod, is_one, max_of, min_of
 
 Bounds = tuple[PrimExpr, PrimExpr]
@@ -32,10 +33,25 @@ def interval_of(expr: PrimExpr, ranges: Mapping[Var, Range], analyzer: Analyzer)
     """The least and greatest value, or None where they cannot be told."""
     if not any(isinstance(node, Var) and node in ranges for node in walk(expr)):
         return expr, expr
-    found = _interval(expr, ranges, analyzer)
+    terms = linear_terms(expr, ranges)
+    found = (
+        _interval(expr, ranges, analyzer) if terms is None else _linear(expr, terms, ranges)
+    )
     if found is None:
         return None
     return analyzer.simplify(found[0]), analyzer.simplify(found[1])
+
+
+def _linear(expr: PrimExpr, terms: Mapping[Var, int], ranges: Mapping[Var, Range]) -> Bounds:
+    """The ends of a sum of scaled variables: each at the end where its term is least, or most."""
+    low: dict[Var, PrimExpr] = {}
+    reach: PrimExpr = make_const(0, expr.dtype)
+    for var, scale in terms.items():
+        rng = ranges[var]
+        low[var] = rng.min if scale >= 0 else rng.min + rng.extent - 1
+        reach = reach + (rng.extent - 1) * abs(scale)
+    start = substitute(expr, low)
+    return start, start + reach
 
 
 def _interval(expr: PrimExpr, ranges: Mapping[Var, Range], analyzer: Analyzer) -> Bounds | None:
