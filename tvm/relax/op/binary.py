@@ -9,9 +9,10 @@ import numpy as np
 
 from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike
+from tvm.relax.expr import Call, Constant, ExprLike
 from tvm.relax.struct_info import PrimStructInfo
 from tvm.support.dtype import DataType
+from tvm.tir.op.arith import const as tir_const
 
 from .declare import BROADCAST, FOLLOW, Array, Expr, Infer, RelaxOp, relax_op, topi
 from .shapes import broadcast_infos, common_dtype
@@ -51,10 +52,19 @@ def broadcasting(
             # at least one side is a tensor; numbers enter the computation as they are
             return compute(lhs, rhs)
 
-        return bb.call_te(on_prims, x1, x2, primfunc_name_hint=name)
+        rhs = number_or_self(x2)
+        lhs = number_or_self(x1) if rhs is x2 else x1
+        return bb.call_te(on_prims, lhs, rhs, primfunc_name_hint=name)
 
     op.reference(reference)
     return op
+
+
+def number_or_self(operand: Expr) -> Any:
+    """A constant without dimensions as a number in the kernel; anything else as it is."""
+    if isinstance(operand, Constant) and operand.is_scalar():
+        return tir_const(operand.data.numpy().item(), operand.data.dtype)
+    return operand
 
 
 def _same_dtype(rule: Callable[..., Array]) -> Callable[..., Array]:
