@@ -127,7 +127,7 @@ def test_runs_a_sum_of_5000_terms():
 
 @pytest.mark.cpu
 def test_many_parameters():
-    count = 400
+    count = 170
     buffers = [decl_buffer((4,), "float32", f"A{i}") for i in range(count)]
     body = BufferStore(buffers[-1], buffers[0][1], [0])
     func = PrimFunc(buffers, body, attrs={"global_symbol": "main"})

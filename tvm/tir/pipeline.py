@@ -104,6 +104,7 @@ def _default(mod: IRModule, ctx: PassContext) -> IRModule:
     passes = [
         *lowering_passes(ctx, to_source=not _all_for_llvm(mod)),
         t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
+        t.MakeDirectAPI(),  # before calls by symbol would take the packed way
         t.MakePackedAPI(),  # the last pass that needs the buffers of parameters
     ]
     with nested_programs():

@@ -8,6 +8,9 @@ from tvm.error import DTypeError, ShapeError, TVMError
 from tvm.ir.module import IRModule
 from tvm.script import ir as I
 from tvm.script import tir as T
+from tvm.target import Target
+from tvm.tir import Call
+from tvm.tir.functor import walk
 from tvm.tir.transform import MakePackedAPI
 
 
@@ -208,18 +211,38 @@ def test_form():
 
 
 @pytest.mark.pure
-def test_private_functions_take_addresses_and_sizes():
+def test_functions_without_a_symbol_stay():
     @T.prim_func(private=True)
-    def part(a: T.handle, k: T.int32):
-        n = T.int32()
-        A = T.match_buffer(a, (n, 4))
-        for i in range(n):
-            A[i, 0] = T.Cast("float32", k)
+    def part(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
 
-    func = MakePackedAPI()(IRModule({"part": part}))["part"]
-    assert [p.name for p in func.params][1:] == ["k", "n"]
-    assert not func.buffer_map
-    assert func.attrs.get("calling_conv") is None
+    mod = IRModule({"part": part})
+    assert MakePackedAPI()(mod)["part"] is part
+
+
+@pytest.mark.pure
+def test_calls_by_symbol():
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((1,), "float32")):
+            Module.sub(A.data)
+
+        @T.prim_func
+        def sub(a: T.handle("float32")):
+            T.evaluate(a)
+
+    calls = [n for n in walk(MakePackedAPI()(Module)["main"].body) if isinstance(n, Call)]
+    (call,) = [n for n in calls if getattr(n.op, "name", "").endswith("packed")]
+    assert call.op.name == "tir.tvm_call_cpacked"
+    assert str(call.args[0].value) == "sub"
+
+
+@pytest.mark.pure
+def test_the_target_is_the_host():
+    target = Target("cuda", host="llvm")
+    mod = IRModule.from_expr(scaled_sum.with_attr("target", target))
+    assert MakePackedAPI()(mod)["scaled_sum"].attrs["target"].kind.name == "llvm"
 
 
 @pytest.mark.pure

@@ -4,6 +4,7 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.script import tir as T
+from tvm.target import Target
 from tvm.testing.pass_test import PassTest
 from tvm.tir.functor import walk
 from tvm.tir.transform import VectorizeLoop
@@ -205,9 +206,25 @@ def test_rejects_an_extent_that_is_not_known():
         for j in T.vectorized(n):
             A[j] = 1.0
 
-    with pytest.raises(TVMError, match="Failed to vectorize loop j with extent") as caught:
+    with pytest.raises(
+        TVMError, match="Failed to vectorize loop with extent n for target"
+    ) as caught:
         VectorizeLoop()(IRModule.from_expr(func))
     assert "legal: a positive constant" in " ".join(str(caught.value).split())
+
+
+def test_scalable_vectors():
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32")):
+        for j in T.vectorized(4 * T.vscale()):
+            A[j] = 1.0
+
+    mod = IRModule.from_expr(func)
+    with pytest.raises(TVMError, match=r"extent .*vscale.* for target \(nullptr\)"):
+        VectorizeLoop()(mod)
+    with Target("llvm -mtriple=aarch64-linux-gnu -mattr=+sve"):
+        store = VectorizeLoop()(mod)["func"].body
+    assert str(store.value.dtype) == "float32xvscalex4"
 
 
 def test_protects_loads_in_choices():

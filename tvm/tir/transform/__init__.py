@@ -41,6 +41,7 @@ _PASSES: dict[str, str] = {
     "LowerMatchBuffer": "lower_match_buffer",
     "LowerOpaqueBlock": "lower_opaque_block",
     "LowerTVMBuiltin": "lower_tvm_builtin",
+    "MakeDirectAPI": "make_direct_api",
     "MakePackedAPI": "make_packed_api",
     "MakeUnpackedAPI": "make_unpacked_api",
     "NarrowDataType": "narrow_data_type",
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from .lower_match_buffer import LowerMatchBuffer as LowerMatchBuffer
     from .lower_opaque_block import LowerOpaqueBlock as LowerOpaqueBlock
     from .lower_tvm_builtin import LowerTVMBuiltin as LowerTVMBuiltin
+    from .make_direct_api import MakeDirectAPI as MakeDirectAPI
     from .make_packed_api import MakePackedAPI as MakePackedAPI
     from .make_unpacked_api import MakeUnpackedAPI as MakeUnpackedAPI
     from .narrow_data_type import NarrowDataType as NarrowDataType

@@ -204,7 +204,9 @@ def _shrunk(
         if known and limit < extent.value:  # type: ignore[attr-defined]
             size = ops.const(limit, extent.dtype)
     size = ops.cast(size, extent.dtype)
-    smaller = analyzer.can_prove(ops.less_equal(size, extent))
+    # a constant that no use exceeds is no more than an extent that all uses keep to
+    constant = isinstance(size, e.IntImm) and not isinstance(extent, e.IntImm)
+    smaller = constant or analyzer.can_prove(ops.less_equal(size, extent))
     if is_strict and not smaller:
         return None, extent
     if ops.is_zero(low) and analyzer.can_prove_equal(size, extent):

@@ -7,19 +7,19 @@
                                                   body
                                                   return 0
 
-A returned value goes to `result`. Functions without a symbol are called only from functions of the
-module, directly: they take addresses, numbers, and the sizes that no parameter gives. A function
-that is called both ways is kept in both forms.
+A returned value goes to `result`. Functions without a symbol stay as they are (`MakeDirectAPI` says
+how they are called); a call of one with a symbol becomes a packed call.
 """
 
 from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar, PrimExpr
-from tvm.ir.function import CallingConv
+from tvm.ir.function import BaseFunc, CallingConv
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.ir.type import PrimType
 from tvm.support.dtype import DataType
+from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
@@ -29,7 +29,6 @@ from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField, TypeIndex
 
 from .argument_checks import ArgumentChecks
-from .direct_api import direct_calls, direct_form, direct_params
 from .result_tensors import result_count, with_results
 
 FFI_PREFIX = "__tvm_ffi_"
@@ -37,47 +36,37 @@ FFI_PREFIX = "__tvm_ffi_"
 
 @declare_module_pass("tir.MakePackedAPI")
 def MakePackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
-    """No host function has buffers among its parameters afterwards."""
-    called = _called(mod)
-    functions = {}
+    """No host function with a symbol has buffers among its parameters afterwards."""
+    symbols = {
+        var: str(func.attrs["global_symbol"])
+        for var, func in mod.functions.items()
+        if isinstance(func, PrimFunc)
+        and func.attrs.get("global_symbol") is not None
+        and func.attrs.get("calling_conv") is None
+    }
+    functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
-        if not isinstance(func, PrimFunc) or func.attrs.get("calling_conv") is not None:
-            functions[var] = func
-            continue
-        func = direct_calls(func, mod)
-        if func.attrs.get("global_symbol") is None:
-            functions[var] = direct_form(func)
-        elif var in called:
-            symbol = str(func.attrs["global_symbol"])
-            functions[var] = direct_form(func).without_attr("global_symbol")
-            functions[GlobalVar(FFI_PREFIX + symbol)] = _packed(_caller(var, func))
+        if isinstance(func, PrimFunc):
+            func = func.with_body(_CallsBySymbol(symbols).visit_stmt(func.body))
+            functions[var] = _packed(func) if var in symbols else func
         else:
-            functions[var] = _packed(func)
+            functions[var] = func
     return mod.with_functions(functions)
 
 
-def _called(mod: IRModule) -> set[GlobalVar]:
-    """The functions that others of the module call."""
-    found: set[GlobalVar] = set()
-    for func in mod.functions.values():
-        if isinstance(func, PrimFunc):
-            for node in walk(func.body):
-                if isinstance(node, e.Call) and isinstance(node.op, GlobalVar):
-                    found.add(node.op)
-    return found
+class _CallsBySymbol(StmtExprMutator):
+    """Calls of functions that become packed ones use their calling convention too."""
 
+    def __init__(self, symbols: dict[GlobalVar, str]) -> None:
+        super().__init__()
+        self._symbols = symbols
 
-def _caller(var: GlobalVar, func: PrimFunc) -> PrimFunc:
-    """A function with the same parameters that calls the direct form."""
-    given: list[PrimExpr] = []
-    for param in func.params:
-        buffer = func.buffer_map.get(param)
-        given.append(param if buffer is None else buffer.data)
-    given += direct_params(func)[len(func.params) :]
-    returned = func.ret_type.dtype if isinstance(func.ret_type, PrimType) else DataType("void")
-    call = e.Call(returned, var, given, func.span)
-    body = s.Evaluate(call if returned.is_void else builtin.ret(call), func.span)
-    return func.with_body(body)
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        call = super().visit_call_(op)
+        symbol = self._symbols.get(call.op) if isinstance(call, e.Call) else None  # type: ignore[arg-type]
+        if symbol is None or not isinstance(call, e.Call):
+            return call
+        return e.Call("int32", "tir.tvm_call_cpacked", (symbol, *call.args), call.span)
 
 
 def _packed(func: PrimFunc) -> PrimFunc:
@@ -96,8 +85,11 @@ def _packed(func: PrimFunc) -> PrimFunc:
     body = checks.around(_on_device(func, with_results(func, result, body)))
     body = s.SeqStmt.flatten(body, s.Evaluate(builtin.ret(0)))
     params = (self_handle, args, num_args, result)
+    target = func.attrs.get("target")
+    host = {"target": target.host} if isinstance(target, Target) and target.host else {}
     attrs = {
         **dict(func.attrs.items()),
+        **host,
         "calling_conv": int(CallingConv.C_PACKED_FUNC),
         "global_symbol": symbol if symbol.startswith(FFI_PREFIX) else FFI_PREFIX + symbol,
     }

@@ -45,15 +45,24 @@ def VectorizeLoop(
         return func
     if not enable_vectorize:
         return func.with_body(_MarkRemover().visit_stmt(func.body))
-    return func.with_body(_LoopFinder(func, _may_predicate(func, ctx)).visit_stmt(func.body))
+    bound = func.attrs.get("target")
+    target = bound if isinstance(bound, Target) else Target.current()
+    predicates = ctx.option("tir.enable_buffer_level_predication")
+    if predicates is None:
+        on_cpu = isinstance(bound, Target) and bound.kind.name == "llvm"
+        predicates = on_cpu or _has_scalable_vectors(target)
+    return func.with_body(_LoopFinder(func, target, bool(predicates)).visit_stmt(func.body))
 
 
-def _may_predicate(func: PrimFunc, ctx: PassContext) -> bool:
-    option = ctx.option("tir.enable_buffer_level_predication")
-    if option is not None:
-        return bool(option)
-    target = func.attrs.get("target")
-    return isinstance(target, Target) and target.kind.name == "llvm"
+def _has_scalable_vectors(target: Target | None) -> bool:
+    """Arm SVE, or the vector extension of RISC-V."""
+    if target is None:
+        return False
+    arch = str(target.attrs.get("mtriple", ""))
+    riscv_vectors = arch.startswith("riscv") and any(
+        str(feature).startswith(("+v", "+zve")) for feature in target.attrs.get("mattr", ())
+    )
+    return bool(target.features.has_sve) or riscv_vectors
 
 
 class _StmtOnly(StmtExprMutator):
@@ -74,8 +83,9 @@ class _MarkRemover(_StmtOnly):
 class _LoopFinder(_StmtOnly):
     """Finds the loops, and knows the ranges of the variables around them."""
 
-    def __init__(self, func: PrimFunc, predicates: bool) -> None:
+    def __init__(self, func: PrimFunc, target: Target | None, predicates: bool) -> None:
         super().__init__()
+        self._target = target
         self._predicates = predicates
         self._analyzer = Analyzer()
         assume_sizes(self._analyzer, func)
@@ -94,12 +104,15 @@ class _LoopFinder(_StmtOnly):
             if piece != lanes.value:
                 return self.visit_for_(_in_pieces(op, lanes.value // piece, piece))
             lanes = e.IntImm(e.INT32, lanes.value)
-        elif e.vscale_factor(lanes) is None:
+        elif e.vscale_factor(lanes) is None or not _has_scalable_vectors(self._target):
+            target = "(nullptr)" if self._target is None else self._target
             raise TVMError(
                 message(
-                    f"Failed to vectorize loop {op.loop_var.name} with extent {op.extent}",
+                    f"Failed to vectorize loop with extent {op.extent} for target {target}",
                     found="an extent that is known only when the program runs",
-                    legal="a positive constant, or a multiple of vscale; split the loop first",
+                    where=f"the loop over {op.loop_var.name}",
+                    legal="a positive constant, or a multiple of vscale on targets with scalable "
+                    "vectors; split the loop first",
                 )
             )
         return _Vectorizer(op, lanes, self._predicates, self._analyzer).visit_stmt(op.body)
