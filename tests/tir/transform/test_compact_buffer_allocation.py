@@ -92,6 +92,36 @@ class TestSymbolic(PassTest):
         assert not isinstance(buffer.shape[1], int)
 
 
+class TestConditionsNarrow(PassTest):
+    """What a condition keeps from being used needs no room."""
+
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+        with T.block(""):
+            T.reads(A[0:16])
+            T.writes(C[0:16])
+            B = T.alloc_buffer((16,))
+            for i in range(16):
+                if i >= 4 and i < 10:
+                    B[i] = A[i]
+            for i in range(16):
+                C[i] = T.if_then_else(i < 10 and 4 <= i, B[i], T.float32(0))
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+        with T.block(""):
+            T.reads(A[0:16])
+            T.writes(C[0:16])
+            B = T.alloc_buffer((6,))
+            for i in range(16):
+                if i >= 4 and i < 10:
+                    B[i - 4] = A[i]
+            for i in range(16):
+                C[i] = T.if_then_else(i < 10 and 4 <= i, B[i - 4], T.float32(0))
+
+
 class TestKeepsDataDependentIndices(PassTest):
     """Which elements are used is known only when the program runs."""
 

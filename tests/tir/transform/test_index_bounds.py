@@ -41,6 +41,16 @@ def test_bounds_are_tight(expr, ends):
         assert evaluate(high - low, {n: 5}) == 3
 
 
+def test_facts_narrow():
+    bounds = IndexBounds({i: Range(0, 16)}, Analyzer())
+    low, high = bounds.of(i - 1, [i >= 1, i < 9])
+    assert (int(low), int(high)) == (0, 7)
+    low, high = bounds.of(n * 4 + i, [n * 4 + i < 30])
+    assert int(evaluate(high, {n: 0})) == 15  # 30 may lie beyond the end of the range
+    low, high = bounds.of(i * 2, [i < 3])
+    assert int(high) == 30  # of another multiple nothing is said
+
+
 def test_unknown_ranges_and_memory():
     data = tir.decl_buffer((4,), "int32", "P")
     assert IndexBounds({i: None}, Analyzer()).of(i + 1) is None

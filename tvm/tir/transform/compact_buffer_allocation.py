@@ -10,8 +10,8 @@ With `is_strict`, no dimension grows. Blocks annotated with `buffer_dim_align` g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr, Range
@@ -24,7 +24,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
 from tvm.tir.op import arith as ops
 
-from .analyzed_mutator import assume_sizes
+from .analyzed_mutator import assume_sizes, bare_condition
 from .index_bounds import Bounds, IndexBounds
 from .pass_form import tir_pass
 
@@ -86,6 +86,32 @@ class _Uses(StmtExprVisitor):
         self.analyzer = Analyzer()
         self._loops: list[tuple[e.Var, Range | None]] = []
         self._by_data: dict[e.Var, Buffer] = {}
+        self._facts: list[PrimExpr] = []  # comparisons that hold at this place
+
+    def _under(self, condition: PrimExpr, visit: Callable[[], None]) -> None:
+        """Visit something that is looked at only where the condition holds."""
+        count = len(self._facts)
+        stack = [bare_condition(condition)]
+        while stack:
+            node = bare_condition(stack.pop())
+            if isinstance(node, e.And):
+                stack += (node.a, node.b)
+            else:
+                self._facts.append(node)
+        visit()
+        del self._facts[count:]
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> None:
+        self.visit_expr(op.condition)
+        self._under(op.condition, lambda: self.visit_stmt(op.then_case))
+        otherwise = op.else_case
+        if otherwise is not None:
+            self._under(_opposite(op.condition), lambda: self.visit_stmt(otherwise))
+
+    def visit_block_realize_(self, op: s.BlockRealize) -> None:
+        self.visit_exprs(op.iter_values)
+        self.visit_expr(op.predicate)
+        self._under(op.predicate, lambda: self.visit_stmt(op.block))
 
     def visit_for_(self, op: s.For) -> None:
         dom = Range.from_min_extent(op.min, op.extent)
@@ -123,8 +149,8 @@ class _Uses(StmtExprVisitor):
         bounds = self._bounds(use)
         box: list[Bounds | None] = []
         for rng in region.region:
-            low = bounds.of(rng.min)
-            high = bounds.of(ops.subtract(ops.add(rng.min, rng.extent), 1))
+            low = bounds.of(rng.min, self._facts)
+            high = bounds.of(ops.subtract(ops.add(rng.min, rng.extent), 1), self._facts)
             box.append(None if low is None or high is None else (low[0], high[1]))
         use.add(box)
 
@@ -135,7 +161,7 @@ class _Uses(StmtExprVisitor):
         use = self.of.get(buffer)
         if use is not None:
             bounds = self._bounds(use)
-            use.add([bounds.of(index) for index in indices])
+            use.add([bounds.of(index, self._facts) for index in indices])
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> None:
         self._use_element(op.buffer, op.indices)
@@ -151,11 +177,32 @@ class _Uses(StmtExprVisitor):
             self.of[buffer].opaque = True  # an address: who knows what is done with it
 
     def visit_call_(self, op: e.Call) -> None:
-        if getattr(op.op, "name", "") == "tir.address_of" and isinstance(op.args[0], e.BufferLoad):
+        name = getattr(op.op, "name", "")
+        if name == "tir.if_then_else":
+            condition, a, b = op.args
+            self.visit_expr(condition)
+            self._under(condition, lambda: self.visit_expr(a))
+            self._under(_opposite(condition), lambda: self.visit_expr(b))
+            return
+        if name == "tir.address_of" and isinstance(op.args[0], e.BufferLoad):
             use = self.of.get(op.args[0].buffer)
             if use is not None:
                 use.opaque = True
         super().visit_call_(op)
+
+
+def _opposite(condition: PrimExpr) -> PrimExpr:
+    """The comparison that holds where the condition does not; of others nothing is known."""
+    bare = bare_condition(condition)
+    kind = _OPPOSITES.get(type(bare))
+    if kind is None or not isinstance(bare, e.CmpExpr):
+        return ops.const(True, "bool")
+    return kind(bare.a, bare.b)
+
+
+_OPPOSITES: Final[dict[type, type[e.CmpExpr]]] = {
+    e.LT: e.GE, e.GE: e.LT, e.GT: e.LE, e.LE: e.GT,
+}  # fmt: skip
 
 
 def _alignments(block: s.Block) -> list[tuple[int, int, int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr, Range
@@ -20,13 +20,42 @@ class IndexBounds:
         self._analyzer = analyzer
         self._running = running
 
-    def of(self, index: PrimExpr) -> Bounds | None:
-        """(smallest, largest), or None where they cannot be told."""
-        found = self._of(self._analyzer.simplify(index))
+    def of(self, index: PrimExpr, facts: Sequence[PrimExpr] = ()) -> Bounds | None:
+        """(smallest, largest), or None where they cannot be told.
+
+        `facts` are comparisons that hold where the index is used.
+        """
+        index = self._analyzer.simplify(index)
+        found = self._of(index)
         if found is None:
             return None
         low, high = found
+        for fact in facts:
+            low, high = self._narrowed(index, fact, low, high)
         return self._analyzer.simplify(low), self._analyzer.simplify(high)
+
+    def _narrowed(self, index: PrimExpr, fact: PrimExpr, low: PrimExpr, high: PrimExpr) -> Bounds:
+        """The bounds under a <= b, where one side is the index moved by something fixed."""
+        ordered = _as_less_equal(fact)
+        if ordered is None or ordered[0].dtype is not index.dtype:
+            return low, high
+        a, b = ordered
+        above = self._moved(index, a, b)
+        limit = None if above is None else self._of(above)
+        if limit is not None and self._analyzer.can_prove(ops.less_equal(limit[1], high)):
+            high = limit[1]
+        below = self._moved(index, b, a)
+        limit = None if below is None else self._of(below)
+        if limit is not None and self._analyzer.can_prove(ops.less_equal(low, limit[0])):
+            low = limit[0]
+        return low, high
+
+    def _moved(self, index: PrimExpr, side: PrimExpr, other: PrimExpr) -> PrimExpr | None:
+        """What `index` is compared with, if `side` is the index plus something that stays."""
+        gap = self._analyzer.simplify(ops.subtract(side, index))
+        if any(self._moves(node) for node in walk(gap)):
+            return None
+        return self._analyzer.simplify(ops.subtract(other, gap))
 
     def _of(self, x: PrimExpr) -> Bounds | None:
         if isinstance(x, e.IntImm):
@@ -117,3 +146,16 @@ class IndexBounds:
         if a is None or b is None:
             return None
         return ops.min_of(a[0], b[0]), ops.max_of(a[1], b[1])
+
+
+def _as_less_equal(fact: PrimExpr) -> Bounds | None:
+    """The sides of a <= b for a comparison of integers."""
+    if not isinstance(fact, e.CmpExpr) or not fact.a.dtype.is_int or not fact.dtype.is_scalar:
+        return None
+    if isinstance(fact, e.LT):
+        return fact.a, ops.subtract(fact.b, 1)
+    if isinstance(fact, e.LE):
+        return fact.a, fact.b
+    if isinstance(fact, e.GT):
+        return ops.add(fact.b, 1), fact.a
+    return (fact.b, fact.a) if isinstance(fact, e.GE) else None

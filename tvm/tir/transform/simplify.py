@@ -11,6 +11,7 @@ itself is dropped.
 
 from __future__ import annotations
 
+from tvm.arith.analyzer import Extension
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -27,7 +28,24 @@ from .pass_form import tir_pass
 @tir_pass("tir.Simplify")
 def Simplify(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No expression can be replaced by a simpler one that is known to be equal."""
-    return rewrite(Simplifier(func), func)
+    simplifier = Simplifier(func)
+    simplifier.analyzer.enabled_extensions = _extensions(ctx)
+    return rewrite(simplifier, func)
+
+
+def _extensions(ctx: PassContext) -> Extension:
+    """The costly rewritings that the config asks for."""
+    config = ctx.option("tir.Simplify")
+    chosen = Extension.NoExtensions
+    for flag, asked in (
+        (Extension.TransitivelyProveInequalities, config.transitively_prove_inequalities),
+        (Extension.ConvertBooleanToAndOfOrs, config.convert_boolean_to_and_of_ors),
+        (Extension.ApplyConstraintsToBooleanBranches,
+         config.apply_constraints_to_boolean_branches),
+    ):  # fmt: skip
+        if asked:
+            chosen |= flag
+    return chosen
 
 
 class Simplifier(AnalyzedMutator):
