@@ -76,6 +76,13 @@ def _upper(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return a if _same(a, b) else _simplified(ops.max_of(a, b))
 
 
+def _bounded(low: PrimExpr, high: PrimExpr, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+    """The box along one axis; the whole axis where the index is read from memory."""
+    if low.dtype.is_handle or high.dtype.is_handle:  # infinity, as interval sets write it
+        return ops.const(0, extent.dtype), ops.subtract(extent, ops.const(1, extent.dtype))
+    return low, high
+
+
 def _same(a: PrimExpr, b: PrimExpr) -> bool:
     from tvm.ir.structural import structural_equal
 
@@ -146,7 +153,8 @@ class _Detector(StmtExprVisitor):
             return
         known = self._known.get(buffer.data)
         if known is not None and buffer not in self._local:
-            where.add(buffer if known.data is buffer.data else known, box)
+            touched = buffer if known.data is buffer.data else known
+            where.add(touched, [_bounded(*b, n) for b, n in zip(box, buffer.shape)])
 
     def _whole(self, rng: Range) -> tuple[PrimExpr, PrimExpr]:
         last = ops.subtract(ops.add(rng.min, rng.extent), ops.const(1, rng.min.dtype))
