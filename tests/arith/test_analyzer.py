@@ -86,7 +86,8 @@ def test_proofs() -> None:
 def test_symbolic_bounds() -> None:
     analyzer = Analyzer()
     analyzer.bind(x, Range(0, n))
-    assert analyzer.can_prove(x < n)
+    assert not analyzer.can_prove(x < n), "symbolic ranges are asked for"
+    assert analyzer.can_prove(x < n, ProofStrength.SYMBOLIC_BOUND)
     assert analyzer.can_prove(x * 4 + 3 < n * 4, ProofStrength.SYMBOLIC_BOUND)
     assert not analyzer.can_prove(x * 4 + 4 < n * 4, ProofStrength.SYMBOLIC_BOUND)
 
@@ -112,6 +113,8 @@ def test_extensions() -> None:
     assert analyzer.enabled_extensions == Extension.NoExtensions
     analyzer.enabled_extensions = Extension.TransitivelyProveInequalities
     assert analyzer.enabled_extensions == Extension(1)
+    analyzer.bind(x, Range(0, n))
+    assert analyzer.can_prove(x < n)
 
 
 def test_shapes_are_at_least_one() -> None:

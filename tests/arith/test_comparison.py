@@ -65,6 +65,8 @@ def test_sums_of_several_variables() -> None:
 def test_symbolic_ranges() -> None:
     analyzer = Analyzer()
     analyzer.bind(x, Range(0, n))
+    assert order(analyzer, x, n) is Order.UNKNOWN
+    analyzer.comparisons.symbolic = True
     assert order(analyzer, x, n) is Order.LESS
     analyzer.bind(y, Range.from_min_extent(n, 4))
     assert order(analyzer, y, n + 3) is Order.AT_MOST

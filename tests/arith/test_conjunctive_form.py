@@ -59,7 +59,7 @@ def test_off_at_first() -> None:
 
 def test_random_conditions_keep_their_value() -> None:
     both = Extension.ConvertBooleanToAndOfOrs | Extension.ApplyConstraintsToBooleanBranches
-    for seed in range(400):
+    for seed in range(120):
         source = Source(seed)
         ranges, expr = source.ranges(), source.boolean(3)
         for extension in (both, *[option for option in Extension if option.value in (2, 4)]):

@@ -6,7 +6,7 @@ import pytest
 
 from tvm import tir
 from tvm.arith import Analyzer
-from tvm.arith.linear import difference
+from tvm.arith.linear import difference, multiple_of
 from tvm.ir import Range
 from tvm.tir import expr as e
 
@@ -21,6 +21,14 @@ def test_like_terms_cancel() -> None:
     assert [count for _, count in form.shape()] == [3]
     analyzer.bind(x, Range(0, 5))
     assert form.bound(analyzer) == (7, 19)
+
+
+def test_multiples() -> None:
+    analyzer = Analyzer()
+    assert multiple_of(x * 64 + 64, x * 32 + 32, analyzer) == 2
+    assert multiple_of(y * 6 - x * 3, x - y * 2, analyzer) == -3
+    for a, b in [(x * 64 + 63, x * 32 + 32), (x * 4 + y, x * 2 + y), (x * 4, x + 1), (x, y)]:
+        assert multiple_of(a, b, analyzer) is None
 
 
 def test_long_sums() -> None:

@@ -129,6 +129,14 @@ def test_branches_know_their_condition() -> None:
 
 
 @pytest.mark.pure
+def test_choices_within_choices() -> None:
+    ite = tir.if_then_else
+    inner = ite(tir.And(x < 5, e.LT(1, x)), y, z)
+    assert deep_equal(simple(ite(x < 5, ite(x > 1, y, z), z)), inner)
+    assert deep_equal(simple(ite(x > 5, y, ite(x < 1, y, z))), ite(tir.Or(e.LT(5, x), x < 1), y, z))
+
+
+@pytest.mark.pure
 def test_let() -> None:
     v = e.Var("v", "int32")
     assert deep_equal(simple(e.Let(v, x + 1, v * 2)), x * 2 + 2)

@@ -219,8 +219,9 @@ class Analyzer:
     def simplify(self, expr: PrimExpr | int, steps: int = 2) -> PrimExpr:
         """The expression simplified, alternately by rules and as a sum."""
         result = e.as_expr(expr)
-        if len(self.numbers) > MAX_NUMBERS and not self._entered and not self.bounds.facts:
-            self._renumber()
+        if len(self.numbers) > MAX_NUMBERS and self._is_free_of_facts():
+            self.numbers.clear()
+            self.forget()
         for step in range(steps):
             if isinstance(result, e.IntImm):
                 break
@@ -233,9 +234,10 @@ class Analyzer:
                 break
         return result
 
-    def _renumber(self) -> None:
-        self.numbers.clear()
-        self.forget()
+    def _is_free_of_facts(self) -> bool:
+        """No fact refers to an expression by its number."""
+        noted = self.literals or self.bounds.facts or self.modular.facts
+        return not noted and self.comparisons.is_empty
 
     def rewrite_simplify(self, expr: PrimExpr) -> PrimExpr:
         """The expression simplified by rules."""
@@ -265,9 +267,19 @@ class Analyzer:
         simple = self.simplify(condition)
         if isinstance(simple, e.IntImm):
             return simple.value != 0
-        if strength >= ProofStrength.SYMBOLIC_BOUND:
-            return prove_by_symbolic_bounds(self, simple)
-        return False
+        return strength >= ProofStrength.SYMBOLIC_BOUND and self._prove_with_ranges(simple)
+
+    def _prove_with_ranges(self, condition: PrimExpr) -> bool:
+        """Prove a simplified condition, the symbolic ranges of variables being facts too."""
+        if not self.comparisons.symbolic:
+            self.comparisons.symbolic = True
+            self.forget()
+            simple = self.simplify(condition)
+            self.comparisons.symbolic = False
+            self.forget()
+            if isinstance(simple, e.IntImm):
+                return simple.value != 0
+        return prove_by_symbolic_bounds(self, condition)
 
     def can_prove_equal(self, lhs: PrimExpr | int, rhs: PrimExpr | int) -> bool:
         """Both have the same value."""
@@ -327,6 +339,8 @@ class Analyzer:
     def enabled_extensions(self, flags: int | Extension) -> None:
         self._extensions = Extension(flags)
         self.rewriter.options = self._extensions.value
+        transitive = Extension.TransitivelyProveInequalities
+        self.comparisons.symbolic = bool(self._extensions & transitive)
         self.forget()
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 Shape = tuple[tuple[int, int], ...]
+Entered = tuple[Shape, "tuple[int, int, int] | None"]
 MAX_CHAIN: Final = 12  # facts that one proof may join
 
 
@@ -58,14 +59,49 @@ def _order_of(bound: Bound, may_be_zero: bool) -> Order:
 
 
 class Comparisons:
-    """Decides comparisons, and keeps the facts about differences that hold at this point."""
+    """Decides comparisons, and keeps the facts about differences that hold at this point.
 
-    __slots__ = ("_analyzer", "_edges", "_forms")
+    Conditions of scopes always count. The symbolic ranges of variables count where they are asked
+    for: by `ProofStrength.SYMBOLIC_BOUND`, or by the extension that proves inequalities.
+    """
+
+    __slots__ = ("_analyzer", "_facts", "_ranges", "symbolic")
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
-        self._forms: dict[Shape, list[int]] = {}  # sum of atoms -> its upper limits, last is best
-        self._edges: dict[int, list[tuple[int, int]]] = {}  # a -> (b, c) for a - b <= c
+        self._facts = FactGraph(analyzer)
+        self._ranges = FactGraph(analyzer)  # the facts and the symbolic ranges
+        self.symbolic = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is known about differences."""
+        return not self._ranges.forms
+
+    def enter(self, form: LinearForm) -> tuple[list[Entered], list[Entered]]:
+        """Note that a sum is at most zero; returns what `leave` needs."""
+        return self._facts.enter(form), self._ranges.enter(form)
+
+    def leave(self, entered: tuple[list[Entered], list[Entered]]) -> None:
+        """Forget what `enter` noted."""
+        self._facts.leave(entered[0])
+        self._ranges.leave(entered[1])
+
+    def bind_range(self, var: e.Var, dom: Range) -> None:
+        """Note min <= var < min + extent, where they are not constants."""
+        analyzer = self._analyzer
+        if type(dom.min) is not e.IntImm:
+            self._ranges.enter(difference(dom.min, var, analyzer))
+        if type(dom.min) is e.IntImm and type(dom.extent) is e.IntImm:
+            return
+        upper = difference(var, dom.min, analyzer)
+        upper.add(dom.extent, -1, analyzer)
+        upper.constant += 1
+        self._ranges.enter(upper)
+
+    @property
+    def _graph(self) -> FactGraph:
+        return self._ranges if self.symbolic else self._facts
 
     def order(self, a: PrimExpr, b: PrimExpr) -> Order:
         """What is known about how `a` stands to `b`."""
@@ -81,11 +117,11 @@ class Comparisons:
             )
             if bound[0] > 0 or bound[1] < 0:
                 return _order_of(bound, True)
-            if not self._forms:
+            if not self._graph.forms:
                 return _order_of(bound, self._may_be_equal(a, value))
         form = difference(a, b, analyzer)
         bound = form.bound(analyzer)
-        if self._forms and bound[0] <= 0 <= bound[1]:
+        if self._graph.forms and bound[0] <= 0 <= bound[1]:
             bound = self._narrowed(form, bound)
         may_be_zero = bound[0] <= 0 <= bound[1] and self._may_be_zero(form)
         return _order_of(bound, may_be_zero)
@@ -108,17 +144,29 @@ class Comparisons:
         """The bounds of the difference with what the facts say about it."""
         low, high = bound
         shape = form.shape()
-        high = min(high, self.upper_limit(shape, form.constant))
+        graph = self._graph
+        high = min(high, graph.upper_limit(shape, form.constant))
         negative = tuple([(key, -count) for key, count in shape])
-        low = max(low, -self.upper_limit(negative, -form.constant))
+        low = max(low, -graph.upper_limit(negative, -form.constant))
         return (low, high) if low <= high else bound
+
+
+class FactGraph:
+    """Limits of sums, and the graph of those that are differences of two atoms."""
+
+    __slots__ = ("_analyzer", "_edges", "forms")
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self.forms: dict[Shape, list[int]] = {}  # sum of atoms -> its upper limits, last is best
+        self._edges: dict[int, list[tuple[int, int]]] = {}  # a -> (b, c) for a - b <= c
 
     def upper_limit(self, shape: Shape, constant: int) -> int:
         """The best known limit of a sum of atoms plus a constant."""
         best = POS_INF
         step = gcd(*[count for _, count in shape]) if shape else 1
         reduced = tuple([(key, count // step) for key, count in shape])
-        limits = self._forms.get(reduced)
+        limits = self.forms.get(reduced)
         if limits:
             best = min(best, limits[-1] * step + constant)
         if best > 0 and len(reduced) == 2 and reduced[0][1] * reduced[1][1] == -1:
@@ -175,7 +223,7 @@ class Comparisons:
             if target == key
         ]
 
-    def enter(self, form: LinearForm) -> list[tuple[Shape, tuple[int, int, int] | None]]:
+    def enter(self, form: LinearForm) -> list[Entered]:
         """Note that a sum is at most zero; returns what `leave` needs."""
         shape = form.shape()
         if not shape:
@@ -183,7 +231,7 @@ class Comparisons:
         step = gcd(*[count for _, count in shape])
         reduced = tuple([(key, count // step) for key, count in shape])
         limit = -form.constant // step  # sum * step <= -constant, rounded down
-        limits = self._forms.setdefault(reduced, [])
+        limits = self.forms.setdefault(reduced, [])
         limits.append(min(limit, limits[-1]) if limits else limit)
         edge = None
         if len(reduced) == 2 and reduced[0][1] * reduced[1][1] == -1:
@@ -194,26 +242,14 @@ class Comparisons:
             edge = (start, end, limit)
         return [(reduced, edge)]
 
-    def leave(self, entered: list[tuple[Shape, tuple[int, int, int] | None]]) -> None:
+    def leave(self, entered: list[Entered]) -> None:
         """Forget what `enter` noted."""
         for shape, edge in reversed(entered):
-            self._forms[shape].pop()
-            if not self._forms[shape]:
-                del self._forms[shape]
+            self.forms[shape].pop()
+            if not self.forms[shape]:
+                del self.forms[shape]
             if edge is not None:
                 start, end, limit = edge
                 self._edges[start].remove((end, limit))
                 if not self._edges[start]:
                     del self._edges[start]
-
-    def bind_range(self, var: e.Var, dom: Range) -> None:
-        """Note min <= var < min + extent, where they are not constants."""
-        analyzer = self._analyzer
-        if type(dom.min) is not e.IntImm:
-            self.enter(difference(dom.min, var, analyzer))
-        if type(dom.min) is e.IntImm and type(dom.extent) is e.IntImm:
-            return
-        upper = difference(var, dom.min, analyzer)
-        upper.add(dom.extent, -1, analyzer)
-        upper.constant += 1
-        self.enter(upper)

@@ -64,3 +64,22 @@ def difference(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> LinearForm:
     form.add(a, 1, analyzer)
     form.add(b, -1, analyzer)
     return form
+
+
+def multiple_of(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> int | None:
+    """k with a = k * b as sums, for a divisor b that is a sum; None if there is none."""
+    if not isinstance(b, (e.Add, e.Sub, e.Mul)) or not isinstance(a, (e.Add, e.Sub, e.Mul)):
+        return None
+    whole, part = LinearForm(), LinearForm()
+    whole.add(a, 1, analyzer)
+    part.add(b, 1, analyzer)
+    terms = part.shape()
+    if not terms or len(terms) != len(whole.shape()):
+        return None
+    key, count = terms[0]
+    total = whole.counts.get(key, 0)
+    if total % count:
+        return None
+    times = total // count
+    same = all(whole.counts.get(k, 0) == times * c for k, c in terms)
+    return times if same and whole.constant == times * part.constant else None

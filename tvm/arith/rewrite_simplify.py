@@ -23,6 +23,7 @@ from .comparison import Order
 from .conjunctive_form import as_and_of_ors
 from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF
 from .deep_equal import deep_equal
+from .linear import multiple_of
 from .pattern_rule import (
     FALSE,
     FIRST_CONSTANT,
@@ -266,6 +267,10 @@ class RewriteSimplifier:
                 return known
         elif self._smaller(a, b):
             return e.IntImm(a.dtype, 0, self._span) if quotient else a
+        else:
+            times = multiple_of(a, b, self.analyzer)
+            if times is not None:
+                return e.IntImm(a.dtype, times if quotient else 0, self._span)
         return self.node(kind, a, b)
 
     def _by_bounds(self, kind: type, a: PrimExpr, divisor: int) -> PrimExpr | None:
@@ -595,8 +600,10 @@ def may_trap(expr: PrimExpr) -> bool:
     stack = [expr]
     while stack:
         node = stack.pop()
-        if type(node) in _DIVISIONS and type(node.b) is not e.IntImm:  # type: ignore[attr-defined]
-            return True
+        if type(node) in _DIVISIONS:
+            divisor = node.b  # type: ignore[attr-defined]
+            if type(divisor) is not e.IntImm or divisor.value == 0:
+                return True
         stack.extend(expr_children(node))
     return False
 
@@ -625,8 +632,27 @@ def _visit_if_then_else(self: RewriteSimplifier, expr: e.Call) -> PrimExpr:
     no = _under(self, self.make_not(condition), expr.args[2])
     if deep_equal(yes, no):
         return yes
+    joined = _joined_choices(self, expr, condition, yes, no)
+    if joined is not None:
+        return joined
     same = condition is expr.args[0] and yes is expr.args[1] and no is expr.args[2]
     return expr if same else e.Call(expr.dtype, expr.op, (condition, yes, no), expr.span)
+
+
+def _joined_choices(
+    self: RewriteSimplifier, expr: e.Call, p: PrimExpr, yes: PrimExpr, no: PrimExpr
+) -> PrimExpr | None:
+    """One choice for two.
+
+    p ? (q ? a : b) : b   ->   p and q ? a : b;      p ? a : (q ? a : b)   ->   p or q ? a : b
+    """
+    if isinstance(yes, e.Call) and yes.op is expr.op and deep_equal(yes.args[2], no):
+        both = self.make(e.And, p, yes.args[0])
+        return e.Call(expr.dtype, expr.op, (both, yes.args[1], no), expr.span)
+    if isinstance(no, e.Call) and no.op is expr.op and deep_equal(no.args[1], yes):
+        either = self.make(e.Or, p, no.args[0])
+        return e.Call(expr.dtype, expr.op, (either, yes, no.args[2]), expr.span)
+    return None
 
 
 def _visit_likely(self: RewriteSimplifier, expr: e.Call) -> PrimExpr:
