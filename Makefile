@@ -13,7 +13,7 @@ demo: $(VENV)/.stamp-demo
 	$(BIN)/python examples/digits/demo.py
 
 test: $(VENV)/.stamp-dev
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not long"
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-long: $(VENV)/.stamp-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m long
