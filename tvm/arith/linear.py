@@ -78,7 +78,7 @@ def multiple_of(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> int | None:
         return None
     key, count = terms[0]
     total = whole.counts.get(key, 0)
-    if total % count:
+    if total == 0 or total % count:  # without the term, a is no multiple of b
         return None
     times = total // count
     same = all(whole.counts.get(k, 0) == times * c for k, c in terms)
