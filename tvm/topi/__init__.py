@@ -20,6 +20,7 @@ from .searchsorted import searchsorted
 from .signal import dft, stft
 from .slice_scatter import slice_scatter
 from .sort import argsort, sort, topk
+from .sparse_reshape import sparse_reshape
 from .tensor import elemwise_sum, eye, full, full_like
 from .transform import *
 from .utils import InvalidShapeError

@@ -55,6 +55,7 @@ from .instance_norm import instance_norm
 from .layer_norm import layer_norm
 from .local_response_norm import lrn
 from .loss import nll_loss
+from .lstm import lstm
 from .mapping import scale_shift_nchw, scale_shift_nchwc, scale_shift_nhwc
 from .pad import circular_pad, mirror_pad, pad, reflect_pad, replicate_pad
 from .pixel_shuffle import pixel_shuffle
@@ -66,6 +67,7 @@ from .pooling import (
     pool1d,
     pool2d,
     pool3d,
+    pool_grad,
 )
 from .qnn import simulated_dequantize, simulated_quantize
 from .rms_norm import rms_norm

@@ -15,6 +15,12 @@ from tvm.topi.common import stage
 from tvm.topi.utils import equal_const_int, layout_axes
 
 from .pad import padded
+from .pool_gradient import pool_grad
+
+__all__ = [
+    "adaptive_pool", "adaptive_pool1d", "adaptive_pool3d", "global_pool", "pool1d", "pool2d",
+    "pool3d", "pool_grad",
+]  # fmt: skip
 
 Sizes = Sequence[Any]
 

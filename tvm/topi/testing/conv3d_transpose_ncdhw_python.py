@@ -8,7 +8,7 @@ from .convolution import convolve_transposed
 
 
 def conv3d_transpose_ncdhw_python(
-    a_np: Any, w_np: Any, stride: Any, padding: Any, output_padding: Any
+    a_np: Any, w_np: Any, stride: Any, padding: Any, output_padding: Any, groups: int = 1
 ) -> Any:
-    """(n, c, d, h, w), (c, o, kd, kh, kw) -> (n, o, od, oh, ow)"""
-    return convolve_transposed(a_np, w_np, stride, padding, output_padding)
+    """(n, c, d, h, w), (c, o / groups, kd, kh, kw) -> (n, o, od, oh, ow)"""
+    return convolve_transposed(a_np, w_np, stride, padding, output_padding, groups)
