@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from pathlib import Path
 
@@ -19,8 +20,15 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for block in blocks(page.read_text(encoding="utf-8")):
         got = session.run(block)
         if block.output is not None:
-            where = f"{page.name}, line {block.line}"
-            assert agrees(block.output, got), f"{where}: printed\n{got}\nnot\n{block.output}"
+            assert agrees(block.output, got), _difference(f"{page.name}:{block.line}", block, got)
+
+
+def _difference(where: str, block: Block, got: str) -> str:
+    lines = difflib.unified_diff(
+        (block.output or "").splitlines(), got.splitlines(), where, "printed now", lineterm=""
+    )
+    rewrite = "if it is right: python -m tests.docs.pages PAGE"
+    return "\n".join(["", *lines, rewrite])
 
 
 def test_links_between_pages_lead_somewhere() -> None:
