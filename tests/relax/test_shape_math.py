@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tvm import tir
-from tvm.relax.shape_math import product, same_extent, same_shape, simplify
+from tvm.relax.shape_math import product, same_extent, same_shape, simplify, total
 
 pytestmark = pytest.mark.pure
 
@@ -57,4 +57,6 @@ def test_large_products_are_left_open() -> None:
 def test_product_and_simplify() -> None:
     assert product([]).value == 1
     assert product([tir.const(2, "int64"), tir.const(3, "int64")]).value == 6
+    assert total([]).value == 0
+    assert tir.interp.evaluate(total([N, tir.const(2, "int64"), M]), {N: 3, M: 4}) == 9
     assert simplify(N * 4 // 4) is N

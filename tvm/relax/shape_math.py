@@ -16,7 +16,7 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.expr import INT64, IntImm
 from tvm.tir.functor import expr_children
-from tvm.tir.op.arith import multiply
+from tvm.tir.op.arith import add, multiply
 
 # A monomial is a sorted tuple of atoms; a polynomial maps monomials to coefficients.
 Atom = tuple[Any, ...]
@@ -63,10 +63,30 @@ def same_shape(
 
 def product(values: Sequence[PrimExpr]) -> PrimExpr:
     """The product of all extents; 1 for none."""
-    result: PrimExpr = IntImm(INT64, 1)
+    number = 1  # literals are multiplied as plain numbers: folding each costs ten times more
+    result: PrimExpr | None = None
     for value in values:
-        result = multiply(result, value)
-    return result
+        if isinstance(value, IntImm):
+            number *= value.value
+        else:
+            result = value if result is None else multiply(result, value)
+    if result is None or number == 0:
+        return IntImm(INT64, number)
+    return result if number == 1 else multiply(result, IntImm(INT64, number))
+
+
+def total(values: Sequence[PrimExpr]) -> PrimExpr:
+    """The sum of all extents; 0 for none."""
+    number = 0
+    result: PrimExpr | None = None
+    for value in values:
+        if isinstance(value, IntImm):
+            number += value.value
+        else:
+            result = value if result is None else add(result, value)
+    if result is None:
+        return IntImm(INT64, number)
+    return result if number == 0 else add(result, IntImm(INT64, number))
 
 
 def simplify(expr: PrimExpr, analyzer: Analyzer | None = None) -> PrimExpr:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.pure
 
 
 def test_parts() -> None:
-    assert layout_parts("NCHW4c") == [(0, "N"), (0, "C"), (0, "H"), (0, "W"), (4, "c")]
+    assert layout_parts("NCHW4c") == ((0, "N"), (0, "C"), (0, "H"), (0, "W"), (4, "c"))
     assert axes_of("NHWC", "HW") == [1, 2]
     assert letters_of("NC", 3) == "NCDHW"
 

@@ -147,6 +147,12 @@ def slice_extent(
     extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: int, inbound: bool
 ) -> PrimExpr:
     """How many elements a slice has; the same arithmetic as numpy's, on symbols too."""
+    known = [const_int(value) for value in (extent, begin, end)]
+    size, first, last = known
+    if size is not None and first is not None and last is not None and not inbound:
+        # an end below the start means "before the first element" here, as it does below
+        stop = None if stride < 0 and last < -size else last
+        return IntImm(INT64, len(range(size)[first:stop:stride]))
     if inbound:
         low, high = begin, end
     else:

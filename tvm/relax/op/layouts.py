@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tvm.ir.expr import PrimExpr
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info import TensorStructInfo, const_int
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm
 
@@ -23,26 +24,33 @@ from .shapes import check_ndim
 _PART = re.compile(r"(\d*)([A-Za-z])")
 
 
-def layout_parts(layout: str) -> list[tuple[int, str]]:
+@cache
+def layout_parts(layout: str) -> tuple[tuple[int, str], ...]:
     """The dimensions of a layout: (0, "C") for a whole one, (4, "c") for a part of it."""
-    return [(int(size or 0), letter) for size, letter in _PART.findall(layout)]
+    return tuple((int(size or 0), letter) for size, letter in _PART.findall(layout))
 
 
-def check_layout(ctx: Infer, name: str, layout: str, letters: str) -> list[tuple[int, str]]:
+def check_layout(ctx: Infer, name: str, layout: str, letters: str) -> tuple[tuple[int, str], ...]:
     """The parts of a layout; an error unless it has just the given letters."""
     parts = layout_parts(layout)
-    whole = [letter for size, letter in parts if letter.isupper()]
-    inner = [letter for size, letter in parts if letter.islower()]
-    sized = all((size > 0) == letter.islower() for size, letter in parts)
-    text = "".join(f"{size or ''}{letter}" for size, letter in parts)
-    fits = sorted(whole) == sorted(letters) and set("".join(inner).upper()) <= set(letters)
-    if text != layout or not sized or not fits or len(set(inner)) != len(inner):
+    if not _fits(layout, letters):
         raise ctx.error(
             f"{name} does not fit",
             f"{layout!r}",
             f"the letters {letters} in any order, and parts such as 4c",
         )
     return parts
+
+
+@cache
+def _fits(layout: str, letters: str) -> bool:
+    parts = layout_parts(layout)
+    whole = [letter for size, letter in parts if letter.isupper()]
+    inner = [letter for size, letter in parts if letter.islower()]
+    sized = all((size > 0) == letter.islower() for size, letter in parts)
+    text = "".join(f"{size or ''}{letter}" for size, letter in parts)
+    fits = sorted(whole) == sorted(letters) and set("".join(inner).upper()) <= set(letters)
+    return text == layout and sized and fits and len(set(inner)) == len(inner)
 
 
 def extents_by_letter(
@@ -111,6 +119,10 @@ def windows(
     extent: PrimExpr, size: Any, before: int, after: int, stride: int, dilation: int, ceil: bool
 ) -> PrimExpr:
     """How many windows fit along one dimension."""
+    known, width = const_int(extent), const_int(size)
+    if known is not None and width is not None:
+        room = known + before + after - (width - 1) * dilation - 1
+        return IntImm(INT64, (room + (stride - 1 if ceil else 0)) // stride + 1)
     span = extent + (before + after) - (size - 1) * dilation - 1
     if ceil:
         span = span + (stride - 1)

@@ -12,7 +12,7 @@ from tvm.error import ShapeError, TVMError
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple
-from tvm.relax.shape_math import product, same_extent, simplify
+from tvm.relax.shape_math import product, same_extent, simplify, total
 from tvm.relax.struct_info import (
     ShapeExpr,
     ShapeStructInfo,
@@ -379,11 +379,8 @@ def _concat_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> T
                 )
     if len(known) < len(shapes):
         return like(infos[0], None, ndim, dtype)
-    total: PrimExpr = IntImm(INT64, 0)
-    for shape in known:
-        total = total + shape[at]
     extents = list(known[0])
-    extents[at] = simplify(total, ctx.analyzer)
+    extents[at] = simplify(total([shape[at] for shape in known]), ctx.analyzer)
     return like(infos[0], extents, dtype=dtype)
 
 

@@ -119,7 +119,8 @@ def _conv_info(count: int) -> Any:
 def _check_channels(
     ctx: Infer, channels: PrimExpr, inputs: PrimExpr, outputs: PrimExpr, groups: int
 ) -> None:
-    if same_extent(channels, inputs * groups, ctx.analyzer) is False:
+    wanted = inputs if groups == 1 else inputs * groups
+    if same_extent(channels, wanted, ctx.analyzer) is False:
         raise ctx.shape_error(
             "the channels of data do not fit weight",
             f"data has {channels} channels, weight takes {inputs} in each of {groups} groups",
