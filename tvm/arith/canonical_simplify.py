@@ -275,10 +275,7 @@ class CanonicalSimplifier:
     def _divided(self, node: PrimExpr, kind: type) -> Sum:
         assert isinstance(node, e.BinaryOpExpr)
         assert isinstance(node.b, e.IntImm)
-        inner = self.sum_of(node.a)
-        joined = Sum(inner.dtype, inner.base)
-        for split, count in self._joined(inner.terms()):
-            joined.add_split(split, count)
+        joined = self._gathered(self.sum_of(node.a))
         divisor = node.b.value
         floor = kind is e.FloorDiv or kind is e.FloorMod
         quotient = kind is e.FloorDiv or kind is e.Div
@@ -410,10 +407,52 @@ class CanonicalSimplifier:
             result.extend(group)
         return result
 
+    def _gathered(self, total: Sum) -> Sum:
+        """The sum with parts joined that belong together."""
+        terms = self._joined(total.terms())
+        across = self._joined_across(total, terms)
+        if across is not None:
+            return self._gathered(across)
+        result = Sum(total.dtype, total.base)
+        for split, count in terms:
+            result.add_split(split, count)
+        return result
+
+    def _joined_across(self, total: Sum, terms: list[tuple[Split, int]]) -> Sum | None:
+        """(a // c) * c + b % c   ->   a   where a and b differ by a multiple of c."""
+        for high, n in terms:
+            if high.lower == 1 or high.upper or n % high.lower or not high.floor:
+                continue
+            step = high.lower
+            for low, m in terms:
+                fits = low.upper == step and low.lower == 1 and low.floor and n == m * step
+                if not fits or not self._congruent(high.index, low.index, step):
+                    continue
+                found = Sum(total.dtype, total.base)
+                for split, count in terms:
+                    if split is not high and split is not low:
+                        found.add_split(split, count)
+                found.add(self.sum_of(high.index), m)
+                return found
+        return None
+
+    def _congruent(self, a: PrimExpr, b: PrimExpr, step: int) -> bool:
+        """a - b is a multiple of `step`, seen from its terms."""
+        gap = self.sum_of(a)
+        gap.add(self.sum_of(b), -1)
+        whole = Sum(gap.dtype, gap.base)
+        for split, count in gap.terms():
+            if split.lower == 1 and split.upper and split.floor and split.upper * count % step == 0:
+                whole.add(self.sum_of(split.index), count)  # i % u and i differ by multiples of u
+            else:
+                whole.add_split(split, count)
+        return whole.base % step == 0 and not any(count % step for _, count in whole.terms())
+
     def normal(self, total: Sum) -> PrimExpr:
         """The sum as an expression: what is added, then the literal, then what is taken away."""
+        total = self._gathered(total)
         dtype, base = total.dtype, total.base
-        terms = self._joined(total.terms())
+        terms = total.terms()
         least, most = scalar.int_range(dtype)
         if base < least or base > most or any(not least < c <= most for _, c in terms):
             base = scalar.wrap(base, dtype)
