@@ -16,6 +16,9 @@ CONVOLUTIONS = ("tests/topi/nn/test_convolutions.py", "all have one definition")
 REARRANGED = ("tests/topi/nn/test_rearrangements.py", "they move elements and no more")
 DOORS = ("tests/script/test_doors.py", "doors hold names and no logic")
 TEXTS = "a node's text shows all rules at work"
+_ONNX = "tests/relax/frontend/onnx"
+_IMPORTER = (f"{_ONNX}/test_importer.py", "parts of the importer, which shows what they do")
+_OPERATORS = (f"{_ONNX}/test_operators.py", "each operator is compared with ONNX Runtime")
 _SCHEDULE = "tests/tir/schedule"
 QUESTIONS = (f"{_SCHEDULE}/primitive/test_queries.py", "primitives that only ask")
 ONE_BUFFER = (f"{_SCHEDULE}/primitive/test_buffers_of_blocks.py", "how one buffer is kept")
@@ -98,6 +101,19 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/exec/compile.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/library.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/run.py": ("tests/end_to_end/test_cli.py", COMMANDS),
+    "tvm/relax/frontend/common.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/attributes.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/known_values.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/node.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/registry.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/elementwise.py": _OPERATORS,
+    "tvm/relax/frontend/onnx/linear.py": _OPERATORS,
+    "tvm/relax/frontend/onnx/nn.py": _OPERATORS,
+    "tvm/relax/frontend/onnx/reduction.py": _OPERATORS,
+    "tvm/relax/frontend/onnx/shape.py": _OPERATORS,
+    "tvm/relax/frontend/onnx/tensor.py": _OPERATORS,
+    "tvm/target/nvidia_gpus.py": ("tests/target/test_tag.py", "a table of facts, read by tags"),
+    "tvm/tir/stmt_functor.py": ("tests/tir/test_functor.py", "names of what is in functor.py"),
     "tvm/topi/nn/batch_norm.py": NORMS,
     "tvm/topi/nn/group_norm.py": NORMS,
     "tvm/topi/nn/instance_norm.py": NORMS,
