@@ -27,6 +27,8 @@ MOVES = (f"{_SCHEDULE}/primitive/test_compute_at.py", "what moving a block is ma
 COPIES = (f"{_SCHEDULE}/primitive/test_cache_read.py", "what copies of buffers are made of")
 INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is made of")
 COVERED_BY: dict[str, tuple[str, str]] = {
+    "tvm/arith/iter_map_expr.py": ("tests/arith/test_iter_affine_map.py", MAPS),
+    "tvm/arith/iter_map_padding.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/dlight/base/schedule_rule.py": ("tests/dlight/base/test_transform.py", "rules at work"),
     "tvm/dlight/cpu/base.py": ("tests/dlight/cpu/test_fallback.py", "the form of all rules"),
     "tvm/dlight/cpu/contraction.py": ("tests/dlight/cpu/test_gemm.py", "shared by two rules"),

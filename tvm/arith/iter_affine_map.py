@@ -22,6 +22,7 @@ from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
 from .constraint import conjuncts
+from .iter_map_expr import IterMapFailure, normalize_iter_map_to_expr
 from .iter_map_nodes import (
     IterMapExpr,
     IterMapLevel,
@@ -30,7 +31,7 @@ from .iter_map_nodes import (
     IterSplitExpr,
     IterSumExpr,
 )
-from .iter_map_rewrite import IterMapFailure, IterMapRewriter, normalize_iter_map_to_expr
+from .iter_map_rewrite import IterMapRewriter
 from .iter_map_subspace import divide_by_subspace
 
 Level = "IterMapLevel | str"

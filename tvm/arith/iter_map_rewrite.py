@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import lcm
 from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
@@ -13,15 +12,12 @@ from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
 from .constraint import conjuncts
+from .iter_map_expr import IterMapFailure, as_text, normalize_iter_map_to_expr
 from .iter_map_nodes import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr
-from .linear import LinearForm
+from .iter_map_padding import Padding
 
 Key = tuple[tuple[int, int, int, int], ...]
 MAX_ROUNDS: Final = 3  # how often padding may ask for more padding
-
-
-class IterMapFailure(Exception):
-    """The expressions are no iteration map; the text says why."""
 
 
 class _Limit:
@@ -162,7 +158,7 @@ class IterMapRewriter:
             return self._division(expr)
         if isinstance(expr, e.Cast) and expr.dtype.is_int and expr.value.dtype.is_int:
             return self._cast(expr)
-        raise IterMapFailure(f"{_text(expr)} is no affine map of the loop variables")
+        raise IterMapFailure(f"{as_text(expr)} is no affine map of the loop variables")
 
     def _uses_iters(self, expr: PrimExpr) -> bool:
         return any(isinstance(node, e.Var) and node in self._vars for node in walk(expr))
@@ -182,7 +178,7 @@ class IterMapRewriter:
 
     def _product(self, a: IterSumExpr, b: IterSumExpr, expr: PrimExpr) -> IterSumExpr:
         if a.args and b.args:
-            raise IterMapFailure(f"{_text(expr)} is a product of two loop variables")
+            raise IterMapFailure(f"{as_text(expr)} is a product of two loop variables")
         if b.args:
             a, b = b, a
         return self.scaled(a, b.base)
@@ -205,7 +201,7 @@ class IterMapRewriter:
         for arg in inner.args:
             mark = arg.source
             if isinstance(mark.source, IterSumExpr):
-                raise IterMapFailure(f"{_text(expr)}: a cast of fused loop variables")
+                raise IterMapFailure(f"{as_text(expr)}: a cast of fused loop variables")
             cast_mark = self._cast_mark(mark, dtype)
             lower, extent = op.cast(arg.lower_factor, dtype), op.cast(arg.extent, dtype)
             args.append(IterSplitExpr(cast_mark, lower, extent, op.cast(arg.scale, dtype)))
@@ -223,12 +219,12 @@ class IterMapRewriter:
         inner = self.to_sum(expr.a)
         divisor = self.to_sum(expr.b)
         if divisor.args:
-            raise IterMapFailure(f"{_text(expr)} divides by a loop variable")
+            raise IterMapFailure(f"{as_text(expr)} divides by a loop variable")
         quotient = isinstance(expr, e.FloorDiv)
         # a divisor of zero has no meaning, so a size that may be zero is positive here
         known = self.analyzer.can_prove_greater_equal(divisor.base, 0)
         if not known and not self.analyzer.can_prove(op.greater_equal(divisor.base, 0)):
-            raise IterMapFailure(f"{_text(expr)}: the divisor may be negative")
+            raise IterMapFailure(f"{as_text(expr)}: the divisor may be negative")
         return self._divided(inner, divisor.base, quotient, expr)
 
     def _divided(
@@ -247,7 +243,7 @@ class IterMapRewriter:
         if small is not None:
             return self.added(exact, small)
         if not all(self.analyzer.can_prove_greater_equal(a.scale, 0) for a in rest.args):
-            raise IterMapFailure(f"{_text(expr)} divides a sum whose scales may be negative")
+            raise IterMapFailure(f"{as_text(expr)} divides a sum whose scales may be negative")
         if len(rest.args) > 1:
             digits = self._digits_divided(rest, divisor, quotient)
             if digits is not None:
@@ -336,7 +332,8 @@ class IterMapRewriter:
             return IterSumExpr(moved.args, self.quotient(base, divisor))
         if not self.divides(scale, divisor) or not self.divides(scale, base):
             raise IterMapFailure(
-                f"{_text(expr)}: the scale {_text(scale)} does not fit the divisor {_text(divisor)}"
+                f"{as_text(expr)}: the scale {as_text(scale)} does not fit the divisor "
+                f"{as_text(divisor)}"
             )
         factor, shift = self.quotient(divisor, scale), self.quotient(base, scale)
         if not self.divides(factor, shift):
@@ -366,10 +363,10 @@ class IterMapRewriter:
     ) -> None:
         """Note that a number needs padding: its extent, or what is added, is no multiple."""
         if not self.divides(factor, shift):
-            reason = f"the offset {_text(shift)} is no multiple of {_text(factor)}"
+            reason = f"the offset {as_text(shift)} is no multiple of {as_text(factor)}"
         else:
-            reason = f"the extent {_text(split.extent)} is no multiple of {_text(factor)}"
-        self._padding.note(split, factor, shift, f"{_text(expr)}: {reason}")
+            reason = f"the extent {as_text(split.extent)} is no multiple of {as_text(factor)}"
+        self._padding.note(split, factor, shift, f"{as_text(expr)}: {reason}")
 
     # --- sums ---
 
@@ -398,8 +395,8 @@ class IterMapRewriter:
         order = self._chain(args)
         if order is None:
             raise IterMapFailure(
-                f"{_text(normalize_iter_map_to_expr(made))}: the loop variables do not follow one "
-                "another without gaps or overlaps"
+                f"{as_text(made)}: the loop variables do not follow one another without gaps or "
+                "overlaps"
             )
         base_scale = order[-1].scale
         inner = [
@@ -461,9 +458,9 @@ class IterMapRewriter:
         for condition in conjuncts(predicate):
             simple = self.analyzer.simplify(condition)
             if not isinstance(simple, e.IntImm):
-                waiting.append((self._limit_of(simple), _text(simple)))
+                waiting.append((self._limit_of(simple), as_text(simple)))
             elif not simple.value:
-                raise IterMapFailure(f"the predicate {_text(condition)} never holds")
+                raise IterMapFailure(f"the predicate {as_text(condition)} never holds")
         waiting.sort(key=lambda entry: len(entry[0].args))
         for total, text in waiting:
             if total.args:
@@ -473,7 +470,7 @@ class IterMapRewriter:
         """The sum that a comparison says is at most zero."""
         if not isinstance(condition, (e.LT, e.LE)):
             raise IterMapFailure(
-                f"the predicate {_text(condition)} is no comparison of a map with a bound"
+                f"the predicate {as_text(condition)} is no comparison of a map with a bound"
             )
         total = self.to_sum(op.subtract(condition.a, condition.b))
         if isinstance(condition, e.LE):
@@ -666,7 +663,7 @@ class IterMapRewriter:
         """The digits of one mark follow one another; only a surjection may leave some out."""
         waiting = [s for s in splits if not self._is(s.extent, 1)]
         expected: PrimExpr = op.const(1, mark.extent.dtype)
-        name = _text(normalize_iter_map_to_expr(mark.source))
+        name = as_text(normalize_iter_map_to_expr(mark.source))
         while waiting:
             places = range(len(waiting))
             found = [i for i in places if self.same(waiting[i].lower_factor, expected)]
@@ -685,114 +682,6 @@ class IterMapRewriter:
 
     def _size_of_lower(self, split: IterSplitExpr) -> int:
         return self.analyzer.bounds.of(split.lower_factor)[0]
-
-
-class Padding:
-    """Numbers that are read with places added before and behind, so that divisors come out even."""
-
-    def __init__(self, rewriter: IterMapRewriter) -> None:
-        self._rewriter: Final = rewriter
-        self._needs: dict[IterMark, tuple[PrimExpr, PrimExpr]] = {}
-        self.marks: dict[IterMark, tuple[IterMark, PrimExpr, PrimExpr]] = {}
-        self._reasons: list[str] = []
-
-    @property
-    def waiting(self) -> bool:
-        """Some numbers need padding that they do not have yet."""
-        return bool(self._needs)
-
-    @property
-    def reason(self) -> str:
-        """Why the first padding is needed."""
-        return self._reasons[0]
-
-    def note(
-        self, split: IterSplitExpr, factor: PrimExpr, shift: PrimExpr, reason: str
-    ) -> None:
-        """The mark of the split shall start `left` places earlier, its extent be a multiple."""
-        rewriter = self._rewriter
-        self._reasons.append(reason)
-        multiple = rewriter.simple(op.multiply(split.lower_factor, factor))
-        left = op.multiply(op.floormod(shift, factor), split.lower_factor)
-        left = rewriter.simple(left)
-        known = self._needs.get(split.source)
-        if known is not None:
-            multiple = self._common(known[0], multiple, reason)
-            if not rewriter.same(known[1], left):
-                if not op.is_zero(left) and not op.is_zero(known[1]):
-                    raise IterMapFailure(reason)
-                left = known[1] if op.is_zero(left) else left
-        self._needs[split.source] = (multiple, left)
-
-    def _common(self, a: PrimExpr, b: PrimExpr, reason: str) -> PrimExpr:
-        if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):
-            return op.const(lcm(a.value, b.value), a.dtype)
-        if self._rewriter.divides(a, b):
-            return b
-        if self._rewriter.divides(b, a):
-            return a
-        raise IterMapFailure(reason)
-
-    def settle(self) -> None:
-        """Make the padded marks; expressions are then to be read again."""
-        simple = self._rewriter.simple
-        for asked, need in self._needs.items():
-            mark, multiple, left = self._origin(asked, *need)
-            total = op.add(left, mark.extent)
-            rounded = op.multiply(op.ceildiv(total, op.cast(multiple, total.dtype)), multiple)
-            source = mark.source
-            if not op.is_zero(left):
-                if isinstance(source, IterSumExpr):
-                    source = IterSumExpr(source.args, op.add(source.base, left))
-                else:
-                    source = simple(op.add(source, left))
-            self.marks[mark] = (IterMark(source, simple(rounded)), left, multiple)
-        self._needs = {}
-        self._reasons = self._reasons[-1:]
-
-    def _origin(
-        self, asked: IterMark, multiple: PrimExpr, left: PrimExpr
-    ) -> tuple[IterMark, PrimExpr, PrimExpr]:
-        """The mark to pad; one that is padded already gets a common multiple."""
-        for mark, (made, known_left, known_multiple) in self.marks.items():
-            if made is asked:
-                if not op.is_zero(left):
-                    raise IterMapFailure(self.reason)
-                return mark, self._common(known_multiple, multiple, self.reason), known_left
-        return asked, multiple, left
-
-    def applied(self, made: IterSumExpr) -> IterSumExpr:
-        """The sum with padded marks in the place of those they pad."""
-        args: list[IterSplitExpr] = []
-        base = made.base
-        for split in made.args:
-            known = self.marks.get(split.source)
-            whole = op.is_one(split.lower_factor) and split.extent is split.source.extent
-            if known is None or not whole:
-                args.append(split)
-                continue
-            mark, left, _ = known
-            args.append(IterSplitExpr(mark, scale=split.scale))
-            base = op.subtract(base, op.multiply(left, split.scale))
-        return IterSumExpr(args, self._rewriter.simple(base))
-
-    def predicate(self) -> PrimExpr:
-        """The condition under which a place of the maps is padding."""
-        found: PrimExpr = e.IntImm(e.BOOL, 0)
-        simple = self._rewriter.simple
-        for mark, (padded, left, multiple) in self.marks.items():
-            place = normalize_iter_map_to_expr(padded.source)
-            block, within = op.floordiv(place, multiple), op.floormod(place, multiple)
-            if not op.is_zero(left):
-                first = op.equal(block, op.const(0, place.dtype))
-                found = op.logical_or(found, op.logical_and(first, op.less(within, left)))
-            end = op.add(left, mark.extent)
-            added = op.not_equal(op.floormod(op.negative(end), multiple), 0)
-            last = op.equal(block, op.floordiv(end, multiple))
-            behind = op.logical_and(last, op.greater_equal(within, op.floormod(end, multiple)))
-            behind = op.logical_and(simple(added), behind)
-            found = op.logical_or(found, behind)
-        return found
 
 
 class _Builder:
@@ -827,47 +716,3 @@ class _Builder:
 
 def _ceil_div(value: PrimExpr, divisor: PrimExpr) -> PrimExpr:
     return op.ceildiv(value, op.cast(divisor, value.dtype))
-
-
-def normalize_iter_map_to_expr(expr: PrimExpr) -> PrimExpr:
-    """An iteration map as an ordinary expression."""
-    if isinstance(expr, IterSumExpr):
-        return _sum_to_expr(expr)
-    if isinstance(expr, IterSplitExpr):
-        return _split_to_expr(expr)
-    return expr
-
-
-def _sum_to_expr(made: IterSumExpr) -> PrimExpr:
-    total: PrimExpr | None = None
-    for arg in made.args:
-        part = _split_to_expr(arg)
-        total = part if total is None else op.add(total, part)
-    return made.base if total is None else op.add(total, made.base)
-
-
-def _split_to_expr(split: IterSplitExpr) -> PrimExpr:
-    """scale * ((source // lower) % extent), without the parts that do nothing."""
-    value = normalize_iter_map_to_expr(split.source.source)
-    full = op.multiply(split.lower_factor, split.extent)
-    if not _surely_equal(full, split.source.extent):
-        value = op.floormod(value, full)
-    value = op.floordiv(value, split.lower_factor)
-    return op.multiply(value, split.scale)
-
-
-def _surely_equal(a: PrimExpr, b: PrimExpr) -> bool:
-    if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):
-        return a.value == b.value
-    analyzer = Analyzer()
-    form = LinearForm()
-    form.add(a, 1, analyzer)
-    form.add(op.cast(b, a.dtype), -1, analyzer)
-    if form.constant == 0 and not form.shape():
-        return True
-    return analyzer.can_prove_equal(a, op.cast(b, a.dtype))
-
-
-def _text(expr: PrimExpr) -> str:
-    """The expression as text for a message."""
-    return str(normalize_iter_map_to_expr(expr))

@@ -11,8 +11,8 @@ from tvm.tir.functor import walk
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
+from .iter_map_expr import IterMapFailure, normalize_iter_map_to_expr
 from .iter_map_nodes import IterMark, IterSplitExpr, IterSumExpr
-from .iter_map_rewrite import IterMapFailure, normalize_iter_map_to_expr
 
 
 class Division:
