@@ -183,3 +183,12 @@ def test_attributes_have_fields_and_survive_copying() -> None:
     copy = type(call.attrs).from_fields(call.attrs.field_values())
     assert structural_equal(copy, call.attrs)
     assert copy["axis"] == (0,)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_legalised_calls_need_no_second_round(case: Case) -> None:
+    legal = _module(case, legalize=True)
+    for binding in relax.analysis.name_to_binding(legal["main"]).values():
+        value = binding[0].value
+        if isinstance(value, relax.Call) and isinstance(value.op, Op):
+            assert not value.op.has_attr("FLegalize"), value.op.name

@@ -53,4 +53,4 @@ def _astype_te(bb: BlockBuilder, x: Expr, *, dtype: DataType) -> Expr:
 
 @wrap_param.legalize
 def _wrap_param_te(bb: BlockBuilder, data: Expr, *, dtype: DataType) -> Expr:
-    return astype(data, dtype)
+    return _astype_te(bb, data, dtype=dtype)

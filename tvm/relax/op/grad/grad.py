@@ -9,7 +9,6 @@ import numpy as np
 
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
-from tvm.relax.op.create import ones
 from tvm.relax.op.declare import (
     OPAQUE,
     Array,
@@ -22,6 +21,7 @@ from tvm.relax.op.declare import (
     topi,
 )
 from tvm.relax.op.layouts import from_plain, letters_of, padding_of, spread, to_plain
+from tvm.relax.op.nn.loss import class_weights
 from tvm.relax.op.nn.pool import Pool2DAttrs
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir import op as tir_op
@@ -92,17 +92,8 @@ def _nll_backward_te(
     reduction: str,
     ignore_index: int,
 ) -> Expr:
-    if weights is None:
-        info = predictions.struct_info
-        assert isinstance(info, TensorStructInfo), "checked by its kind"
-        if info.values is None:
-            return nll_loss_backward.call(
-                output_grad, predictions, targets, reduction=reduction, ignore_index=ignore_index
-            )
-        classes = info.values[0 if info.ndim == 1 else 1]
-        weights = bb.normalize_argument(ones((classes,), info.dtype))
-
-    def compute(grad: Any, x: Any, t: Any, w: Any) -> Any:
+    def compute(grad: Any, x: Any, t: Any, given: Any = None) -> Any:
+        w = class_weights(x, given)
         at = 0 if len(x.shape) == 1 else 1
         zero = tir_const(0, x.dtype)
 
@@ -127,9 +118,10 @@ def _nll_backward_te(
 
         return te.compute(x.shape, element, name="nll_loss_backward")
 
-    return bb.call_te(
-        compute, output_grad, predictions, targets, weights, primfunc_name_hint="nll_loss_backward"
-    )
+    operands = [output_grad, predictions, targets]
+    if weights is not None:
+        operands.append(weights)
+    return bb.call_te(compute, *operands, primfunc_name_hint="nll_loss_backward")
 
 
 @nll_loss_backward.reference

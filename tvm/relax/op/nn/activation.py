@@ -12,7 +12,6 @@ from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple, const
 from tvm.relax.op.binary import minimum
-from tvm.relax.op.create import ones_like
 from tvm.relax.op.declare import (
     ELEMENTWISE,
     FOLLOW,
@@ -296,7 +295,10 @@ def _dropout_info(ctx: Infer, data: TensorStructInfo, *, rate: float) -> StructI
 
 @dropout.legalize
 def _dropout_te(bb: BlockBuilder, data: Expr, *, rate: float) -> Expr:
-    return Tuple((data, bb.normalize_argument(ones_like(data))))
+    def mask(x: Any) -> Any:
+        return topi.full(x.shape, x.dtype, 1)
+
+    return Tuple((data, bb.normalize_argument(bb.call_te(mask, data, primfunc_name_hint="ones"))))
 
 
 dropout.reference(lambda data, rate: (data, np.ones_like(data)))

@@ -8,7 +8,6 @@ import numpy as np
 
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
-from tvm.relax.op.create import ones
 from tvm.relax.op.declare import (
     OPAQUE,
     Array,
@@ -104,16 +103,19 @@ def _nll_loss_te(
     reduction: str,
     ignore_index: int,
 ) -> Expr:
-    if weights is None:
-        info = predictions.struct_info
-        assert isinstance(info, TensorStructInfo), "checked by its kind"
-        if info.values is None:
-            return nll_loss.call(
-                predictions, targets, reduction=reduction, ignore_index=ignore_index
-            )
-        classes = info.values[0 if info.ndim == 1 else 1]
-        weights = bb.normalize_argument(ones((classes,), info.dtype))
-    return bb.call_te(topi.nn.nll_loss, predictions, targets, weights, reduction, ignore_index)
+    def compute(p: Any, t: Any, w: Any = None) -> Any:
+        return topi.nn.nll_loss(p, t, class_weights(p, w), reduction, ignore_index)
+
+    operands = [predictions, targets] if weights is None else [predictions, targets, weights]
+    return bb.call_te(compute, *operands, primfunc_name_hint="nll_loss")
+
+
+def class_weights(predictions: Any, weights: Any) -> Any:
+    """The weights of the classes in tensor expressions; all 1 where none are given."""
+    if weights is not None:
+        return weights
+    classes = predictions.shape[0 if len(predictions.shape) == 1 else 1]
+    return topi.full((classes,), predictions.dtype, 1)
 
 
 @nll_loss.reference
