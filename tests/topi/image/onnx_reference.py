@@ -9,7 +9,9 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 
-def run(op: str, inputs: list[Any], opset: int = 19, **attrs: Any) -> Any:
+def run(
+    op: str, inputs: list[Any], opset: int = 19, out_type: int = TensorProto.FLOAT, **attrs: Any
+) -> Any:
     """The first output of an operator; an input that is None is left out."""
     names = ["" if x is None else f"in{k}" for k, x in enumerate(inputs)]
     node = helper.make_node(op, names, ["out"], **attrs)
@@ -18,7 +20,7 @@ def run(op: str, inputs: list[Any], opset: int = 19, **attrs: Any) -> Any:
         for n, x in zip(names, inputs)
         if n
     ]
-    out = helper.make_tensor_value_info("out", TensorProto.FLOAT, None)
+    out = helper.make_tensor_value_info("out", out_type, None)
     graph = helper.make_graph([node], "one", infos, [out])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = 9
