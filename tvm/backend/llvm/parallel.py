@@ -54,6 +54,9 @@ def outline_scope(emit: FunctionEmitter, op: s.AttrStmt) -> None:
     inner = emit.child(signature, [v.name for v in variables], _param_attributes(emit, variables))
     inner.adopt(emit, variables, inner.out.params)
     inner.emit(op.body)
+    if not any(isinstance(n, (s.For, s.While, e.BufferLoad)) for n in walk(op.body)):
+        # only calls: optimizing would inline every kernel at every call
+        inner.out.attributes = "#1"
     inner.close()
     given = ", ".join(f"{value_type(v.dtype)} {emit.values[v]}" for v in variables)
     emit.check(emit.out.temp(f"call i32 {quoted(name)}({given})"))

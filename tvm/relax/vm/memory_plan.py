@@ -66,18 +66,58 @@ def _place_static(
         assert isinstance(nbytes, IntImm), "the caller chose the static ones"
         return aligned(max(nbytes.value, 1))
 
-    placed: list[tuple[int, int, int]] = []  # offset, end, value
+    spans: dict[int, tuple[int, int]] = {}  # where each placed value lies
+    alive = _Alive(values)
     for i in sorted(static, key=lambda j: (-size(j), values[j].first, j)):
         need, offset = size(i), 0
-        for low, high, j in sorted(placed):
-            if not values[i].overlaps(values[j]):
-                continue
+        for low, high in sorted(spans[j] for j in alive.together_with(values[i])):
             if low - offset >= need:
                 break
             offset = max(offset, high)
-        placed.append((offset, offset + need, i))
+        spans[i] = (offset, offset + need)
+        alive.add(i)
         offsets[i] = IntImm(INT64, offset)
-    return max((high for _, high, _ in placed), default=0)
+    return max((high for _, high in spans.values()), default=0)
+
+
+class _Alive:
+    """Placed values by the time they are needed; finds those that live together with another.
+
+    What is alive at a step stands in the nodes of a binary tree over the steps that cover it, each
+    value in the few nodes that make up its lifetime.
+    """
+
+    def __init__(self, values: list[Lifetime]) -> None:
+        self._values = values
+        steps = max((v.last for v in values), default=0) + 1
+        self._width = 1 << max(steps - 1, 1).bit_length()
+        self._nodes: dict[int, list[int]] = {}
+        self._starting: dict[int, list[int]] = {}
+
+    def add(self, i: int) -> None:
+        """Remember a placed value."""
+        value = self._values[i]
+        self._starting.setdefault(value.first, []).append(i)
+        low, high = value.first + self._width, value.last + self._width + 1
+        while low < high:
+            if low & 1:
+                self._nodes.setdefault(low, []).append(i)
+                low += 1
+            if high & 1:
+                high -= 1
+                self._nodes.setdefault(high, []).append(i)
+            low, high = low >> 1, high >> 1
+
+    def together_with(self, value: Lifetime) -> list[int]:
+        """Those alive at its first step, and those that begin while it lives."""
+        found: list[int] = []
+        node = value.first + self._width
+        while node:
+            found += self._nodes.get(node, ())
+            node >>= 1
+        for step in range(value.first + 1, value.last + 1):
+            found += self._starting.get(step, ())
+        return found
 
 
 def _place_symbolic(
