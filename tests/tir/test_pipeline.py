@@ -99,6 +99,21 @@ def test_disable_vectorize():
     assert str(mod["func"].body.body.value.dtype) == "float32"
 
 
+def test_kernels_are_cut_out():
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32")):
+        for i in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("A"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = 1.0
+
+    target = Target("cuda", host="llvm")
+    mod = get_tir_pipeline()(tvm.IRModule({"func": func.with_attr("target", target)}))
+    assert [v.name_hint for v in mod.get_global_vars()] == ["func", "func_kernel"]
+    assert mod["func"].attrs["target"].kind.name == "llvm"
+    assert mod["func_kernel"].attrs["target"].kind.name == "cuda"
+
+
 def test_by_name():
     assert get_default_tir_pipeline(Target("llvm")).info.name == default_tir_pipeline().info.name
     with pytest.raises(TVMError, match=r"Unknown pre-built pipeline 'defualt'.*default"):

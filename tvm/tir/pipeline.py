@@ -104,11 +104,26 @@ def _default(mod: IRModule, ctx: PassContext) -> IRModule:
     passes = [
         *lowering_passes(ctx, to_source=not _all_for_llvm(mod)),
         t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
+        *(_apart_from_devices() if _has_device(mod) else []),
         t.MakeDirectAPI(),  # before calls by symbol would take the packed way
         t.MakePackedAPI(),  # the last pass that needs the buffers of parameters
     ]
     with nested_programs():
         return Sequential(passes)(mod)
+
+
+def _apart_from_devices() -> list[Pass]:
+    return [
+        t.VerifyMemory(),  # a forgotten binding is found before code for the device is made of it
+        t.AnnotateDeviceRegions(),  # launches are known by their attribute, of all loop forms
+        t.SplitHostDevice(),  # kernels are functions of their own from here on
+        t.ConvertSSA(),  # host and kernel do not share variables
+    ]
+
+
+def _has_device(mod: IRModule) -> bool:
+    targets = [func.attrs.get("target") for func in mod.functions.values()]
+    return any(isinstance(x, Target) and x.host is not None for x in targets)
 
 
 def _all_for_llvm(mod: IRModule) -> bool:

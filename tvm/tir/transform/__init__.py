@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tvm.support.lazy import lazy_dir, lazy_names
 
 _PASSES: dict[str, str] = {
+    "AnnotateDeviceRegions": "annotate_device_regions",
     "AnnotateEntryFunc": "annotate_entry_func",
     "AnnotateIrregularLoop": "annotate_irregular_loop",
     "Apply": "apply",
@@ -18,6 +19,7 @@ _PASSES: dict[str, str] = {
     "ConvertBlocksToOpaque": "convert_blocks_to_opaque",
     "ConvertForLoopsToSerial": "convert_for_loops_to_serial",
     "ConvertSSA": "convert_ssa",
+    "DecorateDeviceScope": "decorate_device_scope",
     "ExtractPrimFuncConstants": "extract_prim_func_constants",
     "Filter": "filter",
     "FlattenBuffer": "flatten_buffer",
@@ -58,7 +60,9 @@ _PASSES: dict[str, str] = {
     "Simplify": "simplify",
     "SimplifyConfig": "config_records",
     "SkipAssert": "skip_assert",
+    "SplitHostDevice": "split_host_device",
     "StorageRewrite": "storage_rewrite",
+    "UnifyThreadBinding": "unify_thread_binding",
     "UnrollLoop": "unroll_loop",
     "UnrollLoopConfig": "config_records",
     "VectorizeLoop": "vectorize_loop",
@@ -67,6 +71,7 @@ _PASSES: dict[str, str] = {
 }
 
 if TYPE_CHECKING:
+    from .annotate_device_regions import AnnotateDeviceRegions as AnnotateDeviceRegions
     from .annotate_entry_func import AnnotateEntryFunc as AnnotateEntryFunc
     from .annotate_irregular_loop import AnnotateIrregularLoop as AnnotateIrregularLoop
     from .apply import Apply as Apply
@@ -88,6 +93,7 @@ if TYPE_CHECKING:
     from .convert_blocks_to_opaque import ConvertBlocksToOpaque as ConvertBlocksToOpaque
     from .convert_for_loops_to_serial import ConvertForLoopsToSerial as ConvertForLoopsToSerial
     from .convert_ssa import ConvertSSA as ConvertSSA
+    from .decorate_device_scope import DecorateDeviceScope as DecorateDeviceScope
     from .extract_prim_func_constants import ExtractPrimFuncConstants as ExtractPrimFuncConstants
     from .filter import Filter as Filter
     from .flatten_buffer import FlattenBuffer as FlattenBuffer
@@ -123,7 +129,9 @@ if TYPE_CHECKING:
     from .rewrite_unsafe_select import RewriteUnsafeSelect as RewriteUnsafeSelect
     from .simplify import Simplify as Simplify
     from .skip_assert import SkipAssert as SkipAssert
+    from .split_host_device import SplitHostDevice as SplitHostDevice
     from .storage_rewrite import StorageRewrite as StorageRewrite
+    from .unify_thread_binding import UnifyThreadBinding as UnifyThreadBinding
     from .unroll_loop import UnrollLoop as UnrollLoop
     from .vector_math import VectorMath as VectorMath
     from .vectorize_loop import VectorizeLoop as VectorizeLoop

@@ -100,7 +100,7 @@ def _on_device(func: PrimFunc, body: s.Stmt) -> s.Stmt:
     """The body with the facts about the device that workspaces are taken from."""
     if not any(isinstance(node, s.Allocate) for node in walk(func.body)):
         return body
-    node = e.StringImm("default")
+    node = "default"
     for key, value in (("device_type", 1), ("device_id", 0)):
         body = s.AttrStmt(node, key, ops.const(value, "int32"), body, body.span)
     return body

@@ -1,0 +1,67 @@
+"""Device code becomes functions of its own, which the host code calls.
+
+    def main(...):                                  def main(...):
+        with T.attr(cuda, "target", 0):                 main_kernel(A, n)
+            body over A and n              ->       def main_kernel(A: pointer, n: int32):
+                                                        body over A and n
+
+The parameters are what the code uses from around it: addresses first, each kind by name.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
+from tvm.ir.supply import GlobalVarSupply
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.support.dtype import DataType
+from tvm.target.target import Target
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.analysis import undefined_vars
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator
+
+
+@declare_module_pass("tir.SplitHostDevice")
+def SplitHostDevice(mod: IRModule, ctx: PassContext) -> IRModule:
+    """No function contains code for another target than its own."""
+    names = GlobalVarSupply(mod)
+    functions: dict[GlobalVar, BaseFunc] = {}
+    kernels: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        if not isinstance(func, PrimFunc):
+            functions[var] = func
+            continue
+        symbol = func.attrs.get("global_symbol")
+        prefix = str(symbol) if symbol is not None else var.name_hint
+        splitter = _Splitter(names, prefix, kernels)
+        functions[var] = func.with_body(splitter.visit_stmt(func.body))
+    return mod.with_functions({**functions, **kernels})
+
+
+class _Splitter(StmtExprMutator):
+    def __init__(
+        self, names: GlobalVarSupply, prefix: str, kernels: dict[GlobalVar, BaseFunc]
+    ) -> None:
+        super().__init__()
+        self._names = names
+        self._prefix = prefix
+        self._kernels = kernels
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key != "target" or not isinstance(op.node, Target):
+            return super().visit_attr_stmt_(op)
+        params = sorted(undefined_vars(op.body, []), key=_addresses_first)
+        var = self._names.fresh_global(f"{self._prefix}_kernel", add_prefix=False)
+        attrs = {"target": op.node, "tir.noalias": True, "tir.is_global_func": True}
+        self._kernels[var] = PrimFunc(params, op.body, attrs=attrs, span=op.span)
+        return s.Evaluate(e.Call(DataType("void"), var, params, op.span), op.span)
+
+
+def _addresses_first(var: e.Var) -> tuple[bool, str]:
+    return (not var.dtype.is_handle, var.name)
