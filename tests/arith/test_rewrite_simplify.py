@@ -143,6 +143,19 @@ def test_let() -> None:
 
 
 @pytest.mark.pure
+def test_reductions() -> None:
+    axis = e.IterVar(Range(0, 10), "k", e.IterVar.CommReduce)
+    k = axis.var
+    found = simple(tir.sum(tir.Select(k < 12, k + x - x, 0), axis))
+    assert deep_equal(found.source[0], k)
+    a = tir.decl_buffer((10,), name="a")
+    assert deep_equal(simple(tir.sum(a[3], [])), a[3])
+    where = simple(tir.sum(x, [], where=x > 2))
+    assert deep_equal(where, tir.Select(e.LT(2, x), x, 0))
+    assert deep_equal(simple(tir.sum(x, [], init=y)), y + x)
+
+
+@pytest.mark.pure
 def test_other_types_are_exact() -> None:
     u, f = e.Var("u", "uint8"), e.Var("f", "float32")
     for expr in [(u + e.IntImm("uint8", 1)) > u, f - f, f * 0.0, f == f, tir.Not(f < 1.0)]:

@@ -15,7 +15,7 @@ from tvm.ir.span import Span
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import scalar
-from tvm.tir.functor import StmtExprMutator, expr_children
+from tvm.tir.functor import StmtExprMutator, expr_children, substitute
 from tvm.tir.op import arith as op
 from tvm.tir.op.builtin import effect_of
 
@@ -748,7 +748,23 @@ def _visit_reduce(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     for axis in expr.axis:
         if isinstance(axis.dom, Range):
             self.analyzer.bind(axis.var, axis.dom, allow_override=True)
-    return self.generic(expr)
+    result = self.generic(expr)
+    if isinstance(result, e.Reduce) and not result.axis:
+        return self.visit(_single_value(result))
+    return result
+
+
+def _single_value(expr: e.Reduce) -> PrimExpr:
+    """A reduction over nothing: its one source, or what is there before."""
+    combiner, place = expr.combiner, expr.value_index
+    before = expr.init or combiner.identity_element
+    value = expr.source[place]
+    if expr.init:
+        names = {**dict(zip(combiner.lhs, expr.init)), **dict(zip(combiner.rhs, expr.source))}
+        value = substitute(combiner.result[place], names)
+    if isinstance(expr.condition, e.IntImm):
+        return value if expr.condition.value else before[place]
+    return e.Select(expr.condition, value, before[place], expr.span)
 
 
 def _visit_load(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:

@@ -50,6 +50,7 @@ RULES = RuleTable(
     rule((x % y + z) + (x // y) * y, x + z),
     rule((x // c1) * c1 + ((x % c1) + z), x + z),
     rule(((x + c1) // c2) * c2 + x % c2, x + c1, when=(c1 % c2 == 0)),
+    rule(x // 2 + x % 2, (x + 1) // 2),
     # choices by one condition
     rule(select(p, x, y) + select(p, z, w), select(p, x + z, y + w)),
     # literals move outward

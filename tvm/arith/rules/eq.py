@@ -11,6 +11,8 @@ RULES = RuleTable(
     rule(x * c1 == c2, x == c2 // c1, when=(c1 != 0) & (c2 % c1 == 0)),
     rule(x * c1 == c2, False, when=(c1 != 0) & (c2 % c1 != 0)),
     rule(x * c1 == y * c1, x == y, when=c1 != 0),
+    rule(x * c1 == y * c2, x == y * (c2 // c1), when=(c1 != 0) & (c2 % c1 == 0)),
+    rule(x * c1 == y * c2, x * (c1 // c2) == y, when=(c2 != 0) & (c1 % c2 == 0)),
     rule(x * y == 0, (x == 0) | (y == 0)),
     rule(x + y == x, y == 0),
     rule(x + y == x + z, y == z),

@@ -29,6 +29,8 @@ RULES = RuleTable(
     # factors
     rule(x * c1 < y * c1, x < y, when=c1 > 0),
     rule(x * c1 < y * c1, y < x, when=c1 < 0),
+    rule(x * c1 < y * c2, x < y * (c2 // c1), when=(c1 > 0) & (c2 % c1 == 0)),
+    rule(x * c1 < y * c2, x * (c1 // c2) < y, when=(c2 > 0) & (c1 % c2 == 0)),
     rule(x * c1 < c2, x < (c2 - 1) // c1 + 1, when=c1 > 0),
     rule(x * c1 < c2, (0 - c2) // (0 - c1) < x, when=c1 < 0),
     rule(c1 < x * c2, c1 // c2 < x, when=c2 > 0),

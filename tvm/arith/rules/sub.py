@@ -87,6 +87,8 @@ RULES = RuleTable(
     ),
     rule((x + c1) // c3 - x // c3, (x % c3 + c1) // c3, when=c3 > 0),
     rule(x // c3 - (x + c1) // c3, 0 - (x % c3 + c1) // c3, when=c3 > 0),
+    rule((x + c1) // 2 - x % 2, x // 2 + c1 // 2, when=c1 % 2 == 1),
+    rule(((x + c1) // 2) * c2 - (x % 2) * c2, (x // 2) * c2 + (c1 // 2) * c2, when=c1 % 2 == 1),
     # choices by one condition
     rule(select(p, x, y) - select(p, z, w), select(p, x - z, y - w)),
     rule(select(p, x, y) - z, select(p, x - z, y - z), when=proves(x == z) | proves(y == z)),
