@@ -55,7 +55,8 @@ def inputs(name: str) -> tuple[np.ndarray, np.ndarray]:
     x = np.concatenate([bits, middle])
     y = rng.permutation(x)
     if name == "pow":
-        x[-4096:], y[-4096:] = np.abs(x[-4096:]), np.round(y[-4096:])
+        with np.errstate(invalid="ignore"):
+            x[-4096:], y[-4096:] = np.abs(x[-4096:]), np.round(y[-4096:])
     edges = np.array(EDGES, np.float32)
     grid = np.array(np.meshgrid(edges, edges)).reshape(2, -1)
     x[: grid.shape[1]], y[: grid.shape[1]] = grid
