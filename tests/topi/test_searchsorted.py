@@ -22,6 +22,11 @@ def test_places(right: bool) -> None:
     close(evaluate(search, rows, values), wanted)
 
 
+def test_a_single_value() -> None:
+    row, value = np.arange(5, dtype="float32"), np.array(2.5, "float32")
+    close(evaluate(topi.searchsorted, row, value), np.array(3))
+
+
 def test_refuses() -> None:
     with pytest.raises(ShapeError, match=r"leading dimensions"):
         topi.searchsorted(te.placeholder((3, 5)), te.placeholder((2, 5)))

@@ -10,6 +10,7 @@ from tvm.ir.expr import PrimExpr
 
 from .common import known, same_extent
 from .loops import load, locals_, parallel, repeat_while, sequence, store, when
+from .reshaping import reshape
 from .utils import prod
 
 
@@ -42,7 +43,8 @@ def searchsorted(
 
     One row serves all values; several rows need values with the same leading dimensions.
     """
-    length, per_row = sorted_sequence.shape[-1], values.shape[-1]
+    length = sorted_sequence.shape[-1]
+    per_row = values.shape[-1] if values.ndim else 1
     several = sorted_sequence.ndim > 1
     if several:
         pairs = zip(sorted_sequence.shape[:-1], values.shape[:-1])
@@ -56,32 +58,24 @@ def searchsorted(
             )
     total = prod(values.shape) if values.ndim else tir.const(1, "int32")
 
-    def body(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
-        flat = [
-            tir.decl_buffer((prod(b.shape),), b.dtype, n, data=b.data)
-            for b, n in zip((*ins, *outs), ("sequence", "wanted", "places"))
-        ]
+    flat = [t if t.ndim == 1 else reshape(t, [prod(t.shape)]) for t in (sorted_sequence, values)]
 
+    def body(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
         def step(k: PrimExpr) -> tir.Stmt:
             row = tir.indexdiv(k, per_row) if several else tir.const(0, k.dtype)
             return binary_search(  # type: ignore[no-any-return]
-                lambda place: store(flat[2], place, k), row * length, length, flat[0],
-                load(flat[1], k), right, out_dtype,
+                lambda place: store(outs[0], place, k), row * length, length, ins[0],
+                load(ins[1], k), right, out_dtype,
             )  # fmt: skip
 
-        stmt = parallel(total, step, "k")
-        for view in flat:
-            stmt = tir.DeclBuffer(view, stmt)
-        return stmt
+        return parallel(total, step, "k")
 
-    buffers = [
-        tir.decl_buffer(t.shape, t.dtype, n)
-        for t, n in ((sorted_sequence, "sorted_sequence"), (values, "values"))
-    ]
-    out = tir.decl_buffer(values.shape, out_dtype, "out")
+    names = ("sorted_sequence", "values")
+    buffers = [tir.decl_buffer(t.shape, t.dtype, n) for t, n in zip(flat, names)]
+    out = tir.decl_buffer((total,), out_dtype, "out")
     result = te.extern(
-        [values.shape], [sorted_sequence, values], body, dtype=[out_dtype], in_buffers=buffers,
-        out_buffers=[out], name="searchsorted",
+        [(total,)], flat, body, dtype=[out_dtype], in_buffers=buffers, out_buffers=[out],
+        name="searchsorted",
     )  # fmt: skip
     assert isinstance(result, te.Tensor), "one output was declared"
-    return result
+    return result if values.ndim == 1 else reshape(result, values.shape)

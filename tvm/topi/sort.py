@@ -10,9 +10,9 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 
 from . import tag
-from .common import stage
+from .common import ravel, stage
 from .loops import load, local, locals_, loop, parallel, repeat_while, sequence, store, when
-from .reshaping import transpose
+from .reshaping import reshape, transpose
 from .utils import normal_axis, prod, swap
 
 INDEX = DataType("int32")
@@ -84,70 +84,80 @@ def _sort_rows(
     return parallel(rows, row_body, "row")
 
 
-def _order(data: te.Tensor, valid_count: te.Tensor | None, ascending: bool) -> te.Tensor:
-    """The places of the elements of each row (last axis) in sorted order."""
-    lead, length = prod(data.shape[:-1]), data.shape[-1]
-    inputs = [data] if valid_count is None else [data, valid_count]
+def _order(rows: te.Tensor, valid_count: te.Tensor | None, ascending: bool) -> te.Tensor:
+    """The places of the elements of each row of a matrix in sorted order."""
+    lead, length = rows.shape
+    inputs = [rows] if valid_count is None else [rows, valid_count]
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
-        keys = _rows(ins[0], (lead, length), "keys")
-        order, spare = (
-            _rows(outs[0], (lead, length), "order"), tir.decl_buffer((lead, length), INDEX, "spare")
-        )  # fmt: skip
-        counts = None if valid_count is None else _rows(ins[1], (lead,), "counts")
+        spare = tir.decl_buffer((lead, length), INDEX, "spare")
 
         def count_of(row: PrimExpr) -> PrimExpr:
-            count = length if counts is None else load(counts, row)
+            count = length if valid_count is None else load(ins[1], row)
             return count.astype(INDEX)
 
-        stmt = _sort_rows(keys, order, spare, lead, length.astype(INDEX), count_of, ascending)
-        for view in (keys, order, spare, counts):
-            stmt = stmt if view is None else tir.DeclBuffer(view, stmt)
+        size = length.astype(INDEX)
+        stmt = _sort_rows(ins[0], outs[0], spare, lead, size, count_of, ascending)
+        stmt = tir.DeclBuffer(spare, stmt)
         return tir.Allocate(spare.data, INDEX, [lead, length], tir.const(True), stmt)
 
     buffers = [tir.decl_buffer(t.shape, t.dtype, f"in{k}") for k, t in enumerate(inputs)]
-    out = tir.decl_buffer(data.shape, INDEX, "order_buf")
+    out = tir.decl_buffer(rows.shape, INDEX, "order_buf")
     result = te.extern(
-        [data.shape], inputs, body, dtype=[INDEX], in_buffers=buffers, out_buffers=[out],
+        [rows.shape], inputs, body, dtype=[INDEX], in_buffers=buffers, out_buffers=[out],
         name="argsort_cpu", tag="argsort_cpu",
     )  # fmt: skip
     assert isinstance(result, te.Tensor), "one output was declared"
     return result
 
 
-def _rows(buffer: tir.Buffer, shape: Any, name: str) -> tir.Buffer:
-    """A buffer seen as rows."""
-    return tir.decl_buffer(shape, buffer.dtype, name, data=buffer.data)
+class _Sorted:
+    """The order of the elements along an axis, and tensors picked in this order."""
 
+    def __init__(
+        self, data: te.Tensor, axis: int, valid_count: te.Tensor | None, ascending: bool
+    ) -> None:
+        self.axis, self.way = axis, swap(list(range(data.ndim)), axis)
+        self.data = data if axis == data.ndim - 1 else transpose(data, self.way)
+        self.lead = self.data.shape[:-1]
+        rows = self.data if data.ndim == 2 else reshape(self.data, self._matrix())
+        if valid_count is not None and valid_count.ndim != 1:
+            valid_count = reshape(valid_count, [rows.shape[0]])
+        self.order = _order(rows, valid_count, ascending)
 
-def _by_rows(
-    data: te.Tensor, axis: int, valid_count: te.Tensor | None, ascending: bool
-) -> tuple[te.Tensor, te.Tensor, list[int]]:
-    """The data with the axis last, the order of its rows, and the way back."""
-    way = swap(list(range(data.ndim)), axis)
-    rows = data if axis == data.ndim - 1 else transpose(data, way)
-    return rows, _order(rows, valid_count, ascending), way
+    def _matrix(self) -> list[Any]:
+        return [prod(self.lead) if self.lead else 1, self.data.shape[-1]]
 
+    def _place(self, i: Sequence[Any]) -> PrimExpr:
+        """Where the element stands that comes in this place."""
+        row = ravel(i[:-1], self.lead) if self.lead else tir.const(0, i[-1].dtype)
+        return self.order(row, i[-1])
 
-def _picked(rows: te.Tensor, order: te.Tensor, count: Any) -> te.Tensor:
-    shape = [*rows.shape[:-1], count]
-    return stage(shape, lambda *i: rows(*i[:-1], order(*i)), "sort_cpu", tag.INJECTIVE)
+    def values(self, count: Any) -> te.Tensor:
+        """The first elements in order."""
+        rows = self.data
 
+        def element(*i: Any) -> PrimExpr:
+            return rows(*i[:-1], self._place(i))
 
-def _cast(order: te.Tensor, count: Any, dtype: Any) -> te.Tensor:
-    shape = [*order.shape[:-1], count]
-    return stage(shape, lambda *i: order(*i).astype(dtype), "argsort_cast", tag.ELEMWISE)
+        return self._back(stage([*self.lead, count], element, "sort_cpu", tag.INJECTIVE))
 
+    def places(self, count: Any, dtype: Any) -> te.Tensor:
+        """The places of the first elements in order."""
 
-def _back(rows: te.Tensor, axis: int, way: list[int]) -> te.Tensor:
-    return rows if axis == rows.ndim - 1 else transpose(rows, way)
+        def element(*i: Any) -> PrimExpr:
+            return self._place(i).astype(dtype)
+
+        return self._back(stage([*self.lead, count], element, "argsort_cpu", tag.INJECTIVE))
+
+    def _back(self, rows: te.Tensor) -> te.Tensor:
+        return rows if self.axis == rows.ndim - 1 else transpose(rows, self.way)
 
 
 def sort(data: te.Tensor, axis: int = -1, is_ascend: int = 1) -> te.Tensor:
     """The elements along an axis in ascending order, or in descending."""
     place = normal_axis(axis, data.ndim, "topi.sort")
-    rows, order, way = _by_rows(data, place, None, bool(is_ascend))
-    return _back(_picked(rows, order, rows.shape[-1]), place, way)
+    return _Sorted(data, place, None, bool(is_ascend)).values(data.shape[place])
 
 
 def argsort(
@@ -159,8 +169,8 @@ def argsort(
     With `valid_count`, only so many of each row are sorted.
     """
     place = normal_axis(axis, data.ndim, "topi.argsort")
-    rows, order, way = _by_rows(data, place, valid_count, bool(is_ascend))
-    return _back(_cast(order, rows.shape[-1], dtype), place, way)
+    ordered = _Sorted(data, place, valid_count, bool(is_ascend))
+    return ordered.places(data.shape[place], dtype)
 
 
 def topk(
@@ -171,11 +181,9 @@ def topk(
     if ret_type not in ("both", "values", "indices"):
         raise ValueError(f"topk: ret_type {ret_type!r}; legal: 'both', 'values', 'indices'")
     place = normal_axis(axis, data.ndim, "topi.topk")
-    rows, order, way = _by_rows(data, place, None, bool(is_ascend))
+    ordered = _Sorted(data, place, None, bool(is_ascend))
     whole = isinstance(k, int) and k < 1
-    count = rows.shape[-1] if whole else k
-    values = _back(_picked(rows, order, count), place, way)
-    indices = _back(_cast(order, count, dtype), place, way)
+    count = data.shape[place] if whole else k
     if ret_type == "both":
-        return [values, indices]
-    return values if ret_type == "values" else indices
+        return [ordered.values(count), ordered.places(count, dtype)]
+    return ordered.values(count) if ret_type == "values" else ordered.places(count, dtype)
