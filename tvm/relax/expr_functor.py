@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
+from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal
@@ -125,6 +126,47 @@ class ExprFunctor(Generic[R]):
     def visit_data_type_imm_(self, op: DataTypeImm) -> R:
         return self.visit_default_(op)
 
+    # --- bindings and blocks: a subclass says what they give ---
+
+    def visit_binding(self, binding: Binding) -> Any:
+        """Call the method for the kind of binding."""
+        if isinstance(binding, MatchCast):
+            return self.visit_match_cast_(binding)
+        return self.visit_var_binding_(cast(VarBinding, binding))
+
+    def visit_binding_block(self, block: BindingBlock) -> Any:
+        """Call the method for the kind of block."""
+        if isinstance(block, DataflowBlock):
+            return self.visit_dataflow_block_(block)
+        return self.visit_binding_block_(block)
+
+    def visit_var_def(self, var: Var) -> Any:
+        """Call the method for the kind of variable, where it is bound."""
+        if isinstance(var, DataflowVar):
+            return self.visit_dataflow_var_def_(var)
+        return self.visit_var_def_(var)
+
+    def visit_var_binding_(self, binding: VarBinding) -> Any:
+        return self._no_rule(binding)
+
+    def visit_match_cast_(self, binding: MatchCast) -> Any:
+        return self._no_rule(binding)
+
+    def visit_binding_block_(self, block: BindingBlock) -> Any:
+        return self._no_rule(block)
+
+    def visit_dataflow_block_(self, block: DataflowBlock) -> Any:
+        return self._no_rule(block)
+
+    def visit_var_def_(self, var: Var) -> Any:
+        return self._no_rule(var)
+
+    def visit_dataflow_var_def_(self, var: DataflowVar) -> Any:
+        return self.visit_var_def_(var)
+
+    def _no_rule(self, node: Node) -> Any:
+        raise TypeError(f"{type(self).__name__} has no rule for {type(node).__name__}")
+
 
 _RULES: Final[dict[type, Callable[[Any, Any], Any]]] = {
     Constant: lambda f, e: f.visit_constant_(e),
@@ -221,13 +263,6 @@ class PyExprVisitor(ExprFunctor[None]):
             self.visit_var_def(param)
         self.visit_expr(op.body)
 
-    def visit_binding(self, binding: Binding) -> None:
-        """Visit a binding of either kind."""
-        if isinstance(binding, MatchCast):
-            self.visit_match_cast_(binding)
-        else:
-            self.visit_var_binding_(cast(VarBinding, binding))
-
     def visit_var_binding_(self, binding: VarBinding) -> None:
         self.visit_expr(binding.value)
         self.visit_var_def(binding.var)
@@ -237,13 +272,6 @@ class PyExprVisitor(ExprFunctor[None]):
         self.visit_struct_info(binding.struct_info)
         self.visit_var_def(binding.var)
 
-    def visit_binding_block(self, block: BindingBlock) -> None:
-        """Visit a block of either kind."""
-        if isinstance(block, DataflowBlock):
-            self.visit_dataflow_block_(block)
-        else:
-            self.visit_binding_block_(block)
-
     def visit_binding_block_(self, block: BindingBlock) -> None:
         for binding in block.bindings:
             self.visit_binding(binding)
@@ -252,18 +280,8 @@ class PyExprVisitor(ExprFunctor[None]):
         for binding in block.bindings:
             self.visit_binding(binding)
 
-    def visit_var_def(self, var: Var) -> None:
-        """Visit a variable where it is bound."""
-        if isinstance(var, DataflowVar):
-            self.visit_dataflow_var_def_(var)
-        else:
-            self.visit_var_def_(var)
-
     def visit_var_def_(self, var: Var) -> None:
         self._visit_span(var.span)
-
-    def visit_dataflow_var_def_(self, var: DataflowVar) -> None:
-        self.visit_var_def_(var)
 
 
 class PyExprMutator(ExprFunctor[RelaxExpr]):
@@ -411,13 +429,6 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
 
     # --- bindings ---
 
-    def visit_binding(self, binding: Binding) -> None:
-        """Rewrite a binding of either kind, and emit it."""
-        if isinstance(binding, MatchCast):
-            self.visit_match_cast_(binding)
-        else:
-            self.visit_var_binding_(cast(VarBinding, binding))
-
     def visit_var_binding_(self, binding: VarBinding) -> None:
         value = self.visit_expr(binding.value)
         self.reemit_binding(binding, value)
@@ -447,12 +458,6 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
             self._var_remap[binding.var.vid] = var
         self.builder_.emit_normalized(MatchCast(var, value, info, binding.span))
 
-    def visit_binding_block(self, block: BindingBlock) -> BindingBlock:
-        """The rewritten block, of either kind."""
-        if isinstance(block, DataflowBlock):
-            return self.visit_dataflow_block_(block)
-        return self.visit_binding_block_(block)
-
     def visit_binding_block_(self, block: BindingBlock) -> BindingBlock:
         self.builder_.begin_binding_block()
         return self._fill(block)
@@ -469,21 +474,12 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
             return block
         return type(new)(new.bindings, block.span)
 
-    def visit_var_def(self, var: Var) -> Var:
-        """The variable that is bound in place of `var`."""
-        if isinstance(var, DataflowVar):
-            return self.visit_dataflow_var_def_(var)
-        return self.visit_var_def_(var)
-
     def visit_var_def_(self, var: Var) -> Var:
         info = var.struct_info_
         if info is None:
             return var
         new = self.visit_struct_info(info)
         return var if new is info else type(var)(var.vid, new, var.span)
-
-    def visit_dataflow_var_def_(self, var: DataflowVar) -> Var:
-        return self.visit_var_def_(var)
 
     # --- tools for subclasses ---
 

@@ -183,9 +183,10 @@ def _check_func(
 
 
 def common_struct_info(
-    a: StructInfo, b: StructInfo, analyzer: Analyzer | None = None
+    lhs: StructInfo, rhs: StructInfo, analyzer: Analyzer | None = None
 ) -> StructInfo:
     """The most precise struct info that describes what either describes."""
+    a, b = lhs, rhs
     if a is b:
         return a
     if isinstance(a, TensorStructInfo) and isinstance(b, TensorStructInfo):

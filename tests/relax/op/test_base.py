@@ -119,3 +119,15 @@ def test_gradients_can_be_registered() -> None:
 
 def test_absent_value() -> None:
     assert isinstance(info(op.null_value()), relax.ObjectStructInfo)
+
+
+def test_functions_that_running_programs_call(capsys: pytest.CaptureFixture[str]) -> None:
+    op.base.relax_print("{} is {}", "x", 3)
+    op.base.relax_print("", 1, 2)
+    assert capsys.readouterr().out == "x is 3\n1 2\n"
+    op.base.relax_assert_op(True, "")
+    with pytest.raises(AssertionError, match="Assertion Failed: x is 3"):
+        op.base.relax_assert_op(False, "x is {}", 3)
+    with pytest.raises(ValueError, match="the condition is one bool"):
+        op.base.relax_assert_op([True, False], "")
+    assert Op.get("relax.print").get_attr("FCallPacked") == "relax.run.print"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tvm.error import TVMError, message
-from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
+from tvm.ffi import register_global_func
+from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.op import register_op_attr
 from tvm.relax.block_builder import BlockBuilder
@@ -433,10 +435,56 @@ def hint_on_device(data: ExprLike, dst_vdevice: Any, memory_scope: str = "global
 hint_on_device.infer(lambda ctx, data, **options: data)
 hint_on_device.reference(lambda data, **options: data)
 
+# --- what compiled programs call for some of these ---
+
+
+def render_object(val: Any) -> str:
+    """A value of a running program as text."""
+    if isinstance(val, str):
+        return val
+    if hasattr(val, "numpy"):
+        return str(val.numpy())
+    return str(val)
+
+
+def relax_print(format_str: str, *format_args: Any) -> None:
+    """`relax.print` while a program runs."""
+    texts = [render_object(arg) for arg in format_args]
+    builtins.print(format_str.format(*texts) if format_str else " ".join(texts))
+
+
+def relax_assert_op(condition: Any, format_str: str, *format_args: Any) -> None:
+    """`relax.assert_op` while a program runs: an AssertionError unless the condition holds."""
+    value = condition.numpy() if hasattr(condition, "numpy") else condition
+    if np.size(value) != 1:
+        raise ValueError(f"assert_op: the condition is one bool, found shape {np.shape(value)}")
+    if not bool(value):
+        texts = [render_object(arg) for arg in format_args]
+        detail = format_str.format(*texts) if format_str else ", ".join(texts)
+        raise AssertionError("Assertion Failed" + (f": {detail}" if detail else ""))
+
+
+def relax_shape_to_tensor(shape_tuple: Any) -> Any:
+    """`relax.shape_to_tensor` while a program runs."""
+    from tvm.runtime import tensor  # only running programs call this
+
+    return tensor(np.asarray([int(extent) for extent in shape_tuple], np.int64))
+
+
+for _declared, _function in (
+    (print, relax_print),
+    (assert_op, relax_assert_op),
+    (shape_to_tensor, relax_shape_to_tensor),
+):
+    _name = f"relax.run.{_declared.op.name.removeprefix('relax.')}"
+    register_global_func(_name, _function)
+    _declared.op.set_attr("FCallPacked", _name)
+
 __all__ = [
-    "GlobalVar", "assert_op", "call_builtin_with_ctx", "call_dps_packed", "call_inplace_packed",
+    "assert_op", "call_builtin_with_ctx", "call_dps_packed", "call_inplace_packed",
     "call_pure_packed", "call_py_func", "call_tir", "call_tir_inplace", "call_tir_with_grad",
     "hint_on_device", "inline_operands", "invoke_closure", "invoke_pure_closure", "make_closure",
-    "null_value", "print", "register_gradient", "shape_of", "shape_to_tensor", "tensor_to_shape",
+    "null_value", "print", "register_gradient", "relax_assert_op", "relax_print",
+    "relax_shape_to_tensor", "render_object", "shape_of", "shape_to_tensor", "tensor_to_shape",
     "to_vdevice",
 ]  # fmt: skip

@@ -164,3 +164,5 @@ def _nonzero_te(bb: BlockBuilder, x: Expr) -> Expr:
 
 register_global_func("relax.run.unique", numpy_unique)
 register_global_func("relax.run.nonzero", numpy_nonzero)
+unique.op.set_attr("FCallPacked", "relax.run.unique")
+nonzero.op.set_attr("FCallPacked", "relax.run.nonzero")

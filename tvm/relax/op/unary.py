@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,23 +27,30 @@ def elementwise(
     *,
     floats_only: bool = False,
     result: DataType | None = None,
+    parameter: Literal["x", "data"] = "x",
 ) -> Unary:
     """An operator of one operand whose result has the operand's shape.
 
     `compute` names the function of `tvm.topi`; `result` is the dtype where it is not the operand's.
     """
 
-    def build(x: ExprLike) -> Call:
+    def of_x(x: ExprLike) -> Call:
         return op.call(x)
 
+    def of_data(data: ExprLike) -> Call:
+        return op.call(data)
+
+    build: Callable[..., Call] = of_x if parameter == "x" else of_data
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
     build.__doc__ = doc
-    op = relax_op(f"relax.{name}", "x: Tensor", pattern=ELEMENTWISE, precision=FOLLOW)(build)
+    op = relax_op(
+        f"relax.{name}", f"{parameter}: Tensor", pattern=ELEMENTWISE, precision=FOLLOW
+    )(build)
 
     @op.infer
     def info(ctx: Infer, x: TensorStructInfo) -> TensorStructInfo:
         if floats_only:
-            check_float(ctx, "x", x.dtype)
+            check_float(ctx, parameter, x.dtype)
         return x if result is None else with_dtype(x, result)
 
     @op.legalize

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.pure
 
 def test_relu_takes_integers_and_gelu_does_not() -> None:
     assert info(op.nn.relu(var(2, dtype="int32"))).dtype == "int32"
-    with pytest.raises(TVMError, match=r"relax\.nn\.gelu: x must have a float dtype"):
+    with pytest.raises(TVMError, match=r"relax\.nn\.gelu: data must have a float dtype"):
         info(op.nn.gelu(var(2, dtype="int32")))
 
 

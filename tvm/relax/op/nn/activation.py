@@ -64,7 +64,7 @@ def _activation(
 ) -> Any:
     """An activation; `compute` writes it in tensor expressions."""
     op = elementwise(f"nn.{name}", doc, "math.exp", _float_numpy(reference),
-                     floats_only=floats_only)  # fmt: skip
+                     floats_only=floats_only, parameter="data")  # fmt: skip
     op.op.reset_attr("FLegalize")
 
     @op.legalize
