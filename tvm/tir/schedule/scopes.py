@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tvm.arith import Analyzer, ProofStrength
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
+from tvm.tir.functor import walk
 from tvm.tir.stmt import (
     Block,
     BlockRealize,
@@ -136,6 +138,19 @@ def common_place(srefs: Sequence[StmtSRef]) -> StmtSRef:
     return found
 
 
+def closest_place(writer: StmtSRef, readers: Sequence[StmtSRef], scope: StmtSRef) -> StmtSRef:
+    """Where a copy of what is written goes: the innermost place shared with one of the readers."""
+    best, depth = scope, -1
+    for reader in readers:
+        place = common_place([writer, reader])
+        level, above = 0, place.parent
+        while above is not None:
+            level, above = level + 1, above.parent
+        if level > depth:
+            best, depth = place, level
+    return best
+
+
 def require_single_writer(
     state: SRefTree, scope: StmtSRef, buffer: Buffer, asked_by: Block
 ) -> StmtSRef | None:
@@ -150,3 +165,76 @@ def require_single_writer(
         spots=[asked_by],
         fast="The buffer is allowed to be written by single block",
     )
+
+
+def require_apart(
+    state: SRefTree, scope: StmtSRef, block: StmtSRef, writer: StmtSRef | None, buffer: Buffer
+) -> None:
+    """Refuse a copy of a whole buffer where only a part of it exists at a time.
+
+    That is so if its writer and a reader share a loop: cache_read and cache_write copy parts.
+    """
+    own = block_of(block)
+    others = [writer] if writer is not None and writer is not block else []
+    if any(w.buffer is buffer for w in own.writes):
+        others += [
+            child
+            for child in state.get_block_scope(scope).children
+            if child is not block and any(r.buffer is buffer for r in block_of(child).reads)
+        ]
+    top = place_below(scope, block)
+    near = [other for other in others if place_below(scope, other) is top]
+    if near:
+        raise Illegal(
+            f"block {own.name_hint!r} shares a loop with block {block_of(near[0]).name_hint!r}, "
+            f"so that only part of {buffer.name!r} is there at a time",
+            legal="blocks in loop nests of their own (before compute_at)",
+            spots=[own, near[0].stmt],
+            fast="The producer and the consumer share a loop",
+        )
+
+
+def require_own_indices(
+    node: Block, buffer: Buffer, indices: Sequence[PrimExpr], *, read: bool
+) -> None:
+    """Refuse an access that depends on more than the block's variables, or that is guarded.
+
+    A copy of all places would run where the guard keeps the block from reading.
+    """
+    names = {iv.var for iv in node.iter_vars}
+    analyzer = Analyzer()
+    for iv in node.iter_vars:
+        if iv.dom is not None:
+            analyzer.bind(iv.var, iv.dom)
+    for index, extent in zip(indices, buffer.shape):
+        strange = [n for n in walk(index) if isinstance(n, Var) and n not in names]
+        strange = [n for n in strange if n in _bound_within(node)]
+        if strange:
+            raise Illegal(
+                f"the place where block {node.name_hint!r} accesses {buffer.name!r} depends on "
+                f"{strange[0].name!r}, a variable of an inner loop or block",
+                legal="accesses at places made of the block's own variables",
+                spots=[node],
+                fast="The access depends on inner variables",
+            )
+        below = analyzer.can_prove(index < extent, ProofStrength.SYMBOLIC_BOUND)
+        inside = below and analyzer.can_prove(index >= 0, ProofStrength.SYMBOLIC_BOUND)
+        if read and not inside:
+            raise Illegal(
+                f"block {node.name_hint!r} reads {buffer.name!r} at {index}, which may lie outside "
+                "of the buffer; a condition in the block keeps it from doing so",
+                legal="accesses that are in the buffer for all values of the block's variables",
+                spots=[node],
+                fast="The access may be out of bounds",
+            )
+
+
+def _bound_within(node: Block) -> set[Var]:
+    found: set[Var] = set()
+    for stmt in (node.init, node.body):
+        for part in () if stmt is None else walk(stmt):
+            if isinstance(part, For):
+                found.add(part.loop_var)
+            elif isinstance(part, Block):
+                found.update([iv.var for iv in part.iter_vars])
+    return found
