@@ -28,7 +28,8 @@ class TirFunctor(Generic[E, S]):
 
     def visit_expr(self, expr: PrimExpr) -> E:
         """Call the method for the kind of `expr`."""
-        return cast(E, expr.accept(self))
+        result: E = expr.accept(self)
+        return result
 
     def visit_stmt(self, stmt: s.Stmt) -> S:
         """Call the method for the kind of `stmt`."""
@@ -474,7 +475,7 @@ class StmtExprMutator(TirFunctor[PrimExpr, s.Stmt]):
         if depth >= DEEP:
             return self._visit_deep(expr)
         self._depth = depth + 1
-        result = cast(PrimExpr, expr.accept(self))
+        result: PrimExpr = expr.accept(self)
         self._depth = depth
         return result
 
@@ -488,14 +489,15 @@ class StmtExprMutator(TirFunctor[PrimExpr, s.Stmt]):
         self._done = mine
         for node in _plain_post_order(expr):
             if id(node) not in mine:
-                mine[id(node)] = cast(PrimExpr, node.accept(self))
+                mine[id(node)] = node.accept(self)
+        result: PrimExpr
         if not isinstance(expr, _PLAIN):
             self._depth = 0  # a scope of its own: recursion starts afresh
             self._done = None
-            result = cast(PrimExpr, expr.accept(self))
+            result = expr.accept(self)
             self._depth = DEEP
         else:
-            result = cast(PrimExpr, expr.accept(self))
+            result = expr.accept(self)
         self._done = done
         return result
 
