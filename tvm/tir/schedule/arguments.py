@@ -12,10 +12,15 @@ from tvm.tir.expr import FloatImm, IntImm, make_const
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block
 
+from .error import ScheduleError
 from .random_variable import BlockRV, LoopRV
 
 _BLOCKS = ("block", "blocks", "scope_block", "consumer_blocks")
 _LOOPS = ("loop", "loops", "ordered_loops")
+
+
+class BufferArgumentError(ScheduleError, ValueError):
+    """A buffer that the block does not have."""
 
 
 class Arguments:
@@ -57,13 +62,13 @@ class Arguments:
         if not found:
             name = buffer if isinstance(buffer, str) else getattr(buffer, "name", repr(buffer))
             known = [r.buffer.name for r in (*block.writes, *block.reads)]
-            raise ValueError(
+            raise BufferArgumentError(
                 f"Schedule.{asked}: block {block.name_hint!r} does not {side or 'access'} the "
                 f"buffer {name!r}{did_you_mean(str(name), known)}; legal: one of {known}"
             )
         buffers = {id(b) for _, _, b in found}
         if len(buffers) > 1:
-            raise ValueError(
+            raise BufferArgumentError(
                 f"Schedule.{asked}: several buffers of block {block.name_hint!r} are called "
                 f"{buffer!r}; legal: a pair such as ('read', 0), or the buffer itself"
             )
@@ -77,7 +82,7 @@ class Arguments:
             )
         regions = block.reads if side == "read" else block.writes
         if not 0 <= index < len(regions):
-            raise ValueError(
+            raise BufferArgumentError(
                 f"Schedule.{asked}: block {block.name_hint!r} has {len(regions)} {side} regions, "
                 f"there is no number {index}"
             )

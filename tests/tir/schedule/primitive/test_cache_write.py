@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.tir.schedule.cases import check, matmul, matmul_relu, open_schedule, refuses
+from tests.tir.schedule.cases import chain, check, matmul, matmul_relu, open_schedule, refuses
 
 
 def test_output() -> None:
@@ -26,3 +26,14 @@ def test_reduction_split_in_two_is_written_twice() -> None:
     block = sch.get_block("C")
     sch.decompose_reduction(block, sch.get_loops(block)[2])
     refuses(sch, "is written by 2 blocks", "cache_write", block, 0, "local")
+
+
+def test_copy_stands_before_the_first_reader() -> None:
+    func = chain()
+    sch = open_schedule(func)
+    i, _ = sch.get_loops("C")
+    sch.compute_at("B", i)
+    sch.cache_write("B", 0, "local")
+    names = [sch.get(b).name_hint for b in sch.get_child_blocks(i)]
+    assert names == ["B", "B_local", "C"]
+    check(sch, func)

@@ -35,3 +35,11 @@ def test_order_of_what_stands_between() -> None:
     sch = open_schedule(chain())
     first, last = sch.get_loops("B")[0], sch.get_loops("D")[0]
     refuses(sch, "depend on what is not ready", "merge", first, last)
+
+
+def test_sums_that_are_not_complete() -> None:
+    sch = open_schedule(matmul_relu(6, 8, 8))
+    _, j, k = sch.get_loops("C")
+    sch.reorder(k, j)
+    _, k, _ = sch.get_loops(sch.get_block("C"))
+    refuses(sch, "what is not ready", "merge", k, sch.get_loops("D")[1])

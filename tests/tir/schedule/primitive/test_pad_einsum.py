@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import check, matmul, matmul_relu, open_schedule, refuses, stencil
+from tvm import te
 
 
 def test_all_sides() -> None:
@@ -29,3 +30,13 @@ def test_refusals() -> None:
     refuses(sch, "does not fit the 3 variables", "pad_einsum", sch.get_block("C"), [4, 4])
     sch = open_schedule(stencil())
     refuses(sch, "is no Einstein sum", "pad_einsum", sch.get_block("C"), [4])
+
+
+def test_what_zeros_would_change() -> None:
+    a = te.placeholder((4, 6), name="A")
+    k = te.reduce_axis((0, 6), name="k")
+    func = te.create_prim_func(
+        [a, te.compute((4,), lambda i: te.max(a[i, k], axis=k), name="B")]
+    )
+    sch = open_schedule(func)
+    refuses(sch, "would change its result", "pad_einsum", sch.get_block("B"), [1, 4])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from tests.tir.schedule.cases import check, matmul, open_schedule, refuses, stencil
-from tvm import te
+from tests.tir.schedule.cases import chain, check, matmul, open_schedule, refuses, stencil
+from tvm import te, tir
 
 
 def test_read_and_write() -> None:
@@ -31,3 +31,14 @@ def test_several_places() -> None:
     sch = open_schedule(stencil())
     block = sch.get_block("C")
     refuses(sch, "at several places", "reindex", block, ("read", 0))
+
+
+def test_guarded_reads_and_shared_loops() -> None:
+    a = te.placeholder((8,), name="A")
+    zero = tir.const(0.0, "float32")
+    padded = te.compute((9,), lambda i: tir.if_then_else(i >= 1, a[i - 1], zero), name="B")
+    sch = open_schedule(te.create_prim_func([a, padded]))
+    refuses(sch, "may lie outside of the buffer", "reindex", sch.get_block("B"), ("read", 0))
+    sch = open_schedule(chain())
+    sch.compute_at("B", sch.get_loops("C")[0])
+    refuses(sch, "shares a loop with block 'B'", "reindex", sch.get_block("C"), ("read", 0))

@@ -42,3 +42,12 @@ def test_branches_between() -> None:
     sch.compute_at("B", i)
     _, j = sch.get_loops("C")
     refuses(sch, "holds more than the loop", "reorder", j, i)
+
+
+def test_the_init_stays_first() -> None:
+    sch = open_schedule(matmul())
+    i, j, k = sch.get_loops("C")
+    fused = sch.fuse(j, k)
+    outer, inner = sch.split(fused, factors=[None, 6])
+    refuses(sch, "the init of an element would come after", "reorder", inner, outer)
+    sch.reorder(outer, i)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import chain, check, matmul_relu, open_schedule, refuses
-from tvm import te
+from tvm import te, tir
 
 
 def test_finish_where_it_is_made() -> None:
@@ -46,3 +46,14 @@ def test_several_readers() -> None:
     d = te.compute((8,), lambda i: b[i] - 1.0, name="D")
     sch = open_schedule(te.create_prim_func([a, c, d]))
     refuses(sch, "is read by", "reverse_compute_inline", sch.get_block("C"))
+
+
+def test_consumers_with_a_border() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] * 2.0, name="B")
+    zero = tir.const(0.0, "float32")
+    padded = te.compute(
+        (10,), lambda i: tir.if_then_else(tir.all(i >= 1, i < 9), b[i - 1], zero), name="C"
+    )
+    sch = open_schedule(te.create_prim_func([a, padded]))
+    refuses(sch, "also runs where it does not read", "reverse_compute_inline", sch.get_block("C"))

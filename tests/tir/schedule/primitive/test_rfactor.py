@@ -51,3 +51,11 @@ def test_only_loops_of_the_sum() -> None:
 def test_axis_out_of_range() -> None:
     sch = open_schedule(row_sum())
     refuses(sch, "factor axis 3 is out of range", "rfactor", sch.get_loops("B")[1], 3)
+
+
+def test_loops_of_places_and_steps() -> None:
+    sch = open_schedule(matmul())
+    _, j, k = sch.get_loops("C")
+    outer, inner = sch.split(k, factors=[None, 4])
+    sch.fuse(j, outer)
+    refuses(sch, "make up both places and steps", "rfactor", inner, 0)

@@ -8,12 +8,13 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Var
+from tvm.tir.expr import IterVar, Var
+from tvm.tir.functor import walk
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import BufferRegion, For, Stmt
+from tvm.tir.stmt import BlockRealize, BufferRegion, For, Stmt
 
 from .affine import Box, analyzer_at, bound_region, relax_exact, relax_upper
-from .query import block_of, loop_of, realize_of, scope_of
+from .query import block_of, loop_of, loops_above, realize_of, scope_of
 
 
 def _common_place(a: StmtSRef, b: StmtSRef) -> StmtSRef:
@@ -113,11 +114,26 @@ def _written(
     state: SRefTree, producer: StmtSRef, lca: StmtSRef, buffer: Buffer, analyzer: Analyzer
 ) -> Box | None:
     realize = realize_of(state, producer)
+    ranges = _ranges_up_to(producer, lca)
+    if _sums_outside(producer, realize, ranges):
+        return None  # what is there is a partial sum
     for write in realize.block.writes:
         if write.buffer is buffer:
-            region, ranges = bound_region(write, realize), _ranges_up_to(producer, lca)
+            region = bound_region(write, realize)
             return relax_exact(region, ranges, realize.predicate, buffer.shape, analyzer)
     return None
+
+
+def _sums_outside(
+    producer: StmtSRef, realize: BlockRealize, inner: dict[Var, Range]
+) -> bool:
+    """True if a loop outside of the inner ones is a step of the block's sum."""
+    outer = {loop_of(s).loop_var for s in loops_above(producer)} - set(inner)
+    return any(
+        iv.iter_type != IterVar.DataPar
+        and any(isinstance(n, Var) and n in outer for n in walk(value))
+        for iv, value in zip(realize.block.iter_vars, realize.iter_values)
+    )
 
 
 def _contains(

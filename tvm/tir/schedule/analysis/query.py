@@ -240,3 +240,25 @@ def vars_in(exprs: Sequence[PrimExpr]) -> set[Var]:
 def region_exprs(region: BufferRegion) -> list[PrimExpr]:
     """The bounds of a region."""
     return [part for rng in region.region for part in (rng.min, rng.extent)]
+
+
+def mixed_loops(realize: BlockRealize) -> set[Var]:
+    """The loops that both spatial and reducing variables of a block depend on, and their company.
+
+    Loops that stand in one binding belong together: if one of them is mixed, all are.
+    """
+    groups: list[tuple[set[Var], set[int]]] = []
+    for iv, value in zip(realize.block.iter_vars, realize.iter_values):
+        names, kinds = vars_in([value]), {iv.iter_type}
+        apart: list[tuple[set[Var], set[int]]] = []
+        for others, types in groups:
+            if others & names:
+                names, kinds = names | others, kinds | types
+            else:
+                apart.append((others, types))
+        groups = [*apart, (names, kinds)]
+    found: set[Var] = set()
+    for names, kinds in groups:
+        if len(kinds) > 1:
+            found |= names
+    return found

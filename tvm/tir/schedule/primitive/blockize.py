@@ -10,8 +10,8 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var, make_const
 from tvm.tir.functor import StmtExprMutator, substitute, walk
-from tvm.tir.op.arith import is_one
-from tvm.tir.schedule.analysis.affine import loop_ranges, relax_upper
+from tvm.tir.op.arith import is_one, logical_and
+from tvm.tir.schedule.analysis.affine import conjuncts, loop_ranges, relax_upper
 from tvm.tir.schedule.analysis.query import loop_of, loops_above, realize_of
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
@@ -97,7 +97,11 @@ def divided(
             fast="The bindings cannot be divided by the loop",
         )
     *pairs, (outer_part, inner_part) = parts
-    found = Divided([], [], outer_part.extent, [], [], inner_part.extent, realize.block, None)
+    outside, within = _free_guards(realize, [loop_of(sref) for sref in inside])
+    found = Divided(
+        [], [], logical_and(outer_part.extent, outside), [], [],
+        logical_and(inner_part.extent, within), realize.block, None,
+    )  # fmt: skip
     values: dict[Var, PrimExpr] = {}
     analyzer = Analyzer()
     for iv, (outer, inner) in zip(realize.block.iter_vars, pairs):
@@ -110,6 +114,32 @@ def divided(
     found.inner = change_block(body, iter_vars=found.inner_iters)
     found.init = init
     return found
+
+
+def _free_guards(
+    realize: BlockRealize, inside: Sequence[For]
+) -> tuple[PrimExpr, PrimExpr]:
+    """Conditions on loops that no variable is bound to, outside and inside of the new block."""
+    bound = {n for value in realize.iter_values for n in walk(value) if isinstance(n, Var)}
+    inner_vars = {loop.loop_var for loop in inside}
+    outer: PrimExpr = TRUE
+    inner: PrimExpr = TRUE
+    for part in conjuncts(realize.predicate):
+        names = {n for n in walk(part) if isinstance(n, Var)}
+        if not names or names & bound:
+            continue
+        if names & inner_vars and names - inner_vars:
+            raise Illegal(
+                f"the condition {part} joins loops outside and inside of the new block",
+                legal="conditions on loops of one side",
+                spots=[realize.block],
+                fast="The predicate cannot be divided by the loop",
+            )
+        if names & inner_vars:
+            inner = logical_and(inner, part)
+        else:
+            outer = logical_and(outer, part)
+    return outer, inner
 
 
 def _split_variable(
@@ -220,7 +250,11 @@ def _init_nest(loop: For, realize: BlockRealize, made: Divided) -> Stmt:
     ]
     name = f"{realize.block.name_hint}_init"
     block = Block(iter_vars, [], writes, name, substitute(made.init, renamed), span=made.init.span)
-    body: Stmt = BlockRealize(substitute(values, fresh), TRUE, block)
+    inside: PrimExpr = TRUE
+    for part in conjuncts(made.inner_predicate):
+        if not is_one(part) and all(not isinstance(n, Var) or n in fresh for n in walk(part)):
+            inside = logical_and(inside, substitute(part, fresh))
+    body: Stmt = BlockRealize(substitute(values, fresh), inside, block)
     for old in reversed(loops):
         var = fresh[old.loop_var]
         assert isinstance(var, Var), "a copy of a loop variable"

@@ -9,7 +9,14 @@ from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.cache_read import cache_of, redirect
 from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.rebuild import full_ranges
-from tvm.tir.schedule.scopes import ScopeEdit, copy_nest, edit_scope, place_below
+from tvm.tir.schedule.scopes import (
+    ScopeEdit,
+    copy_nest,
+    edit_scope,
+    place_below,
+    require_apart,
+    require_single_writer,
+)
 from tvm.tir.schedule.tree import SRefTree
 
 KIND = kind(
@@ -35,6 +42,8 @@ def cache_inplace(
             fast="The buffer is not updated in place",
         )
     scope = scope_of(block)
+    writer = require_single_writer(state, scope, buffer, node)
+    require_apart(state, scope, block, writer, buffer)
     cache = cache_of(buffer, storage_scope)
     blocks, reuse = redirect([node], buffer, cache)
     copy_in, read = copy_nest(buffer, cache, full_ranges(buffer), cache.name)

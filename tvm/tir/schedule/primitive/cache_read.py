@@ -22,7 +22,7 @@ from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.rebuild import full_ranges
 from tvm.tir.schedule.scopes import (
     ScopeEdit,
-    common_place,
+    closest_place,
     copy_nest,
     edit_scope,
     place_below,
@@ -62,7 +62,7 @@ def cache_read(
         edit = ScopeEdit(blocks)
         first: list[Stmt] = [nest]
     else:
-        place = common_place([writer, *readers])
+        place = closest_place(writer, readers, scope)
         region = written_region(state, writer, buffer, place)
         nest, copy = copy_nest(buffer, cache, region, cache.name)
         anchor = place_below(place, writer).stmt

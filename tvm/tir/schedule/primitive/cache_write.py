@@ -12,7 +12,7 @@ from tvm.tir.schedule.primitive.cache_read import cache_of, redirect, written_re
 from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.scopes import (
     ScopeEdit,
-    common_place,
+    closest_place,
     copy_nest,
     edit_scope,
     place_below,
@@ -57,7 +57,7 @@ def cache_write(
             spots=[strangers[0].stmt],
         )
     blocks, reuse = redirect([node, *map(block_of, consumer_blocks)], buffer, cache)
-    place = common_place([block, *readers]) if readers else scope
+    place = closest_place(block, readers, scope)
     region = written_region(state, block, buffer, place)
     nest, copy = copy_nest(cache, buffer, region, cache.name)
     anchor = place_below(place, block).stmt

@@ -9,7 +9,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.type import PointerType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Call, IntImm, IterVar, Var, make_const
+from tvm.tir.expr import Add, BufferLoad, Call, Cast, IntImm, IterVar, Mul, Var, make_const
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import ceildiv, less, logical_and
 from tvm.tir.schedule.analysis.blocks import require_complete_or_reduction
@@ -54,6 +54,7 @@ def pad_einsum(state: SRefTree, block: StmtSRef, padding: Sequence[int]) -> None
         )
     realize = realize_of(state, block)
     extents = _padded_extents(node, padding)
+    _require_neutral(node, extents)
     buffers = {
         buffer: padded
         for buffer in dict.fromkeys([r.buffer for r in (*node.reads, *node.writes)])
@@ -121,12 +122,14 @@ def _with_extent(loop: Stmt, extent: PrimExpr) -> For:
 
 def _require_plain_loops(state: SRefTree, block: StmtSRef, grown: dict[Var, PrimExpr]) -> None:
     node = block_of(block)
-    loops = [sref.stmt for sref in loops_above(block)]
-    names = {loop.loop_var for loop in loops if isinstance(loop, For)}
-    if len(grown) != len(node.iter_vars) or set(grown) != names:
+    loops = [sref.stmt for sref in loops_above(block) if isinstance(sref.stmt, For)]
+    names = {loop.loop_var for loop in loops}
+    inner = [*loops[1:], realize_of(state, block)]
+    alone = all(outer.body is below for outer, below in zip(loops, inner))
+    if len(grown) != len(node.iter_vars) or set(grown) != names or not alone:
         raise Illegal(
             f"the variables of block {node.name_hint!r} are not bound to one loop each",
-            legal="a block whose variables are the loops around it, as it was written",
+            legal="a block alone in loops that are its variables, as it was written",
             spots=[node],
             fast="The block does not have a trivial binding",
         )
@@ -150,6 +153,51 @@ def _require_einsum(node: Block) -> None:
             spots=[node],
             fast="The block is not a computation of Einsum pattern",
         )
+
+
+def _require_neutral(node: Block, extents: dict[Var, PrimExpr]) -> None:
+    """Refuse padding that would change a result: zeros add nothing, places are new ones."""
+    grown = [
+        iv for iv in node.iter_vars if iv.dom is not None and extents[iv.var] is not iv.dom.extent
+    ]
+    body = node.body
+    assert isinstance(body, BufferStore), "checked before"
+    factors = _factors(body)
+    for iv in grown:
+        if iv.iter_type == IterVar.DataPar:
+            harmless = any(index is iv.var for index in body.indices)
+        else:
+            harmless = any(
+                any(index is iv.var for index in load.indices) for load in factors
+            )
+        if not harmless:
+            raise Illegal(
+                f"padding the variable {iv.var.name!r} of block {node.name_hint!r} would change "
+                "its result",
+                legal="spatial variables that index the result, and summed variables of a product",
+                spots=[node],
+                fast="The block is not a computation of Einsum pattern",
+            )
+
+
+def _factors(body: BufferStore) -> list[BufferLoad]:
+    """The loads x, y, ... of `C[...] = C[...] + x * y * ...`."""
+    value = body.value
+    if not isinstance(value, Add) or not isinstance(value.a, BufferLoad):
+        return []
+    if value.a.buffer is not body.buffer:
+        return []
+    found: list[BufferLoad] = []
+    stack: list[PrimExpr] = [value.b]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Cast):
+            stack.append(part.value)
+        elif isinstance(part, Mul):
+            stack.extend([part.a, part.b])
+        elif isinstance(part, BufferLoad):
+            found.append(part)
+    return found
 
 
 def _padded_extents(node: Block, padding: Sequence[int]) -> dict[Var, PrimExpr]:

@@ -20,6 +20,8 @@ from tvm.tir.schedule.scopes import (
     ScopeEdit,
     edit_scope,
     place_below,
+    require_apart,
+    require_own_indices,
     require_single_writer,
 )
 from tvm.tir.schedule.tree import SRefTree
@@ -45,7 +47,9 @@ def reindex(state: SRefTree, block: StmtSRef, buffer: tuple[str, int]) -> StmtSR
     target = buffer_at(node, buffer[1], written=written)
     scope = scope_of(block)
     writer = require_single_writer(state, scope, target, node)
+    require_apart(state, scope, block, writer, target)
     indices = _one_access(node, target)
+    require_own_indices(node, target, indices, read=not written)
     used = {part for index in indices for part in walk(index) if isinstance(part, Var)}
     axes = [iv for iv in node.iter_vars if iv.var in used]
     copy = _reindexed(target, axes)

@@ -22,6 +22,8 @@ from tvm.tir.schedule.scopes import (
     ScopeEdit,
     edit_scope,
     place_below,
+    require_apart,
+    require_own_indices,
     require_single_writer,
 )
 from tvm.tir.schedule.tree import SRefTree
@@ -78,7 +80,9 @@ def _reindex_cache(
     buffer = buffer_at(node, index, written=written)
     scope = scope_of(block)
     writer = require_single_writer(state, scope, buffer, node)
+    require_apart(state, scope, block, writer, buffer)
     place = _one_place(node, buffer, written)
+    require_own_indices(node, buffer, place, read=not written)
     used = _used_axes(node, place, index_map)
     near = index_map.map_indices([iv.var for iv in node.iter_vars])
     shape = _shape(node, index_map)

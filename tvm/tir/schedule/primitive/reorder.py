@@ -8,7 +8,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import walk
 from tvm.tir.schedule.analysis.affine import require_affine
-from tvm.tir.schedule.analysis.query import block_of, loop_of
+from tvm.tir.schedule.analysis.query import block_of, loop_of, mixed_loops, realize_of
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.loops import require_same_scope_loops
@@ -32,6 +32,8 @@ def reorder(state: SRefTree, ordered_loops: Sequence[StmtSRef]) -> None:
     moved = set(ordered_loops)
     new_order = [next(wanted) if sref in moved else loop_of(sref) for sref in chain]
     _require_order(new_order)
+    for child in state.child_blocks(chain[-1]):
+        _require_init_first(state, child, [loop_of(sref) for sref in chain], new_order)
     body: Stmt = loop_of(chain[-1]).body
     for node in reversed(new_order):
         body = For(
@@ -97,6 +99,31 @@ def _require_reorderable_blocks(state: SRefTree, loop: StmtSRef) -> None:
                     fast="The block's iter type is neither data parallel nor reduction",
                 )
         require_affine(state, child)
+
+
+def _require_init_first(
+    state: SRefTree, child: StmtSRef, old: Sequence[For], new: Sequence[For]
+) -> None:
+    """Refuse to change the order of loops that make up both a place and a step of its sum.
+
+    The init of an element runs at the first step of its sum, so that step has to stay the first
+    one. Of loops that only one kind of variable depends on it always is.
+    """
+    realize = realize_of(state, child)
+    if realize.block.init is None:
+        return
+    mixed = mixed_loops(realize)
+    before = [node for node in old if node.loop_var in mixed]
+    after = [node for node in new if node.loop_var in mixed]
+    if any(a is not b for a, b in zip(before, after)):
+        raise Illegal(
+            f"the loops {[node.loop_var.name for node in before]} make up both places and steps of "
+            f"the sum of block {realize.block.name_hint!r}; in another order the init of an "
+            "element would come after some of its steps",
+            legal="decompose_reduction first, or loops that belong to places or to steps only",
+            spots=[realize.block, *before],
+            fast="The order of loops bound to both spatial and reduction variables cannot change",
+        )
 
 
 def _require_order(loops: Sequence[For]) -> None:

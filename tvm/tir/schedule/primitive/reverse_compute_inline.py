@@ -10,7 +10,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.functor import StmtExprMutator, substitute, walk
-from tvm.tir.op.arith import greater_equal, less, logical_and
+from tvm.tir.op.arith import equal, greater_equal, less, logical_and
 from tvm.tir.schedule.analysis.blocks import require_complete
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.query import (
@@ -101,12 +101,18 @@ def _inverse(
             spots=[node],
             fast="The consumer block does not read the producer buffer at a single place",
         )
+    _require_inside(node, made, reads[0])
     values = _solve(node, reads[0], start.indices)
     analyzer = Analyzer()
     for iv in maker.iter_vars:
         if iv.dom is not None:
             analyzer.bind(iv.var, iv.dom)
     predicate: PrimExpr = IntImm("bool", 1)
+    names = {iv.var for iv in node.iter_vars}
+    for read, written in zip(reads[0], start.indices):
+        fixed = not any(isinstance(n, Var) and n in names for n in walk(read))
+        if fixed and not analyzer.can_prove_equal(read, written):
+            predicate = logical_and(predicate, equal(written, read))
     for iv in node.iter_vars:
         assert iv.dom is not None, "block variables have domains"
         value = values[iv.var]
@@ -114,6 +120,23 @@ def _inverse(
             if not analyzer.can_prove(inside):
                 predicate = logical_and(predicate, analyzer.simplify(inside))
     return {var: analyzer.simplify(value) for var, value in values.items()}, predicate
+
+
+def _require_inside(node: Block, made: Buffer, read: Sequence[PrimExpr]) -> None:
+    """Refuse a consumer some of whose instances read nothing that the producer made."""
+    analyzer = Analyzer()
+    for iv in node.iter_vars:
+        if iv.dom is not None:
+            analyzer.bind(iv.var, iv.dom)
+    for index, extent in zip(read, made.shape):
+        if not (analyzer.can_prove(index >= 0) and analyzer.can_prove(index < extent)):
+            raise Illegal(
+                f"block {node.name_hint!r} also runs where it does not read {made.name!r}: the "
+                f"index {index} may lie outside of the buffer",
+                legal="a block each of whose instances reads an element of the producer",
+                spots=[node],
+                fast="The consumer block has instances without a producer",
+            )
 
 
 def _solve(

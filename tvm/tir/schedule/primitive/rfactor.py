@@ -16,6 +16,7 @@ from tvm.tir.schedule.analysis.query import (
     block_of,
     loop_of,
     loops_above,
+    mixed_loops,
     realize_of,
     scope_of,
 )
@@ -53,6 +54,7 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     loops = loops_above(block)
     _require_chain(loops, realize)
     _require_reduction_loop(realize, node)
+    _require_apart(realize)
     reducer = reducer_of(target)
     rank = len(reducer.store.buffer.shape)
     if not -(rank + 1) <= factor_axis <= rank:
@@ -138,6 +140,18 @@ def _require_reduction_loop(realize: BlockRealize, loop: For) -> None:
             legal="a loop that only reducing variables depend on",
             spots=[loop, realize.block],
             fast="The loop is not a reduction loop",
+        )
+
+
+def _require_apart(realize: BlockRealize) -> None:
+    mixed = mixed_loops(realize)
+    if mixed:
+        raise Illegal(
+            f"the loops {sorted(var.name for var in mixed)} make up both places and steps of the "
+            f"sum of block {realize.block.name_hint!r}",
+            legal="loops that belong to places or to steps only",
+            spots=[realize.block],
+            fast="Some loops are bound to both spatial and reduction variables",
         )
 
 
