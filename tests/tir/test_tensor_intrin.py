@@ -33,7 +33,7 @@ def impl(a: T.handle, b: T.handle) -> None:
     with T.block("root"):
         T.reads(A[0:4])
         T.writes(B[0:4])
-        B[T.ramp(0, 1, 4)] = A[T.ramp(0, 1, 4)]
+        B[T.Ramp(0, 1, 4)] = A[T.Ramp(0, 1, 4)]
 
 
 @pytest.fixture

@@ -49,7 +49,8 @@ class TensorIntrin(Node):
             try:
                 INTRINSICS.get(name)
             except KeyError as err:
-                raise ValueError(f"TensorIntrin {name!r} is not registered: {err.args[0]}") from None
+                reason = f"TensorIntrin {name!r} is not registered: {err.args[0]}"
+                raise ValueError(reason) from None
         return found
 
 
