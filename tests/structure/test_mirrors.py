@@ -26,6 +26,7 @@ STATE = (f"{_SCHEDULE}/test_state.py", "the state and what it is made of")
 MOVES = (f"{_SCHEDULE}/primitive/test_compute_at.py", "what moving a block is made of")
 COPIES = (f"{_SCHEDULE}/primitive/test_cache_read.py", "what copies of buffers are made of")
 INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is made of")
+BITS = ("tests/topi/nn/test_bitserial.py", "one plain arithmetic for all")
 COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/arith/iter_map_expr.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/arith/iter_map_padding.py": ("tests/arith/test_iter_affine_map.py", MAPS),
@@ -139,6 +140,10 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/topi/nn/space_to_batch_nd.py": REARRANGED,
     "tvm/topi/nn/space_to_depth.py": REARRANGED,
     "tvm/topi/testing/": ("tests/topi/testing/test_references.py", "one check for all references"),
+    "tvm/topi/nn/bitserial_conv2d.py": BITS,
+    "tvm/topi/nn/bitserial_dense.py": BITS,
+    "tvm/topi/nn/bitserial_util.py": BITS,
+    "tvm/topi/nn/bnn.py": BITS,
 }
 
 

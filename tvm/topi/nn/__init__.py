@@ -3,6 +3,10 @@
 from .batch_matmul import batch_matmul
 from .batch_norm import batch_norm
 from .batch_to_space_nd import batch_to_space_nd
+from .bitserial_conv2d import bitserial_conv2d_nchw, bitserial_conv2d_nhwc
+from .bitserial_dense import bitserial_dense
+from .bitserial_util import binary_op_multiplier, bitpack
+from .bnn import binarize_pack, binary_dense
 from .conv1d import conv1d, conv1d_ncw, conv1d_nwc, group_conv1d_ncw, group_conv1d_nwc
 from .conv1d_transpose import conv1d_transpose_ncw, group_conv1d_transpose_ncw
 from .conv2d import (
