@@ -34,8 +34,8 @@ def legalize_passes(target: Target) -> list[Pass]:
     """From operators to scheduled kernels."""
     _check_target(target, "legalization")
     passes = [
-        t.FoldBatchnormToConv2D(),  # while operators are still known by name
-        t.DecomposeOpsForInference(),  # the batch norms that are left: one multiply and add
+        t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
+        t.DecomposeOpsForInference(keep_training=True),  # batch norms left: a multiply, an add
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
         t.LegalizeOps(),  # operators become kernels
         t.LowerShapeToTensor(),  # and so do sizes that are read as numbers

@@ -36,11 +36,18 @@ from tvm.relax.transform.rebuild import rebuild_seq, with_body
 
 @declare_module_pass("DecomposeOpsForInference")
 def DecomposeOpsForInference(
-    mod: IRModule, ctx: PassContext, func_name: str | None = None
+    mod: IRModule,
+    ctx: PassContext,
+    func_name: str | None = None,
+    *,
+    keep_training: bool = False,
 ) -> IRModule:
-    """Decompose in the function `func_name`, or in all."""
+    """Decompose in the function `func_name`, or in all.
+
+    With `keep_training` a batch norm that asks for the statistics of the batch stays one.
+    """
     functions = {
-        var: _decompose(func, mod)
+        var: _decompose(func, mod, keep_training)
         if isinstance(func, Function) and func_name in (None, var.name_hint)
         else func
         for var, func in mod.functions.items()
@@ -48,19 +55,20 @@ def DecomposeOpsForInference(
     return mod.with_functions(functions)
 
 
-def _decompose(func: Function, mod: IRModule) -> Function:
-    body = rebuild_seq(func.body, _Decomposer(func, mod).block)
+def _decompose(func: Function, mod: IRModule, keep_training: bool) -> Function:
+    body = rebuild_seq(func.body, _Decomposer(func, mod, keep_training).block)
     return func if body is func.body else remove_unused_bindings(with_body(func, body))
 
 
 class _Decomposer:
-    def __init__(self, func: Function, mod: IRModule) -> None:
+    def __init__(self, func: Function, mod: IRModule, keep_training: bool) -> None:
+        self._keep_training = keep_training
         self._bb = BlockBuilder(mod)
         self._bb.begin_scope(func.params)
         self._parts: dict[Var, Tuple] = {}
 
     def block(self, block: BindingBlock) -> BindingBlock:
-        if not any(_is_batch_norm(binding.value) for binding in block.bindings):
+        if not any(self._is_ours(binding.value) for binding in block.bindings):
             return block
         if isinstance(block, DataflowBlock):
             self._bb.begin_dataflow_block()
@@ -70,6 +78,12 @@ class _Decomposer:
             self._binding(binding)
         return type(block)(self._bb.end_block().bindings, block.span)
 
+    def _is_ours(self, value: RelaxExpr) -> bool:
+        if not _is_batch_norm(value):
+            return False
+        training = getattr(getattr(value, "attrs", None), "training", False)
+        return not (self._keep_training and training)
+
     def _binding(self, binding: Binding) -> None:
         value = binding.value
         if isinstance(value, TupleGetItem) and value.tuple_value in self._parts:
@@ -77,7 +91,7 @@ class _Decomposer:
             new = parts.fields[value.index]
             self._bb.emit_normalized(VarBinding(binding.var, new, binding.span))
             return
-        if _is_batch_norm(value) and not isinstance(binding, MatchCast):
+        if self._is_ours(value) and not isinstance(binding, MatchCast):
             assert isinstance(value, Call), "a batch norm is a call"
             with span_scope(binding.span or value.span):
                 parts = self._batch_norm(value)

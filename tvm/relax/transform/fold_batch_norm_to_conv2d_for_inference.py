@@ -36,9 +36,14 @@ from tvm.relax.transform.rebuild import all_bindings, rebuild_seq, vars_used, wi
 
 
 @relax_pass("FoldBatchnormToConv2D")
-def FoldBatchnormToConv2D(func: Function, mod: IRModule, ctx: PassContext) -> Function:
-    """Fold wherever the pattern holds."""
-    folder = _Folder(func)
+def FoldBatchnormToConv2D(
+    func: Function, mod: IRModule, ctx: PassContext, *, keep_training: bool = False
+) -> Function:
+    """Fold wherever the pattern holds.
+
+    With `keep_training` a batch norm that asks for the statistics of the batch stays one.
+    """
+    folder = _Folder(func, keep_training)
     body = rebuild_seq(func.body, folder.block)
     return func if body is func.body else remove_unused_bindings(with_body(func, body))
 
@@ -48,7 +53,8 @@ def _is_op(expr: object, name: str) -> bool:
 
 
 class _Folder:
-    def __init__(self, func: Function) -> None:
+    def __init__(self, func: Function, keep_training: bool) -> None:
+        self._keep_training = keep_training
         self._values: dict[Var, RelaxExpr] = {}
         self._readers: dict[Var, int] = {}
         for binding in all_bindings(func):
@@ -80,6 +86,8 @@ class _Folder:
             return None
         norm = self._only_reader(value.tuple_value)
         if not isinstance(norm, Call) or not _is_op(norm, "relax.nn.batch_norm"):
+            return None
+        if self._keep_training and getattr(norm.attrs, "training", False):
             return None
         before = self._only_reader(norm.args[0])
         bias = None

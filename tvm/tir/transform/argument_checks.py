@@ -342,7 +342,7 @@ class _Tensor:
 
 
 def _plain_name(param: e.Var) -> str:
-    return param.name.removesuffix("_handle")
+    return param.name.removesuffix("_handle").removeprefix("var_")
 
 
 def _item_bytes(dtype: DataType) -> int:
