@@ -23,6 +23,7 @@ from tvm.tir.expr import (
     IntImm,
     IterVar,
     Ramp,
+    SizeVar,
     StringImm,
     Var,
     as_expr,
@@ -474,7 +475,9 @@ def LetStmt(
     """A name for a value."""
     expr = as_expr(value)
     if var is None:
-        var = Var("v", expr.dtype if type_annotation is None else as_type(type_annotation), _span())
+        kind = SizeVar if isinstance(type_annotation, SizeVar) else Var
+        wanted = expr.dtype if type_annotation is None else as_type(type_annotation)
+        var = kind("v", wanted, _span())
     return f.LetFrame(var, expr)
 
 

@@ -24,7 +24,7 @@ from tvm.tir.stmt import Block, BlockRealize
 
 from .block import allocs_and_matches
 from .buffer import buffer_annotation, declare_buffer, define_buffer, is_plain
-from .names import define_var
+from .names import annotation_doc, define_var
 from .stmt import annotations_doc, print_body
 
 SYMBOL: Final = "global_symbol"
@@ -86,7 +86,7 @@ def _params(func: PrimFunc, frame: Frame, d: Docsifier) -> list[AssignDoc]:
             d.mark(buffer, doc)
         else:
             name = define_var(param, frame, d)
-            doc = AssignDoc(name, None, d.expr(param.type_annotation))
+            doc = AssignDoc(name, None, annotation_doc(param, d))
         d.mark(param, doc)
         docs.append(doc)
     return docs

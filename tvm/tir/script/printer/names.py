@@ -37,6 +37,11 @@ def creation_doc(var: Var, d: Docsifier) -> ExprDoc:
     return made
 
 
+def annotation_doc(var: Var, d: Docsifier) -> ExprDoc:
+    """The annotation of a variable that is defined by a parameter or a let."""
+    return creation_doc(var, d) if isinstance(var, SizeVar) else d.expr(var.type_annotation)
+
+
 def make_size_var(made: ExprDoc) -> ExprDoc:
     """The creation with `is_size_var=True`."""
     args = getattr(made, "args", ())

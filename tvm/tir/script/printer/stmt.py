@@ -35,12 +35,12 @@ from tvm.script.printer.doc import (
 )
 from tvm.script.printer.docsifier import Docsifier, Frame, rule
 from tvm.tir import stmt as s
-from tvm.tir.expr import Call, IntImm, IterVar, Var
+from tvm.tir.expr import Call, IntImm, IterVar, SizeVar, Var
 from tvm.tir.functor import walk
 
 from .buffer import BufferArgs, buffer_args, define_buffer, index_docs, range_docs
 from .expr import dtype_literal
-from .names import define_var
+from .names import annotation_doc, define_var
 from .threads import env_thread_needed
 
 _SCOPES: Final = (s.LetStmt, s.AttrStmt, s.AssertStmt, s.Allocate, s.AllocateConst, s.DeclBuffer,
@@ -110,8 +110,9 @@ def _open_let(stmt: s.LetStmt, frame: Frame, d: Docsifier) -> Opening:
     value = d.expr(stmt.value)
     known = d.name_doc(stmt.var)
     kind = stmt.var.type_annotation
-    plain = isinstance(kind, PrimType)
-    note = None if isinstance(kind, TupleType) and not kind.fields else d.expr(kind)
+    plain = isinstance(kind, PrimType) and not isinstance(stmt.var, SizeVar)
+    unit = isinstance(kind, TupleType) and not kind.fields
+    note = None if unit else annotation_doc(stmt.var, d)
     let = d.word("tir", "LetStmt")
     if known is not None:
         return Opening(let.call(value, var=known), None, stmt.body, AssignDoc(known, value, note))
