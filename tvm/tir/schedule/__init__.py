@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from . import analysis as analysis
     from . import testing as testing
 else:
-    __getattr__ = lazy_packages(__name__, "analysis", "testing", "transform")
+    __getattr__ = lazy_packages(__name__, "analysis", "testing")
 
 __all__ = [
     "BlockRV", "BlockScope", "DepKind", "Dependency", "ExprRV", "Instruction", "InstructionKind",
