@@ -45,7 +45,9 @@ class Target(Node):
 
     __slots__ = ("attrs", "host", "keys", "kind", "tag")
     TYPE_KEY = "target.Target"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields("kind", "tag", "keys", "attrs", "features~", "host")
+    FIELDS: ClassVar[tuple[Field, ...]] = fields(
+        "kind", "tag", "keys", "attrs", "features~", "host"
+    )
 
     def __init__(
         self,

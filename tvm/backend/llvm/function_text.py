@@ -90,6 +90,5 @@ class FunctionText:
         name = quoted(self.signature.name)
         head = f"define {linkage}{self.signature.result} {name}({self._head})"
         body = [*self._allocas, *(line for line in self._lines if line)]
-        self.module.functions.append(
-            "\n".join([f"{head} {self.attributes}{self.debug_function} {{", "entry:", *body, "}", ""])
-        )
+        opening = f"{head} {self.attributes}{self.debug_function} {{"
+        self.module.functions.append("\n".join([opening, "entry:", *body, "}", ""]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, module_pass
+from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule, ScheduleError
@@ -13,8 +13,7 @@ from .schedule_rule import ScheduleRule, candidates
 SCHEDULED = "tir.is_scheduled"
 
 
-@module_pass(opt_level=0, name="ApplyDefaultSchedule")
-class ApplyDefaultSchedule:
+class ApplyDefaultSchedule(ModulePass):
     """Schedule each function by the first rule that takes it; others stay as they are.
 
     Functions that were scheduled before (attribute `tir.is_scheduled`) are left alone. The target
@@ -22,6 +21,7 @@ class ApplyDefaultSchedule:
     """
 
     def __init__(self, *rules: ScheduleRule) -> None:
+        super().__init__(self.transform_module, PassInfo(0, "ApplyDefaultSchedule"))
         self.rules = list(rules)
 
     def transform_module(self, mod: IRModule, _: PassContext) -> IRModule:

@@ -85,10 +85,6 @@ def _rounding(name: str, doc: str, rule: Callable[[float], float]) -> Callable[.
     return call
 
 
-def _half_away(x: float) -> float:
-    return _math.copysign(_math.floor(abs(x) + 0.5), x)
-
-
 floor = _rounding("floor", "The largest whole number not above x.", _math.floor)
 ceil = _rounding("ceil", "The smallest whole number not below x.", _math.ceil)
 trunc = _rounding("trunc", "x without its fraction.", _math.trunc)
