@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tvm.script.printer.config import PrinterConfig, config_of
+from tvm.script.printer.config import InvalidNameError, PrinterConfig, config_of
 
 pytestmark = pytest.mark.pure
 
@@ -21,3 +21,8 @@ def test_an_unknown_option_is_refused_with_the_nearest() -> None:
     with pytest.raises(TypeError, match="did you mean 'show_meta'") as caught:
         config_of({"show_metas": True})
     assert "legal:" in str(caught.value)
+
+
+def test_prefixes_are_names() -> None:
+    with pytest.raises(InvalidNameError, match="'2I', which is no identifier"):
+        PrinterConfig(ir_prefix="2I")

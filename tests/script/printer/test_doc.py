@@ -31,9 +31,11 @@ def test_expressions_compose() -> None:
 
 
 def test_statements_refuse_what_python_has_no_form_for() -> None:
-    with pytest.raises(ValueError, match="lhs must be an IdDoc"):
-        d.AssignDoc(d.TupleDoc([]), None)
-    with pytest.raises(ValueError, match="at least one of the branches"):
+    with pytest.raises(ValueError, match="annotation can only be nonnull if lhs is an identifier"):
+        d.AssignDoc(d.TupleDoc([]), None, d.IdDoc("t"))
+    with pytest.raises(ValueError, match="At least one of rhs and annotation"):
+        d.AssignDoc(d.IdDoc("x"), None)
+    with pytest.raises(ValueError, match="At least one of the then branch or else branch"):
         d.IfDoc(d.IdDoc("x"), [], [])
 
 

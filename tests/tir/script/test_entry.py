@@ -54,3 +54,9 @@ def test_operators_without_a_function_are_words_too() -> None:
     assert T.cuda___activemask().op.name == "tir.cuda.__activemask"
     with pytest.raises(AttributeError, match="T has no word 'nonsense'"):
         T.nonsense
+
+
+def test_calls_may_end_with_the_dtype_of_their_result() -> None:
+    x = tir.Var("x", "float32")
+    assert str(T.exp(x, dtype="float32")) == "T.exp(x)"
+    assert str(T.call_extern("f", x, dtype="int32")) == 'T.call_extern("int32", "f", x)'

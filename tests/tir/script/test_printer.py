@@ -102,11 +102,13 @@ def test_expressions(expr: Any, text: str) -> None:
         (tir.IterVar((0, 8), x, tir.IterVar.CommReduce, "t"),
          'T.iter_var(x, T.Range(0, 8), "CommReduce", "t")'),
         (tir.BufferRegion(A, [Range(0, 4), Range.from_min_extent(x, 1)]), "A[0:4, x]"),
+        (tir.IndexMap.from_func(lambda i, j: [i // 4, j], index_dtype="int32"),
+         'T.index_map(lambda i, j: (i // 4, j), index_dtype="int32")'),
         (tir.CommReducer([x], [y], [x + y], [0]), "T.comm_reducer(lambda x, y: x + y, [0])"),
     ],
 )  # fmt: skip
 def test_other_words(node: Any, text: str) -> None:
-    assert str(node) == text
+    assert node.script() == text
 
 
 def test_targets() -> None:

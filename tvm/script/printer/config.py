@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tvm.error import message
+from tvm.error import TVMError, message
 from tvm.ffi.object import Object
 from tvm.support.dtype import DataType
 from tvm.support.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from tvm.ir.access_path import AccessPath
+
+
+class InvalidNameError(TVMError, ValueError):
+    """A name that Python has no use for."""
 
 
 class PrinterConfig(Object):
@@ -41,6 +45,15 @@ class PrinterConfig(Object):
         obj_to_underline: Sequence[object] | None = None,
         obj_to_annotate: Mapping[object, str] | None = None,
     ) -> None:
+        for prefix in (ir_prefix, tir_prefix, relax_prefix, module_alias):
+            if prefix and not prefix.isidentifier():
+                raise InvalidNameError(
+                    message(
+                        "print a script with a prefix",
+                        found=f"{prefix!r}, which is no identifier of Python",
+                        legal='a name such as "T"',
+                    )
+                )
         self.binding_names: Final[list[str]] = [] if name is None else [name]
         self.show_meta: Final = show_meta
         self.ir_prefix: Final = ir_prefix

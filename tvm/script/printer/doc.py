@@ -244,8 +244,12 @@ class AssignDoc(StmtDoc):
     def __init__(
         self, lhs: ExprDoc, rhs: ExprDoc | None, annotation: ExprDoc | None = None
     ) -> None:
-        if rhs is None and annotation is None and not isinstance(lhs, IdDoc):
-            raise ValueError("AssignDoc: without rhs and annotation, lhs must be an IdDoc")
+        if rhs is None and annotation is None:
+            raise ValueError(
+                "At least one of rhs and annotation needs to be non-null for AssignDoc."
+            )
+        if annotation is not None and not isinstance(lhs, IdDoc):
+            raise ValueError("annotation can only be nonnull if lhs is an identifier.")
         self.source_paths = ()
         self.comment = None
         self.lhs = lhs
@@ -262,7 +266,9 @@ class IfDoc(StmtDoc):
         self, predicate: ExprDoc, then_branch: Sequence[Doc], else_branch: Sequence[Doc]
     ) -> None:
         if not then_branch and not else_branch:
-            raise ValueError("IfDoc: at least one of the branches needs a statement")
+            raise ValueError(
+                "At least one of the then branch or else branch needs to be non-empty"
+            )
         self.source_paths = ()
         self.comment = None
         self.predicate = predicate

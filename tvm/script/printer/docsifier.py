@@ -241,6 +241,8 @@ class Docsifier(Object):
     def define(self, obj: object, frame: Frame, hint: str) -> IdDoc:
         """Give `obj` a name that is free: the hint, or the hint with a number."""
         name = self.fresh_name(hint)
+        if self.cfg.show_object_address:
+            name = f"{name}_{id(obj):#x}"
         self._names[id(obj)] = name
         self._owned[id(obj)] = name
         frame.defined.append(obj)

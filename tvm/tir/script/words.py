@@ -5,6 +5,7 @@ Data types of any width and the operators without a Python function of their own
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -210,11 +211,30 @@ class OpWord:
         return as_expr(args[0]).dtype if pure and args else DataType("int32")
 
 
+def _with_dtype(func: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as scripts call it: any call may end with the `dtype=` of its result."""
+    first = next(iter(inspect.signature(func).parameters), "")
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if "dtype" in kwargs and (first == "dtype" or "dtype" not in _parameters(func)):
+            dtype = kwargs.pop("dtype")
+            if first == "dtype":
+                return func(dtype, *args, **kwargs)
+        return func(*args, **kwargs)
+
+    return call
+
+
+def _parameters(func: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(func).parameters
+
+
 def find_op(name: str) -> Any:
     """The operator `T.<name>`: its function, or a word that makes the call."""
     func = getattr(_op, name, None) if name in _op.__all__ else None
     if func is not None:
-        return func
+        return _with_dtype(func) if callable(func) else func
     op = OPS.find(f"tir.{name}")
     if op is None:
         dotted = name.replace("cuda_", "cuda.").replace("metal_", "metal.")

@@ -11,7 +11,7 @@ import pytest
 from tvm.error import DiagnosticError
 from tvm.script.parser.core.diagnostics import Source
 from tvm.script.parser.core.error import ParserError
-from tvm.script.parser.core.evaluator import eval_assign
+from tvm.script.parser.core.evaluator import ExprEvaluator, eval_assign
 from tvm.script.parser.core.parser import Parser
 
 pytestmark = pytest.mark.pure
@@ -98,3 +98,8 @@ def test_wrong_counts_are_refused() -> None:
     assert isinstance(stmt, ast.Assign)
     with pytest.raises(ParserError, match="cannot unpack 2 values to 3 names"):
         eval_assign(Parser(Source("")), stmt.targets[0], [1, 2])
+
+
+def test_expressions_need_no_program() -> None:
+    node = ast.parse("a[1:] + [b]", mode="eval").body
+    assert ExprEvaluator.eval(None, {"a": [1, 2], "b": 3}, node) == [2, 3]

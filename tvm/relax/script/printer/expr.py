@@ -38,7 +38,8 @@ def _var(var: Var, d: Docsifier) -> ExprDoc:
     frame = function_frame(d)
     note = None if var.struct_info_ is None else d.expr(var.struct_info_)
     name = define_var(var, frame, d)
-    frame.stmts.append(AssignDoc(name, None, note))
+    if note is not None:
+        frame.stmts.append(AssignDoc(name, None, note))
     return name
 
 

@@ -19,6 +19,7 @@ from tvm.support.suggest import did_you_mean
 
 from . import dispatch
 from .error import ParserError
+from .names import VarTable
 
 if TYPE_CHECKING:
     from .parser import Parser
@@ -85,15 +86,26 @@ def place(value: Any, span: Any) -> None:
             object.__setattr__(inner, "span", span)
 
 
+class _Nowhere:
+    """Stands for the parser of an expression that is part of no program."""
+
+    def __init__(self) -> None:
+        self.var_table = VarTable()
+        self.dispatch_tokens = ["default"]
+        self.poisoned: set[str] = set()
+        self.span = None
+
+
 class ExprEvaluator:
     """Evaluates expressions for a parser."""
 
-    parser: Parser
     value_table: Mapping[str, Any]
     new_value_count: int
 
-    def __init__(self, parser: Parser, value_table: Mapping[str, Any] | None = None) -> None:
-        self.parser = parser
+    def __init__(
+        self, parser: Parser | None, value_table: Mapping[str, Any] | None = None
+    ) -> None:
+        self.parser: Any = _Nowhere() if parser is None else parser
         self.value_table = value_table or {}
         self.new_value_count = 0
         self._locals: list[dict[str, Any]] = []
@@ -101,7 +113,7 @@ class ExprEvaluator:
         self._ahead: dict[int, Any] = {}
 
     @staticmethod
-    def eval(parser: Parser, value_table: Mapping[str, Any], node: ast.AST) -> Any:
+    def eval(parser: Parser | None, value_table: Mapping[str, Any], node: ast.AST) -> Any:
         """The value of an expression."""
         return ExprEvaluator(parser, value_table).value(node)
 

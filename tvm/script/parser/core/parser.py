@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import ast
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -66,6 +67,10 @@ class ScriptMacro(abc.ABC):
             if isinstance(stmt, ast.FunctionDef) and stmt.name == self.func.__name__:
                 return stmt
         raise ScriptError(f"cannot find macro definition for {self.func.__name__}")
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As an attribute of a class a macro is a method."""
+        return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         parser = current_parser()

@@ -43,7 +43,7 @@ def _bare_block(block: Block, d: Docsifier) -> ScopeDoc:
 
 
 def _block(block: Block, realize: BlockRealize | None, d: Docsifier) -> ScopeDoc:
-    with d.frame(block if realize is None else realize, "tir") as frame:
+    with d.frame(block, "tir") as frame:
         _axes(block, realize, frame, d)
         if realize is not None and not _is_true(realize.predicate):
             _say("where", frame, d, d.expr(realize.predicate))

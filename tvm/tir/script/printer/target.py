@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tvm.script.printer.doc import DictDoc, ExprDoc, ListDoc, LiteralDoc
+from tvm.script.printer.doc import DictDoc, ExprDoc, LambdaDoc, ListDoc, LiteralDoc, TupleDoc
 from tvm.script.printer.docsifier import Docsifier, rule
 from tvm.target import Target
+from tvm.tir.index_map import IndexMap
+
+from .names import define_var, id_of
 
 
 @rule(Target, dialect="tir")
@@ -23,3 +26,20 @@ def plain_doc(value: object) -> ExprDoc:
     if value is None or isinstance(value, (str, bool, int, float)):
         return LiteralDoc(value)
     return LiteralDoc(str(value))
+
+
+@rule(IndexMap, dialect="tir")
+def _index_map(mapping: IndexMap, d: Docsifier) -> ExprDoc:
+    """`T.index_map(lambda i, j: (i // 16, j))`; indices are int64 unless it says otherwise."""
+    options: dict[str, ExprDoc] = {}
+    if mapping.inverse_index_map is not None:
+        options["inverse_index_map"] = _lambda(mapping.inverse_index_map, d)
+    if any(str(var.dtype) != "int64" for var in mapping.initial_indices):
+        options["index_dtype"] = LiteralDoc(str(mapping.initial_indices[0].dtype))
+    return d.word("tir", "index_map").call(_lambda(mapping, d), **options)
+
+
+def _lambda(mapping: IndexMap, d: Docsifier) -> LambdaDoc:
+    with d.frame(mapping, "tir") as frame:
+        names = [id_of(define_var(var, frame, d)) for var in mapping.initial_indices]
+        return LambdaDoc(names, TupleDoc(d.exprs(mapping.final_indices)))
