@@ -33,6 +33,7 @@ from .primitive import cache_read as _cache_read
 from .primitive import cache_write as _cache_write
 from .primitive import compute_at as _compute_at
 from .primitive import compute_inline as _compute_inline
+from .primitive import decompose_padding as _decompose_padding
 from .primitive import decompose_reduction as _decompose_reduction
 from .primitive import enter_postproc as _enter_postproc
 from .primitive import for_kind as _for_kind
@@ -661,6 +662,20 @@ class Schedule(Object):
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce within each iteration of a loop first, then over the iterations."""
         return self._run(_rfactor.KIND, _rfactor.rfactor, loop=loop, factor_axis=factor_axis)  # type: ignore[no-any-return]
+
+    def decompose_padding(self, block: BlockArg, loop: LoopRV) -> BlockRV:
+        """Fill a padded buffer with its constant before a loop, then copy the inside."""
+        return self._run(  # type: ignore[no-any-return]
+            _decompose_padding.KIND,
+            _decompose_padding.decompose_padding,
+            block=self._block(block),
+            loop=loop,
+        )
+
+    def can_decompose_padding(self, block: BlockArg, loop: LoopRV) -> bool:
+        """True if `decompose_padding` would be legal."""
+        place, at = self.get_sref(self._block(block)), self.get_sref(loop)
+        return _decompose_padding.why_not_decomposable(self._state, place, at) is None
 
     # --- buffers ---
 
