@@ -3,6 +3,7 @@
 import pytest
 
 from tests.tir.analysis.programs import matmul
+from tvm import tir
 from tvm.script import tir as T
 from tvm.tir.analysis import detect_buffer_access_lca
 
@@ -51,3 +52,23 @@ def test_address_counts_as_use() -> None:
     found = {buffer.name: scope for buffer, scope in detect_buffer_access_lca(opaque).items()}
     assert found["A"] is None or found["A"] is getattr(opaque.body, "block", None)
     assert found["B"] is not found["A"]
+
+
+def test_a_view_is_a_use_of_the_memory_that_it_looks_at() -> None:
+    @T.prim_func
+    def func(b: T.handle) -> None:
+        B = T.match_buffer(b, (4,), "float32")
+        A = T.alloc_buffer((4,), "float32")
+        for i in range(4):
+            with T.block("write"):
+                vi = T.axis.spatial(4, i)
+                A[vi] = T.float32(1)
+        view = T.decl_buffer((2, 2), "float32", data=A.data)
+        for i in range(4):
+            with T.block("read"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = view[vi // 2, vi % 2]
+
+    found = {buffer.name: place for buffer, place in detect_buffer_access_lca(func).items()}
+    assert isinstance(found["A"], tir.Block)
+    assert found["A"].name_hint == "root"

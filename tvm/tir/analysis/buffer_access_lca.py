@@ -59,6 +59,9 @@ class _Detector(StmtExprVisitor):
 
     def visit_buffer_use(self, buffer: Buffer) -> None:
         self._touch(buffer)
+        owner = self._buffers.get(buffer.data)
+        if owner is not None and owner is not buffer:
+            self._touch(owner)  # a view is a use of the memory that it looks at
 
     def visit_decl_buffer_(self, op: s.DeclBuffer) -> None:
         self._buffers.setdefault(op.buffer.data, op.buffer)
