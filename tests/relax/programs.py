@@ -121,6 +121,7 @@ def calls(mod: IRModule, name: str = "main") -> list[str]:
                 callee = value.op
                 if getattr(callee, "name", "") == "relax.call_tir":
                     callee = value.args[0]
-                names = (getattr(callee, key, None) for key in ("name", "name_hint", "global_symbol"))
+                keys = ("name", "name_hint", "global_symbol")
+                names = (getattr(callee, key, None) for key in keys)
                 found.append(next(name for name in names if name))
     return found

@@ -203,7 +203,8 @@ def test_a_function_without_kernels(mode: str) -> None:
         def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
             return x
 
-    assert _call(relax.build(Same, "llvm", exec_mode=mode), np.ones(4, "float32")).tolist() == [1] * 4
+    executable = relax.build(Same, "llvm", exec_mode=mode)
+    assert _call(executable, np.ones(4, "float32")).tolist() == [1] * 4
 
 
 # --- files ---

@@ -34,7 +34,8 @@ def _module(
     with bb.function("main", params):
         with bb.dataflow():
             with span_scope(Span(SourceName("conv"), 1, 1, 1, 1)):
-                y = bb.emit(op.nn.conv2d(x, _const(8, 4, 3, 3) if weight is None else weight, **conv))
+                kernel = _const(8, 4, 3, 3) if weight is None else weight
+                y = bb.emit(op.nn.conv2d(x, kernel, **conv))
             before = y
             if bias is not None:
                 y = bb.emit(op.add(y, bias))

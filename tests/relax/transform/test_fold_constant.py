@@ -52,7 +52,8 @@ def test_operators_by_their_reference():
     a, b = _const(4, 3), _const(4, 3)
 
     def build(bb, x):
-        return bb.emit(op.add(x, bb.emit(op.multiply(bb.emit(op.permute_dims(a)), op.permute_dims(b)))))
+        product = bb.emit(op.multiply(bb.emit(op.permute_dims(a)), op.permute_dims(b)))
+        return bb.emit(op.add(x, product))
 
     after = folded(_module(build, (3, 4)))
     assert calls(after) == ["relax.add"]
@@ -213,9 +214,8 @@ def test_constants_in_branches():
                 r = R.subtract(x, x)
             return r
 
-    assert_same(
-        run_interp(Mod, arguments(Mod["main"])), run_interp(FoldConstant()(Mod), arguments(Mod["main"]))
-    )
+    args = arguments(Mod["main"])
+    assert_same(run_interp(Mod, args), run_interp(FoldConstant()(Mod), args))
 
 
 def test_nothing_to_fold_is_the_same_function():

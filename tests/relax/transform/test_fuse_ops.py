@@ -280,11 +280,11 @@ def test_constants_become_arguments_and_equal_groups_are_one():
         @R.function
         def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
             with R.dataflow():
-                a = R.add(x, R.const(1, "float32"))
+                a = R.add(x, R.const([1.0, 2.0, 3.0, 4.0], "float32"))
                 b = R.nn.relu(a)
                 c = R.matmul(w, b)
                 d = R.nn.softmax(c)
-                e = R.add(d, R.const(2, "float32"))
+                e = R.add(d, R.const([5.0, 6.0, 7.0, 8.0], "float32"))
                 gv = R.nn.relu(e)
                 R.output(gv)
             return gv

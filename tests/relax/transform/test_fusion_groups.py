@@ -84,7 +84,7 @@ def test_the_largest_size() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_groups_of_random_graphs_can_be_ordered(seed: int) -> None:
-    """Every node is in one group, has one anchor at most, and groups depend on earlier ones only."""
+    """Every node is in one group with one anchor at most; groups depend on earlier ones only."""
     rng = random.Random(seed)
     count = rng.randrange(3, 30)
     patterns = [rng.choice([E, E, B, I, R, A, T, O]) for _ in range(count)]

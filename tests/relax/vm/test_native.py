@@ -174,7 +174,8 @@ def test_constants_are_one_block() -> None:
     mod = _graph(build, (4, 4))
     native(mod)
     lowered = _lowered(mod)
-    (main,) = native_graph(lowered, lowered.get_global_var("main"), profile=False).functions.values()
+    graph = native_graph(lowered, lowered.get_global_var("main"), profile=False)
+    (main,) = graph.functions.values()
     (block,) = [n for n in tir.functor.walk(main.body) if isinstance(n, tir.AllocateConst)]
     assert [int(e) for e in block.extents] == [4 * 4 * 4 + 64]
 

@@ -10,9 +10,13 @@ _HOMES = {
     "AttachGlobalSymbol": _HOME + "attach_global_symbol:AttachGlobalSymbol",
     "BindParams": _HOME + "bind_params:BindParams",
     "BindSymbolicVars": _HOME + "bind_params:BindSymbolicVars",
+    "CallTIRRewrite": _HOME + "call_tir_rewrite:CallTIRRewrite",
+    "CanonicalizeBindings": _HOME + "canonicalize_bindings:CanonicalizeBindings",
+    "ConvertToDataflow": _HOME + "convert_to_dataflow:ConvertToDataflow",
     "DataflowBlockPass": _HOME + "pass_form:DataflowBlockPass",
     "DeadCodeElimination": _HOME + "dead_code_elimination:DeadCodeElimination",
     "DecomposeOpsForInference": _HOME + "decompose_ops:DecomposeOpsForInference",
+    "EliminateCommonSubexpr": _HOME + "eliminate_common_subexpr:EliminateCommonSubexpr",
     "FoldBatchnormToConv2D": (
         _HOME + "fold_batch_norm_to_conv2d_for_inference:FoldBatchnormToConv2D"
     ),
@@ -20,9 +24,12 @@ _HOMES = {
     "FunctionPass": _HOME + "pass_form:FunctionPass",
     "FuseOps": _HOME + "fuse_ops:FuseOps",
     "FuseTIR": _HOME + "fuse_tir:FuseTIR",
+    "InlinePrivateFunctions": _HOME + "inline_private_functions:InlinePrivateFunctions",
     "LegalizeOps": _HOME + "legalize_ops:LegalizeOps",
     "LowerShapeToTensor": _HOME + "lower_shape_to_tensor:LowerShapeToTensor",
     "Normalize": _HOME + "normalize:Normalize",
+    "NormalizeGlobalVar": _HOME + "normalize_global_var:NormalizeGlobalVar",
+    "RemovePurityChecking": _HOME + "remove_purity_checking:RemovePurityChecking",
     "RewriteDataflowReshape": _HOME + "rewrite_dataflow_reshape:RewriteDataflowReshape",
     "ToNonDataflow": _HOME + "to_non_dataflow:ToNonDataflow",
     "dataflowblock_pass": _HOME + "pass_form:dataflowblock_pass",
@@ -34,21 +41,28 @@ if TYPE_CHECKING:
     from .attach_global_symbol import AttachGlobalSymbol as AttachGlobalSymbol
     from .bind_params import BindParams as BindParams
     from .bind_params import BindSymbolicVars as BindSymbolicVars
+    from .call_tir_rewrite import CallTIRRewrite as CallTIRRewrite
+    from .canonicalize_bindings import CanonicalizeBindings as CanonicalizeBindings
+    from .convert_to_dataflow import ConvertToDataflow as ConvertToDataflow
     from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
     from .decompose_ops import DecomposeOpsForInference as DecomposeOpsForInference
+    from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
     from .fold_batch_norm_to_conv2d_for_inference import (
         FoldBatchnormToConv2D as FoldBatchnormToConv2D,
     )
     from .fold_constant import FoldConstant as FoldConstant
     from .fuse_ops import FuseOps as FuseOps
     from .fuse_tir import FuseTIR as FuseTIR
+    from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .legalize_ops import LegalizeOps as LegalizeOps
     from .lower_shape_to_tensor import LowerShapeToTensor as LowerShapeToTensor
     from .normalize import Normalize as Normalize
+    from .normalize_global_var import NormalizeGlobalVar as NormalizeGlobalVar
     from .pass_form import DataflowBlockPass as DataflowBlockPass
     from .pass_form import FunctionPass as FunctionPass
     from .pass_form import dataflowblock_pass as dataflowblock_pass
     from .pass_form import function_pass as function_pass
+    from .remove_purity_checking import RemovePurityChecking as RemovePurityChecking
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
     from .to_non_dataflow import ToNonDataflow as ToNonDataflow
 else:

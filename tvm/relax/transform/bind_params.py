@@ -54,12 +54,12 @@ def BindSymbolicVars(
         return _with(mod, {mod.get_global_var(func_name): func.bind_symbolic_vars(binding_map)})
     new: dict[GlobalVar, Function] = {}
     bound: set[Any] = set()
-    for var, func in mod.functions.items():
-        if isinstance(func, Function):
-            own = {k: v for k, v in binding_map.items() if _has_symbol(func, k)}
+    for var, one in mod.functions.items():
+        if isinstance(one, Function):
+            own = {k: v for k, v in binding_map.items() if _has_symbol(one, k)}
             bound.update(own)
             if own:
-                new[var] = func.bind_symbolic_vars(own)
+                new[var] = one.bind_symbolic_vars(own)
     for key in binding_map:
         if key not in bound:
             raise _no_such_symbol(mod, key)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import Span, merge_spans
@@ -60,7 +61,7 @@ def FuseTIR(mod: IRModule, ctx: PassContext) -> IRModule:
         return mod
     fused = {var: _GroupFuser(mod, func).fuse() for var, func in groups.items()}
     spans = {var: _group_span(func) for var, func in groups.items()}
-    functions = {}
+    functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if var in fused:
             functions[var] = fused[var]
@@ -310,7 +311,10 @@ class _GroupFuser:
         self._append(renewer.visit_stmt(kernel.body))
         if var not in outputs:
             self._allocs.extend(results)
-        return list(results) if isinstance(call.struct_info, TupleStructInfo) else results[0]
+        if isinstance(call.struct_info, TupleStructInfo):
+            several: list[Value] = [*results]
+            return several
+        return results[0]
 
     def _result_buffers(
         self, kernel: PrimFunc, call: Call, params: list[TirVar], given: Value | None

@@ -66,7 +66,7 @@ def run_compiled(
     mod = from_onnx(model, **options)
     vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
     result = vm["main"](*inputs.values())
-    several = result if isinstance(result, (list, tuple)) or not hasattr(result, "numpy") else [result]
+    several = [result] if hasattr(result, "numpy") else result
     return [value.numpy() for value in several]
 
 

@@ -1,4 +1,4 @@
-"""`from_onnx` as a whole: inputs, weights, shape arithmetic, names, spans, small networks, errors."""
+"""`from_onnx` as a whole: inputs, weights, shapes, names, spans, small networks, errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def _ops(mod: tvm.IRModule) -> list[str]:
 
 
 def test_inputs_take_the_names_shapes_and_types_of_the_model() -> None:
-    model = make_model([node("Add", ["a", "b"], ["y"])], {"a": _floats(2, 3), "b": _floats(3)}, ["y"])
+    arrays = {"a": _floats(2, 3), "b": _floats(3)}
+    model = make_model([node("Add", ["a", "b"], ["y"])], arrays, ["y"])
     params = from_onnx(model)["main"].params
     assert [p.name_hint for p in params] == ["a", "b"]
     assert [_shape(p.struct_info) for p in params] == [[2, 3], [3]]
@@ -261,7 +262,7 @@ def test_output_names_are_kept() -> None:
 
 
 def _attention(size: int, heads: int) -> tuple[list[onnx.NodeProto], dict[str, Array]]:
-    """One block of a transformer: normalise, attend, add; normalise, expand, GELU, contract, add."""
+    """One block of a transformer: attention and a layer with GELU, each normalised and added."""
     width = size // heads
     nodes = [
         node("LayerNormalization", ["x", "g1", "b1"], ["h"], axis=-1),
@@ -510,4 +511,5 @@ def test_runs_as_onnx_runtime_on_a_graph_proto() -> None:
     x = _floats(2, 3)
     model = make_model([node("Relu", ["x"], ["y"])], {"x": x}, ["y"])
     mod = from_onnx(model.graph, opset=17)
-    np.testing.assert_array_equal(Interpreter(mod).run("main", x), run_onnx(model, {"x": x})[0])
+    wanted = run_onnx(model, {"x": x})[0]
+    np.testing.assert_array_equal(Interpreter(mod).run("main", x), wanted)

@@ -1,0 +1,115 @@
+"""ConvertToDataflow: runs of pure bindings."""
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest
+from tvm.relax.transform import ConvertToDataflow
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+class TestRuns(RelaxPassTest):
+    run = ConvertToDataflow()
+    same_results = False
+
+    @I.ir_module
+    class Before:
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "float32")):
+            a = R.add(x, x)
+            b = R.multiply(a, x)
+            _ = R.print(b, format="{}")
+            c = R.exp(b)
+            _1 = R.print(c, format="{}")
+            d = R.exp(c)
+            e = R.negative(d)
+            return e
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.add(x, x)
+                b = R.multiply(a, x)
+                R.output(b)
+            _ = R.print(b, format="{}")
+            c = R.exp(b)
+            _1 = R.print(c, format="{}")
+            with R.dataflow():
+                d = R.exp(c)
+                e = R.negative(d)
+                R.output(e)
+            return e
+
+
+class TestShorterRuns(RelaxPassTest):
+    run = ConvertToDataflow(min_size=1)
+    same_results = False
+    Before = TestRuns.Before
+
+    def test_every_run_is_dataflow(self):
+        kinds = [type(b).__name__ for b in self._after()["main"].body.blocks]
+        assert kinds == ["DataflowBlock", "BindingBlock"] * 2 + ["DataflowBlock"]
+
+
+class TestLongerRuns(RelaxPassTest):
+    run = ConvertToDataflow(min_size=3)
+    same_results = False
+    Before = TestRuns.Before
+    Expected = TestRuns.Before
+
+
+class TestBranches(RelaxPassTest):
+    run = ConvertToDataflow()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")):
+            a = R.add(x, x)
+            b = R.exp(a)
+            if c:
+                d = R.exp(b)
+                e = R.add(d, d)
+                r = R.add(e, b)
+            else:
+                r = R.negative(b)
+            return r
+
+    def test_blocks(self):
+        main = self._after()["main"]
+        kinds = [type(b).__name__ for b in main.body.blocks]
+        assert kinds == ["DataflowBlock", "BindingBlock"]
+        branch = main.body.blocks[1].bindings[0].value.true_branch
+        assert type(branch.blocks[0]).__name__ == "DataflowBlock"
+
+
+class TestDataflowBlocksAreJoined(RelaxPassTest):
+    run = ConvertToDataflow()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.add(x, x)
+                gv = R.exp(a)
+                R.output(gv)
+            b = R.add(gv, gv)
+            c = R.exp(b)
+            return c
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.add(x, x)
+                gv = R.exp(a)
+                b = R.add(gv, gv)
+                c = R.exp(b)
+                R.output(c)
+            return c

@@ -1,0 +1,81 @@
+"""InlinePrivateFunctions."""
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest, calls
+from tvm.relax.transform import InlinePrivateFunctions
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+class TestCalls(RelaxPassTest):
+    run = InlinePrivateFunctions()
+
+    @I.ir_module
+    class Before:
+        @R.function(private=True)
+        def twice(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+            y = R.add(x, x)
+            return y
+
+        @R.function(private=True)
+        def four_times(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+            y = Before.twice(x)
+            z = Before.twice(y)
+            return z
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            y: R.Tensor((4,), "float32") = Before.four_times(x)
+            return y
+
+    def test_functions(self):
+        after = self._after()
+        assert [v.name_hint for v in after.functions] == ["main"]
+        assert calls(after) == ["relax.add", "relax.add"]
+
+
+class TestPublicAndMarkedFunctionsStay(RelaxPassTest):
+    run = InlinePrivateFunctions()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def public(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            y = R.add(x, x)
+            return y
+
+        @R.function(private=True)
+        def group(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            R.func_attr({"Primitive": True})
+            y = R.exp(x)
+            return y
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            y = Before.public(x)
+            z = Before.group(y)
+            return z
+
+    Expected = Before
+
+
+class TestRecursionStays(RelaxPassTest):
+    run = InlinePrivateFunctions()
+    same_results = False
+
+    @I.ir_module
+    class Before:
+        @R.function(private=True)
+        def loop(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            y = Before.loop(x)
+            return y
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            y = Before.loop(x)
+            return y
+
+    Expected = Before

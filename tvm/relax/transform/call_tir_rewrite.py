@@ -1,0 +1,100 @@
+"""Make the results of kernels explicit: allocate, call, read.
+
+    y = R.call_tir(cls.exp, (x,), R.Tensor((n,), "float32"))
+        ->
+    alloc = R.builtin.alloc_tensor(R.shape([n]), "float32", 0)
+    _ = cls.exp(x, alloc)
+    y = alloc
+
+Symbolic sizes that a kernel takes beside its tensors go through `vm.call_tir_dyn`. Results that
+stand in for operands (`call_tir_inplace`) are those operands. Works on plain blocks: what it makes
+has effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import (
+    Binding,
+    Call,
+    DataflowVar,
+    Function,
+    ShapeExpr,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from tvm.relax.op.builtin.builtin import alloc_tensor
+from tvm.relax.op.vm.vm import call_tir_dyn
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.rebuild import map_bindings
+
+_DESTINATION_CALLS = ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace")
+
+
+@declare_module_pass("CallTIRRewrite")
+def CallTIRRewrite(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Rewrite every call with results to be made, in all functions."""
+    bb = BlockBuilder(mod)
+
+    def on_binding(binding: Binding) -> Sequence[Binding]:
+        value = binding.value
+        if not isinstance(value, Call) or not isinstance(value.op, Op):
+            return (binding,)
+        if value.op.name not in _DESTINATION_CALLS or not isinstance(binding, VarBinding):
+            return (binding,)
+        return _rewritten(bb, binding, value)
+
+    functions = {
+        var: map_bindings(func, on_binding) if isinstance(func, Function) else func
+        for var, func in mod.functions.items()
+    }
+    return mod.with_functions(functions)
+
+
+def _rewritten(bb: BlockBuilder, binding: VarBinding, call: Call) -> list[Binding]:
+    kernel, packed = call.args[0], call.args[1]
+    operands = list(packed.fields) if isinstance(packed, Tuple) else [packed]
+    kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var
+    made: list[Binding] = []
+
+    def bind(name: str, value: RelaxExpr) -> Var:
+        normal = bb.normalize(value)
+        var = kind(name, normal.struct_info_)
+        made.append(VarBinding(var, normal, call.span or binding.span))
+        return var
+
+    info = call.sinfo_args[0]
+    infos = list(info.fields) if isinstance(info, TupleStructInfo) else [info]
+    results: list[RelaxExpr] = []
+    for place, one in zip(_places(call, len(infos)), infos):
+        results.append(operands[place] if place >= 0 else bind("alloc", _allocation(one)))
+    fresh = [r for r in results if not any(r is operand for operand in operands)]
+    arguments = [*operands, *fresh]
+    if len(call.args) > 2:
+        bind("_", call_tir_dyn(kernel, [*arguments, call.args[2]]))
+    else:
+        bind("_", Call(kernel, arguments, None, [], call.span))
+    whole: RelaxExpr = Tuple(results) if isinstance(info, TupleStructInfo) else results[0]
+    made.append(VarBinding(binding.var, bb.normalize(whole), binding.span))
+    return made
+
+
+def _places(call: Call, count: int) -> list[int]:
+    """For each result the operand that it stands in for, or -1."""
+    given = getattr(call.attrs, "inplace_indices", None)
+    return [int(place) for place in given] if given is not None else [-1] * count
+
+
+def _allocation(info: StructInfo) -> Call:
+    assert isinstance(info, TensorStructInfo), "kernels give tensors"
+    assert isinstance(info.shape, ShapeExpr), "call_tir knows the shapes of its results"
+    device = 0 if info.vdevice is None else max(int(info.vdevice.vdevice_id), 0)
+    scope = "global" if info.vdevice is None else str(info.vdevice.memory_scope)
+    return alloc_tensor(info.shape, info.dtype, device, scope)

@@ -1,0 +1,214 @@
+"""Drop bindings that only give another name.
+
+    y = x                                          with R.dataflow():
+    z = (y, w)                                         gv = R.add(x, w)
+    with R.dataflow():                    ->           R.output(gv)
+        lv = R.add(z[0], w)                        return gv
+        gv = lv
+        R.output(gv)
+    return gv
+
+An item of a known tuple is the field. A cast to what the value is already goes too. Where a result
+of a dataflow block renames an inner value, the inner one becomes the result. Results that nobody
+outside reads become inner values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_equal
+from tvm.ir.transform import PassContext
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from tvm.relax.normalize import merge_blocks
+from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.rebuild import (
+    replace_operands,
+    vars_used,
+    with_bindings,
+    with_body,
+    with_value,
+)
+
+
+@relax_pass("CanonicalizeBindings")
+def CanonicalizeBindings(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+    """Canonicalize one function."""
+    return canonicalize_bindings(func)
+
+
+def canonicalize_bindings(func: Function) -> Function:
+    """The function in canonical form; repeated, as a renamed result may turn into a name."""
+    while True:
+        plan = _Plan(func)
+        new = _rewrite_function(func, plan)
+        if new is func:
+            return func
+        func = new
+
+
+class _Plan:
+    """What takes the place of which variable, and which variables change their kind."""
+
+    def __init__(self, func: Function) -> None:
+        self.values: dict[Var, RelaxExpr] = {}
+        self.instead: dict[RelaxExpr, RelaxExpr] = {}
+        self.dropped: set[Binding] = set()
+        self._block_of: dict[Var, BindingBlock] = {}
+        for block in _blocks(func.body):
+            for binding in block.bindings:
+                self.values[binding.var] = binding.value
+                self._block_of[binding.var] = block
+        for block in _blocks(func.body):
+            for binding in block.bindings:
+                self._look_at(binding, block)
+        self._hide_unread_results(func)
+
+    def resolve(self, expr: RelaxExpr) -> RelaxExpr | None:
+        """What stands for a variable in the end, or None for itself."""
+        found = self.instead.get(expr)
+        if found is None:
+            return None
+        while (further := self.instead.get(found)) is not None:
+            found = further
+        return found
+
+    def simple(self, value: RelaxExpr) -> RelaxExpr:
+        """The field in place of an item of a known tuple."""
+        if isinstance(value, TupleGetItem):
+            whole = value.tuple_value
+            known = self.values.get(whole) if isinstance(whole, Var) else whole
+            if isinstance(known, Tuple):
+                return known.fields[value.index]
+        return value
+
+    def _look_at(self, binding: Binding, block: BindingBlock) -> None:
+        parent = self.simple(binding.value)
+        if not isinstance(parent, Var) or not _same_info(binding, parent):
+            return
+        root = self.resolve(parent) or parent
+        assert isinstance(root, Var), "variables stand for variables"
+        is_result = isinstance(block, DataflowBlock) and not isinstance(binding.var, DataflowVar)
+        if not is_result or not isinstance(root, DataflowVar):
+            self.instead[binding.var] = root
+            self.dropped.add(binding)
+        elif self._block_of.get(root) is block and self._is_bound_plainly(root, block):
+            self.instead[root] = binding.var  # the inner value becomes the result
+            self.dropped.add(binding)
+
+    def _is_bound_plainly(self, var: Var, block: BindingBlock) -> bool:
+        """Whether `var` is bound to a value of its own, not dropped."""
+        return not any(b.var is var and b in self.dropped for b in block.bindings)
+
+    def _hide_unread_results(self, func: Function) -> None:
+        """Results of a dataflow block that only the block itself reads."""
+        readers: dict[Var, set[int]] = {}
+        for where, var in _reads(func.body):
+            readers.setdefault(var, set()).add(where)
+        for block in _blocks(func.body):
+            if not isinstance(block, DataflowBlock):
+                continue
+            for binding in block.bindings:
+                var = binding.var
+                if isinstance(var, DataflowVar) or var in self.instead or binding in self.dropped:
+                    continue
+                names = [var, *(v for v, w in self.instead.items() if w is var)]
+                places = {p for name in names for p in readers.get(name, ())}  # type: ignore[call-overload]
+                if places and places <= {id(block)}:
+                    hidden = DataflowVar(var.name_hint, var.struct_info_, var.span)
+                    self.instead[var] = hidden
+
+
+def _same_info(binding: Binding, value: Var) -> bool:
+    """Whether the variable promises just what the value is."""
+    info = binding.struct_info if isinstance(binding, MatchCast) else binding.var.struct_info_
+    return info is not None and structural_equal(info, value.struct_info_)
+
+
+def _blocks(seq: SeqExpr) -> Iterator[BindingBlock]:
+    """All blocks, those of branches and local functions too."""
+    stack = [seq]
+    while stack:
+        current = stack.pop()
+        for block in current.blocks:
+            yield block
+            for binding in block.bindings:
+                stack.extend(_nested(binding.value))
+
+
+def _nested(value: RelaxExpr) -> list[SeqExpr]:
+    if isinstance(value, If):
+        return [value.true_branch, value.false_branch]
+    return [value.body] if isinstance(value, Function) else []
+
+
+def _reads(seq: SeqExpr) -> Iterator[tuple[int, Var]]:
+    """Every read of a variable, with the block in which it is; results of sequences: no block."""
+    stack = [seq]
+    while stack:
+        current = stack.pop()
+        yield from ((0, var) for var in vars_used(current.body))
+        for block in current.blocks:
+            for binding in block.bindings:
+                yield from ((id(block), var) for var in vars_used(binding.value))
+                stack.extend(_nested(binding.value))
+
+
+def _rewrite_function(func: Function, plan: _Plan) -> Function:
+    return with_body(func, _rewrite_seq(func.body, plan))
+
+
+def _rewrite_seq(seq: SeqExpr, plan: _Plan) -> SeqExpr:
+    blocks = [_rewrite_block(block, plan) for block in seq.blocks]
+    body = replace_operands(seq.body, plan.resolve)
+    if body is seq.body and all(a is b for a, b in zip(blocks, seq.blocks)):
+        return seq
+    new = SeqExpr(merge_blocks(blocks), body, seq.span)
+    new.struct_info_ = seq.struct_info_
+    return new
+
+
+def _rewrite_block(block: BindingBlock, plan: _Plan) -> BindingBlock:
+    kept = [_rewrite_binding(b, plan) for b in block.bindings if b not in plan.dropped]
+    return with_bindings(block, kept)
+
+
+def _rewrite_binding(binding: Binding, plan: _Plan) -> Binding:
+    value = binding.value
+    if isinstance(value, If):
+        cond = replace_operands(value.cond, plan.resolve)
+        branches = [_rewrite_seq(b, plan) for b in (value.true_branch, value.false_branch)]
+        if (
+            cond is not value.cond
+            or branches[0] is not value.true_branch
+            or branches[1] is not value.false_branch
+        ):
+            new: RelaxExpr = If(cond, branches[0], branches[1], value.span)
+            new.struct_info_ = value.struct_info_
+            value = new
+    elif isinstance(value, Function):
+        value = _rewrite_function(value, plan)
+    else:
+        value = replace_operands(plan.simple(value), plan.resolve)
+    var = plan.instead.get(binding.var, binding.var)
+    if var is binding.var:
+        return with_value(binding, value)
+    assert isinstance(var, Var), "variables stand for variables"
+    if isinstance(binding, MatchCast):
+        return MatchCast(var, value, binding.struct_info, binding.span)
+    return VarBinding(var, value, binding.span or value.span)

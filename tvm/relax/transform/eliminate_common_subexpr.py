@@ -1,0 +1,133 @@
+"""Compute equal values once.
+
+    lv = R.add(x, y)                        lv = R.add(x, y)
+    lv1 = R.add(x, y)              ->       gv = R.multiply(lv, lv)
+    gv = R.multiply(lv, lv1)
+
+Only pure values count, within one scope and the scopes inside it; what a branch computes is not
+known after it. With `call_only` only calls are looked at, otherwise tuples and items as well. New
+memory is never shared.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal, structural_hash
+from tvm.ir.transform import PassContext
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from tvm.relax.transform.dead_code_elimination import has_effects
+from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.rebuild import (
+    rebuild_seq,
+    replace_operands,
+    with_bindings,
+    with_body,
+    with_value,
+)
+
+_NEW_MEMORY = (
+    "relax.builtin.alloc_tensor",
+    "relax.memory.alloc_storage",
+    "relax.memory.alloc_tensor",
+    "relax.vm.alloc_storage",
+    "relax.vm.alloc_tensor",
+)
+
+
+@relax_pass("EliminateCommonSubexpr")
+def EliminateCommonSubexpr(
+    func: Function, mod: IRModule, ctx: PassContext, call_only: bool = False
+) -> Function:
+    """Let later equal values be the first."""
+    return _Eliminator(call_only).function(func)
+
+
+# Values known in a scope by hash, each with the variable that has it.
+Known = dict[int, list[tuple[RelaxExpr, Var]]]
+
+
+class _Eliminator:
+    def __init__(self, call_only: bool) -> None:
+        self._call_only = call_only
+        self._instead: dict[RelaxExpr, RelaxExpr] = {}
+
+    def function(self, func: Function) -> Function:
+        """The function; what is around a local one does not count inside."""
+        return with_body(func, self._seq(func.body, {}))
+
+    def _seq(self, seq: SeqExpr, known: Known) -> SeqExpr:
+        inner_seq = rebuild_seq(seq, lambda block: self._block(block, known))
+        body = replace_operands(inner_seq.body, self._instead.get)
+        if body is inner_seq.body:
+            return inner_seq
+        new = SeqExpr(inner_seq.blocks, body, seq.span)
+        new.struct_info_ = seq.struct_info_
+        return new
+
+    def _block(self, block: BindingBlock, known: Known) -> BindingBlock:
+        inside = {h: list(pairs) for h, pairs in known.items()}
+        kept: list[Binding] = []
+        for binding in block.bindings:
+            new = self._binding(binding, isinstance(block, DataflowBlock), inside)
+            if new is not None:
+                kept.append(new)
+        for key, pairs in inside.items():
+            # inner values of a dataflow block are not seen behind it
+            known[key] = [pair for pair in pairs if not isinstance(pair[1], DataflowVar)]
+        return with_bindings(block, kept)
+
+    def _binding(self, binding: Binding, dataflow: bool, known: Known) -> Binding | None:
+        """The binding as it stays, or None if another variable has its value."""
+        value = self._value(binding.value, known)
+        if isinstance(binding, MatchCast) or not self._counts(value):
+            return with_value(binding, value)
+        key = structural_hash(value)
+        for other, var in known.get(key, ()):
+            if structural_equal(other, value) and structural_equal(
+                var.struct_info_, binding.var.struct_info_
+            ):
+                if dataflow and not isinstance(binding.var, DataflowVar):
+                    return with_value(binding, var)  # a result keeps its name
+                self._instead[binding.var] = var
+                return None
+        known.setdefault(key, []).append((value, binding.var))
+        return with_value(binding, value)
+
+    def _value(self, value: RelaxExpr, known: Known) -> RelaxExpr:
+        if isinstance(value, If):
+            cond = replace_operands(value.cond, self._instead.get)
+            branches = [
+                self._seq(branch, {h: list(pairs) for h, pairs in known.items()})
+                for branch in (value.true_branch, value.false_branch)
+            ]
+            same = branches[0] is value.true_branch and branches[1] is value.false_branch
+            if cond is value.cond and same:
+                return value
+            new = If(cond, branches[0], branches[1], value.span)
+            new.struct_info_ = value.struct_info_
+            return new
+        if isinstance(value, Function):
+            return self.function(value)
+        return replace_operands(value, self._instead.get)
+
+    def _counts(self, value: RelaxExpr) -> bool:
+        if isinstance(value, Call):
+            if isinstance(value.op, Op) and value.op.name in _NEW_MEMORY:
+                return False
+            return not has_effects(value)
+        return not self._call_only and isinstance(value, (Tuple, TupleGetItem))

@@ -1,0 +1,53 @@
+"""Put the bodies of private functions in place of their calls.
+
+    @R.function(private=True)
+    def twice(x): return R.add(x, x)
+                                              ->      def main(x):
+    def main(x):                                          y = R.add(x, x)
+        y = cls.twice(x)                                  return y
+        return y
+
+Functions that call themselves, directly or through others, stay; so do groups for fusion and parts
+for outside libraries. Those without a mention left are dropped.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import GlobalVar
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.analysis import detect_recursion
+from tvm.relax.bind import inline_functions
+from tvm.relax.expr import Function
+from tvm.relax.transform.dead_code_elimination import called_functions
+
+_KEPT = ("Primitive", "Composite", "Codegen")
+
+
+@declare_module_pass("InlinePrivateFunctions")
+def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Inline into every function that stays."""
+    recursive = {var for cycle in detect_recursion(mod) for var in cycle}
+    inlined = {
+        var: func
+        for var, func in mod.functions.items()
+        if isinstance(func, Function) and var not in recursive and _may_go(func)
+    }
+    mentioned = {v for f in mod.functions.values() for v in called_functions(f)}
+    inlined = {var: func for var, func in inlined.items() if var in mentioned}
+    if not inlined:
+        return mod
+    functions: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        if var not in inlined:
+            is_relax = isinstance(func, Function)
+            functions[var] = inline_functions(func, inlined) if is_relax else func  # type: ignore[arg-type]
+    left = {v for f in functions.values() for v in called_functions(f)}
+    kept = {var: func for var, func in inlined.items() if var in left}  # used as values
+    return mod.with_functions({**functions, **kept})
+
+
+def _may_go(func: Function) -> bool:
+    attrs = func.attrs
+    return attrs.get("global_symbol") is None and all(attrs.get(key) is None for key in _KEPT)
