@@ -103,7 +103,7 @@ class _Linker:
         tir_mod = self._mod.with_functions(self._functions)
         kernels = None
         if self._functions:
-            kernels = tir_build(tir_mod, self._target, self._tir_pipeline)  # type: ignore[arg-type]
+            kernels = tir_build(tir_mod, self._target, self._tir_pipeline)
         artefact = Artefact(
             functions=tuple(self._infos),
             kernels=tuple(KernelInfo(k.name, k.sources) for k in self._kernels),
@@ -147,8 +147,8 @@ class _Linker:
                 self._functions.setdefault(var, func)
         mod = self._mod.with_functions({**kernels, **self._functions})
         used = remove_unused_functions(mod, list(self._functions))
-        for var, func in used.functions.items():
-            self._functions.setdefault(var, func)
+        for var, reached in used.functions.items():
+            self._functions.setdefault(var, reached)
 
     def _symbols(self) -> list[str]:
         symbols = [f.attrs.get("global_symbol") for f in self._functions.values()]

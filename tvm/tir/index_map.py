@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from tvm.arith import (
     Analyzer,
+    ConstIntBound,
     IterMapLevel,
     detect_iter_map,
     detect_linear_equation,
@@ -174,7 +175,11 @@ class IndexMap(Node):
     ) -> list[PrimExpr]:
         """The shape of a buffer in the new layout, padding included."""
         ranges = [Range.from_min_extent(0, as_expr(extent)) for extent in shape]
-        mapped = self.map_ranges(ranges, analyzer)
+        prover = Analyzer() if analyzer is None else analyzer
+        for rng in ranges:
+            if isinstance(rng.extent, Var):  # an extent is never negative
+                prover.update(rng.extent, ConstIntBound(0, ConstIntBound.POS_INF))
+        mapped = self.map_ranges(ranges, prover)
         low = [rng for rng in mapped if not (isinstance(rng.min, IntImm) and rng.min.value == 0)]
         if low:
             raise ShapeError(

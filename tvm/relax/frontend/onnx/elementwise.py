@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from .attributes import dtype_name
 from .node import Node
 from .registry import Result, convert
 
-_UNARY = {
+_UNARY: dict[str, Callable[[RelaxExpr], RelaxExpr]] = {
     "Abs": op.abs, "Acos": op.acos, "Acosh": op.acosh, "Asin": op.asin, "Asinh": op.asinh,
     "Atan": op.atan, "Atanh": op.atanh, "Ceil": op.ceil, "Cos": op.cos, "Cosh": op.cosh,
     "Erf": op.erf, "Exp": op.exp, "Floor": op.floor, "IsInf": op.isinf, "IsNaN": op.isnan,
@@ -202,7 +203,8 @@ def mish(node: Node) -> Result:
 @convert("Gelu")
 def gelu(node: Node) -> Result:
     tanh = node.attr("approximate", "none") == "tanh"
-    return op.nn.gelu_tanh(node[0]) if tanh else op.nn.gelu(node[0])
+    result: Result = op.nn.gelu_tanh(node[0]) if tanh else op.nn.gelu(node[0])
+    return result
 
 
 @convert("ThresholdedRelu")

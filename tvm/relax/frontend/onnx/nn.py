@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ _MAX_POOLS = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
 _AVG_POOLS = {1: op.nn.avg_pool1d, 2: op.nn.avg_pool2d, 3: op.nn.avg_pool3d}
 
 
-def _by_rank(node: Node, table: dict[int, Callable[..., RelaxExpr]]) -> Callable[..., RelaxExpr]:
+def _by_rank(node: Node, table: Mapping[int, Callable[..., RelaxExpr]]) -> Callable[..., RelaxExpr]:
     spatial = node.rank(0) - 2
     if spatial not in table:
         legal = ", ".join(str(n) for n in table)
@@ -117,7 +117,7 @@ def average_pool(node: Node) -> Result:
     return _pool(node, _AVG_POOLS, count_include_pad=counts)
 
 
-def _pool(node: Node, table: dict[int, Callable[..., RelaxExpr]], **options: Any) -> RelaxExpr:
+def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: Any) -> RelaxExpr:
     kernel = [int(k) for k in node.attr("kernel_shape")]
     strides, pads, dilations = _window(node, kernel)
     return _by_rank(node, table)(
@@ -128,12 +128,14 @@ def _pool(node: Node, table: dict[int, Callable[..., RelaxExpr]], **options: Any
 
 @convert("GlobalAveragePool")
 def global_average_pool(node: Node) -> Result:
-    return op.mean(node[0], list(range(2, node.rank(0))), keepdims=True)
+    mean: Result = op.mean(node[0], list(range(2, node.rank(0))), keepdims=True)
+    return mean
 
 
 @convert("GlobalMaxPool")
 def global_max_pool(node: Node) -> Result:
-    return op.max(node[0], list(range(2, node.rank(0))), keepdims=True)
+    largest: Result = op.max(node[0], list(range(2, node.rank(0))), keepdims=True)
+    return largest
 
 
 @convert("BatchNormalization")

@@ -58,7 +58,7 @@ def reduction(node: Node) -> Result:
 def arg_reduction(node: Node) -> Result:
     if node.attr("select_last_index", 0):
         raise node.invalid("select_last_index", 1, "0")
-    call = op.argmax if node.op_type == "ArgMax" else op.argmin
+    call: Reduce = op.argmax if node.op_type == "ArgMax" else op.argmin
     return call(node[0], node.axis(0), bool(node.attr("keepdims", 1)))
 
 

@@ -95,4 +95,5 @@ def shape_of(node: Node) -> Result:
 @convert("Size")
 def size_of(node: Node) -> Result:
     shape = node.bb.emit(op.shape_to_tensor(node.bb.emit(op.shape_of(node[0]))))
-    return op.prod(shape, [0], keepdims=False)
+    size: Result = op.prod(shape, [0], keepdims=False)
+    return size

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue
 
@@ -115,7 +115,7 @@ def pad(node: Node) -> Result:
     return _pad(node, node.integers(1, "pads"), float(value))
 
 
-def _pad(node: Node, pads: list[int], value: float) -> Any:
+def _pad(node: Node, pads: list[int], value: float) -> RelaxExpr:
     """ONNX lists all pads before, then all after; pairs are wanted here."""
     rank = len(pads) // 2
     mode = node.attr("mode", "constant")
@@ -156,7 +156,8 @@ def one_hot(node: Node) -> Result:
 @convert("Trilu")
 def trilu(node: Node) -> Result:
     k = node.integers(1, "k")[0] if node.has(1) else 0
-    return (op.triu if node.attr("upper", 1) else op.tril)(node[0], k)
+    result: Result = op.triu(node[0], k) if node.attr("upper", 1) else op.tril(node[0], k)
+    return result
 
 
 @convert("DepthToSpace")
