@@ -278,7 +278,7 @@ def read_if_cond(value: Any) -> bool:
 
 
 class Closure:
-    """A function of a program with values for its first parameters."""
+    """A function of a program with values for its last parameters."""
 
     def __init__(self, vm: Any, name: str, captured: tuple[Any, ...]) -> None:
         self.vm = vm
@@ -286,14 +286,14 @@ class Closure:
         self.captured = captured
 
     def __call__(self, *args: Any) -> Any:
-        return self.vm.run(self.name, (*self.captured, *args))
+        return self.vm.run(self.name, (*args, *self.captured))
 
 
 @_builtin("make_closure")
 def make_closure(vm: Any, func: Any, *captured: Any) -> Closure:
     """A function together with the values that it captures."""
     if isinstance(func, Closure):
-        return Closure(vm, func.name, (*func.captured, *captured))
+        return Closure(vm, func.name, (*captured, *func.captured))
     return Closure(vm, str(func), captured)
 
 

@@ -354,13 +354,13 @@ def test_a_tuple_of_another_size_is_refused() -> None:
         run_compiled(Mod, [(X,)], "bytecode")
 
 
-def test_closures() -> None:
+def test_closures_hold_the_last_parameters() -> None:
     @I.ir_module
     class Mod:
         @R.function
         def inner(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")
                   ) -> R.Tensor((4,), "float32"):
-            s = R.add(x, y)
+            s = R.subtract(x, y)
             return s
 
         @R.function(pure=False)
@@ -369,7 +369,10 @@ def test_closures() -> None:
             r = R.invoke_closure(f, (y,), sinfo_args=R.Tensor((4,), "float32"))
             return r
 
-    np.testing.assert_allclose(run_compiled(Mod, [X, X], "bytecode"), 2 * X)
+    args = [X, X * 3]
+    found = run_compiled(Mod, args, "bytecode")
+    np.testing.assert_allclose(found, X * 3 - X)
+    assert_same(run_interp(Mod, args), found)
 
 
 # --- the code itself ---
