@@ -375,6 +375,24 @@ def test_closures_hold_the_last_parameters() -> None:
     assert_same(run_interp(Mod, args), found)
 
 
+def test_local_functions() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), k: R.Tensor((4,), "float32")
+                 ) -> R.Tensor((4,), "float32"):
+            @R.function
+            def inner(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                s = R.subtract(y, k)
+                return s
+
+            z = inner(x)
+            w = inner(z)
+            return w
+
+    check(Mod, X, X * 5)
+
+
 # --- the code itself ---
 
 

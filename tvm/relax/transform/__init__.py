@@ -25,6 +25,7 @@ _HOMES = {
     "FuseOps": _HOME + "fuse_ops:FuseOps",
     "FuseTIR": _HOME + "fuse_tir:FuseTIR",
     "InlinePrivateFunctions": _HOME + "inline_private_functions:InlinePrivateFunctions",
+    "LambdaLift": _HOME + "lambda_lift:LambdaLift",
     "LegalizeOps": _HOME + "legalize_ops:LegalizeOps",
     "LowerShapeToTensor": _HOME + "lower_shape_to_tensor:LowerShapeToTensor",
     "Normalize": _HOME + "normalize:Normalize",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from .fuse_ops import FuseOps as FuseOps
     from .fuse_tir import FuseTIR as FuseTIR
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
+    from .lambda_lift import LambdaLift as LambdaLift
     from .legalize_ops import LegalizeOps as LegalizeOps
     from .lower_shape_to_tensor import LowerShapeToTensor as LowerShapeToTensor
     from .normalize import Normalize as Normalize

@@ -1,0 +1,148 @@
+"""LambdaLift: local functions become functions of the module."""
+
+import numpy as np
+import pytest
+
+from tests.relax.programs import RelaxPassTest, arguments, assert_same, run_compiled, run_interp
+from tvm.relax.expr import Function
+from tvm.relax.transform import LambdaLift
+from tvm.relax.transform.rebuild import all_bindings
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+def _is_flat(mod) -> bool:
+    functions = [f for f in mod.functions.values() if isinstance(f, Function)]
+    return not any(isinstance(b.value, Function) for f in functions for b in all_bindings(f))
+
+
+class TestWithoutCaptures(RelaxPassTest):
+    run = LambdaLift()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            @R.function
+            def inner(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                s = R.add(y, y)
+                return s
+
+            z = inner(x)
+            w = inner(z)
+            return w
+
+    @I.ir_module
+    class Expected:
+        @R.function(private=True)
+        def main_inner(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            s = R.add(y, y)
+            return s
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            z = Expected.main_inner(x)
+            w = Expected.main_inner(z)
+            return w
+
+
+class TestCaptures(RelaxPassTest):
+    run = LambdaLift()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), k: R.Tensor((4,), "float32")
+                 ) -> R.Tensor((4,), "float32"):
+            c = R.exp(k)
+
+            @R.function
+            def inner(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                s = R.subtract(y, c)
+                return s
+
+            z = inner(x)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function(private=True)
+        def main_inner(y: R.Tensor((4,), "float32"), c: R.Tensor((4,), "float32")
+                       ) -> R.Tensor((4,), "float32"):
+            s = R.subtract(y, c)
+            return s
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), k: R.Tensor((4,), "float32")
+                 ) -> R.Tensor((4,), "float32"):
+            c = R.exp(k)
+            inner = R.make_closure(Expected.main_inner, (c,))
+            z = R.invoke_pure_closure(inner, (x,), sinfo_args=R.Tensor((4,), "float32"))
+            return z
+
+    def test_runs_as_bytecode(self):
+        mod = type(self).Before
+        args = arguments(mod["main"])
+        assert_same(run_interp(mod, args), run_compiled(self._after(), args, "bytecode"))
+
+
+class TestNested(RelaxPassTest):
+    run = LambdaLift()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            @R.function
+            def outer(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                @R.function
+                def inner(z: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                    s = R.subtract(z, y)
+                    return s
+
+                r = inner(x)
+                return r
+
+            w = outer(x)
+            return w
+
+    def test_no_local_function_is_left(self):
+        assert _is_flat(self._after())
+        assert len(self._after().functions) == 3
+
+
+class TestRecursion(RelaxPassTest):
+    run = LambdaLift()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(n: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")
+                 ) -> R.Tensor((4,), "float32"):
+            @R.function
+            def loop(i: R.Tensor((), "int32"), y: R.Tensor((4,), "float32")
+                     ) -> R.Tensor((4,), "float32"):
+                stop = R.less_equal(i, R.const(0, "int32"))
+                if stop:
+                    r = y
+                else:
+                    j = R.subtract(i, R.const(1, "int32"))
+                    s = R.add(y, x)
+                    r = loop(j, s)
+                return r
+
+            z = loop(n, x)
+            return z
+
+    def test_counts(self):
+        x = np.ones(4, "float32")
+        args = [np.array(3, "int32"), x]
+        assert _is_flat(self._after())
+        np.testing.assert_allclose(run_interp(self._after(), args), x * 4)
+
+
+def test_a_module_without_local_functions_stays_the_same():
+    mod = TestCaptures.Expected
+    assert LambdaLift()(mod) is mod

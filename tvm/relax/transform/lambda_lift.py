@@ -1,0 +1,140 @@
+"""Make functions of the module out of local ones.
+
+    @R.function                                   @R.function(private=True)
+    def main(x):                                  def main_inner(y, x): return R.add(y, x)
+        @R.function
+        def inner(y): return R.add(y, x)   ->     @R.function
+        z = inner(x)                              def main(x):
+        return z                                      inner = R.make_closure(cls.main_inner, (x,))
+                                                      z = R.invoke_pure_closure(inner, (x,))
+                                                      return z
+
+A local function that captures nothing is called by its new name. Captured variables become the last
+parameters of the lifted function, which is where a closure puts the values that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.analysis import free_vars
+from tvm.relax.base_expr import Id
+from tvm.relax.bind import copy_with_new_vars
+from tvm.relax.expr import Call, Function, Var, VarBinding
+from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.op.base import invoke_closure, invoke_pure_closure, make_closure
+from tvm.relax.transform.rebuild import all_bindings
+from tvm.support.naming import NameTable
+
+
+@declare_module_pass("LambdaLift")
+def LambdaLift(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Lift out of every function, inner ones of inner ones too."""
+    names = NameTable([var.name_hint for var in mod.functions])
+    for var, func in mod.functions_items():
+        if isinstance(func, Function) and _has_local_functions(func):
+            lifter = _Lifter(mod, var.name_hint, names)
+            new = lifter.visit_expr(func)
+            if new is not func:
+                assert isinstance(new, Function), "a function stays one"
+                lifter.builder_.update_func(var, new)
+                mod = lifter.builder_.get()
+    return mod
+
+
+def _has_local_functions(func: Function) -> bool:
+    return any(isinstance(binding.value, Function) for binding in all_bindings(func))
+
+
+class _Lifter(PyExprMutator):
+    def __init__(self, mod: IRModule, name: str, names: NameTable) -> None:
+        super().__init__(mod)
+        self._name = name
+        self._names = names
+        self._lifted: dict[Id, GlobalVar] = {}  # local functions that captured nothing
+        self._pure: dict[Id, bool] = {}  # closures, and whether calls of them are pure
+
+    def visit_var_binding_(self, binding: VarBinding) -> None:
+        value = binding.value
+        if not isinstance(value, Function):
+            super().visit_var_binding_(binding)
+            return
+        own = binding.var
+        captured = [var for var in free_vars(value) if var.vid != own.vid]
+        name = self._names.fresh(f"{self._name}_{own.name_hint}")
+        target = GlobalVar(name)
+        target.struct_info_ = value.struct_info_
+        if captured:
+            self._lift_closure(binding, value, captured, target)
+        else:
+            self._lifted[own.vid] = target
+            self._add(target, value)
+
+    def _lift_closure(
+        self, binding: VarBinding, func: Function, captured: list[Var], target: GlobalVar
+    ) -> None:
+        own = binding.var
+        self._pure[own.vid] = func.is_pure
+        # within itself the function is called with what it captured
+        params = [*func.params, *captured]
+        target.struct_info_ = _with(func, params, func.body).struct_info_
+        inner = _Recursion(own, target, captured).visit_expr(func)
+        assert isinstance(inner, Function), "a function stays one"
+        self._add(target, _with(func, params, inner.body))
+        holder = make_closure(target, [self.visit_expr(var) for var in captured])
+        closure = self.builder_.normalize(holder)
+        var = type(own)(own.name_hint, closure.struct_info_, own.span)
+        self.set_var_remap(own.vid, var)
+        self.builder_.emit_normalized(VarBinding(var, closure, binding.span))
+
+    def _add(self, target: GlobalVar, func: Function) -> None:
+        """Put the lifted function into the module, with what nests in it lifted as well."""
+        fresh = copy_with_new_vars(func)
+        inner = _Lifter(self.builder_.get(), target.name_hint, self._names)
+        inner._lifted = dict(self._lifted)
+        lifted = inner.visit_expr(fresh)
+        assert isinstance(lifted, Function), "a function stays one"
+        for var, one in inner.builder_.get().functions.items():
+            if var not in self.builder_.get().functions:
+                self.builder_.update_func(var, one)
+        self.builder_.update_func(target, lifted)
+
+    def visit_var_(self, op: Var) -> RelaxExpr:
+        target = self._lifted.get(op.vid)
+        return super().visit_var_(op) if target is None else target
+
+    def visit_call_(self, op: Call) -> RelaxExpr:
+        pure = self._pure.get(op.op.vid) if isinstance(op.op, Var) else None
+        if pure is None:
+            return super().visit_call_(op)
+        assert op.struct_info_ is not None, "calls in a module are normalised"
+        invoke = invoke_pure_closure if pure else invoke_closure
+        made = invoke(
+            self.visit_expr(op.op), [self.visit_expr(arg) for arg in op.args], op.struct_info_
+        )
+        return Call(made.op, made.args, made.attrs, made.sinfo_args, op.span)
+
+
+def _with(func: Function, params: Sequence[Var], body: RelaxExpr) -> Function:
+    return Function(params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span)
+
+
+class _Recursion(PyExprMutator):
+    """Calls of a closure within itself: calls of the lifted function with what was captured."""
+
+    def __init__(self, own: Var, target: GlobalVar, captured: list[Var]) -> None:
+        super().__init__()
+        self._own = own
+        self._target = target
+        self._captured = captured
+
+    def visit_call_(self, op: Call) -> RelaxExpr:
+        call = super().visit_call_(op)
+        if isinstance(op.op, Var) and op.op.vid == self._own.vid and isinstance(call, Call):
+            new = Call(self._target, [*call.args, *self._captured], None, (), call.span)
+            new.struct_info_ = op.struct_info_
+            return new
+        return call
