@@ -34,6 +34,7 @@ def legalize_passes(target: Target) -> list[Pass]:
     """From operators to scheduled kernels."""
     _check_target(target, "legalization")
     passes = [
+        t.LambdaLift(),  # local functions are compiled as those of the module are
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         t.DecomposeOpsForInference(keep_training=True),  # batch norms left: a multiply, an add
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
