@@ -39,6 +39,10 @@ class DTypeError(TVMError, TypeError):
     """A data type that does not fit."""
 
 
+class ArgumentCountError(TVMError, TypeError):
+    """A call with too many or too few arguments."""
+
+
 class ConfigError(TVMError, AttributeError):
     """An unknown key of a pass context, or a value of the wrong type."""
 

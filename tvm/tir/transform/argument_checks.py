@@ -55,7 +55,7 @@ class ArgumentChecks:
         wanted = len(self._params)
         self._require(
             ops.equal(num_args, wanted),
-            "ShapeError",
+            "ArgumentCountError",
             f"call {self._function} with {wanted} argument{'' if wanted == 1 else 's'}",
             "{} were given",
             self.signature(),
@@ -210,9 +210,10 @@ class ArgumentChecks:
             self._require_defined(extent, tensor)
             actual = self._extent(tensor, axis)
             wanted = ops.cast(extent, INT64)
-            legal, values = f"{extent}", [actual]
+            shown = _tensor_text(tensor.buffer)
+            legal, values = f"{_size_text(extent)}, as in {shown}", [actual]
             if not isinstance(extent, e.IntImm):
-                legal, values = f"{{}} ({extent}), as in {_tensor_text(tensor.buffer)}", [
+                legal, values = f"{{}} ({_size_text(extent)}), as in {shown}", [
                     actual, wanted,
                 ]  # fmt: skip
             self._require(
