@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm.error import DTypeError, ShapeError, TVMError
+from tvm.error import ArgumentCountError, DTypeError, ShapeError, TVMError
 from tvm.ir.module import IRModule
 from tvm.script import ir as I
 from tvm.script import tir as T
@@ -64,7 +64,7 @@ def text(error):
 @pytest.mark.parametrize(
     ("change", "kind", "words"),
     [
-        (lambda x: x.pop(), TypeError, "with 5 arguments found: 4 were given legal: scaled_sum(a"),
+        (lambda x: x.pop(), ArgumentCountError, "with 5 arguments found: 4 were given legal: scaled_sum(a"),
         (
             lambda x: x.__setitem__(0, 3),
             DTypeError,
