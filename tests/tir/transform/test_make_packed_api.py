@@ -64,7 +64,8 @@ def text(error):
 @pytest.mark.parametrize(
     ("change", "kind", "words"),
     [
-        (lambda x: x.pop(), ArgumentCountError, "with 5 arguments found: 4 were given legal: scaled_sum(a"),
+        (lambda x: x.pop(), ArgumentCountError,
+         "with 5 arguments found: 4 were given legal: scaled_sum(a"),  # fmt: skip
         (
             lambda x: x.__setitem__(0, 3),
             DTypeError,
