@@ -13,6 +13,7 @@ from tvm.error import DTypeError, TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
+from tvm.tir.float_math.neighbour import narrow_neighbour
 from tvm.tir.struct_field import StructField
 
 from .abi import FFI_PREFIX, STACK_ITEMS, STRUCT_FIELDS, FieldPlace
@@ -100,10 +101,17 @@ def _each_lane(emit: StmtEmitter, c_name: str, dtype: DataType, values: Sequence
 
 for _name in (
     "exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "pow", "atan2", "hypot", "nextafter",
-    "fmod",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "pow", "atan2", "hypot", "fmod",
 ):  # fmt: skip
     INTRINSICS["tir." + _name] = _library(_name)
+
+
+@_rule("nextafter")
+def _nextafter(emit: StmtEmitter, op: e.Call) -> str:
+    """Floats of 16 bits have neighbours of their own, which float32 does not know."""
+    if op.dtype.bits == 16:
+        return emit.visit_expr(narrow_neighbour(op.args[0], op.args[1]))
+    return _in_float32(emit, op, lambda dtype, v: _each_lane(emit, "nextafter", dtype, v))
 
 
 @_rule("exp10")
