@@ -1,0 +1,171 @@
+"""Random programs mean the same to the interpreter and to machine code, optimised or not.
+
+Three families: loop nests over float data with every kind of loop, schedules of real operators, and
+arithmetic on small and large integers, where every bit has to agree.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tvm
+from tests.tir.schedule.test_random import WORKLOADS, Scheduler
+from tests.tir.transform.random_programs import Maker
+from tvm import tir
+from tvm.ir import PrimExpr
+from tvm.testing.random_inputs import random_inputs
+from tvm.tir import interp
+
+pytestmark = pytest.mark.cpu
+
+LEVELS = ("llvm -opt-level=0", "llvm -opt-level=2")
+SIZE = 32
+WHOLE = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
+
+def machine_code(funcs: list[tir.PrimFunc], target: str) -> list[Callable[..., object]]:
+    """The functions compiled as one module."""
+    named = {f"f{n}": f.with_attr("global_symbol", f"f{n}") for n, f in enumerate(funcs)}
+    library = tvm.compile(tvm.IRModule(named), target=target)
+    return [library[name] for name in named]
+
+
+def check(funcs: list[tir.PrimFunc], inputs: Callable[..., list], exact: bool = False) -> None:
+    """All three ways give the same outputs, on the same inputs."""
+    wanted = []
+    for seed, func in enumerate(funcs):
+        args = inputs(func, seed)
+        interp.run(func, *args)
+        wanted.append(args)
+    for target in LEVELS:
+        for seed, call in enumerate(machine_code(funcs, target)):
+            args = inputs(funcs[seed], seed)
+            call(*args)
+            for found, want in zip(args, wanted[seed]):
+                note = f"program {seed}, {target}\n{funcs[seed]}"
+                if exact:
+                    np.testing.assert_array_equal(found, want, err_msg=note)
+                else:
+                    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4, err_msg=note)
+
+
+def scheduled(name: str, seed: int, steps: int = 12) -> tir.PrimFunc:
+    """An operator after random requests to its schedule."""
+    scheduler = Scheduler(WORKLOADS[name](), seed)
+    for _ in range(steps):
+        scheduler.step()
+    (func,) = scheduler.sch.mod.functions.values()
+    return func
+
+
+# --- whole numbers of all widths ---
+
+
+class Arithmetic:
+    """A vector or plain loop that stores random expressions of whole numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.dtype = self.random.choice(WHOLE)
+        self.a, self.b = (tir.decl_buffer((SIZE,), self.dtype, name) for name in "ab")
+        self.out = tir.decl_buffer((SIZE,), self.dtype, "out")
+        self.i = tir.Var("i", "int32")
+
+    def literal(self, low: int = 0) -> PrimExpr:
+        return tir.const(self.random.randint(max(low, 0), 100), self.dtype)
+
+    def operand(self, depth: int) -> PrimExpr:
+        """Of a sum or product: int32 and int64, the types of indices, must not overflow."""
+        value = self.value(depth)
+        half = {"int32": "int16", "int64": "int32"}.get(self.dtype)
+        return value if half is None else tir.Cast(self.dtype, tir.Cast(half, value))
+
+    def divisor(self, depth: int) -> PrimExpr:
+        """At least one: nothing is said of division by zero and of overflow by -1."""
+        if self.random.random() < 0.5:
+            return self.literal(low=1)
+        few = tir.bitwise_and(self.value(depth), tir.const(7, self.dtype))
+        return few + tir.const(1, self.dtype)
+
+    def shift(self, depth: int) -> PrimExpr:
+        bits = tir.const(tvm.DataType(self.dtype).bits - 1, self.dtype)
+        return tir.bitwise_and(self.value(depth), bits)
+
+    def condition(self, depth: int) -> PrimExpr:
+        kind = self.random.choice([tir.LT, tir.LE, tir.GT, tir.GE, tir.EQ, tir.NE])
+        plain = kind(self.value(depth), self.value(depth))
+        pick = self.random.randrange(4)
+        if pick == 0:
+            return tir.Not(plain)
+        if pick == 1:
+            return tir.And(plain, tir.LT(self.value(0), self.value(0)))
+        return tir.Or(plain, tir.EQ(self.value(0), self.value(0))) if pick == 2 else plain
+
+    def value(self, depth: int) -> PrimExpr:
+        rng = self.random
+        if depth == 0 or rng.random() < 0.1:
+            return rng.choice([self.a[self.i], self.b[self.i], self.literal()])
+        below = depth - 1
+        grows = rng.choice([tir.Add, tir.Sub, tir.Mul])
+        two = rng.choice([tir.Min, tir.Max, tir.bitwise_and, tir.bitwise_or, tir.bitwise_xor])
+        over = rng.choice([tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod])
+        move = rng.choice([tir.shift_left, tir.shift_right])
+        choose = rng.choice([tir.Select, tir.if_then_else])
+        forms: list[Callable[[], PrimExpr]] = [
+            lambda: grows(self.operand(below), self.operand(below)),
+            lambda: two(self.value(below), self.value(below)),
+            lambda: over(self.value(below), self.divisor(below)),
+            lambda: move(self.value(below), self.shift(0)),
+            lambda: choose(self.condition(below), self.value(below), self.value(below)),
+            lambda: tir.Cast(self.dtype, tir.Cast(rng.choice(WHOLE), self.value(below))),
+            lambda: tir.bitwise_not(self.value(below)),
+        ]
+        return rng.choice(forms)()
+
+    def program(self) -> tir.PrimFunc:
+        kind = self.random.choice([tir.ForKind.SERIAL, tir.ForKind.VECTORIZED])
+        store = tir.BufferStore(self.out, self.value(4), [self.i])
+        return tir.PrimFunc([self.a, self.b, self.out], tir.For(self.i, 0, SIZE, kind, store))
+
+
+def any_bits(func: tir.PrimFunc, seed: int) -> list[np.ndarray]:
+    """Small numbers, extremes and random bits."""
+    source, found = np.random.default_rng(seed), []
+    for param in func.params:
+        kind = np.dtype(str(func.buffer_map[param].dtype))
+        limits = np.iinfo(kind)
+        some = source.integers(limits.min, limits.max, SIZE, kind, endpoint=True)
+        small = source.integers(max(limits.min, -5), 20, SIZE).astype(kind)
+        values = np.where(source.random(SIZE) < 0.5, some, small)
+        values[:4] = [limits.min, limits.max, 0, 1]
+        found.append(source.permutation(values))
+    return found
+
+
+@pytest.mark.parametrize("start", range(0, 120, 30))
+def test_loop_nests(start: int) -> None:
+    check([Maker(seed).program() for seed in range(start, start + 30)], random_inputs)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_schedules(name: str) -> None:
+    check([scheduled(name, seed) for seed in range(100, 104)], random_inputs)
+
+
+@pytest.mark.parametrize("start", range(0, 160, 40))
+def test_whole_numbers(start: int) -> None:
+    check([Arithmetic(seed).program() for seed in range(start, start + 40)], any_bits, exact=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(10_000, 15_000, 100))
+def test_many(start: int) -> None:
+    seeds = range(start, start + 100)
+    check([Maker(seed).program() for seed in seeds], random_inputs)
+    check([Arithmetic(seed).program() for seed in seeds], any_bits, exact=True)
+    names = list(WORKLOADS)
+    check([scheduled(names[s % len(names)], s) for s in seeds[:20]], random_inputs)
