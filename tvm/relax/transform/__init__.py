@@ -17,6 +17,7 @@ _HOMES = {
     "DeadCodeElimination": _HOME + "dead_code_elimination:DeadCodeElimination",
     "DecomposeOpsForInference": _HOME + "decompose_ops:DecomposeOpsForInference",
     "EliminateCommonSubexpr": _HOME + "eliminate_common_subexpr:EliminateCommonSubexpr",
+    "ExpandTupleArguments": _HOME + "expand_tuple_arguments:ExpandTupleArguments",
     "FoldBatchnormToConv2D": (
         _HOME + "fold_batch_norm_to_conv2d_for_inference:FoldBatchnormToConv2D"
     ),
@@ -31,8 +32,11 @@ _HOMES = {
     "Normalize": _HOME + "normalize:Normalize",
     "NormalizeGlobalVar": _HOME + "normalize_global_var:NormalizeGlobalVar",
     "RemovePurityChecking": _HOME + "remove_purity_checking:RemovePurityChecking",
+    "RemoveUnusedParameters": _HOME + "remove_unused_parameters:RemoveUnusedParameters",
     "RewriteDataflowReshape": _HOME + "rewrite_dataflow_reshape:RewriteDataflowReshape",
     "ToNonDataflow": _HOME + "to_non_dataflow:ToNonDataflow",
+    "TopologicalSort": _HOME + "topological_sort:TopologicalSort",
+    "UpdateParamStructInfo": _HOME + "update_param_struct_info:UpdateParamStructInfo",
     "dataflowblock_pass": _HOME + "pass_form:dataflowblock_pass",
     "function_pass": _HOME + "pass_form:function_pass",
 }
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
     from .decompose_ops import DecomposeOpsForInference as DecomposeOpsForInference
     from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
+    from .expand_tuple_arguments import ExpandTupleArguments as ExpandTupleArguments
     from .fold_batch_norm_to_conv2d_for_inference import (
         FoldBatchnormToConv2D as FoldBatchnormToConv2D,
     )
@@ -65,8 +70,11 @@ if TYPE_CHECKING:
     from .pass_form import dataflowblock_pass as dataflowblock_pass
     from .pass_form import function_pass as function_pass
     from .remove_purity_checking import RemovePurityChecking as RemovePurityChecking
+    from .remove_unused_parameters import RemoveUnusedParameters as RemoveUnusedParameters
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
     from .to_non_dataflow import ToNonDataflow as ToNonDataflow
+    from .topological_sort import TopologicalSort as TopologicalSort
+    from .update_param_struct_info import UpdateParamStructInfo as UpdateParamStructInfo
 else:
     __getattr__ = lazy_names(__name__, _HOMES, ("legalize_ops",))
 

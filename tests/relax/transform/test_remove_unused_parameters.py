@@ -1,0 +1,80 @@
+"""RemoveUnusedParameters."""
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest
+from tvm.relax.transform import RemoveUnusedParameters
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+class TestUnread(RelaxPassTest):
+    run = RemoveUnusedParameters()
+
+    @I.ir_module
+    class Before:
+        @R.function(private=True)
+        def f(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32"),
+              z: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            r = R.subtract(z, x)
+            return r
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")
+                 ) -> R.Tensor((4,), "float32"):
+            a = R.exp(x)
+            r = Before.f(a, y, x)
+            return r
+
+    @I.ir_module
+    class Expected:
+        @R.function(private=True)
+        def f(x: R.Tensor((4,), "float32"), z: R.Tensor((4,), "float32")
+              ) -> R.Tensor((4,), "float32"):
+            r = R.subtract(z, x)
+            return r
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")
+                 ) -> R.Tensor((4,), "float32"):
+            a = R.exp(x)
+            r = Expected.f(a, x)
+            return r
+
+
+class TestAParameterThatTellsASizeStays(RelaxPassTest):
+    run = RemoveUnusedParameters()
+    sizes = {"n": 3}
+
+    @I.ir_module
+    class Before:
+        @R.function(private=True)
+        def f(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n",), "float32")
+              ) -> R.Tensor(("n",), "float32"):
+            n = T.int64()
+            r = R.zeros(R.shape([n]), "float32")
+            return r
+
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+            r = Before.f(x, x)
+            return r
+
+    def test_one_is_left(self):
+        assert len(self._after()["f"].params) == 1
+
+
+class TestPublicFunctionsStay(RelaxPassTest):
+    run = RemoveUnusedParameters()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")
+                 ) -> R.Tensor((4,), "float32"):
+            return x
+
+    Expected = Before

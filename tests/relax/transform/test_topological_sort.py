@@ -1,0 +1,91 @@
+"""TopologicalSort: orders and directions."""
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest
+from tvm.relax.transform import TopologicalSort
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+@I.ir_module
+class TwoChains:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            a1 = R.exp(x)
+            b1 = R.negative(y)
+            a2 = R.nn.relu(a1)
+            b2 = R.tanh(b1)
+            gv = R.add(a2, b2)
+            R.output(gv)
+        return gv
+
+
+def _names(order: str, direction: str) -> list[str]:
+    after = TopologicalSort(order, direction)(TwoChains)
+    return [b.var.name_hint for b in after["main"].body.blocks[0].bindings]
+
+
+@pytest.mark.parametrize(
+    ("order", "direction", "names"),
+    [
+        ("depth-first", "from-inputs", ["a1", "a2", "b1", "b2", "gv"]),
+        ("breadth-first", "from-inputs", ["a1", "b1", "a2", "b2", "gv"]),
+        ("depth-first", "from-outputs", ["a1", "a2", "b1", "b2", "gv"]),
+        ("breadth-first", "from-outputs", ["a1", "b1", "a2", "b2", "gv"]),
+    ],
+)
+def test_orders(order: str, direction: str, names: list[str]) -> None:
+    assert _names(order, direction) == names
+
+
+class TestMeaning(RelaxPassTest):
+    run = TopologicalSort()
+    Before = TwoChains
+
+
+class TestCastsComeBeforeTheirSymbols(RelaxPassTest):
+    run = TopologicalSort("depth-first", "from-outputs")
+    sizes = {"n": 4}
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")):
+            m = T.int64()
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.match_cast(x, R.Tensor((m,), "float32"))
+                c = R.zeros(R.shape([m]), "float32")
+                gv = R.add(c, c)
+                gv1 = R.negative(a)
+                R.output(gv, gv1)
+            return (gv, gv1)
+
+    def test_the_cast_is_first(self):
+        names = [b.var.name_hint for b in self._after()["main"].body.blocks[0].bindings]
+        assert names.index("b") < names.index("c")
+
+
+def test_a_sorted_block_stays_the_same() -> None:
+    once = TopologicalSort()(TwoChains)
+    assert TopologicalSort()(once)["main"] is once["main"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"order": "random"}, "TopologicalSort: order='random'\n"
+         "  legal: 'depth-first' or 'breadth-first'"),
+        ({"direction": "up"}, "TopologicalSort: direction='up'\n"
+         "  legal: 'from-inputs' or 'from-outputs'"),
+    ],
+)  # fmt: skip
+def test_rejects(options: dict[str, str], text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        TopologicalSort(**options)(TwoChains)
+    assert str(caught.value) == text

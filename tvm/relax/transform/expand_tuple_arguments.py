@@ -1,0 +1,111 @@
+"""Let private functions take the fields of their tuples one by one.
+
+    def f(t: Tuple(A, B)): ... t[0] ...            def f(t_0: A, t_1: B):
+    z = cls.f((x, y))                      ->          t = (t_0, t_1); ... t[0] ...
+                                                   z = cls.f(x, y)
+
+Tuples within tuples are taken apart too. The tuple is put together again inside, where
+CanonicalizeBindings and DeadCodeElimination find what of it is needed.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowVar,
+    Function,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from tvm.relax.normalize import merge_blocks
+from tvm.relax.struct_info import TupleStructInfo
+from tvm.relax.transform.private_calls import private_functions, with_signatures
+from tvm.relax.transform.rebuild import with_value
+
+
+@declare_module_pass("ExpandTupleArguments")
+def ExpandTupleArguments(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Expand in all private functions that take a tuple."""
+    changed = {
+        var: _expanded(func)
+        for var, func in private_functions(mod).items()
+        if any(isinstance(p.struct_info_, TupleStructInfo) for p in func.params)
+    }
+    if not changed:
+        return mod
+    bb = BlockBuilder(mod)
+
+    def on_call(binding: Binding, call: Call, callee: GlobalVar) -> list[Binding]:
+        kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var
+        parts = _Parts(bb, kind, binding)
+        args = [leaf for arg in call.args for leaf in parts.leaves(arg)]
+        new = Call(callee, args, call.attrs, call.sinfo_args, call.span)
+        new.struct_info_ = call.struct_info_
+        return [*parts.bindings, with_value(binding, new)]
+
+    return with_signatures(mod, changed, on_call)
+
+
+def _expanded(func: Function) -> Function:
+    params: list[Var] = []
+    bindings: list[Binding] = []
+    for param in func.params:
+        whole = _leaf_params(param.name_hint, param.struct_info, params, param)
+        if whole is not param:
+            bindings.append(VarBinding(param, whole, param.span))
+    seq = func.body
+    body = SeqExpr(merge_blocks([BindingBlock(bindings), *seq.blocks]), seq.body, seq.span)
+    body.struct_info_ = seq.struct_info_
+    return Function(
+        params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span
+    )
+
+
+def _leaf_params(
+    name: str, info: StructInfo, params: list[Var], own: Var | None = None
+) -> RelaxExpr:
+    """A parameter, or a tuple of parameters, for a value of this struct info."""
+    if isinstance(info, TupleStructInfo):
+        fields = [
+            _leaf_params(f"{name}_{i}", field, params) for i, field in enumerate(info.fields)
+        ]
+        whole = Tuple(fields)
+        whole.struct_info_ = info
+        return whole
+    param = Var(name, info) if own is None else own
+    params.append(param)
+    return param
+
+
+class _Parts:
+    """Takes arguments apart; items that are no leaves are bound before the call."""
+
+    def __init__(self, bb: BlockBuilder, kind: type[Var], like: Binding) -> None:
+        self._bb = bb
+        self._kind = kind
+        self._like = like
+        self.bindings: list[Binding] = []
+
+    def leaves(self, arg: RelaxExpr) -> list[RelaxExpr]:
+        """The argument, or the fields of it that are no tuples."""
+        info = arg.struct_info
+        if not isinstance(info, TupleStructInfo):
+            return [arg]
+        if isinstance(arg, Tuple):
+            return [leaf for field in arg.fields for leaf in self.leaves(field)]
+        found: list[RelaxExpr] = []
+        for i in range(len(info.fields)):
+            item = self._bb.normalize(TupleGetItem(arg, i))
+            var = self._kind("item", item.struct_info_)
+            self.bindings.append(VarBinding(var, item, self._like.span))
+            found += self.leaves(var)
+        return found
