@@ -64,8 +64,11 @@ def text(error):
 @pytest.mark.parametrize(
     ("change", "kind", "words"),
     [
-        (lambda x: x.pop(), ArgumentCountError,
-         "with 5 arguments found: 4 were given legal: scaled_sum(a"),  # fmt: skip
+        (
+            lambda x: x.pop(),
+            ArgumentCountError,
+            "with 5 arguments found: 4 were given legal: scaled_sum(a",
+        ),
         (
             lambda x: x.__setitem__(0, 3),
             DTypeError,
