@@ -42,3 +42,11 @@ def test_devices_that_nobody_drives_do_not_exist() -> None:
 def test_unknown_kinds_are_refused() -> None:
     with pytest.raises(ValueError, match="toaster"):
         device("toaster")
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [("llvm", "cpu"), ("llvm -mcpu=skylake", "cpu"), ("c", "cpu"), ("nvptx", "cuda")],
+)
+def test_target_names_the_device_that_runs_its_code(target: str, kind: str) -> None:
+    assert device(target, 0) == device(kind, 0)

@@ -117,6 +117,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relax/frontend/onnx/tensor.py": _OPERATORS,
     "tvm/target/nvidia_gpus.py": ("tests/target/test_tag.py", "a table of facts, read by tags"),
     "tvm/tir/stmt_functor.py": ("tests/tir/test_functor.py", "names of what is in functor.py"),
+    "tvm/testing/utils.py": ("tests/testing/test_homes.py", "a door to the helpers"),
     "tvm/topi/nn/batch_norm.py": NORMS,
     "tvm/topi/nn/group_norm.py": NORMS,
     "tvm/topi/nn/instance_norm.py": NORMS,

@@ -33,7 +33,7 @@ def test_from_func() -> None:
     )
     assert cuts == [1]
     small = IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
-    assert str(small) == "lambda i: (i // 4, i % 4,)"
+    assert str(small) == "lambda i: (i // 4, i % 4)"
 
 
 @pytest.mark.parametrize(

@@ -150,8 +150,20 @@ _tvm_ffi.core._set_class_device(Device)
 
 
 def device(dev: str | int, dev_id: int | None = None) -> Device:
-    """The device of a name or DLPack number: `device("cpu")`, `device("cuda:1")`."""
+    """The device of a name or DLPack number: `device("cpu")`, `device("cuda:1")`.
+
+    The text of a target gives the device that runs its code: `device("llvm -mcpu=skylake")`.
+    """
+    if isinstance(dev, str):
+        kind, colon, index = dev.split(" ")[0].partition(":")
+        dev = f"{_RUNS_CODE_OF.get(kind, kind)}{colon}{index}"
     return Device(dev, dev_id)
+
+
+_RUNS_CODE_OF = {
+    "llvm": "cpu", "c": "cpu", "stackvm": "cpu", "test": "cpu", "hybrid": "cpu",
+    "composite": "cpu", "nvptx": "cuda", "cl": "opencl", "sdaccel": "opencl", "mtl": "metal",
+}  # fmt: skip
 
 
 def _maker(kind: str) -> Any:

@@ -266,7 +266,8 @@ class IndexMap(Node):
         """The map as a Python lambda."""
         names = ", ".join([var.name for var in self.initial_indices])
         values = ", ".join([str(index) for index in self.final_indices])
-        return f"lambda {names}: ({values},)"
+        comma = "," if len(self.final_indices) == 1 else ""
+        return f"lambda {names}: ({values}{comma})"
 
     def __str__(self) -> str:
         return self.as_python()

@@ -1,0 +1,91 @@
+"""The short form of a pass's test, in all the forms of a program."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+import tvm.testing
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+N = 4
+
+
+class TestUndecorated(tvm.testing.CompareBeforeAfter):
+    transform = tvm.tir.transform.Simplify()
+
+    def before(A: T.Buffer(N, "int32")):
+        for i in range(N):
+            A[i] = i + 1 - 1
+
+    def expected(A: T.Buffer(N, "int32")):
+        for i in range(N):
+            A[i] = i
+
+
+class TestDecorated(tvm.testing.CompareBeforeAfter):
+    size = tvm.testing.parameter(1, 2)
+
+    def transform(self):
+        return tvm.tir.transform.Simplify()
+
+    def before(self, size):
+        @T.prim_func
+        def func(A: T.Buffer(size, "int32")):
+            A[0] = size + 0
+
+        return func
+
+    @tvm.testing.fixture
+    def expected(self, size):
+        @T.prim_func
+        def func(A: T.Buffer(size, "int32")):
+            A[0] = size
+
+        return func
+
+
+class TestModules(tvm.testing.CompareBeforeAfter):
+    transform = tvm.tir.transform.Simplify()
+
+    @I.ir_module
+    class before:
+        @T.prim_func
+        def main(A: T.Buffer(4, "int32")):
+            A[0] = A[1] * 1
+
+    class expected:
+        @T.prim_func
+        def main(A: T.Buffer(4, "int32")):
+            A[0] = A[1]
+
+
+class TestRaised(tvm.testing.CompareBeforeAfter):
+    def transform(self):
+        def refuse(mod):
+            raise tvm.TVMError(f"no {mod}")
+
+        return refuse
+
+    @T.prim_func
+    def before(A: T.Buffer(4, "int32")):
+        A[0] = 1
+
+    expected = tvm.TVMError
+
+
+def test_a_difference_fails() -> None:
+    case = tvm.testing.CompareBeforeAfter()
+
+    @T.prim_func
+    def one(A: T.Buffer(4, "int32")):
+        A[0] = 1
+
+    @T.prim_func
+    def two(A: T.Buffer(4, "int32")):
+        A[0] = 2
+
+    with pytest.raises(ValueError, match="StructuralEqual"):
+        case.test_compare(one, two, lambda mod: mod)

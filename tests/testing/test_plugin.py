@@ -1,0 +1,100 @@
+"""The plugin at work: a file of tests is run by pytest in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.pure
+
+TESTS = '''
+import pytest
+import tvm.testing
+from tvm.testing import exclude_targets, known_failing_targets, parametrize_targets
+
+size = tvm.testing.parameter(1, 2)
+low, high = tvm.testing.parameters((1, 2), (3, 4), ids=["small", "large"])
+named = tvm.testing.parameter(by_dict={"one": 1, "two": 2})
+made = []
+
+
+@tvm.testing.fixture(cache_return_value=True)
+def data(size):
+    made.append(size)
+    return [size]
+
+
+@pytest.mark.parametrize("again", range(3))
+def test_cached_values_are_copies(data, size, again):
+    assert data == [size]
+    data.append(0)
+    assert len(made) <= size
+
+
+def test_together(low, high, size):
+    assert high == low + 1
+
+
+class TestReceiver:
+    number = tvm.testing.parameter(5, 6)
+
+    def test_number(self, number):
+        assert number in (5, 6)
+
+
+def test_each_target(target, dev):
+    assert target == "llvm" and dev == tvm.cpu()
+
+
+@exclude_targets("llvm")
+def test_no_target(target):
+    raise AssertionError
+
+
+@known_failing_targets("llvm")
+def test_known_failure(target):
+    raise AssertionError
+
+
+@parametrize_targets("llvm", "vulkan")
+def test_some_targets(target, dev):
+    assert target == "llvm"
+
+
+@parametrize_targets
+def test_all_targets(target):
+    assert target == "llvm"
+
+
+@tvm.testing.xfail_parameterizations("one", reason="it is known")
+@tvm.testing.skip_parameterizations("two", reason="it takes long")
+def test_marked(named):
+    raise AssertionError
+
+
+@tvm.testing.uses_gpu
+def test_without_need():
+    pass
+
+
+@tvm.testing.requires_vulkan
+def test_with_need():
+    raise AssertionError
+'''
+
+
+def test_counts(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-p", "tvm.testing.plugin", "--strict-markers"]
+    done = subprocess.run(
+        [*command, "-p", "no:cacheprovider", str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    # 6 copies, 4 together, 2 numbers, target, 1 of 2 targets, all targets, without need
+    assert "16 passed" in done.stdout
+    assert "2 xfailed" in done.stdout
+    # excluded, vulkan, "two", with need
+    assert "4 skipped" in done.stdout

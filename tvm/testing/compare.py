@@ -1,0 +1,103 @@
+"""The short form of a pass's test: `before`, `expected`, `transform`, and one check.
+
+    class TestUnitLoop(tvm.testing.CompareBeforeAfter):
+        transform = tvm.tir.transform.RemoveUnitLoop()
+
+        def before(A: T.Buffer(4, "float32")):
+            for i in range(1): ...
+
+        def expected(A: T.Buffer(4, "float32")): ...
+
+A program is a function without decorator, one with it, a class of functions, a module, or a
+method that makes one (its parameters are fixtures); `expected` may be a class of exceptions.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
+from tvm.ir.structural import assert_structural_equal
+from tvm.script import from_source
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+from tvm.tir.analysis import verify_well_formed
+
+from .pass_test import as_module
+
+
+class CompareBeforeAfter:
+    """Subclass it with `before`, `expected` and `transform`; pytest collects the check."""
+
+    check_well_formed: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        for name in ("before", "expected"):
+            if name in vars(cls):
+                setattr(cls, name, _program(vars(cls)[name], cls.check_well_formed))
+        if "transform" in vars(cls):
+            cls.transform = _transform(vars(cls)["transform"])  # type: ignore[attr-defined]
+
+    def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
+        """The transform makes the expected program, or raises the expected exception."""
+        if inspect.isclass(expected) and issubclass(expected, Exception):
+            with pytest.raises(expected):
+                transform(as_module(before))
+            return
+        after = transform(as_module(before))
+        assert_structural_equal(after, as_module(expected), map_free_vars=True)
+        if type(self).check_well_formed:
+            assert verify_well_formed(after, assert_mode=False)
+
+
+def _program(given: Any, check: bool) -> Any:
+    """A fixture of a program in any of its forms."""
+    if _is_fixture(given):
+        return given
+    if inspect.isclass(given) and issubclass(given, Exception):
+        return _fixture(lambda: given)
+    if isinstance(given, (BaseFunc, IRModule)):
+        return _fixture(lambda: given)
+    if inspect.isclass(given):
+        return _fixture(lambda: _parsed(given, "@I.ir_module", check))
+    if next(iter(inspect.signature(given, eval_str=False).parameters), "") == "self":
+        return pytest.fixture(given)
+    return _fixture(lambda: _parsed(given, "@T.prim_func", check))
+
+
+def _transform(given: Any) -> Any:
+    if _is_fixture(given):
+        return given
+    if inspect.isfunction(given):
+        return pytest.fixture(given)        # a method that makes the transform
+    return _fixture(lambda: given)
+
+
+def _is_fixture(given: Any) -> bool:
+    made_by_pytest = type(given).__name__ == "FixtureFunctionDefinition"
+    return made_by_pytest or hasattr(given, "_pytestfixturefunction")
+
+
+def _fixture(make: Callable[[], Any]) -> Any:
+    def value(*_receiver: Any) -> Any:
+        return make()
+
+    return pytest.fixture(value)
+
+
+def _parsed(given: Any, decorator: str, check: bool) -> Any:
+    """The program of a function or class that has no decorator, read from its source."""
+    text = textwrap.dedent(inspect.getsource(given))
+    names = {"I": I, "T": T, "R": R, **vars(sys.modules[given.__module__])}
+    if inspect.isfunction(given):
+        captured = inspect.getclosurevars(given)
+        names.update({**captured.globals, **captured.nonlocals})
+    return from_source(f"{decorator}\n{text}", extra_vars=names, check_well_formed=check)

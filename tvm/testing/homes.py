@@ -1,0 +1,31 @@
+"""Where each public helper lives."""
+
+from __future__ import annotations
+
+_FILES = {
+    "compare": ("CompareBeforeAfter",),
+    "expressions": (
+        "assert_prim_expr_equal", "check_bool_expr_is_true",
+        "check_int_constraints_trans_consistency",
+    ),
+    "features": (
+        "Feature", "is_ampere_or_newer", "requires_aarch64", "requires_cublas", "requires_cuda",
+        "requires_cuda_compute_version", "requires_cudagraph", "requires_cudnn",
+        "requires_cutlass", "requires_gpu", "requires_hexagon", "requires_hipblas",
+        "requires_llvm", "requires_llvm_minimum_version", "requires_metal",
+        "requires_nvcc_version", "requires_nvptx", "requires_opencl", "requires_package",
+        "requires_rocm", "requires_rpc", "requires_tensorcore", "requires_vulkan",
+        "requires_x86", "requires_x86_amx", "requires_x86_avx512", "requires_x86_vnni",
+        "skip_if_32bit", "uses_gpu",
+    ),
+    "numeric": ("assert_allclose", "check_numerical_grads", "get_dtype_range"),
+    "parameters": (
+        "fixture", "parameter", "parameters", "skip_parameterizations", "xfail_parameterizations",
+    ),
+    "processes": ("identity_after", "main", "strtobool", "terminate_self"),
+    "targets": (
+        "device_enabled", "enabled_targets", "exclude_targets", "known_failing_targets",
+        "parametrize_targets",
+    ),
+}  # fmt: skip
+HOMES = {name: f"tvm.testing.{file}:{name}" for file, names in _FILES.items() for name in names}
