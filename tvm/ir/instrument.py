@@ -10,9 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.ffi.object import Object
+from tvm.support.lazy import lazy_names
 
 from .module import IRModule
 from .transform import PassInfo
+
+# It needs the interpreters, which stand far above.
+__getattr__ = lazy_names(__name__, {"Validate": "tvm.testing.validate:Validate"})
 
 
 class PassInstrument(Object):

@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import walk
 from tvm.tir.interp import evaluate
 
 
@@ -25,10 +25,10 @@ def random_inputs(func: PrimFunc, seed: int = 0, size: int = 13) -> list[Any]:
     for param in func.params:
         buffer = func.buffer_map.get(param)
         if buffer is None:
-            values.append(sizes.get(param, _scalar(rng, param.dtype)))
+            values.append(sizes.get(param, random_scalar(rng, param.dtype)))
             continue
         shape = [_size(extent, sizes) for extent in buffer.shape]
-        values.append(_array(rng, shape, buffer.dtype))
+        values.append(random_array(rng, shape, buffer.dtype))
     return values
 
 
@@ -41,14 +41,16 @@ def _size_variables(func: PrimFunc) -> list[e.Var]:
 
 
 def _size(extent: PrimExpr, sizes: dict[e.Var, int]) -> int:
-    return int(evaluate(substitute(extent, sizes)))
+    return int(evaluate(extent, sizes))
 
 
-def _scalar(rng: np.random.Generator, dtype: DataType) -> float | int:
+def random_scalar(rng: np.random.Generator, dtype: DataType) -> float | int:
+    """One number of a type."""
     return float(rng.uniform(-2, 2)) if dtype.is_floating else int(rng.integers(0, 8))
 
 
-def _array(rng: np.random.Generator, shape: list[int], dtype: DataType) -> Any:
+def random_array(rng: np.random.Generator, shape: list[int], dtype: DataType) -> Any:
+    """An array of small numbers of a type."""
     full = [*shape, dtype.lanes] if dtype.lanes > 1 else shape
     element = dtype.element_of()
     if element.is_bool:
