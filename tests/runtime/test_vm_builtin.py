@@ -101,7 +101,7 @@ def test_closures_hold_values() -> None:
 
     closure = b.make_closure(Runs(), "f", 1)
     assert closure(2) == ("f", (2, 1))  # captured values are the last parameters
-    assert b.invoke_closure(None, b.make_closure(Runs(), closure, 5), 6) == ("f", (1, 5, 6))
+    assert b.invoke_closure(None, b.make_closure(Runs(), closure, 5), 6) == ("f", (6, 5, 1))
 
 
 def test_they_are_in_the_global_registry() -> None:
