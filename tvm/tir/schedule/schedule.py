@@ -57,6 +57,7 @@ from .primitive import set_axis_separator as _set_axis_separator
 from .primitive import set_scope as _set_scope
 from .primitive import split as _split
 from .primitive import storage_align as _storage_align
+from .primitive import tensorize as _tensorize
 from .primitive import transform_block_layout as _transform_block_layout
 from .primitive import transform_layout as _transform_layout
 from .primitive import unsafe_set_dtype as _unsafe_set_dtype
@@ -646,6 +647,18 @@ class Schedule(Object):
         rule = _blockize.blockize
         return self._run(  # type: ignore[no-any-return]
             _blockize.KIND, rule, target=target, preserve_unit_iters=preserve_unit_iters
+        )
+
+    def tensorize(
+        self, block_or_loop: BlockRV | LoopRV, tensor_intrin: str, preserve_unit_iters: bool = True
+    ) -> None:
+        """Compute a block, or all that is in a loop, by a tensor intrinsic."""
+        self._run(
+            _tensorize.KIND,
+            _tensorize.tensorize,
+            block_or_loop=block_or_loop,
+            tensor_intrin=str(tensor_intrin),
+            preserve_unit_iters=preserve_unit_iters,
         )
 
     # --- reductions ---

@@ -57,3 +57,18 @@ def test_consumers_with_a_border() -> None:
     )
     sch = open_schedule(te.create_prim_func([a, padded]))
     refuses(sch, "also runs where it does not read", "reverse_compute_inline", sch.get_block("C"))
+
+
+def test_copies_of_what_is_padded() -> None:
+    a = te.placeholder((8,), name="A")
+    zero = tir.const(0.0, "float32")
+    padded = te.compute(
+        (10,), lambda i: tir.if_then_else(tir.all(i >= 1, i < 9), a[i - 1], zero), name="C"
+    )
+    func = te.create_prim_func([a, te.compute((10,), lambda i: padded[i] * 2.0, name="D")])
+    sch = open_schedule(func)
+    sch.cache_read("C", 0, "shared")
+    block = sch.get_block("C")
+    refuses(sch, "also runs where it does not read 'A_shared'", "reverse_compute_inline", block)
+    sch.reverse_compute_inline("D")  # the whole border is made by C
+    check(sch, func)
