@@ -57,3 +57,9 @@ def test_access_pointer() -> None:
     assert int(ptr.args[3]) == 8 * 16 - 16
     with pytest.raises(ValueError, match="unknown access 'x'"):
         a.access_ptr("x")
+
+
+def test_extent_of_a_slice_is_simplified() -> None:
+    n = tir.Var("n", "int32")
+    rows, columns = tir.decl_buffer([n, 16])[n : n + 4, 2:10].region
+    assert (rows.min, rows.extent.value, columns.extent.value) == (n, 4, 8)

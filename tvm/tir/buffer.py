@@ -190,7 +190,9 @@ class Buffer(Node):
                     raise TVMError(f"Buffer {self.name}: a region takes no step in its slices")
                 start = 0 if part.start is None else part.start
                 stop = self.shape[dim] if part.stop is None else part.stop
-                region.append(Range(as_expr(start), as_expr(stop)))
+                low = as_expr(start)
+                extent: Any = OPERATORS["tir"]["simplify"](as_expr(stop) - low)
+                region.append(Range.from_min_extent(low, extent))
             else:
                 region.append(Range.from_min_extent(as_expr(part), 1))
         for dim in range(len(parts), len(self.shape)):

@@ -304,10 +304,10 @@ def walk(node: Node) -> Iterator[Any]:
         stack.extend(reversed(children(current)))
 
 
-def post_order_visit(node: Node, fvisit: Callable[[Any], object]) -> None:
-    """Call `fvisit` on every distinct node in `node`, children first, each node once."""
+def post_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
+    """Call `fvisit` on every distinct node in `stmt`, children first, each node once."""
     done: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(node, False)]
+    stack: list[tuple[Node, bool]] = [(stmt, False)]
     while stack:
         current, entered = stack.pop()
         if entered:
@@ -319,10 +319,10 @@ def post_order_visit(node: Node, fvisit: Callable[[Any], object]) -> None:
             stack.extend([(child, False) for child in reversed(children(current))])
 
 
-def pre_order_visit(node: Node, fvisit: Callable[[Any], bool]) -> None:
+def pre_order_visit(stmt: Node, fvisit: Callable[[Any], bool]) -> None:
     """Call `fvisit` on nodes, parents first; children are skipped where it returns False."""
     done: set[int] = set()
-    stack: list[Node] = [node]
+    stack: list[Node] = [stmt]
     while stack:
         current = stack.pop()
         if id(current) in done:

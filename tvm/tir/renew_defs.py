@@ -99,15 +99,15 @@ class DefRenewer(StmtExprMutator):
         return buffer.with_changes(data=data, shape=shape, strides=strides, elem_offset=offset)
 
 
-def renew_defs(node: N) -> N:
-    """`node` with all its definitions fresh: parameters, loops, blocks, lets, buffers."""
+def renew_defs(func: N) -> N:
+    """`func` with all its definitions fresh: parameters, loops, blocks, lets, buffers."""
     renewer = DefRenewer()
-    if not isinstance(node, PrimFunc):
-        return rewrite(renewer, node)
-    params = [renewer.visit_var_def(param) for param in node.params]
+    if not isinstance(func, PrimFunc):
+        return rewrite(renewer, func)
+    params = [renewer.visit_var_def(param) for param in func.params]
     shapes = {
         var: None
-        for buffer in node.buffer_map.values()
+        for buffer in func.buffer_map.values()
         for var in (*buffer.shape, *buffer.strides)
         if isinstance(var, Var)
     }
@@ -115,9 +115,9 @@ def renew_defs(node: N) -> N:
         renewer.visit_var_def(var)
     buffer_map = {
         renewer.visit_var_def(param): renewer.visit_buffer_def(buffer)
-        for param, buffer in node.buffer_map.items()
+        for param, buffer in func.buffer_map.items()
     }
-    body = renewer.visit_stmt(node.body)
-    return PrimFunc(params, body, node.ret_type, buffer_map, node.attrs, node.span)  # type: ignore[return-value]
+    body = renewer.visit_stmt(func.body)
+    return PrimFunc(params, body, func.ret_type, buffer_map, func.attrs, func.span)  # type: ignore[return-value]
 
 

@@ -190,7 +190,12 @@ nextafter = _binary_float("nextafter", "The next number after x1 towards x2.")
 hypot = _binary_float("hypot", "sqrt(x1 * x1 + x2 * x2) without overflow.")
 copysign = _binary_float("copysign", "x1 with the sign of x2.")
 ldexp = _binary_float("ldexp", "x1 times 2 to the integer power x2.")
-fmod = _binary_float("fmod", "The remainder of x1 / x2, with the sign of x1.")
+_fmod = _binary_float("fmod", "")
+
+
+def fmod(x: Operand, y: Operand) -> PrimExpr:
+    """The remainder of x / y, with the sign of x."""
+    return _fmod(x, y)
 
 
 def fma(a: Operand, b: Operand, c: Operand, span: Span | None = None) -> PrimExpr:
