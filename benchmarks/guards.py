@@ -165,7 +165,7 @@ class Finder(tir.PyStmtExprVisitor):
         """Files a guard under the reason why it is left."""
         self.found.counts[kind] += 1
         if holds is None:
-            self.found.reasons["hangs on data or sizes known at run time"] += 1
+            self.found.reasons["hangs on data"] += 1
             return
         every = np.asarray(holds)
         every = every if every.ndim == 2 else np.broadcast_to(every, TRIES).reshape(-1, 1)
@@ -187,6 +187,10 @@ def guards(func: tir.PrimFunc) -> Found:
     with target, PassContext() as ctx:
         lowered = Sequential(lowering_passes(ctx))(mod)["main"]
     finder = Finder()
+    for buffer in lowered.buffer_map.values():
+        for extent in buffer.shape:
+            if isinstance(extent, tir.Var):             # a size that the caller chooses
+                finder.values[extent] = finder.random.integers(1, 64, TRIES)
     finder.visit_stmt(lowered.body)
     return finder.found
 

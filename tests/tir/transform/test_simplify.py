@@ -1,5 +1,7 @@
 import pytest
 
+import tvm
+from tvm import tir
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import Simplify
@@ -92,3 +94,25 @@ class TestKeepsNamesForValues(PassTest):
         for i in range(16):
             with T.LetStmt(i * 4) as x:
                 B[i] = A[x + 1]
+
+
+def test_a_loop_of_unknown_length_bounds_its_variable_inside() -> None:
+    n = tir.SizeVar("n", "int64")
+    a = tir.decl_buffer((n,), "float32", "A")
+    i, j = tir.Var("i", "int64"), tir.Var("j", "int64")
+    one = tir.const(1.0, "float32")
+    inner = tir.BufferStore(a, one, [i])
+    guarded = tir.IfThenElse(i < n, inner)
+    half = tir.IfThenElse(j * 2 < n, tir.BufferStore(a, one, [j * 2]))
+    zero = tir.const(0, "int64")
+    after = tir.IfThenElse(n > 0, tir.BufferStore(a, one, [zero]))
+    body = tir.SeqStmt([
+        tir.For(i, 0, n, tir.ForKind.SERIAL, guarded),
+        tir.For(j, 0, n, tir.ForKind.SERIAL, half),
+        after,
+    ])  # fmt: skip
+    mod = tvm.IRModule({"main": tir.PrimFunc([a], body)})
+    first, second, third = Simplify()(mod)["main"].body
+    assert isinstance(first.body, tir.BufferStore)      # always true there
+    assert isinstance(second.body, tir.IfThenElse)      # not for all j
+    assert isinstance(third, tir.IfThenElse)            # the loops may not have run at all

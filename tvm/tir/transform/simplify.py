@@ -62,6 +62,20 @@ class Simplifier(AnalyzedMutator):
     def visit_var_(self, op: e.Var) -> PrimExpr:
         return self.values.get(op, op)
 
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        if ops.literal(op.extent) is not None or op.thread_binding is not None:
+            return super().visit_for_(op)
+        low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
+        self.bind_range(op)
+        # only the body may know: after a loop that never ran, `var < n` says nothing of `n`
+        with self.analyzer.constraint_scope(ops.less(op.loop_var, ops.add(op.min, op.extent))):
+            body = self.visit_stmt(op.body)
+        annotations = self.visit_annotations(op.annotations) if op.annotations else op.annotations
+        same = low is op.min and extent is op.extent and body is op.body
+        if same and annotations is op.annotations:
+            return op
+        return s.For(op.loop_var, low, extent, op.kind, body, None, annotations, op.span)
+
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
         value = self.visit_expr(op.value)
         if not _is_trivial(value):
