@@ -44,6 +44,7 @@ from .primitive import get_consumers as _get_consumers
 from .primitive import get_loops as _get_loops
 from .primitive import get_output_blocks as _get_output_blocks
 from .primitive import get_producers as _get_producers
+from .primitive import loop_partition as _loop_partition
 from .primitive import merge as _merge
 from .primitive import pad_einsum as _pad_einsum
 from .primitive import reindex as _reindex
@@ -455,6 +456,18 @@ class Schedule(Object):
             factors=[None if _is_open(f) else f for f in factors],
             preserve_unit_iters=preserve_unit_iters,
             disable_predication=disable_predication,
+        )
+
+    def loop_partition(
+        self, loop: LoopRV, factors: list[Factor], preserve_unit_iters: bool = True
+    ) -> list[LoopRV]:
+        """Make several loops of one that run one after the other; one factor may be None."""
+        return self._run(  # type: ignore[no-any-return]
+            _loop_partition.KIND,
+            _loop_partition.loop_partition,
+            loop=loop,
+            factors=[None if _is_open(f) else f for f in factors],
+            preserve_unit_iters=preserve_unit_iters,
         )
 
     def reorder(self, *ordered_loops: LoopRV) -> None:
