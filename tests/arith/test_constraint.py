@@ -11,7 +11,7 @@ from tvm.arith.constraint import conjuncts
 from tvm.tir import expr as e
 
 pytestmark = pytest.mark.pure
-x, y, z = (e.Var(name, "int32") for name in "xyz")
+x, y, z, n = (e.Var(name, "int32") for name in "xyzn")
 fld, flm = tir.floordiv, tir.floormod
 
 
@@ -50,6 +50,23 @@ def test_nested_scopes() -> None:
         with analyzer.constraint_scope(x < 5):
             assert bounds(analyzer, x)[1] == 4
         assert bounds(analyzer, x)[1] == 9
+
+
+def test_a_limit_by_a_quotient_is_one_of_the_multiple() -> None:
+    analyzer = Analyzer()
+    with analyzer.constraint_scope(x < tir.floordiv(n + 5, 6)):
+        assert analyzer.can_prove(x * 6 < n)
+        assert not analyzer.can_prove(x * 6 + 1 < n)
+    with analyzer.constraint_scope(x <= tir.floordiv(n, 6)):
+        assert analyzer.can_prove(x * 6 <= n)
+        assert not analyzer.can_prove(x * 6 < n)
+    with analyzer.constraint_scope(tir.floordiv(x, 4) < n):
+        assert analyzer.can_prove(x < n * 4)
+        assert not analyzer.can_prove(x < n * 4 - 1)
+    with analyzer.constraint_scope(tir.floordiv(x, 4) <= n):
+        assert analyzer.can_prove(x < n * 4 + 4)
+        assert not analyzer.can_prove(x < n * 4 + 3)
+    assert not analyzer.can_prove(x * 6 < n)
 
 
 def test_facts_hold_for_random_conditions() -> None:
