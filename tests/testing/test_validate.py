@@ -102,7 +102,8 @@ def test_wrong_relax_pass_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [programs.tiled_matmul, programs.padded, programs.argmax, programs.symbolic]
+    "make",
+    [programs.tiled_matmul, programs.blur, programs.padded, programs.argmax, programs.symbolic],
 )
 def test_lowering_passes(make) -> None:
     validate = tvm.instrument.Validate()
@@ -113,11 +114,23 @@ def test_lowering_passes(make) -> None:
     assert reasons["tir.MakePackedAPI"] == "the pass changes its parameters"
 
 
-def test_relax_pipeline_passes() -> None:
+@pytest.mark.parametrize("name", ["zero", "default_build"])
+def test_relax_pipelines_pass(name: str) -> None:
     validate = tvm.instrument.Validate()
+    with PassContext(instruments=[validate]), tvm.target.Target("llvm"):
+        relax.get_pipeline(name)(Small)
+    assert {("LegalizeOps", "main"), ("FuseTIR", "main")} <= set(validate.compared)
+    assert validate.records == []
+
+
+def test_what_cannot_be_run_is_recorded() -> None:
+    validate = tvm.instrument.Validate()
+    lowered = default_tir_pipeline()(IRModule.from_expr(programs.tail()))
     with PassContext(instruments=[validate]):
-        relax.get_pipeline("zero")(Small)
-    assert ("LegalizeOps", "main") in validate.compared
+        forget(lowered)
+    (record,) = validate.records
+    assert record.pass_name == "tir.Forgetful"
+    assert record.reason.startswith("cannot be run before the pass: ")
 
 
 def test_what_is_not_compared_is_recorded() -> None:
