@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.tir.schedule.cases import matmul, open_schedule, stencil
+from tvm.tir.schedule.copied_access import CopiedAccess
+from tvm.tir.schedule.error import Illegal
+
+
+def test_a_read_goes_through_a_copy_with_any_layout() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    access = CopiedAccess(sch.state, sch.get_sref(sch.get_block("C")), 0, written=False)
+    i, _, k = access.node.iter_vars
+    assert access.buffer.name == "A"
+    assert list(access.place) == [i.var, k.var]
+    copy = access.buffer.with_changes(name="A_turned", shape=(16, 12))
+    made = access.through(copy, [i, k], [k.var, i.var])
+    assert made.stmt.name_hint == "A_turned"
+    text = sch.mod.script()
+    assert "A_turned[v1, v0] = A[v0, v1]" in text
+    assert "A_turned[v_k, v_i]" in text
+
+
+def test_the_place_must_be_one() -> None:
+    sch = open_schedule(stencil())
+    with pytest.raises(Illegal, match="at several places"):
+        CopiedAccess(sch.state, sch.get_sref(sch.get_block("C")), 0, written=False)

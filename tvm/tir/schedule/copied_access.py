@@ -1,0 +1,142 @@
+"""A block's one access of a buffer, through a copy that is made elsewhere in the scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, IterVar, Var
+from tvm.tir.functor import substitute, walk
+from tvm.tir.schedule.analysis.query import block_of, buffer_at, scope_of
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.schedule.rebuild import TrackingMutator, nest
+from tvm.tir.schedule.scopes import (
+    TRUE,
+    ScopeEdit,
+    edit_scope,
+    place_below,
+    require_apart,
+    require_own_indices,
+    require_single_writer,
+)
+from tvm.tir.schedule.tree import SRefTree
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, Stmt
+
+
+class CopiedAccess:
+    """The one place at which `block` reads, or writes, its buffer number `index`.
+
+    Raises
+    ------
+    Illegal
+        if the block accesses the buffer at several places, or another block writes it in between.
+    """
+
+    def __init__(self, state: SRefTree, block: StmtSRef, index: int, written: bool) -> None:
+        self._state, self._block, self._written = state, block, written
+        self.node = block_of(block)
+        self.buffer = buffer_at(self.node, index, written=written)
+        self._scope = scope_of(block)
+        self._writer = require_single_writer(state, self._scope, self.buffer, self.node)
+        require_apart(state, self._scope, block, self._writer, self.buffer)
+        self.place = _one_place(self.node, self.buffer)
+        require_own_indices(self.node, self.buffer, self.place, read=not written)
+
+    def through(
+        self, copy: Buffer, axes: Sequence[IterVar], near: Sequence[PrimExpr]
+    ) -> StmtSRef:
+        """Let the block access `copy[near]`; gives the new block that copies over the `axes`.
+
+        A copy that is read is filled behind the writer of the buffer, or first in the scope; one
+        that is written is read back behind the block.
+        """
+        new = _Redirect(self.buffer, copy, near).visit_stmt(self.node)
+        assert isinstance(new, Block), "a block stays a block"
+        loops, made = self._copying(copy, axes, near)
+        first: list[Stmt] = []
+        behind = self._block if self._written else self._writer
+        if behind is None:
+            edit, first = ScopeEdit({self.node: new}), [loops]
+        else:
+            anchor = place_below(self._scope, behind).stmt
+            assert anchor is not None, "a place in the scope"
+            edit = ScopeEdit({self.node: new}, after={anchor: [loops]})
+        edit_scope(self._state, self._scope, edit, first=first, allocate=[copy])
+        return self._state.get_sref(made)
+
+    def _copying(
+        self, copy: Buffer, axes: Sequence[IterVar], near: Sequence[PrimExpr]
+    ) -> tuple[Stmt, Block]:
+        iter_vars: list[IterVar] = []
+        loops: list[tuple[Var, PrimExpr]] = []
+        values: list[PrimExpr] = []
+        renamed: dict[Var, PrimExpr] = {}
+        for i, iv in enumerate(axes):
+            assert iv.dom is not None, "block variables have domains"
+            loop, var = Var(f"ax{i}", iv.var.dtype), Var(f"v{i}", iv.var.dtype)
+            loops.append((loop, iv.dom.extent))
+            values.append(iv.dom.min + loop)
+            renamed[iv.var] = var
+            iter_vars.append(IterVar(Range.from_min_extent(iv.dom.min, iv.dom.extent), var, 0))
+        original = self.buffer, substitute(list(self.place), renamed)
+        copied = copy, substitute(list(near), renamed)
+        (source, at), (target, to) = (copied, original) if self._written else (original, copied)
+        block = Block(
+            iter_vars,
+            [BufferRegion.from_point(source, at)],
+            [BufferRegion.from_point(target, to)],
+            copy.name,
+            BufferStore(target, BufferLoad(source, at), to),
+        )
+        return nest(loops, BlockRealize(values, TRUE, block)), block
+
+
+def _one_place(node: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
+    """The indices of all accesses of a buffer; refused if they differ."""
+    found = [
+        n.indices
+        for s in (node.body, node.init)
+        for n in (() if s is None else walk(s))
+        if isinstance(n, (BufferLoad, BufferStore)) and n.buffer is buffer
+    ]
+    analyzer = Analyzer()
+    first = found[0] if found else None
+    alike = first is not None and all(
+        all(a is b or analyzer.can_prove_equal(a, b) for a, b in zip(first, other))
+        for other in found[1:]
+    )
+    if first is None or not alike:
+        raise Illegal(
+            f"block {node.name_hint!r} accesses {buffer.name!r} at several places",
+            legal="a buffer that the block accesses at one place",
+            spots=[node],
+            fast="The buffer is accessed with multiple different indices",
+        )
+    return first
+
+
+class _Redirect(TrackingMutator):
+    """Accesses the new buffer at the new indices."""
+
+    def __init__(self, old: Buffer, new: Buffer, indices: Sequence[PrimExpr]) -> None:
+        super().__init__()
+        self._old, self._new, self._indices = old, new, list(indices)
+
+    def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
+        if op.buffer is not self._old:
+            return super().visit_buffer_load_(op)
+        return BufferLoad(self._new, self._indices, op.predicate, op.span)
+
+    def visit_buffer_store_(self, op: BufferStore) -> Stmt:
+        if op.buffer is not self._old:
+            return super().visit_buffer_store_(op)
+        value = self.visit_expr(op.value)
+        return BufferStore(self._new, value, self._indices, op.predicate, op.span)
+
+    def visit_region(self, region: BufferRegion) -> BufferRegion:
+        if region.buffer is not self._old:
+            return super().visit_region(region)
+        return BufferRegion.from_point(self._new, self._indices)
