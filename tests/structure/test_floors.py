@@ -49,6 +49,10 @@ DOORS: tuple[str, ...] = (
     "tvm.script.ir",
     "tvm.script.relax",
     "tvm.script.tir",
+    "tvm.script.tirx",
+    "tvm.tirx",
+    "tvm.tirx.analysis",
+    "tvm.tirx.transform",
 )
 
 

@@ -85,6 +85,8 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/script/parser/tir/": DOORS,
     "tvm/script/relax.py": DOORS,
     "tvm/script/tir.py": DOORS,
+    "tvm/script/tirx.py": ("tests/tirx/test_tirx.py", "doors under a newer name"),
+    "tvm/tirx/": ("tests/tirx/test_tirx.py", "doors under a newer name"),
     "tvm/tir/script/frames.py": ("tests/tir/script/test_builder.py", "frames open by builders"),
     "tvm/tir/script/printer/": ("tests/tir/script/test_printer.py", TEXTS),
     "tvm/tir/script/well_formed.py": (

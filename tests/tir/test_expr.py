@@ -150,3 +150,8 @@ def test_make_const() -> None:
 def test_calls_name_operators_that_exist() -> None:
     with pytest.raises(tvm.TVMError, match=r"tir\.ex is not registered: .*did you mean"):
         tir.Call("float32", "tir.ex", [1.0])
+
+
+def test_lists_are_converted_element_by_element() -> None:
+    one, (two, (three,)) = tir.convert([1, (2.0, [True])])
+    assert [v.dtype for v in (one, two, three)] == ["int32", "float32", "bool"]

@@ -6,6 +6,7 @@ from tvm.ffi.object import Object
 from tvm.support.lazy import lazy_names
 
 from .attrs import Attrs, DictAttrs
+from .env_func import EnvFunc
 from .expr import BaseExpr, GlobalVar, PrimExpr, PrimExprConvertible, Range, RelaxExpr, StructInfo
 from .function import BaseFunc, CallingConv
 from .global_info import DummyGlobalInfo, GlobalInfo, VDevice
@@ -50,7 +51,8 @@ else:
     )
 
 __all__ = [
-    "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "DictAttrs", "DummyGlobalInfo", "FuncType",
+    "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "DictAttrs", "DummyGlobalInfo", "EnvFunc",
+    "FuncType",
     "GlobalInfo", "GlobalVar", "GlobalVarSupply", "HostTensor", "IRModule", "ModulePass",
     "NameSupply", "Node", "Object", "Op", "Pass", "PassContext", "PassInfo", "PointerType",
     "PrimExpr", "PrimExprConvertible", "PrimType", "Range", "RelaxExpr", "Sequential",

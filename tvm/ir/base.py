@@ -9,6 +9,7 @@ from typing import Any
 
 from tvm.ffi.object import Object
 
+from .env_func import EnvFunc
 from .json import load_json, save_json
 from .node import Node
 from .span import SequentialSpan, SourceName, Span
@@ -20,7 +21,7 @@ from .structural import (
 )
 
 __all__ = [
-    "Node", "Object", "SequentialSpan", "SourceName", "Span", "assert_structural_equal",
+    "EnvFunc", "Node", "Object", "SequentialSpan", "SourceName", "Span", "assert_structural_equal",
     "deprecated", "get_first_structural_mismatch", "load_json", "save_json", "structural_equal",
     "structural_hash",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ _HOMES = {
     "ir_module": "tvm.script.ir_dialect.entry:ir_module",
     "prim_func": "tvm.tir.script.entry:prim_func",
 }
-_CHILDREN = ("highlight", "ir", "ir_builder", "parser", "printer", "relax", "tir")
+_CHILDREN = ("highlight", "ir", "ir_builder", "parser", "printer", "relax", "tir", "tirx")
 
 if TYPE_CHECKING:
     from . import ir as ir

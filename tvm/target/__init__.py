@@ -22,7 +22,9 @@ _HOMES = {
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(
-        __name__, _HOMES, ("makers", "virtual_device", "tag", "target", "detect_target", "codegen")
+        __name__,
+        _HOMES,
+        ("makers", "virtual_device", "tag", "target", "detect_target", "codegen", "x86"),
     )
 
 __all__ = ["CpuModel", "Target", "TargetKind", "list_tags", "register_tag"]

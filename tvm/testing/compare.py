@@ -26,9 +26,7 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.structural import assert_structural_equal
 from tvm.script import from_source
-from tvm.script import ir as I
-from tvm.script import relax as R
-from tvm.script import tir as T
+from tvm.script.parser.core.entry import default_names
 from tvm.tir.analysis import verify_well_formed
 
 from .pass_test import as_module
@@ -96,7 +94,7 @@ def _fixture(make: Callable[[], Any]) -> Any:
 def _parsed(given: Any, decorator: str, check: bool) -> Any:
     """The program of a function or class that has no decorator, read from its source."""
     text = textwrap.dedent(inspect.getsource(given))
-    names = {"I": I, "T": T, "R": R, **vars(sys.modules[given.__module__])}
+    names = {**default_names(), **vars(sys.modules[given.__module__])}
     if inspect.isfunction(given):
         captured = inspect.getclosurevars(given)
         names.update({**captured.globals, **captured.nonlocals})

@@ -51,6 +51,7 @@ from .expr import (
     StringImm,
     Sub,
     Var,
+    convert,
 )
 from .function import PrimFunc
 from .functor import PyStmtExprMutator, PyStmtExprVisitor
@@ -121,6 +122,6 @@ __all__ = [
     "LetStmt", "LogicalExpr", "MatchBufferRegion", "Max", "Min", "Mod", "Mul", "NE", "Not",
     "NotEqualOp", "Or", "PrimExpr", "PrimExprWithOp", "PrimFunc", "ProducerLoad",
     "PyStmtExprMutator", "PyStmtExprVisitor", "Ramp", "Reduce", "Select", "SeqStmt", "Shuffle",
-    "SizeVar", "Stmt", "StringImm", "Sub", "TYPE_CHECKING", "Var", "While", "decl_buffer",
-    "stmt_list", "stmt_seq",
+    "SizeVar", "Stmt", "StringImm", "Sub", "TYPE_CHECKING", "Var", "While", "convert",
+    "decl_buffer", "stmt_list", "stmt_seq",
 ]  # fmt: skip

@@ -925,6 +925,11 @@ def as_expr(value: Any) -> PrimExpr:
     )
 
 
+def convert(expr: Any) -> Any:
+    """`expr` as an expression; a list or tuple becomes a list of expressions."""
+    return [convert(e) for e in expr] if isinstance(expr, (list, tuple)) else as_expr(expr)
+
+
 def make_const(value: float, dtype: DataType, span: Span | None = None) -> PrimExpr:
     """A literal of the given type; of a vector type, a broadcast of it."""
     if not dtype.is_scalar:

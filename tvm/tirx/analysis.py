@@ -1,0 +1,6 @@
+"""The questions of tvm.tir, under its newer name."""
+
+from tvm.script.forward import forward_dir, forward_names
+
+__getattr__ = forward_names(__name__, "tvm.tir.analysis")
+__dir__ = forward_dir("tvm.tir.analysis")
