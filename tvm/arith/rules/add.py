@@ -4,6 +4,8 @@ from tvm.arith.pattern_rule import (
     RuleTable,
     c1,
     c2,
+    c3,
+    c4,
     max_,
     min_,
     p,
@@ -57,4 +59,29 @@ RULES = RuleTable(
     rule((x + c1) + y, (x + y) + c1, ordered=True),
     rule(x + (y + c1), (x + y) + c1, ordered=True),
     rule(x + (c1 - y), (x - y) + c1),
+    # quotient and remainder of one value, both scaled
+    rule((x // c1) * c2 + (x % c1) * c3, x * c3, when=(c1 != 0) & (c2 == c1 * c3)),
+    rule(((x // c1) * c2 + z) + (x % c1) * c3, x * c3 + z, when=(c1 != 0) & (c2 == c1 * c3)),
+    rule(((x % c1) * c3 + z) + (x // c1) * c2, x * c3 + z, when=(c1 != 0) & (c2 == c1 * c3)),
+    rule(tdiv(x, c1) * c2 + tmod(x, c1) * c3, x * c3, when=(c1 != 0) & (c2 == c1 * c3)),
+    rule((tdiv(x, y) * y + z) + tmod(x, y), x + z),
+    rule((tmod(x, y) + z) + tdiv(x, y) * y, x + z),
+    # digits of one value that lie side by side
+    rule(((x // c1) % c2) * c1 + x % c1, x % (c1 * c2), when=(c1 > 0) & (c2 > 0)),
+    rule((((x // c1) % c2) * c1 + z) + x % c1, x % (c1 * c2) + z, when=(c1 > 0) & (c2 > 0)),
+    rule(
+        ((x // c1) % c2) * c3 + (x % c1) * c4,
+        (x % (c1 * c2)) * c4,
+        when=(c1 > 0) & (c2 > 0) & (c3 == c1 * c4),
+    ),
+    rule(((x % c1) // c2) * c2 + x % c2, x % c1, when=(c1 > 0) & (c2 > 0) & (c1 % c2 == 0)),
+    rule(
+        ((x % c1) // c2) * c3 + (x % c2) * c4,
+        (x % c1) * c4,
+        when=(c1 > 0) & (c2 > 0) & (c1 % c2 == 0) & (c3 == c2 * c4),
+    ),
+    # cancelling through one more term
+    rule(((x - y) + z) + y, x + z),
+    rule((max_(x, y) + z) + min_(x, y), (x + y) + z),
+    rule((min_(x, y) + z) + max_(x, y), (x + y) + z),
 )

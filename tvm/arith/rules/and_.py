@@ -52,4 +52,20 @@ RULES = RuleTable(
     # spread over alternatives that repeat
     rule((p | q) & p, p),
     rule((p | q) & (p | ~q), p),
+    rule((p & q) & ~q, False),
+    rule((p | q) & ~p, q & ~p),
+    # a limit and one value that is left out
+    rule((x < c1) & (x != c2), x < c1, when=c2 >= c1),
+    rule((x < c1) & (x != c2), x < c2, when=c2 == c1 - 1),
+    rule((x <= c1) & (x != c2), x <= c1, when=c2 > c1),
+    rule((x <= c1) & (x != c2), x < c2, when=c2 == c1),
+    rule((c1 < x) & (x != c2), c1 < x, when=c2 <= c1),
+    rule((c1 < x) & (x != c2), c2 < x, when=c2 == c1 + 1),
+    rule((c1 <= x) & (x != c2), c1 <= x, when=c2 < c1),
+    rule((c1 <= x) & (x != c2), c2 < x, when=c2 == c1),
+    # no room between two values
+    rule((x < y) & (y < x + c1), False, when=c1 <= 1),
+    rule((x < y) & (y <= x + c1), False, when=c1 <= 0),
+    rule((x <= y) & (y < x + c1), False, when=c1 <= 0),
+    rule((x <= y) & (y <= x + c1), False, when=c1 < 0),
 )

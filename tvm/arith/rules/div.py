@@ -70,4 +70,12 @@ RULES = RuleTable(
          when=(c2 > 0) & (c1 % c2 == 0)),
     rule(tdiv(x - tmod(x, c1), c1), tdiv(x, c1)),
     rule(tdiv(select(p, c1, c2), c3), select(p, tdiv(c1, c3), tdiv(c2, c3))),
+    # remainders
+    rule(tdiv(tmod(x, y), y), 0),
+    rule(tdiv(tmod(x, c1), c2), 0, when=(c1 > 0) & (c2 >= c1)),
+    rule(tdiv(x - tmod(x, y), y), tdiv(x, y)),
+    rule(tdiv(x, c1), 0 - x, when=c1 == -1),
+    # common factors
+    rule(tdiv(x * z, y * z), tdiv(x, y)),
+    rule(tdiv(x * c1, y * c1), tdiv(x, y), when=c1 != 0),
 )

@@ -1,6 +1,21 @@
 """a == b of integers."""
 
-from tvm.arith.pattern_rule import RuleTable, c1, c2, c3, p, rule, select, x, y, z
+from tvm.arith.pattern_rule import (
+    RuleTable,
+    c1,
+    c2,
+    c3,
+    max_,
+    min_,
+    p,
+    rule,
+    select,
+    tdiv,
+    tmod,
+    x,
+    y,
+    z,
+)
 
 RULES = RuleTable(
     rule(x == x, True),
@@ -21,4 +36,12 @@ RULES = RuleTable(
     rule(x - y == x, y == 0),
     rule(select(p, c1, c2) == c3, p, when=(c1 == c3) & (c2 != c3)),
     rule(select(p, c1, c2) == c3, ~p, when=(c1 != c3) & (c2 == c3)),
+    # minima, maxima and roundings that leave a value as it is
+    rule(min_(x, y) == x, x <= y),
+    rule(max_(x, y) == x, y <= x),
+    rule(min_(x, y) == max_(x, y), x == y),
+    rule((x // y) * y == x, x % y == 0),
+    rule(tdiv(x, y) * y == x, tmod(x, y) == 0),
+    rule(select(p, c1, c2) == c3, True, when=(c1 == c3) & (c2 == c3)),
+    rule(select(p, c1, c2) == c3, False, when=(c1 != c3) & (c2 != c3)),
 )

@@ -12,6 +12,7 @@ from tvm.arith.pattern_rule import (
     p,
     rule,
     select,
+    w,
     x,
     y,
     z,
@@ -57,4 +58,15 @@ RULES = RuleTable(
     rule((x * z) // (y * z), x // y, when=(lo(y) > 0) & (lo(z) > 0)),
     rule((x - x % c1) // c1, x // c1),
     rule(select(p, c1, c2) // c3, select(p, c1 // c3, c2 // c3)),
+    # remainders
+    rule((x % y) // y, 0),
+    rule((x % c1) // c2, 0, when=(c1 > 0) & (c2 >= c1)),
+    rule((x - x % y) // y, x // y),
+    rule(x // c1, 0 - x, when=c1 == -1),
+    # common factors and multiples of symbolic divisors
+    rule((x * c1) // (y * c1), x // y, when=c1 != 0),
+    rule(((x * z + y) + w) // z, x + (y + w) // z),
+    rule(((x * z + y) - w) // z, x + (y - w) // z),
+    rule(((y - x * z) + w) // z, (y + w) // z - x),
+    rule((x - y) // y, x // y + (-1)),
 )

@@ -1,6 +1,6 @@
 """a % b, with the sign of b."""
 
-from tvm.arith.pattern_rule import RuleTable, c1, c2, c3, hi, lo, p, rule, select, x, y, z
+from tvm.arith.pattern_rule import RuleTable, c1, c2, c3, hi, lo, p, rule, select, w, x, y, z
 
 RULES = RuleTable(
     rule(x % x, 0),
@@ -33,4 +33,21 @@ RULES = RuleTable(
     rule((x * z + y) % z, y % z),
     rule((y - x * z) % z, y % z),
     rule(select(p, c1, c2) % c3, select(p, c1 % c3, c2 % c3)),
+    # remainders by symbolic divisors
+    rule((x % y) % y, x % y),
+    rule((x % c1) % c2, x % c1, when=(c1 > 0) & (c2 >= c1)),
+    rule((x - x % y) % y, 0),
+    rule((x % z + y) % z, (x + y) % z),
+    rule((y - x % z) % z, (y - x) % z),
+    rule((x % z - y) % z, (x - y) % z),
+    rule((x % c1 - y) % c2, (x - y) % c2, when=(c2 != 0) & (c1 % c2 == 0)),
+    rule((x * (y % z)) % z, (x * y) % z),
+    rule(((x * z + y) + w) % z, (y + w) % z),
+    rule(((x * z + y) - w) % z, (y - w) % z),
+    rule(((y - x * z) + w) % z, (y + w) % z),
+    rule((x - y) % y, x % y),
+    rule(x % c1, 0, when=c1 == -1),
+    # common factors
+    rule((x * z) % (y * z), (x % y) * z),
+    rule((x * c1) % (y * c1), (x % y) * c1, when=c1 != 0),
 )

@@ -1,6 +1,23 @@
 """a < b of integers."""
 
-from tvm.arith.pattern_rule import RuleTable, c1, c2, max_, min_, rule, tdiv, tmod, x, y, z
+from tvm.arith.pattern_rule import (
+    RuleTable,
+    c1,
+    c2,
+    c3,
+    hi,
+    lo,
+    max_,
+    min_,
+    p,
+    rule,
+    select,
+    tdiv,
+    tmod,
+    x,
+    y,
+    z,
+)
 
 RULES = RuleTable(
     rule(x < x, False),
@@ -70,4 +87,43 @@ RULES = RuleTable(
     rule(c1 < min_(x, c2), False, when=c1 >= c2),
     rule(c1 < max_(x, c2), c1 < x, when=c1 >= c2),
     rule(c1 < max_(x, c2), True, when=c1 < c2),
+    # tiles: a place within its tile does not decide
+    rule(x * c1 + y < z * c1, x < z, when=(c1 > 0) & (lo(y) >= 0) & (hi(y) < c1)),
+    rule(
+        x * c1 + y < c2,
+        x < c2 // c1,
+        when=(c1 > 0) & (c2 % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1),
+    ),
+    rule(
+        x * c1 + y < z * c2,
+        x < z * (c2 // c1),
+        when=(c1 > 0) & (c2 % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1),
+    ),
+    rule(z * c1 < x * c1 + y, z <= x, when=(c1 > 0) & (lo(y) >= 1) & (hi(y) <= c1)),
+    rule(
+        c2 < x * c1 + y,
+        c2 // c1 < x,
+        when=(c1 > 0) & ((c2 + 1) % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1),
+    ),
+    # remainders and roundings by symbolic divisors
+    rule(x % y < y, True, when=lo(y) > 0),
+    rule(x < (x // y) * y, False, when=lo(y) > 0),
+    # minima and maxima beside their own operands
+    rule(min_(x, y) < max_(x, y), x != y),
+    rule(max_(x, y) < min_(x, y), False),
+    rule(max_(x, y) < x + c1, y < x + c1, when=c1 > 0),
+    rule(max_(x, y) < x + c1, False, when=c1 <= 0),
+    rule(min_(x, y) < x + c1, y < x + c1, when=c1 <= 0),
+    rule(x + c1 < min_(x, y), False, when=c1 >= 0),
+    rule(x + c1 < min_(x, y), (x + c1) < y, when=c1 < 0),
+    rule(x + c1 < max_(x, y), True, when=c1 < 0),
+    # choices between literals
+    rule(select(p, c1, c2) < c3, True, when=(c1 < c3) & (c2 < c3)),
+    rule(select(p, c1, c2) < c3, False, when=(c1 >= c3) & (c2 >= c3)),
+    rule(select(p, c1, c2) < c3, p, when=(c1 < c3) & (c2 >= c3)),
+    rule(select(p, c1, c2) < c3, ~p, when=(c1 >= c3) & (c2 < c3)),
+    rule(c3 < select(p, c1, c2), True, when=(c3 < c1) & (c3 < c2)),
+    rule(c3 < select(p, c1, c2), False, when=(c3 >= c1) & (c3 >= c2)),
+    rule(c3 < select(p, c1, c2), p, when=(c3 < c1) & (c3 >= c2)),
+    rule(c3 < select(p, c1, c2), ~p, when=(c3 >= c1) & (c3 < c2)),
 )

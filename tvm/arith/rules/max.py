@@ -64,4 +64,10 @@ RULES = RuleTable(
     rule(max_(select(p, x, y), select(p, z, w)), select(p, max_(x, z), max_(y, w))),
     # literals move outward
     rule(max_(max_(x, c1), y), max_(max_(x, y), c1)),
+    # beside another one, and beside the same value moved by a literal
+    rule(max_(max_(x, y), min_(x, z)), max_(x, y)),
+    rule(max_(max_(x + c1, y), x + c2), max_(x + max_(c1, c2), y)),
+    rule(max_(max_(x + c1, y), x), max_(x + max_(c1, 0), y)),
+    rule(max_(min_(x, y), x + c1), x + c1, when=c1 >= 0),
+    rule(max_(min_(x + c1, y), x), x, when=c1 <= 0),
 )

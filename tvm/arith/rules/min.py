@@ -60,4 +60,10 @@ RULES = RuleTable(
     rule(min_(select(p, x, y), select(p, z, w)), select(p, min_(x, z), min_(y, w))),
     # literals move outward
     rule(min_(min_(x, c1), y), min_(min_(x, y), c1)),
+    # beside another one, and beside the same value moved by a literal
+    rule(min_(min_(x, y), max_(x, z)), min_(x, y)),
+    rule(min_(min_(x + c1, y), x + c2), min_(x + min_(c1, c2), y)),
+    rule(min_(min_(x + c1, y), x), min_(x + min_(c1, 0), y)),
+    rule(min_(max_(x, y), x + c1), x + c1, when=c1 <= 0),
+    rule(min_(max_(x + c1, y), x), x, when=c1 >= 0),
 )

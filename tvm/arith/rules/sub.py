@@ -100,4 +100,16 @@ RULES = RuleTable(
     rule(x - (c1 - y), (x + y) + (0 - c1)),
     rule(x - (y - z), (x + z) - y),
     rule(x - y * c1, x + y * (0 - c1), when=c1 < 0),
+    # what is left of a sum without its larger or smaller part
+    rule((x + y) - max_(x, y), min_(x, y)),
+    rule((x + y) - min_(x, y), max_(x, y)),
+    rule(max_(x, y) - (x + y), 0 - min_(x, y)),
+    rule(min_(x, y) - (x + y), 0 - max_(x, y)),
+    # cancelling through one more term
+    rule(((x - y) + z) - x, z - y),
+    rule(((x + y) - z) - x, y - z),
+    rule(x - ((x - y) + z), y - z),
+    rule(x - ((x + y) - z), z - y),
+    rule(((x + y) - z) - (x + w), (y - z) - w),
+    rule(((x - y) + z) - (x + w), (z - y) - w),
 )
