@@ -117,6 +117,8 @@ class Arguments:
 
 
 def _as_element(value: Any, buffer: Buffer) -> PrimExpr:
+    if isinstance(value, (list, tuple)) and len(value) == 1:
+        value = value[0]  # as index maps, and thus traces, write it
     if isinstance(value, PrimExpr):
         if value.dtype is buffer.dtype:
             return value

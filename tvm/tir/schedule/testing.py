@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,7 +50,8 @@ def verify_trace_roundtrip(
             Trace.apply_json_to_schedule(sch.trace.as_json(), new)
         elif form == "python":
             source = "\n".join(sch.trace.as_python())
-            exec(source, {"sch": new})
+            # the language of the text; words do not import it, a replay of text needs it
+            exec(source, {"sch": new, "T": importlib.import_module("tvm.script.tir")})
         else:
             raise ValueError(f"text_format {form!r}; legal: 'json', 'python'")
         assert_structural_equal_ignore_global_symbol(new.mod, sch.mod)

@@ -1,7 +1,17 @@
 from __future__ import annotations
 
-from tests.tir.schedule.cases import chain, check, open_schedule, refuses
-from tvm import tir
+import numpy as np
+
+from tests.tir.schedule.cases import (
+    chain,
+    check,
+    elementwise,
+    open_schedule,
+    refuses,
+    row_sum,
+)
+from tvm import te, tir
+from tvm.tir.interp import run
 
 
 def test_tiles() -> None:
@@ -34,3 +44,65 @@ def test_two_elements_at_one_place() -> None:
     sch = open_schedule(chain())
     block = sch.get_block("B")
     refuses(sch, "is not injective", "transform_layout", block, ("write", 0), lambda i, j: [i])
+
+
+def padded_stage() -> tir.PrimFunc:
+    """B = A * 2 of 14 elements; C = B + 1."""
+    a = te.placeholder((14,), name="A")
+    b = te.compute((14,), lambda i: a[i] * 2.0, name="B")
+    return te.create_prim_func([a, te.compute((14,), lambda i: b[i] + 1.0, name="C")])
+
+
+def test_writer_runs_over_the_padding() -> None:
+    func = padded_stage()
+    sch = open_schedule(func)
+    sch.transform_layout("B", ("write", 0), lambda i: [i // 4, i % 4], pad_value=0.0)
+    text = sch.mod.script()
+    assert "T.grid(4, 4)" in text
+    assert (
+        "T.if_then_else(v_axis0 == 3 and 2 <= v_axis1, T.float32(0.0), "
+        "A[v_axis0 * 4 + v_axis1] * T.float32(2.0))"
+    ) in text
+    check(sch, func)
+
+
+def test_value_by_place() -> None:
+    sch = open_schedule(elementwise(14))
+    value = lambda i, j: tir.Cast("float32", i * 10 + j)
+    sch.transform_layout("B", "B", lambda i: [i // 4, i % 4], pad_value=value)
+    a, b = np.arange(14, dtype="float32"), np.zeros((4, 4), "float32")
+    run(sch.mod, a, b)
+    np.testing.assert_array_equal(b.reshape(-1), [*(a + 1), 32, 33])
+
+
+def test_reductions_are_filled_after() -> None:
+    sch = open_schedule(row_sum(6, 8))
+    sch.transform_layout("B", "B", lambda i: [i // 4, i % 4], pad_value=7.0)
+    text = sch.mod.script()
+    assert 'T.block("B_pad_B")' in text
+    assert "T.where(axis0 == 1 and 2 <= axis1)" in text
+    a, b = np.ones((6, 8), "float32"), np.zeros((2, 4), "float32")
+    run(sch.mod, a, b)
+    np.testing.assert_array_equal(b.reshape(-1), [8] * 6 + [7] * 2)
+
+
+def test_padding_of_a_parameter_is_promised() -> None:
+    sch = open_schedule(elementwise(14))
+    sch.transform_layout("B", ("read", 0), lambda i: [i // 4, i % 4], pad_value=0.0)
+    text = sch.mod.script()
+    assert 'T.block("buffer_A_assumptions")' in text
+    assert "T.assume(" in text
+    a, b = np.arange(16, dtype="float32").reshape(4, 4), np.zeros(14, "float32")
+    run(sch.mod, a, b)
+    np.testing.assert_array_equal(b, np.arange(14) + 1)
+
+
+def test_value_of_another_buffer() -> None:
+    sch = open_schedule(padded_stage())
+    block = sch.get_block("B")
+    other = sch.get(block).reads[0].buffer
+    message = refuses(
+        sch, "the padding of 'B' is to hold A[", "transform_layout", block, ("write", 0),
+        lambda i: [i // 4, i % 4], lambda i, j: other[i],
+    )  # fmt: skip
+    assert "a pad_value made of constants" in message

@@ -16,6 +16,7 @@ from tvm.tir.schedule.analysis.query import block_of, buffer_at, defining_site
 from tvm.tir.schedule.buffers import BufferReplacer, replace_buffers
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.padding import Padding, fill, promise, widen_writer, writer_to_widen
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BufferRegion, BufferStore, For, Stmt
 
@@ -34,26 +35,41 @@ def transform_layout(
     assume_injective_transform: bool,
 ) -> None:
     """Change the buffer's shape and each access of it. The layout of a parameter changes for the
-    caller too.
+    caller too. Where the new shape has room for more elements, `pad_value` says what they are.
 
     B[i, j]  ->  B[i // 4, j, i % 4]      (lambda i, j: [i // 4, j, i % 4])
     """
     old = buffer_at(block_of(block), buffer[1], written=buffer[0] == "write")
-    padding = None
+    inverse = None
     if not assume_injective_transform:
-        padding = _require_injective(index_map, old, block)
+        inverse = _require_injective(index_map, old, block)
     new = old.with_changes(shape=tuple(index_map.map_shape(list(old.shape))), strides=())
     site, allocated = defining_site(state, block, old)
-    if padding is not None and pad_value is not None:
-        _refuse_padding(block, old, pad_value, padding)
+    padding = None
+    if inverse is not None and pad_value is not None and not _keeps(block, old, pad_value):
+        padding = Padding(new, *inverse, pad_value)
+    writers = list(state.get_block_scope(site).buffer_writers.get(old, []))
+    wide = writer_to_widen(state, site, old) if padding is not None else None
     rule = LayoutRewriter(old, new, index_map)
     replace_buffers(state, site, rule, None if allocated else {old: new})
+    if padding is None:
+        return
+    if wide is not None:
+        widen_writer(state, wide, padding)
+    elif writers or allocated:
+        fill(state, site, padding, block_of(writers[-1] if writers else block).name_hint)
+    else:
+        promise(state, site, padding)
 
 
-def _require_injective(index_map: IndexMap, buffer: Buffer, block: StmtSRef) -> PrimExpr | None:
-    """The condition for padding, None without padding; refused if two elements would collide."""
+def _require_injective(
+    index_map: IndexMap, buffer: Buffer, block: StmtSRef
+) -> tuple[IndexMap, PrimExpr] | None:
+    """The way back and the condition for padding, None without padding; refused if two elements
+    would collide.
+    """
     try:
-        _, padding = index_map.non_surjective_inverse(list(buffer.shape))
+        back, padding = index_map.non_surjective_inverse(list(buffer.shape))
     except RuntimeError as err:
         raise Illegal(
             f"the map {index_map} of buffer {buffer.name!r} is not injective",
@@ -62,24 +78,21 @@ def _require_injective(index_map: IndexMap, buffer: Buffer, block: StmtSRef) -> 
             spots=[block.stmt],
             fast="The index map is not invertible",
         ) from err
-    return None if isinstance(padding, IntImm) and padding.value == 0 else padding
+    return None if isinstance(padding, IntImm) and padding.value == 0 else (back, padding)
 
 
-def _refuse_padding(
-    block: StmtSRef, buffer: Buffer, pad_value: IndexMap, padding: PrimExpr
-) -> None:
-    values = pad_value.final_indices
-    assumed = len(values) == 1 and any(
-        isinstance(node, BufferLoad) and node.buffer is buffer for node in walk(values[0])
-    )
-    if not assumed:
-        raise Illegal(
-            f"the new layout of {buffer.name!r} has padding where {padding}, and a value for it is "
-            "asked for",
-            legal="pad_value=None, which leaves the padding undefined",
-            spots=[block.stmt],
-            fast="The padded transform needs a value that this block cannot write",
-        )
+def _keeps(block: StmtSRef, buffer: Buffer, pad_value: IndexMap) -> bool:
+    """True if the value of the padding is what the buffer holds there; others are refused."""
+    loads = [n for n in walk(pad_value.final_indices[0]) if isinstance(n, BufferLoad)]
+    for load in loads:
+        if load.buffer is not buffer:
+            raise Illegal(
+                f"the padding of {buffer.name!r} is to hold {load}, an element of another buffer",
+                legal="a pad_value made of constants and the indices of the new layout",
+                spots=[block.stmt],
+                fast="The pad_value may not contain load expressions from other buffers",
+            )
+    return bool(loads)
 
 
 class LayoutRewriter(BufferReplacer):

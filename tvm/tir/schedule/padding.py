@@ -1,0 +1,171 @@
+"""Values for the places of a new layout that no element of the old one is laid out to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
+from tvm.tir.functor import substitute, walk
+from tvm.tir.index_map import IndexMap
+from tvm.tir.op.arith import equal, is_one, is_zero, logical_not, logical_or
+from tvm.tir.op.builtin import assume, if_then_else
+from tvm.tir.stmt import Block, BlockRealize, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt
+
+from .analysis.query import block_of, loops_above, realize_of
+from .rebuild import change_block, nest
+from .regions import with_regions
+from .scopes import TRUE, place_below
+from .tree import SRefTree, swap_stmt
+
+
+@dataclass
+class Padding:
+    """A buffer in its new layout, where its padding is, and what is to stand there.
+
+    `where` and the way back are in terms of `places`, the indices of the new layout.
+    """
+
+    buffer: Buffer
+    back: IndexMap
+    where: PrimExpr
+    value: IndexMap
+
+    @property
+    def places(self) -> tuple[Var, ...]:
+        return tuple(self.back.initial_indices)
+
+    def value_at(self, indices: Sequence[PrimExpr]) -> PrimExpr:
+        """What stands at a place of the padding."""
+        return self.value.map_indices(list(indices))[0]
+
+
+def writer_to_widen(state: SRefTree, site: StmtSRef, old: Buffer) -> StmtSRef | None:
+    """The only block that writes the buffer, if it can run over the new layout instead.
+
+    Each of its instances stores one element, at the block's variables, and no other statement
+    shares its loops.
+    """
+    writers = state.get_block_scope(site).buffer_writers.get(old, [])
+    if len(writers) != 1:
+        return None
+    node, realize = block_of(writers[0]), realize_of(state, writers[0])
+    store = node.body
+    if not isinstance(store, BufferStore) or store.predicate is not None:
+        return None
+    if node.init is not None or node.alloc_buffers or node.match_buffers:
+        return None
+    if len(node.iter_vars) != len(store.indices) or not is_one(realize.predicate):
+        return None
+    for iv, index, extent in zip(node.iter_vars, store.indices, old.shape):
+        plain = iv.var is index and iv.iter_type == IterVar.DataPar and iv.dom is not None
+        if not plain or not _covers(iv.dom, extent):
+            return None
+    if any(isinstance(n, BufferLoad) and n.buffer is old for n in walk(store.value)):
+        return None
+    return writers[0] if _alone(site, writers[0], realize) else None
+
+
+def _covers(dom: Range | None, extent: PrimExpr) -> bool:
+    return dom is not None and is_zero(dom.min) and Analyzer().can_prove_equal(dom.extent, extent)
+
+
+def _alone(site: StmtSRef, writer: StmtSRef, realize: BlockRealize) -> bool:
+    """True if the loops are plain, all bound to variables, and hold nothing but the block."""
+    loops = loops_above(writer)
+    names: list[Var] = []
+    for i, sref in enumerate(loops):
+        loop = sref.stmt
+        assert isinstance(loop, For), "a loop"
+        inner = loops[i + 1].stmt if i + 1 < len(loops) else realize
+        plain = loop.kind is ForKind.SERIAL and not loop.annotations
+        if loop.body is not inner or not plain:
+            return False
+        names.append(loop.loop_var)
+    top = loops[0] if loops else writer
+    return top.parent is site and set(names) == set(realize.iter_values)
+
+
+def widen_writer(state: SRefTree, writer: StmtSRef, padding: Padding) -> None:
+    """Let the block (already in the new layout) run over all of it.
+
+    for i in range(14): B[i // 4, i % 4] = f(i)
+    ->
+    for i, j in grid(4, 4): B[i, j] = if_then_else(i == 3 and j >= 2, pad, f(i * 4 + j))
+    """
+    node = block_of(writer)
+    store = node.body
+    assert isinstance(store, BufferStore), "asked for only then"
+    loops, iter_vars = _new_loops(padding)
+    names = [iv.var for iv in iter_vars]
+    to_names = dict(zip(padding.places, names))
+    old = dict(zip([iv.var for iv in node.iter_vars], padding.back.map_indices(list(names))))
+    value = if_then_else(
+        substitute(padding.where, to_names), padding.value_at(names), substitute(store.value, old)
+    )
+    body = BufferStore(padding.buffer, value, names, None, store.span)
+    new = with_regions(change_block(node, iter_vars=iter_vars, body=body))
+    realize = BlockRealize([var for var, _ in loops], TRUE, new, node.span)
+    above = loops_above(writer)
+    top = above[0] if above else writer
+    state.replace(top, nest(loops, realize), {node: new})
+
+
+def fill(state: SRefTree, site: StmtSRef, padding: Padding, name: str) -> None:
+    """Store the value in the padding, after all that writes the buffer.
+
+    for i, j in grid(4, 4): if i == 3 and j >= 2: B[i, j] = pad
+    """
+    writers = state.get_block_scope(site).buffer_writers.get(padding.buffer, [])
+    loops, iter_vars = _new_loops(padding)
+    names = [iv.var for iv in iter_vars]
+    store = BufferStore(padding.buffer, padding.value_at(names), names)
+    block = with_regions(Block(iter_vars, [], [], f"{name}_pad_{padding.buffer.name}", store))
+    values = [var for var, _ in loops]
+    inside = substitute(padding.where, dict(zip(padding.places, values)))
+    _insert(state, site, nest(loops, BlockRealize(values, inside, block)), writers)
+
+
+def promise(state: SRefTree, site: StmtSRef, padding: Padding) -> None:
+    """Tell the compiler what the caller has put in the padding of a parameter.
+
+    for i, j in grid(4, 4): assume(not (i == 3 and j >= 2) or A[i, j] == pad)
+    """
+    loops, iter_vars = _new_loops(padding)
+    names = [iv.var for iv in iter_vars]
+    where = substitute(padding.where, dict(zip(padding.places, names)))
+    held = equal(BufferLoad(padding.buffer, names), padding.value_at(names))
+    body = Evaluate(assume(logical_or(logical_not(where), held)))
+    name = f"buffer_{padding.buffer.name}_assumptions"
+    block = with_regions(Block(iter_vars, [], [], name, body))
+    values = [var for var, _ in loops]
+    _insert(state, site, nest(loops, BlockRealize(values, TRUE, block)), [])
+
+
+def _new_loops(padding: Padding) -> tuple[list[tuple[Var, PrimExpr]], list[IterVar]]:
+    """Loops over the new layout, and variables of a block in them."""
+    loops: list[tuple[Var, PrimExpr]] = []
+    iter_vars: list[IterVar] = []
+    for place, extent in zip(padding.places, padding.buffer.shape):
+        dom = Range.from_min_extent(make_const(0, extent.dtype), extent)
+        loops.append((Var(place.name, extent.dtype), extent))
+        iter_vars.append(IterVar(dom, Var(f"v_{place.name}", extent.dtype), IterVar.DataPar))
+    return loops, iter_vars
+
+
+def _insert(state: SRefTree, site: StmtSRef, stmt: Stmt, after: Sequence[StmtSRef]) -> None:
+    """Put a statement into a scope, after the last of some blocks or before everything."""
+    scope = block_of(site)
+    if not after:
+        body: Stmt = SeqStmt.flatten(stmt, scope.body)
+    else:
+        top = place_below(site, after[-1]).stmt
+        assert top is not None, "below the site"
+        old: Stmt = realize_of(state, after[-1]) if isinstance(top, Block) else top
+        body = swap_stmt(scope.body, old, SeqStmt.flatten(old, stmt))
+    new = change_block(scope, body=body)
+    state.replace(site, new, {scope: new})
