@@ -1,0 +1,98 @@
+"""`docs/coverage.md`: what of TVM and ONNX is there; `python -m tests.docs.coverage --write`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+
+import onnx.defs
+
+from tests.docs.pages import ROOT
+from tests.structure import reference
+
+PAGE = ROOT / "docs" / "coverage.md"
+TRANSFORMS = ("tvm.tir.transform", "tvm.relax.transform")
+
+
+def text() -> str:
+    sections = [_names(), _operators(), _passes(), _onnx(), _torch()]
+    head = "# Coverage\n\nWritten by `python -m tests.docs.coverage --write`.\n"
+    return head + "".join(f"\n{section}\n" for section in map("\n".join, sections))
+
+
+def _names() -> Iterator[str]:
+    yield "## Public names"
+    yield ""
+    yield "Names of TVM v0.22 (`tvm.relay`: v0.18) that are there, with its parameters and defaults."
+    yield ""
+    yield "| package | there | of |"
+    yield "|---|---|---|"
+    for line in reference.COUNTED.read_text(encoding="utf-8").splitlines():
+        name, count, _, total = line.split()
+        yield f"| `{name}` | {count} | {total} |"
+
+
+def _operators() -> Iterator[str]:
+    from tvm.ir.op import Op
+
+    for package in ("tvm.tir.op", "tvm.relax.op", "tvm.relax.vm"):
+        import_module(package)
+    ours = set(Op.list_op_names())
+    yield "## Operators"
+    for title, file, prefix in (("Relax", "graph_ops", "relax."), ("TIR", "tir_ops", "tir.")):
+        lines = (reference.DATA / f"{file}.txt").read_text(encoding="utf-8").splitlines()
+        wanted = {line.split("(")[0].strip() for line in lines if line.startswith(prefix)}
+        yield ""
+        yield from _share(title, sorted(wanted), ours)
+
+
+def _passes() -> Iterator[str]:
+    yield "## Passes"
+    for name in TRANSFORMS:
+        wanted = {
+            e.name
+            for e in reference.entries()
+            if e.module.startswith(name) and not e.owner and e.name[0].isupper()
+        }
+        module = import_module(name)
+        yield ""
+        yield from _share(f"`{name}`", sorted(wanted), {n for n in wanted if hasattr(module, n)})
+
+
+def _share(title: str, wanted: Sequence[str], ours: set[str]) -> Iterator[str]:
+    missing = [name for name in wanted if name not in ours]
+    yield f"{title}: {len(wanted) - len(missing)} of {len(wanted)}."
+    if missing:
+        yield "Not yet: " + ", ".join(f"`{name}`" for name in missing) + "."
+
+
+def _onnx() -> Iterator[str]:
+    from tvm.relax.frontend.onnx.importer import known_operators
+
+    schemas = {s.name for s in onnx.defs.get_all_schemas() if s.domain == ""}
+    known = known_operators()
+    yield "## ONNX"
+    yield ""
+    yield "An operator changes with the operator set; the numbers are the sets since which its"
+    yield "converters hold."
+    yield ""
+    yield "| operator | since |"
+    yield "|---|---|"
+    for name in sorted(known):
+        yield f"| {name} | {', '.join(map(str, sorted(known[name])))} |"
+    yield ""
+    yield "Not yet: " + ", ".join(sorted(schemas - known.keys())) + "."
+
+
+def _torch() -> Iterator[str]:
+    yield "## PyTorch"
+    yield ""
+    yield "No importer yet; a model comes in by way of ONNX."
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(text(), encoding="utf-8")
+    else:
+        print(text(), end="")
