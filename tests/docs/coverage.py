@@ -24,7 +24,7 @@ def text() -> str:
 def _names() -> Iterator[str]:
     yield "## Public names"
     yield ""
-    yield "Names of TVM v0.22 (`tvm.relay`: v0.18) that are there, with its parameters and defaults."
+    yield "Names of TVM v0.22 (`tvm.relay`: v0.18) that are there, parameters and defaults too."
     yield ""
     yield "| package | there | of |"
     yield "|---|---|---|"
