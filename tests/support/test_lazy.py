@@ -25,6 +25,8 @@ def test_a_missing_name_is_an_attribute_error() -> None:
     get = lazy_packages("tvm.support", "frozen")
     with pytest.raises(AttributeError, match=r"module 'tvm\.support' has no attribute 'nothing'"):
         get("nothing")
+    with pytest.raises(AttributeError, match=r"module 'tvm\.support' has no attribute 'absent'"):
+        lazy_packages("tvm.support", "absent")("absent")
 
 
 def test_dir_shows_lazy_names() -> None:

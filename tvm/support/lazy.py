@@ -23,7 +23,12 @@ def lazy_names(
 
     def __getattr__(name: str) -> ModuleType:
         if name in children:
-            return importlib.import_module(f"{package}.{name}")
+            try:
+                return importlib.import_module(f"{package}.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"{package}.{name}":
+                    raise
+                raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
