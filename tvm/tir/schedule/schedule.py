@@ -33,6 +33,7 @@ from .primitive import cache_read as _cache_read
 from .primitive import cache_write as _cache_write
 from .primitive import compute_at as _compute_at
 from .primitive import compute_inline as _compute_inline
+from .primitive import copy_at as _copy_at
 from .primitive import decompose_padding as _decompose_padding
 from .primitive import decompose_reduction as _decompose_reduction
 from .primitive import enter_postproc as _enter_postproc
@@ -610,6 +611,24 @@ class Schedule(Object):
             read_buffer_index=read_buffer_index,
             storage_scope=storage_scope,
         )
+
+    def read_at(
+        self, loop: LoopRV, block: BlockRV, read_buffer_index: int, storage_scope: str
+    ) -> BlockRV:
+        """Copy what a loop reads of a buffer in each iteration, in one block."""
+        return self._run(  # type: ignore[no-any-return]
+            _copy_at.READ_AT, _copy_at.read_at, loop=loop, block=self._block(block),
+            read_buffer_index=read_buffer_index, storage_scope=storage_scope,
+        )  # fmt: skip
+
+    def write_at(
+        self, loop: LoopRV, block: BlockRV, write_buffer_index: int, storage_scope: str
+    ) -> BlockRV:
+        """Write other memory and copy it in each iteration of a loop, in one block."""
+        return self._run(  # type: ignore[no-any-return]
+            _copy_at.WRITE_AT, _copy_at.write_at, loop=loop, block=self._block(block),
+            write_buffer_index=write_buffer_index, storage_scope=storage_scope,
+        )  # fmt: skip
 
     def _block_map(self, rv: BlockRV, index_map: IndexMap | Callable[..., Any]) -> IndexMap:
         """A map of the block's variables."""

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from tests.tir.schedule.cases import chain, check, matmul, open_schedule, refuses, stencil
+
+
+def test_read_at_the_reduction() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    i, j, k = sch.get_loops("C")
+    (io, ii), (ko, ki) = sch.split(i, factors=[None, 4]), sch.split(k, factors=[None, 4])
+    sch.reorder(io, ko, ii, j, ki)
+    block = sch.get_block("C")
+    for index, name in ((0, "A_shared"), (1, "B_shared")):
+        copy = sch.read_at(ko, block, index, "shared")
+        node = sch.get(copy)
+        assert node.name_hint == name
+        assert int(node.annotations["auto_copy"]) == 1
+        assert [r.buffer.name for r in node.reads] == [name[0]]
+    assert "A_shared[v0_o * 4 + ax0, v1_o * 4 + ax1] = A[" in sch.mod.script()
+    check(sch, func)
+
+
+def test_write_at_a_row() -> None:
+    func = chain()
+    sch = open_schedule(func)
+    copy = sch.write_at(sch.get_loops("D")[0], sch.get_block("D"), 0, "local")
+    assert [w.buffer.name for w in sch.get(copy).writes] == ["D"]
+    text = sch.mod.script()
+    assert 'D_local = T.alloc_buffer((16, 16), scope="local")' in text
+    assert "for ax0 in range(16):" in text
+    check(sch, func)
+
+
+def test_single_elements() -> None:
+    func = chain()
+    sch = open_schedule(func)
+    block = sch.get_block("C")
+    copy = sch.read_at(sch.get_loops(block)[1], block, 0, "local")
+    assert int(sch.get(copy).annotations["auto_copy"]) == 1
+    check(sch, func)
+
+
+def test_loop_of_another_block() -> None:
+    sch = open_schedule(chain())
+    loop, block = sch.get_loops("B")[0], sch.get_block("C")
+    message = refuses(sch, "loop 'i' is not around block 'C'", "read_at", loop, block, 0, "local")
+    assert "one of the loops that get_loops of the block gives" in message
+    refuses(sch, "loop 'i' is not around block 'C'", "write_at", loop, block, 0, "local")
+
+
+def test_no_such_buffer() -> None:
+    sch = open_schedule(chain())
+    loop, block = sch.get_loops("C")[0], sch.get_block("C")
+    refuses(sch, "there is no number 3", "read_at", loop, block, 3, "local")
+
+
+def test_overlapping_regions() -> None:
+    sch = open_schedule(stencil())
+    (i,) = sch.get_loops("C")
+    outer, _ = sch.split(i, factors=[None, 4])
+    block = sch.get_block("C")
+    refuses(sch, "cannot be divided into parts", "read_at", outer, block, 0, "local")
