@@ -68,4 +68,9 @@ RULES = RuleTable(
     rule((x < y) & (y <= x + c1), False, when=c1 <= 0),
     rule((x <= y) & (y < x + c1), False, when=c1 <= 0),
     rule((x <= y) & (y <= x + c1), False, when=c1 < 0),
+    # two values that differ by a literal
+    rule((x == y) & (x == y + c1), False, when=c1 != 0),
+    rule((x < y) & (x == y + c1), False, when=c1 >= 0),
+    rule((y < x) & (x == y + c1), False, when=c1 <= 0),
+    rule((x <= y) & (x == y + c1), False, when=c1 > 0),
 )

@@ -5,6 +5,8 @@ from tvm.arith.pattern_rule import (
     c1,
     c2,
     c3,
+    hi,
+    lo,
     max_,
     min_,
     p,
@@ -44,4 +46,8 @@ RULES = RuleTable(
     rule(tdiv(x, y) * y == x, tmod(x, y) == 0),
     rule(select(p, c1, c2) == c3, True, when=(c1 == c3) & (c2 == c3)),
     rule(select(p, c1, c2) == c3, False, when=(c1 != c3) & (c2 != c3)),
+    # tiles: another place within the tile is another place
+    rule(x * c1 + y == z * c1, False, when=(c1 > 0) & (lo(y) >= 1) & (hi(y) < c1)),
+    rule(x * c1 + y == c2, False, when=(c1 > 0) & (hi(y) < c1) & (lo(y) > c2 % c1)),
+    rule(x * c1 + y == c2, False, when=(c1 > 0) & (lo(y) >= 0) & (hi(y) < c2 % c1)),
 )

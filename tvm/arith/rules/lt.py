@@ -126,4 +126,8 @@ RULES = RuleTable(
     rule(c3 < select(p, c1, c2), False, when=(c3 >= c1) & (c3 >= c2)),
     rule(c3 < select(p, c1, c2), p, when=(c3 < c1) & (c3 >= c2)),
     rule(c3 < select(p, c1, c2), ~p, when=(c3 >= c1) & (c3 < c2)),
+    rule(x % y < 0, False, when=lo(y) > 0),
+    rule(tmod(x, y) < y, True, when=lo(y) > 0),
+    rule(tmod(x, y) < 0, False, when=(lo(x) >= 0) & (lo(y) > 0)),
+    rule(x < tdiv(x, y) * y, False, when=(lo(x) >= 0) & (lo(y) > 0)),
 )

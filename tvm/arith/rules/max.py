@@ -70,4 +70,10 @@ RULES = RuleTable(
     rule(max_(max_(x + c1, y), x), max_(x + max_(c1, 0), y)),
     rule(max_(min_(x, y), x + c1), x + c1, when=c1 >= 0),
     rule(max_(min_(x + c1, y), x), x, when=c1 <= 0),
+    # beside a remainder or a rounding
+    rule(max_(x % y, y), y, when=lo(y) > 0),
+    rule(max_(x % y, 0), x % y, when=lo(y) > 0),
+    rule(max_((x // c1) * c1 + c2, x), x, when=(c1 > 0) & (c2 <= 0)),
+    rule(max_((x // c1) * c1 + c2, x), (x // c1) * c1 + c2, when=(c1 > 0) & (c2 + 1 >= c1)),
+    rule(max_(tdiv(x, c1) * c1, x), x, when=(c1 > 0) & (lo(x) >= 0)),
 )

@@ -66,4 +66,10 @@ RULES = RuleTable(
     rule(min_(min_(x + c1, y), x), min_(x + min_(c1, 0), y)),
     rule(min_(max_(x, y), x + c1), x + c1, when=c1 <= 0),
     rule(min_(max_(x + c1, y), x), x, when=c1 >= 0),
+    # beside a remainder or a rounding
+    rule(min_(x % y, y), x % y, when=lo(y) > 0),
+    rule(min_(x % y, 0), 0, when=lo(y) > 0),
+    rule(min_((x // c1) * c1 + c2, x), (x // c1) * c1 + c2, when=(c1 > 0) & (c2 <= 0)),
+    rule(min_((x // c1) * c1 + c2, x), x, when=(c1 > 0) & (c2 + 1 >= c1)),
+    rule(min_(tdiv(x, c1) * c1, x), tdiv(x, c1) * c1, when=(c1 > 0) & (lo(x) >= 0)),
 )

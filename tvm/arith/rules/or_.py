@@ -66,4 +66,6 @@ RULES = RuleTable(
     rule((x < y) | (y <= x + c1), True, when=c1 >= 0),
     rule((x <= y) | (y < x + c1), True, when=c1 >= 0),
     rule((x <= y) | (y <= x + c1), True, when=c1 >= -1),
+    # two values that differ by a literal
+    rule((x != y) | (x != y + c1), True, when=c1 != 0),
 )
