@@ -16,8 +16,9 @@ from tvm.tir import scalar
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as op
 
-from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF, Bound
+from .const_int_bound import NEG_INF, POS_INF, Bound
 from .deep_equal import deep_equal
+from .remembered import MAX_DEPTH, MAX_KEPT
 from .rewrite_simplify import RewriteSimplifier, is_index, may_trap
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
-from tvm.tir.functor import expr_children
 from tvm.tir.scalar import int_range, trunc_div
 
+from .remembered import PairAnalyzer
+
 if TYPE_CHECKING:
-    from .analyzer import Analyzer
+    pass
 
 POS_INF: Final = (1 << 63) - 1
 NEG_INF: Final = -POS_INF
@@ -26,8 +27,6 @@ Bound = tuple[int, int]
 EVERYTHING: Final[Bound] = (NEG_INF, POS_INF)
 BOOLEAN: Final[Bound] = (0, 1)
 VSCALE: Final[Bound] = (1, 16)  # Arm SVE: vectors have 128 to 2048 bits, vscale counts the 128s
-MAX_DEPTH: Final = 60
-MAX_KEPT: Final = 50_000
 
 
 @final
@@ -160,22 +159,10 @@ def intersect_bounds(a: Bound, b: Bound) -> Bound:
     return (low, high) if low <= high else a
 
 
-class BoundAnalyzer:
+class BoundAnalyzer(PairAnalyzer):
     """Bounds of expressions under what the analyzer knows of variables."""
 
-    __slots__ = ("_analyzer", "_depth", "_known", "facts", "variables")
-
-    def __init__(self, analyzer: Analyzer) -> None:
-        self._analyzer = analyzer
-        self.variables: dict[PrimExpr, Bound] = {}
-        self.facts: dict[int, Bound] = {}  # by the number of the expression
-        self._known: dict[int, tuple[PrimExpr, Bound]] = {}
-        self._depth = 0
-
-    def forget(self) -> None:
-        """Drop remembered results; called when a variable or a fact changes."""
-        if self._known:
-            self._known = {}
+    __slots__ = ()
 
     def of(self, expr: PrimExpr) -> Bound:
         """The bounds of `expr`."""
@@ -189,30 +176,7 @@ class BoundAnalyzer:
         found = self._known.get(id(expr))
         if found is not None:
             return found[1]
-        if self._depth >= MAX_DEPTH:
-            self._visit_deep(expr)
-        self._depth += 1
-        bound = self._compute(expr, kind)
-        self._depth -= 1
-        if len(self._known) > MAX_KEPT:
-            self._known = {}
-        self._known[id(expr)] = (expr, bound)
-        return bound
-
-    def _visit_deep(self, expr: PrimExpr) -> None:
-        """Find the bounds of what lies below, children first, so that no recursion is needed."""
-        order: list[PrimExpr] = []
-        stack = [expr]
-        while stack:
-            node = stack.pop()
-            if id(node) not in self._known and isinstance(node, e.BinaryOpExpr):
-                order.append(node)
-                stack.extend(expr_children(node))
-        depth, self._depth = self._depth, 0
-        for node in reversed(order[1:]):
-            if id(node) not in self._known:
-                self._known[id(node)] = (node, self._compute(node, type(node)))
-        self._depth = depth
+        return self._find(expr, kind)
 
     def _compute(self, expr: PrimExpr, kind: type) -> Bound:
         rule = _RULES.get(kind)

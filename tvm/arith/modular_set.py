@@ -10,12 +10,12 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.tir import expr as e
-from tvm.tir.functor import expr_children
 
-from .const_int_bound import MAX_DEPTH, MAX_KEPT, type_bound
+from .const_int_bound import type_bound
+from .remembered import PairAnalyzer
 
 if TYPE_CHECKING:
-    from .analyzer import Analyzer
+    pass
 
 Residue = tuple[int, int]  # (coeff, base); coeff 0 means that the value is base
 ANYTHING: Final[Residue] = (1, 0)
@@ -94,22 +94,10 @@ def floor_mod_residue(a: Residue, divisor: int) -> Residue:
     return normal(gcd(a[0], divisor), a[1])
 
 
-class ModularAnalyzer:
+class ModularAnalyzer(PairAnalyzer):
     """Residues of expressions under what the analyzer knows of variables."""
 
-    __slots__ = ("_analyzer", "_depth", "_known", "facts", "variables")
-
-    def __init__(self, analyzer: Analyzer) -> None:
-        self._analyzer = analyzer
-        self.variables: dict[PrimExpr, Residue] = {}
-        self.facts: dict[int, Residue] = {}  # by the number of the expression
-        self._known: dict[int, tuple[PrimExpr, Residue]] = {}
-        self._depth = 0
-
-    def forget(self) -> None:
-        """Drop remembered results; called when a variable or a fact changes."""
-        if self._known:
-            self._known = {}
+    __slots__ = ()
 
     def of(self, expr: PrimExpr) -> Residue:
         """The residue of `expr`."""
@@ -119,29 +107,7 @@ class ModularAnalyzer:
         found = self._known.get(id(expr))
         if found is not None:
             return found[1]
-        if self._depth >= MAX_DEPTH:
-            self._visit_deep(expr)
-        self._depth += 1
-        residue = self._compute(expr, kind)
-        self._depth -= 1
-        if len(self._known) > MAX_KEPT:
-            self._known = {}
-        self._known[id(expr)] = (expr, residue)
-        return residue
-
-    def _visit_deep(self, expr: PrimExpr) -> None:
-        order: list[PrimExpr] = []
-        stack = [expr]
-        while stack:
-            node = stack.pop()
-            if id(node) not in self._known and isinstance(node, e.BinaryOpExpr):
-                order.append(node)
-                stack.extend(expr_children(node))
-        depth, self._depth = self._depth, 0
-        for node in reversed(order[1:]):
-            if id(node) not in self._known:
-                self._known[id(node)] = (node, self._compute(node, type(node)))
-        self._depth = depth
+        return self._find(expr, kind)
 
     def _compute(self, expr: PrimExpr, kind: type) -> Residue:
         rule = _RULES.get(kind)

@@ -21,7 +21,7 @@ from tvm.tir.op.builtin import effect_of
 
 from .comparison import Order
 from .conjunctive_form import as_and_of_ors
-from .const_int_bound import MAX_DEPTH, MAX_KEPT, NEG_INF, POS_INF
+from .const_int_bound import NEG_INF, POS_INF
 from .deep_equal import deep_equal
 from .linear import multiple_of
 from .pattern_rule import (
@@ -35,6 +35,7 @@ from .pattern_rule import (
     RuleTable,
     truth,
 )
+from .remembered import MAX_DEPTH, MAX_KEPT
 from .rules import add, and_, div, eq, floordiv, floormod, lt, max, min, mod, mul, or_, sub, vector
 
 if TYPE_CHECKING:

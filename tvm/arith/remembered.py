@@ -1,0 +1,64 @@
+"""A pair of integers for every expression, found once: the walk that bounds and residues share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+from tvm.tir.functor import expr_children
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
+Pair = tuple[int, int]
+MAX_KEPT: Final = 50_000
+MAX_DEPTH: Final = 60
+
+
+class PairAnalyzer:
+    """Pairs of expressions under what the analyzer knows of variables."""
+
+    __slots__ = ("_analyzer", "_depth", "_known", "facts", "variables")
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self.variables: dict[PrimExpr, Pair] = {}
+        self.facts: dict[int, Pair] = {}  # by the number of the expression
+        self._known: dict[int, tuple[PrimExpr, Pair]] = {}
+        self._depth = 0
+
+    def forget(self) -> None:
+        """Drop remembered results; called when a variable or a fact changes."""
+        if self._known:
+            self._known = {}
+
+    def _find(self, expr: PrimExpr, kind: type) -> Pair:
+        """The pair of an expression that is not remembered yet."""
+        if self._depth >= MAX_DEPTH:
+            self._visit_deep(expr)
+        self._depth += 1
+        pair = self._compute(expr, kind)
+        self._depth -= 1
+        if len(self._known) > MAX_KEPT:
+            self._known = {}
+        self._known[id(expr)] = (expr, pair)
+        return pair
+
+    def _visit_deep(self, expr: PrimExpr) -> None:
+        """Find the pairs of what lies below, children first, so that no recursion is needed."""
+        order: list[PrimExpr] = []
+        stack = [expr]
+        while stack:
+            node = stack.pop()
+            if id(node) not in self._known and isinstance(node, e.BinaryOpExpr):
+                order.append(node)
+                stack.extend(expr_children(node))
+        depth, self._depth = self._depth, 0
+        for node in reversed(order[1:]):
+            if id(node) not in self._known:
+                self._known[id(node)] = (node, self._compute(node, type(node)))
+        self._depth = depth
+
+    def _compute(self, expr: PrimExpr, kind: type) -> Pair:
+        raise NotImplementedError  # abstract
