@@ -3,104 +3,38 @@ from __future__ import annotations
 import pytest
 
 from tests.tir.schedule.cases import chain, check, elementwise, matmul
-from tvm import IRModule, tir
-from tvm.ir.structural import structural_equal
-from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.schedule import InstructionKind, Schedule
+from tvm.tir.schedule.instruction import INSTRUCTION_KINDS
 
 
-def test_a_function_becomes_main() -> None:
-    sch = Schedule(matmul())
-    assert [g.name_hint for g in sch.mod.get_global_vars()] == ["main"]
-    assert sch.func_working_on.name_hint == "main"
+def test_each_kind_of_instruction_is_a_method() -> None:
+    for name in INSTRUCTION_KINDS:
+        assert callable(getattr(Schedule, InstructionKind.get(name).method)), name
 
 
-def test_the_original_stays() -> None:
-    func = matmul()
-    text = func.script()
-    sch = Schedule(func)
-    sch.split(sch.get_loops("C")[0], factors=[None, 2])
-    assert func.script() == text
-
-
-def test_copies_are_independent() -> None:
+def test_names_and_variables_mean_the_same() -> None:
     func = chain()
+    by_name, by_variable = Schedule(func), Schedule(func)
+    by_name.compute_inline("B")
+    by_variable.compute_inline(by_variable.get_block("B"))
+    assert by_name.mod.script() == by_variable.mod.script()
+    assert str(by_name.trace) == str(by_variable.trace)
+
+
+@pytest.mark.parametrize("factors", [[None, 4], [-1, 4], [4, 4]])
+def test_open_factors(factors: list[int | None]) -> None:
+    func = elementwise(16)
     sch = Schedule(func)
-    i, j = sch.get_loops("C")
-    other = sch.copy()
-    other.fuse(i, j)
-    assert len(other.get_loops(other.get_block("C"))) == 1
-    assert len(sch.get_loops("C")) == 2
-    sch.reorder(j, i)
+    outer, inner = sch.split(sch.get_loops("B")[0], factors=factors)
+    assert [sch.get(outer).extent, sch.get(inner).extent] == [4, 4]
     check(sch, func)
-    check(other, func)
 
 
-def test_variables_follow_the_program() -> None:
-    sch = Schedule(chain())
-    block = sch.get_block("C")
-    sch.compute_inline("B")
-    assert isinstance(sch.get(block), tir.Block)
-    assert sch.get(block).reads[0].buffer.name == "A"
-    assert isinstance(block, BlockRV)
-    assert all(isinstance(loop, LoopRV) for loop in sch.get_loops(block))
-
-
-def test_variables_of_what_is_gone() -> None:
-    sch = Schedule(chain())
-    i, j = sch.get_loops("B")
-    block = sch.get_block("B")
-    sch.fuse(i, j)
-    with pytest.raises(ValueError, match="the loop no longer exists in the IRModule"):
-        sch.parallel(j)
-    sch.compute_inline(block)
-    with pytest.raises(ScheduleError, match="the block no longer exists in the IRModule"):
-        sch.get_loops(block)
-    with pytest.raises(IndexError, match="not made by this schedule"):
-        sch.parallel(LoopRV())
-    sch.remove_rv(i)
-    with pytest.raises(IndexError, match="was removed"):
-        sch.get(i)
-
-
-def test_several_functions() -> None:
-    mod = IRModule({"one": matmul(), "two": chain()})
-    sch = Schedule(mod)
-    with pytest.raises(ValueError, match="does not know which function to be working on"):
-        sch.get_block("C")
-    sch.work_on("two")
-    assert len(sch.get_loops(sch.get_block("D"))) == 2
-    assert len(sch.get_loops(sch.get_block("C", func_name="one"))) == 3
-
-
-def test_an_error_changes_nothing() -> None:
-    sch = Schedule(chain())
-    before, places = sch.mod, [sref for _, sref in sch.state.roots()]
-    (i, _) = sch.get_loops("D")
-    with pytest.raises(ScheduleError):
-        sch.compute_at("B", i)
-    assert structural_equal(sch.mod, before)
-    assert sch.mod is before
-    assert [sref for _, sref in sch.state.roots()] == places
-    sch.compute_at("C", i)
-
-
-def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="error_render_level can be"):
-        Schedule(matmul(), error_render_level="loud")
-    with pytest.raises(ValueError, match="Unrecognizable `debug_mask`"):
-        Schedule(matmul(), debug_mask="some")
-    with pytest.raises(TypeError, match="legal: PrimFunc, IRModule"):
-        Schedule(3)
-    with pytest.raises(TypeError, match="type of `name` does not match"):
-        Schedule(matmul()).get_block(3)
-    with pytest.raises(AttributeError):
-        Schedule(matmul()).no_such_primitive
-
-
-def test_seeds() -> None:
-    one, two = Schedule(elementwise(8), seed=4), Schedule(elementwise(8), seed=4)
-    assert one.fork_seed() == two.fork_seed()
-    one.seed(9)
-    assert one.fork_seed() != two.fork_seed()
-    with pytest.raises(RuntimeError, match="seed must be positive"):
-        Schedule(elementwise(8), seed=-5)
+def test_a_schedule_in_one_line_each() -> None:
+    func = matmul()
+    sch = Schedule(func)
+    i, j, k = sch.get_loops("C")
+    sch.reorder(k, i, j)
+    sch.unroll(j)
+    sch.annotate(i, "pragma", [1, 2])
+    check(sch, func)
