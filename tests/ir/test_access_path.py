@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import tvm_ffi.access_path
 
 from tvm.ir import GlobalVar
-from tvm.ir.access_path import AccessPath
+from tvm.ir.access_path import AccessKind, AccessPath
 
 pytestmark = pytest.mark.pure
 
@@ -27,3 +28,26 @@ def test_compares_by_steps() -> None:
     assert not b.array_item(0).is_prefix_of(a)
     assert a.parent == AccessPath.root()
     assert AccessPath.root().parent is None
+
+
+def test_paths_of_the_runtime_library_tell_the_same_way() -> None:
+    theirs = tvm_ffi.access_path.AccessPath.root().attr("params").array_item_missing(2)
+    ours = AccessPath.root().attr("params").array_item_missing(2)
+    assert ours == theirs
+    assert AccessPath.of(theirs) == ours
+    assert ours != theirs.parent
+    assert AccessPath.root().attr("params").is_prefix_of(theirs)
+    assert [tuple(step) for step in ours.to_steps()] == [
+        (step.kind, step.key) for step in theirs.to_steps()
+    ]
+    with pytest.raises(TypeError, match="an AccessPath is wanted"):
+        AccessPath.of("body")
+
+
+def test_steps() -> None:
+    path = AccessPath.root().attr("body").map_item("k")
+    assert path.depth == 2
+    assert path.step is not None
+    assert path.step.kind is AccessKind.MAP_ITEM
+    assert path.step.key == "k"
+    assert AccessPath.root().step is None

@@ -51,6 +51,22 @@ def test_free_variables() -> None:
     assert not structural_equal(x, tir.Var("x", "int64"), map_free_vars=True)
 
 
+def test_the_hash_follows_equality_for_free_variables() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    assert structural_hash(x + x) == structural_hash(x + x)
+    assert structural_hash(x + x) != structural_hash(y + y)
+    assert structural_hash(x + x, True) == structural_hash(y + y, True)
+    assert structural_hash(x + y, True) != structural_hash(x + x, True)
+
+
+def test_tensors_of_the_runtime() -> None:
+    a, b, c = (tvm.runtime.tensor(np.arange(4) + d) for d in (0, 0, 1))
+    assert structural_equal(a, b)
+    assert structural_hash(a) == structural_hash(b)
+    assert not structural_equal(a, c)
+    assert structural_hash(a) != structural_hash(c)
+
+
 def test_spans_and_name_hints_are_ignored() -> None:
     span = tvm.ir.Span("file.py", 1, 1, 1, 5)
     x = tir.Var("x", "int32")
@@ -125,7 +141,7 @@ def test_deep_sums_need_no_recursion() -> None:
 
     a, b = deep(), deep()
     assert structural_equal(a, b, map_free_vars=True)
-    assert structural_hash(a) == structural_hash(b)
+    assert structural_hash(a, map_free_vars=True) == structural_hash(b, map_free_vars=True)
 
 
 def test_assert_shows_both_sides() -> None:

@@ -8,16 +8,13 @@ otherwise. The walk keeps no paths; they are found by a second walk once a diffe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 from .access_path import AccessPath
 from .expr import GlobalVar
-from .host_tensor import HostTensor
 from .node import Node
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PLANS: dict[type, tuple[tuple[str, bool], ...]] = {}
 
@@ -160,8 +157,8 @@ class _Comparison:
     def _plain(self, a: Any, b: Any) -> bool:
         if isinstance(a, float) and isinstance(b, float):
             return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
-        if isinstance(a, HostTensor):
-            return isinstance(b, HostTensor) and _same_tensor(a, b, self.skip_tensors)
+        if is_tensor_class(type(a)):
+            return is_tensor_class(type(b)) and _same_tensor(a, b, self.skip_tensors)
         if isinstance(a, bool) or isinstance(b, bool):
             return type(a) is type(b) and a == b
         if isinstance(b, Node):
@@ -196,8 +193,13 @@ class _Comparison:
         return False
 
 
-def _same_tensor(a: HostTensor, b: HostTensor, skip_content: bool) -> bool:
-    if a.shape != b.shape or a.dtype != b.dtype:
+def is_tensor_class(cls: type) -> bool:
+    """True for tensors: those of the IR, and those of the runtime, which stands elsewhere."""
+    return hasattr(cls, "numpy") and hasattr(cls, "shape")
+
+
+def _same_tensor(a: Any, b: Any, skip_content: bool) -> bool:
+    if tuple(a.shape) != tuple(b.shape) or str(a.dtype) != str(b.dtype):
         return False
     return skip_content or a.numpy().tobytes() == b.numpy().tobytes()
 
@@ -248,44 +250,118 @@ def _marked(root: Any, path: AccessPath) -> str:
     return root.script(path_to_underline=[present], syntax_sugar=False)
 
 
-def _tokens(node: Any) -> Iterator[str]:
-    """What two structurally equal programs have in common, as a stream of text."""
+# How a value is hashed, by its class: looked up once a class, as most values are of a few classes.
+_TREE, _BINDER, _VAR, _NAME, _UNIQUE, _SEQUENCE, _MAP, _TENSOR, _FLOAT, _TEXT, _PLAIN = range(11)
+_Recipe: TypeAlias = "tuple[int, str, Callable[[Any], tuple[Any, ...]]]"
+_RECIPES: dict[type, _Recipe] = {}
+
+
+class _Mark:
+    """Stands in the walk before and after what a binding field holds."""
+
+
+_BIND, _UNBIND = _Mark(), _Mark()
+
+
+def _recipe(cls: type) -> _Recipe:
+    """The kind of a class, the token that starts it, and how its parts are taken, last first."""
+    made: _Recipe = (_PLAIN, cls.__name__ if cls is bool else "", _no_parts)
+    if issubclass(cls, Node):
+        plan = _plan(cls)
+        parts = _parts(plan)
+        if issubclass(cls, GlobalVar):
+            made = (_NAME, "", parts)
+        elif cls.EQUALITY == "unique":
+            made = (_UNIQUE, cls.TYPE_KEY, parts)
+        elif cls.EQUALITY == "var":
+            made = (_VAR, cls.TYPE_KEY, parts)
+        else:
+            binder = any(binds for _, binds in plan)
+            made = (_BINDER if binder else _TREE, cls.TYPE_KEY, parts)
+    elif issubclass(cls, (tuple, list)):
+        made = (_SEQUENCE, "", _no_parts)
+    elif issubclass(cls, Mapping):
+        made = (_MAP, "", _no_parts)
+    elif is_tensor_class(cls):
+        made = (_TENSOR, "", _no_parts)
+    elif issubclass(cls, float):
+        made = (_FLOAT, "", _no_parts)
+    elif issubclass(cls, str):
+        made = (_TEXT, "", _no_parts)
+    _RECIPES[cls] = made
+    return made
+
+
+def _no_parts(_: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _parts(plan: tuple[tuple[str, bool], ...]) -> Callable[[Any], tuple[Any, ...]]:
+    names = [name for name, _ in plan]
+    if not names:
+        return _no_parts
+    if len(names) == 1:
+        only = attrgetter(names[0])
+        return lambda node: (only(node),)
+    return attrgetter(*names)
+
+
+def _tokens(node: Any, map_free_vars: bool) -> list[str]:
+    """What two structurally equal programs have in common, as a list of short texts.
+
+    A free variable is told by its address, or by the order of appearance if `map_free_vars`.
+    """
     numbers: dict[Node, int] = {}
+    found: list[str] = []
+    add, recipes = found.append, _RECIPES
+    binding = 1 if map_free_vars else 0  # how many binding fields enclose the place
     stack: list[Any] = [node]
     while stack:
         item = stack.pop()
-        if isinstance(item, Node):
-            if isinstance(item, GlobalVar):
-                yield f"@{item.name_hint}"
+        cls = item.__class__
+        kind, token, parts = recipes.get(cls) or _recipe(cls)
+        if kind == _TREE:
+            add(token)
+            stack.extend(parts(item))
+        elif kind == _TEXT:
+            add(item)
+        elif kind == _SEQUENCE:
+            add(f"({len(item)}")
+            stack.extend(item[::-1])
+        elif kind == _PLAIN:
+            if item is _BIND:
+                binding += 1
+            elif item is _UNBIND:
+                binding -= 1
+            else:
+                add(f"{token}{item!s};")
+        elif kind == _VAR:
+            number = numbers.get(item)
+            if number is not None:
+                add(f"%{number}")
                 continue
-            if item.EQUALITY == "unique":
-                yield f"!{getattr(item, 'name', item.TYPE_KEY)}"
-                continue
-            if item.EQUALITY == "var":
-                number = numbers.get(item)
-                if number is not None:
-                    yield f"%{number}"
-                    continue
-                numbers[item] = len(numbers)
-                yield f"%{numbers[item]}:"
-            yield item.TYPE_KEY
-            for name, _ in _plan(type(item)):
-                stack.append(getattr(item, name))
-        elif isinstance(item, (tuple, list)):
-            yield f"({len(item)}"
-            stack.extend(reversed(item))
-        elif isinstance(item, Mapping):
-            yield f"{{{len(item)}"
+            numbers[item] = number = len(numbers)
+            add(f"%{number}:" if binding else f"%{number}@{id(item)}:")
+            add(token)
+            stack.extend(parts(item))
+        elif kind == _BINDER:
+            add(token)
+            for (_, binds), part in zip(_plan(cls), parts(item)):
+                stack.extend((_UNBIND, part, _BIND) if binds else (part,))
+        elif kind == _NAME:
+            add(f"@{item.name_hint}")
+        elif kind == _UNIQUE:
+            add(f"!{getattr(item, 'name', token)}")
+        elif kind == _FLOAT:
+            add("nan" if item != item else item.hex())
+        elif kind == _MAP:
+            add(f"{{{len(item)}")
             for key in sorted(item, key=lambda k: _key_order(k, numbers), reverse=True):
-                stack.append(item[key])
-                stack.append(key)
-        elif isinstance(item, HostTensor):
-            yield f"T{item.shape}{item.dtype}"
-            yield item.numpy().tobytes().hex()
-        elif isinstance(item, float):
-            yield "nan" if item != item else item.hex()
+                stack.extend((item[key], key))
         else:
-            yield f"{type(item).__name__ if isinstance(item, bool) else ''}{item!s};"
+            add(f"T{tuple(item.shape)}{item.dtype}")
+            add(item.numpy().tobytes().hex())
+    return found
 
 
 def _key_order(key: Any, numbers: dict[Node, int]) -> str:
@@ -294,19 +370,26 @@ def _key_order(key: Any, numbers: dict[Node, int]) -> str:
     return f"{numbers.get(key, -1):09d}" if isinstance(key, Node) else str(key)
 
 
-def structural_digest(node: Any) -> str:
-    """A text that equal programs share, the same in every process; for caches on disk."""
+def _digest(tokens: list[str]) -> str:
     import hashlib
 
-    digest = hashlib.blake2b(digest_size=16)
-    for token in _tokens(node):
-        digest.update(token.encode())
-    return digest.hexdigest()
+    # a text that holds the separator moves the others: programs would have to be made for it
+    text = "\0".join(tokens).encode(errors="surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def structural_digest(node: Any) -> str:
+    """A text that equal programs share, the same in every process; for caches on disk.
+
+    Free variables count by the order of their appearance.
+    """
+    return _digest(_tokens(node, True))
 
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """A number of 64 bits that structurally equal programs share.
 
-    Free variables hash alike with and without `map_free_vars`: equality tells them apart.
+    A free variable counts as the object that it is, unless `map_free_vars`: then only the order
+    of appearance counts, and the number is the same in every process.
     """
-    return int(structural_digest(node)[:16], 16)
+    return int(_digest(_tokens(node, map_free_vars))[:16], 16)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tvm.error import TVMError, message
 from tvm.ffi.object import Object
+from tvm.ir.access_path import AccessPath
 from tvm.support.dtype import DataType
 from tvm.support.suggest import did_you_mean
-
-if TYPE_CHECKING:
-    from tvm.ir.access_path import AccessPath
 
 
 class InvalidNameError(TVMError, ValueError):
@@ -70,8 +68,10 @@ class PrinterConfig(Object):
         self.syntax_sugar: Final = syntax_sugar
         self.show_object_address: Final = show_object_address
         self.show_all_struct_info: Final = show_all_struct_info
-        self.path_to_underline: Final = list(path_to_underline or ())
-        self.path_to_annotate: Final = dict(path_to_annotate or {})
+        self.path_to_underline: Final = [AccessPath.of(path) for path in path_to_underline or ()]
+        self.path_to_annotate: Final = {
+            AccessPath.of(path): note for path, note in (path_to_annotate or {}).items()
+        }
         self.obj_to_underline: Final = list(obj_to_underline or ())
         self.obj_to_annotate: Final = dict(obj_to_annotate or {})
 
