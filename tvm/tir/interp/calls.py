@@ -12,16 +12,20 @@ from tvm.ffi.registry import get_global_func
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.module import IRModule
 from tvm.support.dtype import DataType
+from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 
 from .errors import InterpreterError
+from .exchange import TOGETHER
 from .expr import Code, Frame, Layout
+from .fibers import wait_for_others
+from .lockstep import LockstepCompiler
 from .memory import Pointer, buffer_view, element_strides, run_of_memory
 from .stmt import BreakLoop, ContinueLoop, Step, StmtCompiler
-from .threads import compile_threads, wait_for_others
+from .threads import compile_threads
 from .values import Value, numpy_dtype
 
 
@@ -187,6 +191,7 @@ class Program:
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
         self.functions: dict[GlobalVar, Function] = {}
+        self.warp_size = _warp_size(mod)
 
     def function(self, var: GlobalVar) -> Function:
         """The closures of a function of the module."""
@@ -234,6 +239,12 @@ class Program:
         """A loop over threads."""
         return compile_threads(compiler, op)
 
+    def in_lockstep(
+        self, compiler: StmtCompiler, thread_vars: Sequence[e.Var], stmt: s.Stmt
+    ) -> Step:
+        """A statement that threads run in step, though it has no barriers yet."""
+        return LockstepCompiler(compiler, thread_vars).compile_stmt(stmt)
+
     # --- calls ---
 
     def call_function(self, compiler: Any, op: e.Call) -> Code:
@@ -275,6 +286,15 @@ class Program:
                 legal="functions of the module, of math.h, LLVM math intrinsics",
             )
         )
+
+
+def _warp_size(mod: IRModule) -> int:
+    """How many threads run in step, by the target of the module's functions."""
+    for func in mod.functions.values():
+        target = func.attrs.get("target")
+        if isinstance(target, Target):
+            return int(target.attrs.get("thread_warp_size", 32))
+    return 32
 
 
 def _return(compiler: Any, op: e.Call) -> Code:
@@ -399,4 +419,5 @@ _SPECIAL: dict[str, Callable[[Any, e.Call], Code]] = {
     "tir.atomic_add": _atomic_add,
     "tir.tvm_storage_sync": _barrier,
     "tir.type_annotation": lambda compiler, op: lambda frame: None,
+    **TOGETHER,
 }

@@ -44,6 +44,8 @@ class Layout:
         self.size = 2
         # buffers by the variable of their memory: new memory makes their views stale
         self.views: dict[e.Var, list[int]] = {}
+        # rows and columns of matrix fragments by the variable of their memory
+        self.fragments: dict[e.Var, tuple[int, int]] = {}
 
     def place(self, key: object) -> int:
         """The place of a variable or buffer."""

@@ -15,6 +15,7 @@ from tvm.tir.functor import walk
 
 from .errors import AssertionFailed
 from .expr import Code, ExprCompiler, Frame, check_lanes, masked_indices
+from .fibers import memory
 from .memory import Pointer, allocate, buffer_view, element_strides, put
 from .nest import compile_nest
 from .values import numpy_dtype
@@ -34,6 +35,8 @@ class ContinueLoop(Exception):
 class StmtCompiler(ExprCompiler):
     """Turns statements into closures."""
 
+    reducer: e.CommReducer | None = None  # of the reduction over threads around
+
     def compile_stmt(self, stmt: s.Stmt) -> Step:
         """The closure of a statement."""
         step: Step = self.visit_stmt(stmt)
@@ -44,6 +47,7 @@ class StmtCompiler(ExprCompiler):
     def _scoped(self, stmt: s.Stmt) -> Step:
         """A run of nested scopes as a loop over their preparations, then the body."""
         steps: list[Step] = []
+        reducer = self.reducer
         while True:
             prepare = self._preparation(stmt)
             if prepare is None:
@@ -51,6 +55,7 @@ class StmtCompiler(ExprCompiler):
             steps.append(prepare)
             stmt = stmt.body  # type: ignore[attr-defined]
         body = self.compile_stmt(stmt)
+        self.reducer = reducer
         if len(steps) == 1:
             first = steps[0]
 
@@ -123,6 +128,8 @@ class StmtCompiler(ExprCompiler):
     def _attribute(self, op: s.AttrStmt) -> Step | None:
         if op.attr_key in ("thread_extent", "virtual_thread"):
             return None
+        if op.attr_key == "reduce_scope" and isinstance(op.node, e.CommReducer):
+            self.reducer = op.node
         return lambda frame: None
 
     def _assert(self, op: s.AssertStmt) -> Step:
@@ -141,12 +148,13 @@ class StmtCompiler(ExprCompiler):
     def _allocate(self, op: s.Allocate) -> Step:
         place, stale = self.layout.place(op.buffer_var), self._stale(op.buffer_var)
         extents, dtype = [self.compile(x) for x in op.extents], op.dtype
+        scope = storage_scope(op.buffer_var)
 
         def run(frame: Frame) -> None:
             count = 1
             for extent in extents:
                 count *= int(extent(frame))
-            frame[place] = allocate(dtype, count)
+            frame[place] = memory(op, scope, lambda: allocate(dtype, count))
             for view in stale:
                 frame[view] = None
 
@@ -180,13 +188,13 @@ class StmtCompiler(ExprCompiler):
         data, place = self.layout.place(buffer.data), self.layout.place(buffer)
         shape, strides = ([self.compile(x) for x in xs] for xs in (buffer.shape, buffer.strides))
         offset, dtype, name = self.compile(buffer.elem_offset), buffer.dtype, buffer.name
-        stale = self._stale(buffer.data)
+        stale, scope = self._stale(buffer.data), storage_scope(buffer.data)
 
         def run(frame: Frame) -> None:
             dims, steps = [int(x(frame)) for x in shape], [int(x(frame)) for x in strides]
             start = int(offset(frame))
             reach = sum((d - 1) * s for d, s in zip(dims, steps)) + 1 if steps else _product(dims)
-            pointer = allocate(dtype, start + reach)
+            pointer = memory(buffer, scope, lambda: allocate(dtype, start + reach))
             for view in stale:
                 frame[view] = None
             frame[data] = pointer
@@ -234,9 +242,12 @@ class StmtCompiler(ExprCompiler):
 
     def serial(self, op: s.For) -> Step:
         """The iterations one after the other."""
+        return self.iterations(op, self.compile_stmt(op.body))
+
+    def iterations(self, op: s.For, body: Step) -> Step:
+        """A body for each number of a loop."""
         low, extent = self.compile(op.min), self.compile(op.extent)
         place, kind = self.layout.place(op.loop_var), numpy_dtype(op.loop_var.dtype)
-        body = self.compile_stmt(op.body)
         jumps = has_jumps(op.body)
 
         def run(frame: Frame) -> None:
@@ -387,6 +398,11 @@ class StmtCompiler(ExprCompiler):
             frame[place] = part.reshape(part.shape[drop:]) if drop else part
 
         return run
+
+
+def storage_scope(var: e.Var) -> str:
+    """The scope of the memory that a variable points to."""
+    return str(getattr(var.type_annotation, "storage_scope", ""))
 
 
 def _product(dims: list[int]) -> int:

@@ -1,33 +1,39 @@
-"""GPU threads: one after the other, or, where they wait for each other, as fibers in step.
+"""GPU threads: one after the other, or, where they need each other, as fibers in step.
 
-A fiber is a Python thread of which exactly one runs at a time; it gives way at barriers only, and
-the turns go round in the order of the thread numbers, so every run of a program is the same.
+Threads need each other where they wait at barriers, exchange values, or pass values on through
+memory that they share. Before barriers are inserted, a program means that its statements are run
+by all threads, one statement after the other; `lockstep` does that.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tvm.error import message
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import walk
 
-from .errors import InterpreterError
 from .expr import Code, Frame
+from .fibers import Group, is_shared
+from .stmt import storage_scope
 from .values import numpy_dtype
 
 if TYPE_CHECKING:
     from .stmt import StmtCompiler
 
 Step = Callable[[Frame], None]
-BARRIER = "tir.tvm_storage_sync"
-_turn = threading.local()
+BARRIER: Final = "tir.tvm_storage_sync"
+EXCHANGES: Final = frozenset(
+    f"tir.tvm_{name}"
+    for name in (
+        "thread_allreduce", "warp_shuffle", "warp_shuffle_up", "warp_shuffle_down",
+        "warp_activemask",
+    )
+)  # fmt: skip
 
 
 class _Axis:
@@ -60,24 +66,53 @@ def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
     stmt: s.Stmt = op
     tags: set[str] = set()
     while (tag := _thread_tag(stmt)) is not None and tag not in tags:
-        if axes and _waits(stmt) and not _same_group(axes[-1].tag, tag):
+        if axes and not _same_group(axes[-1].tag, tag) and _meet(stmt):
             break  # threads of a block wait for each other; blocks do not
         axes.append(_Axis(compiler, stmt))
         tags.add(tag)
         stmt = stmt.body  # type: ignore[attr-defined]
-    body = compiler.compile_stmt(stmt)
-    in_step = _waits(stmt) and axes[0].tag.startswith("threadIdx")
+    in_step = axes[0].tag.startswith("threadIdx") and _meet(stmt)
+    if in_step and (not _calls(stmt, {BARRIER}) or "warp" in _passed_on(stmt)):
+        body = compiler.program.in_lockstep(compiler, [v for axis in axes for v in axis.vars], stmt)
+    else:
+        body = compiler.compile_stmt(stmt)
+    warp_size = compiler.program.warp_size
 
     def run(frame: Frame) -> None:
         every = product(*[axis.numbers(frame) for axis in axes])
-        if in_step:
-            _run_fibers(frame, axes, every, body)
-            return
         for numbers in every:
             _set(frame, axes, numbers)
             body(frame)
 
-    return run
+    def run_in_step(frame: Frame) -> None:
+        ranges = [axis.numbers(frame) for axis in axes]
+        strides = _strides([axis.tag for axis in axes], [len(r) for r in ranges])
+        group = Group(warp_size)
+        members = []
+        for place in product(*[range(len(r)) for r in ranges]):
+            numbers = tuple(r[i] for r, i in zip(ranges, place))
+            number = sum(i * stride for i, stride in zip(place, strides))
+            members.append((number, numbers))
+        for number, numbers in sorted(members, key=lambda m: m[0]):
+            own = frame.copy()
+            _set(own, axes, numbers)
+            of: dict[object, int] = {
+                v: int(n) for axis, n in zip(axes, numbers) for v in axis.vars
+            }
+            group.add(of, number, own, body)
+        group.run()
+
+    return run_in_step if in_step else run
+
+
+def _strides(tags: list[str], extents: list[int]) -> list[int]:
+    """How the numbers of a thread make the one in its block: x moves first, then y, then z."""
+    strides = [0] * len(tags)
+    reach = 1
+    for at in sorted(range(len(tags)), key=lambda i: tags[i]):
+        strides[at] = reach
+        reach *= extents[at]
+    return strides
 
 
 def _thread_tag(stmt: s.Stmt) -> str | None:
@@ -93,78 +128,27 @@ def _same_group(a: str, b: str) -> bool:
     return a.split(".")[0] == b.split(".")[0]
 
 
-def _waits(stmt: s.Stmt) -> bool:
-    return any(isinstance(n, e.Call) and getattr(n.op, "name", "") == BARRIER for n in walk(stmt))
+def _meet(stmt: s.Stmt) -> bool:
+    """Whether threads that run a statement need each other."""
+    return _calls(stmt, {BARRIER, *EXCHANGES}) or bool(_passed_on(stmt))
+
+
+def _calls(stmt: s.Stmt, names: set[str]) -> bool:
+    return any(isinstance(n, e.Call) and getattr(n.op, "name", "") in names for n in walk(stmt))
+
+
+def _passed_on(stmt: s.Stmt) -> set[str]:
+    """The scopes of memory of several threads that is both written and read."""
+    written, read = set(), set()
+    for node in walk(stmt):
+        if isinstance(node, s.BufferStore):
+            written.add(node.buffer.data)
+        elif isinstance(node, e.BufferLoad):
+            read.add(node.buffer.data)
+    return {scope for var in written & read if is_shared(scope := storage_scope(var))}
 
 
 def _set(frame: Frame, axes: list[_Axis], numbers: tuple[Any, ...]) -> None:
     for axis, number in zip(axes, numbers):
         for place in axis.places:
             frame[place] = number
-
-
-class _Fiber(threading.Thread):
-    """One thread of the program; it runs only while it has the turn."""
-
-    def __init__(self, frame: Frame, body: Step) -> None:
-        super().__init__(daemon=True)
-        self.frame, self.body = frame, body
-        self.go, self.paused = threading.Semaphore(0), threading.Semaphore(0)
-        self.error: BaseException | None = None
-        self.finished = False
-
-    def run(self) -> None:
-        self.go.acquire()
-        _turn.fiber = self
-        try:
-            with np.errstate(all="ignore"):
-                self.body(self.frame)
-        except BaseException as error:  # handed to the caller by `advance`
-            self.error = error
-        self.finished = True
-        self.paused.release()
-
-    def wait(self) -> None:
-        """Give the turn back until all others have come as far."""
-        self.paused.release()
-        self.go.acquire()
-
-    def advance(self) -> None:
-        """Run up to the next barrier, or to the end."""
-        self.go.release()
-        self.paused.acquire()
-        if self.error is not None:
-            raise self.error
-
-
-def _run_fibers(
-    frame: Frame, axes: list[_Axis], every: Iterator[tuple[Any, ...]], body: Step
-) -> None:
-    fibers = []
-    for numbers in every:
-        own = frame.copy()
-        _set(own, axes, numbers)
-        fibers.append(_Fiber(own, body))
-    for fiber in fibers:
-        fiber.start()
-    while fibers:
-        for fiber in fibers:
-            fiber.advance()
-        left = [fiber for fiber in fibers if not fiber.finished]
-        if left and len(left) < len(fibers):
-            raise InterpreterError(
-                message(
-                    "run threads that wait for each other",
-                    found=f"{len(fibers) - len(left)} of {len(fibers)} threads ended while the "
-                    "others wait at a barrier",
-                    legal="barriers that all threads of a block reach",
-                )
-            )
-        fibers = left
-
-
-def wait_for_others() -> None:
-    """A barrier: go on when all threads of the block have come here."""
-    fiber: _Fiber | None = getattr(_turn, "fiber", None)
-    if fiber is not None:
-        fiber.wait()

@@ -1,0 +1,171 @@
+"""Fibers: threads of a block of which exactly one runs at a time, in the order of their numbers.
+
+A fiber runs until it stops: at a barrier, at an exchange of values, or at its end. When all have
+stopped, those that exchange values within a warp go on first, then, all being there, those at the
+barrier. So every run of a program is the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tvm.error import message
+
+from .errors import InterpreterError
+from .expr import Frame
+from .memory import Pointer
+
+Step = Callable[[Frame], None]
+_turn = threading.local()
+
+
+class Fiber(threading.Thread):
+    """One thread of the program; it runs only while it has the turn.
+
+    `number` counts the threads of the block, `of` has the thread's number for each variable that
+    stands for one.
+    """
+
+    def __init__(
+        self, group: Group, number: int, of: dict[object, int], frame: Frame, body: Step
+    ) -> None:
+        super().__init__(daemon=True)
+        self.group, self.number, self.of = group, number, of
+        self.frame, self.body = frame, body
+        self.go, self.paused = threading.Semaphore(0), threading.Semaphore(0)
+        self.error: BaseException | None = None
+        self.finished = False
+        self.stopped_for: tuple[str, int] | None = None  # ("block", 0) or ("warp", its number)
+        self.offer: Any = None  # what it gives the others
+        self.taken: list[tuple[Fiber, Any]] = []  # what they gave, in the order of the threads
+        self.allocations: dict[object, int] = {}
+
+    def run(self) -> None:
+        self.go.acquire()
+        _turn.fiber = self
+        try:
+            with np.errstate(all="ignore"):
+                self.body(self.frame)
+        except BaseException as error:  # handed to the caller by `advance`
+            self.error = error
+        self.finished = True
+        self.paused.release()
+
+    def advance(self) -> None:
+        """Run up to the next stop, or to the end."""
+        self.go.release()
+        self.paused.acquire()
+        if self.error is not None:
+            raise self.error
+
+    def stop(self, place: tuple[str, int], offer: Any = None) -> list[tuple[Fiber, Any]]:
+        """Give the turn back until all of the block (or warp) have come as far."""
+        self.stopped_for, self.offer = place, offer
+        self.paused.release()
+        self.go.acquire()
+        return self.taken
+
+
+class Group:
+    """The threads of a block, and the memory that they share."""
+
+    def __init__(self, warp_size: int) -> None:
+        self.warp_size: Final = warp_size
+        self.fibers: list[Fiber] = []
+        self._memory: dict[object, list[Any]] = {}  # a pointer, and how many fibers have it
+
+    def add(self, of: dict[object, int], number: int, frame: Frame, body: Step) -> None:
+        self.fibers.append(Fiber(self, number, of, frame, body))
+
+    def run(self) -> None:
+        """Run all threads to their ends."""
+        for fiber in self.fibers:
+            fiber.start()
+        ready = self.fibers
+        while ready:
+            for fiber in ready:
+                fiber.advance()
+            ready = self._next()
+
+    def _next(self) -> list[Fiber]:
+        """Who goes on, with what the others gave."""
+        left = [f for f in self.fibers if not f.finished]
+        warps = [f for f in left if f.stopped_for is not None and f.stopped_for[0] == "warp"]
+        if warps:
+            for fiber in warps:
+                mates = [f for f in warps if f.stopped_for == fiber.stopped_for]
+                fiber.taken = [(f, f.offer) for f in mates]
+            return warps
+        ended = len(self.fibers) - len(left)
+        if left and ended:
+            raise InterpreterError(
+                message(
+                    "run threads that wait for each other",
+                    found=f"{ended} of {len(self.fibers)} threads ended while the others wait at "
+                    "a barrier",
+                    legal="barriers that all threads of a block reach",
+                )
+            )
+        everyone = [(f, f.offer) for f in left]
+        for fiber in left:
+            fiber.taken = everyone
+        return left
+
+    def shared(
+        self, fiber: Fiber, key: object, scope: str, make: Callable[[], Pointer]
+    ) -> Pointer:
+        """Memory that the block (or the warp) has once: the first to come makes it."""
+        count = fiber.allocations[key] = fiber.allocations.get(key, 0) + 1
+        warp = fiber.number // self.warp_size if scope == "warp" else -1
+        entry = self._memory.setdefault((key, count, warp), [None, 0])
+        if entry[0] is None:
+            entry[0] = make()
+        entry[1] += 1
+        if entry[1] == len(self.fibers):
+            del self._memory[key, count, warp]
+        pointer: Pointer = entry[0]
+        return pointer
+
+
+def is_shared(scope: str) -> bool:
+    """Whether memory of this scope belongs to several threads."""
+    return scope.startswith("shared") or scope == "warp"
+
+
+def current() -> Fiber | None:
+    """The thread that runs, if threads run in step."""
+    return getattr(_turn, "fiber", None)
+
+
+def wait_for_others() -> None:
+    """A barrier: go on when all threads of the block have come here."""
+    fiber = current()
+    if fiber is not None:
+        fiber.stop(("block", 0))
+
+
+def exchange_in_block(offer: Any) -> list[tuple[Fiber | None, Any]]:
+    """What all threads of the block offer here."""
+    fiber = current()
+    return [(None, offer)] if fiber is None else [*fiber.stop(("block", 0), offer)]
+
+
+def exchange_in_warp(offer: Any, warp_size: int) -> dict[int, Any]:
+    """What the threads of the warp that are here offer, by their lanes."""
+    fiber = current()
+    if fiber is None:
+        return {0: offer}
+    taken: Sequence[tuple[Fiber, Any]] = fiber.stop(("warp", fiber.number // warp_size), offer)
+    return {f.number % warp_size: value for f, value in taken}
+
+
+def memory(key: object, scope: str, make: Callable[[], Pointer]) -> Pointer:
+    """Fresh memory for an allocation: of this thread, or of its block or warp by the scope."""
+    fiber = current()
+    if fiber is None or not is_shared(scope):
+        return make()
+    return fiber.group.shared(fiber, key, scope, make)
