@@ -92,6 +92,7 @@ _HOMES = {
     "Schedule": "tvm.tir.schedule:Schedule",
     "ScheduleState": "tvm.tir.schedule:ScheduleState",
     "ScheduleError": "tvm.tir.schedule:ScheduleError",
+    "BlockDependenceInfo": "tvm.tir.block_dependence_info:BlockDependenceInfo",
     "BlockScope": "tvm.tir.schedule:BlockScope",
     "StmtSRef": "tvm.tir.schedule:StmtSRef",
     "build": "tvm.tir.build:build",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import NamedTuple
 
-from tvm.ffi.object import Object
 from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.tree import SRefTree
@@ -15,16 +14,13 @@ from .cover import region_cover
 from .query import block_of, scope_of
 
 
-class CachedFlags(Object):
+class CachedFlags(NamedTuple):
     """Three facts: the block's binding is affine, what it reads is all written before, and its
     children form a pipeline in which each result is complete before it is read."""
 
-    __slots__ = ("affine_binding", "region_cover", "stage_pipeline")
-
-    def __init__(self, affine_binding: bool, region_cover: bool, stage_pipeline: bool) -> None:
-        self.affine_binding: Final = affine_binding
-        self.region_cover: Final = region_cover
-        self.stage_pipeline: Final = stage_pipeline
+    affine_binding: bool
+    region_cover: bool
+    stage_pipeline: bool
 
 
 def flags_of(state: SRefTree, block_sref: StmtSRef) -> CachedFlags:
