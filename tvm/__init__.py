@@ -35,6 +35,7 @@ _HOMES = {
     "IRModule": "tvm.ir.module:IRModule",
     "Object": "tvm.ffi.object:Object",
     "DataType": "tvm.support.dtype:DataType",
+    "DataTypeCode": "tvm.support.dtype:DataTypeCode",
     "TVMError": "tvm.error:TVMError",
     "Target": "tvm.target:Target",
     "Device": "tvm.runtime:Device",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tvm.ir import DictAttrs
+from tvm.ir import DictAttrs, load_json, make_node, save_json, structural_equal
 from tvm.ir.attrs import Attrs
 from tvm.ir.node import fields
 
@@ -41,3 +43,14 @@ def test_records() -> None:
     assert window.get_str("size") == "3"
     with pytest.raises(KeyError):
         window["other"]
+
+
+def test_dict_attrs_by_keyword_and_by_attribute() -> None:
+    made: Any = make_node("ir.DictAttrs", x=1, name="xyz", padding=(0, 0))
+    assert made.x == 1
+    assert made.name == "xyz"
+    assert "name" in made
+    assert len(made.items()) == 3
+    assert structural_equal(made, load_json(save_json(made)))
+    with pytest.raises(AttributeError, match="no attribute 'y'"):
+        made.y

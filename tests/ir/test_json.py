@@ -37,6 +37,13 @@ def test_shared_parts_stay_shared() -> None:
     assert loaded.a is loaded.b
 
 
+def test_what_the_runtime_holds() -> None:
+    tensors = {"k": tvm.runtime.tensor(np.arange(4, dtype="float32"))}
+    assert structural_equal(load_json(save_json(tensors)), tensors)
+    array = tvm.runtime.convert([1, 2, 3])
+    assert list(load_json(save_json(array))) == [1, 2, 3]
+
+
 def test_deep_programs_need_no_recursion() -> None:
     total: tir.PrimExpr = tir.Var("x", "int32")
     for k in range(3000):

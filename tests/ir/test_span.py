@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tvm.ir import SequentialSpan, SourceName, Span
-from tvm.ir.span import ambient_span, merge_spans, span_scope
+from tvm.ir.span import SourceMap, ambient_span, merge_spans, span_scope
 
 pytestmark = pytest.mark.pure
 A, B = Span("a.py", 1, 2, 3, 4), Span(SourceName("b.py"), 5, 5, 1, 2)
@@ -33,3 +33,10 @@ def test_ambient_span_nests() -> None:
         with span_scope(None):
             assert ambient_span() is A
     assert ambient_span() is None
+
+
+def test_source_map_notes_texts() -> None:
+    sources = SourceMap()
+    name = sources.add("a.py", "x = 1")
+    assert name.name == "a.py"
+    assert sources.source_map[name] == "x = 1"

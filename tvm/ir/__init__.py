@@ -14,6 +14,7 @@ from .host_tensor import HostTensor
 from .module import IRModule
 from .node import Node, make_node
 from .op import Op, register_intrin_lowering, register_op_attr
+from .sample_attrs import SampleAttrs as _SampleAttrs
 from .span import SequentialSpan, SourceName, Span
 from .supply import GlobalVarSupply, NameSupply
 from .type import FuncType, PointerType, PrimType, TensorMapType, TupleType, Type
@@ -25,6 +26,9 @@ _HOMES = {
     "get_first_structural_mismatch": "tvm.ir.structural:get_first_structural_mismatch",
     "save_json": "tvm.ir.json:save_json",
     "load_json": "tvm.ir.json:load_json",
+    "TypeCall": "tvm.ir.type_relation:TypeCall",
+    "TypeConstraint": "tvm.ir.type_relation:TypeConstraint",
+    "TypeRelation": "tvm.ir.type_relation:TypeRelation",
     "PassInfo": "tvm.ir.transform:PassInfo",
     "PassContext": "tvm.ir.transform:PassContext",
     "Pass": "tvm.ir.transform:Pass",
@@ -47,7 +51,9 @@ if TYPE_CHECKING:
     from .transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 else:
     __getattr__ = lazy_names(
-        __name__, _HOMES, ("transform", "instrument", "diagnostics", "analysis", "base", "json")
+        __name__,
+        _HOMES,
+        ("transform", "instrument", "diagnostics", "analysis", "base", "json", "json_compact"),
     )
 
 __all__ = [

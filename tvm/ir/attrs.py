@@ -48,6 +48,16 @@ class DictAttrs(Attrs):
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         self._map: FrozenMap[str, object] = FrozenMap(values or {})
 
+    @classmethod
+    def from_keywords(cls, values: dict[str, object]) -> DictAttrs:
+        """Any name is a name of an attribute."""
+        return cls(values)
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_") or name not in self._map:
+            raise AttributeError(f"DictAttrs has no attribute {name!r}")
+        return self._map[name]
+
     def keys(self) -> KeysView[str]:  # type: ignore[override]
         """The attribute names."""
         return self._map.keys()

@@ -12,7 +12,7 @@ from tvm.ffi.object import Object
 from .env_func import EnvFunc
 from .json import load_json, save_json
 from .node import Node
-from .span import SequentialSpan, SourceName, Span
+from .span import SequentialSpan, SourceMap, SourceName, Span
 from .structural import (
     assert_structural_equal,
     get_first_structural_mismatch,
@@ -21,8 +21,8 @@ from .structural import (
 )
 
 __all__ = [
-    "EnvFunc", "Node", "Object", "SequentialSpan", "SourceName", "Span", "assert_structural_equal",
-    "deprecated", "get_first_structural_mismatch", "load_json", "save_json", "structural_equal",
+    "EnvFunc", "Node", "Object", "SequentialSpan", "SourceMap", "SourceName", "Span",
+    "assert_structural_equal", "deprecated", "get_first_structural_mismatch", "load_json", "save_json", "structural_equal",
     "structural_hash",
 ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -21,6 +21,7 @@ from .expr import GlobalVar
 from .host_tensor import HostTensor
 from .node import NODE_TYPES, Node
 from .op import Op
+from .structural import is_tensor_class
 
 VERSION = 1
 
@@ -58,15 +59,15 @@ class _Writer:
     def encode(self, value: Any) -> Any:
         if isinstance(value, Node):
             return {"$": "node", "at": self.index[id(value)]}
-        if isinstance(value, (tuple, list)):
+        if _is_sequence(value):
             return {"$": "tuple", "items": [self.encode(item) for item in value]}
         if isinstance(value, Mapping):
             items = [[self.encode(key), self.encode(item)] for key, item in value.items()]
             return {"$": "map", "items": items}
-        if isinstance(value, HostTensor):
+        if is_tensor_class(type(value)):
             data = base64.b64encode(value.numpy().tobytes()).decode()
-            return {"$": "tensor", "dtype": str(value.dtype), "shape": list(value.shape),
-                    "data": data}  # fmt: skip
+            shape = [int(extent) for extent in value.shape]
+            return {"$": "tensor", "dtype": str(value.dtype), "shape": shape, "data": data}
         if isinstance(value, float) and not math.isfinite(value):
             return {"$": "float", "value": repr(value)}
         if isinstance(value, IntEnum):
@@ -90,12 +91,17 @@ def _nodes_in(value: Any) -> list[Node]:
         item = stack.pop()
         if isinstance(item, Node):
             found.append(item)
-        elif isinstance(item, (tuple, list)):
-            stack.extend(reversed(item))
+        elif _is_sequence(item):
+            stack.extend(reversed(list(item)))
         elif isinstance(item, Mapping):
             for key, inner in reversed(list(item.items())):
                 stack.extend((inner, key))
     return found
+
+
+def _is_sequence(value: object) -> bool:
+    """Tuples and lists, and the arrays of the runtime library."""
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
 def save_json(node: Any) -> str:

@@ -56,10 +56,22 @@ class Node(Object):
 
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> Self:
-        """A node of this class with the given field values; missing trailing ones are defaults."""
+        """A node of this class with the given field values; missing ones are defaults."""
         names = cls.CTOR or tuple(field.name for field in cls.FIELDS)
-        given = [values[name] for name in names if name in values]
-        return cls(*given)
+        first = next((at for at, name in enumerate(names) if name not in values), len(names))
+        given = [values[name] for name in names[:first]]
+        return cls(*given, **{name: values[name] for name in names[first:] if name in values})
+
+    @classmethod
+    def from_keywords(cls, values: dict[str, object]) -> Self:
+        """As `from_fields`, for values that a user names; a TypeError for a name that is none."""
+        known = [field.name for field in cls.FIELDS]
+        unknown = [name for name in values if name not in known]
+        if unknown:
+            raise TypeError(
+                f"{cls.TYPE_KEY} has no field {unknown[0]!r}; legal: {', '.join(known)}"
+            )
+        return cls.from_fields(values)
 
     def field_values(self) -> dict[str, object]:
         """All fields with their values, in the order of `FIELDS`."""
@@ -115,12 +127,7 @@ def make_node(type_key: str, **values: object) -> Node:
 
     Raises KeyError (with near names) for an unknown key and TypeError for an unknown field.
     """
-    cls = NODE_TYPES.get(type_key)
-    known = [field.name for field in cls.FIELDS]
-    unknown = [name for name in values if name not in known]
-    if unknown:
-        raise TypeError(f"{type_key} has no field {unknown[0]!r}; legal: {', '.join(known)}")
-    return cls.from_fields(values)
+    return NODE_TYPES.get(type_key).from_keywords(values)
 
 
 def span_of(node: object) -> Span | None:

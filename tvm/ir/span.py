@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import ClassVar, Final, final
 
@@ -95,6 +95,23 @@ def merge_spans(*spans: Span | None) -> Span | None:
     return known[0] if len(known) == 1 else SequentialSpan(known)
 
 
+class SourceMap(Node):
+    """The texts that programs came from, by source."""
+
+    __slots__ = ("source_map",)
+    TYPE_KEY = "ir.SourceMap"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("source_map")
+
+    def __init__(self, source_map: Mapping[SourceName, str] | None = None) -> None:
+        self.source_map: dict[SourceName, str] = dict(source_map or {})
+
+    def add(self, name: str, content: str) -> SourceName:
+        """Note a source's text; its name for the spans of nodes."""
+        made = SourceName(name)
+        self.source_map[made] = content
+        return made
+
+
 class _Ambient(threading.local):
     span: Span | None = None
 
@@ -118,4 +135,4 @@ def span_scope(span: Span | None) -> Iterator[None]:
         _AMBIENT.span = outer
 
 
-register_nodes(SourceName, Span, SequentialSpan)
+register_nodes(SourceMap, SourceName, Span, SequentialSpan)

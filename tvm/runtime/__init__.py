@@ -14,6 +14,7 @@ _HOMES = {
     "Tensor": "tvm.runtime._tensor:Tensor",
     "Device": "tvm.runtime._device:Device",
     "DataType": "tvm.support.dtype:DataType",
+    "DataTypeCode": "tvm.support.dtype:DataTypeCode",
     "PackedFunc": "tvm.runtime.conversion:PackedFunc",
     "Scriptable": "tvm.runtime.script_printer:Scriptable",
     "ShapeTuple": "tvm.runtime.conversion:ShapeTuple",

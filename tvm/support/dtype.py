@@ -6,6 +6,7 @@ Being a `str` it compares, hashes and prints as the name; being interned it is m
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from typing import ClassVar, cast
 
 from typing_extensions import Self
@@ -24,6 +25,30 @@ _FLOAT8 = {
 }
 _FLOAT6 = {"float6_e2m3fn": 15, "float6_e3m2fn": 16}
 _FLOAT4 = {"float4_e2m1fn": 17}
+
+
+class DataTypeCode(IntEnum):
+    """The type codes by name."""
+
+    INT = 0
+    UINT = 1
+    FLOAT = 2
+    HANDLE = 3
+    BFLOAT = 4
+    BOOL = 6
+    Float8E3M4 = 7
+    Float8E4M3 = 8
+    Float8E4M3B11FNUZ = 9
+    Float8E4M3FN = 10
+    Float8E4M3FNUZ = 11
+    Float8E5M2 = 12
+    Float8E5M2FNUZ = 13
+    Float8E8M0FNU = 14
+    Float6E2M3FN = 15
+    Float6E3M2FN = 16
+    Float4E2M1FN = 17
+
+
 _NAMED: dict[str, tuple[int, int]] = {
     **{name: (code, 8) for name, code in _FLOAT8.items()},
     **{name: (code, 6) for name, code in _FLOAT6.items()},

@@ -1,0 +1,34 @@
+"""A record of options with a field of each kind, to try reflection and storage with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, final
+
+from .attrs import Attrs
+from .env_func import EnvFunc
+from .node import Field, fields, register_nodes
+
+
+@final
+class SampleAttrs(Attrs):
+    """An integer, a text, integers, a function; all but the text have defaults."""
+
+    __slots__ = ("axis", "func", "name", "padding")
+    TYPE_KEY = "attrs.TestAttrs"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("axis", "name", "padding", "func")
+
+    def __init__(
+        self,
+        axis: int = 10,
+        name: str = "",
+        padding: Sequence[int] = (0, 0),
+        func: EnvFunc | None = None,
+    ) -> None:
+        self.axis: Final = axis
+        self.name: Final = name
+        self.padding: Final = tuple(padding)
+        self.func: Final = func
+
+
+register_nodes(SampleAttrs)
