@@ -15,8 +15,9 @@ from .trace import Trace
 if TYPE_CHECKING:
     from . import analysis as analysis
     from . import testing as testing
+    from . import transform as transform
 else:
-    __getattr__ = lazy_packages(__name__, "analysis", "testing")
+    __getattr__ = lazy_packages(__name__, "analysis", "testing", "transform")
 
 __all__ = [
     "BlockRV", "BlockScope", "DepKind", "Dependency", "ExprRV", "Instruction", "InstructionKind",

@@ -1,0 +1,150 @@
+"""How a block's variables are fused so that an intrinsic can compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tvm.arith import Analyzer
+from tvm.ffi.object import Object
+from tvm.ir.expr import PrimExpr
+from tvm.ir.structural import structural_equal
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.index_map import IndexMap
+from tvm.tir.op.arith import is_one
+from tvm.tir.schedule.random_variable import BlockRV
+from tvm.tir.schedule.schedule import Schedule
+from tvm.tir.stmt import Block, BufferStore
+
+from .query import realize_of
+from .tensorize_loops import desc_parts
+
+Places = dict[Buffer, tuple[PrimExpr, ...]]
+
+
+class AutoTensorizeMappingInfo(Object):
+    """A block (left-hand side) beside a description (right-hand side) of the same computation.
+
+    `mappings` are maps of the block's variables to those of the description, with what the
+    description has no variable for in front; `lhs_buffer_map` gives the buffer of the description
+    for each of the block's, `rhs_indices` the places that the description accesses.
+    """
+
+    __slots__ = ("lhs_buffer_map", "lhs_iters", "mappings", "rhs_indices", "rhs_iters")
+
+    def __init__(
+        self,
+        mappings: Sequence[IndexMap],
+        lhs_buffer_map: Mapping[Buffer, Buffer],
+        rhs_indices: Mapping[Buffer, Sequence[PrimExpr]],
+        lhs_iters: Sequence[IterVar],
+        rhs_iters: Sequence[IterVar],
+    ) -> None:
+        self.mappings: Final = list(mappings)
+        self.lhs_buffer_map: Final = dict(lhs_buffer_map)
+        self.rhs_indices: Final = {buffer: list(at) for buffer, at in rhs_indices.items()}
+        self.lhs_iters: Final = list(lhs_iters)
+        self.rhs_iters: Final = list(rhs_iters)
+
+
+def get_auto_tensorize_mapping_info(
+    sch: Schedule, block: BlockRV, desc_func: PrimFunc
+) -> AutoTensorizeMappingInfo | None:
+    """How the block computes what `desc_func` describes; None if it computes something else.
+
+    A variable of the block belongs to the variable of the description of the same kind that moves
+    the same buffers.
+    """
+    node = realize_of(sch.state, sch.get_sref(block)).block
+    _, realize = desc_parts(desc_func)
+    desc = realize.block
+    theirs, ours = _accesses(desc), _accesses(node)
+    buffers = _paired(desc, node)
+    if theirs is None or ours is None or buffers is None:
+        return None
+    mapping = _fused(node, desc, ours, theirs, buffers)
+    if mapping is None:
+        return None
+    return AutoTensorizeMappingInfo([mapping], buffers, theirs, node.iter_vars, desc.iter_vars)
+
+
+def _accesses(block: Block) -> Places | None:
+    """Where a block that is one store accesses each buffer; None if at several places."""
+    if not isinstance(block.body, BufferStore):
+        return None
+    found: Places = {}
+    loads = [n for n in walk(block.body.value) if isinstance(n, BufferLoad)]
+    accesses: list[BufferStore | BufferLoad] = [block.body, *loads]
+    for access in accesses:
+        known = found.setdefault(access.buffer, access.indices)
+        if not all(structural_equal(a, b) for a, b in zip(known, access.indices)):
+            return None
+    return found
+
+
+class _AsOurs(StmtExprMutator):
+    """Puts the loads of the block in place of those of the description."""
+
+    def __init__(self, loads: Mapping[BufferLoad, BufferLoad]) -> None:
+        super().__init__()
+        self._loads = loads
+
+    def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
+        return self._loads[op]
+
+
+def _paired(desc: Block, node: Block) -> dict[Buffer, Buffer] | None:
+    """The buffer of the description for each of the block's, if both store the same value."""
+    theirs, ours = desc.body, node.body
+    assert isinstance(theirs, BufferStore), "asked for only then"
+    assert isinstance(ours, BufferStore), "asked for only then"
+    left = [n for n in walk(ours.value) if isinstance(n, BufferLoad)]
+    right = [n for n in walk(theirs.value) if isinstance(n, BufferLoad)]
+    pairs = [(ours.buffer, theirs.buffer), *[(a.buffer, b.buffer) for a, b in zip(left, right)]]
+    found: dict[Buffer, Buffer] = {}
+    for a, b in pairs:
+        if a.dtype is not b.dtype or found.setdefault(a, b) is not b:
+            return None
+    if len(left) != len(right) or len(set(found.values())) != len(found):
+        return None
+    value = _AsOurs(dict(zip(right, left))).visit_expr(theirs.value)
+    return found if structural_equal(value, ours.value) else None
+
+
+def _moved(var: Var, places: Places, names: Mapping[Buffer, Buffer] | None = None) -> set[Buffer]:
+    """The buffers whose accessed place depends on a variable, as the description calls them."""
+    return {
+        buffer if names is None else names[buffer]
+        for buffer, indices in places.items()
+        if any(node is var for index in indices for node in walk(index))
+    }
+
+
+def _fused(
+    node: Block, desc: Block, ours: Places, theirs: Places, buffers: Mapping[Buffer, Buffer]
+) -> IndexMap | None:
+    names = [iv.var.copy_with_name(iv.var.name) for iv in node.iter_vars]
+    in_front: list[PrimExpr] = []
+    sums: dict[Var, PrimExpr] = {}
+    for iv, name in zip(node.iter_vars, names):
+        assert iv.dom is not None, "block variables have domains"
+        moved = _moved(iv.var, ours, buffers)
+        partners = [
+            other.var
+            for other in desc.iter_vars
+            if other.iter_type == iv.iter_type and _moved(other.var, theirs) == moved
+        ]
+        if len(partners) > 1:
+            return None
+        if not partners or (is_one(iv.dom.extent) and iv.iter_type == IterVar.DataPar):
+            in_front.append(name)
+            continue
+        known = sums.get(partners[0])
+        sums[partners[0]] = name if known is None else known * iv.dom.extent + name
+    zero = IntImm("int32", 0)
+    analyzer = Analyzer()
+    fused = [analyzer.simplify(sums.get(iv.var, zero)) for iv in desc.iter_vars]
+    return IndexMap(names, [*in_front, *fused], None)
