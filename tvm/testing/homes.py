@@ -23,9 +23,11 @@ _FILES = {
         "fixture", "parameter", "parameters", "skip_parameterizations", "xfail_parameterizations",
     ),
     "processes": ("identity_after", "main", "strtobool", "terminate_self"),
+    "reduce": ("reduce",),
     "targets": (
         "device_enabled", "enabled_targets", "exclude_targets", "known_failing_targets",
         "parametrize_targets",
     ),
+    "validate": ("ValidationError",),
 }  # fmt: skip
 HOMES = {name: f"tvm.testing.{file}:{name}" for file, names in _FILES.items() for name in names}
