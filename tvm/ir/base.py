@@ -22,8 +22,8 @@ from .structural import (
 
 __all__ = [
     "EnvFunc", "Node", "Object", "SequentialSpan", "SourceMap", "SourceName", "Span",
-    "assert_structural_equal", "deprecated", "get_first_structural_mismatch", "load_json", "save_json", "structural_equal",
-    "structural_hash",
+    "assert_structural_equal", "deprecated", "get_first_structural_mismatch", "load_json",
+    "save_json", "structural_equal", "structural_hash",
 ]  # fmt: skip
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, final
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, final
+
+from tvm.support.registry import Registry
 
 from .node import Field, Node, fields, register_nodes
 
@@ -24,6 +27,10 @@ class DummyGlobalInfo(GlobalInfo):
     def __init__(self) -> None: ...
 
 
+# Targets stand a floor above; their maker is found by name when a device is given by text or dict.
+TARGET_MAKERS: Final[Registry[Callable[[Any], Node]]] = Registry("target maker", "tvm.target")
+
+
 @final
 class VDevice(GlobalInfo):
     """A virtual device: a target, which of several, and in which memory."""
@@ -35,7 +42,8 @@ class VDevice(GlobalInfo):
     def __init__(
         self, target: object = None, vdevice_id: int = 0, memory_scope: str = "global"
     ) -> None:
-        # Target stands a floor above: text and dicts are kept until it is asked for there.
+        if isinstance(target, (str, Mapping)):
+            target = TARGET_MAKERS.get("target")(target)
         self.target: Final = target
         self.vdevice_id: Final = vdevice_id
         self.memory_scope: Final = memory_scope

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 from typing_extensions import Self
 
 from tvm.error import TargetError, message
+from tvm.ir.global_info import TARGET_MAKERS
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.frozen import FrozenMap
 
@@ -391,3 +392,4 @@ def _all_keys(
 
 
 register_nodes(Target)
+TARGET_MAKERS.register("target", Target)

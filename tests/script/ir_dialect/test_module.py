@@ -19,7 +19,7 @@ pytestmark = pytest.mark.pure
 @I.ir_module
 class Module:
     I.module_attrs({"b": 1, "a": [1, "x"]})
-    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 1, "shared")]})
+    I.module_global_infos({"vdevice": [I.vdevice("c"), I.vdevice("webgpu", 1, "shared")]})
 
     @R.function
     def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
@@ -53,7 +53,7 @@ TEXT = '''\
 @I.ir_module
 class Module:
     I.module_attrs({"a": [1, "x"], "b": 1})
-    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0, "global"), I.vdevice("cuda", 1, "shared")]})
+    I.module_global_infos({"vdevice": [I.vdevice({"keys": ["cpu"], "kind": "c", "tag": ""}, 0, "global"), I.vdevice({"keys": ["webgpu", "gpu"], "kind": "webgpu", "max_num_threads": 256, "tag": ""}, 1, "shared")]})
     @T.prim_func(private=True)
     def callee(n: T.int32) -> T.int32:
         return n * 2
@@ -97,7 +97,8 @@ def test_calls_have_the_type_that_the_function_returns() -> None:
 
 def test_words_of_modules_print_alone() -> None:
     assert str(DummyGlobalInfo()) == "I.dummy_global_info()"
-    assert str(VDevice("llvm", 0, "global")) == 'I.vdevice("llvm", 0, "global")'
+    config = '{"keys": ["cpu"], "kind": "c", "tag": ""}'
+    assert str(VDevice("c", 0, "global")) == f'I.vdevice({config}, 0, "global")'
     assert str(IRModule()).endswith("class Module:\n    pass")
 
 
@@ -112,7 +113,7 @@ def test_building_without_text() -> None:
         with pytest.raises(ValueError, match="Duplicate module attr l"):
             I.module_set_attr("l", 3)
         I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda")]})
-        assert I.lookup_vdevice("cuda", 0).target == "cuda"
+        assert I.lookup_vdevice("cuda", 0).target.kind.name == "cuda"
         with pytest.raises(ValueError, match="no vdevice 'metal' number 0"):
             I.lookup_vdevice("metal", 0)
     mod = ib.get()

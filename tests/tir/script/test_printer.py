@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tvm import tir
-from tvm.ir import PointerType, PrimType, Range, TupleType
+from tvm.ir import PointerType, PrimType, Range, TupleType, assert_structural_equal
+from tvm.script import from_source
 from tvm.script import tir as T
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tir as B
@@ -347,3 +348,21 @@ def test_names_of_builders_show() -> None:
             B.evaluate(i + j)
     assert shown(ib.get()) == "for i, j in T.grid(4, 4):\n    T.evaluate(i + j)"
     assert T.int32.__name__ == "int32"
+
+
+def test_a_handle_that_the_body_uses_is_matched_in_the_body() -> None:
+    handle = tir.Var("a", "handle")
+    func = tir.PrimFunc(
+        [handle], tir.Evaluate(handle), None, {handle: tir.decl_buffer((4,), "float32", "A")}
+    )
+    text = func.script()
+    assert "def main(a: T.handle):\n    A = T.match_buffer(a, (4,))\n    T.evaluate(a)" in text
+    assert_structural_equal(func, from_source(text))
+
+
+def test_free_variables_of_bindings_stand_before_the_block() -> None:
+    i = tir.Var("i", "int32")
+    axis = tir.IterVar((0, 8), "vi", tir.IterVar.DataPar)
+    block = tir.Block([axis], [], [], "b", tir.Evaluate(axis.var))
+    text = tir.BlockRealize([i], True, block).script()
+    assert text.startswith('i = T.int32()\nwith T.block("b"):\n    vi = T.axis.spatial(8, i)\n')

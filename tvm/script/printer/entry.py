@@ -28,7 +28,9 @@ def script_of(node: object, config: PrinterConfig) -> str:
     """The node as TVMScript under a configuration."""
     d = Docsifier(config)
     _set_marks(d, node)
-    with d.frame(None, dialect_of(type(node))) as frame:
+    dialect = dialect_of(type(node))
+    # in TensorIR the frame around the whole may hold declarations of free variables
+    with d.frame(node if dialect == "tir" else None, dialect) as frame:
         doc = d.doc(node)
         stmts = frame.stmts
         if isinstance(doc, ExprDoc):

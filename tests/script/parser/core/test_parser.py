@@ -53,7 +53,7 @@ def test_mistakes_outside_of_functions(text: str, wanted: str) -> None:
 
 
 def test_an_empty_text_is_no_program() -> None:
-    with pytest.raises(ScriptError, match="defines no function and no module"):
+    with pytest.raises(DiagnosticError, match="defines no function and no module"):
         from_source("x = 1\n")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Final
 
-from tvm.error import ScriptError
 from tvm.ir.json import load_json
 from tvm.script.ir_builder.base import IRBuilder
 
@@ -62,7 +62,9 @@ def parse(
     with IRBuilder() as builder:
         parser.parse()
         if builder.result is None:
-            raise ScriptError("the program defines no function and no module")
+            start = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=1)
+            parser.diag.note(start, "the program defines no function and no module")
+            parser.raise_if_wrong()
         result = builder.get()
     if check_well_formed:
         _check(parser, source, result)

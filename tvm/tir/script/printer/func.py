@@ -26,6 +26,7 @@ from .block import allocs_and_matches
 from .buffer import buffer_annotation, declare_buffer, define_buffer, is_plain
 from .names import annotation_doc, define_var
 from .stmt import annotations_doc, print_body
+from .uses import is_used
 
 SYMBOL: Final = "global_symbol"
 
@@ -78,8 +79,13 @@ def _params(func: PrimFunc, frame: Frame, d: Docsifier) -> list[AssignDoc]:
     docs: list[AssignDoc] = []
     for param in func.params:
         buffer = func.buffer_map.get(param)
-        sugar = d.cfg.syntax_sugar and buffer is not None
-        if sugar and buffer is not None and is_plain(buffer) and pointers[id(buffer.data)] == 1:
+        if (
+            buffer is not None
+            and d.cfg.syntax_sugar
+            and is_plain(buffer)
+            and pointers[id(buffer.data)] == 1
+            and not is_used(param, frame, d)
+        ):
             name = define_buffer(buffer, frame, d)
             _define_data(buffer, name, frame, d)
             doc = AssignDoc(name, None, buffer_annotation(buffer, d))

@@ -132,7 +132,9 @@ def _open_attr(stmt: s.AttrStmt, frame: Frame, d: Docsifier) -> Opening:
 def _open_thread(stmt: s.AttrStmt, thread: IterVar, frame: Frame, d: Docsifier) -> Opening:
     launch = d.word("tir", "launch_thread")
     if not d.is_defined(thread.var) and env_thread_needed(thread.var, d):
-        outermost = next(f for f in d.frames if f.node is not None)
+        opened = [f for f in d.frames if f.node is not None]
+        # a function that is printed alone has opened two: around it, and for its body
+        outermost = [f for f in opened if f.node is opened[0].node][-1]
         name = d.define(thread.var, outermost, _thread_name(thread))
         tag = LiteralDoc(thread.thread_tag)
         made = AssignDoc(name, d.word("tir", "env_thread").call(tag))

@@ -58,6 +58,11 @@ def frame_around_uses(obj: object, d: Docsifier) -> Frame:
     return frames[0]
 
 
+def is_used(obj: object, frame: Frame, d: Docsifier) -> bool:
+    """True if a variable or buffer occurs in what opened the frame."""
+    return _counts(frame, d)[id(obj)] > 0
+
+
 def _counts(frame: Frame, d: Docsifier) -> Counter[int]:
     if frame.extra is None:
         frame.extra = count_uses(frame.node)
