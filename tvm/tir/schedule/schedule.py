@@ -433,7 +433,7 @@ class Schedule(Recorder):
         self._run(_reverse_compute_inline.KIND, rule, block=self._block(block))
 
     def blockize(self, target: LoopRV | list[BlockRV], preserve_unit_iters: bool = True) -> BlockRV:
-        """Make a block of its own of a loop and all that is in it."""
+        """Make a block of its own of a loop and all that is in it, or of several blocks."""
         rule = _blockize.blockize
         return self._run(  # type: ignore[no-any-return]
             _blockize.KIND, rule, target=target, preserve_unit_iters=preserve_unit_iters

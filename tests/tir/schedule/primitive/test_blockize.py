@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from tests.dlight.programs import softmax
 from tests.tir.schedule.cases import (
     chain,
     check,
@@ -8,6 +9,8 @@ from tests.tir.schedule.cases import (
     open_schedule,
     refuses,
 )
+from tvm.script import tir as T
+from tvm.tir.schedule.testing import assert_structural_equal_ignore_global_symbol
 
 
 def test_inner_loop() -> None:
@@ -59,8 +62,80 @@ def test_without_unit_variables() -> None:
     check(sch, func)
 
 
-def test_several_blocks() -> None:
+def test_a_loop_around_two_blocks() -> None:
     sch = open_schedule(chain())
     i, _ = sch.get_loops("C")
     sch.compute_at("B", i)
     refuses(sch, "holds 2 blocks", "blockize", i)
+
+
+@T.prim_func
+def two_rows(A: T.Buffer((6, 3, 4), "float32"), C: T.Buffer((6, 3, 4), "float32")) -> None:
+    B = T.alloc_buffer((6, 3, 4))
+    for m in range(6):
+        for i, j in T.grid(3, 4):
+            with T.block("B"):
+                vm, vi, vj = T.axis.remap("SSS", [m, i, j])
+                B[vm, vi, vj] = A[vm, vi, vj] * T.float32(2)
+        for i, j in T.grid(3, 4):
+            with T.block("C"):
+                vm, vi, vj = T.axis.remap("SSS", [m, i, j])
+                C[vm, vi, vj] = B[vm, vi, vj] + T.float32(1)
+
+
+@T.prim_func
+def two_rows_in_a_block(
+    A: T.Buffer((6, 3, 4), "float32"), C: T.Buffer((6, 3, 4), "float32")
+) -> None:
+    B = T.alloc_buffer((6, 3, 4))
+    for m in range(6):
+        with T.block("outer_B_C_"):
+            vm = T.axis.spatial(6, m)
+            T.reads(A[vm, 0:3, 0:4])
+            T.writes(B[vm, 0:3, 0:4], C[vm, 0:3, 0:4])
+            for i, j in T.grid(3, 4):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vm, vi, vj] = A[vm, vi, vj] * T.float32(2)
+            for i, j in T.grid(3, 4):
+                with T.block("C"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vm, vi, vj] = B[vm, vi, vj] + T.float32(1)
+
+
+def test_several_blocks() -> None:
+    sch = open_schedule(two_rows)
+    block = sch.blockize([sch.get_block("B"), sch.get_block("C")], preserve_unit_iters=False)
+    assert sch.get(block).name_hint == "outer_B_C_"
+    assert_structural_equal_ignore_global_symbol(sch.mod["main"], two_rows_in_a_block)
+    assert "sch.blockize(target=[b0, b1], preserve_unit_iters=False)" in str(sch.trace)
+    check(sch, two_rows)
+    sch.parallel(sch.get_loops(block)[0])
+    sch.reorder(*reversed(sch.get_loops("B")))
+    check(sch, two_rows)
+
+
+def test_several_blocks_with_unit_variables() -> None:
+    sch = open_schedule(two_rows)
+    block = sch.blockize([sch.get_block("B"), sch.get_block("C")])
+    assert [str(iv.dom.extent) for iv in sch.get(block).iter_vars] == ["6", "1", "1"]
+    check(sch, two_rows)
+
+
+def test_several_reductions() -> None:
+    func = softmax(3, 8)
+    sch = open_schedule(func)
+    names = [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))]
+    sch.blockize([sch.get_block(name) for name in names])
+    check(sch, func)
+
+
+def test_blocks_that_are_apart() -> None:
+    sch = open_schedule(chain())
+    refuses(
+        sch, "the blocks ['B', 'D'] do not stand one after the other", "blockize",
+        [sch.get_block("B"), sch.get_block("D")],
+    )  # fmt: skip
+    b, c = sch.get_block("B"), sch.get_block("C")
+    refuses(sch, "do not stand one after the other", "blockize", [b, c, c])
+    refuses(sch, "no block is given", "blockize", [])

@@ -3,51 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from tvm.arith import Analyzer, IterMark, normalize_iter_map_to_expr, subspace_divide
-from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import IterVar, Var, make_const
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.expr import IterVar, Var
+from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import is_one, logical_and
-from tvm.tir.schedule.analysis.affine import conjuncts, loop_ranges, relax_upper
-from tvm.tir.schedule.analysis.query import loop_of, loops_above, realize_of
+from tvm.tir.schedule.analysis.affine import conjuncts
+from tvm.tir.schedule.analysis.query import (
+    block_of,
+    is_ancestor,
+    loop_of,
+    loops_above,
+    realize_of,
+)
+from tvm.tir.schedule.dividing import (
+    Divided,
+    OuterPart,
+    divided,
+    outer_regions,
+)
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
-from tvm.tir.schedule.rebuild import TrackingMutator, change_block
-from tvm.tir.schedule.scopes import TRUE
+from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
+from tvm.tir.schedule.scopes import TRUE, common_place, place_below
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, ForKind, Stmt
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, ForKind, SeqStmt, Stmt
 
 KIND = kind("Blockize", "blockize", "target", "=preserve_unit_iters")
 
 
-def blockize(state: SRefTree, target: StmtSRef, preserve_unit_iters: bool) -> StmtSRef:
+def blockize(
+    state: SRefTree, target: StmtSRef | list[StmtSRef], preserve_unit_iters: bool
+) -> StmtSRef:
     """Divide the block's variables into parts outside and inside of the loop.
 
     for io: for ii:                        for io:
         vi = io * n + ii             ->        block: vio = io
         S(vi)                                      for ii: vii = ii; S(vio * n + vii)
+
+    Of several blocks, the loops below those that all share go into the new block.
     """
+    if isinstance(target, list):
+        return _blockize_blocks(state, target, preserve_unit_iters)
     loop = loop_of(target)
     children = state.child_blocks(target)
     if len(children) != 1:
         raise Illegal(
             f"{name_of(loop)} holds {len(children)} blocks",
-            legal="a loop around exactly one block",
+            legal="a loop around exactly one block (or a list of blocks)",
             spots=[loop],
             fast="The loop subtree does not have exactly one block",
         )
     realize = realize_of(state, children[0])
-    made = divided(state, target, children[0], realize, preserve_unit_iters)
-    inner_realize = BlockRealize(made.inner_values, made.inner_predicate, made.inner, realize.span)
-    swap = _Swap(realize, inner_realize)
+    above = loops_above(children[0])
+    made = divided(realize, above, above[above.index(target) :], preserve_unit_iters)
+    swap = _Swap({realize: made})
     body = swap.visit_stmt(loop)
-    init = None
-    if made.init is not None:
-        init = _init_nest(loop, realize, made)
-    reads, writes = _outer_regions(made)
+    init = None if made.init is None else _init_nest(loop, realize, made)
+    reads, writes = outer_regions(made)
     outer = Block(
         made.outer_iters, reads, writes, f"{realize.block.name_hint}_o", body, init,
         span=realize.block.span,
@@ -57,172 +71,93 @@ def blockize(state: SRefTree, target: StmtSRef, preserve_unit_iters: bool) -> St
     return state.get_sref(outer)
 
 
-@dataclass
-class Divided:
-    """The two parts of a block's variables, and the block in terms of them."""
+def _blockize_blocks(
+    state: SRefTree, blocks: Sequence[StmtSRef], preserve_unit_iters: bool
+) -> StmtSRef:
+    """One block around several that stand one after the other, with all loops they do not share.
 
-    outer_iters: list[IterVar]
-    outer_values: list[PrimExpr]
-    outer_predicate: PrimExpr
-    inner_iters: list[IterVar]
-    inner_values: list[PrimExpr]
-    inner_predicate: PrimExpr
-    inner: Block
-    init: Stmt | None
+    for i:                              for i:
+        for j: S(i, j)          ->          block "outer_S_T_":
+        for k: T(i, k)                          for j: S(i, j)
+                                                for k: T(i, k)
+    """
+    place, first, last = _stretch_of(state, blocks)
+    blocks = [child for child in state.child_blocks(place) if child in blocks]  # in their order
+    union = OuterPart()
+    made: dict[BlockRealize, Divided] = {}
+    for block in blocks:
+        realize = realize_of(state, block)
+        above = loops_above(block)
+        inside = [sref for sref in above if sref is not place and is_ancestor(place, sref)]
+        made[realize] = union.share(divided(realize, above, inside, preserve_unit_iters))
+    swap = _Swap(made)
+    old = place.stmt
+    assert old is not None, "a common place stands in the program"
+    parts = _parts(old.body)
+    body = SeqStmt.flatten([swap.visit_stmt(part) for part in parts[first : last + 1]])
+    name = f"outer_{'_'.join([block_of(block).name_hint for block in blocks])}_"
+    span = block_of(blocks[0]).span
+    outer = Block(union.iters, union.reads, union.writes, name, body, span=span)
+    whole = BlockRealize(union.values, union.predicate, outer, span)
+    around = SeqStmt.flatten([*parts[:first], whole, *parts[last + 1 :]])
+    if isinstance(old, Block):
+        new = change_block(old, body=around)
+        state.replace(place, new, {**swap.reuse, old: new})
+    else:
+        state.replace(place, change_loop(old, body=around), swap.reuse)
+    return state.get_sref(outer)
 
 
-def divided(
-    state: SRefTree,
-    loop: StmtSRef,
-    block: StmtSRef,
-    realize: BlockRealize,
-    preserve_unit_iters: bool,
-) -> Divided:
-    """Divide the variables at a loop; refused where a binding mixes outer and inner loops."""
-    above = loops_above(block)
-    inside = above[above.index(loop) :]
-    parts = subspace_divide(
-        list(realize.iter_values),
-        loop_ranges(above),
-        [loop_of(sref).loop_var for sref in inside],
-        realize.predicate,
-        simplify_trivial_iterators=not preserve_unit_iters,
-    )
-    if not parts:
+def _stretch_of(state: SRefTree, blocks: Sequence[StmtSRef]) -> tuple[StmtSRef, int, int]:
+    """The innermost place around all blocks, and the first and last of its statements they are in.
+
+    Refused unless those statements hold these blocks and nothing else.
+    """
+    if not blocks:
+        raise Illegal("no block is given", legal="one or more blocks")
+    place = common_place(blocks)
+    assert place.stmt is not None, "a common place stands in the program"
+    tops = [place_below(place, block) for block in blocks]
+    numbers = [max(top.seq_index, 0) for top in tops]
+    first, last = min(numbers), max(numbers)
+    parts = _parts(place.stmt.body)[first : last + 1]
+    plain = all(isinstance(part, (For, BlockRealize)) for part in parts)
+    inside = [
+        child for child in state.child_blocks(place)
+        if first <= max(place_below(place, child).seq_index, 0) <= last
+    ]  # fmt: skip
+    others = [child.stmt for child in inside if child not in blocks]
+    if not plain or others or len(blocks) != len(inside):
+        names = [block_of(block).name_hint for block in blocks]
         raise Illegal(
-            f"the variables of block {realize.block.name_hint!r} cannot be divided into parts "
-            f"outside and inside of {name_of(loop.stmt)}",
-            legal="affine bindings whose splits lie between the loops",
-            spots=[loop.stmt, realize.block],
-            fast="The bindings cannot be divided by the loop",
+            f"the blocks {names} do not stand one after the other, alone in their loops",
+            legal="all blocks of neighbouring statements, each once",
+            spots=others or [block.stmt for block in blocks],
+            fast="The blocks are not the only ones in consecutive statements",
         )
-    *pairs, (outer_part, inner_part) = parts
-    outside, within = _free_guards(realize, [loop_of(sref) for sref in inside])
-    found = Divided(
-        [], [], logical_and(outer_part.extent, outside), [], [],
-        logical_and(inner_part.extent, within), realize.block, None,
-    )  # fmt: skip
-    values: dict[Var, PrimExpr] = {}
-    analyzer = Analyzer()
-    for iv, (outer, inner) in zip(realize.block.iter_vars, pairs):
-        values[iv.var] = _split_variable(found, iv, outer, inner, preserve_unit_iters, analyzer)
-    rule = _Simplify(values, analyzer)
-    node = realize.block
-    init = None if node.init is None else rule.visit_stmt(node.init)
-    body = rule.visit_stmt(change_block(node, iter_vars=[], init=None))
-    assert isinstance(body, Block), "a block stays a block"
-    found.inner = change_block(body, iter_vars=found.inner_iters)
-    found.init = init
-    return found
+    return place, first, last
 
 
-def _free_guards(
-    realize: BlockRealize, inside: Sequence[For]
-) -> tuple[PrimExpr, PrimExpr]:
-    """Conditions on loops that no variable is bound to, outside and inside of the new block."""
-    bound = {n for value in realize.iter_values for n in walk(value) if isinstance(n, Var)}
-    inner_vars = {loop.loop_var for loop in inside}
-    outer: PrimExpr = TRUE
-    inner: PrimExpr = TRUE
-    for part in conjuncts(realize.predicate):
-        names = {n for n in walk(part) if isinstance(n, Var)}
-        if not names or names & bound:
-            continue
-        if names & inner_vars and names - inner_vars:
-            raise Illegal(
-                f"the condition {part} joins loops outside and inside of the new block",
-                legal="conditions on loops of one side",
-                spots=[realize.block],
-                fast="The predicate cannot be divided by the loop",
-            )
-        if names & inner_vars:
-            inner = logical_and(inner, part)
-        else:
-            outer = logical_and(outer, part)
-    return outer, inner
-
-
-def _split_variable(
-    found: Divided, iv: IterVar, outer: IterMark, inner: IterMark, keep: bool, analyzer: Analyzer
-) -> PrimExpr:
-    """Add the outer and inner variable of one old variable; returns the old one's value."""
-    outer_extent, inner_extent = outer.extent, inner.extent
-    outer_value = normalize_iter_map_to_expr(outer.source)
-    inner_value = normalize_iter_map_to_expr(inner.source)
-    if is_one(inner_extent):
-        found.outer_iters.append(IterVar(iv.dom, iv.var, iv.iter_type, iv.thread_tag, iv.span))
-        found.outer_values.append(outer_value)
-        if iv.dom is not None:
-            analyzer.bind(iv.var, iv.dom)
-        return iv.var
-    inner_var = iv.var.copy_with_suffix("_i")
-    dom = Range.from_min_extent(make_const(0, iv.var.dtype), inner_extent)
-    found.inner_iters.append(IterVar(dom, inner_var, iv.iter_type, iv.thread_tag, iv.span))
-    found.inner_values.append(inner_value)
-    analyzer.bind(inner_var, dom)
-    if is_one(outer_extent) and not keep:
-        return inner_var
-    outer_var = iv.var.copy_with_suffix("_o")
-    dom = Range.from_min_extent(make_const(0, iv.var.dtype), outer_extent)
-    found.outer_iters.append(IterVar(dom, outer_var, iv.iter_type, iv.thread_tag, iv.span))
-    found.outer_values.append(outer_value)
-    analyzer.bind(outer_var, dom)
-    return outer_var * inner_extent + inner_var
-
-
-class _Simplify(StmtExprMutator):
-    """Replaces variables and simplifies the indices in which they stood."""
-
-    def __init__(self, values: Mapping[Var, PrimExpr], analyzer: Analyzer) -> None:
-        super().__init__()
-        self._values, self._analyzer = values, analyzer
-
-    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
-        if expr.dtype.is_integer and expr.dtype.is_scalar:
-            if any(isinstance(n, Var) and n in self._values for n in walk(expr)):
-                return self._analyzer.simplify(substitute(expr, self._values))
-            return expr
-        return super().visit_expr(expr)
-
-    def visit_var_(self, op: Var) -> PrimExpr:
-        return self._values.get(op, op)
+def _parts(body: Stmt) -> list[Stmt]:
+    return list(body.seq) if isinstance(body, SeqStmt) else [body]
 
 
 class _Swap(TrackingMutator):
-    """Puts one realize in place of another."""
+    """Puts the inner parts of divided blocks in place of the whole ones."""
 
-    def __init__(self, old: BlockRealize, new: BlockRealize) -> None:
+    def __init__(self, made: Mapping[BlockRealize, Divided]) -> None:
         super().__init__()
-        self._old, self._new = old, new
-        self.reuse[old.block] = new.block
+        self._made = dict(made)
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
 
     def visit_block_realize_(self, op: BlockRealize) -> Stmt:
-        return self._new if op is self._old else op
-
-
-def _outer_regions(made: Divided) -> tuple[list[BufferRegion], list[BufferRegion]]:
-    """What the inner block touches while its variables run."""
-    ranges = {iv.var: iv.dom for iv in made.inner_iters if iv.dom is not None}
-    analyzer = Analyzer()
-    for iv in made.outer_iters:
-        if iv.dom is not None:
-            analyzer.bind(iv.var, iv.dom)
-
-    def widened(regions: Sequence[BufferRegion]) -> list[BufferRegion]:
-        found: list[BufferRegion] = []
-        for region in regions:
-            box = relax_upper(region.region, ranges, region.buffer.shape, analyzer)
-            parts = [
-                Range.from_min_extent(low, analyzer.simplify(high - low + 1))
-                for low, high in zip(box.low, box.high)
-            ]
-            found.append(BufferRegion(region.buffer, parts))
-        return found
-
-    return widened(made.inner.reads), widened(made.inner.writes)
+        parts = self._made.get(op)
+        if parts is None:
+            return op
+        self.track(op.block, parts.inner)
+        return BlockRealize(parts.inner_values, parts.inner_predicate, parts.inner, op.span)
 
 
 def _init_nest(loop: For, realize: BlockRealize, made: Divided) -> Stmt:

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.tir.schedule.cases import elementwise, row_sum
+from tvm import tir
+from tvm.tir.schedule import Schedule
+from tvm.tir.schedule.analysis.query import loops_above, realize_of
+from tvm.tir.schedule.dividing import Divided, OuterPart, divided, outer_regions
+from tvm.tir.schedule.error import Illegal
+
+
+def parts(sch: Schedule, block: str, depth: int, keep: bool = True) -> Divided:
+    place = sch.get_sref(sch.get_block(block))
+    above = loops_above(place)
+    return divided(realize_of(sch.state, place), above, above[depth:], keep)
+
+
+def test_a_split_variable() -> None:
+    sch = Schedule(elementwise(16, 4))
+    sch.split(sch.get_loops("B")[0], factors=[None, 4])
+    made = parts(sch, "B", 1)
+    assert [iv.var.name for iv in made.outer_iters] == ["v_i0_o", "v_i1_o"]
+    assert [int(iv.dom.extent) for iv in made.outer_iters] == [4, 1]
+    assert [int(iv.dom.extent) for iv in made.inner_iters] == [4, 4]
+    reads, writes = outer_regions(made)
+    assert str(writes[0]) == "B[v_i0_o * 4:v_i0_o * 4 + 4, 0:4]"
+    assert str(reads[0]) == "A[v_i0_o * 4:v_i0_o * 4 + 4, 0:4]"
+    assert [iv.var.name for iv in parts(sch, "B", 1, keep=False).outer_iters] == ["v_i0_o"]
+
+
+def test_a_mixed_variable() -> None:
+    sch = Schedule(elementwise(16))
+    outer, inner = sch.split(sch.get_loops("B")[0], factors=[None, 4])
+    sch.reorder(inner, outer)
+    with pytest.raises(Illegal, match="cannot be divided into parts"):
+        parts(sch, "B", 1)
+
+
+def test_reductions_stay_whole() -> None:
+    sch = Schedule(row_sum())
+    inside = OuterPart().share(parts(sch, "B", 1))
+    assert isinstance(inside.inner.init, tir.BufferStore)
+    sch.split(sch.get_loops("B")[1], factors=[None, 4])
+    with pytest.raises(Illegal, match="reduces over loops outside of the new block"):
+        OuterPart().share(parts(sch, "B", 2))

@@ -1,0 +1,292 @@
+"""A block's variables in two parts: those of a block around it, and those that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tvm.arith import Analyzer, IterMark, normalize_iter_map_to_expr, subspace_divide
+from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.structural import structural_equal
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import IterVar, Var, make_const
+from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.op.arith import is_one, logical_and, max_of, min_of
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
+
+from .analysis.affine import conjuncts, loop_ranges, relax_exact, relax_upper
+from .analysis.query import loop_of
+from .error import Illegal
+from .rebuild import TrackingSubstituter, change_block
+from .scopes import TRUE
+
+
+@dataclass
+class Divided:
+    """The two parts of a block's variables, and the block in terms of them."""
+
+    outer_iters: list[IterVar]
+    outer_values: list[PrimExpr]
+    outer_predicate: PrimExpr
+    inner_iters: list[IterVar]
+    inner_values: list[PrimExpr]
+    inner_predicate: PrimExpr
+    inner: Block
+    init: Stmt | None
+
+
+def divided(
+    realize: BlockRealize,
+    above: Sequence[StmtSRef],
+    inside: Sequence[StmtSRef],
+    preserve_unit_iters: bool,
+) -> Divided:
+    """Divide the variables of a block; `inside` are the inner ones of the loops above it.
+
+    Refused where a binding mixes outer and inner loops.
+    """
+    parts = subspace_divide(
+        list(realize.iter_values),
+        loop_ranges(above),
+        [loop_of(sref).loop_var for sref in inside],
+        realize.predicate,
+        simplify_trivial_iterators=not preserve_unit_iters,
+    )
+    if not parts:
+        raise Illegal(
+            f"the variables of block {realize.block.name_hint!r} cannot be divided into parts "
+            "outside and inside of the new block",
+            legal="affine bindings whose splits lie between the loops",
+            spots=[*[sref.stmt for sref in inside[:1]], realize.block],
+            fast="The bindings cannot be divided by the loop",
+        )
+    *pairs, (outer_part, inner_part) = parts
+    outside, within = _free_guards(realize, [loop_of(sref) for sref in inside])
+    found = Divided(
+        [], [], logical_and(outer_part.extent, outside), [], [],
+        logical_and(inner_part.extent, within), realize.block, None,
+    )  # fmt: skip
+    values: dict[Var, PrimExpr] = {}
+    analyzer = Analyzer()
+    for iv, (outer, inner) in zip(realize.block.iter_vars, pairs):
+        values[iv.var] = _split_variable(found, iv, outer, inner, preserve_unit_iters, analyzer)
+    rule = _Simplify(values, analyzer)
+    node = realize.block
+    init = None if node.init is None else rule.visit_stmt(node.init)
+    body = rule.visit_stmt(change_block(node, iter_vars=[], init=None))
+    assert isinstance(body, Block), "a block stays a block"
+    found.inner = change_block(body, iter_vars=found.inner_iters)
+    found.init = init
+    return found
+
+
+def _free_guards(
+    realize: BlockRealize, inside: Sequence[For]
+) -> tuple[PrimExpr, PrimExpr]:
+    """Conditions on loops that no variable is bound to, outside and inside of the new block."""
+    bound = {n for value in realize.iter_values for n in walk(value) if isinstance(n, Var)}
+    inner_vars = {loop.loop_var for loop in inside}
+    outer: PrimExpr = TRUE
+    inner: PrimExpr = TRUE
+    for part in conjuncts(realize.predicate):
+        names = {n for n in walk(part) if isinstance(n, Var)}
+        if not names or names & bound:
+            continue
+        if names & inner_vars and names - inner_vars:
+            raise Illegal(
+                f"the condition {part} joins loops outside and inside of the new block",
+                legal="conditions on loops of one side",
+                spots=[realize.block],
+                fast="The predicate cannot be divided by the loop",
+            )
+        if names & inner_vars:
+            inner = logical_and(inner, part)
+        else:
+            outer = logical_and(outer, part)
+    return outer, inner
+
+
+def _split_variable(
+    found: Divided, iv: IterVar, outer: IterMark, inner: IterMark, keep: bool, analyzer: Analyzer
+) -> PrimExpr:
+    """Add the outer and inner variable of one old variable; returns the old one's value."""
+    outer_extent, inner_extent = outer.extent, inner.extent
+    outer_value = normalize_iter_map_to_expr(outer.source)
+    inner_value = normalize_iter_map_to_expr(inner.source)
+    if is_one(inner_extent):
+        found.outer_iters.append(IterVar(iv.dom, iv.var, iv.iter_type, iv.thread_tag, iv.span))
+        found.outer_values.append(outer_value)
+        if iv.dom is not None:
+            analyzer.bind(iv.var, iv.dom)
+        return iv.var
+    inner_var = iv.var.copy_with_suffix("_i")
+    dom = Range.from_min_extent(make_const(0, iv.var.dtype), inner_extent)
+    found.inner_iters.append(IterVar(dom, inner_var, iv.iter_type, iv.thread_tag, iv.span))
+    found.inner_values.append(inner_value)
+    analyzer.bind(inner_var, dom)
+    if is_one(outer_extent) and not keep:
+        return inner_var
+    outer_var = iv.var.copy_with_suffix("_o")
+    dom = Range.from_min_extent(make_const(0, iv.var.dtype), outer_extent)
+    found.outer_iters.append(IterVar(dom, outer_var, iv.iter_type, iv.thread_tag, iv.span))
+    found.outer_values.append(outer_value)
+    analyzer.bind(outer_var, dom)
+    return outer_var * inner_extent + inner_var
+
+
+class _Simplify(StmtExprMutator):
+    """Replaces variables and simplifies the indices in which they stood."""
+
+    def __init__(self, values: Mapping[Var, PrimExpr], analyzer: Analyzer) -> None:
+        super().__init__()
+        self._values, self._analyzer = values, analyzer
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        if expr.dtype.is_integer and expr.dtype.is_scalar:
+            if any(isinstance(n, Var) and n in self._values for n in walk(expr)):
+                return self._analyzer.simplify(substitute(expr, self._values))
+            return expr
+        return super().visit_expr(expr)
+
+    def visit_var_(self, op: Var) -> PrimExpr:
+        return self._values.get(op, op)
+
+
+def outer_regions(made: Divided) -> tuple[list[BufferRegion], list[BufferRegion]]:
+    """What the inner block touches while its variables run."""
+    ranges = {iv.var: iv.dom for iv in made.inner_iters if iv.dom is not None}
+    analyzer = Analyzer()
+    for iv in made.outer_iters:
+        if iv.dom is not None:
+            analyzer.bind(iv.var, iv.dom)
+
+    def widened(regions: Sequence[BufferRegion]) -> list[BufferRegion]:
+        found: list[BufferRegion] = []
+        for region in regions:
+            box = relax_upper(region.region, ranges, region.buffer.shape, analyzer)
+            parts = [
+                Range.from_min_extent(low, analyzer.simplify(high - low + 1))
+                for low, high in zip(box.low, box.high)
+            ]
+            found.append(BufferRegion(region.buffer, parts))
+        return found
+
+    return widened(made.inner.reads), widened(made.inner.writes)
+
+
+class OuterPart:
+    """The variables, condition and regions of a block around several divided ones."""
+
+    def __init__(self) -> None:
+        self.iters: list[IterVar] = []
+        self.values: list[PrimExpr] = []
+        self.reads: list[BufferRegion] = []
+        self.writes: list[BufferRegion] = []
+        self.predicate: PrimExpr = TRUE
+        self._several = False
+        self._made: list[BufferRegion] = []
+
+    def share(self, made: Divided) -> Divided:
+        """The divided block, in terms of variables that all of them share."""
+        if self._several and not structural_equal(self.predicate, made.outer_predicate):
+            raise Illegal(
+                f"block {made.inner.name_hint!r} runs where {made.outer_predicate}, a block before "
+                f"it where {self.predicate}",
+                legal="blocks under the same condition on the loops they share",
+                spots=[],
+                fast="The blocks have different predicates",
+            )
+        self._several, self.predicate = True, made.outer_predicate
+        shared: dict[Var, PrimExpr] = {}
+        others = list(zip(self.iters, self.values))  # each stands for one variable of a block
+        for iv, value in zip(made.outer_iters, made.outer_values):
+            known = _alike(others, iv, value)
+            if known is None:
+                self.iters.append(iv)
+                self.values.append(value)
+            else:
+                others.remove(known)
+                shared[iv.var] = known[0].var
+        inner = change_block(made.inner, init=_own_init(made))
+        if shared:
+            rule = TrackingSubstituter(shared)
+            new = rule.visit_stmt(inner)
+            assert isinstance(new, Block), "a block stays a block"
+            inner = new
+        moved = replace(made, inner=inner)
+        reads, writes = outer_regions(moved)
+        self.reads = _joined([*self.reads, *[r for r in reads if self._comes_from_outside(r)]])
+        self.writes = _joined([*self.writes, *writes])
+        self._made += _filled(moved)
+        return moved
+
+    def _comes_from_outside(self, read: BufferRegion) -> bool:
+        """False if earlier blocks of the new one have written all of it."""
+        prove = Analyzer().can_prove
+        for region in self._made:
+            if region.buffer is read.buffer and all(
+                prove(w.min <= r.min) and prove(w.min + w.extent >= r.min + r.extent)
+                for w, r in zip(region.region, read.region)
+            ):
+                return False
+        return True
+
+
+def _filled(made: Divided) -> list[BufferRegion]:
+    """The regions that the inner block writes without leaving gaps while its variables run."""
+    ranges = {iv.var: iv.dom for iv in made.inner_iters if iv.dom is not None}
+    if not is_one(made.inner_predicate):
+        return []
+    analyzer = Analyzer()
+    found: list[BufferRegion] = []
+    for write in made.inner.writes:
+        box = relax_exact(write.region, ranges, TRUE, write.buffer.shape, analyzer)
+        if box is not None:
+            parts = [
+                Range.from_min_extent(low, analyzer.simplify(high - low + 1))
+                for low, high in zip(box.low, box.high)
+            ]
+            found.append(BufferRegion(write.buffer, parts))
+    return found
+
+
+def _alike(
+    others: Sequence[tuple[IterVar, PrimExpr]], iv: IterVar, value: PrimExpr
+) -> tuple[IterVar, PrimExpr] | None:
+    for pair in others:
+        same = pair[0].iter_type == iv.iter_type and structural_equal(pair[0].dom, iv.dom)
+        if same and structural_equal(pair[1], value):
+            return pair
+    return None
+
+
+def _own_init(made: Divided) -> Stmt | None:
+    """The init of a block whose reduction is all inside; refused for any other."""
+    outside = [iv for iv in made.outer_iters if iv.iter_type != IterVar.DataPar]
+    if made.init is not None and not all(iv.dom and is_one(iv.dom.extent) for iv in outside):
+        raise Illegal(
+            f"block {made.inner.name_hint!r} reduces over loops outside of the new block",
+            legal="blocks whose reductions are all inside (decompose_reduction takes an init out)",
+            spots=[],
+            fast="The reduction of a block would be divided",
+        )
+    return made.init
+
+
+def _joined(regions: Sequence[BufferRegion]) -> list[BufferRegion]:
+    """One region a buffer: the box around all of its regions."""
+    found: dict[Buffer, BufferRegion] = {}
+    analyzer = Analyzer()
+    for region in regions:
+        known = found.get(region.buffer)
+        if known is None or structural_equal(list(known.region), list(region.region)):
+            found.setdefault(region.buffer, region)
+            continue
+        parts: list[Range] = []
+        for a, b in zip(known.region, region.region):
+            low = analyzer.simplify(min_of(a.min, b.min))
+            high = analyzer.simplify(max_of(a.min + a.extent, b.min + b.extent))
+            parts.append(Range.from_min_extent(low, analyzer.simplify(high - low)))
+        found[region.buffer] = BufferRegion(region.buffer, parts)
+    return list(found.values())
