@@ -7,6 +7,7 @@ import pytest
 import tvm
 from tests.ir.test_structural import copy_func
 from tvm import tir
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
@@ -43,3 +44,14 @@ def test_with_body() -> None:
 def test_signature_as_type() -> None:
     annotation = copy_func().func_type_annotation
     assert [str(t.dtype) for t in annotation.arg_types] == ["handle", "handle"]
+
+
+def test_the_name_and_the_signature_of_a_parsed_function() -> None:
+    @T.prim_func
+    def double(A: T.Buffer((4,), "float32"), n: T.int64) -> T.int32:
+        T.ret(1)
+
+    assert double.__name__ == "double"
+    assert str(double.struct_info) == (
+        'R.Callable((R.Tensor((4,), dtype="float32"), R.Prim("int64")), R.Prim("int32"), False)'
+    )

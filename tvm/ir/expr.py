@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, NoReturn, final
 
 from tvm.error import TVMError
 from tvm.support.dtype import DataType
+from tvm.support.registry import Registry
 
 from .node import Field, Node, fields, register_nodes
 from .span import Span
@@ -178,6 +179,12 @@ class PrimExprConvertible(ExprOp):
         raise TypeError(f"a {type(self).__name__} stands for no single expression")
 
 
+# What is known of nodes that other dialects define, by type key; the rules stand above.
+STRUCT_INFO_RULES: Final[Registry[Callable[[Any], StructInfo]]] = Registry(
+    "struct info rule", "tvm.relax.prim_func_info"
+)
+
+
 class RelaxExpr(BaseExpr):
     """An expression over tensors, shapes and tuples; its struct info is filled once known."""
 
@@ -190,6 +197,9 @@ class RelaxExpr(BaseExpr):
     def struct_info(self) -> StructInfo:
         """The struct info; a TVMError while it is not known."""
         if self.struct_info_ is None:
+            rule = STRUCT_INFO_RULES.find(self.TYPE_KEY)
+            if rule is not None:
+                return rule(self)
             raise TVMError(
                 f"the struct info of this {type(self).__name__} is not known yet; "
                 "normalise it with a BlockBuilder first"

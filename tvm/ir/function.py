@@ -26,7 +26,7 @@ class CallingConv(IntEnum):
 class BaseFunc(RelaxExpr):
     """A function with attributes."""
 
-    __slots__ = ("attrs",)
+    __slots__ = ("__name__", "attrs")  # the name is that of the Python function it was read from
     TYPE_KEY = "ir.BaseFunc"
     attrs: DictAttrs
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 from tvm.error import TVMError
 from tvm.support.frozen import FrozenMap
@@ -24,9 +24,10 @@ class IRModule(Node):
 
     A module is the one IR object with an editing interface (`mod["f"] = func`); an edit replaces
     its function table, so whoever took the old table keeps it. Passes return new modules.
+    `pyfuncs` holds the functions of a script that stay Python, by name; equality ignores them.
     """
 
-    __slots__ = ("attrs", "functions", "global_infos", "source_map")
+    __slots__ = ("__name__", "attrs", "functions", "global_infos", "pyfuncs", "source_map")
     TYPE_KEY = "ir.IRModule"
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
         "functions", "source_map~", "attrs", "global_infos"
@@ -63,6 +64,7 @@ class IRModule(Node):
             {name: tuple(infos) for name, infos in (global_infos or {}).items()}
         )
         self.source_map = source_map
+        self.pyfuncs: dict[str, Callable[..., Any]] = {}
 
     # --- reading ---
 
@@ -146,7 +148,15 @@ class IRModule(Node):
 
     def clone(self) -> IRModule:
         """A module with the same functions that can be edited on its own."""
-        return IRModule(self.functions, self.attrs, self.global_infos, self.source_map)
+        return self._changed(self.functions, self.attrs)
+
+    def _changed(
+        self, functions: Mapping[GlobalVar, BaseFunc], attrs: DictAttrs | Mapping[str, object]
+    ) -> IRModule:
+        """A module with other functions and attributes, and the rest of this one."""
+        made = IRModule(functions, attrs, self.global_infos, self.source_map)
+        made.pyfuncs = dict(self.pyfuncs)
+        return made
 
     def with_functions(self, functions: Mapping[GlobalVar, BaseFunc]) -> IRModule:
         """A new module with other functions and the same attributes; itself if they are equal."""
@@ -155,7 +165,7 @@ class IRModule(Node):
         )
         if same:
             return self
-        return IRModule(functions, self.attrs, self.global_infos, self.source_map)
+        return self._changed(functions, self.attrs)
 
     def replace_global_vars(self, replacements: Mapping[Name, Name]) -> IRModule:
         """A module in which functions and their uses have other names."""
@@ -176,12 +186,12 @@ class IRModule(Node):
     def with_attrs(self, attr_map: DictAttrs | Mapping[str, object]) -> IRModule:
         """A copy with the given attributes set beside the present ones."""
         merged = {**dict(self.attrs.items()), **dict(attr_map.items())}
-        return IRModule(self.functions, merged, self.global_infos, self.source_map)
+        return self._changed(self.functions, merged)
 
     def without_attr(self, attr_key: str) -> IRModule:
         """A copy without the attribute."""
         rest = {key: value for key, value in self.attrs.items() if key != attr_key}
-        return IRModule(self.functions, rest, self.global_infos, self.source_map)
+        return self._changed(self.functions, rest)
 
     @staticmethod
     def from_expr(

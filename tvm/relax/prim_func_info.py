@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.ir.expr import StructInfo
+from tvm.ir.expr import STRUCT_INFO_RULES, StructInfo
 from tvm.ir.type import PrimType
 from tvm.support.dtype import DataType
 from tvm.tir.function import PrimFunc
@@ -39,3 +39,6 @@ def _result(func: PrimFunc) -> StructInfo:
     if isinstance(kind, PrimType) and kind.dtype != "void":
         return ObjectStructInfo() if kind.dtype.is_handle else PrimStructInfo(kind.dtype)
     return TupleStructInfo(())
+
+
+STRUCT_INFO_RULES.register(PrimFunc.TYPE_KEY, prim_func_struct_info)

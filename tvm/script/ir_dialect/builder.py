@@ -123,7 +123,7 @@ def lookup_name(name: str) -> GlobalVar | None:
 
 
 __all__ = [
-    "IRModule", "Range", "current_ir_module", "decl_function", "def_function", "dummy_global_info",
-    "ir_module", "lookup_vdevice", "module_attrs", "module_get_attr", "module_get_attrs",
-    "module_global_infos", "module_set_attr", "vdevice",
+    "GlobalVar", "IRModule", "Range", "current_ir_module", "decl_function", "def_function",
+    "dummy_global_info", "ir_module", "lookup_vdevice", "module_attrs", "module_get_attr",
+    "module_get_attrs", "module_global_infos", "module_set_attr", "vdevice",
 ]  # fmt: skip

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from typing import Any
 
 from tvm.ir.expr import GlobalVar
+from tvm.ir.function import BaseFunc
+from tvm.ir.node import make_node
 from tvm.script.parser.core import dispatch
 from tvm.script.parser.core.error import ParserError
 from tvm.script.parser.core.evaluator import POISON, Reported
 from tvm.script.parser.core.parser import Parser
 
 from . import builder as I
-from .entry import TOKEN
+from .entry import PYTHON_TOKEN, TOKEN
 from .frame import IRModuleFrame
 
 
@@ -48,7 +51,14 @@ def visit_class_def(self: Parser, node: ast.ClassDef) -> None:
         self.var_table.add(node.name, module)
         with self.with_dispatch_token(TOKEN):
             self.visit_body(others)
-            readable = [stmt for stmt in functions if not _is_python(self, stmt)]
+            for stmt in functions:
+                if _stays_python(self, stmt):
+                    _define_python(self, stmt, frame)
+            readable = [
+                stmt
+                for stmt in functions
+                if not stmt.name.startswith("__") and not _stays_python(self, stmt)
+            ]
             for stmt in readable:
                 _declare(self, stmt, frame)
             self.visit_body(list(readable))
@@ -58,14 +68,25 @@ def _is_py_base(base: ast.expr) -> bool:
     return getattr(base, "id", getattr(base, "attr", "")) == "BasePyModule"
 
 
-def _is_python(self: Parser, node: ast.FunctionDef) -> bool:
-    """True for functions that stay Python functions, such as `__init__` and `@I.pyfunc`."""
-    if node.name.startswith("__"):
-        return True
+def _stays_python(self: Parser, node: ast.FunctionDef) -> bool:
+    """True for functions under `@I.pyfunc`, whose bodies are not read."""
     try:
-        return bool(node.decorator_list) and self.get_dispatch_token(node) == "pyfunc"
+        return bool(node.decorator_list) and self.get_dispatch_token(node) == PYTHON_TOKEN
     except (ParserError, Reported):
         return False
+
+
+def _define_python(self: Parser, node: ast.FunctionDef, frame: IRModuleFrame) -> None:
+    """A Python function is an outside function that knows its own text."""
+    text = ast.get_source_segment(self.diag.source.source, node) or ast.unparse(node)
+    made = make_node("relax.expr.ExternFunc", global_symbol=node.name)
+    assert isinstance(made, BaseFunc)
+    facts = {
+        "is_pyfunc": True,
+        "function_name": node.name,
+        "python_source": textwrap.dedent(" " * node.col_offset + text),
+    }
+    frame.define(node.name, made.with_attrs(facts))
 
 
 def _declare(self: Parser, node: ast.FunctionDef, frame: IRModuleFrame) -> None:

@@ -22,6 +22,7 @@ from tvm.script.printer.doc import (
     IdDoc,
     ListDoc,
     LiteralDoc,
+    SourceDoc,
     StmtBlockDoc,
 )
 from tvm.script.printer.docsifier import Docsifier, Frame, ModuleAlias, identifier, rule
@@ -53,6 +54,9 @@ def _module(mod: IRModule, d: Docsifier) -> Doc:
         for var, _ in functions:
             d.define_as(var, frame, alias.maker(identifier(var.name_hint)))
         for var, func in functions:
+            if func.attrs.get("is_pyfunc"):
+                frame.stmts.append(_python_function(var, func, d))
+                continue
             d.binding_names.append(identifier(var.name_hint))
             doc = d.doc(func)
             d.binding_names.pop()
@@ -72,9 +76,21 @@ def _module_facts(mod: IRModule, frame: Frame, d: Docsifier) -> None:
         frame.stmts.append(ExprStmtDoc(said))
 
 
+def _python_function(var: GlobalVar, func: BaseFunc, d: Docsifier) -> SourceDoc:
+    """A function that stays Python, as it was written."""
+    unknown = f"def {identifier(var.name_hint)}(*args):\n    ..."
+    source = func.attrs.get("python_source") or unknown
+    return SourceDoc([d.word("ir", "pyfunc")], str(source))
+
+
 @rule(GlobalVar, dialect="ir")
 def _global_var(var: GlobalVar, d: Docsifier) -> ExprDoc:
-    return d.name_doc(var) or IdDoc(var.name_hint)
+    found = d.name_doc(var)
+    if found is not None:
+        return found
+    if len(d.frames) == 1 and d.tokens == ["ir"]:  # it stands alone
+        return d.word("ir", "GlobalVar").call(LiteralDoc(var.name_hint))
+    return IdDoc(var.name_hint)
 
 
 @rule(DictAttrs, dialect="ir")

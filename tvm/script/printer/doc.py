@@ -383,6 +383,18 @@ class ClassDoc(StmtDoc):
         self.body = body
 
 
+class SourceDoc(StmtDoc):
+    """Python text that is no program of ours, as it was written, below its decorators."""
+
+    __slots__ = ("decorators", "source")
+
+    def __init__(self, decorators: Sequence[ExprDoc], source: str) -> None:
+        self.source_paths = ()
+        self.comment = None
+        self.decorators = decorators
+        self.source = source
+
+
 class CommentDoc(StmtDoc):
     """Lines of comment; an empty comment is an empty line."""
 

@@ -272,6 +272,13 @@ def _function(doc: d.FunctionDoc) -> list[Piece]:
     return [*head, *result, ":", *_body(doc.body, doc.comment), _BLANK]
 
 
+def _source(doc: d.SourceDoc) -> list[Piece]:
+    pieces: list[Piece] = []
+    for line in doc.source.rstrip().split("\n"):
+        pieces.extend((_NEWLINE, line) if pieces else (line,))
+    return [*_decorators(doc.decorators), *pieces, _BLANK]
+
+
 def _class(doc: d.ClassDoc) -> list[Piece]:
     return [*_decorators(doc.decorators), "class ", doc.name, ":", *_body(doc.body, doc.comment)]
 
@@ -307,6 +314,7 @@ _EXPAND: Final[dict[type, Expand]] = {
     d.ReturnDoc: _return,
     d.FunctionDoc: _function,
     d.ClassDoc: _class,
+    d.SourceDoc: _source,
     d.CommentDoc: lambda doc: _comment(doc.comment),
     d.DocStringDoc: lambda doc: _docstring(doc.comment),
 }

@@ -40,7 +40,9 @@ def prim_func(
         if is_defined_in_class(frame, python_func):
             return python_func
         names = {**caller_names(frame), **inspect_function_capture(python_func)}
-        return parse(python_func, names, check_well_formed=check_well_formed)
+        made = parse(python_func, names, check_well_formed=check_well_formed)
+        made.__name__ = python_func.__name__
+        return made
 
     return decorate if func is None else decorate(func)
 
