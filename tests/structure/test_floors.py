@@ -36,6 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.vm",),
     ("tvm.relax.pipeline",),
     ("tvm.relax.vm_build",),
+    ("tvm.relax.training",),
     ("tvm.relax.frontend",),
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
     ("tvm.driver",),

@@ -362,10 +362,10 @@ def _for_runtime(value: Value) -> Any:
 
 
 def _typed(result: Value, info: StructInfo | None) -> Value:
-    """A result as arrays of the dtypes that the struct info promises."""
+    """A result as compact arrays of the dtypes that the struct info promises."""
     if isinstance(info, TensorStructInfo):
         dtype = None if info.dtype is VOID else numpy_dtype(info.dtype)
-        return np.asarray(result, dtype)
+        return np.asarray(result, dtype, order="C")
     if isinstance(info, TupleStructInfo) and isinstance(result, (tuple, list)):
         return tuple(_typed(part, field) for part, field in zip(result, info.fields))
     if isinstance(info, ShapeStructInfo) and isinstance(result, (tuple, list)):

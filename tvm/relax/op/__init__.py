@@ -1,6 +1,6 @@
 """Relax operators, one declaration each; importing this package declares them all."""
 
-from . import builtin, ccl, grad, image, inspect, memory, nn, op_attrs, vision, vm
+from . import builtin, ccl, grad, gradients, image, inspect, memory, nn, op_attrs, vision, vm
 from .base import (
     assert_op,
     call_builtin_with_ctx,

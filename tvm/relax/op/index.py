@@ -230,7 +230,7 @@ def _strided_slice_te(
 ) -> Expr:
     info = x.struct_info
     assert isinstance(info, TensorStructInfo), "checked by its kind"
-    parts = [_known_prims(operand) for operand in operands]
+    parts = [known_prims(operand) for operand in operands]
     if info.values is None or any(part is None for part in parts):
         return strided_slice.call(x, *operands, assume_inbound=assume_inbound)
     axes, begin, end = (list(part or ()) for part in parts[:3])
@@ -250,7 +250,7 @@ def _strided_slice_te(
     return bb.call_te(compute, x, begin, end, strides, primfunc_name_hint="strided_slice")
 
 
-def _known_prims(operand: Expr) -> list[PrimExpr] | None:
+def known_prims(operand: Expr) -> list[PrimExpr] | None:
     info = operand.struct_info
     if not isinstance(info, TupleStructInfo):
         return None

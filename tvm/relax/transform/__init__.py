@@ -25,6 +25,7 @@ _HOMES = {
     "FunctionPass": _HOME + "pass_form:FunctionPass",
     "FuseOps": _HOME + "fuse_ops:FuseOps",
     "FuseTIR": _HOME + "fuse_tir:FuseTIR",
+    "Gradient": _HOME + "gradient:Gradient",
     "InlinePrivateFunctions": _HOME + "inline_private_functions:InlinePrivateFunctions",
     "LambdaLift": _HOME + "lambda_lift:LambdaLift",
     "LegalizeOps": _HOME + "legalize_ops:LegalizeOps",
@@ -39,6 +40,14 @@ _HOMES = {
     "UpdateParamStructInfo": _HOME + "update_param_struct_info:UpdateParamStructInfo",
     "dataflowblock_pass": _HOME + "pass_form:dataflowblock_pass",
     "function_pass": _HOME + "pass_form:function_pass",
+    "ComputePrimValue": _HOME + "compute_prim_value:ComputePrimValue",
+    "KillAfterLastUse": _HOME + "kill_after_last_use:KillAfterLastUse",
+    "LowerAllocTensor": _HOME + "lower_alloc_tensor:LowerAllocTensor",
+    "LowerRuntimeBuiltin": _HOME + "lower_runtime_builtin:LowerRuntimeBuiltin",
+    "VMBuiltinLower": _HOME + "lower_runtime_builtin:VMBuiltinLower",
+    "RemoveUnusedOutputs": _HOME + "remove_unused_outputs:RemoveUnusedOutputs",
+    "StaticPlanBlockMemory": _HOME + "static_plan_block_memory:StaticPlanBlockMemory",
+    "VMShapeLower": _HOME + "vm_shape_lower:VMShapeLower",
 }
 
 if TYPE_CHECKING:
@@ -59,6 +68,7 @@ if TYPE_CHECKING:
     from .fold_constant import FoldConstant as FoldConstant
     from .fuse_ops import FuseOps as FuseOps
     from .fuse_tir import FuseTIR as FuseTIR
+    from .gradient import Gradient as Gradient
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .lambda_lift import LambdaLift as LambdaLift
     from .legalize_ops import LegalizeOps as LegalizeOps
@@ -75,6 +85,14 @@ if TYPE_CHECKING:
     from .to_non_dataflow import ToNonDataflow as ToNonDataflow
     from .topological_sort import TopologicalSort as TopologicalSort
     from .update_param_struct_info import UpdateParamStructInfo as UpdateParamStructInfo
+    from .compute_prim_value import ComputePrimValue as ComputePrimValue
+    from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
+    from .lower_alloc_tensor import LowerAllocTensor as LowerAllocTensor
+    from .lower_runtime_builtin import LowerRuntimeBuiltin as LowerRuntimeBuiltin
+    from .lower_runtime_builtin import VMBuiltinLower as VMBuiltinLower
+    from .remove_unused_outputs import RemoveUnusedOutputs as RemoveUnusedOutputs
+    from .static_plan_block_memory import StaticPlanBlockMemory as StaticPlanBlockMemory
+    from .vm_shape_lower import VMShapeLower as VMShapeLower
 else:
     __getattr__ = lazy_names(__name__, _HOMES, ("legalize_ops",))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -172,12 +173,19 @@ def _cubic(place: float, size: int, a: float, exclude: bool) -> dict[int, float]
     return taps
 
 
+def resize_weights(
+    sizes: Sequence[int], targets: Sequence[int], options: dict[str, Any]
+) -> tuple[Array, Array]:
+    """The matrices (target, size) that resample rows and columns."""
+    roi = options["roi"]
+    rows = _weights(sizes[0], targets[0], options, roi[0], roi[2])
+    return rows, _weights(sizes[1], targets[1], options, roi[1], roi[3])
+
+
 @resize2d.reference
 def _resize2d_numpy(data: Array, size: Any, **o: Any) -> Array:
     x = to_plain(data, o["layout"], "NCHW")
-    roi = o["roi"]
-    rows = _weights(x.shape[2], int(size[0]), o, roi[0], roi[2])
-    columns = _weights(x.shape[3], int(size[1]), o, roi[1], roi[3])
+    rows, columns = resize_weights(x.shape[2:], [int(extent) for extent in size], o)
     out = np.einsum("nchw,yh,xw->ncyx", x.astype(np.float64), rows, columns)
     dtype = data.dtype if o["out_dtype"] is VOID else numpy_dtype(o["out_dtype"])
     return from_plain(out.astype(dtype), o["layout"], "NCHW")

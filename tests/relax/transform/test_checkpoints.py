@@ -1,0 +1,69 @@
+"""Values that are computed again for the gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvm import relax
+from tvm.error import TVMError
+from tvm.ir import IRModule
+from tvm.ir.structural import assert_structural_equal
+from tvm.relax import interp
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+@I.ir_module
+class Before:
+    @R.function
+    def main(x: R.Tensor((3,), "float32")):
+        with R.dataflow():
+            start = R.grad.start_checkpoint(x)
+            a = R.exp(start)
+            b = R.exp(a)
+            end = R.grad.end_checkpoint(b)
+            gv = R.sum(end)
+            R.output(gv)
+        return gv
+
+
+@I.ir_module
+class Expected:
+    @R.function
+    def main_adjoint(x: R.Tensor((3,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.exp(a)
+            gv = R.sum(b)
+            gv_adjoint = R.ones(R.shape([]), dtype="float32")
+            b_adjoint = R.broadcast_to(gv_adjoint, R.shape([3]))
+            a_cp = R.exp(x)
+            a_adjoint = R.multiply(b_adjoint, b)
+            x_adjoint = R.multiply(a_adjoint, a_cp)
+            x_adjoint_out = x_adjoint
+            R.output(gv, x_adjoint_out)
+        return (gv, (x_adjoint_out,))
+
+
+def test_what_stands_between_the_marks_is_computed_again() -> None:
+    made = relax.transform.Gradient("main")(Before)
+    assert_structural_equal(made["main_adjoint"], Expected["main_adjoint"])
+    x = np.float32([0.1, 0.2, 0.3])
+    _, (grad,) = interp.run(made, x, name="main_adjoint")
+    np.testing.assert_allclose(grad, np.exp(np.exp(x)) * np.exp(x), rtol=1e-6)
+
+
+def test_a_mark_takes_a_variable() -> None:
+    @R.function
+    def main(x: R.Tensor((), "float32")):
+        with R.dataflow():
+            y = R.grad.start_checkpoint(R.const(1.0, "float32"))
+            z = R.add(x, y)
+            R.output(z)
+        return z
+
+    with pytest.raises(TVMError, match="the operand must be a variable"):
+        relax.transform.Gradient("main")(IRModule({"main": main}))

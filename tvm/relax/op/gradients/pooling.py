@@ -1,0 +1,140 @@
+"""Gradients of pooling and of resizing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, Var
+from tvm.relax.op.declare import options_of
+from tvm.relax.op.grad.grad import avg_pool2d_backward, max_pool2d_backward
+from tvm.relax.op.image.image import resize_weights
+from tvm.relax.op.layouts import letters_of
+from tvm.relax.op.linear_algebra import matmul
+from tvm.relax.op.manipulate import expand_dims, permute_dims, squeeze
+
+from .common import Expr, array_const, gradient_of, no_grads, numbers, refuse
+
+
+def _check_layout(call: Call, count: int, *layouts: str) -> None:
+    plain = letters_of("NC", count)
+    if any(layout != plain for layout in layouts):
+        raise refuse(call, f"layout {', '.join(layouts)}", plain)
+
+
+def _of_pool(call: Call, g: Expr, backward: Any) -> list[Expr]:
+    """Two spatial dimensions as they are; one with another of extent 1."""
+    o = options_of(call)
+    x: Expr = call.args[0]
+    count = len(o["pool_size"])
+    _check_layout(call, count, o["layout"], o["out_layout"])
+    options = {name: o[name] for name in ("pool_size", "strides", "padding", "dilation")}
+    if count == 1:
+        x, g = expand_dims(x, 2), expand_dims(g, 2)
+        before, after = options["padding"]
+        options = {name: (1, *value) for name, value in options.items()}
+        options["padding"] = (0, before, 0, after)
+    grad = backward(
+        g, x, **options, ceil_mode=o["ceil_mode"], count_include_pad=o["count_include_pad"]
+    )
+    return [squeeze(grad, 2) if count == 1 else grad]
+
+
+@gradient_of("relax.nn.max_pool2d")
+def max_pool2d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `max_pool2d`: it goes to the largest of each window, the first of equals."""
+    return _of_pool(orig_call, output_grad, max_pool2d_backward)
+
+
+@gradient_of("relax.nn.avg_pool2d")
+def avg_pool2d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `avg_pool2d`: each of a window gets an equal part."""
+    return _of_pool(orig_call, output_grad, avg_pool2d_backward)
+
+
+@gradient_of("relax.nn.max_pool1d")
+def max_pool1d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `max_pool1d`."""
+    return _of_pool(orig_call, output_grad, max_pool2d_backward)
+
+
+@gradient_of("relax.nn.avg_pool1d")
+def avg_pool1d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `avg_pool1d`."""
+    return _of_pool(orig_call, output_grad, avg_pool2d_backward)
+
+
+def _along_axes(g: Expr, first: int, weights: Sequence[Any]) -> Expr:
+    """The gradient times a matrix (out, in) along each axis from `first` on."""
+    ndim = first + len(weights)
+    for i, weight in enumerate(weights):
+        axis = first + i
+        order = [a for a in range(ndim) if a != axis] + [axis]
+        moved = matmul(permute_dims(g, order), array_const(weight, g))
+        g = permute_dims(moved, [order.index(a) for a in range(ndim)])
+    return g
+
+
+def _means(size: int, parts: int) -> Any:
+    """Row i has the share of each element in the mean of part i."""
+    weights = np.zeros((parts, size))
+    for i in range(parts):
+        start, end = i * size // parts, -(-(i + 1) * size // parts)
+        weights[i, start:end] = 1 / (end - start)
+    return weights
+
+
+def _of_adaptive(call: Call, g: Expr) -> list[Expr]:
+    o = options_of(call)
+    x = call.args[0]
+    sizes = numbers(x)[2:]
+    _check_layout(call, len(sizes), o["layout"], o["out_layout"])
+    parts = numbers(g)[2:]
+    return [_along_axes(g, 2, [_means(size, n) for size, n in zip(sizes, parts)])]
+
+
+@gradient_of("relax.nn.adaptive_avg_pool1d")
+def adaptive_avg_pool1d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `adaptive_avg_pool1d`: each of a part gets an equal share."""
+    return _of_adaptive(orig_call, output_grad)
+
+
+@gradient_of("relax.nn.adaptive_avg_pool2d")
+def adaptive_avg_pool2d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `adaptive_avg_pool2d`."""
+    return _of_adaptive(orig_call, output_grad)
+
+
+@gradient_of("relax.nn.adaptive_avg_pool3d")
+def adaptive_avg_pool3d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `adaptive_avg_pool3d`."""
+    return _of_adaptive(orig_call, output_grad)
+
+
+@gradient_of("relax.image.resize2d")
+def resize2d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `resize2d`: each result goes back by the weights it was made with."""
+    data, size = orig_call.args
+    o = options_of(orig_call)
+    _check_layout(orig_call, 2, o["layout"])
+    weights = resize_weights(numbers(data)[2:], numbers(output_grad)[2:], o)
+    return [_along_axes(output_grad, 2, weights), *no_grads((size,))]

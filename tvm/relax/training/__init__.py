@@ -1,0 +1,5 @@
+"""What training needs beside the gradient pass."""
+
+from . import utils
+
+__all__ = ["utils"]
