@@ -99,14 +99,22 @@ class LockstepCompiler(StmtCompiler):
     def _let(self, op: s.LetStmt) -> Step:
         if not self._same_for_all(op.value):
             self.varying.add(op.var)
-        return super()._let(op)
+        step = super()._let(op)
+        if not self.together or not _touches_shared(op.value):
+            return step
+
+        def run(frame: Frame) -> None:
+            step(frame)
+            wait_for_others()
+
+        return run
 
 
 def _wait(frame: Frame) -> None:
     wait_for_others()
 
 
-def _touches_shared(stmt: s.Stmt) -> bool:
+def _touches_shared(stmt: s.Stmt | PrimExpr) -> bool:
     return any(
         isinstance(node, (s.BufferStore, e.BufferLoad))
         and is_shared(storage_scope(node.buffer.data))

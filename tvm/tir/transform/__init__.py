@@ -38,6 +38,7 @@ _PASSES: dict[str, str] = {
     "InstrumentBoundCheckers": "instrument_bound_checkers",
     "LoopPartition": "loop_partition",
     "LoopPartitionConfig": "config_records",
+    "LowerCustomDatatypes": "lower_custom_datatypes",
     "LowerInitBlock": "lower_init_block",
     "LowerIntrin": "lower_intrin",
     "LowerMatchBuffer": "lower_match_buffer",
@@ -62,6 +63,7 @@ _PASSES: dict[str, str] = {
     "SkipAssert": "skip_assert",
     "SplitHostDevice": "split_host_device",
     "StorageRewrite": "storage_rewrite",
+    "ThreadSync": "thread_sync",
     "UnifyThreadBinding": "unify_thread_binding",
     "UnrollLoop": "unroll_loop",
     "UnrollLoopConfig": "config_records",
@@ -108,6 +110,7 @@ if TYPE_CHECKING:
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .instrument_bound_checkers import InstrumentBoundCheckers as InstrumentBoundCheckers
     from .loop_partition import LoopPartition as LoopPartition
+    from .lower_custom_datatypes import LowerCustomDatatypes as LowerCustomDatatypes
     from .lower_init_block import LowerInitBlock as LowerInitBlock
     from .lower_intrin import LowerIntrin as LowerIntrin
     from .lower_match_buffer import LowerMatchBuffer as LowerMatchBuffer
@@ -131,6 +134,7 @@ if TYPE_CHECKING:
     from .skip_assert import SkipAssert as SkipAssert
     from .split_host_device import SplitHostDevice as SplitHostDevice
     from .storage_rewrite import StorageRewrite as StorageRewrite
+    from .thread_sync import ThreadSync as ThreadSync
     from .unify_thread_binding import UnifyThreadBinding as UnifyThreadBinding
     from .unroll_loop import UnrollLoop as UnrollLoop
     from .vector_math import VectorMath as VectorMath

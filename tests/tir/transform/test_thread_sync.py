@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import pytest
+
+from tvm.error import TVMError
+from tvm.ir.module import IRModule
+from tvm.script import tir as T
+from tvm.testing.pass_test import PassTest
+from tvm.tir.function import PrimFunc
+from tvm.tir.transform import ThreadSync
+
+pytestmark = pytest.mark.pure
+
+
+class TestBetweenAWriteAndARead(PassTest):
+    run = ThreadSync("shared")
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        S[tx] = A[tx]
+        B[tx] = S[7 - tx]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        S[tx] = A[tx]
+        T.tvm_storage_sync("shared")
+        B[tx] = S[7 - tx]
+
+
+class TestForTheNextIteration(PassTest):
+    run = ThreadSync("shared")
+
+    @T.prim_func
+    def Before(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        bx = T.launch_thread("blockIdx.x", 1)
+        D = T.allocate([8], "float32", "shared")
+        tx = T.launch_thread("threadIdx.x", 8)
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        for i in range(4):
+            S[tx] = A[i, tx]
+            B[i, tx] = S[7 - tx]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        bx = T.launch_thread("blockIdx.x", 1)
+        D = T.allocate([8], "float32", "shared")
+        tx = T.launch_thread("threadIdx.x", 8)
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        for i in range(4):
+            T.tvm_storage_sync("shared")
+            S[tx] = A[i, tx]
+            T.tvm_storage_sync("shared")
+            B[i, tx] = S[7 - tx]
+
+
+class TestOfALoopThatReads(PassTest):
+    run = ThreadSync("shared")
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        S[tx] = A[tx]
+        B[tx] = T.float32(0)
+        for i in range(8):
+            B[tx] = B[tx] + S[i]
+        S[tx] = T.float32(1)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        S[tx] = A[tx]
+        B[tx] = T.float32(0)
+        T.tvm_storage_sync("shared")
+        for i in range(8):
+            B[tx] = B[tx] + S[i]
+        T.tvm_storage_sync("shared")
+        S[tx] = T.float32(1)
+
+
+class TestWhatIsNotTouchedByOthers(PassTest):
+    run = ThreadSync("shared")
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([16], "float32", "shared")
+        S = T.Buffer((16,), "float32", data=D, scope="shared")
+        S[tx] = A[tx]
+        B[tx] = S[tx] + T.float32(1)
+        S[tx + 8] = A[7 - tx]
+        B[tx] = B[tx] + S[tx]
+
+    Expected = Before
+
+
+class TestOfAnotherScope(PassTest):
+    run = ThreadSync("shared.dyn")
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        S[tx] = A[tx]
+        B[tx] = S[7 - tx]
+
+    Expected = Before
+
+
+class TestOnceABarrierIsThere(PassTest):
+    run = ThreadSync("shared")
+    Before = TestForTheNextIteration.Expected
+    Expected = TestForTheNextIteration.Expected
+
+
+class TestALetThatReads(PassTest):
+    run = ThreadSync("shared")
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        S[tx] = A[tx]
+        x: T.float32 = S[7 - tx]
+        B[tx] = x
+        S[tx] = x
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        S[tx] = A[tx]
+        T.tvm_storage_sync("shared")
+        x: T.float32 = S[7 - tx]
+        B[tx] = x
+        T.tvm_storage_sync("shared")
+        S[tx] = x
+
+
+def synced(func: PrimFunc, scope: str = "shared") -> str:
+    return str(ThreadSync(scope)(IRModule.from_expr(func)).script())
+
+
+def test_under_a_condition_that_all_threads_share() -> None:
+    @T.prim_func(private=True)
+    def func(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), n: T.int32):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        if n > 3:
+            S[tx] = A[tx]
+            B[tx] = S[7 - tx]
+
+    assert synced(func).count("tvm_storage_sync") == 1
+
+
+def test_rejects_a_barrier_where_threads_part() -> None:
+    @T.prim_func(private=True)
+    def func(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        if tx < 4:
+            S[tx] = A[tx]
+            B[tx] = S[3 - tx]
+
+    with pytest.raises(TVMError, match="threads that may part before it"):
+        synced(func)
+
+
+def test_addresses_of_shared_memory() -> None:
+    @T.prim_func(private=True)
+    def func(B: T.Buffer((8,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([8], "float32", "shared")
+        S = T.Buffer((8,), "float32", data=D, scope="shared")
+        T.call_extern("int32", "fill", S.access_ptr("w"))
+        B[tx] = S[tx]
+        T.call_extern("int32", "fill", T.address_of(S[0]))
+
+    assert synced(func).count("tvm_storage_sync") == 2
+
+
+def test_a_buffer_of_which_one_half_is_written() -> None:
+    @T.prim_func(private=True)
+    def func(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        D = T.allocate([16], "float32", "shared")
+        S = T.Buffer((16,), "float32", data=D, scope="shared")
+        S[tx] = A[tx]
+        for i in range(7):
+            with T.attr(D, "double_buffer_write", 1):
+                S[(i + 1) % 2 * 8 + tx] = A[i * 8 + tx]
+            B[i * 8 + tx] = S[i % 2 * 8 + 7 - tx]
+
+    text = synced(func)
+    assert text.count("tvm_storage_sync") == 1
+    assert text.index("for i") < text.index("tvm_storage_sync") < text.index("S[(i + 1)")
+
+
+def test_a_barrier_of_all_blocks() -> None:
+    @T.prim_func(private=True)
+    def func(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        bx = T.launch_thread("blockIdx.x", 2)
+        tx = T.launch_thread("threadIdx.x", 4)
+        A[bx * 4 + tx] = T.float32(1)
+        B[bx * 4 + tx] = A[7 - bx * 4 - tx]
+
+    assert 'tvm_storage_sync("global", tx == 0, 2)' in synced(func, "global")
+
+
+def test_host_code_stays() -> None:
+    @T.prim_func(private=True)
+    def func(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        A[0] = T.float32(1)
+        B[0] = A[1]
+
+    mod = IRModule.from_expr(func)
+    assert ThreadSync("global")(mod)["main"] is mod["main"]
