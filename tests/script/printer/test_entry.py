@@ -8,6 +8,7 @@ import pytest
 from tvm import relax, tir
 from tvm.ir import IRModule
 from tvm.ir.access_path import AccessPath
+from tvm.script import tir as T
 from tvm.script.printer import script, script_of
 from tvm.script.printer.config import PrinterConfig
 
@@ -67,3 +68,42 @@ def test_objects_are_annotated() -> None:
 def test_options_and_configurations_agree() -> None:
     f = func()
     assert script(f, {"indent_spaces": 2}) == script_of(f, PrinterConfig(indent_spaces=2))
+
+
+@T.prim_func
+def two(a: T.int32):
+    T.evaluate(a)
+    T.evaluate(1)
+
+
+def test_what_stands_alone_is_underlined_below_its_imports() -> None:
+    assert two.script(obj_to_underline=[two]) == """\
+# from tvm.script import tir as T
+
+@T.prim_func
+^^^^^^^^^^^^
+def two(a: T.int32):
+^^^^^^^^^^^^^^^^^^^^
+    T.evaluate(a)
+    ^^^^^^^^^^^^^
+    T.evaluate(1)
+    ^^^^^^^^^^^^^"""
+
+
+def test_an_object_is_underlined_where_it_is_used() -> None:
+    text = two.script(obj_to_underline=[two.params[0]])
+    assert "def two(a: T.int32):\n    T.evaluate(a)\n               ^\n" in text
+    path = AccessPath.root().attr("params").array_item(0)
+    assert "def two(a: T.int32):\n        ^^^^^^^^^^" in two.script(path_to_underline=[path])
+
+
+def test_a_sequence_is_underlined_with_all_its_statements() -> None:
+    missing = AccessPath.root().attr("body").attr("seq").array_item_missing(2)
+    assert two.script(path_to_underline=[missing]).count("^^^^^^^^^^^^^") == 2
+
+
+def test_modules_and_functions_are_annotated_by_documentation() -> None:
+    mod = IRModule({"two": two})
+    text = mod.script(obj_to_annotate={mod: "a note"})
+    assert 'class Module:\n    """\n    a note\n    """\n' in text
+    assert '    """\n    a note\n    """\n' in two.script(obj_to_annotate={two: "a note"})

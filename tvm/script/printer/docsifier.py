@@ -20,6 +20,7 @@ from .config import PrinterConfig
 from .doc import (
     AttrAccessDoc,
     CallDoc,
+    CommentDoc,
     DictDoc,
     Doc,
     ExprDoc,
@@ -27,6 +28,7 @@ from .doc import (
     IndexDoc,
     ListDoc,
     LiteralDoc,
+    StmtBlockDoc,
     StmtDoc,
 )
 
@@ -134,6 +136,7 @@ class Docsifier(Object):
         self.metadata: dict[str, list[object]] = {}
         self.tokens: list[str] = []
         self.marks: dict[int, list[AccessPath]] = {}
+        self.objects: set[AccessPath] = set()  # the marks that name an object, wherever it is
         self.notes: dict[int, str] = {}
         self.binding_names: list[str] = list(config.binding_names)
         self.module_alias: ModuleAlias | None = None
@@ -172,18 +175,27 @@ class Docsifier(Object):
         """The documents of several nodes."""
         return [self.expr(node) for node in nodes]
 
-    def mark(self, node: object, made: Doc) -> None:
-        """Note for a document that was not made through `doc` which node it stands for."""
-        if self.marks or self.notes:
-            self._mark(node, made)
+    def mark(self, node: object, made: Doc, *, defines: bool = False) -> None:
+        """Note for a document that was not made through `doc` which node it stands for.
 
-    def _mark(self, node: object, made: Doc) -> None:
+        Where it `defines` a name, it is underlined by its path; the object is where it is used.
+        """
+        if self.marks or self.notes:
+            self._mark(node, made, defines)
+
+    def _mark(self, node: object, made: Doc, defines: bool = False) -> None:
         paths = self.marks.get(id(node))
         if paths is not None:
-            made.source_paths = (*made.source_paths, *paths)
+            wanted = [path for path in paths if not (defines and path in self.objects)]
+            # above what stands alone are its imports
+            parts = made.stmts if isinstance(made, StmtBlockDoc) else [made]
+            for part in parts:
+                if not isinstance(part, CommentDoc):
+                    part.source_paths = (*part.source_paths, *wanted)
         note = self.notes.get(id(node))
-        if note is not None and isinstance(made, StmtDoc):
-            made.comment = note
+        said = made.stmts[-1] if isinstance(made, StmtBlockDoc) and made.stmts else made
+        if note is not None and isinstance(said, StmtDoc):
+            said.comment = note
 
     def _without_rule(self, node: object) -> ExprDoc:
         """Python values print as themselves, other objects go to the metadata."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tvm.ir.access_path import AccessPath
 from tvm.ir.json import save_json
-from tvm.ir.node import PRINTERS
+from tvm.ir.node import PRINTERS, Node
 from tvm.script.highlight import cprint
 
 from .config import PrinterConfig, config_of
@@ -84,7 +84,9 @@ def _set_marks(d: Docsifier, root: object) -> None:
         if target is not None:
             d.marks.setdefault(id(target), []).append(path)
     for number, obj in enumerate(cfg.obj_to_underline):
-        d.marks.setdefault(id(obj), []).append(AccessPath.root().attr(f"<object {number}>"))
+        name = AccessPath.root().attr(f"<object {number}>")
+        d.objects.add(name)
+        d.marks.setdefault(id(obj), []).append(name)
     for path, note in cfg.path_to_annotate.items():
         target = _at(root, path)
         if target is not None:
@@ -95,7 +97,7 @@ def _set_marks(d: Docsifier, root: object) -> None:
 
 def _at(root: Any, path: AccessPath) -> object:
     """What lies at the path, or the nearest thing around it that can be pointed at."""
-    found = root
+    found = node = root
     for kind, key in path.steps:
         if kind == "attr" and hasattr(found, key):
             inner = getattr(found, key)
@@ -103,13 +105,15 @@ def _at(root: Any, path: AccessPath) -> object:
             try:
                 inner = found[key]
             except (KeyError, IndexError, TypeError):
-                return found
+                return node
         else:
-            return found
+            return node
         if inner is None or isinstance(inner, (bool, int, float, str)):
-            return found
+            return node
         found = inner
-    return found
+        if isinstance(found, Node):
+            node = found
+    return node
 
 
 def show(node: object, options: Mapping[str, object]) -> str:

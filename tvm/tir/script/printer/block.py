@@ -156,7 +156,7 @@ def _axis(iter_var: IterVar, value: PrimExpr | None, frame: Frame, d: Docsifier)
         args.append(d.expr(value))
     name = define_var(iter_var.var, frame, d)
     made = AssignDoc(name, d.word("tir", f"axis.{word}").call(*args))
-    d.mark(iter_var, made)
+    d.mark(iter_var, made, defines=True)
     frame.stmts.append(made)
 
 

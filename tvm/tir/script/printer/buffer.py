@@ -143,7 +143,7 @@ def declare_buffer(
     name = define_buffer(buffer, frame, d)
     made = buffer_args(buffer, name, frame, d, matches=matches).call(d.word("tir", word), *first)
     stmt = AssignDoc(name, made)
-    d.mark(buffer, stmt)
+    d.mark(buffer, stmt, defines=True)
     frame.stmts.append(stmt)
 
 

@@ -89,11 +89,11 @@ def _params(func: PrimFunc, frame: Frame, d: Docsifier) -> list[AssignDoc]:
             name = define_buffer(buffer, frame, d)
             _define_data(buffer, name, frame, d)
             doc = AssignDoc(name, None, buffer_annotation(buffer, d))
-            d.mark(buffer, doc)
+            d.mark(buffer, doc, defines=True)
         else:
             name = define_var(param, frame, d)
             doc = AssignDoc(name, None, annotation_doc(param, d))
-        d.mark(param, doc)
+        d.mark(param, doc, defines=True)
         docs.append(doc)
     return docs
 

@@ -65,8 +65,11 @@ class Opening:
 
 def print_body(stmt: s.Stmt, frame: Frame, d: Docsifier) -> None:
     """Print a statement that ends its enclosing scope into the frame."""
+    sequences: list[tuple[s.Stmt, int]] = []
     while True:
         if isinstance(stmt, s.SeqStmt) and stmt.seq:
+            if id(stmt) in d.marks:
+                sequences.append((stmt, len(frame.stmts)))
             for part in stmt.seq[:-1]:
                 _append(d.doc(part), frame)
             stmt = stmt.seq[-1]
@@ -77,7 +80,9 @@ def print_body(stmt: s.Stmt, frame: Frame, d: Docsifier) -> None:
             stmt = opening.body
         else:
             _append(d.doc(stmt), frame)
-            return
+            break
+    for sequence, start in sequences:
+        d.mark(sequence, StmtBlockDoc(frame.stmts[start:]))
 
 
 def _append(doc: Doc, frame: Frame) -> None:
