@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from tvm import te, tir
 from tvm.ir.structural import structural_equal
 from tvm.tir.interp import run
@@ -62,12 +63,21 @@ def elementwise(*shape: int) -> tir.PrimFunc:
     return te.create_prim_func([a, te.compute(shape, lambda *i: a[i] + 1.0, name="B")])
 
 
+def inputs(func: tir.PrimFunc) -> list[np.ndarray]:
+    """Fixed random arrays for the parameters; the last one, which is written, holds no numbers."""
+    rng = np.random.default_rng(7)
+    buffers = [func.buffer_map[p] for p in func.params]
+    arrays = [
+        rng.standard_normal([int(d) for d in b.shape]).astype(str(b.dtype)) for b in buffers
+    ]
+    if arrays[-1].dtype.kind == "f":
+        arrays[-1][...] = np.nan
+    return arrays
+
+
 def outputs(func: tir.PrimFunc, mod: object) -> np.ndarray:
     """What the last parameter holds after a run on fixed random inputs."""
-    rng = np.random.default_rng(7)
-    shapes = [[int(d) for d in func.buffer_map[p].shape] for p in func.params]
-    arrays = [rng.standard_normal(shape).astype("float32") for shape in shapes]
-    arrays[-1][...] = np.nan
+    arrays = inputs(func)
     run(mod, *arrays)
     return arrays[-1]
 
@@ -76,6 +86,18 @@ def check(sch: Schedule, func: tir.PrimFunc) -> None:
     """The schedule keeps the meaning of the function, and its trace replays."""
     np.testing.assert_allclose(outputs(func, sch.mod), outputs(func, func), rtol=1e-5, atol=1e-5)
     verify_trace_roundtrip(sch, func)
+
+
+def check_native(sch: Schedule, func: tir.PrimFunc) -> None:
+    """The schedule, compiled for this machine, computes what the function means."""
+    built = tvm.compile(sch.mod, target="llvm")
+    arrays = inputs(func)
+    tensors = [tvm.runtime.tensor(array) for array in arrays]
+    (name,) = [f.attrs.get("global_symbol", g.name_hint) for g, f in sch.mod.functions.items()]
+    built[str(name)](*tensors)
+    np.testing.assert_allclose(
+        tensors[-1].numpy(), outputs(func, func), rtol=1e-4, atol=1e-5
+    )
 
 
 def refuses(sch: Schedule, reason: str, primitive: str, *args: object, **options: object) -> str:

@@ -19,6 +19,7 @@ from .primitive import add_unit_loop as _add_unit_loop
 from .primitive import annotate as _annotate
 from .primitive import blockize as _blockize
 from .primitive import buffer_access as _buffer_access
+from .primitive import cache_index as _cache_index
 from .primitive import cache_inplace as _cache_inplace
 from .primitive import cache_read as _cache_read
 from .primitive import cache_write as _cache_write
@@ -45,6 +46,7 @@ from .primitive import reorder as _reorder
 from .primitive import reorder_block_iter_var as _reorder_block_iter_var
 from .primitive import reverse_compute_inline as _reverse_compute_inline
 from .primitive import rfactor as _rfactor
+from .primitive import rolling_buffer as _rolling_buffer
 from .primitive import sampling as _sampling
 from .primitive import set_axis_separator as _set_axis_separator
 from .primitive import set_scope as _set_scope
@@ -370,6 +372,18 @@ class Schedule(Recorder):
             storage_scope=storage_scope,
         )
 
+    def cache_index(
+        self, block: BlockArg, storage_scope: str, cse_thresh: int = 0
+    ) -> list[BlockRV]:
+        """Keep the indices that a block computes in buffers; returns the blocks that fill them."""
+        return self._run(  # type: ignore[no-any-return]
+            _cache_index.KIND,
+            _cache_index.cache_index,
+            block=self._block(block),
+            storage_scope=storage_scope,
+            cse_thresh=cse_thresh,
+        )
+
     def read_at(
         self, loop: LoopRV, block: BlockRV, read_buffer_index: int, storage_scope: str
     ) -> BlockRV:
@@ -579,6 +593,15 @@ class Schedule(Recorder):
             _pad_einsum.KIND, _pad_einsum.pad_einsum, block=self._block(block),
             padding=list(padding),
         )  # fmt: skip
+
+    def rolling_buffer(self, block: BlockArg, write_buffer_index: int) -> None:
+        """Keep one window of a buffer, and do not compute again what it holds already."""
+        self._run(
+            _rolling_buffer.KIND,
+            _rolling_buffer.rolling_buffer,
+            block=self._block(block),
+            write_buffer_index=write_buffer_index,
+        )
 
     def unsafe_hide_buffer_access(
         self, block: BlockRV, buf_type: str, buf_index_array: list[int]
