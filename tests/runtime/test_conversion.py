@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tvm import runtime
+from tvm import runtime, tir
 
 pytestmark = pytest.mark.pure
 
@@ -15,3 +15,9 @@ def test_values_are_converted() -> None:
     assert list(runtime.convert([1, 2, 3])) == [1, 2, 3]
     assert runtime.convert("text") == "text"
     assert runtime.ShapeTuple((2, 3)) == (2, 3)
+
+
+def test_nodes_stay_what_they_are() -> None:
+    x = tir.Var("x", "int32")
+    assert runtime.convert(x) is x
+    assert runtime.convert([x, 1])[0] is x

@@ -258,8 +258,8 @@ class CanonicalSimplifier:
 
     def _parts_fit(self, inner: Sum, terms: list[tuple[Split, int]], target: DataType) -> bool:
         least, most = scalar.int_range(target)
-        low = high = inner.base
-        if not least <= inner.base <= most:
+        low, high = min(inner.base, 0), max(inner.base, 0)  # of any part of the sum
+        if not (least <= low and high <= most):
             return False
         for split, count in terms:
             bound = self.analyzer.bounds.of(split.index)
@@ -333,7 +333,7 @@ class CanonicalSimplifier:
                 return found
         kinds = (e.FloorDiv, e.FloorMod) if floor else (e.Div, e.Mod)
         if not quotient and floor:
-            rest.base %= divisor
+            rest.base = scalar.trunc_mod(rest.base, divisor)
         return self._opaque(rest, divisor, kinds[0] if quotient else kinds[1])
 
     def _split_divided(
@@ -346,7 +346,8 @@ class CanonicalSimplifier:
         lower, upper = split.lower, split.upper
         result = Sum(split.index.dtype)
         if quotient:
-            result.add_split(split.changed(lower * factor, upper, floor), 1)
+            if not upper or lower * factor < upper:
+                result.add_split(split.changed(lower * factor, upper, floor), 1)
             return result
         limit = lower * factor
         if lower == 1 and floor and upper and upper % limit == 0 and type(split.index) in _SUMS:
@@ -403,9 +404,7 @@ class CanonicalSimplifier:
             return terms
         result: list[tuple[Split, int]] = []
         for group in groups.values():
-            if len(group) > 1:  # the largest parts of an index first
-                group = sorted(_join_group(group), key=lambda term: -term[0].lower)
-            result.extend(group)
+            result.extend(_join_group(group) if len(group) > 1 else group)
         return result
 
     def _gathered(self, total: Sum) -> Sum:
@@ -415,9 +414,14 @@ class CanonicalSimplifier:
         if across is not None:
             return self._gathered(across)
         result = Sum(total.dtype, total.base)
+        opened = False
         for split, count in terms:
-            result.add_split(split, count)
-        return result
+            if split.whole and type(split.index) in _LINEAR:  # joined to a sum, whose terms count
+                result.add(self.sum_of(split.index), count)
+                opened = True
+            else:
+                result.add_split(split, count)
+        return self._gathered(result) if opened else result
 
     def _joined_across(self, total: Sum, terms: list[tuple[Split, int]]) -> Sum | None:
         """(a // c) * c + b % c   ->   a   where a and b differ by a multiple of c."""
@@ -453,7 +457,7 @@ class CanonicalSimplifier:
         """The sum as an expression: what is added, then the literal, then what is taken away."""
         total = self._gathered(total)
         dtype, base = total.dtype, total.base
-        terms = total.terms()
+        terms = sorted(total.terms(), key=_place)
         least, most = scalar.int_range(dtype)
         if base < least or base > most or any(not least < c <= most for _, c in terms):
             base = scalar.wrap(base, dtype)
@@ -579,6 +583,12 @@ def _join_group(group: list[tuple[Split, int]]) -> list[tuple[Split, int]]:
     return terms
 
 
+def _place(term: tuple[Split, int]) -> tuple[int, int, int]:
+    """Where a term stands: the largest counts first, of one count the highest digits first."""
+    split, count = term
+    return -count, -split.lower, -split.upper if split.upper else NEG_INF
+
+
 def _gathered(terms: list[tuple[Split, int]]) -> list[tuple[Split, int]]:
     counts: dict[Key, int] = {}
     splits: dict[Key, Split] = {}
@@ -622,7 +632,7 @@ class _Children(StmtExprMutator):
         yes = self._speculated(condition, op.true_value)
         no = self._speculated(analyzer.rewriter.make_not(condition), op.false_value)
         same = condition is op.condition and yes is op.true_value and no is op.false_value
-        return op if same else e.Select(condition, yes, no, op.span)
+        return op if same else analyzer.rewriter.make_select(condition, yes, no)
 
     def _speculated(self, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
         """A value simplified under a fact, though it is computed where that does not hold too."""
@@ -634,5 +644,6 @@ class _Children(StmtExprMutator):
 _SUMS: Final[frozenset[type]] = frozenset(
     (e.Add, e.Sub, e.Mul, e.FloorDiv, e.FloorMod, e.Div, e.Mod, e.Cast)
 )
+_LINEAR: Final[frozenset[type]] = frozenset((e.Add, e.Sub))
 _DIVISIONS: Final[frozenset[type]] = frozenset((e.FloorDiv, e.FloorMod, e.Div, e.Mod))
 _COMPARISONS: Final[frozenset[type]] = frozenset((e.EQ, e.NE, e.LT, e.LE, e.GT, e.GE))

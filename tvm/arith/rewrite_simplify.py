@@ -35,6 +35,7 @@ from .pattern_rule import (
     RuleTable,
     truth,
 )
+from .ramp_division import divided_ramp
 from .remembered import MAX_DEPTH, MAX_KEPT
 from .rules import add, and_, div, eq, floordiv, floormod, lt, max, min, mod, mul, or_, sub, vector
 
@@ -365,15 +366,17 @@ class RewriteSimplifier:
         return self.make(e.LE, b, a)
 
     def _less_equal_node(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        """a <= b that no rule decides: the literal stands on the right; x <= y - 1 is x < y."""
-        if type(a) is e.Add and type(a.b) is e.IntImm and type(b) is not e.IntImm:
-            offset = a.b.value
-            if offset > -0x80000000:
-                b = self._add(b, e.IntImm(a.dtype, -offset))
-                a = a.a
+        """a <= b that no rule decides; x + 1 <= y and x <= y - 1 are x < y."""
+        if type(a) is e.Add and type(a.b) is e.IntImm and a.b.value == 1:
+            return self.decided(self.node(e.LT, a.a, b))
         if type(b) is e.Add and type(b.b) is e.IntImm and b.b.value == -1:
             return self.decided(self.node(e.LT, a, b.a))
+        if type(a) is e.FloorMod and type(b) is e.IntImm and b.value == 0 and self._positive(a.b):
+            return self.make(e.EQ, a, b)
         return self.decided(self.node(e.LE, a, b))
+
+    def _positive(self, expr: PrimExpr) -> bool:
+        return self.analyzer.bounds.of(expr)[0] > 0
 
     def make_not(self, a: PrimExpr) -> PrimExpr:
         """The simplified opposite of a simplified condition."""
@@ -430,6 +433,10 @@ class RewriteSimplifier:
         known = _vector_identity(kind, a, b)
         if known is not None:
             return known
+        if kind in _DIVISIONS and a.dtype.is_integer:
+            divided = divided_ramp(self, kind, a, b)
+            if divided is not None:
+                return divided
         table = _VECTOR_TABLES.get(kind)
         if table is not None:
             for one in table.candidates(type(a), type(b)):
@@ -454,12 +461,11 @@ class RewriteSimplifier:
             for one, other in ((a, b), (b, a)):
                 if type(one) is e.IntImm:  # a comparison with a truth value
                     return other if bool(one.value) is (kind is e.EQ) else self.make_not(other)
-        if a.dtype.is_integer:
-            known = _vector_identity(kind, a, b)
-            if known is not None:
-                return known
-            if kind in _COMPARISONS or kind is e.Min or kind is e.Max:
-                return self._other_order(kind, a, b)
+        known = _vector_identity(kind, a, b) if a.dtype.is_integer else _exact(kind, a, b)
+        if known is not None:
+            return known
+        if a.dtype.is_integer and (kind in _COMPARISONS or kind is e.Min or kind is e.Max):
+            return self._other_order(kind, a, b)
         return self.node(kind, a, b)
 
     def _other_order(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
@@ -515,6 +521,15 @@ def _vector_identity(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     if (left == 0 and kind is e.Add) or (left == 1 and kind is e.Mul):
         return b
     return a if left == 0 and kind is e.Mul else None
+
+
+def _exact(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """x * 1, 1 * x, x / 1 of floats: identities that hold for every value."""
+    if kind not in (e.Mul, e.Div) or not a.dtype.is_floating:
+        return None
+    if op.literal(b) == 1:
+        return a
+    return b if kind is e.Mul and op.literal(a) == 1 else None
 
 
 def _fold(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:

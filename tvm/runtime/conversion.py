@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.ffi import library
+from tvm.ffi.object import Object
 
 PackedFunc = library().Function
 ShapeTuple = library().Shape
@@ -12,5 +13,8 @@ String = library().core.String
 
 
 def convert(value: Any) -> Any:
-    """A value as compiled functions take it: callables become functions, lists arrays."""
-    return library().convert(value)
+    """A value as compiled functions take it: callables become functions, lists arrays.
+
+    Nodes of the IR stay what they are.
+    """
+    return value if isinstance(value, Object) else library().convert(value)

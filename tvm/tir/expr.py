@@ -682,7 +682,7 @@ class Ramp(PrimExprWithOp):
         if step.dtype is not self.base.dtype:
             step = OPERATORS["tir"]["astype"](step, self.base.dtype)  # type: ignore[assignment]
         self.stride: Final = step
-        self.lanes: Final = as_expr(lanes)
+        self.lanes: Final = _lanes(as_expr(lanes))
         if not self.base.dtype.is_scalar:
             raise DTypeError(f"Ramp: the base is {self.base.dtype}; legal: a scalar")
         self.dtype = vector_dtype(self.base.dtype, self.lanes, "Ramp")
@@ -702,7 +702,7 @@ class Broadcast(PrimExprWithOp):
 
     def __init__(self, value: ExprLike, lanes: ExprLike, span: Span | None = None) -> None:
         self.value: Final = as_expr(value)
-        self.lanes: Final = as_expr(lanes)
+        self.lanes: Final = _lanes(as_expr(lanes))
         if not self.value.dtype.is_scalar:
             raise DTypeError(f"Broadcast: the value is {self.value.dtype}; legal: a scalar")
         self.dtype = vector_dtype(self.value.dtype, self.lanes, "Broadcast")
@@ -710,6 +710,13 @@ class Broadcast(PrimExprWithOp):
 
     def accept(self, f: TirFunctor[E, S]) -> E:
         return f.visit_broadcast_(self)
+
+
+def _lanes(lanes: PrimExpr) -> PrimExpr:
+    """The number of lanes as every scalable vector writes it: vscale * literal."""
+    if isinstance(lanes, Mul) and isinstance(lanes.a, IntImm):
+        return Mul(lanes.b, lanes.a, lanes.span)
+    return lanes
 
 
 def vector_dtype(element: DataType, lanes: PrimExpr, asked: str) -> DataType:

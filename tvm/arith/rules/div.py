@@ -10,6 +10,7 @@ from tvm.arith.pattern_rule import (
     max_,
     min_,
     p,
+    proves,
     rule,
     select,
     tdiv,
@@ -44,7 +45,7 @@ RULES = RuleTable(
     rule(
         tdiv((x * c1 + y) - z, c2),
         x * tdiv(c1, c2) + tdiv(y - z, c2),
-        when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & (lo(y - z) >= 0),
+        when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & proves(z <= y),
     ),
     rule(
         tdiv(x * c1 - y, c2),
@@ -64,6 +65,35 @@ RULES = RuleTable(
     rule(tdiv(x + c1, c2), tdiv(x, c2) + tdiv(c1, c2),
          when=(c1 > 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0)),
     rule(tdiv(x + y, x), tdiv(y, x) + 1, when=(lo(x) > 0) & (lo(y) >= 0)),
+    rule(
+        tdiv((x + y) + z, x),
+        tdiv(y + z, x) + 1,
+        when=(lo(x) > 0) & (lo(y + z) >= 0),
+        ordered=True,
+    ),
+    rule(
+        tdiv((y + x) + z, x),
+        tdiv(y + z, x) + 1,
+        when=(lo(x) > 0) & (lo(y + z) >= 0),
+        ordered=True,
+    ),
+    rule(
+        tdiv(y + (x + z), x),
+        tdiv(y + z, x) + 1,
+        when=(lo(x) > 0) & (lo(y + z) >= 0),
+        ordered=True,
+    ),
+    rule(
+        tdiv(y + (z + x), x),
+        tdiv(y + z, x) + 1,
+        when=(lo(x) > 0) & (lo(y + z) >= 0),
+        ordered=True,
+    ),
+    rule(
+        tdiv((x * c1 - y) + z, c2),
+        x * tdiv(c1, c2) + tdiv(z - y, c2),
+        when=(c1 >= 0) & (c2 > 0) & (c1 % c2 == 0) & (lo(x) >= 0) & proves(y <= z),
+    ),
     rule(tdiv(min_(x * c1, y), c2), min_(x * tdiv(c1, c2), tdiv(y, c2)),
          when=(c2 > 0) & (c1 % c2 == 0)),
     rule(tdiv(max_(x * c1, y), c2), max_(x * tdiv(c1, c2), tdiv(y, c2)),

@@ -36,6 +36,9 @@ RULES = RuleTable(
         ((x * c1 + y) + z) // c2, x * (c1 // c2) + (y + z) // c2, when=(c2 > 0) & (c1 % c2 == 0)
     ),
     rule(
+        ((x * c1 - y) + z) // c2, x * (c1 // c2) + (z - y) // c2, when=(c2 > 0) & (c1 % c2 == 0)
+    ),
+    rule(
         ((x * c1 + y) - z) // c2, x * (c1 // c2) + (y - z) // c2, when=(c2 > 0) & (c1 % c2 == 0)
     ),
     rule(
@@ -52,6 +55,12 @@ RULES = RuleTable(
     rule((x + y * c1) // c1, x // c1 + y, when=c1 != 0),
     # symbolic divisors
     rule((x + y) // x, y // x + 1),
+    rule(((x + y) + z) // x, (y + z) // x + 1, ordered=True),
+    rule(((y + x) + z) // x, (y + z) // x + 1, ordered=True),
+    rule((y + (x + z)) // x, (y + z) // x + 1, ordered=True),
+    rule((y + (z + x)) // x, (y + z) // x + 1, ordered=True),
+    rule((x * c1) // (x * c2), c1 // c2, when=c2 != 0),
+    rule((x * z * c1 + y) // (z * c1), x + y // (z * c1)),
     rule((x * y) // y, x),
     rule((x * z + y) // z, x + y // z),
     rule((y - x * z) // z, y // z - x),

@@ -1,13 +1,27 @@
 """a % b, with the sign of b."""
 
-from tvm.arith.pattern_rule import RuleTable, c1, c2, c3, hi, lo, p, rule, select, w, x, y, z
+from tvm.arith.pattern_rule import (
+    RuleTable,
+    c1,
+    c2,
+    c3,
+    hi,
+    lo,
+    p,
+    proves,
+    rule,
+    select,
+    w,
+    x,
+    y,
+    z,
+)
 
 RULES = RuleTable(
     rule(x % x, 0),
     rule((x * c1) % x, 0),
     # multiples
     rule((x * c1) % c2, 0, when=(c1 % c2 == 0)),
-    rule((x * c1) % c2, (x % (c2 // c1)) * c1, when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0)),
     rule((x * c1 + y) % c2, y % c2, when=c1 % c2 == 0),
     rule((x * c1 - y) % c2, (0 - y) % c2, when=c1 % c2 == 0),
     rule((y - x * c1) % c2, y % c2, when=c1 % c2 == 0),
@@ -22,7 +36,18 @@ RULES = RuleTable(
         when=(c1 > 0) & (c2 > 0) & (c2 % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1),
     ),
     rule((x * c1) % c2, (x * (c1 % c2)) % c2, when=(c2 > 0) & (c1 % c2 != c1)),
-    rule((x * c1 + y) % c2, (x * (c1 % c2) + y) % c2, when=(c2 > 0) & (c1 % c2 != c1)),
+    rule(
+        (x * c1 + y) % c2,
+        (x * (c1 % c2) + y) % c2,
+        when=(c2 > 0) & (c1 % c2 != c1),
+        ordered=True,
+    ),
+    rule(
+        (y + x * c1) % c2,
+        (y + x * (c1 % c2)) % c2,
+        when=(c2 > 0) & (c1 % c2 != c1),
+        ordered=True,
+    ),
     # remainders of remainders
     rule((x % c1) % c2, x % c2, when=(c2 != 0) & (c1 % c2 == 0)),
     rule((x % c1 + y) % c2, (x + y) % c2, when=(c2 != 0) & (c1 % c2 == 0)),
@@ -31,12 +56,17 @@ RULES = RuleTable(
     rule((x + y) % x, y % x),
     rule((x * y) % y, 0),
     rule((x * z + y) % z, y % z),
+    rule((x * z * c1 + y) % (z * c1), y % (z * c1)),
+    rule((x * z * c1 + y) % z, y % z),
+    rule((x * c1) % (x * c2), x * (c1 % c2), when=c2 != 0),
     rule((y - x * z) % z, y % z),
     rule(select(p, c1, c2) % c3, select(p, c1 % c3, c2 % c3)),
     # remainders by symbolic divisors
     rule((x % y) % y, x % y),
     rule((x % c1) % c2, x % c1, when=(c1 > 0) & (c2 >= c1)),
     rule((x - x % y) % y, 0),
+    rule((x - z % y) % y, 0, when=proves((x - z) % y == 0)),
+    rule((x + z % y) % y, 0, when=proves((x + z) % y == 0)),
     rule((x % z + y) % z, (x + y) % z),
     rule((y - x % z) % z, (y - x) % z),
     rule((x % z - y) % z, (x - y) % z),

@@ -40,6 +40,8 @@ RULES = RuleTable(
     rule(c1 < x + c2, c1 - c2 < x),
     rule(c1 - x < c2, c1 - c2 < x),
     rule(c1 < c2 - x, x < c2 - c1),
+    rule(x < c1 - y, x + y < c1),
+    rule(c1 - y < x, c1 < x + y),
     rule(x < y + 1, x <= y),
     rule(x + (-1) < y, x <= y),
     rule(x + c1 < y, x < y + (0 - c1)),
@@ -99,6 +101,7 @@ RULES = RuleTable(
         x < z * (c2 // c1),
         when=(c1 > 0) & (c2 % c1 == 0) & (lo(y) >= 0) & (hi(y) < c1),
     ),
+    rule(x * c1 - y < z * c1, x <= z, when=(c1 > 0) & (lo(y) >= 1) & (hi(y) <= c1)),
     rule(z * c1 < x * c1 + y, z <= x, when=(c1 > 0) & (lo(y) >= 1) & (hi(y) <= c1)),
     rule(
         c2 < x * c1 + y,

@@ -12,6 +12,7 @@ from tvm.arith.pattern_rule import (
     select,
     t,
     tdiv,
+    u,
     w,
     x,
     y,
@@ -30,6 +31,9 @@ RULES = RuleTable(
     rule(max_(max_(max_(x, y), z), y), max_(max_(x, y), z)),
     rule(max_(max_(max_(max_(x, y), z), w), y), max_(max_(max_(x, y), z), w)),
     rule(max_(max_(x, c1), c2), max_(x, max_(c1, c2))),
+    rule(
+        max_(max_(max_(max_(max_(x, y), z), w), u), y), max_(max_(max_(max_(x, y), z), w), u)
+    ),
     # common parts move outward
     rule(max_(min_(x, y), min_(x, z)), min_(max_(y, z), x)),
     rule(max_(max_(x, y), max_(x, z)), max_(max_(y, z), x)),
@@ -47,6 +51,16 @@ RULES = RuleTable(
         max_(tdiv(x + c1, c2) * c2, x),
         tdiv(x + c1, c2) * c2,
         when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) >= 0),
+    ),
+    rule(
+        max_(((x + c1) // c2) * c2, max_(x, c2)),
+        ((x + c1) // c2) * c2,
+        when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) > 0),
+    ),
+    rule(
+        max_(tdiv(x + c1, c2) * c2, max_(x, c2)),
+        tdiv(x + c1, c2) * c2,
+        when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) > 0),
     ),
     # factors
     rule(max_(x * c1, y * c1), max_(x, y) * c1, when=c1 > 0),

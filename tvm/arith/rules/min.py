@@ -12,6 +12,7 @@ from tvm.arith.pattern_rule import (
     select,
     t,
     tdiv,
+    u,
     w,
     x,
     y,
@@ -30,6 +31,9 @@ RULES = RuleTable(
     rule(min_(min_(min_(x, y), z), y), min_(min_(x, y), z)),
     rule(min_(min_(min_(min_(x, y), z), w), y), min_(min_(min_(x, y), z), w)),
     rule(min_(min_(x, c1), c2), min_(x, min_(c1, c2))),
+    rule(
+        min_(min_(min_(min_(min_(x, y), z), w), u), y), min_(min_(min_(min_(x, y), z), w), u)
+    ),
     # common parts move outward
     rule(min_(max_(x, y), max_(x, z)), max_(min_(y, z), x)),
     rule(min_(min_(x, y), min_(x, z)), min_(min_(y, z), x)),
@@ -44,6 +48,16 @@ RULES = RuleTable(
     rule(min_(((x + c1) // c2) * c2, x), x, when=(c2 > 0) & (c1 + 1 == c2)),
     rule(min_((x // c1) * c1, x), (x // c1) * c1, when=c1 > 0),
     rule(min_(tdiv(x + c1, c2) * c2, x), x, when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) >= 0)),
+    rule(
+        min_(((x + c1) // c2) * c2, max_(x, c2)),
+        max_(x, c2),
+        when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) > 0),
+    ),
+    rule(
+        min_(tdiv(x + c1, c2) * c2, max_(x, c2)),
+        max_(x, c2),
+        when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) > 0),
+    ),
     # factors
     rule(min_(x * c1, y * c1), min_(x, y) * c1, when=c1 > 0),
     rule(min_(x * c1, y * c1), max_(x, y) * c1, when=c1 < 0),

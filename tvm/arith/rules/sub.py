@@ -5,6 +5,7 @@ from tvm.arith.pattern_rule import (
     c1,
     c2,
     c3,
+    lo,
     max_,
     min_,
     p,
@@ -79,6 +80,12 @@ RULES = RuleTable(
     rule((x // c1) * c3 - x * c2, 0 - (x % c1) * c2, when=c3 == c1 * c2),
     rule(x * c2 - ((x + y) // c1) * c3, ((x + y) % c1 - y) * c2, when=c3 == c1 * c2),
     rule(((x + y) // c1) * c3 - x * c2, (y - (x + y) % c1) * c2, when=c3 == c1 * c2),
+    rule(x * c2 - ((x - y) // c1) * c3, ((x - y) % c1 + y) * c2, when=c3 == c1 * c2),
+    rule(((x - y) // c1) * c3 - x * c2, (0 - (x - y) % c1 - y) * c2, when=c3 == c1 * c2),
+    rule(x * c2 - tdiv(x + y, c1) * c3, (tmod(x + y, c1) - y) * c2, when=c3 == c1 * c2),
+    rule(tdiv(x + y, c1) * c3 - x * c2, (y - tmod(x + y, c1)) * c2, when=c3 == c1 * c2),
+    rule(x * c2 - tdiv(x - y, c1) * c3, (tmod(x - y, c1) + y) * c2, when=c3 == c1 * c2),
+    rule(tdiv(x - y, c1) * c3 - x * c2, (0 - tmod(x - y, c1) - y) * c2, when=c3 == c1 * c2),
     # neighbouring quotients
     rule(
         (x + c1) // c3 - (x + c2) // c3,
@@ -86,6 +93,11 @@ RULES = RuleTable(
         when=c3 > 0,
     ),
     rule((x + c1) // c3 - x // c3, (x % c3 + c1) // c3, when=c3 > 0),
+    rule(
+        tdiv(x + c1, c3) - tdiv(x, c3),
+        tdiv(tmod(x, c3) + c1, c3),
+        when=(c3 > 0) & (c1 >= 0) & (lo(x) >= 0),
+    ),
     rule(x // c3 - (x + c1) // c3, 0 - (x % c3 + c1) // c3, when=c3 > 0),
     rule((x + c1) // 2 - x % 2, x // 2 + c1 // 2, when=c1 % 2 == 1),
     rule(((x + c1) // 2) * c2 - (x % 2) * c2, (x // 2) * c2 + (c1 // 2) * c2, when=c1 % 2 == 1),
@@ -100,6 +112,7 @@ RULES = RuleTable(
     rule(x - (c1 - y), (x + y) + (0 - c1)),
     rule(x - (y - z), (x + z) - y),
     rule(x - y * c1, x + y * (0 - c1), when=c1 < 0),
+    rule(0 - x * c1, x * (0 - c1)),
     # what is left of a sum without its larger or smaller part
     rule((x + y) - max_(x, y), min_(x, y)),
     rule((x + y) - min_(x, y), max_(x, y)),

@@ -83,9 +83,15 @@ RULES: dict[type, RuleTable] = {
     ),
     e.Min: RuleTable(
         rule(min_(broadcast(x, _n), broadcast(y, _n)), broadcast(min_(x, y), _n)),
+        rule(
+            min_(min_(u, broadcast(x, _n)), broadcast(y, _n)), min_(u, broadcast(min_(x, y), _n))
+        ),
     ),
     e.Max: RuleTable(
         rule(max_(broadcast(x, _n), broadcast(y, _n)), broadcast(max_(x, y), _n)),
+        rule(
+            max_(max_(u, broadcast(x, _n)), broadcast(y, _n)), max_(u, broadcast(max_(x, y), _n))
+        ),
     ),
     e.EQ: RuleTable(rule(_both(e.EQ), broadcast(x == y, _n))),
     e.LT: RuleTable(
