@@ -11,5 +11,5 @@ pytestmark = pytest.mark.pure
 
 
 def test_the_names_are_those_of_the_printer() -> None:
-    assert script_printer.Scriptable is tvm.ir.Node
+    assert issubclass(tvm.ir.Node, script_printer.Scriptable)
     assert script_printer.PrinterConfig(indent_spaces=2).indent_spaces == 2

@@ -6,13 +6,13 @@ anything twice. A node is never changed after it was made, so subtrees are share
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from typing_extensions import Self
 
-from tvm.ffi.object import Object
 from tvm.support.registry import Registry
+
+from .scriptable import Scriptable
 
 if TYPE_CHECKING:
     from .span import Span
@@ -39,7 +39,7 @@ def fields(*specs: str) -> tuple[Field, ...]:
     return tuple(Field(spec.rstrip("*~"), "*" in spec, "~" in spec) for spec in specs)
 
 
-class Node(Object):
+class Node(Scriptable):
     """An immutable piece of a program, compared by identity and carrying its source span.
 
     `FIELDS` lists the fields in the order in which equality visits them (definitions first).
@@ -77,17 +77,6 @@ class Node(Object):
         """All fields with their values, in the order of `FIELDS`."""
         return {field.name: getattr(self, field.name) for field in self.FIELDS}
 
-    def script(self, **options: object) -> str:
-        """This node as TVMScript; the options are those of `PrinterConfig`."""
-        return _printer()(self, options)
-
-    def show(
-        self, style: str | None = None, black_format: bool | None = None, **options: object
-    ) -> None:
-        """Print this node as TVMScript, in colours where the terminal has them."""
-        shown = {"style": style, "black_format": bool(black_format)}
-        PRINTERS.get("show")(self, {**options, **shown})
-
     def __str__(self) -> str:
         return self.script()
 
@@ -100,15 +89,6 @@ def with_fields(node: N, **changes: object) -> N:
     if all(getattr(node, name) is value for name, value in changes.items()):
         return node
     return type(node).from_fields({**node.field_values(), **changes})
-
-
-# The printer lives a floor above; it is found by name when something is printed.
-Printer: TypeAlias = "Callable[[Node, dict[str, object]], str]"
-PRINTERS: Final[Registry[Printer]] = Registry("printer", "tvm.script.printer")
-
-
-def _printer() -> Printer:
-    return PRINTERS.get("script")
 
 
 NODE_TYPES: Final[Registry[type[Node]]] = Registry(

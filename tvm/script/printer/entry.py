@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from tvm.ir.access_path import AccessPath
 from tvm.ir.json import save_json
-from tvm.ir.node import PRINTERS, Node
+from tvm.ir.node import Node
+from tvm.ir.scriptable import PRINTERS
 from tvm.script.highlight import cprint
 
 from .config import PrinterConfig, config_of
