@@ -48,3 +48,36 @@ def test_features_of_a_target() -> None:
 def test_without_a_target_the_machine_is_meant() -> None:
     assert codegen.llvm_get_vector_width() >= 128
     assert codegen.target_has_features("sse4.2") or platform.machine() != "x86_64"
+
+
+def test_architectures_and_their_cpus() -> None:
+    assert {"x86-64", "aarch64", "riscv64"} <= set(codegen.llvm_get_targets())
+    arm = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72")
+    assert "cortex-a72" in codegen.llvm_get_cpu_archlist(arm)
+    assert "neon" in codegen.llvm_get_cpu_features(arm)
+    assert "sve" not in codegen.llvm_get_cpu_features(arm)
+
+
+def test_features_and_widths_of_cpus_that_no_table_has() -> None:
+    with Target("llvm -mtriple=x86_64-linux-gnu -mcpu=btver2"):
+        assert codegen.target_has_features(["avx", "sse4a"])
+        assert not codegen.target_has_features("avx2")
+        assert codegen.llvm_get_vector_width() == 256
+    assert codegen.llvm_get_vector_width(Target("llvm -vector-width=1024")) == 1024
+
+
+def test_intrinsics_by_number() -> None:
+    number = codegen.llvm_lookup_intrinsic_id("llvm.ctpop")
+    assert number != 0
+    assert codegen.llvm_get_intrinsic_name(number) == "llvm.ctpop"
+    assert codegen.llvm_lookup_intrinsic_id("llvm.not.there") == 0
+    assert codegen.llvm_lookup_intrinsic_id("ctpop") == 0
+    assert codegen.llvm_get_intrinsic_name(0) == ""
+    call = tvm.tir.call_llvm_pure_intrin("int32", number, tvm.tir.Var("x", "int32"))
+    assert str(call) == 'T.call_llvm_pure_intrin("int32", "llvm.ctpop", x)'
+
+
+def test_a_module_can_be_built_from_here() -> None:
+    func = tvm.tir.PrimFunc([], tvm.tir.Evaluate(0)).with_attr("global_symbol", "nothing")
+    built = codegen.build_module(tvm.IRModule({"nothing": func}), Target("llvm"))
+    assert "define i32 @nothing()" in built.inspect_source()

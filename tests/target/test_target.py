@@ -40,7 +40,7 @@ def test_hosts() -> None:
     assert Target("cuda").with_host("llvm").host is not None
     made, host = Target.canon_target_and_host("cuda", "llvm")
     assert made.host == host
-    with pytest.raises(ValueError, match="two different hosts"):
+    with pytest.raises(ValueError, match="Adding a host to a target whose host field has been set"):
         Target(cuda, host="llvm -mcpu=znver3")
 
 
@@ -115,3 +115,56 @@ def test_tags() -> None:
 
 def test_list_kinds() -> None:
     assert {"llvm", "c", "cuda", "metal", "webgpu"} <= set(Target.list_kinds())
+
+
+def test_values_with_spaces_keep_their_place_in_the_text() -> None:
+    target = Target("vulkan -device_name='Name of GPU with spaces' -device_type=discrete")
+    assert target.attrs["device_name"] == "Name of GPU with spaces"
+    assert Target(str(target)) == target
+
+
+def test_composite_targets_hold_targets() -> None:
+    target = Target({"kind": "composite", "devices": [{"kind": "opencl"}, "cuda"]})
+    assert [device.kind.name for device in target.attrs["devices"]] == ["opencl", "cuda"]
+    assert Target(target.export()) == target
+
+
+def test_a_host_in_the_text_may_be_a_tag() -> None:
+    assert Target("cuda --host nvidia/jetson-nano").host.attrs["arch"] == "sm_53"
+    assert Target("cuda --host=llvm").host.kind.name == "llvm"
+
+
+def test_what_is_no_target() -> None:
+    with pytest.raises(ValueError, match="target has to be a string or dictionary"):
+        Target(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="target host has to be a string or dictionary"):
+        Target("cuda", 12.34)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="no target"):
+        Target.canon_multi_target_and_host(None)
+    with pytest.raises(AssertionError, match="no map"):
+        Target.canon_target_map_and_host(None)
+
+
+@pytest.mark.cpu
+def test_features_by_their_names_in_tvm_and_in_llvm() -> None:
+    arm = "llvm -mtriple=aarch64-linux-gnu "
+    features = Target(arm + "-mattr=+sve").features
+    assert (features.is_aarch64, features.has_sve, features.has_asimd) == (True, True, True)
+    assert not features.has_sme
+    assert Target(arm + "-mcpu=cortex-a710").features.has_matmul_i8
+    x86 = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids").features
+    assert x86.has_amx_int8
+    assert not x86.is_aarch64
+    assert Target("test").features.is_test is True
+    assert Target("cuda").features.is_test is None
+    assert Target({"kind": "cuda", "feature": {"is_test": 3}}).features.is_test == 3
+
+
+def test_the_vector_width_can_be_given() -> None:
+    assert Target("llvm -vector-width=256").cpu.vector_bits == 256
+
+
+def test_the_cpu_of_this_machine_by_name() -> None:
+    assert Target("llvm -mcpu=native").cpu is Target("llvm").cpu
+    assert Target("llvm").is_this_machine
+    assert not Target("llvm -mcpu=znver4").is_this_machine

@@ -55,3 +55,12 @@ def test_the_name_and_the_signature_of_a_parsed_function() -> None:
     assert str(double.struct_info) == (
         'R.Callable((R.Tensor((4,), dtype="float32"), R.Prim("int64")), R.Prim("int32"), False)'
     )
+
+
+def test_a_buffer_variable_of_the_builder_is_the_address_of_its_data() -> None:
+    ib = tir.ir_builder.create()
+    a = ib.pointer("float32", name="A")
+    ib.emit(tir.Evaluate(a[0]))
+    func = tir.PrimFunc([a], ib.get())
+    assert func.params[0].name == "A"
+    assert not func.buffer_map

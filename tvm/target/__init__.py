@@ -24,7 +24,10 @@ if not TYPE_CHECKING:
     __getattr__ = lazy_names(
         __name__,
         _HOMES,
-        ("makers", "virtual_device", "tag", "target", "detect_target", "codegen", "x86"),
+        (
+            "codegen", "compilation_config", "datatype", "detect_target", "kind", "makers", "tag",
+            "target", "virtual_device", "x86",
+        ),
     )
 
 __all__ = ["CpuModel", "Target", "TargetKind", "list_tags", "register_tag"]

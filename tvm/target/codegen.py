@@ -1,14 +1,30 @@
-"""Questions to LLVM about itself and about CPUs."""
+"""Questions to LLVM about itself, about CPUs, and about intrinsics."""
 
 from __future__ import annotations
 
 import platform
+import zlib
 from collections.abc import Iterable
+from typing import Final
 
 from tvm.error import TVMError, message
+from tvm.support.lazy import lazy_names
 
-from .cpu_model import host_triple
+from .cpu_model import host_triple, is_tabulated, with_features
+from .llvm_questions import CpuFeatures, ask_llvm, is_intrinsic
 from .target import Target
+
+__getattr__ = lazy_names(__name__, {"build_module": "tvm.tir.build:codegen_build"})
+
+# The first parts of triples that LLVM may have a backend for; its own names differ a little.
+_ARCHS: Final = (
+    "aarch64", "aarch64_be", "aarch64_32", "amdgcn", "arm", "armeb", "avr", "bpfeb", "bpfel",
+    "hexagon", "i686", "lanai", "loongarch32", "loongarch64", "m68k", "mips", "mips64",
+    "mips64el", "mipsel", "msp430", "nvptx", "nvptx64", "ppc32", "ppc32le", "ppc64", "ppc64le",
+    "r600", "riscv32", "riscv64", "sparc", "sparcel", "sparcv9", "spirv", "spirv32", "spirv64",
+    "systemz", "thumb", "thumbeb", "ve", "wasm32", "wasm64", "x86_64", "xcore", "xtensa",
+)  # fmt: skip
+_numbers: Final[dict[int, str]] = {}  # intrinsics by the number that stands for them
 
 
 def llvm_version_major(allow_none: bool = False) -> int | None:
@@ -49,9 +65,28 @@ def llvm_get_system_x86_vendor() -> str:
     return next((name for vendor, name in vendors.items() if vendor in text), "unknown")
 
 
-def llvm_get_vector_width(target: Target | None = None) -> int:
-    """Bits of a vector register of the target's CPU."""
-    return _of(target).cpu.vector_bits
+def llvm_get_targets() -> list[str]:
+    """The architectures that LLVM makes code for, by its own names."""
+    from llvmlite import binding  # a heavy package
+
+    binding.initialize_all_targets()
+    found: set[str] = set()
+    for arch in _ARCHS:
+        try:
+            found.add(str(binding.Target.from_triple(arch).name))
+        except RuntimeError:
+            continue
+    return sorted(found)
+
+
+def llvm_get_cpu_archlist(target: Target | None = None) -> list[str]:
+    """The CPUs that LLVM knows for the target's architecture."""
+    return list(_facts(_of(target)).cpus)
+
+
+def llvm_get_cpu_features(target: Target | None = None) -> set[str]:
+    """The features of the target's CPU, as its `mattr` changes them."""
+    return set(_facts(_of(target)).on)
 
 
 def llvm_cpu_has_features(
@@ -59,11 +94,47 @@ def llvm_cpu_has_features(
 ) -> bool:
     """Whether the CPU of the target has all the features."""
     wanted = [cpu_features] if isinstance(cpu_features, str) else list(cpu_features)
-    known = _of(target).cpu.features
-    return all([feature in known for feature in wanted])
+    chosen = _of(target)
+    known = chosen.cpu.features  # mostly enough, and needs no LLVM
+    if all([feature in known for feature in wanted]):
+        return True
+    on = _facts(chosen).on
+    return all([feature in on for feature in wanted])
 
 
 target_has_features = llvm_cpu_has_features
+
+
+def llvm_get_vector_width(target: Target | None = None) -> int:
+    """Bits of a vector register of the target's CPU."""
+    chosen = _of(target)
+    model = chosen.cpu
+    if model.arch == "x86_64" and chosen.mcpu and not is_tabulated(chosen.mcpu):
+        model = with_features(model, [f"+{name}" for name in _facts(chosen).on])
+    return model.vector_bits
+
+
+def llvm_lookup_intrinsic_id(name: str) -> int:
+    """A number for an LLVM intrinsic; 0 for a name that LLVM does not know."""
+    if not is_intrinsic(name):
+        return 0
+    number = zlib.crc32(name.encode()) or 1
+    _numbers[number] = name
+    return number
+
+
+def llvm_get_intrinsic_name(intrin_id: int) -> str:
+    """The intrinsic behind a number of `llvm_lookup_intrinsic_id`; empty for other numbers."""
+    return _numbers.get(int(intrin_id), "")
+
+
+def _facts(target: Target) -> CpuFeatures:
+    """What LLVM knows of the target's CPU; for a target that names none, of this machine's."""
+    triple = str(target.attrs.get("mtriple", "")) or host_triple()
+    cpu = target.mcpu
+    if target.is_this_machine or cpu in ("host", "native"):
+        cpu = llvm_get_system_cpu()
+    return ask_llvm(triple, cpu, ",".join(target.mattr))
 
 
 def _of(target: Target | str | None) -> Target:

@@ -141,6 +141,11 @@ def named_cpu(name: str, arch: str, cores: int) -> CpuModel:
     return replace(model, name=name or model.name, cores=cores)
 
 
+def is_tabulated(name: str) -> bool:
+    """Whether there are figures for a CPU under this name."""
+    return name in _TABLE or name in ("host", "native")
+
+
 def with_features(model: CpuModel, mattr: Sequence[str]) -> CpuModel:
     """The model after features are switched on and off (`+avx2`, `-avx512f`)."""
     features = set(model.features)

@@ -22,7 +22,7 @@ _COMMON: Final = {
 class TargetKind(Object):
     """One kind of target; `options` are its attributes with their types."""
 
-    __slots__ = ("_options", "default_keys", "defaults", "device_type", "name")
+    __slots__ = ("_options", "default_keys", "defaults", "device_type", "features", "name")
 
     def __init__(
         self,
@@ -31,11 +31,13 @@ class TargetKind(Object):
         keys: tuple[str, ...],
         options: str,
         defaults: Mapping[str, Any] | None = None,
+        features: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.device_type = device_type
         self.default_keys = keys
         self.defaults = dict(defaults or {})
+        self.features = dict(features or {})  # of every target of the kind
         self._options = {
             **dict(entry.split(":") for entry in options.split()),
             **_COMMON,
@@ -188,7 +190,7 @@ KINDS: Final[dict[str, TargetKind]] = {
         TargetKind("ext_dev", EXT_DEV, (), ""),
         TargetKind("hybrid", CPU, (), ""),
         TargetKind("composite", CPU, (), "devices:targets"),
-        TargetKind("test", CPU, (), ""),
+        TargetKind("test", CPU, (), "", features={"is_test": True}),
     )
 }
 

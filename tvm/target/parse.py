@@ -78,7 +78,9 @@ def _from_text(kind: TargetKind, name: str, value: str) -> Any:
         raise _refuse(kind, name, value, "true, false, 1 or 0")
     if option_type == "strings":
         return [item for item in value.split(",") if item]
-    if option_type in ("target", "targets", "map"):
+    if option_type == "target":
+        return parse_target(value)
+    if option_type in ("targets", "map"):
         raise _refuse(kind, name, value, "an object; use a dict or JSON")
     return value
 

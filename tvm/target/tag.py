@@ -18,6 +18,11 @@ _JETSONS: Final = {
     "jetson-agx-orin-32gb": ("sm_87", "cortex-a78", 8),
     "jetson-agx-orin-64gb": ("sm_87", "cortex-a78", 12),
 }
+# Second-level caches, from NVIDIA's architecture documents.
+_L2_BYTES: Final = {
+    name: {"l2_cache_size_bytes": mebibytes << 20}
+    for name, mebibytes in (("nvidia-a100", 40), ("nvidia-h100", 50), ("geforce-rtx-4090", 72))
+}
 _C5_CORES: Final = {
     "large": 1, "xlarge": 2, "2xlarge": 4, "4xlarge": 8, "9xlarge": 18, "12xlarge": 24,
     "18xlarge": 36, "24xlarge": 48,
@@ -34,13 +39,13 @@ def _cuda(arch: str) -> Config:
         "max_shared_memory_per_block": 49152,
         "max_threads_per_block": 1024,
         "thread_warp_size": 32,
-        "registers_per_block": 65536,
+        "registers_per_block": 32768 if arch == "sm_53" else 65536,
     }
 
 
 def _table() -> dict[str, Config]:
     tags: dict[str, Config] = {
-        f"nvidia/{name}": _cuda(arch)
+        f"nvidia/{name}": {**_cuda(arch), **_L2_BYTES.get(name, {})}
         for arch, names in NVIDIA_GPUS.items()
         for name in names.split()
     }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from typing_extensions import Self
 
-from tvm.error import TargetError, message
+from tvm.error import TargetError, TVMError, message
 from tvm.ir.global_info import TARGET_MAKERS
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.frozen import FrozenMap
@@ -34,6 +36,10 @@ class _Entered(threading.local):
 
 
 _ENTERED: Final = _Entered()
+
+
+class TargetTypeError(TargetError, TypeError):
+    """A target given as something that is none of its forms."""
 
 
 class Target(Node):
@@ -62,7 +68,11 @@ class Target(Node):
         elif isinstance(target, Mapping):
             config = dict(target)
         else:
-            raise TypeError(f"target has to be a string or dictionary, instead get {type(target)}")
+            raise TargetTypeError(
+                f"target has to be a string or dictionary, instead get {type(target)}"
+            )
+        if host is not None and not isinstance(host, (Target, str, Mapping)):
+            raise TargetTypeError("target host has to be a string or dictionary.")
         if "kind" not in config:
             if "tag" not in config:
                 raise TargetError(
@@ -75,6 +85,9 @@ class Target(Node):
         self.kind: Final = find_kind(kind_name)
         self.tag: Final[str] = str(config.get("tag", ""))
         attrs = check_options(self.kind, config)
+        for name, option_type in self.kind.options.items():
+            if option_type == "targets" and name in attrs:
+                attrs[name] = tuple([Target(one) for one in attrs[name]])
         if self.kind.name in ("llvm", "c") and "mtriple" in self.kind.options:
             attrs.setdefault("mtriple", host_triple())
         self.attrs: Final[FrozenMap[str, Any]] = FrozenMap(dict(sorted(attrs.items())))
@@ -84,9 +97,9 @@ class Target(Node):
         if host is not None and own_host is not None and Target(host) != Target(own_host):
             raise TargetError(
                 message(
-                    "Target: two different hosts are given",
-                    found=f"{own_host} in the target, {host} beside it",
-                    legal="one of them",
+                    "Adding a host to a target whose host field has been set",
+                    found=f"{Target(own_host)} in the target, {Target(host)} beside it",
+                    legal="one of them; target.with_host(host) replaces it",
                 )
             )
         self.host: Final = None if given is None else Target(given)
@@ -114,7 +127,9 @@ class Target(Node):
         """The target as a dict that `Target` takes."""
         config: dict[str, Any] = {"kind": self.kind.name, "tag": self.tag, "keys": list(self.keys)}
         for name, value in self.attrs.items():
-            config[name] = list(value) if isinstance(value, tuple) else value
+            if isinstance(value, tuple):
+                value = [item.export() if isinstance(item, Target) else item for item in value]
+            config[name] = value
         if self.host is not None:
             config["host"] = self.host.export()
         return config
@@ -131,8 +146,11 @@ class Target(Node):
             if isinstance(value, Target) or name == "feature":
                 continue
             if isinstance(value, tuple):
+                if any(isinstance(item, Target) for item in value):
+                    continue  # targets have no form within a word
                 value = ",".join(str(item) for item in value)
-            parts.append(f"-{name}={int(value) if isinstance(value, bool) else value}")
+            word = str(int(value) if isinstance(value, bool) else value)
+            parts.append(f"-{name}={shlex.quote(word) if _needs_quotes(word) else word}")
         return " ".join(parts)
 
     def __repr__(self) -> str:
@@ -206,12 +224,16 @@ class Target(Node):
     @staticmethod
     def canon_multi_target_and_host(target: Any, target_host: Any = None) -> list[Target]:
         """Each of several targets with the host."""
-        several = Target.canon_multi_target(target) or []
+        several = Target.canon_multi_target(target)
+        if not several:
+            raise AssertionError("canon_multi_target_and_host: no target; legal: one or several")
         return [Target.canon_target_and_host(one, target_host)[0] for one in several]
 
     @staticmethod
     def canon_target_map_and_host(target_map: Any, target_host: Any = None) -> tuple[Any, Any]:
         """A map whose keys are targets, with the host in each."""
+        if target_map is None:
+            raise AssertionError("canon_target_map_and_host: no map; legal: {target: ...}")
         canon = {
             Target.canon_target_and_host(key, target_host)[0]: value
             for key, value in target_map.items()
@@ -344,21 +366,38 @@ class Target(Node):
             return self.host.cpu
         arch = arch_of_triple(str(self.attrs.get("mtriple", host_arch())))
         cores = int(self.attrs.get("num-cores", 0))
-        if not self.mcpu and not self.mattr and arch == host_arch():
-            model = host_cpu()
-            return model if not cores else named_cores(model, cores)
-        if self.mcpu == "host":
-            base = host_cpu()
+        if self.mcpu in ("host", "native") or self.is_this_machine:
+            model = host_cpu() if not cores else replace(host_cpu(), cores=cores)
         else:
-            base = named_cpu(self.mcpu, arch, cores or available_cores())
-        return with_features(base, self.mattr) if self.mattr else base
+            model = named_cpu(self.mcpu, arch, cores or available_cores())
+        if self.mattr:
+            model = with_features(model, self.mattr)
+        bits = int(self.attrs.get("vector-width", 0))
+        return replace(model, vector_bits=bits) if bits else model
+
+    @property
+    def is_this_machine(self) -> bool:
+        """Whether the code is for this machine's architecture, and no other CPU is named."""
+        arch = arch_of_triple(str(self.attrs.get("mtriple", host_arch())))
+        return not self.mcpu and arch == host_arch()
 
 
-def named_cores(model: CpuModel, cores: int) -> CpuModel:
-    """The model with another number of cores."""
-    from dataclasses import replace
+# What TVM calls features that LLVM calls otherwise.
+_LLVM_NAMES: Final = {"asimd": "neon", "matmul_i8": "i8mm", "fp16_simd": "fullfp16"}
 
-    return replace(model, cores=cores)
+
+def has_feature(target: Target, name: str) -> bool:
+    """Whether the CPU has a feature, by TVM's or LLVM's name for it (`sve`, `amx_int8`)."""
+    name = _LLVM_NAMES.get(name, name)
+    names = {name, name.replace("_", "-"), name.replace("_", ".")}
+    if names & target.cpu.features:
+        return True
+    try:
+        from .codegen import llvm_get_cpu_features  # asks LLVM, which takes a while
+
+        return bool(names & llvm_get_cpu_features(target))
+    except (ImportError, TVMError):
+        return False  # no LLVM here, or not for that architecture
 
 
 class TargetFeatures:
@@ -368,14 +407,21 @@ class TargetFeatures:
         self._target = target
 
     def __getattr__(self, name: str) -> object:
-        given = self._target.attrs.get("feature", {})
+        target = self._target
+        given = {**target.kind.features, **target.attrs.get("feature", {})}
         if name in given:
             return given[name]
-        if name.startswith("has_") and self._target.kind.device_type == CPU:
-            return name[4:].replace("_", "-") in self._target.cpu.features or (
-                name[4:] in self._target.cpu.features
-            )
+        if target.kind.device_type != CPU or name.startswith("__"):
+            return None
+        if name == "is_aarch64":
+            return arch_of_triple(str(target.attrs.get("mtriple", host_arch()))) == "aarch64"
+        if name.startswith("has_"):
+            return has_feature(target, name.removeprefix("has_"))
         return None
+
+
+def _needs_quotes(word: str) -> bool:
+    return any(c.isspace() or c in "\"'\\" for c in word)
 
 
 def _all_keys(

@@ -24,9 +24,8 @@ class VirtualDevice(Object):
             if self.target is None
             else self.target.get_target_device_type()
         )
-        self.virtual_device_id: Final = 0 if device is None else int(device.index)
+        self.virtual_device_id: Final = -1 if device is None else int(device.index)
 
-    @property
     def dlpack_device_type(self) -> int:
         """The DLPack device type; -1 while it is open."""
         return self._device_type

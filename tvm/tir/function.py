@@ -43,7 +43,9 @@ class PrimFunc(BaseFunc):
     ) -> None:
         names: list[Var] = []
         buffers = dict(buffer_map or {})
-        for param in params:
+        for given in params:
+            # the buffer variables of ir_builder stand for the buffer's data
+            param = given.asobject().data if hasattr(given, "asobject") else given
             if isinstance(param, Buffer):
                 # a buffer given as a parameter gets a handle of its own
                 handle = Var(param.name, "handle")

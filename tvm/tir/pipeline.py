@@ -8,6 +8,7 @@ from typing import Final
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from tvm.support.dtype import custom_types
 from tvm.support.recursion import nested_programs
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
@@ -85,8 +86,11 @@ def _added(ctx: PassContext, phase: int) -> list[Pass]:
 
 def finalize_host_passes() -> list[Pass]:
     """From lowered host functions to what machine code can be made of."""
+    # only where somebody has such types, as the pass looks at every node
+    own_types = [t.LowerCustomDatatypes()] if custom_types() else []
     return [
         t.LowerTVMBuiltin(),  # argument lists of packed calls go to the stack
+        *own_types,  # before operators are replaced, which rules for users' types may call
         t.VectorMath(),  # exp and the like as polynomials, which work on vectors
         t.LowerIntrin(),  # last, as other passes know the operators that it replaces
     ]

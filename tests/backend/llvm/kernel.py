@@ -7,15 +7,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tvm.backend.llvm.module import LLVMModule, build
+from tvm.backend import find_backend
 from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
+from tvm.runtime.module import Module
 from tvm.support.dtype import DataType
+from tvm.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import builtin
+
+TARGET = "llvm"  # what programs are compiled for; the tests of other backends set it
 
 
 def i32(value: int) -> e.IntImm:
@@ -36,12 +40,18 @@ def kernel(
     return PrimFunc([b.data for b in buffers], body, attrs=given)
 
 
-def compiled(*funcs: PrimFunc, target: str = "llvm") -> LLVMModule:
+def built(functions: dict, target: str | None = None) -> Module:
+    """The machine code of functions by name."""
+    chosen = target or TARGET
+    return find_backend(chosen.split()[0]).build(IRModule(functions), Target(chosen))
+
+
+def compiled(*funcs: PrimFunc, target: str | None = None) -> Module:
     """The machine code of functions, under their symbols."""
-    return build(IRModule({str(f.attrs["global_symbol"]): f for f in funcs}), target)
+    return built({str(f.attrs["global_symbol"]): f for f in funcs}, target)
 
 
-def call(module: LLVMModule, *arrays: np.ndarray, name: str = "kernel") -> int:
+def call(module: Module, *arrays: np.ndarray, name: str = "kernel") -> int:
     """Call a function on arrays; its status."""
     signature = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(arrays))
     return int(signature(module.address(name))(*[a.ctypes.data for a in arrays]))

@@ -77,7 +77,7 @@ def test_functions_without_a_symbol_are_internal() -> None:
     body = s.BufferStore(b, i32(1), [i32(0)])
     private = PrimFunc([b.data], body)
     text = emit_module(IRModule({"helper": private}), MACHINE).text
-    assert "define internal i32 @helper(ptr noalias %b)" in text
+    assert "define internal i32 @helper(ptr noalias align 4 %b)" in text
 
 
 def test_the_entry_function_is_marked() -> None:

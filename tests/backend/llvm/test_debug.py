@@ -44,7 +44,25 @@ def test_code_with_debug_locations_runs() -> None:
     np.testing.assert_array_equal(out, [2] * 8)
 
 
-def test_they_are_made_only_when_asked_for() -> None:
-    assert "!dbg" not in build(program(), "llvm").inspect_source()
+def test_lines_are_told_only_when_asked_for() -> None:
+    assert "model.py" not in build(program(), "llvm").inspect_source()
     with PassContext(config={"tir.enable_debug": True}):
-        assert "!dbg" in build(program(), "llvm").inspect_source()
+        assert "model.py" in build(program(), "llvm").inspect_source()
+
+
+def test_functions_and_parameters_are_always_told() -> None:
+    module = build(program(), "llvm")
+    text = module.inspect_source()
+    assert 'distinct !DISubprogram(name: "kernel"' in text
+    assert "call void @llvm.dbg.value(metadata ptr %b" in text
+    assert '!DILocalVariable(name: "b", arg: 1' in text
+    stores = [line for line in text.splitlines() if "store i32" in line]
+    assert not any("!dbg" in line for line in stores), "places of single instructions cost time"
+    assert b"kernel" in module.object
+
+
+def test_the_form_follows_the_system() -> None:
+    linux = build(program(), "llvm -mtriple=aarch64-linux-gnu").inspect_source()
+    assert "Dwarf Version" not in linux
+    mac = build(program(), "llvm -mtriple=x86_64-apple-darwin-macho").inspect_source()
+    assert '!{i32 4, !"Dwarf Version", i32 2}' in mac

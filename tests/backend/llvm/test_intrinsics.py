@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from tests.backend.llvm.kernel import call, compiled, evaluate, i32, kernel, packed, run
-from tvm.backend.llvm.module import build
+from tests.backend.llvm.kernel import built, call, compiled, evaluate, i32, kernel, packed, run
 from tvm.error import TVMError
 from tvm.ffi import register_global_func, remove_global_func
-from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.runtime import tensor
 from tvm.tir import expr as e
@@ -207,6 +205,33 @@ def test_llvm_intrinsics_by_name() -> None:
     np.testing.assert_array_equal(made, a.byteswap())
 
 
+@pytest.mark.parametrize("name", ["llvm.ctpop", "llvm.ctpop.i8", "llvm.ctpop.v8i8"])
+@pytest.mark.parametrize("counted", [False, True])
+def test_the_types_in_names_are_those_of_the_operands(name: str, counted: bool) -> None:
+    a = np.array([1, 2, 3, 255, 7, 0, 64, 15], "uint8")
+    given = [e.IntImm("uint32", 1)] if counted else []
+    made = evaluate(
+        lambda x: builtin.call_llvm_pure_intrin("uint8x8", name, *given, x), a, lanes=8
+    )
+    np.testing.assert_array_equal(made, [1, 1, 2, 8, 3, 0, 1, 4])
+
+
+def test_operands_that_end_llvm_do_not_end_this_process() -> None:
+    b = decl_buffer((1,), "int32", "b")
+    call_op = builtin.call_llvm_intrin("void", "llvm.va_start", i32(1), b.data)
+    with pytest.raises(TVMError, match=r"compile llvm\.va_start"):
+        compiled(kernel([b], s.Evaluate(call_op)))
+
+
+def test_a_packed_call_needs_a_name() -> None:
+    b = decl_buffer((1,), "int32", "b")
+    stack = builtin.tvm_stack_alloca("tvm_ffi_any", i32(1))
+    lowered = Op.get("tir.tvm_call_packed_lowered")
+    nameless = e.Call("int32", lowered, [b.data, stack, i32(0), i32(0)])
+    with pytest.raises(TVMError, match="legal: a string as the first argument"):
+        compiled(kernel([b], s.Evaluate(nameless)))
+
+
 def packed_call(name: str, *args: e.PrimExpr, result: str = "int32"):
     """A body that calls a packed function on numbers and stores what it returns."""
 
@@ -236,7 +261,7 @@ def scale():
 
 def test_python_functions_are_called(scale: None) -> None:
     body = packed_call("testing.scale", i32(6), e.FloatImm("float64", 7.0))
-    module = build(IRModule({"f": packed("f", 1, body, "int32")}), "llvm")
+    module = built({"f": packed("f", 1, body, "int32")})
     out = tensor(np.zeros(64, "int32"))
     for _ in range(2):
         module["f"](out)
@@ -248,9 +273,7 @@ def test_errors_of_python_functions_pass_through() -> None:
         raise KeyError("lost")
 
     register_global_func("testing.fail", fail, override=True)
-    module = build(
-        IRModule({"f": packed("f", 1, packed_call("testing.fail", i32(1)), "int32")}), "llvm"
-    )
+    module = built({"f": packed("f", 1, packed_call("testing.fail", i32(1)), "int32")})
     with pytest.raises(KeyError, match="lost"):
         module["f"](tensor(np.zeros(64, "int32")))
     remove_global_func("testing.fail")
@@ -258,7 +281,7 @@ def test_errors_of_python_functions_pass_through() -> None:
 
 def test_a_missing_packed_function_is_named() -> None:
     body = packed_call("testing.nobody", i32(1))
-    module = build(IRModule({"f": packed("f", 1, body, "int32")}), "llvm")
+    module = built({"f": packed("f", 1, body, "int32")})
     with pytest.raises(ValueError, match=r"'testing\.nobody', which is not in the global registry"):
         module["f"](tensor(np.zeros(64, "int32")))
 
@@ -342,7 +365,7 @@ def test_compiled_functions_call_each_other_by_symbol() -> None:
         return s.LetStmt(stack, room, s.LetStmt(item, array, s.SeqStmt(steps)))
 
     caller = packed("caller", 1, body, "int32")
-    module = build(IRModule({"seven": seven, "caller": caller}), "llvm")
+    module = built({"seven": seven, "caller": caller})
     out = tensor(np.zeros(64, "int32"))
     module["caller"](out)
     assert out.numpy()[0] == 7

@@ -8,7 +8,7 @@ import pytest
 
 from tests.backend.llvm.kernel import call, compiled, i32, kernel, run, vector
 from tvm.backend.llvm.memory import as_ramp
-from tvm.error import InternalError
+from tvm.error import InternalError, TVMError
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -135,3 +135,22 @@ def test_rejects_buffers_that_are_not_flat() -> None:
         "access of buffer b\n  found: 2 indices\n  where: function kernel\n"
         "  legal: one index; tir.FlattenBuffer brings buffers to this form"
     )
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_volatile_accesses(masked: bool) -> None:
+    b = decl_buffer((8,), "float32", "b")
+    at = vector(0, 4)
+    mask = e.Broadcast(e.IntImm("bool", 1), 4) if masked else None
+    store = s.BufferStore(b, e.BufferLoad(b, [at], mask), [vector(4, 4)])
+    body = s.AttrStmt(b.data, "volatile_scope", i32(1), store)
+    if masked:
+        with pytest.raises(TVMError, match="does not support declaring load as volatile"):
+            compiled(kernel([b], body))
+        store = s.BufferStore(b, e.Broadcast(e.FloatImm("float32", 1.0), 4), [at], mask)
+        with pytest.raises(TVMError, match="does not support declaring store as volatile"):
+            compiled(kernel([b], s.AttrStmt(b.data, "volatile_scope", i32(1), store)))
+        return
+    text = compiled(kernel([b], body)).inspect_source()
+    assert "load volatile <4 x float>" in text
+    assert "store volatile <4 x float>" in text

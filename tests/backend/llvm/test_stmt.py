@@ -7,10 +7,10 @@ import ctypes
 import numpy as np
 import pytest
 
-from tests.backend.llvm.kernel import call, compiled, i32, kernel, packed, run, vector
+from tests.backend.llvm.kernel import built, call, compiled, i32, kernel, packed, run, vector
 from tvm.error import ShapeError, TVMError
-from tvm.ir.module import IRModule
 from tvm.ir.type import PointerType, PrimType
+from tvm.runtime.module import Module
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -139,7 +139,7 @@ def test_memory_is_given_back_when_the_function_fails() -> None:
 
 
 @pytest.mark.parametrize("count", [4, 3000])
-def test_constants_inside_and_outside_of_the_text(count: int) -> None:
+def test_constants(count: int) -> None:
     values = np.random.default_rng(0).normal(size=count).astype("float32")
     out = np.zeros(count, "float32")
     target = decl_buffer((count,), "float32", "out")
@@ -150,17 +150,27 @@ def test_constants_inside_and_outside_of_the_text(count: int) -> None:
     module = compiled(kernel([target], body))
     assert call(module, out) == 0
     np.testing.assert_array_equal(out, values)
-    assert (len(module.constants) == 1) == (count == 3000)
-    assert len(module.inspect_source()) < 8000
+
+
+def test_large_constants_are_outside_of_the_text() -> None:
+    def module_with(count: int) -> Module:
+        out = decl_buffer((count,), "float32", "out")
+        const = e.Var("weights", PointerType(PrimType("float32")))
+        view = Buffer(const, "float32", [count], name="weights")
+        copy = loop(count, lambda i: store(out, i, e.BufferLoad(view, [i])))
+        values = np.ones(count, "float32")
+        return compiled(kernel([out], s.AllocateConst(const, "float32", [count], values, copy)))
+
+    assert [len(module_with(n).constants) for n in (4, 3000)] == [0, 1]
+    assert len(module_with(3000).inspect_source()) < 8000
 
 
 def check(message: e.PrimExpr) -> Exception:
     func = packed("checked", 1, lambda b: s.AssertStmt(
         e.EQ(e.BufferLoad(b, [i32(0)]), i32(1)), message, s.Evaluate(i32(0))), "int32")  # fmt: skip
-    from tvm.backend.llvm.module import build
     from tvm.runtime import tensor
 
-    module = build(IRModule({"checked": func}), "llvm")
+    module = built({"checked": func})
     module["checked"](tensor(np.ones(64, "int32")))
     with pytest.raises(TVMError) as caught:
         module["checked"](tensor(np.zeros(64, "int32")))
@@ -188,13 +198,11 @@ def test_functions_of_a_module_call_each_other() -> None:
     outer = kernel(
         [outer_buffer], s.Evaluate(e.Call("int32", callee, [outer_buffer.data, i32(42)]))
     )
-    from tvm.backend.llvm.module import build
-
-    module = build(IRModule({callee: inner, "kernel": outer}), "llvm")
+    module = built({callee: inner, "kernel": outer})
     out = np.zeros(4, np.int32)
     assert call(module, out) == 0
     np.testing.assert_array_equal(out, [0, 42, 0, 0])
-    assert "define internal i32 @inner" in module.inspect_source()
+    assert "define i32 @inner" not in module.inspect_source()  # it is internal
 
 
 def test_a_value_is_returned() -> None:

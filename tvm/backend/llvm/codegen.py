@@ -17,11 +17,11 @@ from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 
 from .abi import FFI_PREFIX
-from .debug import DebugLines
+from .debug import DebugPlaces
 from .function_text import FunctionText
 from .jit import Machine, data_layout
 from .module_text import ModuleText, Signature
-from .parallel import launch_parallel_loop, outline_scope
+from .parallel import launch_parallel_loop, outline_scope, pointer_attributes
 from .stmt import StmtEmitter
 from .types import value_type
 
@@ -78,9 +78,12 @@ class Emitted(NamedTuple):
 
 
 def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emitted:
-    """The text for all PrimFuncs of a module; `debug` adds the source lines of spans."""
-    module = ModuleText(machine.triple, data_layout(machine))
-    lines = DebugLines(module) if debug else None
+    """The text for all PrimFuncs of a module; `debug` adds the source lines of spans.
+
+    Without it, debuggers and profilers are told the functions and their parameters.
+    """
+    module = ModuleText(machine.triple, data_layout(machine), machine.cpu, machine.features)
+    places = DebugPlaces(module, lines=debug)
     functions = _functions(mod)
     for var, func in functions:
         signature = _signature(var, func)
@@ -90,7 +93,7 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
     packed: list[str] = []
     entry: str | None = None
     for var, func in functions:
-        _emit_function(module, module.signatures[var.name_hint], func, lines)
+        _emit_function(module, module.signatures[var.name_hint], func, places)
         signature = module.signatures[var.name_hint]
         if signature.packed:
             packed.append(signature.name.removeprefix(FFI_PREFIX))
@@ -143,19 +146,19 @@ def _is_packed(func: PrimFunc) -> bool:
 
 
 def _emit_function(
-    module: ModuleText, signature: Signature, func: PrimFunc, lines: DebugLines | None
+    module: ModuleText, signature: Signature, func: PrimFunc, places: DebugPlaces
 ) -> None:
     asked = func.attrs.get("tir.noalias")
     # Buffers of a TIR function are different memory unless the function says otherwise.
     noalias = asked is None or bool(asked)
     plain = not signature.packed
-    attributes = ["noalias" if noalias and plain and p.dtype.is_handle else "" for p in func.params]
+    attributes = [pointer_attributes(p, noalias) if plain else "" for p in func.params]
     private = plain and func.attrs.get("global_symbol") is None
     names = [p.name for p in func.params]
     out = FunctionText(module, signature, names, attributes, "internal" if private else "")
     emitter = FunctionEmitter(out, noalias=noalias)
     emitter.span = func.span
-    emitter.describe(lines, func.span)
+    emitter.describe(places, func.span)
     for param, value in zip(func.params, out.params):
         emitter.values[param] = value
         if param.dtype.is_handle and plain:

@@ -1,34 +1,43 @@
-"""Debug locations: the source span of a statement on each instruction made for it.
+"""Debug information: functions, their parameters, and the source span of each instruction.
 
     B[i] = A[i]   (model.py:12)      ->      store float %.4, ptr %.6, align 4, !dbg !9
 
-Only line tables are made; they are left out unless asked for (`tir.enable_debug`), as they make
-LLVM slower.
+Functions and parameters are always described, which costs little. Lines are left out unless asked
+for (`tir.enable_debug`), as they make LLVM slower and two equal programs different.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from tvm.ir.span import SequentialSpan, Span
 
+from .abi import FFI_PREFIX
 from .module_text import ModuleText
 from .types import bytes_literal
 
+_FLOAT_BITS: Final = {"half": 16, "float": 32, "double": 64}
 
-class DebugLines:
-    """Makes the metadata of one module; equal places share a node."""
 
-    def __init__(self, module: ModuleText) -> None:
+class DebugPlaces:
+    """Makes the metadata of one module; equal places share a node.
+
+    `lines` says whether places inside of functions are told.
+    """
+
+    def __init__(self, module: ModuleText, *, lines: bool = True) -> None:
+        self.lines: Final = lines
         self._module = module
         self._unit_file = self._file("tvm")
         self._unit = module.metadata(
             "distinct !DICompileUnit(language: DW_LANG_C, file: " + self._unit_file + ", "
-            'producer: "tvm", isOptimized: true, runtimeVersion: 0, '
-            "emissionKind: LineTablesOnly)"
+            'producer: "tvm", isOptimized: true, runtimeVersion: 0, emissionKind: FullDebug)'
         )
-        version = module.metadata('!{i32 2, !"Debug Info Version", i32 3}')
-        dwarf = module.metadata('!{i32 7, !"Dwarf Version", i32 4}')
+        flags = [module.metadata('!{i32 2, !"Debug Info Version", i32 3}')]
+        if "apple" in module.machine_triple:  # its linker and debugger expect the old form
+            flags.append(module.metadata('!{i32 4, !"Dwarf Version", i32 2}'))
         module.named_metadata["llvm.dbg.cu"] = self._unit
-        module.named_metadata["llvm.module.flags"] = f"{version}, {dwarf}"
+        module.named_metadata["llvm.module.flags"] = ", ".join(flags)
 
     def _file(self, name: str) -> str:
         text = bytes_literal(name.encode())
@@ -36,12 +45,12 @@ class DebugLines:
 
     def function(self, name: str, span: Span | None) -> str:
         """The node of a function."""
-        place = _first(span)
+        place = _first(span) if self.lines else None
         file = self._unit_file if place is None else self._file(place.source_name.name)
         line = 0 if place is None else place.line
         kinds = self._module.shared_metadata("!{}")
         signature = self._module.shared_metadata(f"!DISubroutineType(types: {kinds})")
-        text = bytes_literal(name.encode())
+        text = bytes_literal(name.removeprefix(FFI_PREFIX).encode())
         return self._module.metadata(
             f'distinct !DISubprogram(name: "{text}", scope: {file}, file: {file}, line: {line}, '
             f"type: {signature}, spFlags: DISPFlagDefinition, unit: {self._unit})"
@@ -49,7 +58,7 @@ class DebugLines:
 
     def location(self, function: str, span: Span | None) -> str:
         """The node of a place within a function."""
-        place = _first(span)
+        place = _first(span) if self.lines else None
         if place is None:
             return self._module.shared_metadata(f"!DILocation(line: 0, scope: {function})")
         file = self._file(place.source_name.name)
@@ -59,6 +68,32 @@ class DebugLines:
         column = min(max(place.column, 0), 65535)  # LLVM keeps 16 bits
         return self._module.shared_metadata(
             f"!DILocation(line: {max(place.line, 0)}, column: {column}, scope: {scope})"
+        )
+
+    def parameter(self, function: str, number: int, kind: str, operand: str) -> str:
+        """The instruction that says which value a parameter has; numbers begin at one."""
+        name = bytes_literal(operand.lstrip("%").encode())
+        node = self._module.metadata(
+            f'!DILocalVariable(name: "{name}", arg: {number}, scope: {function}, '
+            f"file: {self._unit_file}, line: 0, type: {self._type(kind)})"
+        )
+        callee = self._module.declare("llvm.dbg.value", "void", "metadata, metadata, metadata")
+        return f"call void {callee}(metadata {kind} {operand}, metadata {node}, " \
+               "metadata !DIExpression())"
+
+    def _type(self, kind: str) -> str:
+        if kind in _FLOAT_BITS:
+            bits, encoding = _FLOAT_BITS[kind], "float"
+        elif kind == "ptr":
+            bits, encoding = 64, "address"
+        elif kind == "i1":
+            bits, encoding = 8, "boolean"
+        elif kind.startswith("i"):
+            bits, encoding = int(kind[1:]), "signed"
+        else:
+            return "null"  # vectors: their lanes have no name in C
+        return self._module.shared_metadata(
+            f'!DIBasicType(name: "{kind}", size: {bits}, encoding: DW_ATE_{encoding})'
         )
 
 

@@ -37,6 +37,7 @@ class FunctionText:
         )
         self.attributes = "#0"  # see ModuleText.text
         self.debug_suffix = ""  # of each instruction
+        self.call_suffix = ""  # of calls, which need a place in functions that have one
         self.debug_function = ""  # of the function itself
 
     def _fresh(self, hint: str) -> str:
@@ -47,13 +48,16 @@ class FunctionText:
 
     def line(self, text: str) -> None:
         """Append an instruction."""
-        self._lines.append("  " + text + self.debug_suffix)
+        self._lines.append("  " + text + self._place_of(text))
+
+    def _place_of(self, text: str) -> str:
+        return self.debug_suffix or (self.call_suffix if "call " in text else "")
 
     def temp(self, text: str) -> str:
         """Append an instruction with a result; the result's name."""
         self._count += 1
         name = f"%.{self._count}"
-        self._lines.append(f"  {name} = {text}{self.debug_suffix}")
+        self._lines.append(f"  {name} = {text}{self._place_of(text)}")
         return name
 
     def named(self, hint: str) -> str:

@@ -17,7 +17,7 @@ SAFE_INTRINSICS: Final[tuple[str, ...]] = (
     "llvm.prefetch", "llvm.readcyclecounter", "llvm.rint.", "llvm.round.", "llvm.roundeven.",
     "llvm.sadd.", "llvm.sin.", "llvm.smax.", "llvm.smin.", "llvm.smul.", "llvm.sqrt.",
     "llvm.ssub.", "llvm.stackrestore", "llvm.stacksave", "llvm.trap", "llvm.trunc.",
-    "llvm.uadd.", "llvm.umax.", "llvm.umin.", "llvm.umul.", "llvm.usub.", "llvm.va_",
+    "llvm.uadd.", "llvm.umax.", "llvm.umin.", "llvm.umul.", "llvm.usub.",
     "llvm.vector.", "llvm.loop",
     # these the thread pool uses, each on its own architecture, where every CPU has them
     "llvm.aarch64.hint", "llvm.x86.sse2.pause",

@@ -470,13 +470,15 @@ def _call_llvm(emit: StmtEmitter, op: e.Call) -> str:
                 legal='its name, as in T.call_llvm_pure_intrin("float32", "llvm.sqrt", x)',
             )
         )
-    full = name.value
+    full, args = _typed_intrinsic(name.value, args)
     if full in ONE_TYPE_INTRINSICS:
         full += "." + mangled(args[0].dtype if args else op.dtype)
     held = [(value_type(a.dtype), emit.visit_expr(a)) for a in args]
     if full.startswith("llvm.prefetch") and not full.endswith(".p0"):
         full += ".p0"
     result = value_type(op.dtype)
+    if full.rpartition(".")[0] not in ONE_TYPE_INTRINSICS:
+        emit.module.foreign.add(full)
     callee = emit.module.declare(full, result, ", ".join(kind for kind, _ in held))
     call = f"call {result} {callee}({', '.join(f'{kind} {value}' for kind, value in held)})"
     if op.dtype.is_void:
@@ -485,10 +487,40 @@ def _call_llvm(emit: StmtEmitter, op: e.Call) -> str:
     return emit.out.temp(call)
 
 
+def _typed_intrinsic(
+    name: str, args: tuple[PrimExpr, ...]
+) -> tuple[str, tuple[PrimExpr, ...]]:
+    """The name without the type of one lane, as operands may be wider, and the operands.
+
+    Scripts of older versions give the number of the operands that decide the type before them.
+    """
+    plain, _, _ = name.rpartition(".")
+    plain = plain if plain in ONE_TYPE_INTRINSICS else name
+    first = args[0] if len(args) > 1 else None
+    if (
+        plain in ONE_TYPE_INTRINSICS
+        and isinstance(first, e.IntImm)
+        and first.dtype == "uint32"
+        and first.value < len(args)
+        and args[1].dtype != "uint32"
+    ):
+        args = args[1:]
+    return plain, args
+
+
 @_rule("tvm_call_packed_lowered", "tvm_call_trace_packed_lowered")
 def _call_packed(emit: StmtEmitter, op: e.Call) -> str:
     """Look the function up once, then call it through the registry's object."""
     name, stack, begin, end = op.args[:4]
+    if not isinstance(name, e.StringImm):
+        raise TVMError(
+            message(
+                "call of a packed function",
+                found=f"{name} of type {name.dtype} as its name",
+                where=f"function {emit.out.signature.name}",
+                legal="a string as the first argument",
+            )
+        )
     out = emit.out
     local = emit.module.signatures.get(name.value)
     if local is not None and local.packed:

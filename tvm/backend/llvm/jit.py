@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -25,6 +26,7 @@ from tvm.ffi import library
 
 from . import cache
 from .intrinsic_names import SAFE_INTRINSICS
+from .module_text import FOREIGN_MARK
 
 FORMAT_VERSION = "1"  # part of every cache key; raise it when the pipeline below changes
 _lock = threading.RLock()
@@ -35,6 +37,7 @@ _DEFINED = re.compile(
     r"^define (?!internal|private)[^@]*@(?:\"([^\"]+)\"|([-\w$.]+))\(", re.MULTILINE
 )
 _ASSEMBLY = re.compile(r"\basm\b")
+_FOREIGN = re.compile(rf"^{re.escape(FOREIGN_MARK)}(.*)$", re.MULTILINE)
 _ASKED_INTRINSIC = re.compile(r"@(llvm\.[a-z0-9_]+(?:\.[a-z0-9_]+)*)")
 
 
@@ -228,9 +231,15 @@ def emit_here(text: str, machine: Machine) -> bytes:
 
 
 def unusual_intrinsics(text: str) -> list[str]:
-    """Intrinsics that a CPU may lack, so that LLVM could end the process over them."""
-    asked = {name for name in _ASKED_INTRINSIC.findall(text)}
-    return sorted(name for name in asked if not name.startswith(SAFE_INTRINSICS))
+    """Intrinsics over which LLVM could end the process.
+
+    They are those that a CPU may lack, and those that a script calls with operands of its own.
+    """
+    asked = set(_ASKED_INTRINSIC.findall(text))
+    found = {name for name in asked if not name.startswith(SAFE_INTRINSICS)}
+    for line in _FOREIGN.findall(text):
+        found.update(line.split(", "))
+    return sorted(found)
 
 
 def _emit_apart(text: str, machine: Machine, unusual: list[str]) -> bytes:
@@ -284,15 +293,18 @@ class Linked:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_engine))
 
 
-def link(content: bytes, exports: list[str], imports: dict[str, int]) -> Linked:
-    """Load an object file; `imports` gives the addresses of what it does not define."""
+def link(
+    content: bytes | Sequence[bytes], exports: list[str], imports: dict[str, int]
+) -> Linked:
+    """Load object files; `imports` gives the addresses of what they do not define."""
     global _engine
     llvm = _llvm()
     with _lock:
         if _engine is None:
             _engine = llvm.create_lljit_compiler(_target_machine(host_machine()))
         builder = llvm.JITLibraryBuilder()
-        builder.add_object_img(content)
+        for image in (content,) if isinstance(content, bytes) else content:
+            builder.add_object_img(image)
         for name, address in imports.items():
             builder.import_symbol(name, address)
         for name in exports:

@@ -1,27 +1,22 @@
-"""Modules of object files: linked into this process's memory."""
+"""Modules of object files and of LLVM's own forms: linked into this process's memory."""
 
 from __future__ import annotations
 
 import ctypes
-import json
-import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.ffi import library
-from tvm.runtime.artefact import SYMBOL, Artefact, ValueInfo
+from tvm.runtime.artefact import SYMBOL, Artefact
 from tvm.runtime.library_module import as_program, constant_at
 from tvm.runtime.module import BINARY_SERIALIZABLE, RUNNABLE, Module
 
 from . import jit
 from .abi import FFI_PREFIX
-from .aligned import aligned_copy
 from .host import host_functions
 
-HOST_OBJECT: Final = "host.o"  # in archives for other linkers; here the process's own is used
-ARTEFACT_FILE: Final = "artefact.json"
-CONSTANTS_FILE: Final = "constants.bin"
-LAYOUT_FILE: Final = "constants.json"  # symbol -> [offset, bytes]
 
 
 class ObjectModule(Module):
@@ -29,7 +24,7 @@ class ObjectModule(Module):
 
     kind = "library"
 
-    def __init__(self, content: bytes, artefact: Artefact | None, data: dict[str, int],
+    def __init__(self, content: bytes | Sequence[bytes], artefact: Artefact | None, data: dict[str, int],
                  owner: object = None) -> None:  # fmt: skip
         super().__init__()
         self._owner = owner
@@ -81,54 +76,46 @@ def load_object(path: str) -> Module:
     try:
         loaded = ObjectModule(content, None, {})
     except TVMError as err:
-        raise TVMError(
-            message(
-                f"load_module {path!r}",
-                found=str(err).splitlines()[0],
-                legal="an object for this machine, written by export_library",
-            )
+        raise _refused(
+            path, err, "an object for this machine, written by export_library"
         ) from err
     tensors = [constant_at(loaded.code.address(t.name), t, loaded.code)
                for t in loaded.artefact.tensors]  # fmt: skip
     return as_program(loaded.artefact, loaded, tensors)
 
 
-def load_archive(path: str) -> Module:
-    """The module of an archive of objects, constants and the program's description."""
+def load_code(
+    files: Mapping[str, bytes], artefact: Artefact, data: dict[str, int], owner: object
+) -> Module:
+    """The module of object files whose constants lie at the addresses of `data`."""
+    return ObjectModule(list(files.values()), artefact, data, owner)
+
+
+def load_text(path: str) -> Module:
+    """The module of a file of LLVM text."""
+    return _compiled(path, Path(path).read_text())
+
+
+def load_bitcode(path: str) -> Module:
+    """The module of a file of LLVM's binary form."""
     try:
-        parts = _read_archive(path)
-        artefact = Artefact.from_json(parts[ARTEFACT_FILE].decode())
-        layout = json.loads(parts.get(LAYOUT_FILE, b"{}"))
-    except (tarfile.TarError, KeyError, ValueError) as err:
-        raise TVMError(
-            message(
-                f"load_module {path!r}",
-                found=f"a damaged archive: {err}",
-                legal="an archive written by export_library",
-            )
-        ) from err
-    blob = aligned_copy(parts.get(CONSTANTS_FILE, b""))
-    data = {name: blob.ctypes.data + place[0] for name, place in layout.items()}
-    names = [name for name in sorted(parts) if name.endswith(".o") and name != HOST_OBJECT]
-    kernels = [parts[name] for name in names]
-    if len(kernels) != 1:
-        raise TVMError(
-            message(f"load_module {path!r}", found=f"{len(kernels)} objects", legal="one object")
-        )
-    loaded = ObjectModule(kernels[0], artefact, data, blob)
-    tensors = [_constant(t, blob, data) for t in artefact.tensors]
-    return as_program(artefact, loaded, tensors)
+        text = jit.text_of_bitcode(Path(path).read_bytes())
+    except RuntimeError as err:
+        raise _refused(path, err, "bitcode that this version of LLVM reads") from err
+    return _compiled(path, text)
 
 
-def _constant(info: ValueInfo, blob: Any, data: dict[str, int]) -> Any:
-    return constant_at(data[info.name], info, blob)
+def _compiled(path: str, text: str) -> Module:
+    names = [name.removeprefix(FFI_PREFIX) for name in jit.defined_names(text)
+             if name.startswith(FFI_PREFIX)]  # fmt: skip
+    try:
+        content = jit.emit_object(text, jit.host_machine())
+        return ObjectModule(content, Artefact(exports=tuple(names)), {})
+    except TVMError as err:
+        raise _refused(path, err, "LLVM code with functions in the packed convention") from err
 
 
-def _read_archive(path: str) -> dict[str, bytes]:
-    parts = {}
-    with tarfile.open(path) as archive:
-        for member in archive:
-            file = archive.extractfile(member)
-            if file is not None:
-                parts[member.name] = file.read()
-    return parts
+def _refused(path: str, err: Exception, legal: str) -> TVMError:
+    return TVMError(
+        message(f"load_module {path!r}", found=str(err).splitlines()[0], legal=legal)
+    )

@@ -16,6 +16,7 @@ from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 
 from .expr import ExprEmitter, mangled
+from .function_text import FunctionText
 from .types import element_bytes, memory_element, memory_type, value_type, vector_of
 
 # Up to this stride, whole vectors are read and the wanted lanes picked; beyond, lanes are gathered.
@@ -25,6 +26,24 @@ INT8: Final = DataType("int8")
 
 class MemoryEmitter(ExprEmitter):
     """Adds loads and stores to expressions."""
+
+    def __init__(self, out: FunctionText) -> None:
+        super().__init__(out)
+        self.volatile: set[e.Var] = set()  # memory that others change meanwhile
+
+    def _volatile(self, buffer: Buffer) -> str:
+        return "volatile " if buffer.data in self.volatile else ""
+
+    def _refuse_volatile(self, buffer: Buffer, what: str) -> None:
+        if buffer.data in self.volatile:
+            raise TVMError(
+                message(
+                    f"The masked {what} intrinsic does not support declaring {what} as volatile.",
+                    found=f"volatile_scope around buffer {buffer.name}",
+                    where=f"function {self.out.signature.name}",
+                    legal=f"{what}s without a predicate and with consecutive lanes",
+                )
+            )
 
     # --- loads ---
 
@@ -67,7 +86,8 @@ class MemoryEmitter(ExprEmitter):
     def _load_at(self, buffer: Buffer, dtype: DataType, index: str) -> str:
         place = self.address(buffer, index)
         align = element_bytes(buffer.dtype)
-        raw = self.out.temp(f"load {memory_type(dtype)}, ptr {place}, align {align}")
+        how = self._volatile(buffer)
+        raw = self.out.temp(f"load {how}{memory_type(dtype)}, ptr {place}, align {align}")
         return self.from_memory(dtype, raw)
 
     def from_memory(self, dtype: DataType, raw: str) -> str:
@@ -99,7 +119,7 @@ class MemoryEmitter(ExprEmitter):
         if stride < 0:
             start = self.out.temp(f"add nsw i64 {start}, {1 - span}")
         raw = self.out.temp(
-            f"load {vector_of(memory_element(dtype), span)}, "
+            f"load {self._volatile(buffer)}{vector_of(memory_element(dtype), span)}, "
             f"ptr {self.address(buffer, start)}, align {element_bytes(dtype)}"
         )
         lanes = range(0, span, stride) if stride > 0 else range(span - 1, -1, stride)
@@ -112,6 +132,7 @@ class MemoryEmitter(ExprEmitter):
         )
 
     def _masked_load(self, op: e.BufferLoad, index: PrimExpr, predicate: PrimExpr) -> str:
+        self._refuse_volatile(op.buffer, "load")
         mask = self.visit_data(predicate)
         ramp = (index, 1) if index.dtype.is_scalar else as_ramp(index)
         if ramp is None or ramp[1] != 1:
@@ -192,8 +213,10 @@ class MemoryEmitter(ExprEmitter):
         place = self.address(op.buffer, self.as_int64(ramp[0]))
         kind, align = memory_type(dtype), element_bytes(op.buffer.dtype)
         if op.predicate is None:
-            self.out.line(f"store {kind} {stored}, ptr {place}, align {align}")
+            how = self._volatile(op.buffer)
+            self.out.line(f"store {how}{kind} {stored}, ptr {place}, align {align}")
             return
+        self._refuse_volatile(op.buffer, "store")
         mask = self.visit_data(op.predicate)
         if dtype.is_scalar:
             self._store_if(mask, f"store {kind} {stored}, ptr {place}, align {align}")

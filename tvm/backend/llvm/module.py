@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tvm.error import TVMError, message
 from tvm.ffi import library
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.runtime.files import write_beside
+from tvm.runtime.linker import HOST_OBJECT
 from tvm.runtime.module import (
     BINARY_SERIALIZABLE,
     COMPILATION_EXPORTABLE,
@@ -25,7 +28,7 @@ from . import jit
 from .abi import FFI_PREFIX
 from .aligned import CONSTANT_ALIGNMENT, aligned_copy
 from .codegen import Emitted, emit_module
-from .host import PUBLIC, host_functions
+from .host import PUBLIC, exported_object, host_functions
 from .target import is_host, machine_of
 
 _FORMATS = ("ll", "o", "obj", "s", "asm")
@@ -139,6 +142,35 @@ class LLVMModule(Module):
     def get_write_formats(self) -> Sequence[str]:
         return _FORMATS
 
+    @property
+    def foreign_triple(self) -> str:
+        return "" if is_host(self.machine) else self.machine.triple
+
+    def code_files(self, folder: Path, stem: str) -> list[Path]:
+        """The object, and the host functions that it calls."""
+        kernels = folder / f"{stem}.o"
+        kernels.write_bytes(self.object)
+        if not any(name in PUBLIC for name in jit.external_names(self.emitted.text)):
+            return [kernels]
+        host = folder / HOST_OBJECT
+        host.write_bytes(exported_object(self.machine))
+        return [kernels, host]
+
+    def constant_bytes(self) -> dict[str, Any]:
+        return {
+            name: np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8)
+            for name, tensor in self.constants.items()
+        }
+
+    def data_file(self, lines: list[str], folder: Path) -> Path:
+        """An object, which LLVM's assembler makes for this architecture."""
+        if not jit.is_native(self.machine):
+            return super().data_file(lines, folder)
+        path = folder / "data.o"
+        # not cached: the text names a temporary folder
+        path.write_bytes(jit.emit_object(_as_module(lines), self.machine, keep=False))
+        return path
+
     def inspect_source(self, fmt: str = "") -> str:
         """The code as text: "ll" as generated, "opt" after LLVM's passes, "asm" for the machine."""
         if fmt in ("", "ll"):
@@ -165,6 +197,12 @@ class LLVMModule(Module):
             )
         content = self.object if form in ("o", "obj") else self.inspect_source(form).encode()
         write_beside(file_name, content)
+
+
+def _as_module(lines: list[str]) -> str:
+    """Assembly as LLVM text."""
+    quoted = [line.replace("\\", "\\5C").replace('"', "\\22") for line in lines]
+    return "\n".join(f'module asm "{line}"' for line in quoted) + "\n"
 
 
 def build(mod: IRModule, target: Target | str) -> LLVMModule:

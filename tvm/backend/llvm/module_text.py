@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tvm.ir.host_tensor import HostTensor
 
 INLINE_CONSTANT_BYTES = 1024  # larger ones stay outside of the text, which LLVM would read slowly
+# The line that tells which intrinsics a script calls by name, with operands that nobody checked.
+FOREIGN_MARK = "; called by name: "
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,14 @@ class ModuleText:
 
     machine_triple: str = ""
     data_layout: str = ""
+    cpu: str = ""
+    features: str = ""
     functions: list[str] = field(default_factory=list)
     constants: dict[str, HostTensor] = field(default_factory=dict)
     signatures: dict[str, Signature] = field(default_factory=dict)
     names: NameTable = field(default_factory=NameTable)
     uses_context: bool = False
+    foreign: set[str] = field(default_factory=set)  # intrinsics that scripts call by name
     modern: bool = True  # LLVM 16 and later write memory(none) for readnone
     named_metadata: dict[str, str] = field(default_factory=dict)
     _declares: dict[str, str] = field(default_factory=dict)
@@ -127,6 +132,8 @@ class ModuleText:
     def text(self, source_name: str = "tvm") -> str:
         """The whole module."""
         parts = [f'source_filename = "{source_name}"']
+        if self.foreign:
+            parts.append(FOREIGN_MARK + ", ".join(sorted(self.foreign)))
         if self.machine_triple:
             parts.append(f'target datalayout = "{self.data_layout}"')
             parts.append(f'target triple = "{self.machine_triple}"')
@@ -134,9 +141,14 @@ class ModuleText:
         parts += self.functions
         defined = set(self.signatures)
         used = [line for name, line in sorted(self._declares.items()) if name not in defined]
-        parts += [*used, "", "attributes #0 = { nounwind }"]
+        machine = "".join(
+            f'"target-{name}"="{value}" '
+            for name, value in (("cpu", self.cpu), ("features", self.features))
+            if value
+        )
+        parts += [*used, "", f"attributes #0 = {{ nounwind {machine}}}"]
         # for functions that only check arguments and call: optimizing them takes most of the time
-        parts.append("attributes #1 = { nounwind noinline optnone }")
+        parts.append(f"attributes #1 = {{ nounwind noinline optnone {machine}}}")
         if self._metadata:
             named = [f"!{name} = !{{{nodes}}}" for name, nodes in self.named_metadata.items()]
             parts += ["", *named, *self._metadata]

@@ -4,8 +4,8 @@ A parallel loop stores what its body uses in a closure on the stack and hands a 
 the pool; the task takes its share of the iterations and runs the body.
 
     for i in T.parallel(n): B[i] = A[i]
-    ->  closure = {A, B, n};  TVMBackendParallelLaunch(task, closure, n)
-        task(id, env, closure):  body(n*id/count, n*(id+1)/count, A, B)
+    ->  closure = {A, B, n};  TVMBackendParallelLaunch(__tvm_parallel_lambda, closure, n)
+        __tvm_parallel_lambda(id, env, closure):  body(n*id/count, n*(id+1)/count, A, B)
 
 The body gets its pointers as parameters, since only parameters can carry `noalias`.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tvm.ir.type import PrimType
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -40,16 +41,25 @@ def captured(body: s.Stmt, known: dict[e.Var, str]) -> list[e.Var]:
 
 
 def _param_attributes(emit: FunctionEmitter, variables: list[e.Var]) -> list[str]:
-    return [
-        "noalias" if var.dtype.is_handle and var in emit.roots and emit.noalias else ""
-        for var in variables
-    ]
+    return [pointer_attributes(var, emit.noalias and var in emit.roots) for var in variables]
+
+
+def pointer_attributes(var: e.Var, noalias: bool) -> str:
+    """What is promised of a pointer parameter: its own memory, and whole elements."""
+    if not var.dtype.is_handle:
+        return ""
+    pointee = getattr(var.type_annotation, "element_type", None)
+    dtype = pointee.dtype if isinstance(pointee, PrimType) else None
+    known = dtype is not None and not (dtype.is_void or dtype.is_custom)
+    align = f"align {element_bytes(dtype)}" if known and dtype is not None else ""
+    return " ".join(part for part in ("noalias" if noalias else "", align) if part)
 
 
 def outline_scope(emit: FunctionEmitter, op: s.AttrStmt) -> None:
     """Make an internal function of the body of a compute scope, and call it."""
     variables = captured(op.body, emit.values)
-    name = emit.module.names.fresh(f"{emit.out.signature.name}.compute", ".")
+    asked = op.value.value if isinstance(op.value, e.StringImm) else "compute"
+    name = emit.module.names.fresh(asked, ".")
     signature = Signature(name, "i32", tuple(value_type(v.dtype) for v in variables))
     inner = emit.child(signature, [v.name for v in variables], _param_attributes(emit, variables))
     inner.adopt(emit, variables, inner.out.params)
@@ -75,7 +85,8 @@ def launch_parallel_loop(emit: FunctionEmitter, op: s.For) -> None:
     kinds = [index, index, *(memory_type(v.dtype) for v in variables)]
     sizes = [op.loop_var.dtype, op.loop_var.dtype, *(v.dtype for v in variables)]
     offsets, total = _layout(sizes)
-    task = _task_function(emit, body, variables, kinds, offsets, base)
+    name = emit.module.names.fresh("__tvm_parallel_lambda", ".")
+    task = _task_function(emit, body, variables, kinds, offsets, name)
     closure = out.alloca("i8", total, 16, "closure")
     held = [emit.to_memory(v.dtype, emit.values[v]) for v in variables]
     for kind, offset, value in zip(kinds, offsets, [start, extent, *held]):

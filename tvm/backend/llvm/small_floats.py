@@ -1,13 +1,13 @@
 """bfloat16 and 8-bit floats: conversion to and from float32 in integer arithmetic.
 
-The formats are those of the OCP 8-bit floating point specification, revision 1.0; bfloat16 is the
-upper half of a float32. Rounding is to nearest, ties to even.
+The formats are those of the OCP 8-bit floating point specification, revision 1.0, of its
+microscaling formats (e8m0), and the kinds without negative zero of arXiv:2206.02915; bfloat16 is
+the upper half of a float32. Rounding is to nearest, ties to even (e8m0: ties up).
 """
 
 from __future__ import annotations
 
-import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tvm.error import DTypeError, message
 from tvm.support.dtype import DataType
@@ -17,11 +17,34 @@ from .types import float_literal, value_type
 if TYPE_CHECKING:
     from .expr import ExprEmitter
 
-# exponent bits, mantissa bits, bias, and the largest finite value of each format
-_FORMATS: dict[str, tuple[int, int, int, float]] = {
-    "float8_e4m3fn": (4, 3, 7, 448.0),
-    "float8_e5m2": (5, 2, 15, 57344.0),
+
+class Format(NamedTuple):
+    """How a sign, an exponent and a mantissa stand in 8 bits, and what has no number."""
+
+    mantissa: int
+    bias: int
+    infinity: int | None = None  # code of infinity; what is above is no number
+    negative_zero: bool = True  # where it is missing, its code stands for NaN
+
+    @property
+    def nan(self) -> int:
+        """The code of NaN."""
+        if not self.negative_zero:
+            return 0x80
+        return 0x7F if self.infinity is None else self.infinity | 1 << (self.mantissa - 1)
+
+
+_FORMATS: Final[dict[str, Format]] = {
+    "float8_e3m4": Format(4, 3, infinity=0x70),
+    "float8_e4m3": Format(3, 7, infinity=0x78),
+    "float8_e4m3b11fnuz": Format(3, 11, negative_zero=False),
+    "float8_e4m3fn": Format(3, 7),
+    "float8_e4m3fnuz": Format(3, 8, negative_zero=False),
+    "float8_e5m2": Format(2, 15, infinity=0x7C),
+    "float8_e5m2fnuz": Format(2, 16, negative_zero=False),
 }
+_POWERS: Final = "float8_e8m0fnu"  # an exponent and nothing else
+_NAN: Final = 0x7FC00000
 
 
 def _like(dtype: DataType, element: str) -> DataType:
@@ -56,22 +79,28 @@ def widen(emit: ExprEmitter, source: DataType, value: str) -> str:
     if source.is_bfloat16:
         high = ints.op("shl", bits, 16)
         return out.temp(f"bitcast {ints.kind} {high} to {value_type(single)}")
-    _, mantissa, bias, _ = _format(source)
+    if str(source.element_of()) == _POWERS:
+        normal = ints.pick(ints.op("icmp eq", bits, 0), 0x00400000, ints.op("shl", bits, 23))
+        raw = ints.pick(ints.op("icmp eq", bits, 0xFF), _NAN, normal)
+        return out.temp(f"bitcast {ints.kind} {raw} to {value_type(single)}")
+    form = _format(source)
     sign = ints.op("shl", ints.op("and", bits, 0x80), 24)
     body = ints.op("and", bits, 0x7F)
     # The bits, moved into a float32, are the value times 2**(bias - 127); this also gives
     # subnormals their value, as the multiplication is exact.
-    moved = ints.op("shl", body, 23 - mantissa)
+    moved = ints.op("shl", body, 23 - form.mantissa)
     raw = out.temp(f"bitcast {ints.kind} {moved} to {value_type(single)}")
-    scale = emit.splat(single, _literal(2.0 ** (127 - bias)))
+    scale = emit.splat(single, _literal(2.0 ** (127 - form.bias)))
     value32 = out.temp(f"fmul {value_type(single)} {raw}, {scale}")
     as_bits = out.temp(f"bitcast {value_type(single)} {value32} to {ints.kind}")
-    if source == "float8_e4m3fn" or source.element_of() == "float8_e4m3fn":
-        special = ints.op("icmp eq", body, 0x7F)
-        as_bits = ints.pick(special, 0x7FC00000, as_bits)
+    if not form.negative_zero:
+        as_bits = ints.pick(ints.op("icmp eq", bits, form.nan), _NAN, as_bits)
+    elif form.infinity is None:
+        as_bits = ints.pick(ints.op("icmp eq", body, form.nan), _NAN, as_bits)
     else:
-        special = ints.op("icmp uge", body, 0x7C)
-        rest = ints.op("shl", ints.op("and", body, 0x03), 21)
+        special = ints.op("icmp uge", body, form.infinity)
+        digits = ints.op("and", body, (1 << form.mantissa) - 1)
+        rest = ints.op("shl", digits, 23 - form.mantissa)
         as_bits = ints.pick(special, ints.op("or", rest, 0x7F800000), as_bits)
     signed = ints.op("or", as_bits, sign)
     return out.temp(f"bitcast {ints.kind} {signed} to {value_type(single)}")
@@ -82,6 +111,8 @@ def narrow(emit: ExprEmitter, target: DataType, value: str) -> str:
     out, ints = emit.out, _Ints(emit, target)
     single = value_type(_like(target, "float32"))
     bits = out.temp(f"bitcast {single} {value} to {ints.kind}")
+    if str(target.element_of()) == _POWERS:
+        return _narrow_to_power(emit, target, bits)
     if not target.is_bfloat16:
         return _narrow_to_8(emit, target, value, bits)
     odd = ints.op("and", ints.op("lshr", bits, 16), 1)
@@ -95,18 +126,17 @@ def narrow(emit: ExprEmitter, target: DataType, value: str) -> str:
 def _narrow_to_8(emit: ExprEmitter, target: DataType, value: str, bits: str) -> str:
     out, ints = emit.out, _Ints(emit, target)
     single = _like(target, "float32")
-    _, mantissa, bias, largest = _format(target)
-    has_inf = target.element_of() == "float8_e5m2"
+    form = _format(target)
     sign = ints.op("and", ints.op("lshr", bits, 24), 0x80)
     body = ints.op("and", bits, 0x7FFFFFFF)
-    shift = 23 - mantissa
+    shift = 23 - form.mantissa
     # normal results: rebias the exponent, round the mantissa
     odd = ints.op("and", ints.op("lshr", body, shift), 1)
     half = (1 << (shift - 1)) - 1
-    rebiased = ints.op("sub", ints.op("add", ints.op("add", body, odd), half), (127 - bias) << 23)
-    normal = ints.op("lshr", rebiased, shift)
+    rounded = ints.op("add", ints.op("add", body, odd), half)
+    normal = ints.op("lshr", ints.op("sub", rounded, (127 - form.bias) << 23), shift)
     # subnormal results: adding a power of two lets the float unit round at the right place
-    magic_bits = (127 - bias + shift + 1) << 23
+    magic_bits = (127 - form.bias + shift + 1) << 23
     positive = out.temp(f"bitcast {ints.kind} {body} to {value_type(single)}")
     magic = out.temp(
         f"bitcast {ints.kind} {emit.splat(ints.dtype, str(magic_bits))} to {value_type(single)}"
@@ -114,28 +144,38 @@ def _narrow_to_8(emit: ExprEmitter, target: DataType, value: str, bits: str) -> 
     added = out.temp(f"fadd {value_type(single)} {positive}, {magic}")
     added_bits = out.temp(f"bitcast {value_type(single)} {added} to {ints.kind}")
     small = ints.op("sub", added_bits, magic_bits)
-    is_small = ints.op("icmp ult", body, (128 - bias) << 23)
+    is_small = ints.op("icmp ult", body, (128 - form.bias) << 23)
     result = ints.pick(is_small, small, normal)
     # too large, infinite or not a number
-    top = 0x7C if has_inf else 0x7F
-    too_large = ints.op("icmp ugt", result, top - 1)
-    result = ints.pick(too_large, top, result)
-    outside = ints.op("icmp ugt", body, _float_bits(largest * (1 + 2.0 ** -(mantissa + 1))))
-    result = ints.pick(outside, top, result)
+    top = form.nan if form.infinity is None else form.infinity
+    last = 0x7F if not form.negative_zero else top - 1
+    result = ints.pick(ints.op("icmp ugt", result, last), top, result)
     is_nan = ints.op("icmp ugt", body, 0x7F800000)
-    result = ints.pick(is_nan, 0x7E if has_inf else 0x7F, result)
+    result = ints.pick(is_nan, form.nan, result)
     signed = ints.op("or", result, sign)
+    if not form.negative_zero:  # 0x80 is no number, and zero has no sign
+        signed = ints.pick(ints.op("icmp eq", result, 0), 0, signed)
     return out.temp(f"trunc {ints.kind} {signed} to {value_type(target)}")
 
 
-def _format(dtype: DataType) -> tuple[int, int, int, float]:
+def _narrow_to_power(emit: ExprEmitter, target: DataType, bits: str) -> str:
+    """The nearest power of two; NaN for what is not positive."""
+    ints = _Ints(emit, target)
+    nearest = ints.op("lshr", ints.op("add", bits, 1 << 22), 23)
+    # zero, negative numbers, infinities and NaN are the bits from 0x7F800000 on, less one
+    outside = ints.op("icmp uge", ints.op("sub", bits, 1), 0x7F7FFFFF)
+    code = ints.pick(outside, 0xFF, nearest)
+    return emit.out.temp(f"trunc {ints.kind} {code} to {value_type(target)}")
+
+
+def _format(dtype: DataType) -> Format:
     found = _FORMATS.get(str(dtype.element_of()))
     if found is None:
         raise DTypeError(
             message(
                 f"machine code for {dtype}",
                 found="no conversion of this format",
-                legal=", ".join(["bfloat16", *_FORMATS]),
+                legal=", ".join(["bfloat16", *_FORMATS, _POWERS]),
             )
         )
     return found
@@ -144,6 +184,3 @@ def _format(dtype: DataType) -> tuple[int, int, int, float]:
 def _literal(value: float) -> str:
     return float_literal(DataType("float32"), value)
 
-
-def _float_bits(value: float) -> int:
-    return int(struct.unpack("<I", struct.pack("<f", value))[0])

@@ -20,7 +20,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.struct_field import StructField
 
-from .debug import DebugLines
+from .debug import DebugPlaces
 from .expr import INT64, ExprEmitter
 from .function_text import FunctionText
 from .intrinsics import INTRINSICS
@@ -50,7 +50,7 @@ class StmtEmitter(MemoryEmitter):
         super().__init__(out)
         self.roots: set[e.Var] = set()  # pointers that nothing else in scope points into
         self.parallel_allowed = parallel_allowed
-        self.debug: DebugLines | None = None
+        self.debug: DebugPlaces | None = None
         self.debug_node = ""
         self._work: list[Work] = []
         self._loops: list[Loop] = []
@@ -71,17 +71,22 @@ class StmtEmitter(MemoryEmitter):
 
     def at(self, span: Span | None) -> None:
         """Instructions from here on belong to this place of the source."""
-        if self.debug is not None and span is not None:
+        if self.debug is not None and self.debug.lines and span is not None:
             place = self.debug.location(self.debug_node, span)
             self.out.debug_suffix = f", !dbg {place}"
 
-    def describe(self, debug: DebugLines | None, span: Span | None) -> None:
+    def describe(self, debug: DebugPlaces | None, span: Span | None) -> None:
         """Give the function a place in the source, and its instructions until a statement has."""
         self.debug = debug
-        if debug is not None:
-            self.debug_node = debug.function(self.out.signature.name, span)
-            self.out.debug_function = f" !dbg {self.debug_node}"
-            self.out.debug_suffix = f", !dbg {debug.location(self.debug_node, span)}"
+        if debug is None:
+            return
+        self.debug_node = debug.function(self.out.signature.name, span)
+        self.out.debug_function = f" !dbg {self.debug_node}"
+        self.out.call_suffix = f", !dbg {debug.location(self.debug_node, span)}"
+        if debug.lines:
+            self.out.debug_suffix = self.out.call_suffix
+        for number, (kind, name) in enumerate(zip(self.out.signature.params, self.out.params), 1):
+            self.out.line(debug.parameter(self.debug_node, number, kind, name))
 
     def close(self) -> None:
         """End the function: success, then the blocks that failures go to."""
@@ -160,6 +165,8 @@ class StmtEmitter(MemoryEmitter):
                     legal="serial, parallel, vectorized and unrolled loops",
                 )
             )
+        if op.attr_key == "volatile_scope" and isinstance(op.node, e.Var):
+            self.volatile.add(op.node)
         if op.attr_key == "compute_scope":
             self.outline(op)
             return

@@ -10,6 +10,7 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
+from tvm.target import codegen
 from tvm.tir import expr as e
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
@@ -316,15 +317,22 @@ def call_pure_extern(
 
 
 def call_llvm_intrin(dtype: Any, name: Any, *args: Operand, span: Span | None = None) -> PrimExpr:
-    """Call an LLVM intrinsic by name (`llvm.ctpop`)."""
-    return e.Call(dtype, _call_llvm_intrin, (name, *args), span)
+    """Call an LLVM intrinsic by name (`llvm.ctpop`), or by its number (see tvm.target.codegen)."""
+    return e.Call(dtype, _call_llvm_intrin, (_intrinsic_name(name), *args), span)
 
 
 def call_llvm_pure_intrin(
     dtype: Any, name: Any, *args: Operand, span: Span | None = None
 ) -> PrimExpr:
     """Call an LLVM intrinsic that has no effects."""
-    return e.Call(dtype, _call_llvm_pure_intrin, (name, *args), span)
+    return e.Call(dtype, _call_llvm_pure_intrin, (_intrinsic_name(name), *args), span)
+
+
+def _intrinsic_name(name: Any) -> Any:
+    """A number of `llvm_lookup_intrinsic_id` as the name behind it."""
+    number = name.value if isinstance(name, IntImm) else name
+    known = codegen.llvm_get_intrinsic_name(number) if isinstance(number, int) else ""
+    return known or name
 
 
 def call_tir(global_var: GlobalVar, *args: Operand) -> PrimExpr:

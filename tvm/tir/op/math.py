@@ -10,6 +10,7 @@ from tvm.error import DTypeError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
+from tvm.target.datatype import find_min_func
 from tvm.tir import expr as e
 from tvm.tir import scalar
 from tvm.tir.expr import BOOL, FloatImm, IntImm, as_expr, make_const
@@ -246,6 +247,9 @@ def q_multiply_shift_per_axis(
 def min_value(dtype: Any, span: Span | None = None) -> PrimExpr:
     """The smallest finite value of a type."""
     kind = DataType(dtype)
+    if kind.is_custom:
+        smallest: PrimExpr = find_min_func(kind)(kind.bits)
+        return smallest
     if kind.is_floating:
         return FloatImm(kind, -_largest(kind), span)
     return IntImm(kind, scalar.int_range(kind)[0], span)

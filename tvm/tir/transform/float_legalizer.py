@@ -25,7 +25,7 @@ def compute_in(func: PrimFunc, narrow: Matches, wide: str) -> PrimFunc:
 
 def store_as_integers(func: PrimFunc, narrow: Matches) -> PrimFunc:
     """The function with buffers of narrow types as buffers of unsigned integers."""
-    return _StorageChanger(narrow).function(func)
+    return StorageChanger(narrow).function(func)
 
 
 class _Promoter(StmtExprMutator):
@@ -106,7 +106,9 @@ class _Promoter(StmtExprMutator):
         return e.Let(self.visit_var_def(op.var), value, self.visit_expr(op.body), op.span)
 
 
-class _StorageChanger(StmtExprMutator):
+class StorageChanger(StmtExprMutator):
+    """Buffers of some types become buffers of unsigned integers; values stay what they are."""
+
     def __init__(self, narrow: Matches) -> None:
         super().__init__()
         self._narrow = narrow

@@ -1,0 +1,46 @@
+"""What LLVM says about CPUs and intrinsics, asked in another process."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from tvm.target.llvm_questions import ask_llvm, is_intrinsic
+
+pytestmark = pytest.mark.cpu
+
+
+def test_x86() -> None:
+    zen = ask_llvm("x86_64-linux-gnu", "znver4")
+    assert {"avx512bf16", "sse2", "vaes"} <= zen.on
+    assert "amx-int8" not in zen.on
+    assert "avx512fp16" in zen.names
+    assert "znver4" in zen.cpus
+    least = ask_llvm("x86_64-linux-gnu").on
+    assert "sse2" in least
+    assert "sse3" not in least
+
+
+def test_features_can_be_switched() -> None:
+    on = ask_llvm("x86_64-linux-gnu", "skylake", "+avx512f,-fma").on
+    assert "fma" not in on
+    assert "avx512f" not in on, "it needs fma"
+
+
+def test_other_architectures() -> None:
+    assert {"v", "zvfh"} <= ask_llvm("riscv64-linux-gnu", "sifive-x280").on
+    assert "v" not in ask_llvm("riscv64-linux-gnu").on
+    assert "neon" in ask_llvm("armv7a-linux-eabi", "", "+neon").on
+    assert "simd128" in ask_llvm("wasm32", "", "+simd128").on
+
+
+def test_an_unknown_triple_is_refused() -> None:
+    with pytest.raises(tvm.TVMError, match="features of CPU '' for nonsense"):
+        ask_llvm("nonsense")
+
+
+def test_intrinsics() -> None:
+    assert is_intrinsic("llvm.aarch64.neon.smull")
+    assert is_intrinsic("llvm.va_start"), "LLVM ends the process over it"
+    assert not is_intrinsic("llvm.x86.nonsense")
+    assert not is_intrinsic("memcpy")

@@ -1,0 +1,181 @@
+"""What LLVM knows of CPUs and intrinsics, asked in a process of its own.
+
+    python -m tvm.target.llvm_questions cpu TRIPLE [CPU [FEATURES]]
+    python -m tvm.target.llvm_questions intrinsic NAME
+
+print `{"cpus": [...], "names": {feature: description}, "on": [features of the CPU]}`, and whether
+LLVM knows an intrinsic. It is a process of its own, because LLVM ends the process over a CPU that
+does not fit the triple, and writes its lists to the standard error.
+
+LLVM has no function that tells the features of a CPU. But it inlines a function only where the
+caller's CPU has all that the callee may use, so one callee for each feature tells.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tvm.error import TVMError, message
+
+if TYPE_CHECKING:
+    import subprocess
+
+# Modes rather than features of a CPU; LLVM refuses to mix them.
+_MODES: Final = frozenset(
+    ("16bit-mode", "32bit-mode", "64bit-mode", "64bit", "32bit", "e", "execute-only", "rvi20u32")
+)
+# RISC-V refuses these without others beside them, or for 64 bits.
+_NEVER_ALONE: Final = ("zvl", "experimental-", "x", "zcf", "zclsd", "zilsd")
+# What comes with 64 bits on x86.
+_ALWAYS_64: Final = frozenset(("sse", "sse2"))
+# Where LLVM compares features one by one before it inlines.
+_COMPARED: Final = ("x86_64", "amd64", "i686", "i386", "aarch64", "arm64", "riscv32", "riscv64")
+_ENTRY: Final = re.compile(r"^  (\S+)\s+- (.*?)\.?$", re.MULTILINE)
+_LEFT: Final = re.compile(r"call .*?@needs(\d+)\(")
+
+
+@dataclass(frozen=True)
+class CpuFeatures:
+    """The CPUs and features of an architecture, and what one CPU has of them."""
+
+    cpus: tuple[str, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    on: frozenset[str] = frozenset()
+
+
+@functools.lru_cache(maxsize=256)
+def ask_llvm(triple: str, cpu: str = "", features: str = "") -> CpuFeatures:
+    """The answer for a CPU and what is switched on (`+x`) and off (`-x`) beside it.
+
+    A CPU that LLVM does not know has what every CPU of the architecture has.
+    """
+    done = _ask("cpu", triple, cpu, features)
+    if done.returncode != 0:
+        complaint = done.stderr.strip().splitlines()
+        raise TVMError(
+            message(
+                f"features of CPU {cpu!r} for {triple}",
+                found=complaint[-1] if complaint else f"LLVM ended with {done.returncode}",
+                legal="a triple that LLVM knows, and one of its CPUs",
+            )
+        )
+    found = json.loads(done.stdout)
+    return CpuFeatures(tuple(found["cpus"]), found["names"], frozenset(found["on"]))
+
+
+@functools.lru_cache(maxsize=1024)
+def is_intrinsic(name: str) -> bool:
+    """Whether LLVM knows an intrinsic (`llvm.ctpop`), with or without types in its name."""
+    if not re.fullmatch(r"llvm(\.\w+)+", name):
+        return False
+    done = _ask("intrinsic", name)
+    # over some names LLVM ends the process: it looked closer, as at no unknown one
+    return done.returncode != 0 or bool(json.loads(done.stdout))
+
+
+def _ask(*question: str) -> subprocess.CompletedProcess[str]:
+    import subprocess  # here and below: most programs ask nothing
+
+    command = [sys.executable, "-m", __name__, *question]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _is_refused(llvm: Any, name: str) -> bool:
+    """Whether LLVM finds fault with a form that no intrinsic has."""
+    odd = "[3 x i7]"
+    text = (
+        f"declare {odd} @{name}({odd})\ndefine void @f() {{\n"
+        f"  %x = call {odd} @{name}({odd} zeroinitializer)\n  ret void\n}}"
+    )
+    try:
+        llvm.parse_assembly(text).verify()
+    except RuntimeError:
+        return True
+    return False
+
+
+def _lists(llvm: Any, triple: str) -> tuple[list[str], dict[str, str]]:
+    """CPUs and features, as LLVM prints them for the CPU called `help`."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            llvm.Target.from_triple(triple).create_target_machine(cpu="help")
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        file.seek(0)
+        text = file.read().decode(errors="replace")
+    cpus, _, features = text.partition("Available features for this target:")
+    return [name for name, _ in _ENTRY.findall(cpus)], dict(_ENTRY.findall(features))
+
+
+def _features_on(llvm: Any, triple: str, cpu: str, extra: str, names: list[str]) -> list[str]:
+    arch = triple.partition("-")[0]
+    given = [part for part in extra.split(",") if part]
+    if arch not in _COMPARED:
+        return [name for name in names if f"+{name}" in given]
+    # what a CPU is tuned for would count as a feature on Arm, so the callee starts from nothing
+    bare = ",".join(f"-{name}" for name in names) + "," if arch.startswith("a") else ""
+    least, word = "", []
+    if "86" in arch or arch == "amd64":
+        least, word = "i386", ["+64bit"] if "64" in arch else []
+    own = ",".join([*word, *given])
+    parts = [f'target triple = "{triple}"', "@at = global i32 0"]
+    for i, name in enumerate(names):
+        parts.append(f"define internal void @needs{i}() #{i} {{")
+        parts.append(f"  store volatile i32 {i}, ptr @at\n  ret void\n}}")
+        needs = ",".join([bare + "+" + name, *word])
+        parts.append(f'attributes #{i} = {{ "target-cpu"="{least}" "target-features"="{needs}" }}')
+    calls = "".join(f"  call void @needs{i}()\n" for i in range(len(names)))
+    callers = {"asked": (cpu or ("x86-64" if word else least), own)}
+    if least:  # what even the least CPU has inlined is tuning, which x86 leaves out of account
+        callers["least"] = (least, ",".join(word))
+    for number, (name, (of_cpu, has)) in enumerate(callers.items(), len(names)):
+        parts.append(f"define void @{name}() #{number} {{\n{calls}  ret void\n}}")
+        own_words = f'"target-cpu"="{of_cpu}" "target-features"="{has}"'
+        parts.append(f"attributes #{number} = {{ {own_words} }}")
+    module = llvm.parse_assembly("\n".join(parts))
+    machine = llvm.Target.from_triple(triple).create_target_machine()
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    found = {}
+    for name in callers:
+        left = {int(number) for number in _LEFT.findall(str(module.get_function(name)))}
+        found[name] = [feature for i, feature in enumerate(names) if i not in left]
+    nothing = set(found.get("least", ())) - _ALWAYS_64
+    return [feature for feature in found["asked"] if feature not in nothing]
+
+
+def main(arguments: list[str]) -> int:
+    """Print the answer; 0 when there is one."""
+    import llvmlite.binding as llvm  # a heavy package
+
+    llvm.initialize_all_targets()
+    if arguments[0] == "intrinsic":
+        print(json.dumps(_is_refused(llvm, arguments[1])))
+        return 0
+    triple, cpu, extra = [*arguments[1:], "", ""][:3]
+    try:
+        cpus, names = _lists(llvm, triple)
+        refused = _NEVER_ALONE if triple.startswith("riscv") else ()
+        known = [n for n in names if n not in _MODES and not n.startswith(refused)]
+        on = _features_on(llvm, triple, cpu if cpu in cpus else "", extra, known)
+    except RuntimeError as err:
+        print(str(err).strip(), file=sys.stderr)
+        return 1
+    print(json.dumps({"cpus": cpus, "names": names, "on": on}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
