@@ -23,6 +23,7 @@ from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
 
 from .declare import (
+    FOLLOW,
     INJECTIVE,
     Array,
     Expr,
@@ -52,7 +53,8 @@ def _filled_info(ctx: Infer, shape: ShapeStructInfo, dtype: DataType) -> TensorS
     return TensorStructInfo(source, dtype) if shape.ndim != -1 else TensorStructInfo(None, dtype)
 
 
-@relax_op("relax.full", "shape: Shape, fill_value: Tensor", InitAttrs, pattern=INJECTIVE)
+@relax_op("relax.full", "shape: Shape, fill_value: Tensor", InitAttrs, pattern=INJECTIVE,
+          precision=FOLLOW)  # fmt: skip
 def full(shape: Any, fill_value: ExprLike, dtype: DTypeLike = None) -> Call:
     """A tensor whose elements all are `fill_value`, a scalar tensor."""
     return full.call(as_shape(shape), fill_value, dtype=dtype_or_void(dtype))
@@ -89,7 +91,8 @@ def _full_numpy(shape: Any, fill_value: Array, *, dtype: DataType) -> Array:
     return np.full(shape, fill_value.astype(result), result)
 
 
-@relax_op("relax.full_like", "x: Tensor, fill_value: Tensor", InitAttrs, pattern=INJECTIVE)
+@relax_op("relax.full_like", "x: Tensor, fill_value: Tensor", InitAttrs, pattern=INJECTIVE,
+          precision=FOLLOW)  # fmt: skip
 def full_like(x: ExprLike, fill_value: ExprLike, dtype: DTypeLike = None) -> Call:
     """A tensor of the shape of `x` whose elements all are `fill_value`, a scalar tensor."""
     return full_like.call(x, fill_value, dtype=dtype_or_void(dtype))
@@ -133,7 +136,8 @@ def _constant_fill(name: str, value: int) -> tuple[Any, Any]:
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"A tensor of {name}."
-    op = relax_op(f"relax.{name}", "shape: Shape", InitAttrs, pattern=INJECTIVE)(build)
+    op = relax_op(f"relax.{name}", "shape: Shape", InitAttrs, pattern=INJECTIVE,
+                  precision=FOLLOW)(build)  # fmt: skip
 
     def build_like(x: ExprLike, dtype: DTypeLike = None) -> Call:
         return like.call(x, dtype=dtype_or_void(dtype))
@@ -176,7 +180,8 @@ ones, ones_like = _constant_fill("ones", 1)
 zeros, zeros_like = _constant_fill("zeros", 0)
 
 
-@relax_op("relax.eye", "n: Prim, m: Prim, k: Prim", InitAttrs, pattern=INJECTIVE)
+@relax_op("relax.eye", "n: Prim, m: Prim, k: Prim", InitAttrs, pattern=INJECTIVE,
+          precision=FOLLOW)  # fmt: skip
 def eye(
     n: Any, m: Any = None, k: Any = 0, dtype: DataType | str = "float32"
 ) -> Call:
@@ -241,7 +246,8 @@ def _eye_like_numpy(x: Array, k: int, *, dtype: DataType) -> Array:
     return np.eye(x.shape[0], x.shape[1], k, x.dtype if dtype is VOID else numpy_dtype(dtype))
 
 
-@relax_op("relax.arange", "start: Prim, end: Prim, step: Prim", InitAttrs, pattern=INJECTIVE)
+@relax_op("relax.arange", "start: Prim, end: Prim, step: Prim", InitAttrs, pattern=INJECTIVE,
+          precision=FOLLOW)  # fmt: skip
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: DTypeLike = None) -> Call:
     """start, start + step, ... up to, not including, end; int64 for integers, else float32."""
     low, high = (0, start) if end is None else (start, end)
@@ -300,7 +306,7 @@ def _arange_numpy(start: Any, end: Any, step: Any, *, dtype: DataType) -> Array:
     "relax.hamming_window",
     "window_size: Prim, periodic: Prim, alpha: Prim, beta: Prim",
     InitAttrs,
-    pattern=INJECTIVE,
+    pattern=INJECTIVE, precision=FOLLOW,
 )
 def hamming_window(
     window_size: Any, periodic: Any, alpha: Any, beta: Any, dtype: DataType | str

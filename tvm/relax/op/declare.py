@@ -327,6 +327,16 @@ def options_of(call: Call) -> dict[str, Any]:
     return {field.name: getattr(attrs, field.name) for field in attrs.FIELDS}
 
 
+def with_out_dtype(call: Call, out_dtype: DataType | str) -> Call:
+    """The call with another data type of its result, where the operator has that option."""
+    options = options_of(call)
+    if "out_dtype" not in options:
+        return call
+    assert isinstance(call.attrs, OpAttrs), "its options are there"
+    attrs = type(call.attrs)(**{**options, "out_dtype": DataType(out_dtype)})
+    return Call(call.op, call.args, attrs, call.sinfo_args, call.span)
+
+
 def relax_op(
     name: str,
     parameters: str,
@@ -334,7 +344,7 @@ def relax_op(
     *,
     pattern: int = OPAQUE,
     pure: bool = True,
-    precision: int | None = None,
+    precision: int = NEVER,
     script: bool = True,
 ) -> Callable[[Callable[P, RelaxExpr]], RelaxOp[P]]:
     """Declare the operator `name` with its operands: `"data: Tensor, weight: Tensor?"`.
@@ -350,8 +360,9 @@ def relax_op(
         op.set_attr("FPurity", pure)
         op.set_attr("TOpPattern", pattern)
         op.set_attr("FMakeCall", build)
-        if precision is not None:
-            op.set_attr("TMixedPrecisionPolicy", precision)
+        op.set_attr("TMixedPrecisionPolicy", precision)
+        if precision == ALWAYS:
+            op.set_attr("FInferMixedPrecision", with_out_dtype)
         if attrs is not None:
             op.set_attrs_type_key(attrs.TYPE_KEY)
         made = RelaxOp(OPS.register(name, op, depth=2), build, params, attrs)

@@ -23,7 +23,7 @@ from tvm.relax.struct_info import (
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm, Var
 
-from .declare import INJECTIVE, Array, Expr, Infer, attrs_class, relax_op, te, topi
+from .declare import FOLLOW, INJECTIVE, Array, Expr, Infer, attrs_class, relax_op, te, topi
 from .shapes import axis_index, axis_indices, check_ndim, dtype_of, like, ndim_of, values_of
 
 TakeAttrs = attrs_class("TakeAttrs", "axis", "mode")
@@ -111,6 +111,7 @@ def _prim_tuple(values: Any) -> Expr:
     "x: Tensor, axes: Expr, begin: Expr, end: Expr, strides: Expr?",
     StridedSliceAttrs,
     pattern=INJECTIVE,
+    precision=FOLLOW,
 )
 def strided_slice(
     x: ExprLike,

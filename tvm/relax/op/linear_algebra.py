@@ -233,7 +233,7 @@ def _items(bb: BlockBuilder, operands: Expr) -> list[Expr]:
 einsum.reference(lambda operands, subscripts: np.einsum(subscripts, *operands))
 
 
-@relax_op("relax.outer", "x1: Tensor, x2: Tensor", pattern=OUT_FUSABLE)
+@relax_op("relax.outer", "x1: Tensor, x2: Tensor", pattern=OUT_FUSABLE, precision=ALWAYS)
 def outer(x1: ExprLike, x2: ExprLike) -> Call:
     """Every element of x1 times every one of x2.   (n,), (m,) -> (n, m)"""
     return outer.call(x1, x2)

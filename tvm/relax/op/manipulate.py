@@ -611,7 +611,7 @@ def _flip_te(bb: BlockBuilder, data: Expr, *, axis: int) -> Expr:
 flip.reference(lambda data, axis: np.flip(data, axis))
 
 
-@relax_op("relax.meshgrid", "tensors: Tensors", MeshgridAttrs, pattern=INJECTIVE)
+@relax_op("relax.meshgrid", "tensors: Tensors", MeshgridAttrs, pattern=INJECTIVE, precision=FOLLOW)
 def meshgrid(tensors: Any, indexing: str | None = "ij") -> Call:
     """Each of n one-dimensional tensors spread over a grid of n dimensions."""
     if indexing not in ("ij", "xy"):
@@ -700,7 +700,8 @@ def _one_hot_numpy(
     return np.where(hit, on_value, off_value).astype(dtype)
 
 
-@relax_op("relax.layout_transform", "x: Tensor", LayoutTransformAttrs, pattern=INJECTIVE)
+@relax_op("relax.layout_transform", "x: Tensor", LayoutTransformAttrs, pattern=INJECTIVE,
+          precision=FOLLOW)  # fmt: skip
 def layout_transform(
     x: ExprLike,
     index_map: Any,

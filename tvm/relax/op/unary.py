@@ -145,7 +145,7 @@ def _square_te(bb: BlockBuilder, x: Expr) -> Expr:
 square.reference(lambda x: x * x)
 
 
-@relax_op("relax.clip", "x: Tensor, min: Prim, max: Prim", pattern=ELEMENTWISE, precision=FOLLOW)
+@relax_op("relax.clip", "x: Tensor, min: Prim, max: Prim", pattern=ELEMENTWISE)
 def clip(x: ExprLike, min: ExprLike, max: ExprLike) -> Call:
     """Each element, or `min` where it is below, or `max` where it is above."""
     low, high = (PrimValue(v) if isinstance(v, (int, float)) else v for v in (min, max))

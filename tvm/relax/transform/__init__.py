@@ -35,6 +35,7 @@ _HOMES = {
     "RemovePurityChecking": _HOME + "remove_purity_checking:RemovePurityChecking",
     "RemoveUnusedParameters": _HOME + "remove_unused_parameters:RemoveUnusedParameters",
     "RewriteDataflowReshape": _HOME + "rewrite_dataflow_reshape:RewriteDataflowReshape",
+    "ToMixedPrecision": _HOME + "to_mixed_precision:ToMixedPrecision",
     "ToNonDataflow": _HOME + "to_non_dataflow:ToNonDataflow",
     "TopologicalSort": _HOME + "topological_sort:TopologicalSort",
     "UpdateParamStructInfo": _HOME + "update_param_struct_info:UpdateParamStructInfo",
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from .remove_purity_checking import RemovePurityChecking as RemovePurityChecking
     from .remove_unused_parameters import RemoveUnusedParameters as RemoveUnusedParameters
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
+    from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision
     from .to_non_dataflow import ToNonDataflow as ToNonDataflow
     from .topological_sort import TopologicalSort as TopologicalSort
     from .update_param_struct_info import UpdateParamStructInfo as UpdateParamStructInfo

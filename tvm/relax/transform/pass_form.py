@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
 
 from tvm.error import TVMError
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo, hide_leading_parameters, pass_class
 from tvm.relax.expr import BindingBlock, DataflowBlock, Function, SeqExpr
@@ -34,6 +35,8 @@ class FunctionPass(Pass):
                     f"{var.name_hint!r}; legal: a relax.Function"
                 )
             functions[var] = new
+            if new is not func and _other_params(new, func):
+                var.struct_info_ = new.struct_info_
         return mod.with_functions(functions)
 
     def __repr__(self) -> str:
@@ -41,6 +44,15 @@ class FunctionPass(Pass):
         return f"Run Function pass: {info.name} at the optimization level {info.opt_level}"
 
     __str__ = __repr__
+
+
+def _other_params(new: BaseFunc, old: BaseFunc) -> bool:
+    """Whether callers see another signature."""
+    if not isinstance(new, Function) or not isinstance(old, Function):
+        return False
+    same = len(new.params) == len(old.params)
+    pairs = zip(new.params, old.params)
+    return not same or any(a.struct_info_ is not b.struct_info_ for a, b in pairs)
 
 
 class DataflowBlockPass(Pass):

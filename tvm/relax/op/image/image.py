@@ -12,6 +12,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.op.declare import (
+    FOLLOW,
     INJECTIVE,
     Array,
     Expr,
@@ -32,7 +33,8 @@ Resize2DAttrs = attrs_class(
 )  # fmt: skip
 
 
-@relax_op("relax.image.resize2d", "data: Tensor, size: Shape", Resize2DAttrs, pattern=INJECTIVE)
+@relax_op("relax.image.resize2d", "data: Tensor, size: Shape", Resize2DAttrs, pattern=INJECTIVE,
+          precision=FOLLOW)  # fmt: skip
 def resize2d(
     data: ExprLike,
     size: Any,

@@ -15,7 +15,6 @@ from tvm.relax.op.binary import minimum
 from tvm.relax.op.declare import (
     ELEMENTWISE,
     FOLLOW,
-    NEVER,
     OPAQUE,
     OUT_FUSABLE,
     Array,
@@ -136,8 +135,7 @@ def relu6(data: Expr) -> Expr:
 script_function("nn.relu6", relu6)
 
 
-@relax_op("relax.nn.leakyrelu", "data: Tensor", LeakyReluAttrs, pattern=ELEMENTWISE,
-          precision=FOLLOW)  # fmt: skip
+@relax_op("relax.nn.leakyrelu", "data: Tensor", LeakyReluAttrs, pattern=ELEMENTWISE)
 def leakyrelu(data: ExprLike, alpha: float = 0.01) -> Call:
     """x where it is positive, alpha * x elsewhere."""
     return leakyrelu.call(data, alpha=float(alpha))
@@ -157,8 +155,7 @@ def _leakyrelu_te(bb: BlockBuilder, data: Expr, *, alpha: float) -> Expr:
 leakyrelu.reference(_float_numpy(lambda x, alpha: np.where(x > 0, x, alpha * x)))
 
 
-@relax_op("relax.nn.softplus", "data: Tensor", SoftplusAttrs, pattern=ELEMENTWISE,
-          precision=FOLLOW)  # fmt: skip
+@relax_op("relax.nn.softplus", "data: Tensor", SoftplusAttrs, pattern=ELEMENTWISE)
 def softplus(data: ExprLike, beta: float = 1.0, threshold: float = 20.0) -> Call:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
     return softplus.call(data, beta=float(beta), threshold=float(threshold))
@@ -181,8 +178,7 @@ def _softplus_numpy(x: Array, *, beta: float, threshold: float) -> Array:
     return np.where(beta * x > threshold, x, np.log1p(np.exp(np.minimum(beta * x, 80))) / beta)
 
 
-@relax_op("relax.nn.prelu", "data: Tensor, alpha: Tensor", PReluAttrs, pattern=ELEMENTWISE,
-          precision=FOLLOW)  # fmt: skip
+@relax_op("relax.nn.prelu", "data: Tensor, alpha: Tensor", PReluAttrs, pattern=ELEMENTWISE)
 def prelu(data: ExprLike, alpha: ExprLike, axis: int = 1) -> Call:
     """x where it is positive, alpha * x elsewhere, with an alpha for each channel."""
     return prelu.call(data, alpha, axis=int(axis))
@@ -226,14 +222,13 @@ def _softmax_info(ctx: Infer, data: TensorStructInfo, *, axis: int) -> TensorStr
     return data
 
 
-@relax_op("relax.nn.softmax", "data: Tensor", SoftmaxAttrs, pattern=OUT_FUSABLE, precision=NEVER)
+@relax_op("relax.nn.softmax", "data: Tensor", SoftmaxAttrs, pattern=OUT_FUSABLE)
 def softmax(data: ExprLike, axis: int = -1) -> Call:
     """exp(x) / sum(exp(x)) along `axis`."""
     return softmax.call(data, axis=int(axis))
 
 
-@relax_op("relax.nn.log_softmax", "data: Tensor", SoftmaxAttrs, pattern=OUT_FUSABLE,
-          precision=NEVER)  # fmt: skip
+@relax_op("relax.nn.log_softmax", "data: Tensor", SoftmaxAttrs, pattern=OUT_FUSABLE)
 def log_softmax(data: ExprLike, axis: int = -1) -> Call:
     """The logarithm of softmax along `axis`."""
     return log_softmax.call(data, axis=int(axis))

@@ -380,7 +380,7 @@ def _pad_or_crop(x: Array, axis: int, before: int, after: int) -> Array:
 
 
 @relax_op("relax.nn.conv1d_transpose", "data: Tensor, weight: Tensor", Conv1DTransposeAttrs,
-          pattern=OUT_FUSABLE, precision=ALWAYS)  # fmt: skip
+          pattern=OUT_FUSABLE)  # fmt: skip
 def conv1d_transpose(
     data: ExprLike,
     weight: ExprLike,
@@ -402,7 +402,7 @@ def conv1d_transpose(
 
 
 @relax_op("relax.nn.conv2d_transpose", "data: Tensor, weight: Tensor", Conv2DTransposeAttrs,
-          pattern=OUT_FUSABLE, precision=ALWAYS)  # fmt: skip
+          pattern=OUT_FUSABLE)  # fmt: skip
 def conv2d_transpose(
     data: ExprLike,
     weight: ExprLike,

@@ -85,7 +85,6 @@ def _along(parameter: Array, ndim: int, axes: Sequence[int]) -> Array:
     "data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor",
     BatchNormAttrs,
     pattern=OPAQUE,
-    precision=FOLLOW,
 )
 def batch_norm(
     data: ExprLike,

@@ -10,7 +10,6 @@ import numpy as np
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.op.declare import (
-    FOLLOW,
     INJECTIVE,
     Array,
     Expr,
@@ -31,7 +30,7 @@ PixelShuffleAttrs = attrs_class("PixelShuffleAttrs", "upscale_factor")
 MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-@relax_op("relax.nn.pad", "data: Tensor", PadAttrs, pattern=INJECTIVE, precision=FOLLOW)
+@relax_op("relax.nn.pad", "data: Tensor", PadAttrs, pattern=INJECTIVE)
 def pad(
     data: ExprLike,
     pad_width: Sequence[Any],

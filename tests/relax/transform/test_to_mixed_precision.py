@@ -1,0 +1,221 @@
+"""Mixed precision: what takes half floats, where casts stand, what keeps its type."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvm import relax
+from tvm.error import TVMError
+from tvm.ir import IRModule
+from tvm.ir.structural import assert_structural_equal
+from tvm.relax import interp
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+def _check(before: IRModule, expected: IRModule, out_dtype: str = "float32") -> None:
+    after = relax.transform.ToMixedPrecision(out_dtype)(before)
+    assert_structural_equal(after, expected)
+    assert relax.analysis.well_formed(after)
+
+
+@I.ir_module
+class ConvRelu:
+    @R.function
+    def main(x: R.Tensor((2, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
+        with R.dataflow():
+            lv = R.nn.conv2d(x, w, out_dtype="float32")
+            gv = R.nn.relu(lv)
+            R.output(gv)
+        return gv
+
+
+@I.ir_module
+class ConvReluSingle:
+    @R.function
+    def main(x: R.Tensor((2, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
+        with R.dataflow():
+            lv = R.astype(x, "float16")
+            lv1 = R.astype(w, "float16")
+            lv2 = R.nn.conv2d(lv, lv1, out_dtype="float32")
+            gv = R.nn.relu(lv2)
+            R.output(gv)
+        return gv
+
+
+@I.ir_module
+class ConvReluHalf:
+    @R.function
+    def main(x: R.Tensor((2, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
+        with R.dataflow():
+            lv = R.astype(x, "float16")
+            lv1 = R.astype(w, "float16")
+            lv2 = R.nn.conv2d(lv, lv1, out_dtype="float16")
+            lv3 = R.nn.relu(lv2)
+            gv = R.astype(lv3, "float32")
+            R.output(gv)
+        return gv
+
+
+def test_products_take_half_floats() -> None:
+    _check(ConvRelu, ConvReluSingle)
+    _check(ConvRelu, ConvReluHalf, "float16")
+
+
+@I.ir_module
+class Chain:
+    @R.function
+    def main(
+        x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32"), b: R.Tensor((4,), "float32")
+    ):
+        with R.dataflow():
+            a = R.matmul(x, w)
+            c = R.nn.relu(a)
+            d = R.matmul(c, w)
+            e = R.add(d, b)
+            f = R.nn.softmax(e)
+            R.output(f)
+        return f
+
+
+@I.ir_module
+class ChainSingle:
+    """The first product is read as half floats only; the second is added to single ones."""
+
+    @R.function
+    def main(
+        x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32"), b: R.Tensor((4,), "float32")
+    ):
+        with R.dataflow():
+            lv = R.astype(x, "float16")
+            lv1 = R.astype(w, "float16")
+            lv2 = R.matmul(lv, lv1, out_dtype="float32")
+            a = R.astype(lv2, "float16")
+            c = R.nn.relu(a)
+            lv3 = R.astype(w, "float16")
+            d = R.matmul(c, lv3, out_dtype="float32")
+            e = R.add(d, b)
+            f = R.nn.softmax(e)
+            R.output(f)
+        return f
+
+
+@I.ir_module
+class ChainHalf:
+    @R.function
+    def main(
+        x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32"), b: R.Tensor((4,), "float32")
+    ):
+        with R.dataflow():
+            lv = R.astype(x, "float16")
+            lv1 = R.astype(w, "float16")
+            a = R.matmul(lv, lv1, out_dtype="float16")
+            c = R.nn.relu(a)
+            lv2 = R.astype(w, "float16")
+            d = R.matmul(c, lv2, out_dtype="float16")
+            lv3 = R.astype(d, "float32")
+            e = R.add(lv3, b)
+            f = R.nn.softmax(e)
+            R.output(f)
+        return f
+
+
+def test_followers_take_what_their_operands_are() -> None:
+    _check(Chain, ChainSingle)
+    _check(Chain, ChainHalf, "float16")
+
+
+@I.ir_module
+class Tuples:
+    @R.function
+    def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+        with R.dataflow():
+            a = R.matmul(x, w)
+            s = R.split(a, 2, axis=1)
+            left = s[0]
+            right = s[1]
+            pair = (right, left)
+            c = R.concat(pair, axis=1)
+            d = R.multiply(c, R.const(2.0))
+            big = R.multiply(d, R.const(1e6))
+            g = R.matmul(d, w)
+            R.output(big, g)
+        return (big, g)
+
+
+@I.ir_module
+class TuplesHalf:
+    @R.function
+    def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+        with R.dataflow():
+            lv = R.astype(x, "float16")
+            lv1 = R.astype(w, "float16")
+            a = R.matmul(lv, lv1, out_dtype="float16")
+            s = R.split(a, 2, axis=1)
+            left = s[0]
+            right = s[1]
+            pair = (right, left)
+            c = R.concat(pair, axis=1)
+            lv2 = R.astype(R.const(2.0), "float16")
+            d = R.multiply(c, lv2)
+            lv3 = R.astype(d, "float32")
+            big = R.multiply(lv3, R.const(1e6))
+            lv4 = R.astype(w, "float16")
+            lv5 = R.matmul(d, lv4, out_dtype="float16")
+            g = R.astype(lv5, "float32")
+            R.output(big, g)
+        return (big, g)
+
+
+def test_tuples_and_constants() -> None:
+    _check(Tuples, TuplesHalf, "float16")
+
+
+@I.ir_module
+class Kernel:
+    @T.prim_func(private=True)
+    def copy(a: T.Buffer((4, 4), "float32"), b: T.Buffer((4, 4), "float32")):
+        for i, j in T.grid(4, 4):
+            with T.block("copy"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                b[vi, vj] = a[vi, vj]
+
+    @R.function
+    def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+        cls = Kernel
+        with R.dataflow():
+            a = R.matmul(x, w)
+            b = R.call_tir(cls.copy, (a,), out_sinfo=R.Tensor((4, 4), "float32"))
+            i = R.argmax(a, axis=0)
+            R.output(b, i)
+        c = R.matmul(b, w)
+        return (c, i)
+
+
+def test_kernels_and_other_blocks_keep_their_types() -> None:
+    after = relax.transform.ToMixedPrecision("float16")(Kernel)
+    assert relax.analysis.well_formed(after)
+    text = after["main"].script()
+    assert '(lv2,), out_sinfo=R.Tensor((4, 4), dtype="float32"))' in text
+    assert text.count('R.matmul(b, w, out_dtype="void")') == 1
+    rng = np.random.default_rng(0)
+    x, w = (rng.uniform(-1, 1, (4, 4)).astype("float32") for _ in "xw")
+    wanted, found = interp.run(Kernel, x, w), interp.run(after, x, w)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=0.02, atol=0.02)
+
+
+def test_inputs_become_half_floats_by_name() -> None:
+    after = relax.transform.ToMixedPrecision(fp16_input_names=["w", "nobody"])(ConvRelu)
+    assert relax.analysis.well_formed(after)
+    x, w = after["main"].params
+    assert (x.struct_info.dtype, w.struct_info.dtype) == ("float32", "float16")
+    assert "R.astype(w" not in after["main"].script()
+
+
+def test_out_dtype_is_checked() -> None:
+    with pytest.raises(TVMError, match="legal: 'float32', 'float16'"):
+        relax.transform.ToMixedPrecision("int8")(ConvRelu)

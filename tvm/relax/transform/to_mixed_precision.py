@@ -1,0 +1,355 @@
+"""Compute products and convolutions in half precision, and what follows them where that is safe.
+
+    lv = conv2d(x, w)              lv = astype(x, "float16"); lv1 = astype(w, "float16")
+    gv = softmax(lv)       ->      lv2 = conv2d(lv, lv1, out_dtype="float32")
+                                   gv = softmax(lv2)
+
+Each operator has a policy (attribute `TMixedPrecisionPolicy`): it always takes half floats, follows
+its operands, or never does. A first walk, backward, finds the values whose readers all take half
+floats; the second, forward, rewrites the dataflow blocks and casts between the two. What leaves a
+block keeps its type, and so does the function's result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.rebuild import (
+    all_bindings,
+    replace_operands,
+    vars_used,
+    with_value,
+)
+from tvm.support.dtype import DataType
+
+ALWAYS, FOLLOW, NEVER = 0, 1, 2
+HALF, SINGLE = DataType("float16"), DataType("float32")
+LARGEST_HALF = float(np.finfo(np.float16).max)
+
+# What the readers of a value need of it: nothing yet 0, half 16, single 32; of a tuple, each field.
+Need: TypeAlias = "int | tuple[Need, ...]"
+
+
+@relax_pass("ToMixedPrecision")
+def ToMixedPrecision(
+    func: Function,
+    mod: IRModule,
+    ctx: PassContext,
+    out_dtype: str = "float32",
+    fp16_input_names: list[str] | None = None,
+) -> Function:
+    """Rewrite to half precision; products and convolutions give `out_dtype`.
+
+    Parameters named in `fp16_input_names` become half floats themselves.
+    """
+    if out_dtype not in ("float16", "float32"):
+        raise TVMError(
+            message("ToMixedPrecision: out_dtype does not fit", found=repr(out_dtype),
+                    legal="'float32', 'float16'")
+        )  # fmt: skip
+    needs = _Needs(func)
+    return _Rewriter(mod, needs, DataType(out_dtype), set(fp16_input_names or ())).run(func)
+
+
+def policy_of(call: Call) -> int | None:
+    """The policy of the operator that is called; None for a call of anything else."""
+    if not isinstance(call.op, Op):
+        return None
+    policy = call.op.get_attr("TMixedPrecisionPolicy")
+    return NEVER if policy is None else int(policy)
+
+
+def _is_nested_tensor(info: StructInfo | None) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return all(_is_nested_tensor(field) for field in info.fields)
+    return isinstance(info, TensorStructInfo)
+
+
+def _filled(info: StructInfo | None, need: int) -> Need:
+    if isinstance(info, TupleStructInfo):
+        return tuple(_filled(field, need) for field in info.fields)
+    return need
+
+
+def _merge(a: Need, b: Need) -> Need:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(_merge(x, y) for x, y in zip(a, b))
+    return max(_strongest(a), _strongest(b))
+
+
+def _strongest(need: Need) -> int:
+    return max(map(_strongest, need), default=0) if isinstance(need, tuple) else need
+
+
+class _Needs:
+    """The walk backward: what the readers of each variable need."""
+
+    def __init__(self, func: Function) -> None:
+        self._found: dict[Var, Need] = {}
+        for var in vars_used(func.body.body):
+            self._require(var, 32)
+        for binding in reversed(list(all_bindings(func))):
+            self._binding(binding)
+
+    def of(self, var: Var) -> Need:
+        """What is needed of a variable; nothing if no one reads it."""
+        return self._found.get(var, _filled(var.struct_info_, 0))
+
+    def _require(self, expr: RelaxExpr, need: Need) -> None:
+        if isinstance(expr, Var):
+            if not isinstance(need, tuple):
+                need = _filled(expr.struct_info_, need)
+            self._found[expr] = _merge(self.of(expr), need)
+        elif isinstance(expr, Tuple):
+            for i, field in enumerate(expr.fields):
+                self._require(field, need[i] if isinstance(need, tuple) else need)
+        elif isinstance(expr, TupleGetItem):
+            self._item(expr, need)
+
+    def _item(self, expr: TupleGetItem, need: Need) -> None:
+        info = expr.tuple_value.struct_info_
+        if isinstance(info, TupleStructInfo):
+            fields = [_filled(field, 0) for field in info.fields]
+            fields[expr.index] = need
+            self._require(expr.tuple_value, tuple(fields))
+
+    def _binding(self, binding: Binding) -> None:
+        value = binding.value
+        if isinstance(binding, VarBinding) and isinstance(value, Call):
+            policy = policy_of(value)
+            if policy is not None:
+                follow = _strongest(self.of(binding.var))
+                need = {ALWAYS: 16, FOLLOW: follow, NEVER: 32}[policy]
+                for arg in value.args:
+                    self._require(arg, need)
+                return
+        if isinstance(binding, VarBinding) and isinstance(value, (Tuple, TupleGetItem)):
+            self._require(value, self.of(binding.var))
+            return
+        for var in vars_used(value):
+            self._require(var, 32)
+
+
+class _Rewriter:
+    """The walk forward: calls in half precision, and casts."""
+
+    def __init__(
+        self, mod: IRModule, needs: _Needs, out_dtype: DataType, half_inputs: set[str]
+    ) -> None:
+        self._bb = BlockBuilder(mod)
+        self._needs = needs
+        self._out_dtype = out_dtype
+        self._half_inputs = half_inputs
+        self._now: dict[Var, Var] = {}
+
+    def run(self, func: Function) -> Function:
+        params = [self._parameter(param) for param in func.params]
+        self._bb.begin_scope(params)
+        blocks = [self._block(block) for block in func.body.blocks]
+        self._bb.begin_binding_block()
+        result = self._restored(func.body.body)
+        last = self._bb.end_block()
+        self._bb.end_scope()
+        if last.bindings:
+            blocks.append(last)
+        same = all(a is b for a, b in zip(params, func.params))
+        body = SeqExpr(blocks, result, func.body.span)
+        body.struct_info_ = result.struct_info_
+        return Function(
+            params, body, func.ret_struct_info if same else None, func.is_pure, func.attrs,
+            func.span,
+        )  # fmt: skip
+
+    def _parameter(self, param: Var) -> Var:
+        info = param.struct_info_
+        named = param.name_hint in self._half_inputs
+        if not named or not isinstance(info, TensorStructInfo) or info.dtype != SINGLE:
+            return param
+        half = TensorStructInfo(info.shape, HALF, info.vdevice, info.ndim)
+        self._now[param] = Var(param.name_hint, half, param.span)
+        return self._now[param]
+
+    def _block(self, block: BindingBlock) -> BindingBlock:
+        dataflow = isinstance(block, DataflowBlock)
+        if dataflow:
+            self._bb.begin_dataflow_block()
+        else:
+            self._bb.begin_binding_block()
+        for binding in block.bindings:
+            value = binding.value
+            if not dataflow or not isinstance(binding, VarBinding):
+                self._keep(binding)
+            elif isinstance(value, Call) and policy_of(value) is not None:
+                self._call(binding, value)
+            elif isinstance(value, Tuple):
+                fields = [self._current(field) for field in value.fields]
+                self._bind(binding, self._bb.normalize(Tuple(fields, value.span)))
+            elif isinstance(value, TupleGetItem):
+                source = self._current(value.tuple_value)
+                self._bind(binding, self._bb.normalize(TupleGetItem(source, value.index)))
+            elif isinstance(value, Var):
+                self._bind(binding, self._current(value))
+            else:
+                self._keep(binding)
+        return type(block)(self._bb.end_block().bindings, block.span)
+
+    # --- values ---
+
+    def _current(self, expr: RelaxExpr) -> RelaxExpr:
+        """The expression with the variables that now stand for the original ones."""
+        return replace_operands(expr, lambda e: self._now.get(e) if isinstance(e, Var) else None)
+
+    def _restored(self, expr: RelaxExpr) -> RelaxExpr:
+        """The expression with every variable in its original type."""
+
+        def restore(leaf: RelaxExpr) -> RelaxExpr | None:
+            if not isinstance(leaf, Var) or leaf not in self._now:
+                return None
+            return self._bb.normalize_argument(self._like(self._now[leaf], leaf.struct_info))
+
+        return self._bb.normalize(replace_operands(expr, restore))
+
+    def _like(self, expr: RelaxExpr, info: StructInfo) -> RelaxExpr:
+        """The expression with leaves cast to the types of `info`."""
+        if isinstance(info, TensorStructInfo):
+            return self._cast(expr, info.dtype)
+        if not isinstance(info, TupleStructInfo):
+            return expr
+        parts = [self._part(expr, i) for i in range(len(info.fields))]
+        new = [self._like(part, field) for part, field in zip(parts, info.fields)]
+        return expr if all(a is b for a, b in zip(parts, new)) else Tuple(new)
+
+    def _to(self, expr: RelaxExpr, dtype: DataType) -> RelaxExpr:
+        """The expression with its floats, half or single, cast to a type."""
+        info = expr.struct_info
+        if isinstance(info, TensorStructInfo):
+            return self._cast(expr, dtype)
+        if not isinstance(info, TupleStructInfo) or not _is_nested_tensor(info):
+            return expr
+        parts = [self._part(expr, i) for i in range(len(info.fields))]
+        new = [self._to(part, dtype) for part in parts]
+        return expr if all(a is b for a, b in zip(parts, new)) else Tuple(new)
+
+    def _part(self, expr: RelaxExpr, index: int) -> RelaxExpr:
+        if isinstance(expr, Tuple):
+            return expr.fields[index]
+        return self._bb.normalize(TupleGetItem(expr, index))
+
+    def _cast(self, expr: RelaxExpr, dtype: DataType) -> RelaxExpr:
+        info = expr.struct_info
+        assert isinstance(info, TensorStructInfo), "only tensors are cast"
+        if info.dtype is dtype or info.dtype not in (HALF, SINGLE):
+            return expr
+        result: RelaxExpr = Op.get("relax.astype").get_attr("FMakeCall")(expr, dtype)
+        return result
+
+    # --- bindings ---
+
+    def _call(self, binding: VarBinding, call: Call) -> None:
+        assert isinstance(call.op, Op), "the caller looked"
+        args = [self._current(arg) for arg in call.args]
+        policy = policy_of(call)
+        if policy == ALWAYS:
+            to = HALF
+            infer = call.op.get_attr("FInferMixedPrecision")
+            call = call if infer is None else infer(call, self._out_dtype)
+        else:
+            to = HALF if policy == FOLLOW and _all_half(args) else SINGLE
+        if all(a is b for a, b in zip(args, call.args)) and call.struct_info_ is not None:
+            unchanged = [self._to(arg, to) is arg for arg in args]
+            if all(unchanged):
+                self._bind(binding, call)
+                return
+        args = [self._to(arg, to) for arg in args]
+        new = self._bb.normalize(Call(call.op, args, call.attrs, call.sinfo_args, call.span))
+        if policy == ALWAYS and isinstance(binding.var, DataflowVar):
+            new = self._only_half(new, self._needs.of(binding.var))
+        self._bind(binding, new)
+
+    def _only_half(self, expr: RelaxExpr, need: Need) -> RelaxExpr:
+        """A result that is read as half floats only is stored as such."""
+        if isinstance(need, tuple) or need != 16:
+            return expr
+        return self._bb.normalize(self._to(expr, HALF))
+
+    def _bind(self, binding: VarBinding, value: RelaxExpr) -> None:
+        """Bind to a variable of the value's type; what leaves the block gets its type back."""
+        var = binding.var
+        if not isinstance(var, DataflowVar):
+            value = self._bb.normalize(self._like(value, var.struct_info))
+        if value is binding.value:
+            self._bb.emit_normalized(binding)
+            return
+        info = value.struct_info
+        if not isinstance(var, DataflowVar) or _same_types(info, var.struct_info):
+            self._bb.emit_normalized(VarBinding(var, value, binding.span or value.span))
+            return
+        new = DataflowVar(var.name_hint, info, var.span)
+        self._bb.emit_normalized(VarBinding(new, value, binding.span or value.span))
+        self._now[var] = new
+
+    def _keep(self, binding: Binding) -> None:
+        """A binding that is not rewritten reads values of their original types."""
+        used = [var for var in vars_used(binding.value) if var in self._now]
+        if not used:
+            self._bb.emit_normalized(binding)
+            return
+        value = self._restored(binding.value)
+        self._bb.emit_normalized(with_value(binding, value))
+
+
+def _same_types(a: StructInfo, b: StructInfo) -> bool:
+    if isinstance(a, TupleStructInfo) and isinstance(b, TupleStructInfo):
+        return all(_same_types(x, y) for x, y in zip(a.fields, b.fields))
+    if isinstance(a, TensorStructInfo) and isinstance(b, TensorStructInfo):
+        return a.dtype is b.dtype
+    return True
+
+
+def _all_half(args: Sequence[RelaxExpr]) -> bool:
+    """Whether the tensors among the operands are half floats, or constants that may become some."""
+    stack = list(args)
+    while stack:
+        arg = stack.pop()
+        if isinstance(arg, Tuple):
+            stack.extend(arg.fields)
+        elif isinstance(arg, Constant):
+            values = arg.data.numpy()
+            if values.dtype.kind == "f" and not np.all(np.abs(values) <= LARGEST_HALF):
+                return False
+        elif not _half_or_integer(arg.struct_info):
+            return False
+    return True
+
+
+def _half_or_integer(info: StructInfo) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return all(_half_or_integer(field) for field in info.fields)
+    if isinstance(info, TensorStructInfo):
+        return info.dtype is HALF or not info.dtype.is_floating
+    return True
