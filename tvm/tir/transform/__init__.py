@@ -33,6 +33,7 @@ _PASSES: dict[str, str] = {
     "HoistIfThenElse": "hoist_if_then_else",
     "HoistIfThenElseConfig": "config_records",
     "HoistReductionInit": "hoist_reduction_init",
+    "InjectDoubleBuffer": "inject_double_buffer",
     "InjectDoubleBufferConfig": "config_records",
     "InlinePrivateFunctions": "inline_private_functions",
     "InstrumentBoundCheckers": "instrument_bound_checkers",
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from .hoist_expression import HoistExpression as HoistExpression
     from .hoist_if_then_else import HoistIfThenElse as HoistIfThenElse
     from .hoist_reduction_init import HoistReductionInit as HoistReductionInit
+    from .inject_double_buffer import InjectDoubleBuffer as InjectDoubleBuffer
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .instrument_bound_checkers import InstrumentBoundCheckers as InstrumentBoundCheckers
     from .loop_partition import LoopPartition as LoopPartition

@@ -30,6 +30,11 @@ def ConvertSSA(mod: IRModule, ctx: PassContext) -> IRModule:
     return mod.with_functions(functions)
 
 
+def to_ssa(func: PrimFunc) -> PrimFunc:
+    """The function without variables that are defined twice, as copies of statements have them."""
+    return _Renamer().function(func)
+
+
 class _Renamer(StmtExprMutator):
     """Renames second definitions; what a name stands for ends with its scope."""
 

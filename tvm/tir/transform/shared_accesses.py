@@ -90,7 +90,8 @@ def _anywhere(index: PrimExpr) -> IntSet:
 
 
 def over(access: Access, var: e.Var, dom: Range) -> Access:
-    """The access by all iterations of a loop."""
+    """The access by all iterations of a loop; after it, the half that was filled last counts."""
+    access = replace(access, double_buffer_write=False)
     if access.kind == SYNC or not any(_mentions(one, var) for one in access.sets):
         return access
     evaluator = SetEvaluator({var: dom}, Analyzer())
