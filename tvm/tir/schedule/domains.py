@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import FloorDiv, IntImm, IterVar, Var, make_const
+from tvm.tir.expr import FloorDiv, IntImm, Var, make_const
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import (
     floordiv,
@@ -145,13 +145,12 @@ def placed_nest(
             value = loop if is_zero(dom.min) else dom.min + loop
         values.append(value)
         if dom is not whole:
-            predicate = logical_and(predicate, _inside(iv, value, whole, analyzer))
+            for inside in _limits(value, whole, analyzer):
+                predicate = logical_and(predicate, inside)
     return nest(loops, BlockRealize(values, predicate, block, realize.span))
 
 
-def _inside(iv: IterVar, value: PrimExpr, whole: Range, analyzer: Analyzer) -> PrimExpr:
-    predicate: PrimExpr = IntImm("bool", 1)
-    for inside in (greater_equal(value, whole.min), less(value, whole.min + whole.extent)):
-        if not analyzer.can_prove(inside):
-            predicate = logical_and(predicate, analyzer.simplify(inside))
-    return predicate
+def _limits(value: PrimExpr, whole: Range, analyzer: Analyzer) -> list[PrimExpr]:
+    """The conditions for a value to lie in a domain that are not always true."""
+    ends = (greater_equal(value, whole.min), less(value, whole.min + whole.extent))
+    return [analyzer.simplify(inside) for inside in ends if not analyzer.can_prove(inside)]

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tvm.arith import Analyzer, ProofStrength
-from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
+from tvm.tir.expr import IntImm, Var
 from tvm.tir.functor import walk
 from tvm.tir.stmt import (
     Block,
     BlockRealize,
-    BufferRegion,
-    BufferStore,
     For,
     SeqStmt,
     Stmt,
@@ -22,7 +20,7 @@ from tvm.tir.stmt import (
 
 from .analysis.query import block_of
 from .error import Illegal
-from .rebuild import TrackingMutator, change_block, nest
+from .rebuild import TrackingMutator, change_block
 from .tree import SRefTree
 
 TRUE = IntImm("bool", 1)
@@ -82,33 +80,6 @@ def edit_scope(
     allocs = [b for b in old.alloc_buffers if b not in set(release)] + list(allocate)
     new = change_block(old, body=body, alloc_buffers=allocs)
     state.replace(scope, new, {**edit.reuse, old: new})
-
-
-def copy_nest(
-    source: Buffer, target: Buffer, region: Sequence[Range], name: str
-) -> tuple[Stmt, Block]:
-    """Loops that copy a region between two buffers of one shape, and the block within.
-
-    for ax0, ax1, ... in T.grid(...): v0, v1, ... ; target[v0, v1] = source[v0, v1]
-    """
-    loops: list[tuple[Var, PrimExpr]] = []
-    iter_vars: list[IterVar] = []
-    values: list[PrimExpr] = []
-    for dim, (part, extent) in enumerate(zip(region, source.shape)):
-        loop = Var(f"ax{dim}", extent.dtype)
-        loops.append((loop, part.extent))
-        var = Var(f"v{dim}", extent.dtype)
-        iter_vars.append(IterVar(Range.from_min_extent(IntImm(extent.dtype, 0), extent), var, 0))
-        values.append(part.min + loop)
-    indices = [iv.var for iv in iter_vars]
-    block = Block(
-        iter_vars,
-        [BufferRegion.from_point(source, indices)],
-        [BufferRegion.from_point(target, indices)],
-        name,
-        BufferStore(target, BufferLoad(source, indices), indices),
-    )
-    return nest(loops, BlockRealize(values, TRUE, block)), block
 
 
 def place_below(outer: StmtSRef, inner: StmtSRef) -> StmtSRef:

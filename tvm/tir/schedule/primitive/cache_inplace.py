@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, scope_of
+from tvm.tir.schedule.cached_region import CachedRegion
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
-from tvm.tir.schedule.primitive.cache_read import cache_of, redirect
 from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.rebuild import full_ranges
 from tvm.tir.schedule.scopes import (
     ScopeEdit,
-    copy_nest,
     edit_scope,
     place_below,
     require_apart,
@@ -44,13 +43,13 @@ def cache_inplace(
     scope = scope_of(block)
     writer = require_single_writer(state, scope, buffer, node)
     require_apart(state, scope, block, writer, buffer)
-    cache = cache_of(buffer, storage_scope)
-    blocks, reuse = redirect([node], buffer, cache)
-    copy_in, read = copy_nest(buffer, cache, full_ranges(buffer), cache.name)
-    copy_out, write = copy_nest(cache, buffer, full_ranges(buffer), cache.name)
+    cached = CachedRegion(buffer, storage_scope, full_ranges(buffer), compact=False)
+    blocks, reuse = cached.redirect([node])
+    copy_in, read = cached.filled()
+    copy_out, write = cached.written_back()
     top = place_below(scope, block).stmt
     assert top is not None, "a place in the scope"
     edit = ScopeEdit(blocks, {top: [copy_in]}, {top: [copy_out]})
     edit.reuse.update(reuse)
-    edit_scope(state, scope, edit, allocate=[cache])
+    edit_scope(state, scope, edit, allocate=[cached.copy])
     return [state.get_sref(read), state.get_sref(write)]

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, scope_of
+from tvm.tir.schedule.cached_region import CachedRegion, has_address, written_region
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
-from tvm.tir.schedule.primitive.cache_read import cache_of, redirect, written_region
 from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.scopes import (
     ScopeEdit,
     closest_place,
-    copy_nest,
     edit_scope,
     place_below,
     require_single_writer,
@@ -43,7 +42,6 @@ def cache_write(
     buffer = buffer_at(node, write_buffer_index, written=True)
     scope = scope_of(block)
     require_single_writer(state, scope, buffer, node)
-    cache = cache_of(buffer, storage_scope)
     readers = [
         child
         for child in state.get_block_scope(scope).children
@@ -56,13 +54,16 @@ def cache_write(
             legal=f"some of {[block_of(r).name_hint for r in readers]}",
             spots=[strangers[0].stmt],
         )
-    blocks, reuse = redirect([node, *map(block_of, consumer_blocks)], buffer, cache)
     place = closest_place(block, readers, scope)
     region = written_region(state, block, buffer, place)
-    nest, copy = copy_nest(cache, buffer, region, cache.name)
+    users = [node, *map(block_of, consumer_blocks)]
+    compact = place is scope and not any(has_address(user, buffer) for user in users)
+    cached = CachedRegion(buffer, storage_scope, region, compact=compact)
+    blocks, reuse = cached.redirect(users)
+    nest, copy = cached.written_back()
     anchor = place_below(place, block).stmt
     assert anchor is not None, "a place on the way"
     edit = ScopeEdit(blocks, after={anchor: [nest]})
     edit.reuse.update(reuse)
-    edit_scope(state, scope, edit, allocate=[cache])
+    edit_scope(state, scope, edit, allocate=[cached.copy])
     return state.get_sref(copy)

@@ -45,17 +45,19 @@ def fuse(state: SRefTree, loops: Sequence[StmtSRef], preserve_unit_iters: bool) 
     extent: PrimExpr = make_const(1, fused.dtype)
     for node in nodes:
         extent = multiply(extent, node.extent)
+    analyzer = analyzer_at(loops[0])
     values: dict[Var, PrimExpr] = {}
-    rest: PrimExpr = fused
+    inner: PrimExpr = make_const(1, fused.dtype)  # how often all loops within run
     for node in reversed(nodes[1:]):
         if is_one(node.extent) and not preserve_unit_iters:
             values[node.loop_var] = make_const(0, node.loop_var.dtype)
             continue
-        values[node.loop_var] = floormod(rest, node.extent)
-        rest = floordiv(rest, node.extent)
-    values[nodes[0].loop_var] = rest
+        outer = analyzer.simplify(multiply(inner, node.extent))
+        values[node.loop_var] = floordiv(floormod(fused, outer), inner)
+        inner = outer
+    values[nodes[0].loop_var] = floordiv(fused, inner)
     body, reuse = substitute_loops(nodes[-1].body, values)
-    extent = analyzer_at(loops[0]).simplify(extent)
+    extent = analyzer.simplify(extent)
     loop = For(fused, 0, extent, ForKind.SERIAL, body, span=nodes[0].span)
     made = commit_loops(state, loops[0], loop, reuse, preserve_unit_iters)
     return state.loops_of_vars(made, [fused])[0]

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.tir.schedule.cases import check, check_native, matmul, open_schedule
+from tvm import tir
+from tvm.script import tir as T
+from tvm.tir.schedule.testing import assert_structural_equal_ignore_global_symbol
+
+
+@T.prim_func
+def tiled(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")) -> None:
+    for i0, j0 in T.grid(2, 2):
+        with T.block("tile"):
+            vi, vj = T.axis.remap("SS", [i0, j0])
+            T.reads(A[vi * 4 : vi * 4 + 4, vj * 4 : vj * 4 + 4])
+            T.writes(B[vi * 4 : vi * 4 + 4, vj * 4 : vj * 4 + 4])
+            for i, j in T.grid(4, 4):
+                with T.block("B"):
+                    ii, jj = T.axis.remap("SS", [i, j])
+                    B[vi * 4 + ii, vj * 4 + jj] = A[vi * 4 + ii, vj * 4 + jj] * T.float32(2)
+
+
+@T.prim_func
+def tiled_through_copies(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")) -> None:
+    for i0, j0 in T.grid(2, 2):
+        with T.block("tile"):
+            vi, vj = T.axis.remap("SS", [i0, j0])
+            T.reads(A[vi * 4 : vi * 4 + 4, vj * 4 : vj * 4 + 4])
+            T.writes(B[vi * 4 : vi * 4 + 4, vj * 4 : vj * 4 + 4])
+            A_shared = T.alloc_buffer((4, 4), scope="shared")
+            B_local = T.alloc_buffer((4, 4), scope="local")
+            for ax0, ax1 in T.grid(4, 4):
+                with T.block("A_shared"):
+                    v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                    A_shared[v0, v1] = A[vi * 4 + v0, vj * 4 + v1]
+            for i, j in T.grid(4, 4):
+                with T.block("B"):
+                    ii, jj = T.axis.remap("SS", [i, j])
+                    B_local[ii, jj] = A_shared[ii, jj] * T.float32(2)
+            for ax0, ax1 in T.grid(4, 4):
+                with T.block("B_local"):
+                    v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                    B[vi * 4 + v0, vj * 4 + v1] = B_local[v0, v1]
+
+
+def test_in_a_block_only_its_region_is_copied() -> None:
+    sch = open_schedule(tiled)
+    sch.cache_read("B", 0, "shared")
+    sch.cache_write("B", 0, "local")
+    assert_structural_equal_ignore_global_symbol(sch.mod["main"], tiled_through_copies)
+    check(sch, tiled)
+
+
+@pytest.mark.cpu
+def test_native() -> None:
+    sch = open_schedule(tiled)
+    sch.cache_read("B", 0, "global")
+    sch.cache_write("B", 0, "local")
+    check_native(sch, tiled)
+
+
+@T.prim_func
+def ragged(A: T.Buffer((10,), "float32"), B: T.Buffer((10,), "float32")) -> None:
+    for i0 in range(3):
+        with T.block("tile"):
+            vi = T.axis.spatial(3, i0)
+            T.reads(A[vi * 4 : vi * 4 + 4])
+            T.writes(B[vi * 4 : vi * 4 + 4])
+            for i in range(4):
+                with T.block("B"):
+                    ii = T.axis.spatial(4, i)
+                    T.where(vi * 4 + i < 10)
+                    B[vi * 4 + ii] = A[vi * 4 + ii] * T.float32(2)
+
+
+def test_regions_over_the_end_are_not_copied() -> None:
+    sch = open_schedule(ragged)
+    sch.cache_read("B", 0, "local")
+    assert 'A_local = T.alloc_buffer((10,), scope="local")' in sch.mod.script()
+    check(sch, ragged)
+
+
+def test_a_copy_beside_a_reduction() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    i, j, k = sch.get_loops("C")
+    (io, ii), (jo, ji) = sch.split(i, factors=[None, 4]), sch.split(j, factors=[None, 4])
+    sch.reorder(io, jo, ii, ji, k)
+    sch.blockize(ii)
+    sch.cache_write("C", 0, "local")
+    copy = sch.cache_read("C", 1, "shared")
+    assert [int(e) for e in _shape(sch.get(copy))] == [16, 4]
+    check(sch, func)
+
+
+def _shape(block: tir.Block) -> list[tir.PrimExpr]:
+    return list(block.writes[0].buffer.shape)

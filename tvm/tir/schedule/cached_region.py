@@ -1,0 +1,176 @@
+"""A copy of a buffer, or of the region that one scope works on, and the loops that fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
+from tvm.tir.functor import walk
+from tvm.tir.op.arith import is_zero
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
+
+from .analysis.affine import analyzer_at, bound_region, loop_ranges, relax_upper
+from .analysis.query import block_of, realize_of
+from .buffers import BufferReplacer, with_scope
+from .rebuild import full_ranges, nest
+from .scopes import TRUE
+from .tree import SRefTree
+
+
+class CachedRegion:
+    """`copy` stands for a region of `original`.
+
+    It has the shape of the original, so that both are indexed alike; a `compact` one has the shape
+    of the region, whose first element it has at index zero.
+    """
+
+    def __init__(
+        self, original: Buffer, storage_scope: str, region: Sequence[Range], *, compact: bool
+    ) -> None:
+        moved = with_scope(original, storage_scope, f"{original.name}_{storage_scope}")
+        whole = all(
+            is_zero(part.min) and Analyzer().can_prove_equal(part.extent, extent)
+            for part, extent in zip(region, original.shape)
+        )
+        self.original: Final = original
+        self.region: Final = list(region)
+        self.compact: Final = compact and not whole
+        shape = tuple([part.extent for part in region]) if self.compact else original.shape
+        self.copy: Final = moved.with_changes(shape=shape, strides=(), elem_offset=None)
+
+    def filled(self) -> tuple[Stmt, Block]:
+        """Loops that copy the region in, and the block within.
+
+        for ax0, ax1, ... in T.grid(...): copy[v0, v1, ...] = original[...]
+        """
+        return self._copying(into=True)
+
+    def written_back(self) -> tuple[Stmt, Block]:
+        """Loops that copy the region out, and the block within."""
+        return self._copying(into=False)
+
+    def _copying(self, *, into: bool) -> tuple[Stmt, Block]:
+        loops: list[tuple[Var, PrimExpr]] = []
+        iter_vars: list[IterVar] = []
+        values: list[PrimExpr] = []
+        outside: list[PrimExpr] = []
+        for dim, (part, extent) in enumerate(zip(self.region, self.copy.shape)):
+            loop, var = Var(f"ax{dim}", extent.dtype), Var(f"v{dim}", extent.dtype)
+            loops.append((loop, part.extent))
+            dom = Range.from_min_extent(IntImm(extent.dtype, 0), extent)
+            iter_vars.append(IterVar(dom, var, IterVar.DataPar))
+            values.append(loop if self.compact else part.min + loop)
+            outside.append(part.min + var if self.compact else var)
+        inside = [iv.var for iv in iter_vars]
+        ends = (self.original, outside), (self.copy, inside)
+        (source, at), (target, to) = ends if into else ends[::-1]
+        block = Block(
+            iter_vars,
+            [BufferRegion.from_point(source, at)],
+            [BufferRegion.from_point(target, to)],
+            self.copy.name,
+            BufferStore(target, BufferLoad(source, at), to),
+        )
+        return nest(loops, BlockRealize(values, TRUE, block)), block
+
+    def redirect(self, blocks: Sequence[Block]) -> tuple[dict[Block, Block], dict[Block, Block]]:
+        """The blocks on the copy, and what became of the blocks within them."""
+        changed: dict[Block, Block] = {}
+        reuse: dict[Block, Block] = {}
+        for block in blocks:
+            rule = _Shifted(self) if self.compact else BufferReplacer({self.original: self.copy})
+            result = rule.visit_stmt(block)
+            assert isinstance(result, Block), "a block stays a block"
+            changed[block] = result
+            reuse.update(rule.reuse)
+        return changed, reuse
+
+
+class _Shifted(BufferReplacer):
+    """Accesses the copy, which begins where the region of the original does."""
+
+    def __init__(self, cached: CachedRegion) -> None:
+        super().__init__({cached.original: cached.copy})
+        self._old, self._new = cached.original, cached.copy
+        self._mins = [part.min for part in cached.region]
+        self._analyzer = Analyzer()
+
+    def _moved(self, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
+        return [
+            index if is_zero(low) else self._analyzer.simplify(index - low)
+            for index, low in zip(indices, self._mins)
+        ]
+
+    def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
+        if op.buffer is not self._old:
+            return super().visit_buffer_load_(op)
+        indices = self._moved(self.visit_exprs(op.indices))
+        return BufferLoad(self._new, indices, op.predicate, op.span)
+
+    def visit_buffer_store_(self, op: BufferStore) -> Stmt:
+        if op.buffer is not self._old:
+            return super().visit_buffer_store_(op)
+        value = self.visit_expr(op.value)
+        indices = self._moved(self.visit_exprs(op.indices))
+        return BufferStore(self._new, value, indices, op.predicate, op.span)
+
+    def visit_region(self, region: BufferRegion) -> BufferRegion:
+        if region.buffer is not self._old:
+            return super().visit_region(region)
+        starts = self._moved([part.min for part in region.region])
+        parts = [Range.from_min_extent(s, p.extent) for s, p in zip(starts, region.region)]
+        return BufferRegion(self._new, parts)
+
+
+def has_address(block: Block, buffer: Buffer) -> bool:
+    """True if a block uses the memory of a buffer in other ways than by loads and stores."""
+    return any(node is buffer.data for node in walk(block))
+
+
+def written_region(
+    state: SRefTree, writer: StmtSRef, buffer: Buffer, place: StmtSRef
+) -> list[Range]:
+    """What a block writes of a buffer while the loops below `place` run, as a box."""
+    realize = realize_of(state, writer)
+    region = next(w for w in realize.block.writes if w.buffer is buffer)
+    loops: list[StmtSRef] = []
+    around = writer.parent
+    while around is not None and around is not place:
+        if isinstance(around.stmt, For):
+            loops.append(around)
+        around = around.parent
+    analyzer = analyzer_at(place)
+    box = relax_upper(bound_region(region, realize), loop_ranges(loops), buffer.shape, analyzer)
+    return [
+        cut_to(analyzer, low, high, extent)
+        for low, high, extent in zip(box.low, box.high, buffer.shape)
+    ]
+
+
+def cut_to(analyzer: Analyzer, low: PrimExpr, high: PrimExpr, extent: PrimExpr) -> Range:
+    """The range from `low` to `high`, cut to [0, extent) where it may reach over."""
+    if not analyzer.can_prove(high < extent):
+        high = extent - 1
+    if not analyzer.can_prove(low >= 0):
+        low = extent * 0
+    return Range.from_min_extent(analyzer.simplify(low), analyzer.simplify(high - low + 1))
+
+
+def declared_region(scope: StmtSRef, buffer: Buffer) -> list[Range]:
+    """What a scope says that it reads of a buffer from outside.
+
+    All of the buffer if the scope does not tell, or if what it tells may reach over the end.
+    """
+    analyzer = analyzer_at(scope)
+    for region in block_of(scope).reads:
+        if region.buffer is buffer and all(
+            analyzer.can_prove(part.min >= 0) and analyzer.can_prove(part.min + part.extent <= end)
+            for part, end in zip(region.region, buffer.shape)
+        ):
+            return list(region.region)
+    return full_ranges(buffer)
