@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tvm import tir
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, ProofStrength
 from tvm.arith.comparison import Order
 from tvm.ir import Range
 from tvm.tir import expr as e
@@ -71,3 +71,29 @@ def test_symbolic_ranges() -> None:
     analyzer.bind(y, Range.from_min_extent(n, 4))
     assert order(analyzer, y, n + 3) is Order.AT_MOST
     assert order(analyzer, x, y) is Order.LESS
+
+
+def test_the_range_of_a_variable_counts_by_itself() -> None:
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, n))
+    assert analyzer.can_prove(x < n)
+    assert analyzer.can_prove(x + 1 <= n)
+    assert not analyzer.can_prove(n > 0), "true only where x has a value"
+    assert analyzer.can_prove(n > 0, ProofStrength.SYMBOLIC_BOUND)
+    analyzer.bind(x, Range(0, n + 3), allow_override=True)
+    assert not analyzer.can_prove(x < n), "the last range counts"
+    assert analyzer.can_prove(x < n + 3)
+    analyzer.bind(y, Range.from_min_extent(z, w))
+    assert analyzer.can_prove(z <= y)
+    assert analyzer.can_prove(y < z + w)
+
+
+def test_ranges_by_quotients() -> None:
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, (n + 31) // 32))
+    analyzer.bind(y, Range(0, 32))
+    assert analyzer.can_prove(x * 32 < n)
+    assert not analyzer.can_prove(x * 32 + 1 < n)
+    tiles = (n + 31) // 32 * 32
+    assert not analyzer.can_prove(x * 32 + y < tiles)
+    assert analyzer.can_prove(x * 32 + y < tiles, ProofStrength.SYMBOLIC_BOUND)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, Range
+from tvm.target.target import Target
 from tvm.tir import expr as e
+from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as op
 
 from .canonical_simplify import CanonicalSimplifier
@@ -29,7 +31,8 @@ from .const_int_bound import (
 from .constraint import Constraint, enter_constraint
 from .deep_equal import ExprNumbers
 from .modular_set import ModularAnalyzer, ModularSet, Residue
-from .rewrite_simplify import RewriteSimplifier
+from .rewrite_simplify import RewriteSimplifier, is_index
+from .scalable import is_vscale, uses_vscale, vscale_values, warn_without_values
 
 if TYPE_CHECKING:
     from .int_set import IntSet
@@ -204,12 +207,18 @@ class Analyzer:
 
     def const_int_bound(self, expr: PrimExpr) -> ConstIntBound:
         """The constant bounds of an integer expression."""
-        low, high = self.bounds.of(e.as_expr(expr))
+        value = e.as_expr(expr)
+        low, high = self.bounds.of(value)
+        if is_index(value.dtype) and isinstance(value, (e.Add, e.Sub)):
+            low, high = self.comparisons.narrowed(value, (low, high))
         return ConstIntBound(low, high)
 
     def modular_set(self, expr: PrimExpr) -> ModularSet:
-        """The remainders of an integer expression."""
-        coeff, base = self.modular.of(e.as_expr(expr))
+        """The remainders of an integer expression; casts around it are taken to lose nothing."""
+        value = e.as_expr(expr)
+        while isinstance(value, e.Cast):
+            value = value.value
+        coeff, base = self.modular.of(value)
         return ModularSet(coeff, base)
 
     def residue(self, expr: PrimExpr) -> Residue:
@@ -267,7 +276,20 @@ class Analyzer:
         simple = self.simplify(condition)
         if isinstance(simple, e.IntImm):
             return simple.value != 0
-        return strength >= ProofStrength.SYMBOLIC_BOUND and self._prove_with_ranges(simple)
+        if strength >= ProofStrength.SYMBOLIC_BOUND and self._prove_with_ranges(simple):
+            return True
+        return uses_vscale(simple) and self._prove_for_each_vscale(simple)
+
+    def _prove_for_each_vscale(self, condition: PrimExpr) -> bool:
+        """The condition holds for each value that vscale has on the current target."""
+        values = vscale_values()
+        if values is None:
+            target = Target.current()
+            assert target is not None, "without a target the values are known"
+            warn_without_values(target)
+            return False
+        replaced = [_ScaleMutator(value).visit_expr(condition) for value in values]
+        return all(self.can_prove(one) for one in replaced)
 
     def _prove_with_ranges(self, condition: PrimExpr) -> bool:
         """Prove a simplified condition, the symbolic ranges of variables being facts too."""
@@ -342,6 +364,17 @@ class Analyzer:
         transitive = Extension.TransitivelyProveInequalities
         self.comparisons.symbolic = bool(self._extensions & transitive)
         self.forget()
+
+
+class _ScaleMutator(StmtExprMutator):
+    """Puts one value in the place of vscale."""
+
+    def __init__(self, value: int) -> None:
+        super().__init__()
+        self._value = value
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        return e.IntImm(op.dtype, self._value) if is_vscale(op) else super().visit_call_(op)
 
 
 def prove_by_symbolic_bounds(analyzer: Analyzer, condition: PrimExpr) -> bool:

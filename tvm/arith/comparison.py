@@ -14,13 +14,13 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 
 from .const_int_bound import NEG_INF, POS_INF, Bound
-from .linear import LinearForm, difference
+from .linear import LinearForm, at_most_zero, difference
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 Shape = tuple[tuple[int, int], ...]
-Entered = tuple[Shape, "tuple[int, int, int] | None"]
+Entered = tuple[Shape, int, "tuple[int, int, int] | None"]
 MAX_CHAIN: Final = 12  # facts that one proof may join
 
 
@@ -61,16 +61,20 @@ def _order_of(bound: Bound, may_be_zero: bool) -> Order:
 class Comparisons:
     """Decides comparisons, and keeps the facts about differences that hold at this point.
 
-    Conditions of scopes always count. The symbolic ranges of variables count where they are asked
-    for: by `ProofStrength.SYMBOLIC_BOUND`, or by the extension that proves inequalities.
+    Conditions of scopes always count. The symbolic range of a variable, i < n, counts by itself
+    where it is asked for in so many words (`by_range`). It is joined with other facts where that is
+    wanted: by `ProofStrength.SYMBOLIC_BOUND`, or by the extension that proves inequalities.
+    (0 <= i < n says that n is positive, which is true only where i has a value: in the loop, and
+    not behind it.)
     """
 
-    __slots__ = ("_analyzer", "_facts", "_ranges", "symbolic")
+    __slots__ = ("_analyzer", "_bound", "_facts", "_ranges", "symbolic")
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
         self._facts = FactGraph(analyzer)
         self._ranges = FactGraph(analyzer)  # the facts and the symbolic ranges
+        self._bound: dict[e.Var, list[Entered]] = {}
         self.symbolic = False
 
     @property
@@ -88,16 +92,21 @@ class Comparisons:
         self._ranges.leave(entered[1])
 
     def bind_range(self, var: e.Var, dom: Range) -> None:
-        """Note min <= var < min + extent, where they are not constants."""
+        """Note min <= var < min + extent, where they are not constants; the last range counts."""
         analyzer = self._analyzer
-        if type(dom.min) is not e.IntImm:
-            self._ranges.enter(difference(dom.min, var, analyzer))
+        known = self._bound.pop(var, None)
+        if known is not None:
+            self._ranges.leave(known)
         if type(dom.min) is e.IntImm and type(dom.extent) is e.IntImm:
             return
-        upper = difference(var, dom.min, analyzer)
-        upper.add(dom.extent, -1, analyzer)
-        upper.constant += 1
-        self._ranges.enter(upper)
+        entered: list[Entered] = []
+        if type(dom.min) is not e.IntImm:
+            entered += self._ranges.enter(difference(dom.min, var, analyzer))
+        from_zero = type(dom.min) is e.IntImm and dom.min.value == 0
+        end = dom.extent if from_zero else e.Add(dom.min, dom.extent)
+        for form in at_most_zero(var, end, True, analyzer):
+            entered += self._ranges.enter(form)
+        self._bound[var] = entered
 
     @property
     def _graph(self) -> FactGraph:
@@ -144,11 +153,34 @@ class Comparisons:
         """The bounds of the difference with what the facts say about it."""
         low, high = bound
         shape = form.shape()
+        negative = tuple([(key, -count) for key, count in shape])
         graph = self._graph
         high = min(high, graph.upper_limit(shape, form.constant))
-        negative = tuple([(key, -count) for key, count in shape])
         low = max(low, -graph.upper_limit(negative, -form.constant))
         return (low, high) if low <= high else bound
+
+    def narrowed(self, expr: PrimExpr, bound: Bound) -> Bound:
+        """The bounds of a sum, with what the facts say about it."""
+        if not self._graph.forms:
+            return bound
+        return self._narrowed(difference(expr, e.IntImm(expr.dtype, 0), self._analyzer), bound)
+
+    def by_range(self, a: PrimExpr, b: PrimExpr) -> Order:
+        """How `a` stands to `b` by the symbolic range of one variable alone."""
+        if not self._ranges.forms:
+            return Order.UNKNOWN
+        form = difference(a, b, self._analyzer)
+        shape = form.shape()
+        high = self._ranges.direct_limit(shape, form.constant)
+        negative = tuple([(key, -count) for key, count in shape])
+        low = -self._ranges.direct_limit(negative, -form.constant)
+        return _order_of((low, high), True) if low <= high else Order.UNKNOWN
+
+
+def _reduced(shape: Shape) -> tuple[int, Shape]:
+    """The greatest common divisor of the counts, and the counts without it."""
+    step = gcd(*[count for _, count in shape]) if shape else 1
+    return step, shape if step == 1 else tuple([(key, count // step) for key, count in shape])
 
 
 class FactGraph:
@@ -158,17 +190,20 @@ class FactGraph:
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
-        self.forms: dict[Shape, list[int]] = {}  # sum of atoms -> its upper limits, last is best
+        self.forms: dict[Shape, list[int]] = {}  # sum of atoms -> its upper limits
         self._edges: dict[int, list[tuple[int, int]]] = {}  # a -> (b, c) for a - b <= c
+
+    def direct_limit(self, shape: Shape, constant: int) -> int:
+        """The limit of a sum of atoms plus a constant that one fact gives by itself."""
+        step, reduced = _reduced(shape)
+        limits = self.forms.get(reduced)
+        return min(limits) * step + constant if limits else POS_INF
 
     def upper_limit(self, shape: Shape, constant: int) -> int:
         """The best known limit of a sum of atoms plus a constant."""
-        best = POS_INF
-        step = gcd(*[count for _, count in shape]) if shape else 1
-        reduced = tuple([(key, count // step) for key, count in shape])
+        step, reduced = _reduced(shape)
         limits = self.forms.get(reduced)
-        if limits:
-            best = min(best, limits[-1] * step + constant)
+        best = min(limits) * step + constant if limits else POS_INF
         if best > 0 and len(reduced) == 2 and reduced[0][1] * reduced[1][1] == -1:
             start, end = reduced[0][0], reduced[1][0]
             if reduced[0][1] < 0:
@@ -228,11 +263,9 @@ class FactGraph:
         shape = form.shape()
         if not shape:
             return []
-        step = gcd(*[count for _, count in shape])
-        reduced = tuple([(key, count // step) for key, count in shape])
+        step, reduced = _reduced(shape)
         limit = -form.constant // step  # sum * step <= -constant, rounded down
-        limits = self.forms.setdefault(reduced, [])
-        limits.append(min(limit, limits[-1]) if limits else limit)
+        self.forms.setdefault(reduced, []).append(limit)
         edge = None
         if len(reduced) == 2 and reduced[0][1] * reduced[1][1] == -1:
             start, end = reduced[0][0], reduced[1][0]
@@ -240,16 +273,16 @@ class FactGraph:
                 start, end = end, start
             self._edges.setdefault(start, []).append((end, limit))
             edge = (start, end, limit)
-        return [(reduced, edge)]
+        return [(reduced, limit, edge)]
 
     def leave(self, entered: list[Entered]) -> None:
         """Forget what `enter` noted."""
-        for shape, edge in reversed(entered):
-            self.forms[shape].pop()
+        for shape, limit, edge in reversed(entered):
+            self.forms[shape].remove(limit)
             if not self.forms[shape]:
                 del self.forms[shape]
             if edge is not None:
-                start, end, limit = edge
+                start, end, _ = edge
                 self._edges[start].remove((end, limit))
                 if not self._edges[start]:
                     del self._edges[start]

@@ -17,6 +17,7 @@ from tvm.tir import expr as e
 from tvm.tir.scalar import int_range, trunc_div
 
 from .remembered import PairAnalyzer
+from .scalable import vscale_values
 
 if TYPE_CHECKING:
     pass
@@ -26,7 +27,6 @@ NEG_INF: Final = -POS_INF
 Bound = tuple[int, int]
 EVERYTHING: Final[Bound] = (NEG_INF, POS_INF)
 BOOLEAN: Final[Bound] = (0, 1)
-VSCALE: Final[Bound] = (1, 16)  # Arm SVE: vectors have 128 to 2048 bits, vscale counts the 128s
 
 
 @final
@@ -211,7 +211,8 @@ def _var(self: BoundAnalyzer, x: PrimExpr) -> Bound:
 
 
 def _size_var(self: BoundAnalyzer, x: PrimExpr) -> Bound:
-    return intersect_bounds(_var(self, x), (0, POS_INF))
+    known = self.variables.get(x)
+    return (0, POS_INF) if known is None else intersect_bounds(known, (0, POS_INF))
 
 
 def _add(self: BoundAnalyzer, x: PrimExpr) -> Bound:
@@ -376,7 +377,8 @@ def _clz(self: BoundAnalyzer, x: e.Call) -> Bound:
 
 
 def _vscale(self: BoundAnalyzer, x: e.Call) -> Bound:
-    return VSCALE
+    values = vscale_values()
+    return type_bound(x.dtype) if values is None else (values[0], values[-1])
 
 
 _CALLS: Final[dict[str, Callable[[BoundAnalyzer, e.Call], Bound]]] = {

@@ -9,7 +9,7 @@ from tvm.ir.op import Op
 from tvm.tir import expr as e
 
 from .const_int_bound import NEG_INF, POS_INF, Bound, add_bounds, mul_bounds
-from .linear import LinearForm, difference
+from .linear import LinearForm, at_most_zero, difference
 from .modular_set import intersect_residues, normal
 
 if TYPE_CHECKING:
@@ -90,39 +90,12 @@ def _note(analyzer: Analyzer, entered: Constraint, fact: PrimExpr) -> None:
     _note_literal(analyzer, entered, fact)
     if isinstance(fact, e.CmpExpr) and _is_index_comparison(fact):
         if isinstance(fact, (e.LT, e.LE)):
-            form = difference(fact.a, fact.b, analyzer)
-            form.constant += isinstance(fact, e.LT)
-            _note_at_most_zero(analyzer, entered, form)
-            _note_quotients(analyzer, entered, fact)
+            for form in at_most_zero(fact.a, fact.b, isinstance(fact, e.LT), analyzer):
+                _note_at_most_zero(analyzer, entered, form)
         elif isinstance(fact, e.EQ):
             _note_equal(analyzer, entered, fact)
         elif isinstance(fact, e.NE):
             _note_differs(analyzer, entered, fact)
-
-
-def _note_quotients(analyzer: Analyzer, entered: Constraint, fact: e.LT | e.LE) -> None:
-    """A limit by a quotient is one of the multiple: x < y // 6 says that x * 6 + 6 <= y."""
-    a, b = fact.a, fact.b
-    strict = isinstance(fact, e.LT)
-    if (found := _literal_quotient(b)) is not None:
-        y, factor = found
-        form = difference(e.IntImm(a.dtype, 0), y, analyzer)
-        form.add(a, factor, analyzer)
-        form.constant += factor * strict
-        _note_at_most_zero(analyzer, entered, form)
-    if (found := _literal_quotient(a)) is not None:
-        y, factor = found
-        form = difference(y, e.IntImm(b.dtype, 0), analyzer)
-        form.add(b, -factor, analyzer)
-        form.constant += 1 if strict else 1 - factor
-        _note_at_most_zero(analyzer, entered, form)
-
-
-def _literal_quotient(expr: PrimExpr) -> tuple[PrimExpr, int] | None:
-    """What is divided, and by which literal above one."""
-    if isinstance(expr, e.FloorDiv) and isinstance(expr.b, e.IntImm) and expr.b.value > 1:
-        return expr.a, expr.b.value
-    return None
 
 
 def _is_index_comparison(fact: e.CmpExpr) -> bool:
@@ -219,6 +192,10 @@ def _note_equal(analyzer: Analyzer, entered: Constraint, fact: e.EQ) -> None:
     opposite = difference(b, a, analyzer)
     _note_at_most_zero(analyzer, entered, form)
     _note_at_most_zero(analyzer, entered, opposite)
+    if len(form.shape()) == 1:
+        key, count = form.shape()[0]
+        if form.constant % count == 0:
+            _note_residue(analyzer, entered, form.atoms[key], 0, -form.constant // count)
     if len(form.shape()) == 2:
         (first, m), (second, n) = form.shape()
         if abs(m) == 1:  # first = -m * (n * second + constant)

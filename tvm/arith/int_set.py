@@ -14,8 +14,8 @@ from tvm.tir.functor import expr_children
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
-from .const_int_bound import VSCALE
 from .iter_map_nodes import IterMapLevel
+from .scalable import vscale_values
 
 if TYPE_CHECKING:
     from .iter_map_nodes import IterSumExpr
@@ -492,7 +492,8 @@ def _call(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     assert isinstance(x, e.Call)
     name = x.op.name if isinstance(x.op, Op) else ""
     if name == "tir.vscale":
-        return IntervalSet(VSCALE[0], VSCALE[1])
+        values = vscale_values()
+        return EVERYTHING if values is None else IntervalSet(values[0], values[-1])
     if name == "tir.likely":
         return self.of(x.args[0])
     if name == "tir.if_then_else" and self.depends(x):

@@ -302,7 +302,10 @@ class IterMapRewriter:
         """A digit cut in two: (digit // factor) with scale one, (digit % factor) with its scale."""
         zero, one = op.const(0, split.dtype), op.const(1, split.dtype)
         lower = self.simple(op.multiply(split.lower_factor, factor))
-        count = self.simple(op.ceildiv(split.extent, op.cast(factor, split.dtype)))
+        if self.divides(factor, split.extent):
+            count = self.quotient(split.extent, factor)
+        else:
+            count = self.simple(op.ceildiv(split.extent, op.cast(factor, split.dtype)))
         high = IterSplitExpr(split.source, lower, count, one)
         low = IterSplitExpr(split.source, split.lower_factor, factor, split.scale)
         return IterSumExpr((high,), zero), IterSumExpr((low,), zero)

@@ -91,8 +91,9 @@ class _Divider:
             inner = IterSumExpr(found.inner.args, op.add(found.inner.base, base))
             return Division(found.outer, found.outer_extent, inner, found.inner_extent)
         rest = self._analyzer.simplify(op.floormod(base, found.inner_extent))
-        if not op.is_zero(rest):
-            raise IterMapFailure(f"the offset {base} is no multiple of {found.inner_extent}")
+        if not op.is_zero(rest):  # Y * E + X + base   ->   Y * E + (X + base)
+            inner = IterSumExpr(found.inner.args, op.add(found.inner.base, base))
+            return Division(found.outer, found.outer_extent, inner, found.inner_extent)
         steps = self._analyzer.simplify(op.floordiv(base, found.inner_extent))
         outer = IterSumExpr(found.outer.args, op.add(found.outer.base, steps))
         return Division(outer, found.outer_extent, found.inner, found.inner_extent)

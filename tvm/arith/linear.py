@@ -66,6 +66,38 @@ def difference(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> LinearForm:
     return form
 
 
+def at_most_zero(
+    a: PrimExpr, b: PrimExpr, strict: bool, analyzer: Analyzer
+) -> list[LinearForm]:
+    """The sums that a <= b, or a < b, says are at most zero.
+
+    A limit by a quotient is one of the multiple too: x < y // 6 says that x * 6 + 6 <= y.
+    """
+    form = difference(a, b, analyzer)
+    form.constant += strict
+    found = [form]
+    if (quotient := _literal_quotient(b)) is not None:
+        y, factor = quotient
+        form = difference(e.IntImm(a.dtype, 0), y, analyzer)
+        form.add(a, factor, analyzer)
+        form.constant += factor * strict
+        found.append(form)
+    if (quotient := _literal_quotient(a)) is not None:
+        y, factor = quotient
+        form = difference(y, e.IntImm(b.dtype, 0), analyzer)
+        form.add(b, -factor, analyzer)
+        form.constant += 1 if strict else 1 - factor
+        found.append(form)
+    return found
+
+
+def _literal_quotient(expr: PrimExpr) -> tuple[PrimExpr, int] | None:
+    """What is divided, and by which literal above one."""
+    if isinstance(expr, e.FloorDiv) and isinstance(expr.b, e.IntImm) and expr.b.value > 1:
+        return expr.a, expr.b.value
+    return None
+
+
 def multiple_of(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> int | None:
     """k with a = k * b as sums, for a divisor b that is a sum; None if there is none."""
     if not isinstance(b, (e.Add, e.Sub, e.Mul)) or not isinstance(a, (e.Add, e.Sub, e.Mul)):

@@ -214,6 +214,17 @@ def _cast(self: ModularAnalyzer, x: PrimExpr) -> Residue:
     return residue if self.fits(x.value, x) else self._wrapped(x, residue)
 
 
+def _let(self: ModularAnalyzer, x: PrimExpr) -> Residue:
+    assert isinstance(x, e.Let)
+    if x.var in self.variables:
+        return self.of(x.body)
+    self.variables[x.var] = self.of(x.value)
+    residue = self.of(x.body)
+    del self.variables[x.var]
+    self.forget()
+    return residue
+
+
 def _call(self: ModularAnalyzer, x: PrimExpr) -> Residue:
     assert isinstance(x, e.Call)
     name = x.op.name if isinstance(x.op, Op) else ""
@@ -248,5 +259,6 @@ _RULES: Final[dict[type, Callable[[ModularAnalyzer, PrimExpr], Residue]]] = {
     e.Max: _either,
     e.Select: _select,
     e.Cast: _cast,
+    e.Let: _let,
     e.Call: _call,
 }

@@ -147,6 +147,9 @@ class RewriteSimplifier:
         outer, self._span = self._span, expr.span
         result = self.make(kind, a, b)
         self._span = outer
+        if kind in _COMPARISONS and type(result) in _COMPARISONS and is_index(a.dtype):
+            decided = _DECISIONS[kind](self.analyzer.comparisons.by_range(a, b))
+            result = result if not decided else truth(decided > 0)
         if type(result) is kind and result is not expr:
             same = result.a is expr.a and result.b is expr.b  # type: ignore[attr-defined]
             result = expr if same else result
@@ -541,6 +544,19 @@ def _fold(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     return truth(bool(value)) if kind in _COMPARISONS else e.make_const(value, a.dtype)
 
 
+def _sign(yes: bool, no: bool) -> int:
+    return yes - no
+
+
+# 1 where the order says that a comparison holds, -1 where it says that it does not
+_DECISIONS: Final[dict[type, Callable[[Order], int]]] = {
+    e.LT: lambda order: _sign(order is Order.LESS, order.at_least),
+    e.LE: lambda order: _sign(order.at_most, order is Order.GREATER),
+    e.GT: lambda order: _sign(order is Order.GREATER, order.at_most),
+    e.GE: lambda order: _sign(order.at_least, order is Order.LESS),
+    e.EQ: lambda order: _sign(order is Order.EQUAL, order.differs),
+    e.NE: lambda order: _sign(order.differs, order is Order.EQUAL),
+}
 Maker = Callable[[RewriteSimplifier, PrimExpr, PrimExpr], PrimExpr]
 _MAKERS: Final[dict[type, Maker]] = {
     e.Add: RewriteSimplifier._add,

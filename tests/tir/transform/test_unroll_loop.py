@@ -29,6 +29,28 @@ class TestMarkedLoops(PassTest):
             B[i * 4 + 3] = A[i * 4 + 3]
 
 
+class TestGuardsOfCopiesDecide(PassTest):
+    """The first of two rows is there whenever the tile is."""
+
+    run = UnrollLoop()
+
+    @T.prim_func
+    def Before(a: T.handle, n: T.int32):
+        A = T.match_buffer(a, (n,), "float32")
+        for i in range((n + 1) // 2):
+            for j in T.unroll(2):
+                if i * 2 + j < n:
+                    A[i * 2 + j] = T.float32(0)
+
+    @T.prim_func
+    def Expected(a: T.handle, n: T.int32):
+        A = T.match_buffer(a, (n,), "float32")
+        for i in range((n + 1) // 2):
+            A[i * 2] = T.float32(0)
+            if i * 2 + 1 < n:
+                A[i * 2 + 1] = T.float32(0)
+
+
 class TestCopiesBindTheirOwnVariables(PassTest):
     run = UnrollLoop()
 

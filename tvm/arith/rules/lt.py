@@ -47,6 +47,7 @@ RULES = RuleTable(
     rule(x + c1 < y, x < y + (0 - c1)),
     # factors
     rule(x * c1 < y * c1, x < y, when=c1 > 0),
+    rule(x * z < y * z, x < y, when=lo(z) > 0),
     rule(x * c1 < y * c1, y < x, when=c1 < 0),
     rule(x * c1 < y * c2, x < y * (c2 // c1), when=(c1 > 0) & (c2 % c1 == 0)),
     rule(x * c1 < y * c2, x * (c1 // c2) < y, when=(c2 > 0) & (c1 % c2 == 0)),

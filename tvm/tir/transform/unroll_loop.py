@@ -22,6 +22,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
 
+from .analyzed_mutator import AnalyzedMutator, bare_condition
 from .annotate_irregular_loop import is_irregular
 from .folding import FoldingSubstituter
 from .pass_form import tir_pass
@@ -41,7 +42,7 @@ def UnrollLoop(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     chooser = _Chooser(limits)
     body = chooser.visit_stmt(func.body)
     if chooser.chosen:
-        body = _Expander(chooser.chosen).visit_stmt(body)
+        body = _Decider(func).visit_stmt(_Expander(chooser.chosen).visit_stmt(body))
     return func.with_body(body)
 
 
@@ -154,6 +155,21 @@ def _indexes_local(loop: s.For) -> bool:
 
 def _uses(indices: tuple[PrimExpr, ...], var: e.Var) -> bool:
     return any(part is var for index in indices for part in walk(index))
+
+
+class _Decider(AnalyzedMutator):
+    """Guards that always hold, or never, in the one iteration that a copy is: they decide."""
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        known = ops.literal(self.analyzer.simplify(bare_condition(op.condition)))
+        if known is None:
+            return super().visit_if_then_else_(op)
+        if known:
+            return self.visit_stmt(op.then_case)
+        return s.Evaluate(0) if op.else_case is None else self.visit_stmt(op.else_case)
 
 
 class _Expander(FoldingSubstituter):
