@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tir.schedule.cases import check, check_native, matmul, open_schedule
+from tests.tir.schedule.cases import check, check_native, matmul, open_schedule, refuses
 from tvm import tir
 from tvm.script import tir as T
 from tvm.tir.schedule.testing import assert_structural_equal_ignore_global_symbol
@@ -88,7 +88,8 @@ def test_a_copy_beside_a_reduction() -> None:
     (io, ii), (jo, ji) = sch.split(i, factors=[None, 4]), sch.split(j, factors=[None, 4])
     sch.reorder(io, jo, ii, ji, k)
     sch.blockize(ii)
-    sch.cache_write("C", 0, "local")
+    block = sch.get_block("C")
+    refuses(sch, "it starts from what was there before", "cache_write", block, 0, "local")
     copy = sch.cache_read("C", 1, "shared")
     assert [int(e) for e in _shape(sch.get(copy))] == [16, 4]
     check(sch, func)
