@@ -30,7 +30,7 @@ def test_dict_attrs() -> None:
     assert "a" in attrs
     assert list(attrs) == list(attrs.keys()) == ["a"]
     assert len(attrs) == 1
-    assert bool(DictAttrs())
+    assert not DictAttrs()
     with pytest.raises(KeyError):
         attrs["b"]
 

@@ -82,9 +82,6 @@ class DictAttrs(Attrs):
     def __len__(self) -> int:
         return len(self._map)
 
-    def __bool__(self) -> bool:
-        return True
-
 
 EMPTY_ATTRS = DictAttrs()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, cast, final
 
 from tvm.error import DTypeError, TVMError
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
@@ -880,18 +880,19 @@ class Reduce(PrimExprWithOp):
 
     def __init__(
         self,
-        combiner: CommReducer,
+        combiner: CommReducer | None,
         src: Sequence[ExprLike],
         rdom: Sequence[IterVar],
-        condition: ExprLike,
+        condition: ExprLike | None,
         value_index: int,
         init: Sequence[ExprLike] | None = None,
         span: Span | None = None,
     ) -> None:
-        self.combiner: Final = combiner
+        # without a combiner it is a shape to compare with; no pass meets one
+        self.combiner: Final = cast("CommReducer", combiner)
         self.source: Final = tuple([as_expr(e) for e in src])
         self.axis: Final = tuple(rdom)
-        self.condition: Final = as_expr(condition)
+        self.condition: Final = as_expr(True if condition is None else condition)
         self.value_index: Final = int(value_index)
         self.init: Final = tuple([as_expr(e) for e in init or ()])
         self.dtype = self.source[self.value_index].dtype

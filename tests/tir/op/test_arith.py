@@ -20,7 +20,7 @@ F = tir.Var("f", "float32")
     ("a", "b", "dtype"),
     [
         ("int32", "int64", "int64"),
-        ("int8", "uint8", "int8"),
+        ("int8", "uint8", "uint8"),
         ("uint16", "int8", "uint16"),
         ("int32", "float16", "float16"),
         ("float32", "float64", "float64"),
@@ -138,3 +138,17 @@ def test_calls_of_functions_by_global_variable() -> None:
     call = tvm.ir.GlobalVar("f")(X, 1)
     assert isinstance(call, tir.Call)
     assert call.dtype == "void"
+
+
+def test_bits_are_worked_on_in_the_type_of_the_expression() -> None:
+    x = tir.Var("x", "int8x2")
+    assert (x & 15).dtype == "int8x2"
+    assert (tir.const(1, "int8x2") >> 1).dtype == "int8x2"
+    assert (3 ^ x).dtype == "int8x2"
+    assert (tir.Var("y", "uint64") | 1).dtype == "uint64"
+    assert (tir.Var("i", "int32") >> tir.const(1, "int32x2")).dtype == "int32x2"
+
+
+def test_addresses_are_not_cast() -> None:
+    with pytest.raises(tvm.TVMError, match="Can't cast a handle to other types"):
+        tir.StringImm("s").astype("int32")

@@ -70,6 +70,10 @@ def cast(src: Operand, dtype: Any, span: Span | None = None) -> PrimExpr:
         return value
     if target.is_handle and source.is_handle:
         return value
+    if source.is_handle:
+        raise DTypeError(
+            f"Can't cast a handle to other types, such as {target}; legal: reinterpret"
+        )
     if source.is_scalar and target.is_vector:
         element = cast(value, target.element_of(), span)
         return broadcast_to(element, target, span)
@@ -94,7 +98,7 @@ def match_types(lhs: Operand, rhs: Operand, span: Span | None = None) -> tuple[P
     """Both operands in one type.
 
     A scalar is repeated for a vector; integers are widened; an integer beside a float becomes a
-    float; of two floats the wider wins; int beside uint of one width becomes int.
+    float; of two floats the wider wins; int beside uint of one width becomes uint.
     """
     a, b = as_expr(lhs), as_expr(rhs)
     if a.dtype is b.dtype:
@@ -130,7 +134,7 @@ def _common_type(x: DataType, y: DataType) -> DataType:
         return x
     if x.is_integer and y.is_integer:
         if x.bits == y.bits:
-            return x if x.is_int else y
+            return x if x.is_uint else y
         return x if x.bits > y.bits else y
     raise DTypeError(f"Cannot match type {x} vs {y}")
 
@@ -377,11 +381,22 @@ def negative(a: Operand, span: Span | None = None) -> PrimExpr:
 
 def bitwise_call(name: str, lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
     """A call of a bitwise operator on integers, folded for literals."""
-    a, b = match_types(lhs, rhs, span)
+    a, b = _match_bits(lhs, rhs, span)
     if not (a.dtype.is_integer or a.dtype.is_bool):
         raise DTypeError(f"{name}: the operands are {a.dtype}; legal: integers")
     folded = _fold(name, a, b, a.dtype)
     return e.Call(a.dtype, f"tir.{name}", (a, b), span) if folded is None else folded
+
+
+def _match_bits(lhs: Operand, rhs: Operand, span: Span | None) -> tuple[PrimExpr, PrimExpr]:
+    """As `match_types`; a plain number has the other side's type, whose bits are worked on."""
+    if type(rhs) is int and not isinstance(lhs, (int, float)):
+        a = as_expr(lhs)
+        return a, make_const(rhs, a.dtype, span) if a.dtype.is_integer else as_expr(rhs)
+    if type(lhs) is int and not isinstance(rhs, (int, float)):
+        b = as_expr(rhs)
+        return make_const(lhs, b.dtype, span) if b.dtype.is_integer else as_expr(lhs), b
+    return match_types(lhs, rhs, span)
 
 
 def bitwise_and(x: Operand, y: Operand, span: Span | None = None) -> PrimExpr:
@@ -421,7 +436,7 @@ def shift_right(x: Operand, y: Operand, span: Span | None = None) -> PrimExpr:
 
 
 def _shift(name: str, x: Operand, y: Operand, span: Span | None) -> PrimExpr:
-    a, b = match_types(x, y, span)
+    a, b = _match_bits(x, y, span)
     if isinstance(b, IntImm):
         if not 0 <= b.value < a.dtype.bits:
             raise DTypeError(

@@ -141,6 +141,8 @@ def _classify(
         return make_const(of_int, result, span)
     if isinstance(value, FloatImm):
         return make_const(rule(value.value), result, span)
+    if name == "isnan" and value.dtype.is_float and value.dtype.bits == 16:
+        value = arith.cast(value, value.dtype.with_bits(32), span)  # half has no compare of its own
     return e.Call(result, f"tir.{name}", (value,), span)
 
 
