@@ -35,6 +35,7 @@ _PASSES: dict[str, str] = {
     "HoistReductionInit": "hoist_reduction_init",
     "InjectDoubleBuffer": "inject_double_buffer",
     "InjectDoubleBufferConfig": "config_records",
+    "InjectVirtualThread": "inject_virtual_thread",
     "InlinePrivateFunctions": "inline_private_functions",
     "InstrumentBoundCheckers": "instrument_bound_checkers",
     "LoopPartition": "loop_partition",
@@ -109,6 +110,7 @@ if TYPE_CHECKING:
     from .hoist_if_then_else import HoistIfThenElse as HoistIfThenElse
     from .hoist_reduction_init import HoistReductionInit as HoistReductionInit
     from .inject_double_buffer import InjectDoubleBuffer as InjectDoubleBuffer
+    from .inject_virtual_thread import InjectVirtualThread as InjectVirtualThread
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .instrument_bound_checkers import InstrumentBoundCheckers as InstrumentBoundCheckers
     from .loop_partition import LoopPartition as LoopPartition
