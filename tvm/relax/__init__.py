@@ -52,6 +52,11 @@ _HOMES = {
     "PyExprMutator": "tvm.relax.expr_functor:PyExprMutator",
     "VirtualMachine": "tvm.relax.vm:VirtualMachine",
     "VMInstrumentReturnKind": "tvm.relax.vm:VMInstrumentReturnKind",
+    "ExecBuilder": "tvm.relax.exec_builder:ExecBuilder",
+    "BasePyModule": "tvm.relax.base_py_module:BasePyModule",
+    "RelaxToPyFuncConverter": (
+        "tvm.relax.relax_to_pyfunc_converter:RelaxToPyFuncConverter"
+    ),
     "build": "tvm.relax.vm_build:build",
     "VMExecutable": "tvm.relax.vm:VMExecutable",
     "call_tir": "tvm.relax.op.base:call_tir",
@@ -65,10 +70,10 @@ _HOMES = {
     "DataflowBlockRewrite": "tvm.relax.binding_rewrite:DataflowBlockRewrite",
 }
 _CHILDREN = (
-    "analysis", "backend", "bind", "binding_rewrite", "block_builder",
+    "analysis", "backend", "base_py_module", "bind", "binding_rewrite", "block_builder",
     "distributed", "dpl", "exec_builder", "expr", "expr_functor", "frontend", "interp", "op",
-    "pipeline", "script", "struct_info", "testing", "training", "transform", "ty", "utils", "vm",
-    "vm_build",
+    "pipeline", "relax_to_pyfunc_converter", "script", "struct_info", "testing", "training",
+    "transform", "ty", "utils", "vm", "vm_build",
 )  # fmt: skip
 
 if TYPE_CHECKING:

@@ -41,6 +41,7 @@ from .expr import (
     TupleGetItem,
     Var,
 )
+from .interp_machine import MACHINE_FUNCTIONS, MACHINE_OPERATORS, made_shape
 from .numpy_dtype import numpy_dtype
 from .struct_info import (
     VOID,
@@ -205,6 +206,9 @@ class _Frame:
         return self.apply(callee, args)
 
     def _operator(self, op: Op, call: Call) -> Value:
+        machine = MACHINE_OPERATORS.get(op.name)
+        if machine is not None:
+            return machine(*[self.eval(arg) for arg in call.args])
         reference: Callable[[Call, list[Value]], Value] | None = op.get_attr("FReference")
         if reference is None:
             raise TVMError(f"interp: operator {op.name} has no meaning in numpy")
@@ -240,6 +244,12 @@ class _Frame:
         own = self.interp.packed.get(name)
         if own is not None:
             return own(*args)
+        machine = MACHINE_FUNCTIONS.get(name)
+        if machine is not None:
+            return machine(*args)
+        special = _PACKED.get(name)
+        if special is not None:
+            return special(self, args)
         func = get_global_func(name, allow_missing=True)
         if func is None:
             raise TVMError(f"{self.name}: there is no packed function {name!r}")
@@ -420,9 +430,11 @@ def _call_builtin(frame: _Frame, call: Call) -> Value:
 
 
 def _make_closure(frame: _Frame, call: Call) -> Value:
-    bound = tuple(frame.eval(call.args[1]))
-    callee = call.args[0]
-    func = frame.interp.mod[callee] if isinstance(callee, GlobalVar) else frame.eval(callee)
+    return _closure(frame, frame.eval(call.args[0]), tuple(frame.eval(call.args[1])))
+
+
+def _closure(frame: _Frame, callee: Value, bound: tuple[Value, ...]) -> Closure:
+    func = frame.interp.mod[callee] if isinstance(callee, GlobalVar) else callee
     if isinstance(func, Closure):
         return Closure(func.func, func.values, func.symbols, bound)
     if not isinstance(func, Function):
@@ -470,6 +482,26 @@ _CALLS: Final[dict[str, Callable[[_Frame, Call], Value]]] = {
     "relax.invoke_pure_closure": _invoke_closure,
     "relax.print": _print,
     "relax.assert_op": _assert,
+}
+
+
+def _make_bound(frame: _Frame, args: list[Value]) -> Value:
+    return _closure(frame, args[0], tuple(args[1:]))
+
+
+def _call_tir_dyn(frame: _Frame, args: list[Value]) -> Value:
+    return frame.apply(args[0], [*args[1:-1], *args[-1]])
+
+
+# Functions of the virtual machine that call others, or give shapes.
+_PACKED: Final[dict[str, Callable[[_Frame, list[Value]], Value]]] = {
+    "vm.builtin.make_closure": _make_bound,
+    "vm.builtin.invoke_closure": lambda frame, args: frame.invoke(args[0], args[1:]),
+    "vm.builtin.call_tir_dyn": _call_tir_dyn,
+    "vm.builtin.call_py_func": lambda frame, args: frame.packed(args[0], args[1:]),
+    "vm.builtin.make_shape": lambda frame, args: Shape(made_shape(*args)),
+    "vm.builtin.shape_of": lambda frame, args: Shape(args[0].shape),
+    "vm.builtin.tensor_to_shape": lambda frame, args: Shape(int(n) for n in args[0]),
 }
 
 

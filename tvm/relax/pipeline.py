@@ -17,6 +17,8 @@ from tvm.ir.transform import (
     declare_module_pass,
 )
 from tvm.relax import transform as t
+from tvm.relax.expr import Function
+from tvm.relax.transform.vm_shape_lower import is_lowered
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
@@ -53,15 +55,43 @@ def legalize_passes(target: Target) -> list[Pass]:
 
 
 def dataflow_lower_passes(target: Target) -> list[Pass]:
-    """From dataflow to plain sequences."""
+    """From dataflow to sequences of calls in which every tensor is made before it is written."""
     _check_target(target, "dataflow lowering")
-    return [t.ToNonDataflow()]  # from here on order counts
+    return [
+        t.RewriteDataflowReshape(),  # kernels that only copy become views
+        t.ToNonDataflow(),  # from here on order counts
+        t.RemovePurityChecking(),  # what follows writes into tensors
+        t.CallTIRRewrite(),  # allocate, call, read
+        t.CanonicalizeBindings(),  # one name for what is read
+    ]
 
 
 def finalize_passes(target: Target) -> list[Pass]:
-    """The last passes before code is made."""
+    """From there to what the virtual machine runs."""
     _check_target(target, "finalization")
-    return [t.AttachGlobalSymbol()]  # functions are called by name from here on
+    return [
+        t.StaticPlanBlockMemory(),  # tensors share storage
+        t.LowerAllocTensor(),  # those that no plan covers get storage of their own
+        t.KillAfterLastUse(),  # memory goes as early as it can
+        t.LowerRuntimeBuiltin(),  # operators that are functions of the machine
+        t.ComputePrimValue(),  # numbers computed from symbols
+        t.VMShapeLower(),  # symbols live in a heap of numbers; arguments are checked
+        t.AttachGlobalSymbol(),  # functions are called by name from here on
+    ]
+
+
+def lower_for_machine(mod: IRModule, target: Target) -> IRModule:
+    """The module with its graphs lowered to what the virtual machine runs.
+
+    Functions that were lowered before stay as they are.
+    """
+    done = {v: f for v, f in mod.functions.items() if isinstance(f, Function) and is_lowered(f)}
+    passes = [*dataflow_lower_passes(target), *finalize_passes(target)]
+    if not done:
+        return Sequential(passes)(mod)
+    rest = {v: f for v, f in mod.functions.items() if v not in done}
+    lowered = Sequential(passes)(mod.with_functions(rest))
+    return lowered.with_functions({**lowered.functions, **done})
 
 
 def _check_target(target: Target, what: str) -> None:
@@ -69,16 +99,28 @@ def _check_target(target: Target, what: str) -> None:
         raise ValueError(f"Target {target} is not yet supported by {what} passes.")
 
 
-def get_default_pipeline(target: Target) -> ModulePass:
-    """All of the passes above for a target."""
+class DefaultPipeline(ModulePass):
+    """All passes for a target; `graph` are those that leave a graph of kernels."""
 
-    def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        with target:
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        super().__init__(self._run, PassInfo(0, "relax.default_pipeline"))
+
+    def graph(self, mod: IRModule) -> IRModule:
+        """Library dispatch and legalization: what native code is made of."""
+        with self._target:
             for passes in (library_dispatch_passes, legalize_passes):
-                mod = Sequential(passes(target))(mod)
+                mod = Sequential(passes(self._target))(mod)
         return mod
 
-    return ModulePass(run, PassInfo(0, "relax.default_pipeline"))
+    def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        with self._target:
+            return lower_for_machine(self.graph(mod), self._target)
+
+
+def get_default_pipeline(target: Target) -> ModulePass:
+    """All of the passes above for a target."""
+    return DefaultPipeline(target)
 
 
 @declare_module_pass("relax.default_build_pipeline")

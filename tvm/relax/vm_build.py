@@ -11,8 +11,14 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass
 from tvm.relax import transform as t
+from tvm.relax.exec_builder import ExecBuilder, no_kernels
 from tvm.relax.expr import Function
-from tvm.relax.pipeline import get_default_pipeline, get_pipeline
+from tvm.relax.pipeline import (
+    DefaultPipeline,
+    get_default_pipeline,
+    get_pipeline,
+    lower_for_machine,
+)
 from tvm.relax.struct_info import (
     PrimStructInfo,
     ShapeExpr,
@@ -22,6 +28,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.relax.transform.dead_code_elimination import remove_unused_functions
 from tvm.relax.vm.bytecode import BytecodeProgram, compile_bytecode
+from tvm.relax.vm.codegen_tir import MACHINE_PREFIX, machine_tir
 from tvm.relax.vm.native import KernelCall, NotNative, native_graph
 from tvm.runtime._tensor import Tensor, from_host
 from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
@@ -67,11 +74,55 @@ def build(
 def _pipeline(pipeline: PipelineLike, target: Target) -> Callable[[IRModule], IRModule]:
     if pipeline is None:
         return lambda mod: mod
-    if pipeline == "default":
-        return get_default_pipeline(target)
+    if pipeline in ("default", "default_build"):
+        pipeline = get_default_pipeline(target)
+    if isinstance(pipeline, DefaultPipeline):
+        return pipeline.graph  # the rest is done where a graph does not become native code
     if isinstance(pipeline, str):
         return get_pipeline(pipeline)  # type: ignore[no-any-return]
     return pipeline
+
+
+def _vmcodegen(builder: ExecBuilder, mod: IRModule, exec_mode: str = "bytecode") -> IRModule:
+    """Write the lowered Relax functions of a module into `builder`; gives what is left to build.
+
+    With `exec_mode="compiled"` each function is TIR over the machine's registers beside it.
+    """
+    if exec_mode not in MODES:
+        raise ValueError(message(f"relax: exec_mode {exec_mode!r}", legal=" or ".join(MODES)))
+    graphs = [v for v, f in mod.functions.items() if isinstance(f, Function)]
+    compile_bytecode(mod, graphs, builder)
+    rest = {v: f for v, f in mod.functions.items() if v not in graphs}
+    if exec_mode == "compiled":
+        rest.update(machine_tir(mod))
+    return mod.with_functions(rest)
+
+
+def _vmlink(
+    builder: ExecBuilder,
+    target: str | Target | None,
+    tir_mod: IRModule | None = None,
+    tir_pipeline: PipelineLike = "default",
+    ext_libs: Sequence[Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    system_lib: bool | None = None,
+) -> VMExecutable:
+    """An executable of a program and the kernels that it calls; TIR over registers is not kept."""
+    made = builder.get()
+    kernels = {
+        v: f
+        for v, f in (tir_mod.functions.items() if tir_mod is not None else ())
+        if isinstance(f, PrimFunc) and not v.name_hint.startswith(MACHINE_PREFIX)
+    }
+    if not kernels or tir_mod is None:
+        return made
+    named = {v: f.with_attr("global_symbol", v.name_hint) for v, f in kernels.items()}
+    chosen = Target("llvm") if target is None else Target(target)
+    built = tir_build(tir_mod.with_functions(named), chosen, tir_pipeline)
+    for library in ext_libs or ():
+        built.import_module(library)
+    return VMExecutable(made.artefact, built, made.mod.constants)
 
 
 class _Linker:
@@ -88,20 +139,25 @@ class _Linker:
         self._kernels: dict[KernelCall, int] = {}
         self._profile_calls: dict[str, tuple[int, ...]] = {}
         self._infos: list[FunctionInfo] = []
+        # lowering gives every kernel a symbol; exported are those that had one
+        self._given = {v: f for v, f in mod.functions.items() if isinstance(f, PrimFunc)}
 
     def link(self) -> VMExecutable:
         graphs = {v: f for v, f in self._mod.functions.items() if isinstance(f, Function)}
         as_code = [var for var, func in graphs.items() if not self._try_native(var, func)]
         program = BytecodeProgram()
         if as_code:
-            program = compile_bytecode(self._mod, as_code)
+            with self._target:
+                self._mod = lower_for_machine(self._mod, self._target)
+            lowered = [self._mod.get_global_var(var.name_hint) for var in as_code]
+            program = compile_bytecode(self._mod, lowered)
             for var in as_code:
                 self._infos.append(_function_info(var.name_hint, graphs[var]))
             for name, sources in program.kernels:
                 self._number(KernelCall(name, sources))
         self._add_kernels(program)
         tir_mod = self._mod.with_functions(self._functions)
-        kernels = None
+        kernels = no_kernels()
         if self._functions:
             kernels = tir_build(tir_mod, self._target, self._tir_pipeline)
         artefact = Artefact(
@@ -135,14 +191,13 @@ class _Linker:
 
     def _add_kernels(self, program: BytecodeProgram) -> None:
         """The PrimFuncs that something calls; those that bytecode calls get a symbol."""
-        self._functions.update(program.functions)
         kernels = {v: f for v, f in self._mod.functions.items() if isinstance(f, PrimFunc)}
         by_name = {var.name_hint: var for var in kernels}
         for name in program.called:
             var = by_name.get(name)
             if var is not None:
                 self._functions[var] = kernels[var].with_attr("global_symbol", name)
-        for var, func in kernels.items():
+        for var, func in self._given.items():
             if func.attrs.get("global_symbol") is not None:
                 self._functions.setdefault(var, func)
         mod = self._mod.with_functions({**kernels, **self._functions})

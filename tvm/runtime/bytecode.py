@@ -14,6 +14,7 @@ from typing import Any, Final
 from tvm.error import InternalError, message
 
 VOID_REGISTER: Final = -1  # as destination: the result is dropped; as argument: None
+VM_REGISTER: Final = -2  # as argument: the machine itself
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Reg:
     index: int
 
     def __str__(self) -> str:
-        return "%void" if self.index == VOID_REGISTER else f"%{self.index}"
+        return {VOID_REGISTER: "%void", VM_REGISTER: "%vm"}.get(self.index, f"%{self.index}")
 
 
 @dataclass(frozen=True)

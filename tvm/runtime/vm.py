@@ -21,7 +21,7 @@ from .bytecode import BytecodeFunction
 from .executable import Executable
 from .module import Module
 from .profiling import Count, Duration, Percent, Report
-from .vm_builtin import Closure
+from .vm_builtin import Closure, outside
 from .vm_executable import VMModule
 from .vm_interpreter import Interpreter
 
@@ -132,7 +132,7 @@ class VirtualMachine:
                     legal=", ".join(func.params) or "none",
                 )
             )
-        return self._machine().run(func, tuple(as_value(a) for a in args))
+        return outside(self._machine().run(func, tuple(as_value(a) for a in args)))
 
     def run(self, name: str, args: tuple[Any, ...]) -> Any:
         """Call a function of the program by name."""
@@ -245,7 +245,8 @@ class VirtualMachine:
     def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
         """Call `instrument(func, name, before_run, ret_value, *args)` around every call.
 
-        Programs run as bytecode from then on. SKIP_RUN before a call leaves the call out.
+        Programs run as bytecode from then on. SKIP_RUN before a call leaves the call out, and
+        what would come after it.
         """
         if self.artefact.bytecode is None:
             raise TVMError(
@@ -262,9 +263,9 @@ class VirtualMachine:
 
         def hook(name: str, func: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             answer = instrument(func, name, True, None, *args)
-            result = None
-            if answer is None or int(answer) != VMInstrumentReturnKind.SKIP_RUN:
-                result = func(*args)
+            if answer is not None and int(answer) == VMInstrumentReturnKind.SKIP_RUN:
+                return None
+            result = func(*args)
             instrument(func, name, False, result, *args)
             return result
 

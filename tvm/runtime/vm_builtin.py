@@ -6,6 +6,8 @@ and values, as the compiler writes them.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
@@ -13,13 +15,23 @@ from typing import Any
 import numpy as np
 
 from tvm.error import DTypeError, ShapeError, message
-from tvm.ffi import register_global_func
+from tvm.ffi import library, register_global_func
 from tvm.support.dtype import DataType
 
 from ._device import Device
 from ._tensor import Tensor, empty, unsafe_view
 
 BUILTINS: dict[str, Callable[..., Any]] = {}
+
+
+class VMShape(tuple[int, ...]):
+    """A shape within the machine; outside of it, it is a `tvm.runtime.ShapeTuple`."""
+
+    __slots__ = ()
+
+
+class ArgumentDTypeError(DTypeError, ValueError):
+    """An argument is a tensor of another data type than its function takes."""
 
 
 class MatchShapeCode(IntEnum):
@@ -41,10 +53,34 @@ class MakeShapeCode(IntEnum):
 def _builtin(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def add(func: Callable[..., Any]) -> Callable[..., Any]:
         BUILTINS["vm.builtin." + name] = func
-        register_global_func("vm.builtin." + name, func, override=True)
+
+        @functools.wraps(func)
+        def from_outside(*args: Any) -> Any:
+            return outside(func(*args))
+
+        register_global_func("vm.builtin." + name, from_outside, override=True)
         return func
 
     return add
+
+
+def outside(value: Any) -> Any:
+    """A value of the machine as its caller sees it."""
+    if type(value) is VMShape:
+        return library().Shape(value)
+    if type(value) is tuple:
+        return tuple(outside(one) for one in value)
+    return value
+
+
+def _asked(context: Any, wanted: str) -> str:
+    where = str(context or "").strip()
+    return f"check failed: {where} expects {wanted}" if where else f"check failed: expects {wanted}"
+
+
+def _cells(heap: Any) -> Any:
+    """The numbers of a heap; a tensor's memory is shared."""
+    return np.from_dlpack(heap) if isinstance(heap, Tensor) else heap
 
 
 def shape_tuple(value: Any) -> tuple[int, ...]:
@@ -59,57 +95,72 @@ def shape_tuple(value: Any) -> tuple[int, ...]:
 @_builtin("alloc_shape_heap")
 def alloc_shape_heap(vm: Any, size: int) -> Any:
     """Room for the symbolic sizes of one call."""
-    return np.zeros(size, np.int64)
+    return np.zeros(int(size), np.int64)
 
 
 @_builtin("shape_of")
-def shape_of(value: Tensor) -> tuple[int, ...]:
+def shape_of(value: Tensor) -> VMShape:
     """The shape of a tensor."""
-    return shape_tuple(value)
+    return VMShape(shape_tuple(value))
 
 
 @_builtin("match_shape")
 def match_shape(value: Any, heap: Any, size: int, *rest: Any) -> None:
     """Check a shape against a pattern, and remember its symbolic sizes."""
-    pairs, context = rest[:-1], rest[-1]
+    context = rest[-1] if len(rest) % 2 else ""
     shape = shape_tuple(value)
     if len(shape) != size:
         raise ShapeError(
             message(
-                context or "match a shape",
-                found=f"shape {shape}, of {len(shape)} dimensions",
+                _asked(context, f"a shape with ndim {size}"),
+                found=f"shape {shape}, with ndim {len(shape)}",
                 legal=f"{size} dimensions",
             )
         )
+    cells = _cells(heap)
     for i, extent in enumerate(shape):
-        code, number = int(pairs[2 * i]), int(pairs[2 * i + 1])
+        code, number = rest[2 * i], rest[2 * i + 1]
         if code == MatchShapeCode.STORE_TO_HEAP:
-            heap[number] = extent
+            cells[number] = extent
         elif code != MatchShapeCode.NO_OP:
             by_value = code == MatchShapeCode.ASSERT_EQUAL_TO_IMM
-            wanted = number if by_value else int(heap[number])
+            wanted = number if by_value else int(cells[number])
             if extent != wanted:
                 raise ShapeError(
                     message(
-                        context or "match a shape",
+                        _asked(context, f"extent {wanted} in dimension {i}"),
                         found=f"shape {shape}: extent {i} is {extent}",
-                        legal=f"{wanted}",
+                        legal=f"{_pattern(rest, size, cells)}",
                     )
                 )
 
 
+def _pattern(codes: Sequence[Any], size: int, cells: Any) -> str:
+    """The shape that would have matched; `_` for what may be anything."""
+    shown = []
+    for i in range(size):
+        code, number = codes[2 * i], codes[2 * i + 1]
+        if code == MatchShapeCode.ASSERT_EQUAL_TO_IMM:
+            shown.append(str(number))
+        elif code == MatchShapeCode.ASSERT_EQUAL_TO_LOAD:
+            shown.append(str(int(cells[number])))
+        else:
+            shown.append("_")
+    return f"({', '.join(shown)}{',' if size == 1 else ''})"
+
+
 @_builtin("make_shape")
-def make_shape(heap: Any, size: int, *pairs: Any) -> tuple[int, ...]:
+def make_shape(heap: Any, size: int, *pairs: Any) -> VMShape:
     """A shape of numbers and remembered sizes."""
-    return tuple(_extent(heap, int(pairs[2 * i]), int(pairs[2 * i + 1])) for i in range(size))
-
-
-def _extent(heap: Any, code: int, number: int) -> int:
-    return number if code == MakeShapeCode.USE_IMM else int(heap[number])
+    cells = _cells(heap)
+    codes, numbers = pairs[::2], pairs[1::2]
+    return VMShape(
+        [n if code == 0 else int(cells[n]) for code, n in zip(codes, numbers)]
+    )
 
 
 @_builtin("match_prim_value")
-def match_prim_value(value: Any, heap: Any, code: int, number: int, context: Any) -> None:
+def match_prim_value(value: Any, heap: Any, code: int, number: int, context: Any = "") -> None:
     """Check a number against a pattern, or remember it."""
     match_shape((int(value),), heap, 1, code, number, context)
 
@@ -117,13 +168,13 @@ def match_prim_value(value: Any, heap: Any, code: int, number: int, context: Any
 @_builtin("make_prim_value")
 def make_prim_value(heap: Any, code: int, number: int) -> int:
     """A number, or a remembered size."""
-    return _extent(heap, int(code), int(number))
+    return int(number) if code == MakeShapeCode.USE_IMM else int(_cells(heap)[number])
 
 
 @_builtin("tensor_to_shape")
-def tensor_to_shape(value: Tensor) -> tuple[int, ...]:
+def tensor_to_shape(value: Tensor) -> VMShape:
     """The values of a one-dimensional integer tensor as a shape."""
-    return tuple(int(v) for v in value.numpy())
+    return VMShape([int(v) for v in value.numpy()])
 
 
 # --- checks ---
@@ -133,27 +184,30 @@ def tensor_to_shape(value: Tensor) -> tuple[int, ...]:
 def check_tensor_info(value: Any, ndim: int, *rest: Any) -> None:
     """Check that an argument is a tensor of a rank (-1: any) and, where given, a type."""
     dtype, context = (None, rest[0]) if len(rest) == 1 else (rest[0], rest[1])
-    asked = context or "check an argument"
     if not isinstance(value, Tensor):
+        asked = _asked(context, "a Tensor")
         raise TypeError(message(asked, found=type(value).__name__, legal="a tensor"))
     if ndim >= 0 and value.ndim != ndim:
         found = f"a tensor of shape {shape_tuple(value)}"
+        asked = _asked(context, f"a Tensor with ndim {ndim}")
         raise ShapeError(message(asked, found=found, legal=f"{ndim} dimensions"))
     if dtype is not None and str(dtype) not in ("", "void") and str(value.dtype) != str(dtype):
-        raise DTypeError(message(asked, found=f"dtype {value.dtype}", legal=f"dtype {dtype}"))
+        asked = _asked(context, f"a Tensor with dtype {dtype}")
+        raise ArgumentDTypeError(
+            message(asked, found=f"dtype {value.dtype}", legal=f"dtype {dtype}")
+        )
 
 
 @_builtin("check_shape_info")
-def check_shape_info(value: Any, ndim: int, context: Any) -> None:
+def check_shape_info(value: Any, ndim: int, context: Any = "") -> None:
     """Check that an argument is a shape of a rank (-1: any)."""
-    if not isinstance(value, (tuple, list)) and not hasattr(value, "__len__"):
-        raise TypeError(
-            message(context or "check an argument", found=type(value).__name__, legal="a shape")
-        )
+    if not isinstance(value, (tuple, list)):
+        asked = _asked(context, "a Shape")
+        raise TypeError(message(asked, found=type(value).__name__, legal="a shape"))
     if ndim >= 0 and len(value) != ndim:
         raise ShapeError(
             message(
-                context or "check an argument",
+                _asked(context, f"a Shape with ndim {ndim}"),
                 found=f"shape {tuple(value)}",
                 legal=f"{ndim} dimensions",
             )
@@ -161,36 +215,37 @@ def check_shape_info(value: Any, ndim: int, context: Any) -> None:
 
 
 @_builtin("check_prim_value_info")
-def check_prim_value_info(value: Any, dtype: Any, context: Any) -> None:
+def check_prim_value_info(value: Any, dtype: Any, context: Any = "") -> None:
     """Check that an argument is a number of a kind."""
     kind = DataType(str(dtype))
     legal = (bool,) if kind.is_bool else (float, int) if kind.is_floating else (int,)
     if not isinstance(value, legal):
-        raise TypeError(
-            message(context or "check an argument", found=type(value).__name__, legal=str(dtype))
-        )
+        asked = _asked(context, f"a {dtype}")
+        raise TypeError(message(asked, found=type(value).__name__, legal=str(dtype)))
 
 
 @_builtin("check_tuple_info")
-def check_tuple_info(value: Any, size: int, context: Any) -> None:
+def check_tuple_info(value: Any, size: int, context: Any = "") -> None:
     """Check that an argument has so many fields."""
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != size:
-        raise TypeError(
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        asked = _asked(context, "a Tuple")
+        raise TypeError(message(asked, found=type(value).__name__, legal="a tuple"))
+    if len(value) != size:
+        raise ShapeError(
             message(
-                context or "check an argument",
-                found=f"{type(value).__name__}",
-                legal=f"a tuple of {size} values",
+                _asked(context, f"a Tuple with {size} elements"),
+                found=f"{len(value)} elements",
+                legal=f"{size}",
             )
         )
 
 
 @_builtin("check_func_info")
-def check_func_info(value: Any, context: Any) -> None:
+def check_func_info(value: Any, context: Any = "") -> None:
     """Check that an argument can be called."""
     if not callable(value):
-        raise TypeError(
-            message(context or "check an argument", found=type(value).__name__, legal="a function")
-        )
+        asked = _asked(context, "a function")
+        raise TypeError(message(asked, found=type(value).__name__, legal="a function"))
 
 
 # --- memory ---
@@ -200,9 +255,11 @@ def check_func_info(value: Any, context: Any) -> None:
 def alloc_storage(
     vm: Any, size: Any, device_index: int = 0, dtype: Any = "uint8", scope: str = "global"
 ) -> Tensor:
-    """Memory of so many bytes, on the machine's device of that number."""
-    extents = (int(size),) if isinstance(size, int) else shape_tuple(size)
-    count = int(np.prod(extents, dtype=np.int64)) * DataType(str(dtype)).itemsize
+    """Memory of so many bytes, on the machine's device of that number.
+
+    A size of several extents is their product. The data type is that of the first tensor in it.
+    """
+    count = int(size) if isinstance(size, int) else math.prod(size)
     return empty((max(count, 1),), "uint8", vm.device_at(int(device_index)))
 
 
@@ -218,13 +275,22 @@ def alloc_tensor(
 def reshape(value: Tensor, shape: Any) -> Tensor:
     """The same values in another shape, without a copy."""
     wanted = shape_tuple(shape)
-    if int(np.prod(wanted, dtype=np.int64)) != int(value.numel()):
+    if math.prod(wanted) != int(value.numel()):
         raise ShapeError(
             message(
                 "reshape", found=f"{shape_tuple(value)} to {wanted}", legal="equal element counts"
             )
         )
     return unsafe_view(value, wanted, DataType(str(value.dtype)))
+
+
+def create_view(value: Tensor, shape: Any, dtype: Any, relative_byte_offset: int = 0) -> Tensor:
+    """The memory of a tensor with another shape or data type, or from a later byte on."""
+    return value._create_view(shape_tuple(shape), str(dtype), int(relative_byte_offset))
+
+
+register_global_func("runtime.TVMTensorCreateView", create_view, override=True)
+BUILTINS["runtime.TVMTensorCreateView"] = create_view
 
 
 @_builtin("copy")
@@ -307,3 +373,42 @@ def invoke_closure(vm: Any, closure: Any, *args: Any) -> Any:
 def call_tir_dyn(func: Any, *args: Any) -> Any:
     """Call a kernel whose last argument is a shape: its extents are passed as numbers."""
     return func(*args[:-1], *shape_tuple(args[-1]))
+
+
+# --- Python functions ---
+
+_PY_FUNCS: dict[str, Callable[..., Any]] = {}
+
+
+@_builtin("register_py_func")
+def register_py_func(name: str, func: Callable[..., Any]) -> None:
+    """Let programs call a Python function by name."""
+    _PY_FUNCS[str(name)] = func
+
+
+@_builtin("get_py_func")
+def get_py_func(name: str) -> Callable[..., Any]:
+    """A Python function that was registered."""
+    found = _PY_FUNCS.get(str(name))
+    if found is None:
+        raise ValueError(
+            message(
+                f"call the Python function {str(name)!r}",
+                found="no function of this name",
+                legal=", ".join(sorted(_PY_FUNCS)) or "none is registered",
+            )
+        )
+    return found
+
+
+@_builtin("call_py_func")
+def call_py_func(name: str, *args: Any) -> Any:
+    """Call a Python function; operands that come as one tuple are taken apart."""
+    given = args[0] if len(args) == 1 and type(args[0]) is tuple else args
+    return get_py_func(name)(*given)
+
+
+@_builtin("clear_py_func_registry")
+def clear_py_func_registry() -> None:
+    """Forget all Python functions."""
+    _PY_FUNCS.clear()

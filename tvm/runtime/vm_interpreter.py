@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any
 
 from tvm.error import TVMError, message
 from tvm.ffi import get_global_func
@@ -11,23 +12,41 @@ from tvm.support.dtype import DataType
 
 from ._tensor import Tensor
 from .bytecode import (
-    VOID_REGISTER,
+    VM_REGISTER,
     Arg,
     Bytecode,
     BytecodeFunction,
     Call,
     Const,
-    Func,
     If,
     Imm,
     Reg,
     Ret,
 )
 from .module import Module
-from .vm_builtin import BUILTINS, Closure
+from .vm_builtin import BUILTINS, Closure, VMShape, outside
 
-VM_REGISTER: Final = -2  # as argument: the machine itself
 Hook = Callable[[str, Callable[..., Any], tuple[Any, ...]], Any]
+
+
+# What a decoded step does: call; forget a register; copy one; return; jump; jump unless true.
+_CALL, _KILL, _COPY, _RETURN, _GOTO, _IF = range(6)
+Getter = Callable[[list[Any]], tuple[Any, ...]]
+_Step = tuple[int, int, Callable[..., Any] | None, Getter, str]
+
+
+class _Code:
+    """A function ready to run: its steps, and what its registers hold besides the arguments.
+
+    Numbers, constants and functions lie behind the registers, so that one look-up by position
+    fetches all arguments of a call.
+    """
+
+    __slots__ = ("rest", "steps")
+
+    def __init__(self, steps: list[_Step], rest: list[Any]) -> None:
+        self.steps = steps
+        self.rest = rest
 
 
 class Interpreter:
@@ -40,63 +59,85 @@ class Interpreter:
         self.code = code
         self.constants = [_constant(c, tensors) for c in code.constants]
         self._kernels = kernels
+        self._functions = {func.name: func for func in code.functions}
         self._found: list[Callable[..., Any] | None] = [None] * len(code.func_table)
+        self._decoded: dict[str, _Code] = {}
         self.hook: Hook | None = None
 
     def run(self, func: BytecodeFunction, args: tuple[Any, ...]) -> Any:
         """The result of a function on arguments."""
-        registers: list[Any] = [*args, *[None] * (func.register_count - len(args))]
-        place = 0
+        code = self._decoded.get(func.name)
+        if code is None:
+            code = self._decoded[func.name] = self._decode(func)
+        registers: list[Any] = [*args, *code.rest]
+        steps, hook, place = code.steps, self.hook, 0
         while True:
-            instruction = func.instructions[place]
-            if isinstance(instruction, Call):
-                given = tuple(self._value(registers, a) for a in instruction.args)
-                result = self._call(instruction.func, given)
-                if instruction.dst != VOID_REGISTER:
-                    registers[instruction.dst] = result
-                place += 1
-            elif isinstance(instruction, Ret):
-                return registers[instruction.result]
-            elif isinstance(instruction, If):
-                place += 1 if registers[instruction.cond] else instruction.false_offset
-            else:
-                place += instruction.offset
+            kind, dst, target, given, name = steps[place]
+            place += 1
+            if kind == _CALL:
+                if hook is None:
+                    result = target(*given(registers))  # type: ignore[misc]
+                else:
+                    result = hook(name, target, given(registers))  # type: ignore[arg-type]
+                if dst >= 0:
+                    registers[dst] = result
+            elif kind == _KILL:
+                registers[dst] = None
+            elif kind == _COPY:
+                (registers[dst],) = given(registers)
+            elif kind == _RETURN:
+                return registers[dst]
+            elif kind == _GOTO or not registers[dst]:
+                place += int(name) - 1
+            # a condition that holds goes on with the next step
 
-    def _value(self, registers: list[Any], arg: Arg) -> Any:
+    def _decode(self, func: BytecodeFunction) -> _Code:
+        first = func.register_count
+        behind: dict[Arg, int] = {}  # constants and the like, and where they lie
+
+        def position(arg: Arg) -> int:
+            if isinstance(arg, Reg) and arg.index >= 0:
+                return arg.index
+            return behind.setdefault(arg, first + len(behind))
+
+        steps: list[_Step] = []
+        for one in func.instructions:
+            if isinstance(one, Call):
+                name = self.code.func_table[one.func]
+                getter = _getter([position(arg) for arg in one.args])
+                steps.append((_kind_of(name, one), one.dst, self._function(one.func), getter, name))
+            elif isinstance(one, Ret):
+                steps.append((_RETURN, position(Reg(one.result)), None, _nothing, ""))
+            elif isinstance(one, If):
+                steps.append((_IF, one.cond, None, _nothing, str(one.false_offset)))
+            else:
+                steps.append((_GOTO, 0, None, _nothing, str(one.offset)))
+        rest: list[Any] = [None] * (first - len(func.params))
+        return _Code(steps, rest + [self._value(arg) for arg in behind])
+
+    def _value(self, arg: Arg) -> Any:
         if isinstance(arg, Reg):
-            if arg.index >= 0:
-                return registers[arg.index]
             return self.machine if arg.index == VM_REGISTER else None
         if isinstance(arg, Imm):
             return arg.value
         if isinstance(arg, Const):
             return self.constants[arg.index]
-        return self.function_value(arg)
-
-    def function_value(self, arg: Func) -> Any:
-        """A function as a value: a closure for those of the program itself."""
-        name = self.code.func_table[arg.index]
-        if self.code.find(name) is not None:
-            return Closure(self.machine, name, ())
         return self._function(arg.index)
 
-    def _call(self, index: int, args: tuple[Any, ...]) -> Any:
-        func = self._found[index] or self._function(index)
-        if self.hook is not None:
-            return self.hook(self.code.func_table[index], func, args)
-        return func(*args)
-
     def _function(self, index: int) -> Callable[..., Any]:
+        """A function of the table; one that is not there fails when it is called."""
         found = self._found[index]
         if found is None:
-            found = self._look_up(self.code.func_table[index])
+            try:
+                found = self._look_up(self.code.func_table[index])
+            except TVMError as err:
+                return _Missing(err)
             self._found[index] = found
         return found
 
     def _look_up(self, name: str) -> Callable[..., Any]:
         """Functions of the program, builtins, kernels, and then the global registry."""
-        own = self.code.find(name)
-        if own is not None:
+        if name in self._functions:
             return Closure(self.machine, name, ())
         if name in BUILTINS:
             return BUILTINS[name]
@@ -112,8 +153,47 @@ class Interpreter:
                     legal=f"register it: @tvm.register_global_func({name!r})",
                 )
             )
-        result: Callable[..., Any] = func
-        return result
+        return _Outside(func)
+
+
+class _Outside:
+    """A registered function; shapes arrive there as shapes, not as tuples."""
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self._func = func
+
+    def __call__(self, *args: Any) -> Any:
+        return self._func(*[outside(arg) for arg in args])
+
+
+class _Missing:
+    """Stands for a function that is not there; other branches of the program may run."""
+
+    def __init__(self, reason: TVMError) -> None:
+        self._reason = reason
+
+    def __call__(self, *args: Any) -> Any:
+        raise self._reason
+
+
+def _kind_of(name: str, call: Call) -> int:
+    """Whether a call is one of those that need none."""
+    if call.dst >= 0 and name == "vm.builtin.null_value":
+        return _KILL
+    return _COPY if call.dst >= 0 and name == "vm.builtin.copy" else _CALL
+
+
+def _nothing(registers: list[Any]) -> tuple[Any, ...]:
+    return ()
+
+
+def _getter(positions: list[int]) -> Getter:
+    if not positions:
+        return _nothing
+    if len(positions) == 1:
+        (at,) = positions
+        return lambda registers: (registers[at],)
+    return itemgetter(*positions)
 
 
 def _constant(value: Any, tensors: tuple[Tensor, ...]) -> Any:
@@ -121,4 +201,4 @@ def _constant(value: Any, tensors: tuple[Tensor, ...]) -> Any:
         if "tensor" in value:
             return tensors[value["tensor"]]
         return DataType(value["dtype"])
-    return tuple(value) if isinstance(value, list) else value
+    return VMShape(value) if isinstance(value, list) else value

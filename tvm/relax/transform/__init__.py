@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .bind_params import BindSymbolicVars as BindSymbolicVars
     from .call_tir_rewrite import CallTIRRewrite as CallTIRRewrite
     from .canonicalize_bindings import CanonicalizeBindings as CanonicalizeBindings
+    from .compute_prim_value import ComputePrimValue as ComputePrimValue
     from .convert_to_dataflow import ConvertToDataflow as ConvertToDataflow
     from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
     from .decompose_ops import DecomposeOpsForInference as DecomposeOpsForInference
@@ -71,8 +72,12 @@ if TYPE_CHECKING:
     from .fuse_tir import FuseTIR as FuseTIR
     from .gradient import Gradient as Gradient
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
+    from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
     from .lambda_lift import LambdaLift as LambdaLift
     from .legalize_ops import LegalizeOps as LegalizeOps
+    from .lower_alloc_tensor import LowerAllocTensor as LowerAllocTensor
+    from .lower_runtime_builtin import LowerRuntimeBuiltin as LowerRuntimeBuiltin
+    from .lower_runtime_builtin import VMBuiltinLower as VMBuiltinLower
     from .lower_shape_to_tensor import LowerShapeToTensor as LowerShapeToTensor
     from .normalize import Normalize as Normalize
     from .normalize_global_var import NormalizeGlobalVar as NormalizeGlobalVar
@@ -81,19 +86,14 @@ if TYPE_CHECKING:
     from .pass_form import dataflowblock_pass as dataflowblock_pass
     from .pass_form import function_pass as function_pass
     from .remove_purity_checking import RemovePurityChecking as RemovePurityChecking
+    from .remove_unused_outputs import RemoveUnusedOutputs as RemoveUnusedOutputs
     from .remove_unused_parameters import RemoveUnusedParameters as RemoveUnusedParameters
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
+    from .static_plan_block_memory import StaticPlanBlockMemory as StaticPlanBlockMemory
     from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision
     from .to_non_dataflow import ToNonDataflow as ToNonDataflow
     from .topological_sort import TopologicalSort as TopologicalSort
     from .update_param_struct_info import UpdateParamStructInfo as UpdateParamStructInfo
-    from .compute_prim_value import ComputePrimValue as ComputePrimValue
-    from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
-    from .lower_alloc_tensor import LowerAllocTensor as LowerAllocTensor
-    from .lower_runtime_builtin import LowerRuntimeBuiltin as LowerRuntimeBuiltin
-    from .lower_runtime_builtin import VMBuiltinLower as VMBuiltinLower
-    from .remove_unused_outputs import RemoveUnusedOutputs as RemoveUnusedOutputs
-    from .static_plan_block_memory import StaticPlanBlockMemory as StaticPlanBlockMemory
     from .vm_shape_lower import VMShapeLower as VMShapeLower
 else:
     __getattr__ = lazy_names(__name__, _HOMES, ("legalize_ops",))

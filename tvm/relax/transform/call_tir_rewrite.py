@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, declare_module_pass
@@ -30,6 +30,7 @@ from tvm.relax.expr import (
     Var,
     VarBinding,
 )
+from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.op.builtin.builtin import alloc_tensor
 from tvm.relax.op.vm.vm import call_tir_dyn
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -42,6 +43,7 @@ _DESTINATION_CALLS = ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir
 def CallTIRRewrite(mod: IRModule, ctx: PassContext) -> IRModule:
     """Rewrite every call with results to be made, in all functions."""
     bb = BlockBuilder(mod)
+    devices = mod.global_infos.get("vdevice", ())
 
     def on_binding(binding: Binding) -> Sequence[Binding]:
         value = binding.value
@@ -49,7 +51,7 @@ def CallTIRRewrite(mod: IRModule, ctx: PassContext) -> IRModule:
             return (binding,)
         if value.op.name not in _DESTINATION_CALLS or not isinstance(binding, VarBinding):
             return (binding,)
-        return _rewritten(bb, binding, value)
+        return _rewritten(bb, binding, value, devices)
 
     functions = {
         var: map_bindings(func, on_binding) if isinstance(func, Function) else func
@@ -58,14 +60,16 @@ def CallTIRRewrite(mod: IRModule, ctx: PassContext) -> IRModule:
     return mod.with_functions(functions)
 
 
-def _rewritten(bb: BlockBuilder, binding: VarBinding, call: Call) -> list[Binding]:
+def _rewritten(
+    bb: BlockBuilder, binding: VarBinding, call: Call, devices: Sequence[object]
+) -> list[Binding]:
     kernel, packed = call.args[0], call.args[1]
     operands = list(packed.fields) if isinstance(packed, Tuple) else [packed]
     kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var
     made: list[Binding] = []
 
     def bind(name: str, value: RelaxExpr) -> Var:
-        normal = bb.normalize(value)
+        normal = value if value.struct_info_ is not None else bb.normalize(value)
         var = kind(name, normal.struct_info_)
         made.append(VarBinding(var, normal, call.span or binding.span))
         return var
@@ -74,13 +78,16 @@ def _rewritten(bb: BlockBuilder, binding: VarBinding, call: Call) -> list[Bindin
     infos = list(info.fields) if isinstance(info, TupleStructInfo) else [info]
     results: list[RelaxExpr] = []
     for place, one in zip(_places(call, len(infos)), infos):
-        results.append(operands[place] if place >= 0 else bind("alloc", _allocation(one)))
+        results.append(operands[place] if place >= 0 else bind("alloc", _allocation(one, devices)))
     fresh = [r for r in results if not any(r is operand for operand in operands)]
     arguments = [*operands, *fresh]
     if len(call.args) > 2:
         bind("_", call_tir_dyn(kernel, [*arguments, call.args[2]]))
     else:
-        bind("_", Call(kernel, arguments, None, [], call.span))
+        made_call = Call(kernel, arguments, None, [], call.span)
+        if isinstance(kernel, GlobalVar):  # whose struct info may be older than the kernel
+            made_call.struct_info_ = VOID_RESULT
+        bind("_", made_call)
     whole: RelaxExpr = Tuple(results) if isinstance(info, TupleStructInfo) else results[0]
     made.append(VarBinding(binding.var, bb.normalize(whole), binding.span))
     return made
@@ -92,9 +99,11 @@ def _places(call: Call, count: int) -> list[int]:
     return [int(place) for place in given] if given is not None else [-1] * count
 
 
-def _allocation(info: StructInfo) -> Call:
+def _allocation(info: StructInfo, devices: Sequence[object]) -> Call:
+    """A new tensor, on the device of the module whose number the machine will count by."""
     assert isinstance(info, TensorStructInfo), "kernels give tensors"
     assert isinstance(info.shape, ShapeExpr), "call_tir knows the shapes of its results"
-    device = 0 if info.vdevice is None else max(int(info.vdevice.vdevice_id), 0)
-    scope = "global" if info.vdevice is None else str(info.vdevice.memory_scope)
-    return alloc_tensor(info.shape, info.dtype, device, scope)
+    if info.vdevice is None:
+        return alloc_tensor(info.shape, info.dtype, 0, "global")
+    number = next((i for i, one in enumerate(devices) if one is info.vdevice), 0)
+    return alloc_tensor(info.shape, info.dtype, number, str(info.vdevice.memory_scope))

@@ -57,11 +57,16 @@ def visit_class_def(self: Parser, node: ast.ClassDef) -> None:
             readable = [
                 stmt
                 for stmt in functions
-                if not stmt.name.startswith("__") and not _stays_python(self, stmt)
+                if not _is_python_method(stmt) and not _stays_python(self, stmt)
             ]
             for stmt in readable:
                 _declare(self, stmt, frame)
             self.visit_body(list(readable))
+
+
+def _is_python_method(node: ast.FunctionDef) -> bool:
+    """True for `__init__` and its like, which are no functions of the module."""
+    return node.name.startswith("__") and not node.decorator_list
 
 
 def _is_py_base(base: ast.expr) -> bool:

@@ -1,0 +1,104 @@
+"""KillAfterLastUse: what is done with is said to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest
+from tvm.relax.transform import KillAfterLastUse
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+class TestStorageAndTensors(RelaxPassTest):
+    run = KillAfterLastUse()
+
+    @I.ir_module
+    class Before:
+        @R.function(pure=False)
+        def main(x: R.Tensor([16, 32], "float32")):
+            storage = R.memory.alloc_storage(R.shape([2048]), 0, "global", "uint8")
+            y = R.memory.alloc_tensor(storage, 0, R.shape([16, 32]), "float32")
+            z = R.add(x, y)
+            return x
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(x: R.Tensor([16, 32], "float32")):
+            storage = R.memory.alloc_storage(R.shape([2048]), 0, "global", "uint8")
+            y = R.memory.alloc_tensor(storage, 0, R.shape([16, 32]), "float32")
+            _ = R.memory.kill_storage(storage)
+            z = R.add(x, y)
+            _1 = R.memory.kill_tensor(y)
+            return x
+
+
+class TestObjectsNamesAndResults(RelaxPassTest):
+    """Other values are objects; names that nobody reads go; results and killed values stay."""
+
+    run = KillAfterLastUse()
+
+    @I.ir_module
+    class Before:
+        @R.function(pure=False)
+        def main(x: R.Tensor([4], "float32")):
+            s = R.shape_of(x)
+            y = R.add(x, x)
+            name = y
+            other = name
+            t = R.reshape(y, s)
+            _ = R.memory.kill_tensor(y)
+            u = R.exp(t)
+            return u
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(x: R.Tensor([4], "float32")):
+            s = R.shape_of(x)
+            y = R.add(x, x)
+            t = R.reshape(y, s)
+            _1 = R.vm.kill_object(s)
+            _ = R.memory.kill_tensor(y)
+            u = R.exp(t)
+            _2 = R.memory.kill_tensor(t)
+            return u
+
+
+class TestBranches(RelaxPassTest):
+    """A branch kills what it made; what came from outside is killed behind it."""
+
+    run = KillAfterLastUse()
+
+    @I.ir_module
+    class Before:
+        @R.function(pure=False)
+        def main(c: R.Tensor((), "bool"), x: R.Tensor([4], "float32")):
+            y = R.add(x, x)
+            if c:
+                a = R.exp(y)
+                r = R.add(a, y)
+            else:
+                r = R.negative(y)
+            z = R.exp(r)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(c: R.Tensor((), "bool"), x: R.Tensor([4], "float32")):
+            y = R.add(x, x)
+            if c:
+                a = R.exp(y)
+                b = R.add(a, y)
+                _ = R.memory.kill_tensor(a)
+                r = b
+            else:
+                r = R.negative(y)
+            _1 = R.memory.kill_tensor(y)
+            z = R.exp(r)
+            _2 = R.memory.kill_tensor(r)
+            return z

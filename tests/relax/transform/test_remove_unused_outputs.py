@@ -1,0 +1,114 @@
+"""RemoveUnusedOutputs: private functions return what is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest
+from tvm.relax.transform import RemoveUnusedOutputs
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+class TestOneField(RelaxPassTest):
+    run = RemoveUnusedOutputs()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main() -> R.Tensor([], "int32"):
+            res = Before.func()
+            A = res[0]
+            return A
+
+        @R.function(private=True)
+        def func() -> R.Tuple([R.Tensor([], "int32"), R.Tensor([], "int32")]):
+            A = R.add(R.const(42, "int32"), R.const(1, "int32"))
+            B = R.add(R.const(43, "int32"), R.const(1, "int32"))
+            return (A, B)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main() -> R.Tensor([], "int32"):
+            A = Expected.func()
+            return A
+
+        @R.function(private=True)
+        def func() -> R.Tensor([], "int32"):
+            A = R.add(R.const(42, "int32"), R.const(1, "int32"))
+            return A
+
+
+class TestSeveralFieldsAndCallers(RelaxPassTest):
+    run = RemoveUnusedOutputs()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor([4], "int32")):
+            res = Before.func(x)
+            A = res[0]
+            return A
+
+        @R.function
+        def other(x: R.Tensor([4], "int32")):
+            res = Before.func(x)
+            C = res[2]
+            D = R.add(C, C)
+            return D
+
+        @R.function(private=True)
+        def func(x: R.Tensor([4], "int32")) -> R.Tuple(
+            R.Tensor([4], "int32"), R.Tensor([4], "int32"), R.Tensor([4], "int32")
+        ):
+            A = R.add(x, x)
+            B = R.multiply(x, x)
+            C = R.subtract(x, x)
+            return (A, B, C)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor([4], "int32")):
+            res = Expected.func(x)
+            A = res[0]
+            return A
+
+        @R.function
+        def other(x: R.Tensor([4], "int32")):
+            res = Expected.func(x)
+            C = res[1]
+            D = R.add(C, C)
+            return D
+
+        @R.function(private=True)
+        def func(x: R.Tensor([4], "int32")) -> R.Tuple(
+            R.Tensor([4], "int32"), R.Tensor([4], "int32")
+        ):
+            A = R.add(x, x)
+            C = R.subtract(x, x)
+            return (A, C)
+
+
+class TestWholeTuplesStay(RelaxPassTest):
+    run = RemoveUnusedOutputs()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor([4], "int32")):
+            res = Before.func(x)
+            return res
+
+        @R.function(private=True)
+        def func(x: R.Tensor([4], "int32")) -> R.Tuple(
+            R.Tensor([4], "int32"), R.Tensor([4], "int32")
+        ):
+            A = R.add(x, x)
+            B = R.multiply(x, x)
+            return (A, B)
+
+    Expected = Before

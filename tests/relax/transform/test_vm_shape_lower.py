@@ -1,0 +1,230 @@
+"""VMShapeLower: the heap of sizes, checks of arguments, shapes read from the heap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tests.relax.programs import assert_same, run_interp
+from tvm import relax
+from tvm.error import ShapeError, TVMError
+from tvm.ir import IRModule
+from tvm.relax.transform import VMShapeLower
+from tvm.relax.transform.vm_shape_lower import is_lowered
+from tvm.runtime.vm_builtin import MakeShapeCode as MK
+from tvm.runtime.vm_builtin import MatchShapeCode as MS
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+def check(before: IRModule, expected: IRModule) -> None:
+    after = VMShapeLower(emit_err_ctx=False)(before)
+    tvm.ir.assert_structural_equal(after, expected)
+    assert relax.analysis.well_formed(after)
+
+
+def test_known_shapes_need_no_heap() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Shape([1, 2]), f: R.Callable([R.Object], R.Object)):
+            R.func_attr({"relax.force_pure": True})
+            return x
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Shape([1, 2]), f: R.Callable([R.Object], R.Object)):
+            R.func_attr({"relax.force_pure": True})
+            shape_heap = R.null_value()
+            _ = R.call_packed("vm.builtin.check_shape_info", x, 2, "", sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.check_func_info", f, "", sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.match_shape", x, shape_heap, 2,
+                              MS.ASSERT_EQUAL_TO_IMM, 1, MS.ASSERT_EQUAL_TO_IMM, 2, "",
+                              sinfo_args=[R.Tuple()])
+            return x
+
+    check(Before, Expected)
+
+
+@I.ir_module
+class Compute:
+    @R.function
+    def main(x: R.Tensor(["n", "m"], "float32"), y: R.Tensor(ndim=3, dtype=None)
+             ) -> R.Shape(ndim=3):
+        R.func_attr({"relax.force_pure": True})
+        m = T.int64()
+        k = T.int64()
+        z = R.match_cast(y, R.Tensor([k, m, k + 1], dtype=None))
+        return R.shape([k + 1, m, 2])
+
+
+def test_expressions_are_computed_and_checked() -> None:
+    @I.ir_module
+    class Expected:
+        @T.prim_func(private=True)
+        def shape_func(H: T.Buffer(T.int64(4), "int64")):
+            T.func_attr({"tir.is_host_func": True})
+            H[T.int64(3)] = H[T.int64(2)] + T.int64(1)
+
+        @R.function
+        def main(x: R.Tensor(["n", "m"], "float32"), y: R.Tensor(ndim=3, dtype=None)
+                 ) -> R.Shape(ndim=3):
+            R.func_attr({"relax.force_pure": True})
+            m = T.int64()
+            k = T.int64()
+            cls = Expected
+            shape_heap = R.call_builtin_with_ctx(
+                "vm.builtin.alloc_shape_heap", [R.prim_value(4)],
+                sinfo_args=[R.Tensor(dtype="int64", ndim=1)])
+            _ = R.call_packed("vm.builtin.check_tensor_info", x, 2, R.dtype("float32"), "",
+                              sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.check_tensor_info", y, 3, R.dtype(""), "",
+                              sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.match_shape", x, shape_heap, 2, MS.STORE_TO_HEAP, 0,
+                              MS.STORE_TO_HEAP, 1, "", sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.match_shape", y, shape_heap, 3, MS.STORE_TO_HEAP, 2,
+                              MS.ASSERT_EQUAL_TO_LOAD, 1, MS.NO_OP, 0, "",
+                              sinfo_args=[R.Tuple()])
+            _ = cls.shape_func(shape_heap)
+            _ = R.call_packed("vm.builtin.match_shape", y, shape_heap, 3,
+                              MS.ASSERT_EQUAL_TO_LOAD, 2, MS.ASSERT_EQUAL_TO_LOAD, 1,
+                              MS.ASSERT_EQUAL_TO_LOAD, 3, "", sinfo_args=[R.Tuple()])
+            z = R.match_cast(y, R.Tensor([k, m, k + 1], dtype=None))
+            s = R.call_packed("vm.builtin.make_shape", shape_heap, 3, MK.LOAD_SHAPE, 3,
+                              MK.LOAD_SHAPE, 1, MK.USE_IMM, 2, sinfo_args=[R.Shape(ndim=3)])
+            return s
+
+    check(Compute, Expected)
+
+
+def test_the_meaning_stays() -> None:
+    args = [np.zeros((2, 5), "float32"), np.zeros((3, 5, 4), "int8")]
+    lowered = VMShapeLower()(Compute)
+    assert_same(run_interp(Compute, args), run_interp(lowered, args))
+    assert is_lowered(lowered["main"])
+    assert not is_lowered(Compute["main"])
+    with pytest.raises(ShapeError):
+        run_interp(lowered, [args[0], np.zeros((3, 5, 3), "int8")])
+
+
+def test_tuples_are_taken_apart() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tuple(R.Tensor(["n", "m"], "float32"),
+                            R.Tuple(R.Shape, R.Tensor(["n", "k"], "int32")))):
+            R.func_attr({"relax.force_pure": True})
+            return x
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tuple(R.Tensor(["n", "m"], "float32"),
+                            R.Tuple(R.Shape, R.Tensor(["n", "k"], "int32")))):
+            R.func_attr({"relax.force_pure": True})
+            shape_heap = R.call_builtin_with_ctx(
+                "vm.builtin.alloc_shape_heap", [R.prim_value(3)],
+                sinfo_args=[R.Tensor(dtype="int64", ndim=1)])
+            _ = R.call_packed("vm.builtin.check_tuple_info", x, 2, "", sinfo_args=[R.Tuple()])
+            t0 = x[0]
+            _ = R.call_packed("vm.builtin.check_tensor_info", t0, 2, R.dtype("float32"), "",
+                              sinfo_args=[R.Tuple()])
+            t1 = x[1]
+            _ = R.call_packed("vm.builtin.check_tuple_info", t1, 2, "", sinfo_args=[R.Tuple()])
+            t10 = t1[0]
+            _ = R.call_packed("vm.builtin.check_shape_info", t10, -1, "",
+                              sinfo_args=[R.Tuple()])
+            t11 = t1[1]
+            _ = R.call_packed("vm.builtin.check_tensor_info", t11, 2, R.dtype("int32"), "",
+                              sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.match_shape", t0, shape_heap, 2, MS.STORE_TO_HEAP, 0,
+                              MS.STORE_TO_HEAP, 1, "", sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.match_shape", t11, shape_heap, 2,
+                              MS.ASSERT_EQUAL_TO_LOAD, 0, MS.STORE_TO_HEAP, 2, "",
+                              sinfo_args=[R.Tuple()])
+            return x
+
+    check(Before, Expected)
+
+
+def test_what_is_returned_is_checked() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(["n", "m"], "float32"), y: R.Object
+                 ) -> R.Tuple(R.Tensor(["n", "m"], "float32")):
+            R.func_attr({"relax.force_pure": True})
+            return y
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor(["n", "m"], "float32"), y: R.Object
+                 ) -> R.Tuple(R.Tensor(["n", "m"], "float32")):
+            R.func_attr({"relax.force_pure": True})
+            shape_heap = R.call_builtin_with_ctx(
+                "vm.builtin.alloc_shape_heap", [R.prim_value(2)],
+                sinfo_args=[R.Tensor(dtype="int64", ndim=1)])
+            _ = R.call_packed("vm.builtin.check_tensor_info", x, 2, R.dtype("float32"), "",
+                              sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.match_shape", x, shape_heap, 2, MS.STORE_TO_HEAP, 0,
+                              MS.STORE_TO_HEAP, 1, "", sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.check_tuple_info", y, 1, "", sinfo_args=[R.Tuple()])
+            y1 = R.call_packed("vm.builtin.tuple_getitem", y, 0, sinfo_args=[R.Object])
+            _ = R.call_packed("vm.builtin.check_tensor_info", y1, 2, R.dtype("float32"), "",
+                              sinfo_args=[R.Tuple()])
+            _ = R.call_packed("vm.builtin.match_shape", y1, shape_heap, 2,
+                              MS.ASSERT_EQUAL_TO_LOAD, 0, MS.ASSERT_EQUAL_TO_LOAD, 1, "",
+                              sinfo_args=[R.Tuple()])
+            return y
+
+    check(Before, Expected)
+
+
+def test_weights_of_known_shape_are_not_matched() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((2,), "float32"), w: R.Tensor((3,), "float32"),
+                 v: R.Tensor(("n",), "float32")):
+            R.func_attr({"relax.force_pure": True, "num_input": 1})
+            return x
+
+    text = str(VMShapeLower()(Before))
+    assert text.count("vm.builtin.check_tensor_info") == 3
+    assert text.count("vm.builtin.match_shape") == 2
+
+
+def test_numbers_are_matched_and_made() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(_n: R.Prim(value="n"), m: R.Prim("int64")) -> R.Prim("int64"):
+            R.func_attr({"relax.force_pure": True})
+            n = T.int64()
+            return R.prim_value(n)
+
+    lowered = VMShapeLower()(Before)
+    names = [c for c in ("check_prim_value_info", "match_prim_value", "make_prim_value")
+             if f"vm.builtin.{c}" in str(lowered)]  # fmt: skip
+    assert len(names) == 3
+    assert run_interp(lowered, [5, 6]) == 5
+
+
+def test_a_size_that_nothing_tells() -> None:
+    n = tvm.tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo([n + 1], "float32"))
+    func = relax.Function([x], relax.SeqExpr([], x), relax.TensorStructInfo([n + 1], "float32"))
+    with pytest.raises(TVMError, match="a size is not defined"):
+        VMShapeLower()(IRModule({"main": func}))
+
+
+def test_contexts_name_function_and_parameter() -> None:
+    text = str(VMShapeLower()(Compute))
+    assert "ErrorContext(fn=main, loc=param[0], param=x, annotation=R.Tensor((n, m)" in text
+    assert "loc=return" not in text

@@ -1,0 +1,154 @@
+"""Say when a value is used for the last time, so that its memory can go.
+
+    lv = R.add(x, y)                    lv = R.add(x, y)
+    gv = R.exp(lv)              ->      gv = R.exp(lv)
+    return gv                           _ = R.memory.kill_tensor(lv)
+                                        return gv
+
+Storage gets `kill_storage`, a tensor `kill_tensor`, any other value `vm.kill_object`. Parameters,
+what the function returns, and what is killed already stay; names for other names that nobody reads
+disappear. A branch keeps what was made around it: the other branch, or what follows, may need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from tvm.relax.op.base import VOID_RESULT
+from tvm.relax.op.memory.memory import kill_storage, kill_tensor
+from tvm.relax.op.vm.vm import kill_object
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.rebuild import sub_exprs, with_bindings, with_body, with_value
+
+_STORAGE = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
+_KILLS = ("relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.kill_object")
+
+
+@relax_pass("KillAfterLastUse")
+def KillAfterLastUse(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+    """Insert a kill behind the last use of every value."""
+    return with_body(func, _sequence(_without_unread_names(func.body)))
+
+
+def _is_call(value: RelaxExpr, names: tuple[str, ...]) -> bool:
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in names
+
+
+def _reads(value: RelaxExpr) -> Iterator[Var]:
+    """The variables that a value reads, those in its branches too."""
+    stack: list[RelaxExpr] = [value]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Var):
+            yield current
+        elif isinstance(current, SeqExpr):
+            stack.append(current.body)
+            for block in current.blocks:
+                stack.extend(binding.value for binding in block.bindings)
+        elif isinstance(current, If):
+            stack += (current.false_branch, current.true_branch, current.cond)
+        elif isinstance(current, Function):
+            stack.append(current.body)
+        else:
+            inner = list(sub_exprs(current))
+            stack.extend(reversed(inner[1:]))
+
+
+def _without_unread_names(seq: SeqExpr) -> SeqExpr:
+    """Drop bindings of variables, constants and tuples that nobody reads, last ones first."""
+    read = set(_reads(seq.body))
+    blocks: list[BindingBlock] = []
+    for block in reversed(seq.blocks):
+        kept: list[Binding] = []
+        for binding in reversed(block.bindings):
+            trivial = isinstance(binding, VarBinding) and isinstance(
+                binding.value, (Var, Constant, Tuple)
+            )
+            if trivial and binding.var not in read:
+                continue
+            read.update(_reads(binding.value))
+            kept.append(binding)
+        blocks.append(with_bindings(block, kept[::-1]))
+    blocks.reverse()
+    if all(a is b for a, b in zip(blocks, seq.blocks)):
+        return seq
+    new = SeqExpr([block for block in blocks if block.bindings], seq.body, seq.span)
+    new.struct_info_ = seq.struct_info_
+    return new
+
+
+def _sequence(seq: SeqExpr) -> SeqExpr:
+    ends = _last_uses(seq)
+    blocks: list[BindingBlock] = []
+    for block in seq.blocks:
+        bindings: list[Binding] = []
+        for binding in block.bindings:
+            bindings.append(_inside(binding))
+            bindings += ends.get(binding.var, ())
+        blocks.append(with_bindings(block, bindings))
+    if all(a is b for a, b in zip(blocks, seq.blocks)):
+        return seq
+    new = SeqExpr(blocks, seq.body, seq.span)
+    new.struct_info_ = seq.struct_info_
+    return new
+
+
+def _inside(binding: Binding) -> Binding:
+    value = binding.value
+    if not isinstance(value, If):
+        return binding
+    yes, no = _sequence(value.true_branch), _sequence(value.false_branch)
+    if yes is value.true_branch and no is value.false_branch:
+        return binding
+    new = If(value.cond, yes, no, value.span)
+    new.struct_info_ = value.struct_info_
+    return with_value(binding, new)
+
+
+def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:
+    """For the binding of each variable the kills that follow it."""
+    order: dict[Var, Binding] = {}
+    last: dict[Var, Var] = {}
+    stays = set(_reads(seq.body))
+    for block in seq.blocks:
+        for binding in block.bindings:
+            order[binding.var] = binding
+            if _is_call(binding.value, _KILLS):
+                stays.update(_reads(binding.value))
+            for var in _reads(binding.value):
+                last[var] = binding.var
+    found: dict[Var, list[list[Binding]]] = {}
+    for var, binding in order.items():
+        if var not in last or var in stays:
+            continue
+        kinds = found.setdefault(last[var], [[], [], []])
+        if not isinstance(binding, MatchCast) and _is_call(binding.value, _STORAGE):
+            kinds[2].append(_kill(kill_storage(var)))
+        elif isinstance(var.struct_info_, TensorStructInfo):
+            kinds[0].append(_kill(kill_tensor(var)))
+        else:
+            kinds[1].append(_kill(kill_object(var)))
+    return {var: [one for kind in kinds for one in kind] for var, kinds in found.items()}
+
+
+def _kill(call: Call) -> VarBinding:
+    call.struct_info_ = VOID_RESULT
+    return VarBinding(Var("_", VOID_RESULT), call)
