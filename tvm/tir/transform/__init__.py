@@ -46,6 +46,7 @@ _PASSES: dict[str, str] = {
     "LowerMatchBuffer": "lower_match_buffer",
     "LowerOpaqueBlock": "lower_opaque_block",
     "LowerTVMBuiltin": "lower_tvm_builtin",
+    "LowerVtcmAlloc": "lower_vtcm_alloc",
     "MakeDirectAPI": "make_direct_api",
     "MakePackedAPI": "make_packed_api",
     "MakeUnpackedAPI": "make_unpacked_api",
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
     from .lower_match_buffer import LowerMatchBuffer as LowerMatchBuffer
     from .lower_opaque_block import LowerOpaqueBlock as LowerOpaqueBlock
     from .lower_tvm_builtin import LowerTVMBuiltin as LowerTVMBuiltin
+    from .lower_vtcm_alloc import LowerVtcmAlloc as LowerVtcmAlloc
     from .make_direct_api import MakeDirectAPI as MakeDirectAPI
     from .make_packed_api import MakePackedAPI as MakePackedAPI
     from .make_unpacked_api import MakeUnpackedAPI as MakeUnpackedAPI
