@@ -1,0 +1,74 @@
+"""Host code asks once for a context that belongs to its thread.
+
+    f(tvm_thread_context(make()), 1)         ctx = make()
+    f(tvm_thread_context(make()), 2)   ->    f(ctx, 1)
+                                             f(ctx, 2)
+
+Inside of a parallel loop a thread asks for its own, as it does in the scope of a coprocessor.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_equal
+from tvm.ir.transform import PassContext
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator
+
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.CombineContextCall")
+def CombineContextCall(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """No call of tvm_thread_context is left."""
+    return func.with_body(_Combiner().region(func.body))
+
+
+class _Combiner(StmtExprMutator):
+    """`_known` has the contexts of this region of code, and their variables."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: list[tuple[PrimExpr, e.Var]] = []
+
+    def region(self, body: s.Stmt) -> s.Stmt:
+        """Code that one thread runs, with its contexts bound before it."""
+        outer, self._known = self._known, []
+        new = self.visit_stmt(body)
+        for value, var in reversed(self._known):
+            new = s.LetStmt(var, value, new, body.span)
+        self._known = outer
+        return new
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        if getattr(op.op, "name", "") != "tir.tvm_thread_context":
+            return super().visit_call_(op)
+        wanted = op.args[0]
+        for value, var in self._known:
+            if structural_equal(value, wanted):
+                return var
+        var = e.Var("ctx_cache_", wanted.dtype)
+        self._known.append((wanted, var))
+        return var
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        if op.kind != s.ForKind.PARALLEL:
+            return super().visit_for_(op)
+        low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
+        body = self.region(op.body)
+        if low is op.min and extent is op.extent and body is op.body:
+            return op
+        return s.For(
+            op.loop_var, low, extent, op.kind, body, op.thread_binding, op.annotations, op.span
+        )
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key not in ("thread_extent", "coproc_uop_scope"):
+            return super().visit_attr_stmt_(op)
+        value, body = self.visit_expr(op.value), self.region(op.body)
+        if value is op.value and body is op.body:
+            return op
+        return s.AttrStmt(op.node, op.attr_key, value, body, op.span)
