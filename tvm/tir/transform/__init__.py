@@ -73,7 +73,8 @@ _PASSES: dict[str, str] = {
     "UnrollLoopConfig": "config_records",
     "VectorizeLoop": "vectorize_loop",
     "VectorMath": "vector_math",
-    "VerifyMemory": "verify_memory",
+    "VerifyMemory": "verify_memory",    "VerifyVTCMLimit": "verify_vtcm_limit",
+
 }
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ if TYPE_CHECKING:
     from .vector_math import VectorMath as VectorMath
     from .vectorize_loop import VectorizeLoop as VectorizeLoop
     from .verify_memory import VerifyMemory as VerifyMemory
+    from .verify_vtcm_limit import VerifyVTCMLimit as VerifyVTCMLimit
 else:
     __getattr__ = lazy_names(
         __name__, {name: f"{__name__}.{home}:{name}" for name, home in _PASSES.items()}
