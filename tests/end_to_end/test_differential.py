@@ -1,4 +1,4 @@
-"""Random programs mean the same to the interpreter and to machine code, optimised or not.
+"""Random programs mean the same to the interpreter, to LLVM (optimising or not), and to C.
 
 Three families: loop nests over float data with every kind of loop, schedules of real operators, and
 arithmetic on small and large integers, where every bit has to agree.
@@ -22,7 +22,7 @@ from tvm.tir import interp
 
 pytestmark = pytest.mark.cpu
 
-LEVELS = ("llvm -opt-level=0", "llvm -opt-level=2")
+TARGETS = ("llvm -opt-level=0", "llvm -opt-level=2", "c")
 SIZE = 32
 WHOLE = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
@@ -35,13 +35,13 @@ def machine_code(funcs: list[tir.PrimFunc], target: str) -> list[Callable[..., o
 
 
 def check(funcs: list[tir.PrimFunc], inputs: Callable[..., list], exact: bool = False) -> None:
-    """All three ways give the same outputs, on the same inputs."""
+    """All ways give the same outputs, on the same inputs."""
     wanted = []
     for seed, func in enumerate(funcs):
         args = inputs(func, seed)
         interp.run(func, *args)
         wanted.append(args)
-    for target in LEVELS:
+    for target in TARGETS:
         for seed, call in enumerate(machine_code(funcs, target)):
             args = inputs(funcs[seed], seed)
             call(*args)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.backend.llvm.test_link import needs_cc, program
+from tests.runtime.test_export import needs_cc, program
 from tvm.error import TVMError
 from tvm.runtime import VirtualMachine, load_module, tensor
 from tvm.runtime.artefact import Artefact, FunctionInfo, ValueInfo

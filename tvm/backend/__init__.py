@@ -13,6 +13,7 @@ from .record import Backend
 ENTRY_POINT_GROUP: Final = "tvm.backends"  # where installed packages offer records of their own
 
 BACKENDS: Final[dict[str, Backend]] = {
+    "c": Backend("c", "tvm.backend.c", makes_host_code=True),
     "llvm": Backend("llvm", "tvm.backend.llvm.module", makes_host_code=True),
 }
 

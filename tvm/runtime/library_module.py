@@ -13,7 +13,7 @@ from ._tensor import Tensor, from_host, numpy_dtype
 from .artefact import SYMBOL, Artefact, ValueInfo
 from .elf import check_whole
 from .module import BINARY_SERIALIZABLE, RUNNABLE, Module, load_archive
-from .pool_sharing import TABLE, join_pools
+from .pool_sharing import PARALLEL_POINTER, TABLE, join_pools, lend_pool
 from .vm_executable import VMModule
 
 _PREFIX: Final = "__tvm_ffi_"
@@ -44,6 +44,9 @@ class LibraryModule(Module):
         table = self.symbol(TABLE)
         if table is not None:
             join_pools(table)
+        pointer = self.symbol(PARALLEL_POINTER)
+        if pointer is not None:
+            lend_pool(pointer)
         text = self.symbol(SYMBOL)
         self.artefact = (
             Artefact() if text is None else Artefact.from_json(ctypes.string_at(text).decode())

@@ -12,6 +12,7 @@ from typing import Any
 from tvm.error import TVMError, message
 
 _NAMES = ("cc", "gcc", "clang", "g++", "clang++", "c++")
+HOST_OBJECT = "host.o"  # scratch memory, the thread pool and what else an exported library brings
 
 
 class LinkError(TVMError):
@@ -27,6 +28,11 @@ def get_cc() -> str | None:
     if sys.platform == "win32":
         return None
     return next((path for path in map(shutil.which, _NAMES) if path is not None), None)
+
+
+def host_system() -> str:
+    """The system of this machine, as it stands in triples."""
+    return {"win32": "windows"}.get(sys.platform, sys.platform)
 
 
 def create_shared(

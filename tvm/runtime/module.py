@@ -25,12 +25,14 @@ LOADERS: dict[str, str] = {
     ".dylib": "tvm.runtime.library_module:load_library",
     ".dll": "tvm.runtime.library_module:load_library",
     ".o": "tvm.backend.llvm.load:load_object",
-    ".tar": "tvm.backend.llvm.load:load_archive",
+    ".ll": "tvm.backend.llvm.load:load_text",
+    ".bc": "tvm.backend.llvm.load:load_bitcode",
+    ".c": "tvm.backend.c.load:load_source",
+    ".tar": "tvm.runtime.archive:load_archive",
 }
-EXPORTERS: dict[str, str] = {
-    "llvm": "tvm.backend.llvm.link:export",
-    "relax.VMExecutable": "tvm.backend.llvm.link:export",
-}
+EXPORTERS: dict[str, str] = dict.fromkeys(
+    ("llvm", "c", "module", "relax.VMExecutable"), "tvm.runtime.export:export"
+)
 
 
 def _named(home: str) -> Callable[..., Any]:
@@ -65,6 +67,8 @@ class Module:
         if found is not None:
             return found
         found = self._find(name)
+        if found is None:
+            found = self._about_itself(name)
         if found is None and query_imports:
             found = next(
                 (f for f in (m._find(name) for m in _walk(self)) if f is not None), None
@@ -74,6 +78,10 @@ class Module:
             raise AttributeError(f"Module has no function '{name}'{near}")
         self._functions[name] = found
         return found
+
+    def _about_itself(self, name: str) -> Any:
+        """What scripts ask of a module as if it were one of its functions."""
+        return self.function_names if name == "get_func_names" else None
 
     def __getitem__(self, name: str) -> Any:
         if not isinstance(name, str):
@@ -226,6 +234,37 @@ class Module:
             workspace_dir=workspace_dir,
             **kwargs,
         )
+
+    # --- what export asks of modules with code ---
+
+    @property
+    def foreign_triple(self) -> str:
+        """The machine that the code is for, if it is another than this one."""
+        return ""
+
+    @property
+    def marked_entry(self) -> str | None:
+        """The function that was marked as the entry when the code was made."""
+        return None
+
+    @property
+    def compile_options(self) -> list[str]:
+        """Options of a compiler that source files among `code_files` rely on."""
+        return []
+
+    def code_files(self, folder: Path, stem: str) -> list[Path]:
+        """Files for a linker with the code of this module, written to a folder."""
+        return []
+
+    def constant_bytes(self) -> dict[str, Any]:
+        """The constants outside of the code, as flat arrays of bytes by symbol."""
+        return {}
+
+    def data_file(self, lines: list[str], folder: Path) -> Path:
+        """A file for a linker made of lines of assembly that describe data."""
+        path = folder / "data.s"
+        path.write_text("\n".join([*lines, ""]))
+        return path
 
     # --- measuring ---
 

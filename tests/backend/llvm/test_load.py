@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backend.llvm.test_link import program
+from tests.runtime.test_export import program
 from tvm.error import TVMError
 from tvm.runtime import load_module, load_static_library
 

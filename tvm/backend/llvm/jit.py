@@ -197,6 +197,18 @@ def emit_assembly(text: str, machine: Machine) -> str:
         return str(_target_machine(machine).emit_assembly(optimized(text, machine)))
 
 
+def emit_bitcode(text: str, machine: Machine) -> bytes:
+    """The text in LLVM's binary form."""
+    with _lock:
+        return bytes(_parse(text, machine).as_bitcode())
+
+
+def text_of_bitcode(content: bytes) -> str:
+    """LLVM's binary form as text; RuntimeError for other bytes."""
+    with _lock:
+        return str(_llvm().parse_bitcode(content))
+
+
 def emit_optimized_text(text: str, machine: Machine) -> str:
     """The LLVM text after LLVM's passes."""
     with _lock:

@@ -18,14 +18,18 @@ from .abi import FFI_PREFIX
 from .host import host_functions
 
 
-
 class ObjectModule(Module):
     """The functions of an object file."""
 
     kind = "library"
 
-    def __init__(self, content: bytes | Sequence[bytes], artefact: Artefact | None, data: dict[str, int],
-                 owner: object = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        content: bytes | Sequence[bytes],
+        artefact: Artefact | None,
+        data: dict[str, int],
+        owner: object = None,
+    ) -> None:
         super().__init__()
         self._owner = owner
         imports = {**host_functions(), **_ffi_functions(), **data}

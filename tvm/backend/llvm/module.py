@@ -31,7 +31,7 @@ from .codegen import Emitted, emit_module
 from .host import PUBLIC, exported_object, host_functions
 from .target import is_host, machine_of
 
-_FORMATS = ("ll", "o", "obj", "s", "asm")
+_FORMATS = ("ll", "bc", "o", "obj", "s", "asm")
 
 
 class LLVMModule(Module):
@@ -146,6 +146,10 @@ class LLVMModule(Module):
     def foreign_triple(self) -> str:
         return "" if is_host(self.machine) else self.machine.triple
 
+    @property
+    def marked_entry(self) -> str | None:
+        return self.emitted.entry
+
     def code_files(self, folder: Path, stem: str) -> list[Path]:
         """The object, and the host functions that it calls."""
         kernels = folder / f"{stem}.o"
@@ -195,7 +199,12 @@ class LLVMModule(Module):
                     legal=", ".join(_FORMATS),
                 )
             )
-        content = self.object if form in ("o", "obj") else self.inspect_source(form).encode()
+        if form in ("o", "obj"):
+            content = self.object
+        elif form == "bc":
+            content = jit.emit_bitcode(self.emitted.text, self.machine)
+        else:
+            content = self.inspect_source(form).encode()
         write_beside(file_name, content)
 
 

@@ -1,0 +1,21 @@
+"""Names that C takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm.backend.c.names import KEYWORDS, LIBRARY, c_name
+
+pytestmark = pytest.mark.pure
+
+
+def test_other_letters_are_replaced() -> None:
+    assert [c_name(n) for n in ("a.b", "2x", "größe", "", "ok_1")] == [
+        "a_b", "v_2x", "gr__e", "v_", "ok_1",
+    ]  # fmt: skip
+
+
+def test_library_functions_know_their_header() -> None:
+    assert LIBRARY["expf"] == LIBRARY["exp"] == "math.h"
+    assert LIBRARY["memcpy"] == "string.h"
+    assert not KEYWORDS & set(LIBRARY)

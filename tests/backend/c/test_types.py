@@ -1,0 +1,69 @@
+"""Literals in C mean the value that they stand for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tvm.backend.c.types import (
+    ATOM,
+    UNARY,
+    float_literal,
+    int_literal,
+    small_float_bits,
+    string_literal,
+    value_type,
+)
+from tvm.error import DTypeError
+from tvm.support.dtype import DataType
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "text"),
+    [
+        ("float32", 0.1, "0.1f"), ("float32", 1.0, "1.0f"), ("float32", 1e30, "1e+30f"),
+        ("float32", -0.0, "-0.0f"), ("float64", 0.1, "0.1"), ("float32", math.inf, "INFINITY"),
+        ("float64", -math.inf, "-INFINITY"), ("float64", math.nan, "NAN"),
+        ("float16", 1.0, "0x3c00U"), ("bfloat16", -2.0, "0xc000U"), ("float8_e4m3fn", 448, "0x7eU"),
+    ],
+)  # fmt: skip
+def test_floats(dtype: str, value: float, text: str) -> None:
+    assert float_literal(DataType(dtype), value).text == text
+
+
+def test_float32_literals_are_exact() -> None:
+    bits = np.random.default_rng(0).integers(0, 2**31, 500, "uint32")
+    for value in bits.view("float32"):
+        if np.isfinite(value):
+            text = float_literal(DataType("float32"), float(value)).text
+            assert np.float32(text.rstrip("f")) == value
+
+
+def test_integers() -> None:
+    def text(dtype: str, value: int) -> str:
+        return int_literal(DataType(dtype), value).text
+
+    assert text("int32", 5) == "5"
+    assert text("int32", -(2**31)) == "-2147483647 - 1"
+    assert text("int64", -(2**63)) == "-9223372036854775807LL - 1"
+    assert text("uint64", 2**64 - 1) == "18446744073709551615ULL"
+    assert text("bool", 1) == "true"
+    assert int_literal(DataType("int32"), -1).level == UNARY > ATOM
+
+
+def test_strings() -> None:
+    assert string_literal('a "b"\n??=é') == '"a \\"b\\"\\n?""?=\\303\\251"'
+
+
+def test_types_without_a_form_are_refused() -> None:
+    assert [value_type(DataType(t)) for t in ("bool", "int4", "uint16", "handle")] == [
+        "bool", "int8_t", "uint16_t", "void*",
+    ]  # fmt: skip
+    with pytest.raises(DTypeError) as caught:
+        value_type(DataType("float4_e2m1fn"))
+    assert str(caught.value).startswith("C code for values of float4_e2m1fn\n  found: a type that")
+    assert small_float_bits(DataType("float16"), 1e9) == 0x7C00

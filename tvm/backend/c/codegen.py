@@ -1,0 +1,198 @@
+"""Lowered PrimFuncs to the text of one C file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tvm.error import TargetError, TVMError, message
+from tvm.ir.expr import GlobalVar
+from tvm.ir.function import CallingConv
+from tvm.ir.module import IRModule
+from tvm.ir.type import PrimType
+from tvm.support.recursion import nested_programs
+from tvm.target import Target
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.function import PrimFunc
+
+from .function_text import FunctionText
+from .intrinsics import FFI_PREFIX
+from .names import c_name
+from .parallel import launch_parallel_loop, outline_scope
+from .source_text import Signature, SourceText
+from .stmt import StmtEmitter
+from .types import Code, pointee, value_type, variable_type
+
+
+class FunctionEmitter(StmtEmitter):
+    """The code of one function, and of the functions cut out of it."""
+
+    def __init__(
+        self, out: FunctionText, *, restrict: bool, parallel_allowed: bool = True
+    ) -> None:
+        super().__init__(out, parallel_allowed=parallel_allowed)
+        self.restrict = restrict
+
+    def child(
+        self,
+        signature: Signature,
+        names: Sequence[str],
+        variables: Sequence[e.Var | None],
+        *,
+        parallel_allowed: bool = True,
+    ) -> FunctionEmitter:
+        """An emitter for an internal function whose parameters stand for these variables."""
+        alone = [self.restrict and v is not None and v in self.roots for v in variables]
+        out = FunctionText(self.module, signature, names, alone)
+        self.module.called.add(signature.name)
+        return FunctionEmitter(
+            out,
+            restrict=self.restrict,
+            parallel_allowed=parallel_allowed and self.parallel_allowed,
+        )
+
+    def adopt(
+        self, parent: FunctionEmitter, variables: Sequence[e.Var], names: Sequence[str]
+    ) -> None:
+        """Know the parent's variables under the names that they have here."""
+        for var, name in zip(variables, names):
+            self.values[var] = Code(name)
+            self.pointees[var] = parent.pointees.get(var)
+            if var in parent.roots:
+                self.roots.add(var)
+            if var.dtype.is_vector:
+                self._arrays.add(var)
+
+    def outline(self, op: s.AttrStmt) -> None:
+        outline_scope(self, op)
+
+    def parallel_loop(self, op: s.For) -> None:
+        launch_parallel_loop(self, op)
+
+
+class Emitted(NamedTuple):
+    """A module as text, with what a loader needs to know."""
+
+    text: str
+    packed: tuple[str, ...]  # names of the functions that can be called from outside
+    entry: str | None  # the one that `mod(...)` calls
+    externals: tuple[str, ...] = ()  # functions that somebody else has to provide
+
+
+def emit_module(mod: IRModule) -> Emitted:
+    """The C file of all PrimFuncs of a module."""
+    with nested_programs():
+        return _emit_module(mod)
+
+
+def _emit_module(mod: IRModule) -> Emitted:
+    source = SourceText()
+    functions = _functions(mod)
+    for var, func in functions:
+        signature = _signature(var, func)
+        if signature.private:
+            signature = replace(signature, name=source.names.fresh(signature.name))
+        source.names.reserve(signature.name)
+        source.signatures[signature.name] = signature
+        source.signatures[var.name_hint] = signature
+    packed: list[str] = []
+    entry: str | None = None
+    for var, func in functions:
+        signature = source.signatures[var.name_hint]
+        source.prototypes[signature.name] = ""  # in the order of the module
+        _emit_function(source, signature, func)
+        if signature.packed:
+            packed.append(signature.name.removeprefix(FFI_PREFIX))
+            if func.attrs.get("tir.is_entry_func"):
+                entry = packed[-1]
+    _allow_uncalled(source)
+    return Emitted(source.text(), tuple(packed), entry, source.externals)
+
+
+def emit_text(mod: IRModule, target: Target | str) -> str:
+    """The C text of the lowered PrimFuncs of a module."""
+    kind = Target(target).kind.name
+    if kind != "c":
+        raise TargetError(
+            message(f"C code for target {kind}", found="another backend's target", legal="c")
+        )
+    return emit_module(mod).text
+
+
+def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
+    found = []
+    for var, func in mod.functions_items():
+        if not isinstance(func, PrimFunc):
+            raise TVMError(
+                message(
+                    f"C code for {var.name_hint}",
+                    found=type(func).__name__,
+                    legal="PrimFunc; relax functions are compiled by tvm.compile or relax.build",
+                )
+            )
+        if func.buffer_map:
+            raise TVMError(
+                message(
+                    f"C code for {var.name_hint}",
+                    found="parameters that are still buffers",
+                    legal="lowered functions; tvm.compile lowers and builds in one step",
+                )
+            )
+        found.append((var, func))
+    return found
+
+
+def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
+    convention = func.attrs.get("calling_conv")
+    packed = convention is not None and int(str(convention)) == CallingConv.C_PACKED_FUNC
+    symbol = func.attrs.get("global_symbol")
+    name = c_name(str(symbol) if symbol is not None else var.name_hint)
+    if packed and not name.startswith(FFI_PREFIX):
+        name = FFI_PREFIX + name
+    params = tuple(_param_type(p) for p in func.params)
+    returned = func.ret_type
+    fallible = packed or not isinstance(returned, PrimType) or returned.dtype.is_void
+    result = "int32_t"
+    if not fallible and isinstance(returned, PrimType):
+        result = value_type(returned.dtype)
+    return Signature(name, result, params, packed, fallible, not packed and symbol is None)
+
+
+def _param_type(param: e.Var) -> str:
+    if param.dtype.is_vector:
+        raise TVMError(
+            message(
+                f"C code for parameter {param.name}",
+                found=f"the vector type {param.dtype}",
+                legal="scalars and pointers",
+            )
+        )
+    return variable_type(param)
+
+
+def _emit_function(source: SourceText, signature: Signature, func: PrimFunc) -> None:
+    asked = func.attrs.get("tir.noalias")
+    # Buffers of a TIR function are different memory unless the function says otherwise.
+    alone = (asked is None or bool(asked)) and not signature.packed
+    restrict = [alone and p.dtype.is_handle for p in func.params]
+    out = FunctionText(source, signature, [p.name for p in func.params], restrict)
+    emitter = FunctionEmitter(out, restrict=asked is None or bool(asked))
+    for param, name in zip(func.params, out.params):
+        emitter.values[param] = Code(name)
+        if param.dtype.is_handle:
+            emitter.pointees[param] = pointee(param)
+            if not signature.packed:
+                emitter.roots.add(param)
+    emitter.emit(func.body)
+    emitter.close()
+
+
+def _allow_uncalled(source: SourceText) -> None:
+    """Tell compilers that private functions which nothing calls are no mistake."""
+    for signature in source.signatures.values():
+        if signature.private and signature.name not in source.called:
+            line = source.prototypes[signature.name]
+            if not line.startswith("__attribute__"):
+                source.prototypes[signature.name] = f"__attribute__((unused)) {line}"

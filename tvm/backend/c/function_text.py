@@ -1,0 +1,119 @@
+"""The text of one C function while it grows: indented lines, declarations, fresh names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tvm.support.naming import NameTable
+
+from .helpers import helper
+from .names import c_name
+from .source_text import Signature, SourceText
+from .types import ATOM, Code
+
+
+class FunctionText:
+    """Lines of a function. `declare` adds a variable; one that nothing reads is marked as such."""
+
+    def __init__(
+        self,
+        module: SourceText,
+        signature: Signature,
+        names: Sequence[str],
+        restrict: Sequence[bool],
+    ) -> None:
+        self.module = module
+        self.signature = signature
+        self._names: NameTable = NameTable()
+        self.lines: list[str] = []
+        self.indent = 1
+        self._declared: dict[str, tuple[list[str], int]] = {}
+        self.params = [self.fresh(name) for name in names]
+        self._params_read: set[str] = set()
+        pieces = [
+            f"{kind} {'restrict ' if alone else ''}{name}"
+            for kind, alone, name in zip(signature.params, restrict, self.params)
+        ]
+        self.head = f"{signature.result} {signature.name}({', '.join(pieces) or 'void'})"
+
+    def fresh(self, hint: str) -> str:
+        """A name that nothing in the function or the file has yet."""
+        name = c_name(hint)
+        while name in self.module.names or helper(name) is not None:
+            name += "_"
+        return self._names.fresh(name)
+
+    def line(self, text: str) -> None:
+        """Append a line."""
+        self.lines.append("  " * self.indent + text)
+
+    def open(self, text: str) -> None:
+        """Append a line that opens a block."""
+        self.line(text)
+        self.indent += 1
+
+    def close(self, text: str = "}") -> None:
+        """Close a block."""
+        self.indent -= 1
+        self.line(text)
+
+    def declare(self, kind: str, hint: str, value: str) -> str:
+        """Declare a variable that does not change; its name."""
+        name = self.fresh(hint)
+        self.line(f"{'' if kind.endswith('*') else 'const '}{kind} {name} = {value};")
+        self._declared[name] = (self.lines, len(self.lines) - 1)
+        return name
+
+    def array(self, kind: str, hint: str, count: int, align: int = 0) -> str:
+        """Declare an array; its name."""
+        name = self.fresh(hint)
+        aligned = f" __attribute__((aligned({align})))" if align else ""
+        self.line(f"{kind} {name}[{count}]{aligned};")
+        self._declared[name] = (self.lines, len(self.lines) - 1)
+        return name
+
+    def read(self, name: str) -> None:
+        """Note that a variable or a parameter is used."""
+        self._declared.pop(name, None)
+        self._params_read.add(name)
+
+    def stack(self, kind: str, hint: str, count: int | str) -> str:
+        """Declare an array whose length may be known only when it runs; its name."""
+        name = self.fresh(hint)
+        self.line(f"{kind} {name}[{count}];")
+        return name
+
+    @contextmanager
+    def apart(self) -> Iterator[list[str]]:
+        """Collect the lines made inside, which run only if a condition holds."""
+        outer, self.lines = self.lines, []
+        depth, self.indent = self.indent, 0
+        try:
+            yield self.lines
+        finally:
+            here = [n for n, (where, _) in self._declared.items() if where is self.lines]
+            self._mark_unread(here)
+            self.lines, self.indent = outer, depth
+
+    def _mark_unread(self, names: list[str]) -> None:
+        for name in names:
+            lines, row = self._declared.pop(name)
+            lines[row] += f" (void){name};"
+
+    def finish(self) -> None:
+        """Hand the text to the file."""
+        self._mark_unread(list(self._declared))
+        unread = [f"  (void){name};" for name in self.params if name not in self._params_read]
+        kind = "static " if self.signature.private else ""
+        body = "\n".join([f"{kind}{self.head} {{", *unread, *self.lines, "}", ""])
+        self.module.functions.append(body)
+        self.module.prototypes[self.signature.name] = f"{kind}{self.head};"
+
+
+def in_statement(lines: list[str], value: Code) -> Code:
+    """A value with the lines that make it, as one expression (a GNU statement expression)."""
+    if not lines:
+        return value
+    text = f"({{ {' '.join(line.strip() for line in lines)} {value.text}; }})"
+    return Code(text, ATOM, value.depth + 1)

@@ -1,0 +1,607 @@
+"""TIR operators to C text: one rule an operator. Math is called from the C library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tvm.error import DTypeError, TVMError, message
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir.float_math.neighbour import narrow_neighbour
+from tvm.tir.struct_field import StructField
+
+from .expr import FLOAT32, FLOAT64, INT64
+from .names import c_name
+from .source_text import Signature
+from .types import (
+    ADD,
+    ATOM,
+    BITS,
+    COMPARE,
+    MUL,
+    UNARY,
+    Code,
+    carried_bits,
+    element_bytes,
+    memory_type,
+    short_name,
+    small_float,
+    value_type,
+)
+
+if TYPE_CHECKING:
+    from .stmt import StmtEmitter
+
+Rule = Callable[["StmtEmitter", e.Call], Code]
+INTRINSICS: Final[dict[str, Rule]] = {}
+FFI_PREFIX: Final = "__tvm_ffi_"
+INT32: Final = DataType("int32")
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def add(rule: Rule) -> Rule:
+        for name in names:
+            INTRINSICS["tir." + name] = rule
+        return rule
+
+    return add
+
+
+# --- math ---
+
+
+def _floating(
+    emit: StmtEmitter, op: e.Call, compute: Callable[[DataType, list[Code]], Code]
+) -> Code:
+    """Compute on the operands; small floats go through float."""
+    dtype = op.dtype.element_of()
+    held = [emit.visit_expr(a) for a in op.args]
+    if small_float(dtype) is None:
+        return emit.shallow(dtype, compute(dtype, held))
+    given = [emit.cast(a.dtype, FLOAT32, v) if a.dtype.is_floating else v
+             for a, v in zip(op.args, held)]  # fmt: skip
+    return emit.shallow(dtype, emit.narrow(dtype, compute(FLOAT32, given)))
+
+
+def _library(c_function: str) -> Rule:
+    """A function of the C library."""
+
+    def rule(emit: StmtEmitter, op: e.Call) -> Code:
+        return _floating(emit, op, lambda dtype, v: emit.library_call(c_function, dtype, v))
+
+    return rule
+
+
+for _name in (
+    "exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "pow", "atan2", "hypot", "fmod",
+    "sqrt", "floor", "ceil", "trunc", "nearbyint", "fabs", "copysign", "fma",
+):  # fmt: skip
+    INTRINSICS["tir." + _name] = _library(_name)
+INTRINSICS["tir.round"] = _library("nearbyint")  # ties to even, as numpy
+
+
+@_rule("nextafter")
+def _nextafter(emit: StmtEmitter, op: e.Call) -> Code:
+    """Floats of 16 bits have neighbours of their own, which float does not know."""
+    if op.dtype.bits == 16:
+        return emit.visit_expr(narrow_neighbour(op.args[0], op.args[1]))
+    return _library("nextafter")(emit, op)
+
+
+@_rule("exp10")
+def _exp10(emit: StmtEmitter, op: e.Call) -> Code:
+    """C has no exp10 everywhere; 10**x it has."""
+
+    def compute(dtype: DataType, values: list[Code]) -> Code:
+        return emit.library_call("pow", dtype, [Code("10"), values[0]])
+
+    return _floating(emit, op, compute)
+
+
+@_rule("sigmoid")
+def _sigmoid(emit: StmtEmitter, op: e.Call) -> Code:
+    def compute(dtype: DataType, values: list[Code]) -> Code:
+        func = emit.module.need(f"sigmoid_{short_name(dtype)}")
+        return Code(f"{func}({values[0].text})", ATOM, values[0].depth + 1)
+
+    return _floating(emit, op, compute)
+
+
+@_rule("rsqrt")
+def _rsqrt(emit: StmtEmitter, op: e.Call) -> Code:
+    def compute(dtype: DataType, values: list[Code]) -> Code:
+        root = emit.library_call("sqrt", dtype, values)
+        return Code(f"1 / {root.text}", MUL, root.depth + 1)
+
+    return _floating(emit, op, compute)
+
+
+@_rule("ldexp")
+def _ldexp(emit: StmtEmitter, op: e.Call) -> Code:
+    """x * 2**n; the C function takes n as int."""
+    dtype = op.dtype.element_of()
+    value, power = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    wide = dtype if small_float(dtype) is None else FLOAT32
+    given = [emit.cast(dtype, wide, value), emit.cast(op.args[1].dtype, INT32, power)]
+    return emit.cast(wide, dtype, emit.library_call("ldexp", wide, given))
+
+
+@_rule("isnan", "isinf", "isfinite")
+def _classify(emit: StmtEmitter, op: e.Call) -> Code:
+    assert not isinstance(op.op, GlobalVar), "the table is asked by operator"
+    source = op.args[0].dtype
+    value = emit.visit_expr(op.args[0])
+    if small_float(source) is not None:
+        value = emit.widen(source, value)
+    emit.module.header("math.h")
+    asked = op.op.name.removeprefix("tir.")
+    return Code(f"{asked}({value.text}) != 0", COMPARE, value.depth + 1)
+
+
+# --- bits ---
+
+
+def _bits(sign: str) -> Rule:
+    def rule(emit: StmtEmitter, op: e.Call) -> Code:
+        a, b = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+        return _of_bits(emit, op, sign, a, b)
+
+    return rule
+
+
+def _of_bits(emit: StmtEmitter, op: e.Call, sign: str, a: Code, b: Code) -> Code:
+    dtype, depth = op.dtype.element_of(), max(a.depth, b.depth) + 1
+    found = Code(f"{a.at(UNARY)} {sign} {b.at(UNARY)}", BITS, depth)
+    if dtype.is_bool and sign == "^":
+        found = Code(f"{a.at(UNARY)} != {b.at(UNARY)}", COMPARE, depth)
+    return emit.shallow(dtype, emit.fit(dtype, found) if sign == "<<" else found)
+
+
+INTRINSICS["tir.bitwise_and"] = _bits("&")
+INTRINSICS["tir.bitwise_or"] = _bits("|")
+INTRINSICS["tir.bitwise_xor"] = _bits("^")
+INTRINSICS["tir.shift_right"] = _bits(">>")
+
+
+@_rule("shift_left")
+def _shift_left(emit: StmtEmitter, op: e.Call) -> Code:
+    """Bits leave on the left; C knows that for unsigned numbers only."""
+    dtype = op.dtype.element_of()
+    a, b = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    if not dtype.is_int:
+        return _of_bits(emit, op, "<<", a, b)
+    func = emit.module.need(f"shl_i{carried_bits(dtype)}")
+    made = Code(f"{func}({a.text}, {b.text})", ATOM, max(a.depth, b.depth) + 1)
+    return emit.fit(dtype, made) if dtype.bits != carried_bits(dtype) else made
+
+
+@_rule("bitwise_not")
+def _bitwise_not(emit: StmtEmitter, op: e.Call) -> Code:
+    value, dtype = emit.visit_expr(op.args[0]), op.dtype.element_of()
+    if dtype.is_bool:
+        return Code(f"!{value.at(ATOM)}", UNARY, value.depth + 1)
+    return emit.fit(dtype, Code(f"~{value.at(ATOM)}", UNARY, value.depth + 1))
+
+
+@_rule("popcount", "ctpop")
+def _popcount(emit: StmtEmitter, op: e.Call) -> Code:
+    bits = _as_unsigned64(emit, op.args[0])
+    count = Code(f"__builtin_popcountll({bits.text})", ATOM, bits.depth + 1)
+    return emit.cast(INT32, op.dtype, count)
+
+
+@_rule("clz")
+def _clz(emit: StmtEmitter, op: e.Call) -> Code:
+    bits = _as_unsigned64(emit, op.args[0])
+    func = emit.module.need("clz64")
+    count = Code(f"{func}({bits.text}, {op.args[0].dtype.bits})", ATOM, bits.depth + 1)
+    return emit.cast(INT32, op.dtype, count)
+
+
+def _as_unsigned64(emit: StmtEmitter, expr: PrimExpr) -> Code:
+    """The bits of a number, with zeros in front."""
+    value, dtype = emit.visit_expr(expr), expr.dtype.element_of()
+    if dtype.bits != carried_bits(dtype):
+        value = Code(f"{value.at(UNARY)} & {(1 << dtype.bits) - 1}", BITS, value.depth + 1)
+    text = f"(uint64_t)(uint{carried_bits(dtype)}_t){value.at(UNARY)}"
+    return Code(text, UNARY, value.depth + 1)
+
+
+@_rule("large_uint_imm")
+def _large_uint(emit: StmtEmitter, op: e.Call) -> Code:
+    low, high = (a.value for a in op.args)
+    return Code(f"{int(low) | int(high) << 32}ULL")
+
+
+@_rule("reinterpret")
+def _reinterpret(emit: StmtEmitter, op: e.Call) -> Code:
+    source, target = op.args[0].dtype, op.dtype
+    a, b = source.element_of(), target.element_of()
+    if element_bytes(a) != element_bytes(b):
+        return _recut(emit, op)
+    value = emit.visit_expr(op.args[0])
+    kinds = memory_type(a), memory_type(b)
+    if a.is_handle or b.is_handle or kinds[0] == kinds[1]:
+        return emit.cast(a, b, value) if a.is_handle or b.is_handle or b.is_bool else value
+    if a.is_integer and b.is_integer:
+        return Code(f"({kinds[1]}){value.at(UNARY)}", UNARY, value.depth + 1)
+    names = [short_name(DataType(f"uint{t.bits}") if small_float(t) is not None else t)
+             for t in (a, b)]  # fmt: skip
+    if names[0] == names[1]:
+        return value
+    if value_type(a)[-5:] == value_type(b)[-5:] and "int" in value_type(a) and (
+        "int" in value_type(b)
+    ):  # carriers that differ in sign
+        return Code(f"({value_type(b)}){value.at(UNARY)}", UNARY, value.depth + 1)
+    func = emit.module.need(f"bits_of_{names[0]}_as_{names[1]}")
+    return Code(f"{func}({value.text})", ATOM, value.depth + 1)
+
+
+def _recut(emit: StmtEmitter, op: e.Call) -> Code:
+    """The same bytes as lanes of another size."""
+    out, target = emit.out, op.dtype.element_of()
+    before, emit.lane = emit.lane, None
+    if op.args[0].dtype.is_vector:
+        source = emit.in_array(op.args[0], "bytes")
+    else:
+        kind = memory_type(op.args[0].dtype)
+        source = out.array(kind, "bytes", 1)
+        out.line(f"{source}[0] = {emit.visit_expr(op.args[0]).text};")
+    emit.lane = before
+    emit.module.header("string.h")
+    made = out.array(memory_type(target), "lanes", op.dtype.lanes)
+    out.line(f"memcpy({made}, {source}, sizeof {made});")
+    for name in (source, made):
+        out.read(name)
+    lane = Code(f"{made}[{emit.lane or 0}]")
+    return Code(f"{lane.text} != 0", COMPARE) if target.is_bool else lane
+
+
+# --- control ---
+
+
+@_rule("if_then_else")
+def _if_then_else(emit: StmtEmitter, op: e.Call) -> Code:
+    return emit.if_then_else(*op.args)
+
+
+@_rule("likely", "ignore_loop_partition")
+def _same(emit: StmtEmitter, op: e.Call) -> Code:
+    return emit.visit_expr(op.args[0])
+
+
+@_rule("assume")
+def _assume(emit: StmtEmitter, op: e.Call) -> Code:
+    fact = emit.visit_expr(op.args[0])
+    emit.out.line(f"if (!{fact.at(ATOM)}) __builtin_unreachable();")
+    return Code("true")
+
+
+@_rule("ret")
+def _ret(emit: StmtEmitter, op: e.Call) -> Code:
+    fallible = emit.out.signature.fallible
+    if not op.args:
+        emit.leave(Code("0") if fallible else None)
+        return Code("")
+    value = emit.visit_expr(op.args[0])
+    emit.leave(Code("0") if fallible and op.args[0].dtype != "int32" else value)
+    return Code("")
+
+
+@_rule("thread_return")
+def _thread_return(emit: StmtEmitter, op: e.Call) -> Code:
+    emit.leave(Code("0") if emit.out.signature.fallible else None)
+    return Code("")
+
+
+@_rule("break_loop")
+def _break(emit: StmtEmitter, op: e.Call) -> Code:
+    emit.jump("break")
+    return Code("")
+
+
+@_rule("continue_loop")
+def _continue(emit: StmtEmitter, op: e.Call) -> Code:
+    emit.jump("continue")
+    return Code("")
+
+
+@_rule("tvm_throw_last_error")
+def _throw(emit: StmtEmitter, op: e.Call) -> Code:
+    emit.out.line(emit.failure())
+    return Code("")
+
+
+@_rule("undef")
+def _undef(emit: StmtEmitter, op: e.Call) -> Code:
+    return Code("NULL" if op.dtype.is_handle else "0")
+
+
+@_rule("type_annotation", "start_profile_intrinsic", "end_profile_intrinsic", "tvm_storage_sync")
+def _nothing(emit: StmtEmitter, op: e.Call) -> Code:
+    return Code("0")
+
+
+# --- addresses and structs ---
+
+
+@_rule("isnullptr")
+def _isnullptr(emit: StmtEmitter, op: e.Call) -> Code:
+    func = emit.module.need("is_null")
+    return Code(f"{func}({emit.visit_expr(op.args[0]).text})")
+
+
+@_rule("address_of")
+def _address_of(emit: StmtEmitter, op: e.Call) -> Code:
+    load = op.args[0]
+    assert isinstance(load, e.BufferLoad), "the constructor of address_of makes sure"
+    return emit.address(load)
+
+
+@_rule("handle_add_byte_offset")
+def _add_bytes(emit: StmtEmitter, op: e.Call) -> Code:
+    base, offset = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    depth = max(base.depth, offset.depth) + 1
+    # What lies before an object on the stack a compiler would warn of, if it saw through this.
+    kind = "intptr_t" if offset.level == UNARY else "char*"
+    return Code(f"(void*)(({kind}){base.at(ATOM)} + {offset.at(MUL)})", UNARY, depth)
+
+
+@_rule("tvm_access_ptr")
+def _access_ptr(emit: StmtEmitter, op: e.Call) -> Code:
+    kind, data, offset = op.args[:3]
+    base, start = emit.visit_expr(data), emit.visit_expr(offset)
+    depth = max(base.depth, start.depth) + 1
+    pointer = f"({memory_type(kind.dtype.element_of())}*){base.at(ATOM)}"
+    return Code(f"{pointer} + {start.at(MUL)}", ADD, depth)
+
+
+# A field of DLTensor or TVMFFIAny: the structure, the member, and its type (None: as asked).
+_FIELDS: Final[dict[StructField, tuple[str, str, DataType | None]]] = {
+    StructField.TENSOR_DATA: ("DLTensor", "data", DataType("handle")),
+    StructField.TENSOR_SHAPE: ("DLTensor", "shape", DataType("handle")),
+    StructField.TENSOR_STRIDES: ("DLTensor", "strides", DataType("handle")),
+    StructField.TENSOR_NDIM: ("DLTensor", "ndim", INT32),
+    StructField.TENSOR_TYPE_CODE: ("DLTensor", "dtype.code", DataType("uint8")),
+    StructField.TENSOR_TYPE_BITS: ("DLTensor", "dtype.bits", DataType("uint8")),
+    StructField.TENSOR_TYPE_LANES: ("DLTensor", "dtype.lanes", DataType("uint16")),
+    StructField.TENSOR_BYTE_OFFSET: ("DLTensor", "byte_offset", DataType("uint64")),
+    StructField.TENSOR_DEVICE_ID: ("DLTensor", "device.id", INT32),
+    StructField.TENSOR_DEVICE_TYPE: ("DLTensor", "device.type", INT32),
+    StructField.VALUE_CONTENT: ("TVMValue", "", None),
+    StructField.ANY_TYPE_INDEX: ("TVMFFIAny", "type_index", INT32),
+    StructField.ANY_ZERO_PADDING: ("TVMFFIAny", "zero_padding", INT32),
+    StructField.ANY_UNION_VALUE: ("TVMFFIAny", "", None),
+}
+
+
+def _member(emit: StmtEmitter, op: e.Call, dtype: DataType) -> tuple[Code, DataType]:
+    """The field that a struct access names, and the type in which C has it."""
+    number, index = op.args[2], emit.visit_expr(op.args[1])
+    base = emit.visit_expr(op.args[0])
+    if isinstance(number, e.IntImm) and number.value == StructField.INT64_ELEMENT:
+        return Code(f"((int64_t*){base.at(ATOM)})[{index.text}]", ATOM, base.depth + 1), INT64
+    try:
+        struct, member, stored = _FIELDS[StructField(number.value)]
+    except (ValueError, KeyError, AttributeError):
+        legal = [*_FIELDS, StructField.INT64_ELEMENT]
+        raise TVMError(
+            message(
+                f"access of struct field {number}",
+                found="no such field",
+                legal=", ".join(f"{k.name}={k.value}" for k in legal),
+            )
+        ) from None
+    emit.module.need(struct)
+    held = stored or _union_type(dtype)
+    member = member or _union_member(held)
+    pointer = f"(({struct}*){base.at(ATOM)})"
+    text = f"{pointer}->{member}" if index.text == "0" else f"{pointer}[{index.text}].{member}"
+    return Code(text, ATOM, base.depth + 1), held
+
+
+def _union_type(dtype: DataType) -> DataType:
+    """The form in which the 8-byte union holds a value of `dtype`."""
+    if dtype.is_handle:
+        return dtype
+    return FLOAT64 if dtype.is_floating else INT64
+
+
+def _union_member(dtype: DataType) -> str:
+    return "v_ptr" if dtype.is_handle else "v_float64" if dtype.is_float else "v_int64"
+
+
+@_rule("tvm_struct_get")
+def _struct_get(emit: StmtEmitter, op: e.Call) -> Code:
+    if isinstance(op.args[2], e.IntImm) and op.args[2].value == StructField.TENSOR_ADDR:
+        base, index = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+        emit.module.need("DLTensor")
+        return Code(f"(void*)((DLTensor*){base.at(ATOM)} + {index.at(MUL)})", UNARY, base.depth + 1)
+    field, held = _member(emit, op, op.dtype)
+    if held.is_handle:
+        return field
+    return emit.ordered(op.dtype, emit.cast(held, op.dtype, field))
+
+
+@_rule("tvm_struct_set")
+def _struct_set(emit: StmtEmitter, op: e.Call) -> Code:
+    value = op.args[3]
+    given = emit.visit_expr(value)
+    field, held = _member(emit, op, value.dtype)
+    emit.out.line(f"{field.text} = {emit.cast(value.dtype, held, given).text};")
+    return Code("")
+
+
+# The first argument of tir.tvm_stack_alloca: the type of an item.
+_STACK_ITEMS: Final = {
+    "shape": "int64_t",
+    "array": "DLTensor",
+    "arg_value": "TVMValue",
+    "arg_tcode": "int32_t",
+    "arg_ffi_any": "TVMFFIAny",
+    "tvm_ffi_any": "TVMFFIAny",
+}
+
+
+@_rule("tvm_stack_alloca")
+def _stack_alloca(emit: StmtEmitter, op: e.Call) -> Code:
+    item, count = op.args
+    kind = _STACK_ITEMS.get(item.value)
+    if kind is None:
+        raise TVMError(
+            message(
+                f"tvm_stack_alloca of {item.value!r}",
+                found="no such item",
+                legal=", ".join(sorted(_STACK_ITEMS)),
+            )
+        )
+    if not kind.endswith("_t"):
+        emit.module.need(kind)
+    many = max(count.value, 1) if isinstance(count, e.IntImm) else emit.visit_expr(count).text
+    name = emit.out.stack(kind, "stack", many)
+    return Code(name)
+
+
+# --- calls ---
+
+
+@_rule("call_extern", "call_pure_extern")
+def _call_extern(emit: StmtEmitter, op: e.Call) -> Code:
+    name, args = op.args[0].value, op.args[1:]
+    if name in emit.module.signatures:
+        return emit.call_function(name, args)
+    given, kinds = [], []
+    for arg in args:
+        small = small_float(arg.dtype) is not None
+        value = emit.visit_expr(arg)
+        # functions of C take small floats by their bits
+        given.append(value.text)
+        kinds.append(value_type(arg.dtype.element_of()) if not small else f"uint{arg.dtype.bits}_t")
+    result = value_type(op.dtype.element_of())
+    callee = emit.module.declare(name, result, tuple(kinds))
+    call = Code(f"{callee}({', '.join(given)})", ATOM, 1)
+    if op.dtype.is_void:
+        emit.out.line(call.text + ";")
+        return Code("")
+    return call
+
+
+@_rule("tvm_call_packed_lowered", "tvm_call_trace_packed_lowered")
+def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
+    """Look the function up once, then call it through the registry's object."""
+    name = op.args[0].value
+    local = emit.module.signatures.get(name)
+    if local is not None and local.packed:
+        return _call_by_symbol(emit, op, local.name)
+    emit.module.need("call_packed")
+    slot = emit.module.slot(name, c_name(name))
+    base, begin, end = _stack_parts(emit, *op.args[1:4])
+    quoted = emit.visit_expr(op.args[0]).text
+    emit.check(f"call_packed(&{slot}, {quoted}, {base} + {begin}, {end - begin}, {base} + {end})")
+    return _packed_result(emit, op, base, end)
+
+
+@_rule("tvm_call_cpacked_lowered")
+def _call_cpacked(emit: StmtEmitter, op: e.Call) -> Code:
+    """Call a function with the packed convention by its symbol."""
+    name = op.args[0].value
+    known = emit.module.signatures
+    local: Signature | None = known.get(name) or known.get(FFI_PREFIX + name)
+    return _call_by_symbol(emit, op, name if local is None else local.name)
+
+
+def _call_by_symbol(emit: StmtEmitter, op: e.Call, symbol: str) -> Code:
+    if symbol not in {s.name for s in emit.module.signatures.values()}:
+        emit.module.declare(symbol, "int32_t", ("void*", "void*", "int32_t", "void*"))
+    base, begin, end = _stack_parts(emit, *op.args[1:4])
+    emit.module.header("string.h")
+    emit.module.called.add(symbol)
+    emit.out.line(f"memset({base} + {end}, 0, sizeof(TVMFFIAny));")
+    emit.check(f"{symbol}(NULL, {base} + {begin}, {end - begin}, {base} + {end})")
+    return _packed_result(emit, op, base, end)
+
+
+def _stack_parts(
+    emit: StmtEmitter, stack: PrimExpr, begin: PrimExpr, end: PrimExpr
+) -> tuple[str, int, int]:
+    """The arguments as an array, and the numbers of the first and of the one after the last."""
+    base = emit.visit_expr(stack)
+    if not (isinstance(begin, e.IntImm) and isinstance(end, e.IntImm)):
+        raise DTypeError("packed calls: begin and end of the arguments are literals")
+    emit.module.need("TVMFFIAny")
+    return f"(TVMFFIAny*){base.at(ATOM)}", begin.value, end.value
+
+
+def _packed_result(emit: StmtEmitter, op: e.Call, base: str, end: int) -> Code:
+    if op.dtype.is_void:
+        return Code("")
+    held = _union_type(op.dtype)
+    return emit.cast(held, op.dtype, Code(f"({base})[{end}].{_union_member(held)}"))
+
+
+def _runtime(name: str, kinds: Sequence[str]) -> Rule:
+    """A C function of the runtime with fixed parameter types."""
+
+    def rule(emit: StmtEmitter, op: e.Call) -> Code:
+        given = []
+        for kind, arg in zip(kinds, op.args):
+            value = emit.visit_expr(arg)
+            given.append(emit.cast(arg.dtype, DataType(kind), value).text)
+        return Code(f"{emit.module.need(name)}({', '.join(given)})", ATOM, 1)
+
+    return rule
+
+
+INTRINSICS["tir.TVMBackendAllocWorkspace"] = _runtime(
+    "TVMBackendAllocWorkspace", ("int32", "int32", "int64", "int32", "int32")
+)
+INTRINSICS["tir.TVMBackendFreeWorkspace"] = _runtime(
+    "TVMBackendFreeWorkspace", ("int32", "int32", "handle")
+)
+
+
+@_rule("prefetch")
+def _prefetch(emit: StmtEmitter, op: e.Call) -> Code:
+    given = ", ".join(emit.visit_expr(a).text for a in op.args[:3])
+    emit.out.line(f"__builtin_prefetch({given});")
+    return Code("")
+
+
+@_rule("atomic_add")
+def _atomic_add(emit: StmtEmitter, op: e.Call) -> Code:
+    place, value = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    dtype = op.args[1].dtype.element_of()
+    func = emit.module.need(f"atomic_add_{short_name(dtype)}")
+    return Code(f"{func}(({value_type(dtype)}*){place.at(UNARY)}, {value.text})", ATOM, 1)
+
+
+# --- vectors ---
+
+
+@_rule("get_active_lane_mask")
+def _lane_mask(emit: StmtEmitter, op: e.Call) -> Code:
+    first, limit = (emit.lane_of(a, "0") for a in op.args[:2])
+    wide = emit.cast(op.args[0].dtype, INT64, first)
+    return Code(f"{wide.at(ADD)} + {emit.lane} < {limit.at(ADD)}", COMPARE, first.depth + 1)
+
+
+@_rule("vectorlow")
+def _low(emit: StmtEmitter, op: e.Call) -> Code:
+    return emit.lane_of(op.args[0], emit.lane or "0")
+
+
+@_rule("vectorhigh")
+def _high(emit: StmtEmitter, op: e.Call) -> Code:
+    start = op.args[0].dtype.lanes // 2
+    return emit.lane_of(op.args[0], f"({emit.lane or 0} + {start})")
+
+
+@_rule("vectorcombine")
+def _combine(emit: StmtEmitter, op: e.Call) -> Code:
+    half, lane = op.args[0].dtype.lanes, emit.lane or "0"
+    a, b = emit.lane_of(op.args[0], lane), emit.lane_of(op.args[1], f"({lane} - {half})")
+    text = f"({lane} < {half} ? {a.at(BITS)} : {b.at(BITS)})"
+    return Code(text, ATOM, max(a.depth, b.depth) + 1)

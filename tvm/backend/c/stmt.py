@@ -1,0 +1,516 @@
+"""Statements to C text.
+
+Statements are worked off from an explicit stack, so neither long sequences nor deep nests need
+Python recursion: a visit appends lines and pushes what is to follow (a statement, or a step that
+closes what the visit opened).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
+from tvm.support.dtype import DataType
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.struct_field import StructField
+
+from .constants import constant_text
+from .expr import INT64, ExprEmitter, has_effects, is_text
+from .function_text import FunctionText
+from .intrinsics import INTRINSICS
+from .types import (
+    ADD,
+    ATOM,
+    UNARY,
+    Code,
+    element_bytes,
+    memory_type,
+    string_literal,
+    value_type,
+)
+
+STACK_LIMIT_BYTES: Final = 16384  # larger scratch memory comes from the heap
+LOCAL_LIMIT_BYTES: Final = 65536  # the same for scope "local": meant to become registers
+_ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
+
+Work = s.Stmt | Callable[[], None]
+
+
+class Loop(NamedTuple):
+    """A loop that jumps leave, and how many workspaces were held when it began."""
+
+    workspaces: int
+
+
+class StmtEmitter(ExprEmitter):
+    """Turns the body of a function into lines of C."""
+
+    def __init__(self, out: FunctionText, *, parallel_allowed: bool = True) -> None:
+        super().__init__(out)
+        self.roots: set[e.Var] = set()  # pointers that nothing else in scope points into
+        self.parallel_allowed = parallel_allowed
+        self._work: list[Work] = []
+        self._loops: list[Loop] = []
+        self._workspaces: list[str] = []
+        self._returned = False
+
+    def emit(self, body: s.Stmt) -> None:
+        """Append the code of `body` and of all that it contains."""
+        self._work.append(body)
+        while self._work:
+            item = self._work.pop()
+            if isinstance(item, s.Stmt):
+                self._returned = False
+                self.visit_stmt(item)
+            else:
+                item()
+
+    def close(self) -> None:
+        """End the function with success."""
+        if not self._returned:
+            self.leave(Code("0") if self.out.signature.fallible else None)
+        self.out.finish()
+
+    # --- leaving and failing ---
+
+    def leave(self, value: Code | None) -> None:
+        """Return from the function."""
+        result = self.out.signature.result
+        if value is not None and self._workspaces and value.level != ATOM:
+            value = self.temp(result, value)
+        for place in reversed(self._workspaces):
+            self.out.line(f"{self._free(place)};")
+        if result == "void":
+            self.out.line("return;")
+        else:
+            self.out.line(f"return {'0' if value is None else value.text};")
+        self._returned = self.out.indent == 1
+
+    def failure(self) -> str:
+        """A statement that returns a failure."""
+        signature = self.out.signature
+        status = "-1" if signature.fallible else "" if signature.result == "void" else "0"
+        frees = " ".join(f"{self._free(place)};" for place in reversed(self._workspaces))
+        leave = f"return {status};".replace(" ;", ";")
+        return f"{{ {frees} {leave} }}" if frees else leave
+
+    def _free(self, place: str) -> str:
+        return f"{self.module.need('TVMBackendFreeWorkspace')}(1, 0, {place})"
+
+    def check(self, call: str) -> None:
+        """Call a function with a status; its failure is passed on."""
+        self.out.line(f"if ({call} != 0) {self.failure()}")
+
+    # --- plain statements ---
+
+    def visit_seq_stmt_(self, op: s.SeqStmt) -> None:
+        self._work.extend(reversed(op.seq))
+
+    def visit_evaluate_(self, op: s.Evaluate) -> None:
+        if isinstance(op.value, (e.IntImm, e.Var)):
+            return
+        if op.value.dtype.is_vector:
+            with self.lanes(op.value.dtype) as lane:
+                self._discard(self.lane_of(op.value, lane))
+            return
+        depends = self._in_order
+        self._in_order = depends or (_nested_effects(op.value))
+        made = self.visit_expr(op.value)
+        self._in_order = depends
+        self._discard(made)
+
+    def _discard(self, made: Code) -> None:
+        if made.text not in ("", "0"):
+            self.out.line(f"(void){made.at(ATOM)};")
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> None:
+        if op.value.dtype.is_vector:
+            self._vector_store(op)
+            return
+        before = self._in_order
+        self._in_order = before or has_effects(op.value)
+        value = self.visit_expr(op.value)
+        self._in_order = before
+        self._store_lane(op, value, None)
+
+    def _store_lane(self, op: s.BufferStore, value: Code, lane: str | None) -> None:
+        index = self.place(op.buffer, op.indices, lane)
+        place = self.known(op.buffer.data).text
+        if place in self.out.params:
+            self.out.read(place)  # a variable that is only written counts as unread
+        line = f"{self.element(op.buffer, index)} = {value.text};"
+        if op.predicate is not None:
+            mask = self.lane_of(op.predicate, lane or "0")
+            line = f"if ({mask.text}) {line}"
+        self.out.line(line)
+
+    def _vector_store(self, op: s.BufferStore) -> None:
+        """All lanes are read before the first is written, where that may matter."""
+        op = self._hoisted(op)
+        dtype = op.value.dtype
+        if self._reads_elsewhere(op):
+            name = self.in_array(op.value, "lanes")
+            self.out.read(name)
+            with self.lanes(dtype) as lane:
+                self._store_lane(op, Code(f"{name}[{lane}]"), lane)
+            return
+        with self.lanes(dtype) as lane:
+            self._store_lane(op, self.lane_of(op.value, lane), lane)
+
+    def _hoisted(self, op: s.BufferStore) -> s.BufferStore:
+        """The store with calls that have effects made once, before the loop over lanes."""
+        if not has_effects(op.value):
+            return op
+        found: dict[PrimExpr, e.Var] = {}
+        for node in walk(op.value):
+            if isinstance(node, e.Broadcast) and has_effects(node.value):
+                var = e.Var("t", node.value.dtype)
+                self.values[var] = self.temp(value_type(var.dtype), self.value(node.value))
+                found[node.value] = var
+        if not found:
+            return op
+        value = _replaced(op.value, found)
+        return s.BufferStore(op.buffer, value, op.indices, op.predicate, op.span)
+
+    def _reads_elsewhere(self, op: s.BufferStore) -> bool:
+        """Whether the value may read what another lane of the store writes."""
+        data = op.buffer.data
+        for node in walk(op.value):
+            if isinstance(node, e.BufferLoad):
+                other = node.buffer.data
+                if other is data:
+                    same = len(node.indices) == len(op.indices) and all(
+                        structural_equal(a, b) for a, b in zip(node.indices, op.indices)
+                    )
+                    if not same or node.buffer.dtype is not op.buffer.dtype:
+                        return True
+                elif not (other in self.roots and data in self.roots):
+                    return True
+        return False
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> None:
+        before = self._in_order
+        self._in_order = before or _nested_effects(op.value)
+        self.let(op.var, op.value)
+        self._in_order = before
+        if op.var.dtype.is_handle and _is_tensor_data(op.value):
+            self.roots.add(op.var)
+        self._work.append(op.body)
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
+        if op.attr_key in ("thread_extent", "virtual_thread"):
+            name = op.node.var.name if isinstance(op.node, e.IterVar) else str(op.node)
+            raise TVMError(
+                message(
+                    f"C code for a loop bound to {name}",
+                    found="CPUs have no such threads",
+                    where=f"function {self.out.signature.name}",
+                    legal="serial, parallel, vectorized and unrolled loops",
+                )
+            )
+        if op.attr_key == "compute_scope":
+            self.outline(op)
+            return
+        self._work.append(op.body)
+
+    def outline(self, op: s.AttrStmt) -> None:
+        """Make a function of its own of the body."""
+        raise NotImplementedError
+
+    def visit_decl_buffer_(self, op: s.DeclBuffer) -> None:
+        self._work.append(op.body)
+
+    def visit_assert_stmt_(self, op: s.AssertStmt) -> None:
+        fails = self._negated(op.condition)
+        before, call = self._set_error(op.message)
+        direct = self.out.signature.fallible and not self._workspaces
+        self.out.open(f"if ({fails}) {{")
+        for line in (*before, ("return " if direct else "") + call[0], *call[1:]):
+            self.out.line(line)
+        if not direct:
+            self.out.line(self.failure())
+        self.out.close()
+        self._work.append(op.body)
+
+    def _negated(self, condition: PrimExpr) -> str:
+        """The opposite of a condition."""
+        if isinstance(condition, e.EQ):
+            return self.value(e.NE(condition.a, condition.b)).text
+        if isinstance(condition, e.Not):
+            return self.value(condition.a).text
+        return f"!{self.value(condition).at(ATOM)}"
+
+    def _set_error(self, text: PrimExpr) -> tuple[list[str], list[str]]:
+        """Lines that prepare, and the lines of the call that sets the error for the caller."""
+        values: tuple[PrimExpr, ...] = ()
+        if isinstance(text, e.Call) and isinstance(text.op, Op) and text.op.name == "tir.tvm_tuple":
+            values = text.args[1:]
+            text = text.args[0]
+        words = text.value if isinstance(text, e.StringImm) else "assertion failed"
+        kind = _ERROR_KIND.match(words)
+        name = string_literal(kind[1] if kind else "TVMError")
+        form = (words[kind.end() :] if kind else words).replace("%", "%%")
+        operands = []
+        with self.out.apart() as before:
+            for value in values:
+                letters, operand = self._shown(value)
+                form = form.replace("{}", letters, 1)
+                operands.append(operand)
+        rows = [string_literal(row) for row in form.splitlines(keepends=True)] or ['""']
+        call = f"{self.module.need('raise_error')}({name},"
+        parts = [*rows[:-1], ", ".join([rows[-1], *operands]) + ");"]
+        return [line.strip() for line in before], [call, *(f"    {part}" for part in parts)]
+
+    def _shown(self, value: PrimExpr) -> tuple[str, str]:
+        """A printf directive for a value, and the value as it wants it."""
+        held = self.visit_expr(value)
+        if value.dtype.is_floating:
+            return "%g", self.cast(value.dtype, DataType("float64"), held).text
+        if value.dtype.is_handle:
+            text = held.text if is_text(value) else f"(const char*){held.at(ATOM)}"
+            return "%s", text
+        return "%lld", f"(long long){held.at(UNARY)}"
+
+    # --- branches and loops ---
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> None:
+        out = self.out
+        out.open(f"if ({self.value(op.condition).text}) {{")
+
+        def turn() -> None:
+            out.indent -= 1
+            out.open("} else {")
+
+        self._work.append(out.close)
+        if op.else_case is not None:
+            self._work += [op.else_case, turn]
+        self._work.append(op.then_case)
+
+    def visit_while_(self, op: s.While) -> None:
+        out = self.out
+        depth = out.indent
+        with out.apart() as lines:
+            out.indent = depth + 1
+            holds = self.value(op.condition)
+        if lines:
+            out.open("while (true) {")
+            out.lines.extend(lines)
+            out.line(f"if (!{holds.at(ATOM)}) break;")
+        else:
+            out.open(f"while ({holds.text}) {{")
+        self._loops.append(Loop(len(self._workspaces)))
+        self._work += [self._end_loop, op.body]
+
+    def _end_loop(self) -> None:
+        self._loops.pop()
+        self.out.close()
+
+    def visit_for_(self, op: s.For) -> None:
+        if op.kind is s.ForKind.THREAD_BINDING:
+            raise TVMError(
+                message(
+                    f"C code for loop {op.loop_var.name}",
+                    found="it is bound to GPU threads",
+                    where=f"function {self.out.signature.name}",
+                    legal="serial, parallel, vectorized and unrolled loops",
+                )
+            )
+        if isinstance(op.extent, e.IntImm) and op.extent.value <= 0:
+            return
+        if op.kind is s.ForKind.PARALLEL and self.parallel_allowed:
+            self.parallel_loop(op)
+            return
+        start, extent = self.value(op.min), self.value(op.extent)
+        kind = value_type(op.loop_var.dtype)
+        if isinstance(op.min, e.IntImm) and isinstance(op.extent, e.IntImm):
+            stop = Code(str(op.min.value + op.extent.value))
+        elif isinstance(op.min, e.IntImm) and op.min.value == 0:
+            stop = self._fixed(kind, op.extent, extent)
+        else:
+            start = self._fixed(kind, op.min, start)
+            end = self.out.declare(kind, f"{op.loop_var.name}_end",
+                                   f"{start.at(ADD)} + {extent.at(ADD - 1)}")  # fmt: skip
+            self.out.read(end)
+            stop = Code(end)
+        self.counted_loop(op, start, stop)
+
+    def _fixed(self, kind: str, expr: PrimExpr, code: Code) -> Code:
+        """A bound of a loop: computed once, not in each iteration."""
+        simple = all(isinstance(n, (e.Var, e.IntImm, e.BinaryOpExpr, e.Cast)) for n in walk(expr))
+        return code if simple else self.temp(kind, code)
+
+    def parallel_loop(self, op: s.For) -> None:
+        """Hand the iterations to the thread pool."""
+        raise NotImplementedError
+
+    def counted_loop(self, op: s.For, start: Code, stop: Code) -> None:
+        """Run the body for loop_var in [start, stop)."""
+        out, kind = self.out, value_type(op.loop_var.dtype)
+        name = out.fresh(op.loop_var.name)
+        self.values[op.loop_var] = Code(name)
+        out.open(f"for ({kind} {name} = {start.text}; {name} < {stop.at(ADD)}; ++{name}) {{")
+        self._loops.append(Loop(len(self._workspaces)))
+        self._work += [self._end_loop, op.body]
+
+    def jump(self, how: str) -> None:
+        """Leave the innermost loop, or go to its next iteration."""
+        if not self._loops:
+            raise TVMError("break_loop and continue_loop need a serial loop around them")
+        for place in reversed(self._workspaces[self._loops[-1].workspaces :]):
+            self.out.line(f"{self._free(place)};")
+        self.out.line(how + ";")
+
+    # --- memory ---
+
+    def visit_allocate_(self, op: s.Allocate) -> None:
+        size = _constant_bytes(op)
+        scope = getattr(op.buffer_var.type_annotation, "storage_scope", "global")
+        limit = LOCAL_LIMIT_BYTES if scope == "local" else STACK_LIMIT_BYTES
+        kind = memory_type(op.dtype.element_of())
+        self.roots.add(op.buffer_var)
+        self.pointees[op.buffer_var] = kind
+        if size is not None and size <= limit:
+            count = max(size // element_bytes(op.dtype.element_of()), 1)
+            name = self.out.array(kind, op.buffer_var.name, count, 64)
+            self.values[op.buffer_var] = Code(name)
+            self._work.append(op.body)
+            return
+        place = self._workspace(op, kind)
+        self.values[op.buffer_var] = Code(place)
+        self._workspaces.append(place)
+
+        def close() -> None:
+            self._workspaces.pop()
+            if not self._returned:
+                self.out.line(f"{self._free(place)};")
+
+        self._work += [close, op.body]
+
+    def _workspace(self, op: s.Allocate, kind: str) -> str:
+        """Memory from the heap."""
+        size = Code(f"(int64_t){element_bytes(op.dtype.element_of()) * op.dtype.lanes}", UNARY)
+        for extent in op.extents:
+            code = self.cast(extent.dtype, INT64, self.value(extent))
+            size = Code(f"{size.text} * {code.at(UNARY)}")
+        call = self.module.need("TVMBackendAllocWorkspace")
+        hints = f"{op.dtype.type_code}, {op.dtype.bits}"
+        place = self.out.declare(
+            f"{kind}*", op.buffer_var.name, f"({kind}*){call}(1, 0, {size.text}, {hints})"
+        )
+        self.out.read(place)
+        self.out.line(f"if ({place} == NULL) {self.failure()}")
+        return place
+
+    def visit_allocate_const_(self, op: s.AllocateConst) -> None:
+        if op.data is None:
+            raise TVMError(
+                message(
+                    f"constant {op.buffer_var.name}",
+                    found="it names a place in the module's constants",
+                    legal="constants that hold their data",
+                )
+            )
+        kind = memory_type(op.dtype.element_of())
+        name = self.module.names.fresh(self.out.fresh(op.buffer_var.name))
+        text = constant_text(name, kind, op.dtype.element_of(), op.data)
+        if "NAN" in text or "INFINITY" in text:
+            self.module.header("math.h")
+        self.module.constant(text)
+        self.values[op.buffer_var] = Code(f"({kind}*){name}", UNARY)
+        self.pointees[op.buffer_var] = kind
+        self._work.append(op.body)
+
+    # --- calls ---
+
+    def rule_of(self, op: Op) -> Callable[[ExprEmitter, e.Call], Code] | None:
+        return INTRINSICS.get(op.name)  # type: ignore[return-value]
+
+    def call_global(self, op: e.Call) -> Code:
+        assert isinstance(op.op, GlobalVar), "the caller looked"
+        return self.call_function(op.op.name_hint, op.args)
+
+    def call_function(self, name: str, args: tuple[PrimExpr, ...]) -> Code:
+        """A direct call of a function of this module; a failure is passed on."""
+        signature = self.module.signatures.get(name)
+        if signature is None:
+            raise TVMError(
+                message(
+                    f"call of {name}",
+                    found="no such function in the module",
+                    where=f"function {self.out.signature.name}",
+                    legal=", ".join(sorted(self.module.signatures)) or "none",
+                )
+            )
+        if len(args) != len(signature.params):
+            raise TVMError(
+                message(
+                    f"call of {name} with {len(args)} arguments",
+                    found=f"a function of {len(signature.params)}",
+                    where=f"function {self.out.signature.name}",
+                )
+            )
+        given = []
+        for kind, arg in zip(signature.params, args):
+            value = self.value(arg)
+            pointer = kind.endswith("*") and kind != "void*"
+            given.append(f"({kind}){value.at(ATOM)}" if pointer else value.text)
+        self.module.called.add(signature.name)
+        call = f"{signature.name}({', '.join(given)})"
+        if signature.result == "void":
+            self.out.line(call + ";")
+            return Code("")
+        if signature.fallible:
+            self.check(call)
+            return Code("0")
+        return Code(call, ATOM, 1)
+
+
+def _nested_effects(expr: PrimExpr) -> bool:
+    """Whether something below the root of an expression has effects."""
+    if isinstance(expr, e.Call):
+        return any(has_effects(arg) for arg in expr.args)
+    return has_effects(expr)
+
+
+def _replaced(expr: PrimExpr, found: dict[PrimExpr, e.Var]) -> PrimExpr:
+    return _Replacer(found).visit_expr(expr)
+
+
+class _Replacer(StmtExprMutator):
+    """Puts variables in place of the values of broadcasts."""
+
+    def __init__(self, found: dict[PrimExpr, e.Var]) -> None:
+        super().__init__()
+        self._found = found
+
+    def visit_broadcast_(self, op: e.Broadcast) -> PrimExpr:
+        var = self._found.get(op.value)
+        return op if var is None else e.Broadcast(var, op.lanes)
+
+
+def _is_tensor_data(value: PrimExpr) -> bool:
+    """True for the data pointer read from a tensor argument."""
+    return (
+        isinstance(value, e.Call)
+        and isinstance(value.op, Op)
+        and value.op.name == "tir.tvm_struct_get"
+        and isinstance(value.args[2], e.IntImm)
+        and value.args[2].value == StructField.TENSOR_DATA
+    )
+
+
+def _constant_bytes(op: s.Allocate) -> int | None:
+    """The size of an allocation if it is known."""
+    size = element_bytes(op.dtype.element_of()) * op.dtype.lanes
+    for extent in op.extents:
+        if not isinstance(extent, e.IntImm):
+            return None
+        size *= extent.value
+    return size

@@ -1,0 +1,84 @@
+"""Archives of code, constants and a description, as export writes them: read and loaded."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tarfile
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, Final
+
+import numpy as np
+
+from tvm.error import TVMError, message
+
+from ._tensor import aligned_array
+from .artefact import Artefact
+from .library_module import as_program, constant_at
+from .linker import HOST_OBJECT
+from .module import Module
+
+ARTEFACT_FILE: Final = "artefact.json"
+CONSTANTS_FILE: Final = "constants.bin"
+LAYOUT_FILE: Final = "constants.json"  # symbol -> [offset, bytes]
+
+# How code is loaded, by the suffix of its files: load_code(files, artefact, data, owner) -> Module,
+# where `data` gives the addresses of constants, which `owner` keeps. Named and not imported.
+CODE_LOADERS: dict[str, str] = {
+    ".o": "tvm.backend.llvm.load:load_code",
+    ".c": "tvm.backend.c.load:load_code",
+}
+
+
+def load_archive(path: str) -> Module:
+    """The module of an archive of code, constants and the program's description."""
+    try:
+        parts = _read(path)
+        artefact = Artefact.from_json(parts[ARTEFACT_FILE].decode())
+        layout = json.loads(parts.get(LAYOUT_FILE, b"{}"))
+    except (tarfile.TarError, KeyError, ValueError) as err:
+        raise TVMError(
+            message(
+                f"load_module {path!r}",
+                found=f"a damaged archive: {err}",
+                legal="an archive written by export_library",
+            )
+        ) from err
+    content = parts.get(CONSTANTS_FILE, b"")
+    blob = aligned_array((len(content),), np.dtype(np.uint8))
+    blob[:] = np.frombuffer(content, np.uint8)
+    data = {name: int(blob.ctypes.data) + place[0] for name, place in layout.items()}
+    code = {n: parts[n] for n in sorted(parts) if PurePath(n).suffix in CODE_LOADERS}
+    code.pop(HOST_OBJECT, None)  # for other linkers; here the process's own is used
+    kinds = {PurePath(name).suffix for name in code}
+    if len(kinds) != 1:
+        raise TVMError(
+            message(
+                f"load_module {path!r}",
+                found=f"code in files {', '.join(code) or 'none'}",
+                legal="files of one kind: " + ", ".join(CODE_LOADERS),
+            )
+        )
+    loaded = _load_code(kinds.pop(), code, artefact, data, blob)
+    tensors = [constant_at(data[t.name], t, blob) for t in artefact.tensors]
+    return as_program(artefact, loaded, tensors)
+
+
+def _load_code(
+    suffix: str, code: Mapping[str, bytes], artefact: Artefact, data: dict[str, int], owner: object
+) -> Module:
+    module, _, name = CODE_LOADERS[suffix].partition(":")
+    loader: Any = getattr(importlib.import_module(module), name)
+    loaded: Module = loader(code, artefact, data, owner)
+    return loaded
+
+
+def _read(path: str) -> dict[str, bytes]:
+    parts = {}
+    with tarfile.open(path) as archive:
+        for member in archive:
+            file = archive.extractfile(member)
+            if file is not None:
+                parts[member.name] = file.read()
+    return parts

@@ -1,0 +1,251 @@
+"""Export: a module and all that it imports as a shared library, an object, or an archive.
+
+A library holds the code of all modules, the constants (a read-only section, so that the system maps
+them and shares them between processes), and a description of the program. Modules with code write
+it as files that a linker takes (`Module.code_files`). Where there is no C compiler to link with, an
+archive of these files is written under the library's name, and `load_module` links it in memory.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tvm.error import TVMError, message
+from tvm.ffi import library
+
+from . import linker
+from ._tensor import host_view
+from .archive import ARTEFACT_FILE, CONSTANTS_FILE, LAYOUT_FILE
+from .artefact import SYMBOL, Artefact, ValueInfo
+from .files import draft_of, write_beside
+from .module import Module, import_tree
+from .vm_executable import VMModule
+
+ALIGN: Final = 64
+_LIBRARY_SUFFIXES: Final = (".so", ".dylib", ".dll")
+_RELOCATABLE: Final = (".o", ".obj")
+
+
+class Program:
+    """All that goes into an exported file."""
+
+    def __init__(self, module: Module) -> None:
+        tree = import_tree(module)
+        self.code = [m for m in tree if m.is_compilation_exportable()]
+        others = sorted({m.kind for m in tree if m not in self.code and not _is_frame(m)})
+        if not self.code or others:
+            found = f"modules of kind {', '.join(others)}" if others else "no compiled code"
+            raise TVMError(
+                message("export_library", found=found, legal="modules made by targets llvm and c")
+            )
+        self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        for part in self.code:
+            self.constants.update(part.constant_bytes())
+        self.artefact = self._artefact(module)
+
+    def _artefact(self, module: Module) -> Artefact:
+        base = Artefact(entry=self.code[0].marked_entry, kind=self.code[0].kind)
+        tensors: list[ValueInfo] = []
+        if isinstance(module, VMModule):
+            base = replace(module.artefact, kind=VMModule.kind)
+            for i, tensor in enumerate(module.constants):
+                name = f"__tvm_tensor_{i}"
+                self.constants[name] = np.ascontiguousarray(host_view(tensor)).view(np.uint8)
+                shape = tuple(int(extent) for extent in tensor.shape)
+                tensors.append(ValueInfo(name, shape, str(tensor.dtype)))
+        exports = [name for part in self.code for name in part.function_names()]
+        twice = sorted({name for name in exports if exports.count(name) > 1})
+        if twice:
+            raise TVMError(
+                message(
+                    "export_library",
+                    found=f"function {', '.join(twice)} in more than one of the modules",
+                    legal="functions of different names in modules that import each other",
+                )
+            )
+        return replace(base, exports=tuple(exports), tensors=tuple(tensors))
+
+    @property
+    def triple(self) -> str:
+        """The machine that the code is for; empty for this one."""
+        return next((m.foreign_triple for m in self.code if m.foreign_triple), "")
+
+    @property
+    def compile_options(self) -> list[str]:
+        """What the compiler has to know about source files among the code."""
+        return list(dict.fromkeys(o for part in self.code for o in part.compile_options))
+
+    def code_files(self, folder: Path) -> list[Path]:
+        """The code of all modules as files, written to a folder."""
+        found: dict[Path, None] = {}
+        for n, part in enumerate(self.code):
+            stem = "kernels" if n == 0 else f"kernels_{n}"
+            found.update(dict.fromkeys(part.code_files(folder, stem)))
+        return list(found)
+
+    def layout(self) -> tuple[dict[str, tuple[int, int]], int]:
+        """Where each constant lies in the packed constants, and their size."""
+        places: dict[str, tuple[int, int]] = {}
+        end = 0
+        for name, values in self.constants.items():
+            start = -(-end // ALIGN) * ALIGN
+            places[name] = (start, values.nbytes)
+            end = start + values.nbytes
+        return places, end
+
+    def write_constants(self, path: Path) -> None:
+        """All constants in one file."""
+        places, _ = self.layout()
+        with path.open("wb") as file:
+            for name, (start, _) in places.items():
+                file.write(b"\0" * (start - file.tell()))
+                file.write(self.constants[name].reshape(-1).data)
+
+
+def _is_frame(module: Module) -> bool:
+    """Modules that have no code of their own: a graph, or a root that only imports."""
+    return isinstance(module, VMModule) or type(module) is Module
+
+
+def export(
+    module: Module,
+    file_name: str,
+    *,
+    fcompile: Callable[..., Any] | None = None,
+    fpack_imports: Callable[..., Any] | None = None,
+    addons: Sequence[str] | None = None,
+    workspace_dir: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Write a module and all that it imports as one file; the suffix says in which form."""
+    program = Program(module)
+    suffix = Path(file_name).suffix
+    if fcompile is None and suffix == ".tar":
+        write_beside(file_name, _archive(program))
+        return None
+    if fcompile is None and suffix in _LIBRARY_SUFFIXES and not kwargs.get("cc"):
+        if linker.get_cc() is None and not program.triple:
+            write_beside(file_name, _archive(program))
+            return None
+        _require_own_linker(program, file_name)
+    if fcompile is None and suffix not in (*_LIBRARY_SUFFIXES, *_RELOCATABLE):
+        raise ValueError(
+            message(
+                f"export_library {file_name!r}",
+                found=f"suffix {suffix!r}",
+                legal=", ".join((*_LIBRARY_SUFFIXES, ".o", ".tar")) + ", or fcompile",
+            )
+        )
+    with tempfile.TemporaryDirectory(dir=workspace_dir, prefix="tvm-export-") as folder:
+        relocatable = suffix in _RELOCATABLE
+        files = _all_files(program, Path(folder), with_host=not relocatable)
+        files += list(addons or ())
+        if fcompile is not None:
+            return fcompile(file_name, files, **kwargs)
+        with draft_of(file_name) as draft:
+            if relocatable:
+                _merge(files, draft, program.compile_options)
+            else:
+                _link(files, draft, program.compile_options, kwargs)
+    return None
+
+
+def _require_own_linker(program: Program, file_name: str) -> None:
+    if program.triple:
+        raise TVMError(
+            message(
+                f"export_library {file_name!r}",
+                found=f"code for {program.triple}, which the system's compiler cannot link",
+                legal='cc="aarch64-linux-gnu-gcc" (a compiler for that machine), or a name that '
+                "ends in .tar",
+            )
+        )
+
+
+def _all_files(program: Program, folder: Path, *, with_host: bool) -> list[str]:
+    """Code, constants and description as files for a linker, written to a folder."""
+    files = program.code_files(folder)
+    if not with_host:
+        files = [path for path in files if path.name != linker.HOST_OBJECT]
+    program.write_constants(folder / CONSTANTS_FILE)
+    (folder / ARTEFACT_FILE).write_bytes(program.artefact.to_json().encode())
+    files.append(program.code[0].data_file(_data_lines(program, folder), folder))
+    return [str(path) for path in files]
+
+
+def _data_lines(program: Program, folder: Path) -> list[str]:
+    """Assembly that takes constants and description from files, as they are."""
+    triple = program.triple or linker.host_system()
+    prefix = "_" if "darwin" in triple or "macos" in triple else ""
+    section = '.section .rodata,"a"'
+    if prefix:
+        section = ".section __TEXT,__const"
+    elif "windows" in triple:
+        section = '.section .rdata,"dr"'
+    lines = [section]
+    places, _ = program.layout()
+    blob = str(folder / CONSTANTS_FILE).replace("\\", "/")
+    for name, (start, size) in places.items():
+        lines += [f".balign {ALIGN}", f".globl {prefix}{name}", f"{prefix}{name}:"]
+        if size:
+            lines.append(f'.incbin "{blob}", {start}, {size}')
+    description = str(folder / ARTEFACT_FILE).replace("\\", "/")
+    lines += [f".globl {prefix}{SYMBOL}", f"{prefix}{SYMBOL}:"]
+    lines += [f'.incbin "{description}"', ".byte 0"]
+    if not prefix and "windows" not in triple:
+        lines.append('.section .note.GNU-stack,"",@progbits')  # the stack holds no code
+    return lines
+
+
+def _link(files: list[str], draft: Path, how: list[str], kwargs: dict[str, Any]) -> None:
+    """A shared library that finds tvm_ffi under its own name when it is loaded."""
+    ffi = Path(library().libinfo.find_libtvm_ffi())
+    options = [*how, *(kwargs.pop("options", None) or ())]
+    options += [f"-L{ffi.parent}", "-ltvm_ffi", "-lm"]
+    if ffi.suffix == ".so":
+        # threads of the pool stay in the library's code, so it must never be unmapped
+        options += ["-Wl,-z,nodelete", "-lpthread"]
+    linker.create_shared(str(draft), files, options, **kwargs)
+
+
+def _merge(files: list[str], draft: Path, how: list[str]) -> None:
+    """Several objects as one."""
+    compiler = linker.get_cc()
+    if compiler is None:
+        raise TVMError(
+            message(
+                f"export_library {draft.name!r}",
+                found="no C compiler to merge code and constants",
+                legal="a name that ends in .tar or .so",
+            )
+        )
+    linker.create_executable(str(draft), files, ["-r", "-nostdlib", *how], cc=compiler)
+
+
+def _archive(program: Program) -> bytes:
+    """Code, constants and description as a tar file; the same program gives the same bytes."""
+    places, size = program.layout()
+    blob = bytearray(size)
+    for name, (start, count) in places.items():
+        blob[start : start + count] = program.constants[name].tobytes()
+    with tempfile.TemporaryDirectory(prefix="tvm-export-") as folder:
+        parts = {path.name: path.read_bytes() for path in program.code_files(Path(folder))}
+    parts[ARTEFACT_FILE] = program.artefact.to_json().encode()
+    parts[LAYOUT_FILE] = json.dumps(places).encode()
+    parts[CONSTANTS_FILE] = bytes(blob)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in parts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return out.getvalue()
