@@ -73,7 +73,8 @@ _PASSES: dict[str, str] = {
     "UnrollLoopConfig": "config_records",
     "VectorizeLoop": "vectorize_loop",
     "VectorMath": "vector_math",
-    "VerifyMemory": "verify_memory",    "VerifyVTCMLimit": "verify_vtcm_limit",
+    "VerifyMemory": "verify_memory",
+    "VerifyVTCMLimit": "verify_vtcm_limit",
 
 }
 
