@@ -57,6 +57,33 @@ def row_sum(n: int = 6, m: int = 32) -> tir.PrimFunc:
     return te.create_prim_func([a, te.compute((n,), lambda i: te.sum(a[i, k], axis=k), name="B")])
 
 
+def greatest_pairs(
+    n: int = 6, m: int = 32, *, least: bool = False, tie: bool = False
+) -> tir.PrimFunc:
+    """The greatest (or least) number of a row, and the place that is noted for it."""
+    place, data = te.placeholder((n, m), "int32", name="place"), te.placeholder((n, m), name="data")
+    k = te.reduce_axis((0, m), name="k")
+
+    def better(x: list, y: list, strict: bool) -> tir.PrimExpr:
+        if strict:
+            return x[1] < y[1] if least else x[1] > y[1]
+        return x[1] <= y[1] if least else x[1] >= y[1]
+
+    def choose(x: list, y: list) -> tuple:
+        first = better(x, y, tie)
+        if tie:
+            first = tir.Or(first, tir.And(tir.EQ(x[1], y[1]), tir.LT(x[0], y[0])))
+        return tir.Select(first, x[0], y[0]), tir.Select(better(x, y, tie), x[1], y[1])
+
+    def start(places: str, numbers: str) -> tuple:
+        end = tir.max_value(numbers) if least else tir.min_value(numbers)
+        return tir.const(-1, places), end
+
+    best = te.comm_reducer(choose, start, name="best")
+    found = te.compute((n,), lambda i: best((place[i, k], data[i, k]), axis=k), name="best")
+    return te.create_prim_func([place, data, *found])
+
+
 def elementwise(*shape: int) -> tir.PrimFunc:
     """B = A + 1."""
     a = te.placeholder(shape, name="A")

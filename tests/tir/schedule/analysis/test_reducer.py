@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tir.schedule.cases import chain, matmul
-from tvm import te
+from tests.tir.schedule.cases import chain, greatest_pairs, matmul
+from tvm import te, tir
+from tvm.script import tir as T
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.analysis.reducer import reducer_of
 from tvm.tir.schedule.error import Illegal
@@ -16,16 +17,67 @@ def test_operator_and_identity(combine: object, identity: float) -> None:
     func = te.create_prim_func([a, te.compute((4,), lambda i: combine(a[i, k], axis=k), name="B")])
     sch = Schedule(func)
     found = reducer_of(sch.get(sch.get_block("B")))
-    assert found.identity.value == identity
-    assert str(found.part) == "A[v_i, v_k]"
+    assert found.identities[0].value == identity
+    assert str(found.parts[0]) == "A[v_i, v_k]"
 
 
 def test_products_of_two_operands() -> None:
     sch = Schedule(matmul())
-    assert str(reducer_of(sch.get(sch.get_block("C"))).part) == "A[v_i, v_k] * B[v_k, v_j]"
+    assert str(reducer_of(sch.get(sch.get_block("C"))).parts[0]) == "A[v_i, v_k] * B[v_k, v_j]"
 
 
 def test_no_reduction() -> None:
     sch = Schedule(chain())
+    with pytest.raises(Illegal, match="not known to be commutative"):
+        reducer_of(sch.get(sch.get_block("B")))
+
+
+@pytest.mark.parametrize("least", [True, False])
+@pytest.mark.parametrize("tie", [True, False])
+def test_pairs(least: bool, tie: bool) -> None:
+    sch = Schedule(greatest_pairs(least=least, tie=tie))
+    found = reducer_of(sch.get(sch.get_block("best")))
+    assert [str(part) for part in found.parts] == ["place[v_i, v_k]", "data[v_i, v_k]"]
+    assert [store.buffer.name for store in found.stores] == ["best_v0", "best_v1"]
+    a, b, c, d = [tir.Var(n, t) for n, t in zip("abcd", ["int32", "float32"] * 2)]
+    first, second = found.combine([a, b], [c, d])
+    sign = "<" if least else ">"
+    equal = "" if tie else "="
+    assert str(second) == f"T.Select(b {sign}{equal} d, b, d)"
+    more = " or b == d and a < c" if tie else ""
+    assert str(first) == f"T.Select(b {sign}{equal} d{more}, a, c)"
+
+
+def test_bits() -> None:
+    @T.prim_func
+    def some(A: T.Buffer((4, 8), "bool"), B: T.Buffer((4,), "bool")) -> None:
+        for i, k in T.grid(4, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.bool(False)
+                B[vi] = B[vi] or A[vi, vk]
+
+    sch = Schedule(some)
+    assert str(reducer_of(sch.get(sch.get_block("B"))).parts[0]) == "A[vi, vk]"
+
+
+def test_pairs_that_are_no_choice() -> None:
+    @T.prim_func
+    def mixed(
+        A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "int32"), C: T.Buffer((4,), "float32")
+    ) -> None:
+        for i, k in T.grid(4, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = 0
+                    C[vi] = T.float32(0)
+                b: T.int32 = T.Select(C[vi] >= A[vi, vk], B[vi], vk)
+                c: T.float32 = T.Select(C[vi] <= A[vi, vk], C[vi], A[vi, vk])
+                B[vi] = b
+                C[vi] = c
+
+    sch = Schedule(mixed)
     with pytest.raises(Illegal, match="not known to be commutative"):
         reducer_of(sch.get(sch.get_block("B")))

@@ -2,8 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tir.schedule.cases import check, matmul, open_schedule, refuses, row_sum
+from tests.tir.schedule.cases import (
+    check,
+    greatest_pairs,
+    inputs,
+    matmul,
+    open_schedule,
+    refuses,
+    row_sum,
+)
 from tvm import te
+from tvm.tir.interp import run
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -59,3 +68,23 @@ def test_loops_of_places_and_steps() -> None:
     outer, inner = sch.split(k, factors=[None, 4])
     sch.fuse(j, outer)
     refuses(sch, "make up both places and steps", "rfactor", inner, 0)
+
+
+@pytest.mark.parametrize("least", [True, False])
+@pytest.mark.parametrize("tie", [True, False])
+@pytest.mark.parametrize("factor_axis", [0, 1])
+def test_pairs(least: bool, tie: bool, factor_axis: int) -> None:
+    func = greatest_pairs(least=least, tie=tie)
+    sch = open_schedule(func)
+    _, k = sch.get_loops("best")
+    _, inner = sch.split(k, factors=[4, 8])
+    block = sch.rfactor(inner, factor_axis)
+    assert [w.buffer.name for w in sch.get(block).writes] == ["best_v0_rf", "best_v1_rf"]
+    assert "v_best_v0_rf: T.int32" in sch.mod.script()
+    check(sch, func)
+    arrays = inputs(func)
+    run(sch.mod, *arrays)
+    data = arrays[1]
+    where = data.argmin(1) if least else data.argmax(1)
+    assert (arrays[3] == data[range(6), where]).all()
+    assert (arrays[2] == arrays[0][range(6), where]).all()

@@ -2,62 +2,212 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
-from tvm.ir.node import Node
-from tvm.tir.expr import Add, BinaryOpExpr, BufferLoad, Max, Min, Mul
+from tvm.ir.structural import structural_equal
+from tvm.tir.expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    Add,
+    And,
+    BufferLoad,
+    CmpExpr,
+    Max,
+    Min,
+    Mul,
+    Or,
+    Select,
+    Var,
+)
 from tvm.tir.functor import walk
-from tvm.tir.op.arith import add, max_of, min_of, multiply
+from tvm.tir.op.arith import (
+    add,
+    equal,
+    less,
+    logical_and,
+    logical_or,
+    max_of,
+    min_of,
+    multiply,
+)
 from tvm.tir.schedule.error import Illegal
-from tvm.tir.stmt import Block, BufferStore
+from tvm.tir.stmt import Block, BufferStore, LetStmt, SeqStmt, Stmt
 
 Combine = Callable[[PrimExpr, PrimExpr], PrimExpr]
+CombineAll = Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], list[PrimExpr]]
 # Operators that may be applied to partial results in any order (floats: up to rounding).
-_OPERATORS: Final[dict[type[BinaryOpExpr], Combine]] = {
-    Add: add, Mul: multiply, Max: max_of, Min: min_of,
+_OPERATORS: Final[dict[type[PrimExpr], Combine]] = {
+    Add: add, Mul: multiply, Max: max_of, Min: min_of, And: logical_and, Or: logical_or,
 }  # fmt: skip
+_GREATEST: Final = (GE, GT)
+_LEAST: Final = (LE, LT)
 
 
 class Reducer:
-    """`identity`, and `combine(sum, part)`; `part` is what one run of the block contributes."""
+    """`combine(sums, parts)`; `parts` is what one run of the block contributes to each sum.
 
-    __slots__ = ("combine", "identity", "part", "store")
+    `identities` are what the sums start from; `stores` say where each of them is kept.
+    """
+
+    __slots__ = ("combine", "identities", "parts", "stores")
 
     def __init__(
-        self, combine: Combine, identity: PrimExpr, part: PrimExpr, store: BufferStore
+        self,
+        combine: CombineAll,
+        identities: Sequence[PrimExpr],
+        parts: Sequence[PrimExpr],
+        stores: Sequence[BufferStore],
     ) -> None:
         self.combine: Final = combine
-        self.identity: Final = identity
-        self.part: Final = part
-        self.store: Final = store
+        self.identities: Final = list(identities)
+        self.parts: Final = list(parts)
+        self.stores: Final = list(stores)
 
 
 def reducer_of(block: Block) -> Reducer:
-    """The reducer of a block `C[i] = op(C[i], part)`; refused for any other."""
-    body, init = block.body, block.init
-    if isinstance(body, BufferStore) and isinstance(init, BufferStore):
-        value = body.value
-        combine = _OPERATORS.get(type(value)) if isinstance(value, BinaryOpExpr) else None
-        if combine is not None and isinstance(value, BinaryOpExpr):
-            for own, part in ((value.a, value.b), (value.b, value.a)):
-                if _is_own(own, body) and not _reads(part, body):
-                    return Reducer(combine, init.value, part, body)
-    raise Illegal(
-        f"the reducer of block {block.name_hint!r} is not known to be commutative",
-        legal="C[...] = C[...] op x, where op is +, *, max or min",
-        spots=[block],
-        fast="No matched reducer for the identity and the combiner of the reduction block",
+    """The reducer of `C[i] = op(C[i], part)`, or of a greatest or least pair; else refused."""
+    stores, values = _updates(block.body)
+    starts = _starts(block.init, stores)
+    found = None
+    if starts is not None and len(stores) == 1:
+        found = _single(stores[0], values[0], starts)
+    elif starts is not None and len(stores) == 2:
+        found = _pair(stores, values, starts, 1) or _pair(stores, values, starts, 0)
+    if found is None:
+        raise Illegal(
+            f"the reducer of block {block.name_hint!r} is not known to be commutative",
+            legal="C[...] = C[...] op x, where op is +, *, max, min, and, or; or the greatest or "
+            "least of pairs (value, place)",
+            spots=[block],
+            fast="No matched reducer for the identity and the combiner of the reduction block",
+        )
+    return found
+
+
+def _updates(body: Stmt) -> tuple[list[BufferStore], list[PrimExpr]]:
+    """The stores of a body and what they store; values of several are computed before all."""
+    lets: dict[Var, PrimExpr] = {}
+    stmt = body
+    while isinstance(stmt, LetStmt):
+        lets[stmt.var] = stmt.value
+        stmt = stmt.body
+    parts = stmt.seq if isinstance(stmt, SeqStmt) else (stmt,)
+    stores = [part for part in parts if isinstance(part, BufferStore)]
+    named = all(isinstance(s.value, Var) and s.value in lets for s in stores)
+    if len(stores) != len(parts) or (lets and not named) or (len(stores) > 1 and not lets):
+        return [], []
+    return stores, [lets[s.value] if isinstance(s.value, Var) and lets else s.value for s in stores]
+
+
+def _starts(init: Stmt | None, stores: Sequence[BufferStore]) -> list[PrimExpr] | None:
+    """What the init stores to each place that is updated; None if it does anything else."""
+    parts = init.seq if isinstance(init, SeqStmt) else (init,)
+    found: list[PrimExpr] = []
+    for store in stores:
+        for part in parts:
+            if isinstance(part, BufferStore) and part.buffer is store.buffer:
+                found.append(part.value)
+    return found if len(found) == len(stores) == len(parts) else None
+
+
+def _single(store: BufferStore, value: PrimExpr, starts: list[PrimExpr]) -> Reducer | None:
+    operator = _OPERATORS.get(type(value))
+    if operator is None or not isinstance(value, (Add, Mul, Max, Min, And, Or)):
+        return None
+    for own, part in ((value.a, value.b), (value.b, value.a)):
+        if _is_own(own, store) and not _reads(part, [store]):
+            def combine(lefts: Sequence[PrimExpr], rights: Sequence[PrimExpr]) -> list[PrimExpr]:
+                return [operator(lefts[0], rights[0])]
+
+            return Reducer(combine, starts, [part], [store])
+    return None
+
+
+def _pair(
+    stores: Sequence[BufferStore], values: Sequence[PrimExpr], starts: list[PrimExpr], key: int
+) -> Reducer | None:
+    """The pair with the greatest or least element number `key`; in a tie the other one decides."""
+    parts: list[PrimExpr] = []
+    conditions: list[PrimExpr] = []
+    for store, value in zip(stores, values):
+        if not isinstance(value, Select) or not _is_own(value.true_value, store):
+            return None
+        parts.append(value.false_value)
+        conditions.append(value.condition)
+    if any(_reads(part, stores) for part in parts):
+        return None
+    owns = [BufferLoad(store.buffer, store.indices) for store in stores]
+    choices = [_choice(c, owns, parts, key) for c in conditions]
+    if any(choice is None for choice in choices) or _tied(conditions[key]) is not None:
+        return None
+    kinds = {_plain(c).__class__ for c in conditions}
+    if not (kinds <= set(_GREATEST) or kinds <= set(_LEAST)):
+        return None
+
+    def combine(lefts: Sequence[PrimExpr], rights: Sequence[PrimExpr]) -> list[PrimExpr]:
+        return [
+            Select(choice(lefts, rights), left, right)
+            for choice, left, right in zip(choices, lefts, rights)
+            if choice is not None
+        ]
+
+    return Reducer(combine, starts, parts, stores)
+
+
+Choice = Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], PrimExpr]
+
+
+def _choice(
+    condition: PrimExpr, owns: Sequence[PrimExpr], parts: Sequence[PrimExpr], key: int
+) -> Choice | None:
+    """Whether the sum stays, as a function of any two pairs; None for other conditions."""
+    compared = _plain(condition)
+    if not isinstance(compared, (*_GREATEST, *_LEAST)):
+        return None
+    if not _same(compared, owns[key], parts[key]):
+        return None
+    kind: type[CmpExpr] = type(compared)
+    tie = _tied(condition)
+    if tie is None:
+        return lambda lefts, rights: kind(lefts[key], rights[key])
+    other = 1 - key
+    alike, first = tie
+    if not _same(alike, owns[key], parts[key]) or not _same(first, owns[other], parts[other]):
+        return None
+    return lambda lefts, rights: Or(
+        kind(lefts[key], rights[key]),
+        And(equal(lefts[key], rights[key]), less(lefts[other], rights[other])),
     )
+
+
+def _plain(condition: PrimExpr) -> PrimExpr:
+    return condition.a if isinstance(condition, Or) else condition
+
+
+def _tied(condition: PrimExpr) -> tuple[EQ, LT] | None:
+    """The two parts of `a > b or (a == b and i < j)` behind the `or`."""
+    if isinstance(condition, Or) and isinstance(condition.b, And):
+        alike, first = condition.b.a, condition.b.b
+        if isinstance(alike, EQ) and isinstance(first, LT):
+            return alike, first
+    return None
+
+
+def _same(compared: CmpExpr, a: PrimExpr, b: PrimExpr) -> bool:
+    return structural_equal(compared.a, a) and structural_equal(compared.b, b)
 
 
 def _is_own(expr: PrimExpr, store: BufferStore) -> bool:
     if not isinstance(expr, BufferLoad) or expr.buffer is not store.buffer:
         return False
-    return all(a is b or str(a) == str(b) for a, b in zip(expr.indices, store.indices))
+    return all(a is b or structural_equal(a, b) for a, b in zip(expr.indices, store.indices))
 
 
-def _reads(expr: PrimExpr, store: BufferStore) -> bool:
-    nodes: list[Node] = [n for n in walk(expr) if isinstance(n, BufferLoad)]
-    return any(isinstance(n, BufferLoad) and n.buffer is store.buffer for n in nodes)
+def _reads(expr: PrimExpr, stores: Sequence[BufferStore]) -> bool:
+    buffers = {store.buffer for store in stores}
+    return any(isinstance(n, BufferLoad) and n.buffer in buffers for n in walk(expr))

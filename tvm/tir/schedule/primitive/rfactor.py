@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.type import PointerType
@@ -32,10 +34,13 @@ from tvm.tir.stmt import (
     BufferStore,
     For,
     ForKind,
+    LetStmt,
+    SeqStmt,
     Stmt,
 )
 
 KIND = kind("RFactor", "rfactor", "loop", "=factor_axis")
+Place = tuple[Buffer, list[PrimExpr]]
 
 
 def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
@@ -56,7 +61,7 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     _require_reduction_loop(realize, node)
     _require_apart(realize)
     reducer = reducer_of(target)
-    rank = len(reducer.store.buffer.shape)
+    rank = len(reducer.stores[0].buffer.shape)
     if not -(rank + 1) <= factor_axis <= rank:
         raise Illegal(
             f"the factor axis {factor_axis} is out of range: the new buffer has {rank + 1} "
@@ -66,14 +71,14 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
             fast="factor_axis out of range",
         )
     axis = factor_axis % (rank + 1)
-    partial = _partial_buffer(reducer.store.buffer, axis, node)
-    rf_realize, rf_var = _rf_block(realize, node, loops, reducer, partial, axis)
-    final_nest, final = _final_block(realize, node, loops, reducer, partial, axis, rf_var)
+    partials = [_partial_buffer(store.buffer, axis, node) for store in reducer.stores]
+    rf_realize, rf_var = _rf_block(realize, node, loops, reducer, partials, axis)
+    final_nest, final = _final_block(realize, node, loops, reducer, partials, axis, rf_var)
     top = loops[0].stmt
     assert isinstance(top, For), "the outermost loop"
     edit = _Factor(target, realize, rf_realize, top, final_nest)
     scope = scope_of(block)
-    edit_scope(state, scope, edit.tracking(target, final), allocate=[partial])
+    edit_scope(state, scope, edit.tracking(target, final), allocate=partials)
     return state.get_sref(rf_realize.block)
 
 
@@ -171,7 +176,7 @@ def _rf_block(
     loop: For,
     loops: list[StmtSRef],
     reducer: Reducer,
-    partial: Buffer,
+    partials: Sequence[Buffer],
     axis: int,
 ) -> tuple[BlockRealize, Var]:
     """The block of partial results: `loop` is one of its spatial variables."""
@@ -198,21 +203,58 @@ def _rf_block(
                 values.append(other.loop_var)
         replaced[iv.var] = substitute(value, made)
     rule = _Simplified(replaced, iter_vars)
-    store = reducer.store
-    indices = _inserted(list(store.indices), axis, rf_var)
-    own = BufferLoad(partial, indices)
+    indices = _inserted(list(reducer.stores[0].indices), axis, rf_var)
     guard, outside = _guards(realize.predicate, made)
-    part = rule.visit_expr(reducer.part)
+    parts = [rule.visit_expr(part) for part in reducer.parts]
     if not is_one(guard):
-        part = Call(part.dtype, "tir.if_then_else", (guard, part, reducer.identity))
-    body = BufferStore(partial, reducer.combine(own, part), indices, None, store.span)
-    init = BufferStore(partial, reducer.identity, indices, None, store.span)
-    reads = [rule.visit_region(r) for r in block.reads if r.buffer is not store.buffer]
+        parts = [
+            Call(part.dtype, "tir.if_then_else", (guard, part, start))
+            for part, start in zip(parts, reducer.identities)
+        ]
+    owned = {store.buffer for store in reducer.stores}
     new = Block(
-        iter_vars, reads, [BufferRegion.from_point(partial, indices)], f"{block.name_hint}_rf",
-        body, init, (), (), block.annotations, block.span,
+        iter_vars,
+        [rule.visit_region(r) for r in block.reads if r.buffer not in owned],
+        [BufferRegion.from_point(partial, indices) for partial in partials],
+        f"{block.name_hint}_rf",
+        _update(reducer, [(partial, indices) for partial in partials], parts),
+        _init(reducer, [(partial, indices) for partial in partials]),
+        (), (), block.annotations, block.span,
     )  # fmt: skip
     return BlockRealize(values, outside, new, realize.span), rf_var
+
+
+def _update(
+    reducer: Reducer, places: Sequence[Place], parts: Sequence[PrimExpr]
+) -> Stmt:
+    """Combine what stands at the places with the parts; all is computed before any is stored."""
+    span = reducer.stores[0].span
+    owns = [BufferLoad(buffer, indices) for buffer, indices in places]
+    values = reducer.combine(owns, parts)
+    if len(values) == 1:
+        ((buffer, indices),) = places
+        return BufferStore(buffer, values[0], indices, None, span)
+    names = [Var(f"v_{buffer.name}", value.dtype) for (buffer, _), value in zip(places, values)]
+    body: Stmt = SeqStmt(
+        [
+            BufferStore(buffer, name, indices, None, span)
+            for (buffer, indices), name in zip(places, names)
+        ]
+    )
+    for name, value in reversed(list(zip(names, values))):
+        body = LetStmt(name, value, body, span)
+    return body
+
+
+def _init(reducer: Reducer, places: Sequence[Place]) -> Stmt:
+    """Store what the sums start from."""
+    span = reducer.stores[0].span
+    return SeqStmt.flatten(
+        [
+            BufferStore(buffer, start, indices, None, span)
+            for (buffer, indices), start in zip(places, reducer.identities)
+        ]
+    )
 
 
 def _guards(predicate: PrimExpr, made: dict[Var, PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
@@ -262,12 +304,12 @@ def _final_block(
     loop: For,
     loops: list[StmtSRef],
     reducer: Reducer,
-    partial: Buffer,
+    partials: Sequence[Buffer],
     axis: int,
     rf_var: Var,
 ) -> tuple[Stmt, Block]:
     """The block that reduces the partial results, in loops of its own."""
-    block, store = realize.block, reducer.store
+    block = realize.block
     spatial = [
         (iv, value)
         for iv, value in zip(block.iter_vars, realize.iter_values)
@@ -279,16 +321,20 @@ def _final_block(
     iter_vars = [IterVar(dom, reducing, IterVar.CommReduce)]
     iter_vars += [IterVar(iv.dom, fresh_iters[iv.var], iv.iter_type) for iv, _ in spatial]
     renamed: dict[Var, PrimExpr] = dict(fresh_iters)
-    indices = substitute(list(store.indices), renamed)
-    own = BufferLoad(store.buffer, indices)
-    part = BufferLoad(partial, _inserted(indices, axis, reducing))
+    places = [
+        (store.buffer, substitute(list(store.indices), renamed)) for store in reducer.stores
+    ]
+    parts = [
+        BufferLoad(partial, _inserted(indices, axis, reducing))
+        for partial, (_, indices) in zip(partials, places)
+    ]
     final = Block(
         iter_vars,
-        [BufferRegion.from_point(partial, part.indices)],
-        [BufferRegion.from_point(store.buffer, indices)],
+        [BufferRegion.from_point(part.buffer, part.indices) for part in parts],
+        [BufferRegion.from_point(buffer, indices) for buffer, indices in places],
         block.name_hint,
-        BufferStore(store.buffer, reducer.combine(own, part), indices, None, store.span),
-        BufferStore(store.buffer, reducer.identity, indices, None, store.span),
+        _update(reducer, places, parts),
+        _init(reducer, places),
         (), (), block.annotations, block.span,
     )  # fmt: skip
     used = {n for _, value in spatial for n in walk(value) if isinstance(n, Var)}
