@@ -1,115 +1,186 @@
 """The analyzer on index expressions: time to simplify, to prove a bound, and how both grow.
 
-Expressions are those of tiled matmul, convolution and reshaping kernels. Each figure is a median of
-fresh analyzers, so nothing is remembered from one run to the next.
+    python benchmarks/arith.py
+
+Expressions are the indices and guards of this project's own kernels (matmul, convolution, attention
+and the digits model), as they stand before the pass `tir.Simplify`. Each figure is the least of
+some runs, each with a fresh analyzer that knows the loops, so nothing is remembered in between.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from tvm import tir
+import guards
+
+import tvm
+from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir import PrimExpr, Range
+from tvm.ir.transform import PassContext, Sequential
+from tvm.tir.functor import walk
+from tvm.tir.pipeline import lowering_passes
 
-NAMES = ("i0", "i1", "j0", "j1", "k0", "k1", "n", "h", "w", "kh", "kw", "ci", "co")
-EXTENTS = (64, 16, 16, 64, 256, 4, 1, 28, 28, 3, 3, 64, 128)
-REPEATS = 40
-
-
-def variables() -> dict[str, tir.Var]:
-    """The loop variables by name."""
-    return {name: tir.Var(name, "int32") for name in NAMES}
+REPEATS = 15
+Loops = dict[tir.Var, Range]
 
 
-def index_expressions(v: dict[str, tir.Var]) -> list[PrimExpr]:
-    """Index expressions and guards as scheduled kernels have them."""
-    fld, flm = tir.floordiv, tir.floormod
-    row = v["i0"] * 16 + v["i1"]
-    flat = v["i0"] * 4096 + v["i1"] * 256 + v["j1"]
-    fused = v["i0"] * 1024 + v["i1"] * 4 + v["k1"]
-    high, wide = v["h"] * 2 + v["kh"], v["w"] * 2 + v["kw"]
-    return [
-        row * 1024 + (v["k0"] * 4 + v["k1"]),
-        (v["k0"] * 4 + v["k1"]) * 1024 + (v["j0"] * 64 + v["j1"]),
-        (((v["n"] * 56 + high) * 56 + wide) * 64) + v["ci"],
-        fld(row, 4),
-        flm(row, 4) * 256 + fld(v["j0"] * 64 + v["j1"], 16),
-        fld(fld(flat, 64), 56) * 64 + flm(flat, 64),
-        flm(fld(fused, 14), 14) * 128 + flm(fused, 14),
-        row < 1000,
-        tir.all(high >= 1, high < 57, wide >= 1),
-        tir.min(row + 16, 1000) - row,
-        (fld(v["co"], 16) * 56 + v["h"]) * 896 + v["w"] * 16 + flm(v["co"], 16),
-        row - v["i0"] * 16,
-        fld(v["ci"], 8) * 8 + flm(v["ci"], 8),
-    ]
+def attention(tokens: int, width: int) -> Iterator[tir.PrimFunc]:
+    """softmax(Q K^T) and its product with V, as two kernels."""
+    q, k = (te.placeholder((8, tokens, width), name=name) for name in "QK")
+    p = te.placeholder((8, tokens, tokens), name="P")
+    v = te.placeholder((8, tokens, width), name="V")
+    yield te.create_prim_func([q, k, tvm.topi.nn.batch_matmul(q, k, transpose_b=True)])
+    yield te.create_prim_func([p, v, tvm.topi.nn.batch_matmul(p, v, transpose_b=False)])
+    yield te.create_prim_func([p, tvm.topi.nn.softmax(p, axis=2)])
 
 
-def bounds_to_prove(v: dict[str, tir.Var]) -> list[PrimExpr]:
-    """Conditions that hold, as lowering asks for them."""
-    return [
-        v["i0"] * 16 + v["i1"] < 1024,
-        v["k0"] * 4 + v["k1"] >= 0,
-        tir.floordiv(v["i0"] * 16 + v["i1"], 4) < 256,
-        tir.floormod(v["co"], 16) + tir.floordiv(v["co"], 16) * 16 < 128,
-        tir.all(v["h"] * 2 + v["kh"] < 57, v["w"] * 2 + v["kw"] >= 0),
-    ]
+def before_simplify(func: tir.PrimFunc) -> tir.PrimFunc:
+    """The function as the pass Simplify gets it."""
+    target = tvm.target.Target(guards.TARGET)
+    mod = tvm.IRModule({"main": func.with_attrs({"global_symbol": "main", "target": target})})
+    with target, PassContext() as ctx:
+        passes = lowering_passes(ctx)
+        end = [one.info.name for one in passes].index("tir.Simplify")
+        return Sequential(passes[:end])(mod)["main"]
 
 
-def analyzer_with(v: dict[str, tir.Var]) -> Analyzer:
-    """An analyzer that knows the ranges of the loops."""
+class Collector(tir.PyStmtExprVisitor):
+    """Indices and conditions, and the ranges of the loops around them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loops: Loops = {}
+        self.found: list[PrimExpr] = []
+
+    def visit_for_(self, op: tir.For) -> None:
+        """A range."""
+        self.loops[op.loop_var] = Range.from_min_extent(op.min, op.extent)
+        super().visit_for_(op)
+
+    def visit_buffer_load_(self, op: tir.BufferLoad) -> None:
+        """Indices."""
+        self.found.extend(op.indices)
+        super().visit_buffer_load_(op)
+
+    def visit_buffer_store_(self, op: tir.BufferStore) -> None:
+        """Indices."""
+        self.found.extend(op.indices)
+        super().visit_buffer_store_(op)
+
+    def visit_if_then_else_(self, op: tir.IfThenElse) -> None:
+        """A guard."""
+        self.found.append(op.condition)
+        super().visit_if_then_else_(op)
+
+    def visit_call_(self, op: tir.Call) -> None:
+        """A guard within an expression."""
+        if getattr(op.op, "name", "") == "tir.if_then_else":
+            self.found.append(op.args[0])
+        super().visit_call_(op)
+
+
+def collected() -> list[tuple[PrimExpr, Loops]]:
+    """Different index expressions of all kernels."""
+    kernels = [func for _, func in guards.kernels()]
+    kernels += [guards.scheduled(func) for func in attention(64, 64)]
+    different: dict[str, tuple[PrimExpr, Loops]] = {}
+    for func in kernels:
+        collector = Collector()
+        collector.visit_stmt(before_simplify(func).body)
+        for expr in collector.found:
+            if not isinstance(expr, (tir.IntImm, tir.Var)):
+                different.setdefault(str(expr), (expr, collector.loops))
+    return list(different.values())
+
+
+def analyzer_for(expr: PrimExpr, loops: Loops) -> Analyzer:
+    """An analyzer that knows the loops of an expression."""
     analyzer = Analyzer()
-    for name, extent in zip(NAMES, EXTENTS):
-        analyzer.bind(v[name], Range(0, extent))
+    for node in walk(expr):
+        if isinstance(node, tir.Var) and node in loops:
+            analyzer.bind(node, loops[node], allow_override=True)
     return analyzer
 
 
-def median_us(v: dict[str, tir.Var], run: Callable[[Analyzer], object]) -> float:
-    """The median time of `run` with a fresh analyzer, in microseconds."""
+def least_us(expr: PrimExpr, loops: Loops, run: Callable[[Analyzer, PrimExpr], object]) -> float:
+    """The least time of `run` with a fresh analyzer, in microseconds."""
     times = []
     for _ in range(REPEATS):
-        analyzer = analyzer_with(v)
+        analyzer = analyzer_for(expr, loops)
         start = time.perf_counter()
-        run(analyzer)
+        run(analyzer, expr)
         times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e6
+    return min(times) * 1e6
 
 
-def long_sum(terms: int) -> PrimExpr:
-    """x0 * 1 + x1 * 2 + x0 * 3 + ..., over eight variables."""
+def bound_of(expr: PrimExpr, loops: Loops) -> PrimExpr | None:
+    """A bound of the expression that holds, as a condition; None where it has none."""
+    if not (expr.dtype.is_int and expr.dtype.is_scalar):
+        return None
+    high = analyzer_for(expr, loops).const_int_bound(expr).max_value
+    return expr <= tir.const(high, expr.dtype) if high < 1 << 30 else None
+
+
+def sums(nodes: int) -> PrimExpr:
+    """x0 + x1 * 2 + x2 * 3 + ..., over eight variables."""
     names = [tir.Var(f"x{i}", "int32") for i in range(8)]
     total: PrimExpr = names[0]
-    for i in range(1, terms):
+    for i in range(1, max(2, nodes // 4)):
         total = total + names[i % 8] * (i % 5 + 1)
+    return total
+
+
+def quotients(nodes: int) -> PrimExpr:
+    """A sum of digits, (x0 * 8 + x1) // 4 + (x1 * 8 + x2) % 5 + ..."""
+    names = [tir.Var(f"x{i}", "int32") for i in range(8)]
+    total: PrimExpr = names[0]
+    for i in range(max(1, nodes // 8)):
+        part = names[i % 8] * 8 + names[(i + 1) % 8]
+        total = total + (part // 4 if i % 2 else part % 5)
+    return total
+
+
+def minima(nodes: int) -> PrimExpr:
+    """min(min(x0 + 1, x1 + 2), ...), over as many variables."""
+    total: PrimExpr = tir.Var("x", "int32")
+    for i in range(max(1, nodes // 4)):
+        total = tir.min(total, tir.Var(f"x{i}", "int32") + i)
+    return total
+
+
+def conditions(nodes: int) -> PrimExpr:
+    """x0 < 1 and x1 < 2 and ..., over as many variables."""
+    total: PrimExpr = tir.Var("x", "int32") < 7
+    for i in range(max(1, nodes // 4)):
+        total = tir.And(total, tir.Var(f"x{i}", "int32") < i + 3)
     return total
 
 
 def main() -> None:
     """Print the tables."""
-    v = variables()
-    print("simplify, us      expression")
-    found = []
-    for expr in index_expressions(v):
-        found.append(median_us(v, lambda a, expr=expr: a.simplify(expr)))
-        print(f"{found[-1]:12.0f}      {expr}")
-    print(f"{statistics.median(found):12.0f}      median\n")
-    print("can_prove, us     condition")
-    proofs = []
-    for condition in bounds_to_prove(v):
-        assert analyzer_with(v).can_prove(condition), condition
-        proofs.append(median_us(v, lambda a, c=condition: a.can_prove(c)))
-        print(f"{proofs[-1]:12.0f}      {condition}")
-    print(f"{statistics.median(proofs):12.0f}      median\n")
-    print("terms of a sum    simplify, ms    us a term")
-    for terms in (10, 100, 1000, 5000):
-        total = long_sum(terms)
-        start = time.perf_counter()
-        Analyzer().simplify(total)
-        spent = time.perf_counter() - start
-        print(f"{terms:14d}    {spent * 1e3:12.2f}    {spent * 1e6 / terms:9.1f}")
+    found = collected()
+    simplify = [least_us(x, loops, Analyzer.simplify) for x, loops in found]
+    bounds = [(bound_of(x, loops), loops) for x, loops in found]
+    prove = [least_us(x, loops, Analyzer.can_prove) for x, loops in bounds if x is not None]
+    for name, times in (("simplify", simplify), ("can_prove a bound", prove)):
+        times.sort()
+        print(f"{name}: {len(times)} expressions, median {statistics.median(times):.0f} us, "
+              f"90 % below {times[len(times) * 9 // 10]:.0f} us")  # fmt: skip
+    shapes = (sums, quotients, minima, conditions)
+    print("\nnodes   " + "".join(f"{make.__name__:>18s}" for make in shapes))
+    for nodes in (10, 100, 1000, 5000):
+        row = []
+        for make in shapes:
+            expr = make(nodes)
+            start = time.perf_counter()
+            Analyzer().simplify(expr)
+            spent = time.perf_counter() - start
+            row.append(f"{spent * 1e3:7.2f} ms {spent * 1e6 / nodes:5.1f} us")
+        print(f"{nodes:5d}   " + "".join(f"{cell:>18s}" for cell in row))
+    print("        (time in all, and per node)")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,12 @@ def test_turned_extremum_turns_the_result() -> None:
 def test_candidates_by_kind() -> None:
     guarded = rule(x + y, x, when=lo(x) > 0, ordered=True)
     table = RuleTable(rule(x + c1, x), rule((x * y) + z, z, ordered=True), guarded)
-    assert len(table.candidates(e.Var, e.IntImm)) == 2
-    assert len(table.candidates(e.Var, e.Var)) == 1
-    assert len(table.candidates(e.Mul, e.Var)) == 2
+    u, v, one = e.Var("u", "int32"), e.Var("v", "int32"), e.IntImm("int32", 1)
+    assert len(table.candidates(u, one)) == 2
+    assert len(table.candidates(u, v)) == 1
+    assert len(table.candidates(e.Mul(u, v), v)) == 2
+    digits = RuleTable(rule((x // c1) * c1 + y, y), rule((x * c1) + y, y))
+    assert len(digits.candidates(e.Mul(e.FloorDiv(u, one), one), v)) == 2
+    assert len(digits.candidates(e.Mul(u, one), v)) == 1
+    assert len(digits.candidates(e.Mul(u, v), v)) == 0
     assert "when" in repr(table.rules[-1])

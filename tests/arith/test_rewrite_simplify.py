@@ -208,6 +208,11 @@ def test_long_chains() -> None:
         least = e.Min(least, e.Var(f"v{i}", "int32"))
     assert isinstance(simple(total), e.Add)
     assert isinstance(simple(least), e.Min)
+    every = x < 7
+    for i in range(5000):
+        every = tir.And(every, e.Var(f"v{i}", "int32") < i)
+    assert isinstance(simple(every), e.And)
+    assert isinstance(Analyzer().canonical_simplify(every), e.And)
 
 
 def check_seed(seed: int, depth: int) -> None:

@@ -17,7 +17,7 @@ from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as op
 
 from .const_int_bound import NEG_INF, POS_INF, Bound
-from .deep_equal import deep_equal
+from .deep_equal import PAIRS, deep_equal
 from .remembered import MAX_DEPTH, MAX_KEPT
 from .rewrite_simplify import RewriteSimplifier, is_index, may_trap
 
@@ -125,10 +125,10 @@ class CanonicalSimplifier:
         stack = [expr]
         while stack:
             node = stack.pop()
-            if isinstance(node, e.BinaryOpExpr) and id(node) not in self._known:
+            if type(node) in PAIRS and id(node) not in self._known:
                 order.append(node)
-                stack.append(node.a)
-                stack.append(node.b)
+                stack.append(node.a)  # type: ignore[attr-defined]
+                stack.append(node.b)  # type: ignore[attr-defined]
         depth, self._depth = self._depth, 0
         result = expr
         for node in reversed(order):
@@ -143,12 +143,55 @@ class CanonicalSimplifier:
 
     def _visited(self, expr: PrimExpr, kind: type) -> PrimExpr:
         if is_index(expr.dtype) and kind in _SUMS:
+            if self._is_normal(expr):
+                return expr
             result = self.normal(self.sum_of(expr))
         elif kind in _COMPARISONS and is_index(expr.a.dtype):  # type: ignore[attr-defined]
             result = self._compared(expr, kind)
         else:
             result = self._rebuilt(expr, kind)
         return expr if result is not expr and deep_equal(expr, result) else result
+
+    def _is_normal(self, expr: PrimExpr) -> bool:
+        """A sum of multiples of different variables and their digits, the largest first.
+
+        Most indices are such sums, and this is much quicker than taking them apart.
+        """
+        seen: set[int] = set()
+        least = (0, 0, 0)
+        node = expr
+        if type(node) is e.Add and type(node.b) is e.IntImm:
+            if node.b.value <= 0:
+                return False
+            node = node.a
+        while True:
+            last = node.b if type(node) is e.Add else node
+            count, lower, upper = 1, 1, POS_INF
+            if type(last) is e.Mul and type(last.b) is e.IntImm:
+                last, count = last.a, last.b.value  # type: ignore[attr-defined]
+                if count < 2:
+                    return False
+            kind = type(last)
+            if (kind is e.FloorDiv or kind is e.FloorMod) and type(last.b) is e.IntImm:  # type: ignore[attr-defined]
+                divisor = last.b.value  # type: ignore[attr-defined]
+                last = last.a  # type: ignore[attr-defined]
+                if type(last) is not e.Var or not self._is_open(last, divisor):
+                    return False
+                lower, upper = (divisor, POS_INF) if kind is e.FloorDiv else (1, divisor)
+            place = (count, lower, upper)
+            if type(last) is not e.Var or place < least or id(last) in seen:
+                return False
+            seen.add(id(last))
+            if type(node) is not e.Add:
+                return True
+            least, node = place, node.a
+
+    def _is_open(self, var: e.Var, divisor: int) -> bool:
+        """Neither the quotient nor the remainder by this divisor is known."""
+        if divisor < 2 or self.analyzer.modular.of(var)[0] != 1:
+            return False
+        low, high = self.analyzer.bounds.of(var)
+        return low // divisor != high // divisor
 
     def _rebuilt(self, expr: PrimExpr, kind: type) -> PrimExpr:
         """The node over simplified operands, made by the rules."""

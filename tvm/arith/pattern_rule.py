@@ -18,7 +18,7 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.scalar import trunc_div, trunc_mod
 
-from .deep_equal import deep_equal
+from .deep_equal import PAIRS, deep_equal
 
 if TYPE_CHECKING:
     from .rewrite_simplify import RewriteSimplifier
@@ -611,25 +611,37 @@ def _turned(pattern: Pattern) -> Pattern:
 
 
 class RuleTable:
-    """The rules for one node kind, found quickly by the kinds of the two operands."""
+    """The rules for one node kind, found quickly by the kinds of its operands and of theirs."""
 
     __slots__ = ("_found", "rules", "written")
 
     def __init__(self, *rules: Sequence[Rule]) -> None:
         self.rules: Final = [one for group in rules for one in group]
         self.written: Final = [group[0] for group in rules]  # one for each line of the table
-        self._found: dict[tuple[type, type], tuple[Rule, ...]] = {}
+        self._found: dict[tuple[type | None, ...], tuple[Rule, ...]] = {}
 
-    def candidates(self, a: type, b: type) -> tuple[Rule, ...]:
-        """The rules that may match operands of these kinds, in order."""
-        key = (a, b)
+    def candidates(self, a: PrimExpr, b: PrimExpr) -> tuple[Rule, ...]:
+        """The rules that may match these operands, in order."""
+        left, right = type(a), type(b)
+        key = (
+            (left, type(a.a), type(a.b)) if left in PAIRS else (left, None, None)  # type: ignore[attr-defined]
+        ) + ((right, type(b.a), type(b.b)) if right in PAIRS else (right, None, None))  # type: ignore[attr-defined]
         found = self._found.get(key)
         if found is None:
-            found = tuple([one for one in self.rules if _may_match(one, a, b)])
+            fits = [one for one in self.rules if _may_match(one.a, *key[:3])]
+            found = tuple([one for one in fits if _may_match(one.b, *key[3:])])
             self._found[key] = found
         return found
 
 
-def _may_match(one: Rule, a: type, b: type) -> bool:
-    left, right = one.a.kinds(), one.b.kinds()
-    return (left is None or left is a) and (right is None or right is b)
+def _may_match(p: Pattern, kind: type | None, left: type | None, right: type | None) -> bool:
+    """Whether the pattern may match a node of this kind with operands of these kinds."""
+    wanted = p.kinds()
+    if wanted is None:
+        return True
+    if wanted is not kind:
+        return False
+    if not isinstance(p, Op) or left is None:
+        return True
+    first, second = p.a.kinds(), p.b.kinds()
+    return (first is None or first is left) and (second is None or second is right)

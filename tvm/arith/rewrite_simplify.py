@@ -22,7 +22,7 @@ from tvm.tir.op.builtin import effect_of
 from .comparison import Order
 from .conjunctive_form import as_and_of_ors
 from .const_int_bound import NEG_INF, POS_INF
-from .deep_equal import deep_equal
+from .deep_equal import PAIRS, deep_equal
 from .linear import multiple_of
 from .pattern_rule import (
     FALSE,
@@ -128,14 +128,17 @@ class RewriteSimplifier:
         stack = [expr]
         while stack:
             node = stack.pop()
-            if isinstance(node, e.BinaryOpExpr) and id(node) not in self._known:
+            if type(node) in PAIRS and id(node) not in self._known:
                 order.append(node)
                 stack.extend(expr_children(node))
-        depth, self._depth = self._depth, 0
         for node in reversed(order[1:]):
             if id(node) not in self._known:
                 self._known[id(node)] = (node, self._simplified(node, type(node)))
-        self._depth = depth
+
+    @property
+    def is_deep(self) -> bool:
+        """So far down that facts of conditions are no longer passed on."""
+        return self._depth >= MAX_DEPTH
 
     def _simplified(self, expr: PrimExpr, kind: type) -> PrimExpr:
         special = _VISITS.get(kind)
@@ -189,7 +192,7 @@ class RewriteSimplifier:
 
     def apply(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
         """The result of the first rule that fits, None if there is none."""
-        for one in SCALAR_TABLES[kind].candidates(type(a), type(b)):
+        for one in SCALAR_TABLES[kind].candidates(a, b):
             result = self._try(one, a, b)
             if result is not None:
                 return result
@@ -442,7 +445,7 @@ class RewriteSimplifier:
                 return divided
         table = _VECTOR_TABLES.get(kind)
         if table is not None:
-            for one in table.candidates(type(a), type(b)):
+            for one in table.candidates(a, b):
                 found = self._try(one, a, b)
                 if found is not None:
                     return found
@@ -600,7 +603,7 @@ def _logic_visited(self: RewriteSimplifier, expr: e.And | e.Or) -> PrimExpr:
     a = self.visit(expr.a)
     if type(a) is e.IntImm:
         return a if bool(a.value) is (kind is e.Or) else self.visit(expr.b)
-    if self.options & BRANCH_FACTS and expr.dtype.is_scalar:
+    if self.options & BRANCH_FACTS and expr.dtype.is_scalar and not self.is_deep:
         # what the one side says is known while the other is looked at, and the other way round
         b = _under(self, a if kind is e.And else self.make_not(a), expr.b)
         if type(b) is not e.IntImm:
