@@ -1,6 +1,19 @@
 """Relax operators, one declaration each; importing this package declares them all."""
 
-from . import builtin, ccl, grad, gradients, image, inspect, memory, nn, op_attrs, vision, vm
+from . import (
+    builtin,
+    ccl,
+    distributed,
+    grad,
+    gradients,
+    image,
+    inspect,
+    memory,
+    nn,
+    op_attrs,
+    vision,
+    vm,
+)
 from .base import (
     assert_op,
     call_builtin_with_ctx,
@@ -187,6 +200,7 @@ __all__ = [
     "image",
     "grad",
     "ccl",
+    "distributed",
     "builtin",
     "abs",
     "acos",

@@ -14,6 +14,7 @@ from tvm.relax.struct_info import PrimStructInfo
 from tvm.support.dtype import DataType
 from tvm.tir.op.arith import const as tir_const
 
+from . import layout_rules
 from .declare import BROADCAST, FOLLOW, Array, Expr, Infer, RelaxOp, relax_op, topi
 from .shapes import broadcast_infos, common_dtype
 
@@ -56,6 +57,7 @@ def broadcasting(
         lhs = number_or_self(x1) if rhs is x2 else x1
         return bb.call_te(on_prims, lhs, rhs, primfunc_name_hint=name)
 
+    op.layout(layout_rules.broadcast)
     op.reference(reference)
     return op
 

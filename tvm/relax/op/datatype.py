@@ -10,6 +10,7 @@ from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.support.dtype import DataType
 
+from . import layout_rules
 from .declare import ELEMENTWISE, FOLLOW, Array, Expr, Infer, attrs_class, relax_op, topi
 from .shapes import with_dtype
 
@@ -42,6 +43,8 @@ astype.infer(_info)
 wrap_param.infer(_info)
 astype.reference(_numpy)
 wrap_param.reference(_numpy)
+astype.layout(layout_rules.same)
+wrap_param.layout(layout_rules.same)
 
 
 @astype.legalize

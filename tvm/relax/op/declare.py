@@ -31,6 +31,8 @@ from tvm.ir.node import NODE_TYPES, fields
 from tvm.ir.op import OPS, Op
 from tvm.ir.structural import structural_equal
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.distributed.infer import infer_distributed
+from tvm.relax.distributed.struct_info import DTensorStructInfo
 from tvm.relax.expr import Call, ExprLike, convert_to_expr
 from tvm.relax.struct_info import (
     VOID,
@@ -131,6 +133,10 @@ _KINDS: Final[dict[str, tuple[str, tuple[type[StructInfo], ...]]]] = {
 }
 
 
+class DistributedOperand(Exception):
+    """An operand is spread over devices: the rules for whole tensors do not see it."""
+
+
 class Infer:
     """A call whose result is being described: what rules need, and errors that name the place."""
 
@@ -195,12 +201,16 @@ class Infer:
             info = arg.struct_info if parameter.kind != "Expr" else ObjectStructInfo()
         what, classes = _KINDS[parameter.kind]
         if not isinstance(info, classes):
+            if isinstance(info, DTensorStructInfo):
+                raise DistributedOperand
             raise self.error(
                 f"{parameter.name} must be {what}", f"{arg} with struct info {info}", what
             )
         if parameter.kind == "Tensors":
             assert isinstance(info, TupleStructInfo), "checked above"
             for i, field in enumerate(info.fields):
+                if isinstance(field, DTensorStructInfo):
+                    raise DistributedOperand
                 if not isinstance(field, TensorStructInfo):
                     raise self.error(
                         f"{parameter.name} must be a tuple of tensors",
@@ -288,7 +298,10 @@ class RelaxOp(Generic[P]):
 
         def infer_struct_info(call: Call, bb: BlockBuilder) -> StructInfo:
             ctx = Infer(self.op, self.parameters, call, bb)
-            infos = ctx.operands()
+            try:
+                infos = ctx.operands()
+            except DistributedOperand:
+                return infer_distributed(call, bb)
             info = rule(ctx, *infos, **options_of(call))
             vdevice = _common_vdevice(ctx, infos)
             return info if vdevice is None else _on_vdevice(info, vdevice)
@@ -311,6 +324,11 @@ class RelaxOp(Generic[P]):
     def normalize(self, rule: Callable[[BlockBuilder, Call], Expr]) -> Callable[..., Expr]:
         """Set a rule that brings a call into its one form."""
         self.op.set_attr("FNormalize", rule)
+        return rule
+
+    def layout(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the rule for operands whose dimensions stand in another order (`layout_rules`)."""
+        self.op.set_attr("FRelaxInferLayout", rule)
         return rule
 
     def gradient(self, rule: Callable[..., list[Expr]]) -> Callable[..., list[Expr]]:

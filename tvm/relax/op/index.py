@@ -23,6 +23,7 @@ from tvm.relax.struct_info import (
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm, Var
 
+from . import layout_rules
 from .declare import FOLLOW, INJECTIVE, Array, Expr, Infer, attrs_class, relax_op, te, topi
 from .shapes import axis_index, axis_indices, check_ndim, dtype_of, like, ndim_of, values_of
 
@@ -258,6 +259,9 @@ def known_prims(operand: Expr) -> list[PrimExpr] | None:
     found = [field.value for field in info.fields if isinstance(field, PrimStructInfo)]
     values = [value for value in found if value is not None]
     return values if len(values) == len(info.fields) else None
+
+
+strided_slice.layout(layout_rules.sliced)
 
 
 @strided_slice.reference

@@ -34,10 +34,12 @@ from tvm.tir.expr import (
     Min,
     Mul,
     Sub,
+    Var,
 )
 from tvm.tir.functor import substitute
 from tvm.tir.op.arith import const as tir_const
 
+from . import layout_rules
 from .declare import (
     BROADCAST,
     FOLLOW,
@@ -733,7 +735,41 @@ def _layout_transform_info(
         raise ctx.shape_error("the index map does not fit x", f"{x.ndim} dimensions", f"{wanted}")
     if x.values is None:
         return like(x, None, len(index_map.final_indices))
-    return like(x, [dim(extent) for extent in index_map.map_shape(x.values)])
+    return like(x, [dim(extent) for extent in _wide_map(index_map).map_shape(x.values)])
+
+
+_ON_EXPRS: dict[type, Any] = {
+    Add: lambda a, b: a + b,
+    Sub: lambda a, b: a - b,
+    Mul: lambda a, b: a * b,
+    FloorDiv: tir_op.floordiv,
+    FloorMod: tir_op.floormod,
+    Min: tir_op.min,
+    Max: tir_op.max,
+}
+
+
+def _wide_map(index_map: Any) -> Any:
+    """The index map over int64, the type of extents; itself if it is that already."""
+    old = index_map.initial_indices
+    if all(var.dtype == "int64" for var in old):
+        return index_map
+    new = [Var(var.name, INT64) for var in old]
+    at = dict(zip(old, new))
+    return type(index_map)(new, [_wide(index, at) for index in index_map.final_indices], None)
+
+
+def _wide(expr: PrimExpr, at: dict[Any, Any]) -> PrimExpr:
+    known = const_int(expr)
+    if known is not None:
+        return IntImm(INT64, known)
+    if isinstance(expr, Cast):
+        return _wide(expr.value, at)
+    if isinstance(expr, BinaryOpExpr) and type(expr) in _ON_EXPRS:
+        made: PrimExpr = _ON_EXPRS[type(expr)](_wide(expr.a, at), _wide(expr.b, at))
+        return made
+    found: PrimExpr = at.get(expr, expr)
+    return found
 
 
 @layout_transform.legalize
@@ -746,7 +782,8 @@ def _layout_transform_te(
         return layout_transform.call(x, index_map=index_map, pad_value=pad_value, **separators)
 
     def compute(data: Any) -> Any:
-        back, is_padding = index_map.non_surjective_inverse(data.shape)
+        mapping = _wide_map(index_map)
+        back, is_padding = mapping.non_surjective_inverse(data.shape)
         fill = tir_const(0 if pad_value is None else pad_value, data.dtype)
 
         def element(*place: Any) -> Any:
@@ -756,7 +793,7 @@ def _layout_transform_te(
                 return value
             return tir_op.if_then_else(substitute(is_padding, at), fill, value)
 
-        return te.compute(index_map.map_shape(data.shape), element, name="te_layout_transform")
+        return te.compute(mapping.map_shape(data.shape), element, name="te_layout_transform")
 
     return bb.call_te(compute, x, primfunc_name_hint="te_layout_transform")
 
@@ -794,3 +831,14 @@ def _layout_transform_numpy(
     ]
     out[tuple(places)] = x
     return out
+
+for _declared, _rule in (
+    (expand_dims, layout_rules.expanded),
+    (squeeze, layout_rules.squeezed),
+    (permute_dims, layout_rules.permuted),
+    (concat, layout_rules.joined),
+    (stack, layout_rules.stacked),
+    (split, layout_rules.divided),
+    (flip, layout_rules.along_axis),
+):
+    _declared.layout(_rule)

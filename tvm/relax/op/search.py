@@ -12,6 +12,7 @@ from tvm.relax.expr import Call, ExprLike
 from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 
+from . import layout_rules
 from .declare import (
     BROADCAST,
     COMM_REDUCE,
@@ -55,6 +56,7 @@ def _where_te(bb: BlockBuilder, condition: Expr, x1: Expr, x2: Expr) -> Expr:
     return bb.call_te(topi.where, condition, x1, x2)
 
 
+where.layout(layout_rules.follow_first)
 where.reference(lambda condition, x1, x2: np.where(condition, x1, x2))
 
 

@@ -15,6 +15,7 @@ from tvm.relax.shape_math import product, simplify
 from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 
+from . import layout_rules
 from .declare import (
     COMM_REDUCE,
     OPAQUE,
@@ -88,6 +89,7 @@ def _reduction(
     def numpy(x: Array, *, axis: tuple[int, ...] | None, keepdims: bool) -> Array:
         return np.asarray(reference(x, axis=axis, keepdims=keepdims)).astype(x.dtype)
 
+    op.layout(layout_rules.reduced)
     return op
 
 

@@ -7,6 +7,7 @@ from tvm.relax.expr import Call, ExprLike
 from tvm.relax.shape_math import same_shape
 from tvm.relax.struct_info import TensorStructInfo
 
+from . import layout_rules
 from .declare import ELEMENTWISE, FOLLOW, Expr, Infer, relax_op, show_shape, topi
 from .shapes import common_dtype, like
 
@@ -52,3 +53,4 @@ def _fma_te(bb: BlockBuilder, x1: Expr, x2: Expr, x3: Expr) -> Expr:
 
 
 ewise_fma.reference(lambda x1, x2, x3: x1 * x2 + x3)
+ewise_fma.layout(layout_rules.follow_first)

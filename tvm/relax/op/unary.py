@@ -12,6 +12,7 @@ from tvm.relax.expr import Call, ExprLike, PrimValue
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 from tvm.support.dtype import DataType
 
+from . import layout_rules
 from .declare import ELEMENTWISE, FOLLOW, Array, Expr, Infer, RelaxOp, relax_op, topi
 from .shapes import check_float, with_dtype
 
@@ -60,6 +61,7 @@ def elementwise(
             function = getattr(function, part)
         return bb.call_te(function, x)
 
+    op.layout(layout_rules.same)
     op.reference(reference)
     return op
 
@@ -165,3 +167,6 @@ def _clip_te(bb: BlockBuilder, x: Expr, min: Expr, max: Expr) -> Expr:
 
 
 clip.reference(lambda x, min, max: np.clip(x, min, max).astype(x.dtype))
+
+for _declared in (square, clip):
+    _declared.layout(layout_rules.same)

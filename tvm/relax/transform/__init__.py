@@ -12,6 +12,7 @@ _HOMES = {
     "BindSymbolicVars": _HOME + "bind_params:BindSymbolicVars",
     "CallTIRRewrite": _HOME + "call_tir_rewrite:CallTIRRewrite",
     "CanonicalizeBindings": _HOME + "canonicalize_bindings:CanonicalizeBindings",
+    "ConvertLayout": _HOME + "convert_layout:ConvertLayout",
     "ConvertToDataflow": _HOME + "convert_to_dataflow:ConvertToDataflow",
     "DataflowBlockPass": _HOME + "pass_form:DataflowBlockPass",
     "DeadCodeElimination": _HOME + "dead_code_elimination:DeadCodeElimination",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from .call_tir_rewrite import CallTIRRewrite as CallTIRRewrite
     from .canonicalize_bindings import CanonicalizeBindings as CanonicalizeBindings
     from .compute_prim_value import ComputePrimValue as ComputePrimValue
+    from .convert_layout import ConvertLayout as ConvertLayout
     from .convert_to_dataflow import ConvertToDataflow as ConvertToDataflow
     from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
     from .decompose_ops import DecomposeOpsForInference as DecomposeOpsForInference

@@ -11,6 +11,7 @@ import numpy as np
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.numpy_dtype import numpy_dtype
+from tvm.relax.op import layout_rules
 from tvm.relax.op.declare import (
     FOLLOW,
     INJECTIVE,
@@ -173,6 +174,9 @@ def _cubic(place: float, size: int, a: float, exclude: bool) -> dict[int, float]
         total = sum(taps.values())
         taps = {at: w / total for at, w in taps.items()}
     return taps
+
+
+resize2d.layout(layout_rules.resized)
 
 
 def resize_weights(

@@ -11,6 +11,7 @@ import numpy as np
 from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple, const
+from tvm.relax.op import layout_rules
 from tvm.relax.op.binary import minimum
 from tvm.relax.op.declare import (
     ELEMENTWISE,
@@ -339,3 +340,13 @@ def _cross_entropy_numpy(predictions: Array, labels: Array) -> Array:
     total = -(predictions * labels).sum()
     total = total / predictions.shape[0] if predictions.ndim > 1 else total
     return np.asarray(total, predictions.dtype)
+
+for _declared, _rule in (
+    (leakyrelu, layout_rules.same),
+    (softplus, layout_rules.same),
+    (prelu, layout_rules.normalised),
+    (softmax, layout_rules.along_axis),
+    (log_softmax, layout_rules.along_axis),
+    (dropout, layout_rules.with_mask),
+):
+    _declared.layout(_rule)

@@ -10,6 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.numpy_dtype import numpy_dtype
+from tvm.relax.op import layout_rules
 from tvm.relax.op.declare import (
     ALWAYS,
     OUT_FUSABLE,
@@ -449,3 +450,6 @@ conv1d_transpose.reference(_transpose_numpy(1))
 conv2d_transpose.reference(_transpose_numpy(2))
 conv1d_transpose.legalize(_transpose_te(conv1d_transpose, "conv1d_transpose", "NCW", "IOW"))
 conv2d_transpose.legalize(_transpose_te(conv2d_transpose, "conv2d_transpose", "NCHW", "IOHW"))
+
+for _declared in (conv1d, conv2d, conv3d):
+    _declared.layout(layout_rules.convolved)

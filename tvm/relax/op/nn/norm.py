@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
+from tvm.relax.op import layout_rules
 from tvm.relax.op.declare import (
     FOLLOW,
     OPAQUE,
@@ -422,3 +423,7 @@ def _rms_norm_numpy(
     x = _wide(data)
     scale = 1 / np.sqrt((x * x).mean(axes, keepdims=True) + epsilon)
     return (x * scale * _along(weight, x.ndim, axes)).astype(data.dtype)
+
+batch_norm.layout(layout_rules.batch_normalised)
+for _declared in (layer_norm, group_norm, instance_norm, rms_norm):
+    _declared.layout(layout_rules.normalised)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
+from tvm.relax.op import layout_rules
 from tvm.relax.op.declare import (
     FOLLOW,
     OUT_FUSABLE,
@@ -191,6 +192,7 @@ def _pool(count: int, kind: str, include_pad: bool) -> Any:
             primfunc_name_hint=name,
         )
 
+    op.layout(layout_rules.pooled)
     return op
 
 
@@ -279,6 +281,7 @@ def _adaptive(count: int) -> Any:
             x = np.concatenate(parts, axis)
         return from_plain(x.astype(data.dtype), out_layout, letters)
 
+    op.layout(layout_rules.pooled)
     return op
 
 

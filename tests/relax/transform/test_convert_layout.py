@@ -1,0 +1,201 @@
+"""Layout conversion: expected modules, split layouts, what keeps its layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tvm import relax, tir
+from tvm.error import TVMError
+from tvm.ir import IRModule
+from tvm.ir.structural import assert_structural_equal
+from tvm.relax import interp
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+NHWC = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
+
+
+@I.ir_module
+class ConvBias:
+    @R.function
+    def main(
+        x: R.Tensor((2, 3, 28, 28), "float32"),
+        w: R.Tensor((4, 3, 3, 3), "float32"),
+        bias: R.Tensor((1, 4, 1, 1), "float32"),
+    ):
+        with R.dataflow():
+            gv = R.nn.conv2d(x, w, out_dtype="float32")
+            gv1 = R.add(gv, bias)
+            gv2 = R.nn.relu(gv1)
+            R.output(gv2)
+        return gv2
+
+
+@I.ir_module
+class ConvBiasExpected:
+    @R.function
+    def main(
+        x: R.Tensor((2, 3, 28, 28), "float32"),
+        w: R.Tensor((4, 3, 3, 3), "float32"),
+        bias: R.Tensor((1, 4, 1, 1), "float32"),
+    ):
+        with R.dataflow():
+            lv = R.permute_dims(x, axes=[0, 2, 3, 1])
+            lv1 = R.permute_dims(w, axes=[0, 2, 3, 1])
+            gv = R.nn.conv2d(
+                lv, lv1, data_layout="NHWC", kernel_layout="OHWI", out_layout="NHWC",
+                out_dtype="float32",
+            )
+            lv2 = R.permute_dims(bias, axes=[0, 2, 3, 1])
+            gv1 = R.add(gv, lv2)
+            lv3 = R.nn.relu(gv1)
+            gv2 = R.permute_dims(lv3, axes=[0, 3, 1, 2])
+            R.output(gv2)
+        return gv2
+
+
+def test_followers_take_the_layout() -> None:
+    after = relax.transform.ConvertLayout(NHWC)(ConvBias)
+    assert_structural_equal(after, ConvBiasExpected)
+    assert relax.analysis.well_formed(after)
+
+
+@I.ir_module
+class Split:
+    @R.function
+    def main(x: R.Tensor((2, 4, 8, 8), "float32"), w: R.Tensor((8, 4, 3, 3), "float32")):
+        with R.dataflow():
+            gv = R.nn.conv2d(x, w)
+            gv1 = R.nn.avg_pool2d(gv, pool_size=(2, 2))
+            gv2 = R.nn.softmax(gv1, axis=1)
+            R.output(gv2)
+        return gv2
+
+
+@I.ir_module
+class SplitExpected:
+    @R.function
+    def main(x: R.Tensor((2, 4, 8, 8), "float32"), w: R.Tensor((8, 4, 3, 3), "float32")):
+        with R.dataflow():
+            lv = R.layout_transform(
+                x, index_map=T.index_map(
+                    lambda i0, i1, i2, i3: (i0, i1 // 4, i2, i3, i1 % 4), index_dtype="int32"
+                ),
+            )
+            lv1 = R.layout_transform(
+                w, index_map=T.index_map(
+                    lambda i0, i1, i2, i3: (i0 // 4, i1, i2, i3, i0 % 4), index_dtype="int32"
+                ),
+            )
+            gv = R.nn.conv2d(
+                lv, lv1, data_layout="NCHW4c", kernel_layout="OIHW4o", out_layout="NCHW4c"
+            )
+            gv1 = R.nn.avg_pool2d(
+                gv, pool_size=(2, 2), layout="NCHW4c", out_layout="NCHW4c"
+            )
+            lv2 = R.layout_transform(
+                gv1, index_map=T.index_map(
+                    lambda i0, i1, i2, i3, i4: (i0, i1 * 4 + i4, i2, i3), index_dtype="int32"
+                ),
+            )
+            gv2 = R.nn.softmax(lv2, axis=1)
+            R.output(gv2)
+        return gv2
+
+
+def test_split_channels() -> None:
+    wanted = {"relax.nn.conv2d": ["NCHW4c", "OIHW4o"]}
+    after = relax.transform.ConvertLayout(wanted)(Split)
+    assert_structural_equal(after, SplitExpected)
+    odd = relax.transform.ConvertLayout({"relax.nn.conv2d": ["NCHW3c", "OIHW3o"]})(Split)
+    assert_structural_equal(odd, Split)  # four channels are no multiple of three
+
+
+@I.ir_module
+class Many:
+    @R.function
+    def main(
+        x: R.Tensor(("n", 4, 8, 8), "float32"),
+        w: R.Tensor((4, 4, 3, 3), "float32"),
+        b: R.Tensor((4, 1, 1), "float32"),
+    ):
+        n = T.int64()
+        with R.dataflow():
+            gv = R.nn.conv2d(x, w, padding=1)
+            total = R.sum(gv, axis=[1], keepdims=True)
+            mean = R.mean(gv, axis=[-1])
+            new = R.expand_dims(mean, axis=[1])
+            parts = R.split(gv, 2, axis=1)
+            left = parts[0]
+            pair = (left, parts[1])
+            both = R.concat(pair, axis=-3)
+            cut = R.strided_slice(both, axes=[1], begin=[0], end=[2])
+            turned = R.permute_dims(cut, axes=[0, 2, 3, 1])
+            biased = R.add(both, b)
+            cast = R.match_cast(biased, R.Tensor((n, 4, 8, 8), "float32"))
+            flat = R.reshape(cast, (n, 256))
+            gone = R.squeeze(total, axis=[1])
+            scaled = R.multiply(R.const(2.0), gv)
+            same = scaled
+            R.output(new, turned, flat, gone, same, pair)
+        return (new, turned, flat, gone, same, pair)
+
+
+@pytest.mark.parametrize(
+    "layouts", [["NHWC", "OHWI"], ["NHWC", "HWIO"], ["NHWC", "OHWI", "NCHW"], ["NCHW2c", "OIHW2o"]]
+)
+def test_the_meaning_stays(layouts: list[str]) -> None:
+    after = relax.transform.ConvertLayout({"relax.nn.conv2d": layouts})(Many)
+    assert relax.analysis.well_formed(after)
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.uniform(-1, 1, s).astype("float32") for s in ((3, 4, 8, 8), (4, 4, 3, 3), (4, 1, 1))
+    ]
+    found, wanted = interp.run(after, *arrays), interp.run(Many, *arrays)
+    for a, b in zip(_flat(found), _flat(wanted), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def _flat(value: Any) -> list[Any]:
+    return [value] if not isinstance(value, tuple) else [x for part in value for x in _flat(part)]
+
+
+def test_what_is_not_asked_for_stays() -> None:
+    after = relax.transform.ConvertLayout({"relax.nn.conv3d": ["NDHWC", "ODHWI"]})(ConvBias)
+    assert_structural_equal(after, ConvBias)
+
+
+def test_tensors_of_unknown_dimensions_stay() -> None:
+    x = relax.Var("x", relax.TensorStructInfo(None, "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.nn.relu(bb.emit(relax.op.nn.relu(x))))
+        bb.emit_func_output(out)
+    mod = bb.get()
+    assert_structural_equal(relax.transform.ConvertLayout(NHWC)(mod), mod)
+
+
+def test_resize_takes_a_desired_layout() -> None:
+    n = tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((n, 3, 4, 4), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.image.resize2d(x, (8, 8)))
+        bb.emit_func_output(out)
+    after = relax.transform.ConvertLayout({"relax.image.resize2d": ["NHWC"]})(bb.get())
+    assert relax.analysis.well_formed(after)
+    assert 'layout="NHWC"' in after.script()
+
+
+@pytest.mark.parametrize(("layouts", "words"), [([], "no layouts"), (["NXHW", "OIHW"], "NCHW")])
+def test_layouts_are_checked(layouts: list[str], words: str) -> None:
+    with pytest.raises(TVMError, match=words):
+        relax.transform.ConvertLayout({"relax.nn.conv2d": layouts})(IRModule(ConvBias.functions))

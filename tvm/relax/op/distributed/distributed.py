@@ -1,0 +1,114 @@
+"""Operators that place tensors on a mesh of devices, and move them there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import GlobalVar, StructInfo
+from tvm.relax.distributed.global_info import DeviceMesh
+from tvm.relax.distributed.struct_info import DTensorStructInfo, Placement
+from tvm.relax.expr import Call, ExprLike
+from tvm.relax.op.base import TirVars, _operand_tuple
+from tvm.relax.op.declare import Array, Infer, attrs_class, relax_op
+from tvm.relax.op.shapes import axis_index, like
+from tvm.relax.shape_math import simplify
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo, const_int
+from tvm.tir import op as tir_op
+
+DistributionAttrs = attrs_class("DistributionAttrs", "device_mesh", "placement")
+ReplicaToShardAttrs = attrs_class("ReplicaToShardAttrs", "num_workers", "axis")
+
+
+@relax_op("relax.dist.annotate_sharding", "input: Expr", DistributionAttrs)
+def annotate_sharding(input: ExprLike, device_mesh: DeviceMesh, placement: Placement) -> Call:
+    """The tensor itself, with the place where it is to lie."""
+    return annotate_sharding.call(input, device_mesh=device_mesh, placement=placement)
+
+
+@relax_op("relax.dist.redistribute", "input: Expr", DistributionAttrs)
+def redistribute(input: ExprLike, device_mesh: DeviceMesh, placement: Placement) -> Call:
+    """The tensor in another place: of distributed tensors only."""
+    return redistribute.call(input, device_mesh=device_mesh, placement=placement)
+
+
+annotate_sharding.infer(lambda ctx, input, *, device_mesh, placement: input)
+annotate_sharding.reference(lambda input, *, device_mesh, placement: input)
+redistribute.reference(lambda input, *, device_mesh, placement: input)
+
+
+@redistribute.infer
+def _redistribute_info(
+    ctx: Infer, input: StructInfo, *, device_mesh: DeviceMesh, placement: Placement
+) -> StructInfo:
+    if not isinstance(input, DTensorStructInfo):
+        raise ctx.error("the input is not distributed", f"{input}", "an R.DTensor")
+    return DTensorStructInfo(input.tensor_sinfo, device_mesh, placement)
+
+
+@relax_op("relax.dist.call_tir_local_view", "func: Expr, args: Tuple, packed_ints: Expr?")
+def call_tir_local_view(
+    gvar: GlobalVar,
+    args: ExprLike,
+    out_sinfo: DTensorStructInfo | Sequence[DTensorStructInfo],
+    tir_vars: TirVars = None,
+) -> Call:
+    """As `call_tir`, of a function that each device calls with its own pieces."""
+    infos = [out_sinfo] if isinstance(out_sinfo, StructInfo) else list(out_sinfo)
+    for info in infos:
+        if not isinstance(info, DTensorStructInfo):
+            raise TVMError(
+                message(
+                    "call_tir_local_view: out_sinfo", found=f"{info}", legal="R.DTensor, or a list"
+                )
+            )
+    operands: list[Any] = [gvar, _operand_tuple(args)]
+    if tir_vars is not None:
+        operands.append(tir_vars if isinstance(tir_vars, ShapeExpr) else ShapeExpr(tir_vars))
+    plain = call_tir_local_view.call(*operands)
+    whole: StructInfo = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
+    return Call(plain.op, plain.args, plain.attrs, [whole])
+
+
+@call_tir_local_view.infer
+def _local_view_info(ctx: Infer, *operands: StructInfo) -> StructInfo:
+    return ctx.call.sinfo_args[0]
+
+
+@relax_op("relax.dist.redistribute_replica_to_shard", "input: Tensor", ReplicaToShardAttrs)
+def redistribute_replica_to_shard(input: ExprLike, num_workers: int, axis: int) -> Call:
+    """This worker's piece of a tensor that all workers have.   (.., n, ..) -> (.., n / w, ..)"""
+    return redistribute_replica_to_shard.call(input, num_workers=int(num_workers), axis=int(axis))
+
+
+@redistribute_replica_to_shard.infer
+def _replica_to_shard_info(
+    ctx: Infer, input: TensorStructInfo, *, num_workers: int, axis: int
+) -> StructInfo:
+    if input.values is None:
+        return input
+    at = axis_index(ctx, axis, input.ndim)
+    known = const_int(input.values[at])
+    if known is not None and known % num_workers:
+        raise ctx.shape_error(
+            "the extent is no multiple of the number of workers", f"{known}", f"k * {num_workers}"
+        )
+    extents = list(input.values)
+    extents[at] = simplify(tir_op.floordiv(extents[at], num_workers), ctx.analyzer)
+    return like(input, extents)
+
+
+@redistribute_replica_to_shard.reference
+def _replica_to_shard_numpy(input: Array, *, num_workers: int, axis: int) -> Array:
+    """The first worker's piece: one process is worker 0."""
+    count = input.shape[axis] // num_workers
+    index = [slice(None)] * input.ndim
+    index[axis] = slice(0, count)
+    return input[tuple(index)]
+
+
+__all__ = [
+    "annotate_sharding", "call_tir_local_view", "redistribute",
+    "redistribute_replica_to_shard",
+]  # fmt: skip

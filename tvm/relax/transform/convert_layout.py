@@ -1,0 +1,262 @@
+"""Let operators take their tensors in the layouts that are asked for, by dataflow block.
+
+    gv = conv2d(x, w)        lv = permute_dims(x, [0, 2, 3, 1]); lv1 = permute_dims(w, [0, 2, 3, 1])
+                      ->     lv2 = conv2d(lv, lv1, data_layout="NHWC", kernel_layout="OHWI")
+                             gv = permute_dims(lv2, [0, 3, 1, 2])
+
+What follows takes the layout of its operands where its rule (attribute `FRelaxInferLayout`) can;
+other operators get tensors as they were. What leaves a block has its own layout again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.span import span_scope
+from tvm.ir.transform import PassContext, PassInfo
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from tvm.relax.op.layout_rules import (
+    Layout,
+    LayoutOutput,
+    initial_of,
+    is_plain,
+)
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.pass_form import FunctionPass
+from tvm.relax.transform.rebuild import replace_operands, vars_used, with_body, with_value
+from tvm.tir.data_layout import bijective_layout
+from tvm.tir.expr import Var as TirVar
+from tvm.tir.index_map import IndexMap
+
+
+def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> FunctionPass:
+    """Convert to `{"relax.nn.conv2d": ["NHWC", "OHWI"]}`: data, kernel and, if given, result."""
+    wanted = {name: [str(layout) for layout in names] for name, names in desired_layouts.items()}
+    for name, names in wanted.items():
+        if not names:
+            raise TVMError(
+                message(f"ConvertLayout: no layouts for {name}", found="[]",
+                        legal='["NHWC", "OHWI"]')
+            )  # fmt: skip
+
+    def run(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return Converter(func, mod, wanted).run()
+
+    return FunctionPass(run, PassInfo(0, "ConvertLayout", ()))
+
+
+def _is_nested_tensor(info: StructInfo | None) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return all(_is_nested_tensor(field) for field in info.fields)
+    return isinstance(info, TensorStructInfo)
+
+
+def _known(layout: Layout) -> bool:
+    if isinstance(layout, tuple):
+        return all(_known(part) for part in layout)
+    return layout is not None
+
+
+class Converter:
+    """The dataflow blocks of a function; what stands for a variable, and in which layout."""
+
+    def __init__(self, func: Function, mod: IRModule, wanted: Mapping[str, Sequence[str]]) -> None:
+        self._func = func
+        self._wanted = wanted
+        self._bb = BlockBuilder(mod)
+        self._now: dict[Var, Var] = {}
+        self._layouts: dict[Var, Layout] = {}
+
+    def run(self) -> Function:
+        func = self._func
+        self._bb.begin_scope(func.params)
+        blocks = [
+            self._block(block) if isinstance(block, DataflowBlock) else block
+            for block in func.body.blocks
+        ]
+        self._bb.end_scope()
+        if all(a is b for a, b in zip(blocks, func.body.blocks)):
+            return func
+        body = SeqExpr(blocks, func.body.body, func.body.span)
+        body.struct_info_ = func.body.struct_info_
+        return with_body(func, body)
+
+    def _block(self, block: DataflowBlock) -> BindingBlock:
+        self._bb.begin_dataflow_block()
+        for binding in block.bindings:
+            value = binding.value
+            with span_scope(binding.span or value.span):
+                if not isinstance(binding, VarBinding):
+                    self._keep(binding)
+                elif isinstance(value, Call):
+                    self._call(binding, value)
+                elif isinstance(value, Tuple):
+                    self._tuple(binding, value)
+                elif isinstance(value, TupleGetItem):
+                    self._item(binding, value)
+                else:
+                    self._keep(binding)
+        new = self._bb.end_block().bindings
+        same = len(new) == len(block.bindings) and all(
+            a is b for a, b in zip(new, block.bindings)
+        )
+        return block if same else DataflowBlock(new, block.span)
+
+    # --- layouts of values ---
+
+    def assume(self, var: Var, new: Var, layout: Layout) -> None:
+        """From here on `new`, in `layout`, stands for `var`."""
+        self._now[var] = new
+        self._layouts[var] = layout
+
+    def _layout_of(self, expr: RelaxExpr) -> Layout:
+        """In which layout the value that now stands for `expr` is."""
+        if isinstance(expr, Var) and expr in self._layouts:
+            return self._layouts[expr]
+        if isinstance(expr, Tuple):
+            return tuple(self._layout_of(field) for field in expr.fields)
+        return initial_of(expr.struct_info_)
+
+    def _current(self, expr: RelaxExpr) -> RelaxExpr:
+        return replace_operands(expr, lambda e: self._now.get(e) if isinstance(e, Var) else None)
+
+    def _in(self, expr: RelaxExpr, to: Layout) -> RelaxExpr:
+        """What stands for `expr`, in another layout."""
+        return self._moved(self._current(expr), self._layout_of(expr), to)
+
+    def _moved(self, value: RelaxExpr, now: Layout, to: Layout) -> RelaxExpr:
+        if now == to:
+            return value
+        if isinstance(now, tuple) and isinstance(to, tuple):
+            parts = [self._part(value, i) for i in range(len(now))]
+            return Tuple([self._moved(p, a, b) for p, a, b in zip(parts, now, to)])
+        assert isinstance(now, str), "tensors of unknown dimensions stay as they are"
+        assert isinstance(to, str), "tensors of unknown dimensions stay as they are"
+        if is_plain(now) and is_plain(to):
+            return _make("relax.permute_dims", value, [now.index(letter) for letter in to])
+        way = bijective_layout(now, to)
+        indices = [TirVar(f"i{i}", "int32") for i in range(len(way.src_layout))]
+        mapping = IndexMap(indices, way.forward_index(indices), None)
+        return _make("relax.layout_transform", value, mapping)
+
+    def _part(self, value: RelaxExpr, index: int) -> RelaxExpr:
+        if isinstance(value, Tuple):
+            return value.fields[index]
+        return self._bb.normalize(TupleGetItem(value, index))
+
+    # --- bindings ---
+
+    def _bind(self, binding: VarBinding, value: RelaxExpr, layout: Layout) -> None:
+        """Bind a value that is in `layout`; what leaves the block gets its own layout back."""
+        var = binding.var
+        value = self._bb.normalize(value)
+        own = initial_of(var.struct_info_)
+        if not isinstance(var, DataflowVar):
+            if layout != own:
+                value = self._bb.normalize(self._moved(self._bb.emit(value), layout, own))
+            layout = own
+        if value is binding.value:
+            self._bb.emit_normalized(binding)
+            return
+        if layout == own:
+            self._bb.emit_normalized(VarBinding(var, value, binding.span or value.span))
+            return
+        new = DataflowVar(var.name_hint, value.struct_info, var.span)
+        self._bb.emit_normalized(VarBinding(new, value, binding.span or value.span))
+        self.assume(var, new, layout)
+
+    def _call(self, binding: VarBinding, call: Call) -> None:
+        found = self._ask(call)
+        leaves = not isinstance(binding.var, DataflowVar)
+        if found is None or (leaves and not _is_nested_tensor(binding.var.struct_info_)):
+            inputs = [initial_of(arg.struct_info_) for arg in call.args]
+            found = LayoutOutput(tuple(inputs), initial_of(call.struct_info_))
+        given = zip(call.args, found.inputs)
+        args = [
+            self._in(arg, to) if _known(to) and _is_nested_tensor(arg.struct_info_)
+            else self._restored(arg)
+            for arg, to in given
+        ]  # fmt: skip
+        args += [self._restored(arg) for arg in call.args[len(found.inputs) :]]
+        for place, arg in found.args.items():
+            args[place] = arg
+        attrs = call.attrs
+        if found.options and attrs is not None:
+            old = {field.name: getattr(attrs, field.name) for field in attrs.FIELDS}
+            if any(old[name] != value for name, value in found.options.items()):
+                attrs = type(attrs)(**{**old, **found.options})
+        if attrs is call.attrs and all(a is b for a, b in zip(args, call.args)):
+            self._bind(binding, call, found.output)
+            return
+        self._bind(
+            binding, Call(call.op, args, attrs, call.sinfo_args, call.span), found.output
+        )
+
+    def _ask(self, call: Call) -> LayoutOutput | None:
+        """What the operator's rule says; None without one, or for unknown dimensions."""
+        if not isinstance(call.op, Op):
+            return None
+        rule = call.op.get_attr("FRelaxInferLayout")
+        tensors = [arg for arg in call.args if _is_nested_tensor(arg.struct_info_)]
+        if rule is None or not all(_known(initial_of(arg.struct_info_)) for arg in tensors):
+            return None
+        found: LayoutOutput = rule(call, self._wanted, self._layout_of)
+        return found
+
+    def _tuple(self, binding: VarBinding, value: Tuple) -> None:
+        leaves = not isinstance(binding.var, DataflowVar)
+        to = [
+            initial_of(field.struct_info_) if leaves else self._layout_of(field)
+            for field in value.fields
+        ]
+        new = Tuple([self._in(field, one) for field, one in zip(value.fields, to)], value.span)
+        same = all(a is b for a, b in zip(new.fields, value.fields))
+        self._bind(binding, value if same else new, tuple(to))
+
+    def _item(self, binding: VarBinding, value: TupleGetItem) -> None:
+        layouts = self._layout_of(value.tuple_value)
+        source = self._current(value.tuple_value)
+        same = source is value.tuple_value
+        new = value if same else TupleGetItem(source, value.index, value.span)
+        own = layouts[value.index] if isinstance(layouts, tuple) else None
+        self._bind(binding, new, own)
+
+    def _restored(self, expr: RelaxExpr) -> RelaxExpr:
+        """The expression with every variable in its own layout."""
+
+        def restore(leaf: RelaxExpr) -> RelaxExpr | None:
+            if not isinstance(leaf, Var) or leaf not in self._now:
+                return None
+            return self._bb.normalize_argument(self._in(leaf, initial_of(leaf.struct_info_)))
+
+        return replace_operands(expr, restore)
+
+    def _keep(self, binding: Binding) -> None:
+        if not any(var in self._now for var in vars_used(binding.value)):
+            self._bb.emit_normalized(binding)
+            return
+        value = self._bb.normalize(self._restored(binding.value))
+        self._bb.emit_normalized(with_value(binding, value))
+
+
+def _make(name: str, *args: object) -> RelaxExpr:
+    made: RelaxExpr = Op.get(name).get_attr("FMakeCall")(*args)
+    return made
+
