@@ -78,6 +78,8 @@ _PASSES: dict[str, str] = {
     "VerifyVTCMLimit": "verify_vtcm_limit",
 
 }
+# passes that are made of schedules stand with those
+_ABOVE: dict[str, str] = {"DefaultGPUSchedule": "tvm.tir.schedule.default_gpu_schedule"}
 
 if TYPE_CHECKING:
     from .annotate_device_regions import AnnotateDeviceRegions as AnnotateDeviceRegions
@@ -155,7 +157,9 @@ if TYPE_CHECKING:
     from .verify_vtcm_limit import VerifyVTCMLimit as VerifyVTCMLimit
 else:
     __getattr__ = lazy_names(
-        __name__, {name: f"{__name__}.{home}:{name}" for name, home in _PASSES.items()}
+        __name__,
+        {name: f"{__name__}.{home}:{name}" for name, home in _PASSES.items()}
+        | {name: f"{home}:{name}" for name, home in _ABOVE.items()},
     )
 
-__dir__ = lazy_dir(__name__, *_PASSES)
+__dir__ = lazy_dir(__name__, *_PASSES, *_ABOVE)
