@@ -3,7 +3,7 @@
 from typing import Any as _Any
 
 from tvm.relax.script import words as _words
-from tvm.relax.script.entry import RelaxMacro, function, macro, match_cast
+from tvm.relax.script.entry import RelaxMacro, function, macro, match_cast, rewriter
 from tvm.relax.script.proxies import Callable, Object, Prim, Shape, Tensor, Tuple
 
 
@@ -21,5 +21,5 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Callable", "Object", "Prim", "RelaxMacro", "Shape", "Tensor", "Tuple", "function", "macro",
-    "match_cast",
+    "match_cast", "rewriter",
 ]  # fmt: skip

@@ -83,7 +83,7 @@ from .stmt import (
 
 _HOMES = {
     "IndexMap": "tvm.tir.index_map:IndexMap",
-    "TensorIntrin": "tvm.tir.tensor_intrin:TensorIntrin",
+    "TensorIntrin": "tvm.tir.intrin_registry:TensorIntrin",
     "Layout": "tvm.tir.data_layout:Layout",
     "BijectiveLayout": "tvm.tir.data_layout:BijectiveLayout",
     "layout": "tvm.tir.data_layout:layout",

@@ -32,7 +32,7 @@ class Layout(Node):
 
     __slots__ = ("axes", "name")
     TYPE_KEY = "tir.Layout"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields("name", "axes")
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("name", "axes*")
 
     def __init__(self, name: str, axes: Sequence[IterVar]) -> None:
         self.name: Final = name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm
+from tvm.tir.intrin_registry import TensorIntrin
 from tvm.tir.stmt import For
-from tvm.tir.tensor_intrin import TensorIntrin
 
 from .analysis.tensorize_loops import get_tensorize_loop_mapping
 from .random_variable import BlockRV, LoopRV

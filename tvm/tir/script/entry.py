@@ -61,7 +61,7 @@ class TIRMacro(ScriptMacro):
 
 
 def macro(*args: Any, hygienic: bool = True) -> Any:
-    """Decorate a Python function that becomes a macro.
+    """Decorate a Python function that becomes a macro (also under the name `T.inline`).
 
     A hygienic macro sees the names where it is defined; any other, those where it is called.
     """

@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.script import tir as T
 from tvm.tir import TensorIntrin
 from tvm.tir.schedule import Schedule
-from tvm.tir.tensor_intrin import INTRINSICS
+from tvm.tir.intrin_registry import INTRINSICS
 
 
 @T.prim_func

@@ -9,6 +9,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
+from tvm.tir.intrin_registry import TensorIntrin
 from tvm.tir.renew_defs import renew_defs
 from tvm.tir.schedule.analysis.affine import analyzer_at
 from tvm.tir.schedule.analysis.match import DescMatcher
@@ -19,7 +20,6 @@ from tvm.tir.schedule.primitive.blockize import blockize
 from tvm.tir.schedule.rebuild import change_block
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, MatchBufferRegion
-from tvm.tir.tensor_intrin import TensorIntrin
 
 KIND = kind("Tensorize", "tensorize", "block_or_loop", "=tensor_intrin", "=preserve_unit_iters")
 

@@ -8,7 +8,7 @@ import tvm
 from tvm import tir
 from tvm.script import tir as T
 from tvm.tir import TensorIntrin
-from tvm.tir.tensor_intrin import INTRINSICS
+from tvm.tir.intrin_registry import INTRINSICS
 
 pytestmark = pytest.mark.pure
 

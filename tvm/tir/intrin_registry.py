@@ -54,7 +54,9 @@ class TensorIntrin(Node):
         return found
 
 
-INTRINSICS: Final[Registry[TensorIntrin]] = Registry("tensor intrinsic")
+INTRINSICS: Final[Registry[TensorIntrin]] = Registry(
+    "tensor intrinsic", "tvm.tir.tensor_intrin"
+)
 
 
 def _check(what: str, func: PrimFunc) -> None:

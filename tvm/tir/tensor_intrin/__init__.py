@@ -1,0 +1,24 @@
+"""Tensor intrinsics of processors: each file registers those of one kind of hardware."""
+
+from tvm.tir.intrin_registry import INTRINSICS, TensorIntrin
+
+from .arm_cpu import (
+    ARM_DOT_4x4_i8_NEON_INTRIN,
+    ARM_DOT_4x4_i8_SDOT_INTRIN,
+    ARM_DOT_4x4_u8_HDOT_INTRIN,
+    ARM_DOT_4x4_u8_UDOT_INTRIN,
+)
+from .dot_product_common import (
+    DP4A_S8S8S32_INTRIN,
+    DP4A_S8U8S32_INTRIN,
+    DP4A_U8S8S32_INTRIN,
+    DP4A_U8U8U32_INTRIN,
+)
+from .x86 import AVX512_DOT_16x4_INTRIN, VNNI_DOT_16x4_INTRIN
+
+__all__ = [
+    "ARM_DOT_4x4_i8_NEON_INTRIN", "ARM_DOT_4x4_i8_SDOT_INTRIN", "ARM_DOT_4x4_u8_HDOT_INTRIN",
+    "ARM_DOT_4x4_u8_UDOT_INTRIN", "AVX512_DOT_16x4_INTRIN", "DP4A_S8S8S32_INTRIN",
+    "DP4A_S8U8S32_INTRIN", "DP4A_U8S8S32_INTRIN", "DP4A_U8U8U32_INTRIN", "INTRINSICS",
+    "TensorIntrin", "VNNI_DOT_16x4_INTRIN",
+]  # fmt: skip
