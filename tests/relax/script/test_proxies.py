@@ -63,3 +63,13 @@ def test_what_is_no_struct_info() -> None:
     with pytest.raises(TypeError, match="either the dtype or the value"):
         R.Prim()
     assert isinstance(proxies.as_struct_info(proxies.TupleProxy()), TupleStructInfo)
+
+
+def test_without_strings_it_is_a_struct_info_at_once() -> None:
+    x = relax.Var("x", R.Tensor([n, 4], "float32"))
+    assert_structural_equal(x.struct_info, TensorStructInfo((n, 4), "float32"))
+    known = [R.Object(), R.Shape([n]), R.Tuple(R.Tensor, R.Prim("int8")), R.Callable((), R.Object)]
+    for made in known:
+        assert isinstance(made, relax.StructInfo)
+    for waiting in (R.Tuple(R.Tensor(["n"])), R.Shape(["n"]), R.Tensor([2], vdevice="llvm")):
+        assert isinstance(waiting, proxies.StructInfoProxy)

@@ -8,11 +8,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.ir.module import IRModule
+from tvm.relax.dpl.by_example import rewriter_from_module
+from tvm.relax.dpl.rewrite import PatternMatchingRewriter
 from tvm.script.parser.core.diagnostics import Source
 from tvm.script.parser.core.entry import parse
 from tvm.script.parser.core.parser import Parser, ScriptMacro
 from tvm.script.parser.core.utils import (
     caller_names,
+    inspect_class_capture,
     inspect_function_capture,
     is_defined_in_class,
 )
@@ -81,6 +85,22 @@ def macro(*args: Any, hygienic: bool = True) -> Any:
         raise ValueError("Invalid use of R.macro. Usage: @R.macro, @R.macro(), "
                          "@R.macro(hygienic=[True|False])")  # fmt: skip
     return decorate
+
+
+def rewriter(rewriter_mod: IRModule | type) -> PatternMatchingRewriter:
+    """Decorate a class of two Relax functions, `pattern` and `replacement`, that become a rewriter.
+
+    See `PatternMatchingRewriter.from_module`, which takes a finished module.
+    """
+    if inspect.isclass(rewriter_mod):
+        names = {**caller_names(sys._getframe(1)), **inspect_class_capture(rewriter_mod)}
+        rewriter_mod = parse(rewriter_mod, names)
+    if not isinstance(rewriter_mod, IRModule):
+        raise TypeError(f"R.rewriter takes a class or an IRModule, found {rewriter_mod!r}")
+    return rewriter_from_module(rewriter_mod)
+
+
+rewriter.dispatch_token = "ir"  # type: ignore[attr-defined]  # the class is read as a module
 
 
 class MatchCastPair:

@@ -1,6 +1,7 @@
 """Struct infos as scripts write them: `R.Tensor(("n", 4), "float32")`.
 
-A proxy holds what was written; it becomes a struct info once the names in its strings are known.
+What has no strings in it is a struct info at once, so `relax.Var("x", R.Tensor((2, 3)))` is one
+too. A proxy holds what was written otherwise, until the names in its strings are known.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ class StructInfoProxy(FFIObject):
         """The symbols that its strings name."""
         return set()
 
+    def is_known(self) -> bool:
+        """True if there are no strings in it that names have to be known for."""
+        return True
+
     def asobject(self) -> StructInfo:
         """The struct info, where it has no strings."""
         return self.as_struct_info(None)
@@ -60,6 +65,8 @@ def as_proxy(value: Any) -> StructInfoProxy:
         return _Known(value)
     if callable(value) and not isinstance(value, StructInfoProxy):
         value = value()
+        if isinstance(value, StructInfo):
+            return _Known(value)
     if not isinstance(value, StructInfoProxy):
         raise TypeError(
             f"Expected StructInfo but got {type(value).__name__}; legal: R.Tensor, R.Shape, "
@@ -89,6 +96,10 @@ def value_of(text: str, names: Names | None) -> Any:
         return names[text]
     tree = ast.parse(text, mode="eval")
     return Parser(Source(text), outer_names=names).eval_expr(tree)
+
+
+def _without_strings(values: Any) -> bool:
+    return isinstance(values, RelaxExpr) or not any(isinstance(v, str) for v in values or ())
 
 
 def _symbols(values: Sequence[Any] | None) -> set[str]:
@@ -127,6 +138,9 @@ class TensorProxy(StructInfoProxy):
 
     def get_symbolic_vars(self) -> set[str]:
         return set() if isinstance(self.shape, RelaxExpr) else _symbols(self.shape)
+
+    def is_known(self) -> bool:
+        return _without_strings(self.shape) and not isinstance(self.vdevice, str)
 
     def as_struct_info(self, dict_globals: Names | None = None) -> TensorStructInfo:
         device = self.vdevice
@@ -170,6 +184,10 @@ class CallableProxy(StructInfoProxy):
             return set()
         return {name for param in self.params for name in param.get_symbolic_vars()}
 
+    def is_known(self) -> bool:
+        parts = [*(self.params or ()), *([] if self.ret is None else [self.ret])]
+        return all(part.is_known() for part in parts)
+
     def as_struct_info(self, dict_globals: Names | None = None) -> FuncStructInfo:
         ret = None if self.ret is None else self.ret.as_struct_info(dict_globals)
         if self.params is None:
@@ -191,6 +209,9 @@ class TupleProxy(StructInfoProxy):
     def get_symbolic_vars(self) -> set[str]:
         return {name for field in self.fields for name in field.get_symbolic_vars()}
 
+    def is_known(self) -> bool:
+        return all(field.is_known() for field in self.fields)
+
     def as_struct_info(self, dict_globals: Names | None = None) -> TupleStructInfo:
         return TupleStructInfo([field.as_struct_info(dict_globals) for field in self.fields])
 
@@ -204,6 +225,9 @@ class ShapeProxy(StructInfoProxy):
 
     def get_symbolic_vars(self) -> set[str]:
         return _symbols(self.values)
+
+    def is_known(self) -> bool:
+        return _without_strings(self.values)
 
     def as_struct_info(self, dict_globals: Names | None = None) -> ShapeStructInfo:
         values = None if self.values is None else _dims(self.values, dict_globals)
@@ -222,6 +246,9 @@ class PrimProxy(StructInfoProxy):
     def get_symbolic_vars(self) -> set[str]:
         return _symbols([self.value])
 
+    def is_known(self) -> bool:
+        return not isinstance(self.value, str)
+
     def as_struct_info(self, dict_globals: Names | None = None) -> PrimStructInfo:
         if self.value is None:
             return PrimStructInfo(self.dtype)
@@ -233,39 +260,44 @@ class PrimProxy(StructInfoProxy):
         return PrimStructInfo(self.dtype, value)
 
 
-def Object() -> ObjectProxy:
+def _made(proxy: StructInfoProxy) -> Any:
+    """The struct info, or the proxy where names have to be known first."""
+    return proxy.as_struct_info(None) if proxy.is_known() else proxy
+
+
+def Object() -> Any:
     """Any value."""
-    return ObjectProxy()
+    return _made(ObjectProxy())
 
 
 def Tensor(
     shape: Any = None, dtype: str | None = None, vdevice: Any = None, ndim: int = -1
-) -> TensorProxy:
+) -> Any:
     """A tensor: shape with numbers, symbols or quoted symbols, dtype, device."""
     if isinstance(shape, str) and dtype is None:
         dtype, shape = shape, None
     if shape is not None and not isinstance(shape, (tuple, list, RelaxExpr)):
         raise ValueError(f"shape must be a list or tuple or an Expr, but got: {shape}")
-    return TensorProxy(shape, dtype, vdevice, ndim)
+    return _made(TensorProxy(shape, dtype, vdevice, ndim))
 
 
 def Callable(
     params: Any = None, ret: Any = None, purity: bool | None = None, derive_func: Any = None
-) -> CallableProxy:
+) -> Any:
     """A function from `params` to `ret`; without `params` one of which little is known."""
-    return CallableProxy(params, ret, purity, derive_func)
+    return _made(CallableProxy(params, ret, purity, derive_func))
 
 
-def Tuple(*fields: Any) -> TupleProxy:
+def Tuple(*fields: Any) -> Any:
     """A tuple."""
-    return TupleProxy(*fields)
+    return _made(TupleProxy(*fields))
 
 
-def Shape(values: Sequence[Any] | None = None, ndim: int = -1) -> ShapeProxy:
+def Shape(values: Sequence[Any] | None = None, ndim: int = -1) -> Any:
     """A shape."""
-    return ShapeProxy(values, ndim)
+    return _made(ShapeProxy(values, ndim))
 
 
-def Prim(dtype: str | None = None, value: Any = None) -> PrimProxy:
+def Prim(dtype: str | None = None, value: Any = None) -> Any:
     """A number."""
-    return PrimProxy(dtype, value)
+    return _made(PrimProxy(dtype, value))

@@ -1,0 +1,134 @@
+"""Making patterns: their parts, their text, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import relax as rx
+from tvm.error import TVMError
+from tvm.relax.dpl import (
+    AndPattern,
+    AttrPattern,
+    CallPattern,
+    DataTypePattern,
+    ExprPattern,
+    OrPattern,
+    PatternContext,
+    PatternSeq,
+    PrimArrPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    UnorderedTuplePattern,
+    WildcardPattern,
+    has_dtype,
+    is_call_tir,
+    is_const,
+    is_expr,
+    is_op,
+    is_shape,
+    is_tuple,
+    is_var,
+    make_fused_bias_activation_pattern,
+    register_df_node,
+    wildcard,
+)
+
+pytestmark = pytest.mark.pure
+
+
+def test_parts() -> None:
+    a, b = wildcard(), wildcard()
+    call = is_op("relax.add")(a, b)
+    assert isinstance(call, CallPattern)
+    assert call.args == (a, b)
+    assert isinstance(call.op, ExprPattern)
+    assert call.op.expr.name == "relax.add"
+    assert isinstance(a | b, OrPattern)
+    assert (a | b).left is a
+    assert isinstance(a & b, AndPattern)
+    assert (a & b).right is b
+    assert (~a).reject is a
+    assert isinstance(is_tuple([a, b]), TuplePattern)
+    assert len(is_tuple([a, b])) == 2
+    assert isinstance(is_tuple([a, b], unordered=True), UnorderedTuplePattern)
+    item = is_tuple([a, b])[1]
+    assert isinstance(item, TupleGetItemPattern)
+    assert item.index == 1
+    assert isinstance(is_shape([32, 16]), PrimArrPattern)
+    assert is_shape([32, 16])[1] == 16
+    with pytest.raises(IndexError):
+        is_shape([32])[1]
+    assert isinstance(has_dtype("float16"), DataTypePattern)
+    assert has_dtype("float16").dtype == "float16"
+    assert isinstance(a.has_shape([2, 3]), ShapePattern)
+    assert a.has_shape([2, 3]).shape[1] == 3
+    assert isinstance(call.has_attr({"x": 1}), AttrPattern)
+    assert is_var("x").name == "x"
+    assert isinstance(is_expr(rx.Var("x")).expr, rx.Var)
+
+
+def test_patterns_are_themselves_only() -> None:
+    a, b = wildcard(), wildcard()
+    assert a != b
+    assert a == a
+    assert len({a, b, a}) == 2
+
+
+def test_copies_are_new_patterns() -> None:
+    a = is_op("relax.add")(wildcard(), is_const())
+    copy = a.dup()
+    assert copy is not a
+    assert isinstance(copy, CallPattern)
+    assert copy.args[0] is not a.args[0]
+    assert str(copy) == str(a)
+
+
+def test_text() -> None:
+    a = is_op("relax.add")(wildcard(), is_const()).has_attr({"axis": 1})
+    assert str(a) == "Op(relax.add)(*, ConstantPattern()).has_attr({'axis': 1})"
+    assert str(wildcard() | is_var("x")) == "(* | VarPattern('x'))"
+    with PatternContext():
+        assert str(wildcard() >> is_var("x")) == "* >> VarPattern('x')"
+
+
+def test_fused_bias_and_activation() -> None:
+    plain = make_fused_bias_activation_pattern("relax.nn.conv2d")
+    assert str(plain) == "Op(relax.nn.conv2d)(*, *)"
+    full = make_fused_bias_activation_pattern("relax.nn.conv2d", True, "relax.nn.relu")
+    assert str(full) == "Op(relax.nn.relu)(Op(relax.add)(Op(relax.nn.conv2d)(*, *), *))"
+
+
+def test_sequences() -> None:
+    with PatternContext() as ctx:
+        a, b, c = is_call_tir("a"), is_call_tir("b"), is_call_tir("c")
+        seq = a >> b >> c
+        assert isinstance(seq, PatternSeq)
+        assert seq.patterns == (a, b, c)
+        assert [(e.producer, e.consumer, e.only) for e in ctx.edges] == [(a, b, True), (b, c, True)]
+        copy = seq.dup()
+        assert not set(copy.patterns) & set(seq.patterns)
+        assert len(ctx.edges) == 4
+        assert ctx.edges[3].only
+        is_var("x").fork_to(seq, copy)
+        assert {e.consumer for e in ctx.edges[4:]} == {a, copy.patterns[0]}
+
+
+def test_rejects() -> None:
+    with pytest.raises(TypeError, match="CallPattern is made of patterns"):
+        is_op("relax.add")(wildcard(), 3)  # type: ignore[arg-type]
+    with pytest.raises(TVMError, match="there is no PatternContext"):
+        wildcard() >> wildcard()
+    with pytest.raises(ValueError, match="list"):
+        is_tuple(wildcard())  # type: ignore[arg-type]
+    with PatternContext(), pytest.raises(TypeError, match="is used by a pattern"):
+        wildcard().used_by(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="no struct info"):
+        wildcard().has_struct_info(3)
+    with pytest.raises(TVMError, match="at least one"):
+        PatternSeq([])
+
+
+def test_marked_classes_stay() -> None:
+    assert register_df_node(WildcardPattern) is WildcardPattern
+    assert register_df_node("relax.dpl.Mine")(WildcardPattern) is WildcardPattern

@@ -1,0 +1,334 @@
+"""Rewriters: what a pattern matches is replaced by what a function makes of it.
+
+    x = wildcard()
+    twice = is_op("relax.add")(x, x)
+    func = rewrite_call(twice, lambda expr, found: R.multiply(found[x], R.const(2.0)), func)
+
+A rewriter is applied to a function or a module until it finds nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, overload
+
+from tvm.error import TVMError
+from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
+from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.relax.analysis.bindings import remove_all_unused
+from tvm.relax.analysis.variables import all_global_vars, free_vars
+from tvm.relax.base_expr import Id
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    DataflowBlock,
+    Function,
+    MatchCast,
+    Tuple,
+    TupleGetItem,
+    Var,
+    convert_to_expr,
+)
+
+from .apply import Applier, FindRewrites, Rewrites
+from .context import PatternContext
+from .matcher import EMPTY, Match, Matcher
+from .pattern import (
+    AttrPattern,
+    CallPattern,
+    DFPattern,
+    FunctionPattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    UnorderedTuplePattern,
+)
+
+E = TypeVar("E", bound=RelaxExpr)
+MatchedExprs: TypeAlias = dict[DFPattern, RelaxExpr]
+# The matched expression and what each part matched; the new expression, or None to leave it.
+ExprRule: TypeAlias = Callable[[RelaxExpr, MatchedExprs], Any]
+BindingsRule: TypeAlias = Callable[
+    [dict[DFPattern, RelaxExpr], dict[Var, RelaxExpr]], Mapping[Var, Any]
+]
+# Patterns of something computed: what they match is shown as the computation, not its variable.
+_COMPUTED: Final = (
+    AttrPattern, CallPattern, FunctionPattern, TupleGetItemPattern, TuplePattern,
+    UnorderedTuplePattern,
+)  # fmt: skip
+
+
+class PatternMatchingRewriter(Node):
+    """Called with a function or a module, it gives the rewritten one; `a | b` prefers `a`."""
+
+    __slots__ = ()
+    TYPE_KEY = "relax.dpl.PatternMatchingRewriter"
+
+    @staticmethod
+    def from_pattern(pattern: DFPattern, func: ExprRule) -> PatternMatchingRewriter:
+        """What `pattern` matches becomes what `func(expr, matches)` gives.
+
+        For a tuple pattern the fields may be matched by values of one block that nothing has
+        made a tuple of; then the fields of the result take their places.
+        """
+        if isinstance(pattern, TuplePattern):
+            return OrRewriter(
+                ExprPatternRewriter(pattern, func), TupleRewriter(pattern.fields, func)
+            )
+        return ExprPatternRewriter(pattern, func)
+
+    @staticmethod
+    def from_module(mod: IRModule) -> PatternMatchingRewriter:
+        """A rewriter from two functions, `pattern` and `replacement`, of one signature.
+
+        Private functions of the module that the replacement calls are added where it is used.
+        """
+        from .by_example import rewriter_from_module  # stands above: it makes rewriters
+
+        return rewriter_from_module(mod)
+
+    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
+        """New values for bindings of the block; `known` are the values bound before it."""
+        raise TypeError(f"{type(self).__name__} is no rewriter of its own")
+
+    def __or__(self, other: PatternMatchingRewriter) -> OrRewriter:
+        return OrRewriter(self, other)
+
+    @overload
+    def __call__(self, obj: IRModule) -> IRModule: ...
+    @overload
+    def __call__(self, obj: E) -> E: ...
+    def __call__(self, obj: IRModule | RelaxExpr) -> IRModule | RelaxExpr:
+        if isinstance(obj, IRModule):
+            return _rewrite_module(self.find, obj)
+        if isinstance(obj, RelaxExpr):
+            return _rewrite_expr(self.find, obj)[0]
+        raise TypeError(
+            f"a rewriter is applied to a Relax function or an IRModule, found {type(obj).__name__}"
+        )
+
+
+def _rewrite_expr(
+    find: FindRewrites, expr: RelaxExpr
+) -> tuple[RelaxExpr, Mapping[GlobalVar, BaseFunc]]:
+    edit = Applier(find)
+    new = edit.visit_expr(expr)
+    if not edit.changed:
+        return expr, {}
+    return (remove_all_unused(new) if isinstance(new, Function) else new), edit.functions
+
+
+def _rewrite_module(find: FindRewrites, mod: IRModule) -> IRModule:
+    functions: dict[GlobalVar, BaseFunc] = {}
+    added: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        if isinstance(func, Function):
+            new, called = _rewrite_expr(find, func)
+            assert isinstance(new, Function), "a function stays one"
+            functions[var] = new
+            added.update(called)
+        else:
+            functions[var] = func
+    names = {var.name_hint for var in mod.functions}
+    for var, func in _reachable(added, functions.values()).items():
+        if var not in functions and var.name_hint in names:
+            raise TVMError(
+                f"rewrite: the replacement brings a function {var.name_hint!r}, and the module has "
+                "one of that name"
+            )
+        functions[var] = func
+    return mod.with_functions(functions)
+
+
+def _reachable(
+    functions: Mapping[GlobalVar, BaseFunc], callers: Any
+) -> dict[GlobalVar, BaseFunc]:
+    """Those of `functions` that the callers call, and what these call."""
+    found: dict[GlobalVar, BaseFunc] = {}
+    pending = [func for func in callers if isinstance(func, Function)]
+    while pending:
+        for var in all_global_vars(pending.pop()):
+            if var in functions and var not in found:
+                func = functions[var]
+                found[var] = func
+                if isinstance(func, Function):
+                    pending.append(func)
+    return found
+
+
+def values_of(block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> dict[Id, RelaxExpr]:
+    """`known`, and the values bound in the block; what a cast binds is no value to look at."""
+    values = dict(known)
+    for binding in block.bindings:
+        if not isinstance(binding, MatchCast):
+            values[binding.var.vid] = binding.value
+    return values
+
+
+def shown(matcher: Matcher, match: Match, roots: Mapping[DFPattern, RelaxExpr]) -> MatchedExprs:
+    """A match as users see it: variables for what is used, computations for what is described."""
+    exprs = {
+        pattern: matcher.value_of(expr) if isinstance(pattern, _COMPUTED) else expr
+        for pattern, expr in match.exprs.items()
+    }
+    return {**exprs, **roots}
+
+
+class ExprPatternRewriter(PatternMatchingRewriter):
+    """Replaces single expressions."""
+
+    __slots__ = ("func", "pattern")
+    TYPE_KEY = "relax.dpl.ExprPatternRewriter"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("pattern", "func")
+
+    def __init__(self, pattern: DFPattern, func: ExprRule) -> None:
+        self.pattern: Final = pattern
+        self.func: Final = func
+
+    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
+        matcher = Matcher(values_of(block, known))
+        values: dict[Id, RelaxExpr] = {}
+        for binding in block.bindings:
+            match = matcher.match(self.pattern, binding.value)
+            if match is None or isinstance(binding, MatchCast):
+                continue
+            new = self.func(binding.value, shown(matcher, match, {self.pattern: binding.value}))
+            if new is not None and new is not binding.value:
+                values[binding.var.vid] = convert_to_expr(new)
+        return Rewrites(values)
+
+
+class OrRewriter(PatternMatchingRewriter):
+    """Two rewriters; where both have something to say, the left one is heard."""
+
+    __slots__ = ("lhs", "rhs")
+    TYPE_KEY = "relax.dpl.OrRewriter"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("lhs", "rhs")
+
+    def __init__(self, lhs: PatternMatchingRewriter, rhs: PatternMatchingRewriter) -> None:
+        self.lhs: Final = lhs
+        self.rhs: Final = rhs
+
+    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
+        left = self.lhs.find(block, known)
+        if left.values:
+            return left
+        return self.rhs.find(block, known)
+
+
+class TupleRewriter(PatternMatchingRewriter):
+    """Replaces several values of a block together.
+
+    `func` gets the tuple of the matched variables and gives a tuple of as many fields.
+    """
+
+    __slots__ = ("func", "patterns")
+    TYPE_KEY = "relax.dpl.TupleRewriter"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("patterns", "func")
+
+    def __init__(self, patterns: Sequence[DFPattern], func: ExprRule) -> None:
+        self.patterns: Final = tuple(patterns)
+        self.func: Final = func
+
+    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
+        matcher = Matcher(values_of(block, known))
+        values: dict[Id, RelaxExpr] = {}
+        for chosen, match in groups(matcher, self.patterns, block):
+            roots = {p: b.value for p, b in zip(self.patterns, chosen)}
+            whole = Tuple([b.var for b in chosen])
+            new = self.func(whole, shown(matcher, match, roots))
+            if new is not None and new is not whole:
+                values.update(parts_of(convert_to_expr(new), chosen))
+        return Rewrites(values)
+
+
+def parts_of(new: RelaxExpr, chosen: Sequence[Binding]) -> dict[Id, RelaxExpr]:
+    """The fields of a new tuple for the variables that they replace."""
+    if isinstance(new, Tuple):
+        return {b.var.vid: field for b, field in zip(chosen, new.fields)}
+    return {b.var.vid: TupleGetItem(new, at) for at, b in enumerate(chosen)}
+
+
+def groups(
+    matcher: Matcher, patterns: Sequence[DFPattern], block: BindingBlock
+) -> Iterator[tuple[list[Binding], Match]]:
+    """Bindings that the patterns match together; each binding in one group at most.
+
+    None of a group is computed from another one.
+    """
+    bindings = [b for b in block.bindings if not isinstance(b, MatchCast)]
+    fitting = [[b for b in bindings if matcher.match(p, b.value) is not None] for p in patterns]
+    if not all(fitting):
+        return
+    needs: dict[Id, set[Id]] = {}
+    for binding in block.bindings:
+        uses: set[Id] = set()
+        for var in free_vars(binding.value):
+            uses.add(var.vid)
+            uses |= needs.get(var.vid, set())
+        needs[binding.var.vid] = uses
+    taken: set[Id] = set()
+
+    def choose(chosen: list[Binding], match: Match) -> tuple[list[Binding], Match] | None:
+        if len(chosen) == len(patterns):
+            return chosen, match
+        for binding in fitting[len(chosen)]:
+            vid = binding.var.vid
+            if vid in taken or any(
+                b is binding or vid in needs[b.var.vid] or b.var.vid in needs[vid] for b in chosen
+            ):
+                continue
+            inner = matcher.match(patterns[len(chosen)], binding.value, match)
+            if inner is not None:
+                result = choose([*chosen, binding], inner)
+                if result is not None:
+                    return result
+        return None
+
+    while (found := choose([], EMPTY)) is not None:
+        yield found
+        taken.update(binding.var.vid for binding in found[0])
+
+
+def rewrite_call(pattern: DFPattern, rewriter: ExprRule, func: Function) -> Function:
+    """The function with what `pattern` matches replaced by what `rewriter` gives.
+
+    The rewriter gets the matched expression and a mapping from the parts of the pattern to what
+    they matched, and gives the new expression, or the old one to leave it.
+    """
+    return PatternMatchingRewriter.from_pattern(pattern, rewriter)(func)
+
+
+class PatternContextRewriter(PatternMatchingRewriter):
+    """Replaces what the patterns of a context match in a dataflow block."""
+
+    __slots__ = ("pattern", "rewriter_func")
+    TYPE_KEY = "relax.dpl.PatternContextRewriter"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("pattern", "rewriter_func")
+
+    def __init__(self, pattern: PatternContext, rewriter_func: BindingsRule) -> None:
+        self.pattern: Final = pattern
+        self.rewriter_func: Final = rewriter_func
+
+    def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
+        found = self.pattern.match_dfb(block) if isinstance(block, DataflowBlock) else None
+        if found is None:
+            return Rewrites()
+        values = {binding.var: binding.value for binding in block.bindings}
+        new = self.rewriter_func(found, values)
+        return Rewrites({var.vid: convert_to_expr(value) for var, value in (new or {}).items()})
+
+
+def rewrite_bindings(
+    ctx: PatternContext, rewriter: BindingsRule, func: Function
+) -> Function:
+    """The function with new values for variables of its dataflow blocks.
+
+    The rewriter gets what each pattern matched, and the values of the block's variables; it gives
+    new values for some of them.
+    """
+    return PatternContextRewriter(ctx, rewriter)(func)
+
+
+register_nodes(ExprPatternRewriter, OrRewriter, TupleRewriter, PatternContextRewriter)
