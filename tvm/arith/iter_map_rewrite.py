@@ -12,7 +12,7 @@ from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
 from .constraint import conjuncts
-from .iter_map_expr import IterMapFailure, as_text, normalize_iter_map_to_expr
+from .iter_map_expr import IterMapFailure, as_text
 from .iter_map_nodes import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr
 from .iter_map_padding import Padding
 
@@ -666,7 +666,6 @@ class IterMapRewriter:
         """The digits of one mark follow one another; only a surjection may leave some out."""
         waiting = [s for s in splits if not self._is(s.extent, 1)]
         expected: PrimExpr = op.const(1, mark.extent.dtype)
-        name = as_text(normalize_iter_map_to_expr(mark.source))
         while waiting:
             places = range(len(waiting))
             found = [i for i in places if self.same(waiting[i].lower_factor, expected)]
@@ -674,13 +673,16 @@ class IterMapRewriter:
                 found = [i for i in places if self.divides(expected, waiting[i].lower_factor)]
                 found.sort(key=lambda i: self._size_of_lower(waiting[i]))
             if not found:
+                name = as_text(mark.source)  # only then: printing costs more than all else here
                 raise IterMapFailure(f"the digits of {name} that are used overlap or leave a gap")
             split = waiting.pop(found[0])  # one use of the digit: a second one overlaps
             expected = self.simple(op.multiply(split.lower_factor, split.extent))
         if level is IterMapLevel.Bijective:
             if not self.same(expected, mark.extent):
+                name = as_text(mark.source)
                 raise IterMapFailure(f"the map is not bijective: digits of {name} are not used")
         elif not self.divides(expected, mark.extent):
+            name = as_text(mark.source)
             raise IterMapFailure(f"the digits of {name} that are used do not divide its extent")
 
     def _size_of_lower(self, split: IterSplitExpr) -> int:

@@ -7,8 +7,8 @@ import pytest
 from tests.tir.schedule.cases import check, matmul, matmul_relu, open_schedule
 from tests.tir.schedule.primitive.test_tensorize import desc, impl
 from tvm.tir import TensorIntrin
-from tvm.tir.schedule.transform import tile_with_tensor_intrin
 from tvm.tir.intrin_registry import INTRINSICS
+from tvm.tir.schedule.transform import tile_with_tensor_intrin
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from tests.tir.schedule.cases import chain, check, matmul, open_schedule, refuse
 from tvm import te, tir
 from tvm.script import tir as T
 from tvm.tir import TensorIntrin
-from tvm.tir.schedule import Schedule
 from tvm.tir.intrin_registry import INTRINSICS
+from tvm.tir.schedule import Schedule
 
 
 @T.prim_func

@@ -17,7 +17,7 @@ from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For
 
 from .interval import interval_of, is_dense
-from .query import loop_of, loops_above, realize_of
+from .query import block_of, loop_of, loops_above, realize_of
 
 Ranges = Mapping[Var, Range]
 
@@ -80,8 +80,33 @@ def affine_binding(state: SRefTree, block_sref: StmtSRef) -> bool:
     """True if the variables of a block are bound to an affine map of the loops above it."""
     if block_sref.parent is None:
         return True
+    facts = state.facts(block_of(block_sref))
+    placing = placing_of(state, block_sref)
+    known = facts.get("affine")
+    if known is None or not same_placing(known[0], placing):
+        realize = realize_of(state, block_sref)
+        ranges = loop_ranges(loops_above(block_sref))
+        known = (placing, is_affine(realize.iter_values, ranges, realize.predicate))
+        facts["affine"] = known
+    return bool(known[1])
+
+
+def placing_of(state: SRefTree, block_sref: StmtSRef) -> list[object]:
+    """The objects that say where and when a block runs in its scope: its bindings and loops.
+
+    Loops that were only made parallel, vectorized or annotated are the same in this respect.
+    """
     realize = realize_of(state, block_sref)
-    return is_affine(realize.iter_values, loop_ranges(loops_above(block_sref)), realize.predicate)
+    found: list[object] = [realize.block, *realize.iter_values, realize.predicate]
+    for sref in loops_above(block_sref):
+        loop = loop_of(sref)
+        found += (loop.loop_var, loop.min, loop.extent)
+    return found
+
+
+def same_placing(known: Sequence[object], placing: Sequence[object]) -> bool:
+    """True if nothing was replaced."""
+    return len(known) == len(placing) and all(a is b for a, b in zip(known, placing))
 
 
 def require_affine(state: SRefTree, block_sref: StmtSRef) -> None:

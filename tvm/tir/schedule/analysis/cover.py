@@ -11,9 +11,17 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import walk
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import BlockRealize, BufferRegion, For, Stmt
+from tvm.tir.stmt import BlockRealize, BufferRegion, For
 
-from .affine import Box, analyzer_at, bound_region, relax_exact, relax_upper
+from .affine import (
+    Box,
+    analyzer_at,
+    bound_region,
+    placing_of,
+    relax_exact,
+    relax_upper,
+    same_placing,
+)
 from .query import block_of, loop_of, loops_above, realize_of, scope_of
 
 
@@ -53,28 +61,16 @@ def region_cover(state: SRefTree, consumer: StmtSRef) -> bool:
         if dep.kind is DepKind.RAW:
             for write in block_of(dep.src).writes:
                 makers.setdefault(write.buffer, []).append(dep.src)
-    # The answer depends on the loop nests of the block and its producers only; it stands as long
-    # as those statements do, whatever else changes in the scope.
+    # The answer depends on the loops and bindings of the block and its producers only; it stands
+    # as long as those do, whatever else changes in the scope.
     producers = [producer for several in makers.values() for producer in several]
-    nests = [_nest(sref, scope_sref) for sref in (consumer, *producers)]
+    placing = [part for sref in (consumer, *producers) for part in placing_of(state, sref)]
     facts = state.facts(block_of(consumer))
     known = facts.get("cover")
-    if known is None or not _same_nests(known[0], nests):
-        known = (nests, _covers(state, consumer, makers))
+    if known is None or not same_placing(known[0], placing):
+        known = (placing, _covers(state, consumer, makers))
         facts["cover"] = known
     return bool(known[1])
-
-
-def _nest(sref: StmtSRef, scope: StmtSRef) -> Stmt:
-    """The outermost statement below the scope that holds a block."""
-    while sref.parent is not None and sref.parent is not scope:
-        sref = sref.parent
-    assert sref.stmt is not None, "a block in a schedule stands for a statement"
-    return sref.stmt
-
-
-def _same_nests(known: list[Stmt], nests: list[Stmt]) -> bool:
-    return len(known) == len(nests) and all(a is b for a, b in zip(known, nests))
 
 
 def _covers(
