@@ -370,3 +370,15 @@ def test_compiled_functions_call_each_other_by_symbol() -> None:
     module["caller"](out)
     assert out.numpy()[0] == 7
     assert call is not None
+
+
+@pytest.mark.parametrize("cpu", ["skylake-avx512", "haswell"])
+def test_scaling_is_one_instruction_where_the_cpu_has_it(cpu: str) -> None:
+    b = decl_buffer((16,), "float32", "b")
+    at = e.Ramp(i32(0), i32(1), i32(16))
+    power = e.Broadcast(i32(3), 16)
+    value = e.Call("float32x16", Op.get("tir.ldexp"), [e.BufferLoad(b, [at]), power])
+    target = f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu}"
+    text = compiled(kernel([b], s.BufferStore(b, value, [at])), target=target).inspect_source()
+    assert ("@llvm.ldexp.v16f32.v16i32" in text) == (cpu == "skylake-avx512")
+    assert ("@ldexpf" in text) == (cpu == "haswell")

@@ -21,11 +21,17 @@ def mixed(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float16"), C: T.Buffe
 
 
 @pytest.mark.pure
-def test_only_narrow_floats_are_written_out():
+def test_all_widths_are_written_out():
     found = calls(VectorMath()(tvm.IRModule.from_expr(mixed)))
-    assert "tir.exp" not in found
-    assert "tir.tanh" not in found
-    assert "tir.log" in found
+    assert not found & {"tir.exp", "tir.tanh", "tir.log", "tir.ldexp"}
+
+
+@pytest.mark.pure
+def test_an_instruction_that_scales_is_used_where_the_cpu_has_it():
+    for cpu, has in (("skylake-avx512", True), ("haswell", False)):
+        target = tvm.target.Target(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}")
+        mod = tvm.IRModule.from_expr(mixed.with_attr("target", target))
+        assert ("tir.ldexp" in calls(VectorMath()(mod))) == has
 
 
 @pytest.mark.pure

@@ -148,11 +148,13 @@ def _rsqrt(emit: StmtEmitter, op: e.Call) -> str:
 
 @_rule("ldexp")
 def _ldexp(emit: StmtEmitter, op: e.Call) -> str:
-    """x * 2**n; the C function takes n as int."""
+    """x * 2**n; where the CPU has no such instruction, by C, which takes n as int."""
     dtype = op.dtype
     value, power = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
     exponent = emit.cast(op.args[1].dtype, DataType("int32").with_lanes(dtype.lanes), power)
     wide = dtype if dtype.is_float and dtype.bits >= 32 else FLOAT32.with_lanes(dtype.lanes)
+    if emit.module.has_feature("avx512f"):
+        return emit.cast(wide, dtype, _scale(emit, wide, emit.cast(dtype, wide, value), exponent))
     element = element_type(wide)
     name = "ldexpf" if wide.bits == 32 else "ldexp"
     callee = emit.module.declare(name, element, f"{element}, i32")
@@ -162,6 +164,14 @@ def _ldexp(emit: StmtEmitter, op: e.Call) -> str:
         emit.out.temp(f"call {element} {callee}({element} {x}, i32 {n})") for x, n in zip(xs, ns)
     ]
     return emit.cast(wide, dtype, emit.vector_of_scalars(wide, results))
+
+
+def _scale(emit: StmtEmitter, dtype: DataType, value: str, exponent: str) -> str:
+    ints = DataType("int32").with_lanes(dtype.lanes)
+    kind, of_ints = value_type(dtype), value_type(ints)
+    name = f"llvm.ldexp.{mangled(dtype)}.{mangled(ints)}"
+    callee = emit.module.declare(name, kind, f"{kind}, {of_ints}")
+    return emit.out.temp(f"call {kind} {callee}({kind} {value}, {of_ints} {exponent})")
 
 
 @_rule("isnan", "isinf", "isfinite")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tvm.error import TVMError, message
 from tvm.support.naming import NameTable
+from tvm.target.cpu_model import named_cpu
 
 from .types import bytes_literal, quoted
 
@@ -81,6 +82,13 @@ class ModuleText:
                 f'c"{bytes_literal(data)}", align 1'
             )
         return name
+
+    def has_feature(self, name: str) -> bool:
+        """Whether the CPU has a feature, by its name or as it was switched."""
+        for word in reversed(self.features.split(",")):  # the last word counts
+            if word[1:] == name:
+                return word[0] == "+"
+        return bool(self.cpu) and name in named_cpu(self.cpu, "", 1).features
 
     def slot(self, prefix: str) -> str:
         """The operand for a fresh pointer-sized variable, null at first."""

@@ -1,4 +1,4 @@
-"""exp, exp2, exp10 of float32: 2**n times a polynomial of what is left."""
+"""exp, exp2, exp10: 2**n times a polynomial of what is left."""
 
 from __future__ import annotations
 
@@ -6,84 +6,123 @@ from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.op import arith
+from tvm.tir.op import math as math_ops
 
 from .steps import Steps
 
 # exp(r) = 1 + r + r**2 * Q(r) on [-ln(2)/2, ln(2)/2], relative error 0.05 ulp.
-EXP_Q: Final = (
-    0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.008368710055947304,
-    0.0013814610429108143,
-)  # fmt: skip
+EXP_Q: Final = {
+    32: (
+        0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.008368710055947304,
+        0.0013814610429108143,
+    ),
+    64: (
+        0.5, 0.1666666666666666, 0.04166666666666613, 0.008333333333339058,
+        0.0013888888889435002, 0.00019841269827758782, 2.4801585516927893e-05,
+        2.75573171053177e-06, 2.7559526018301054e-07, 2.5079493651511903e-08,
+        2.000074152848739e-09,
+    ),
+}  # fmt: skip
 # 2**r = 1 + r * Q(r) on [-1/2, 1/2], relative error 0.03 ulp.
-EXP2_Q: Final = (
-    0.6931471824645996, 0.24022647738456726, 0.055503323674201965, 0.00961843691766262,
-    0.0013398875016719103, 0.00015353360504377633,
-)  # fmt: skip
+EXP2_Q: Final = {
+    32: (
+        0.6931471824645996, 0.24022647738456726, 0.055503323674201965, 0.00961843691766262,
+        0.0013398875016719103, 0.00015353360504377633,
+    ),
+    64: (
+        0.6931471805599453, 0.24022650695910072, 0.05550410866482169, 0.00961812910762833,
+        0.001333355814639269, 0.00015403530393640793, 1.5252733854318546e-05,
+        1.3215486594863684e-06, 1.0178051941837562e-07, 7.054974492113068e-09,
+        4.456570534184075e-10, 2.5625407097850123e-11,
+    ),
+}  # fmt: skip
 LOG2_E: Final = 1.4426950408889634
-LN2_HIGH: Final = 0.693359375  # few bits, so that n * LN2_HIGH is exact
-LN2_LOW: Final = -2.12194440e-4
+# In two parts; the first has few bits, so that its product with n is exact.
+LN2: Final = {32: (0.693359375, -2.12194440e-4), 64: (0.6931471806019545, -4.2009150726810846e-11)}
+LOG10_2: Final = {
+    32: (0.30078125, 0.000248745663981195), 64: (0.3010299956658855, -1.9043128467164274e-12),
+}  # fmt: skip
 LOG2_10: Final = 3.321928094887362
-LOG10_2_HIGH: Final = 0.30078125
-LOG10_2_LOW: Final = 0.000248745663981195
 LN_10: Final = 2.302585092994046
-# Adding 1.5 * 2**23 rounds a small float to a whole number, which then stands in the low bits.
-MAGIC: Final = 12582912.0
-MAGIC_BITS: Final = 0x4B400000
+# Where the result is zero, and where it is infinite, with a little room.
+EXP_RANGE: Final = {32: (-104.0, 90.0), 64: (-746.0, 711.0)}
+EXP2_RANGE: Final = {32: (-151.0, 129.0), 64: (-1076.0, 1025.0)}
+EXP10_RANGE: Final = {32: (-46.0, 39.0), 64: (-324.5, 309.0)}
 
 
-def exp(x: PrimExpr) -> PrimExpr:
+def exp(steps: Steps, x: PrimExpr) -> PrimExpr:
     """e**x."""
-    steps = Steps(x)
     return steps.result(exp_steps(steps, x))
 
 
-def exp_steps(steps: Steps, x: PrimExpr) -> PrimExpr:
-    """e**x as steps of a longer computation."""
-    # below -104 every result is zero, above 89 it is infinite
-    x = steps.let("exp_x", steps.clamp(x, -104.0, 89.0))
-    shifted, n = _nearest_power(steps, x, LOG2_E)
-    r = steps.let("exp_r", (x - n * steps.const(LN2_HIGH)) - n * steps.const(LN2_LOW))
-    p = steps.polynomial(r, EXP_Q) * (r * r) + r + steps.const(1.0)
-    return _scaled(steps, p, shifted)
+def exp_steps(steps: Steps, x: PrimExpr, *, halved: bool = False) -> PrimExpr:
+    """e**x, or half of it, as steps of a longer computation."""
+    x = steps.clamp(x, *EXP_RANGE[steps.form.bits])
+    p, shifted = _exp_parts(steps, x)
+    return scaled(steps, p, shifted, -1 if halved else 0)
 
 
-def exp2(x: PrimExpr) -> PrimExpr:
+def small_exp_steps(steps: Steps, x: PrimExpr) -> PrimExpr:
+    """e**x for x that gives a normal number; any number for NaN."""
+    p, shifted = _exp_parts(steps, x)
+    # what is whole stands in the low bits, and is added to the exponent
+    up = arith.shift_left(steps.bits(shifted), steps.whole(steps.form.mantissa))
+    return steps.from_bits(steps.bits(p) + up)
+
+
+def _exp_parts(steps: Steps, x: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+    """e**x / 2**n, and n as `nearest_power` has it."""
+    high, low = LN2[steps.form.bits]
+    x = steps.let("exp_x", x)
+    shifted, n = nearest_power(steps, x, LOG2_E)
+    r = steps.let("exp_r", (x - n * steps.const(high)) - n * steps.const(low))
+    q = steps.polynomial(r, EXP_Q[steps.form.bits])
+    return q * (r * r) + r + steps.const(1.0), shifted
+
+
+def exp2(steps: Steps, x: PrimExpr) -> PrimExpr:
     """2**x."""
-    steps = Steps(x)
-    x = steps.let("exp_x", steps.clamp(x, -151.0, 129.0))
-    shifted, n = _nearest_power(steps, x, 1.0)
-    r = steps.let("exp_r", x - n)
-    p = steps.polynomial(r, EXP2_Q) * r + steps.const(1.0)
-    return steps.result(_scaled(steps, p, shifted))
+    x = steps.let("exp_x", steps.clamp(x, *EXP2_RANGE[steps.form.bits]))
+    shifted, n = nearest_power(steps, x, 1.0)
+    return steps.result(scaled(steps, exp2_part(steps, x - n), shifted))
 
 
-def exp10(x: PrimExpr) -> PrimExpr:
+def exp2_part(steps: Steps, r: PrimExpr) -> PrimExpr:
+    """2**r for r in [-1/2, 1/2]."""
+    r = steps.let("exp_r", r)
+    return steps.polynomial(r, EXP2_Q[steps.form.bits]) * r + steps.const(1.0)
+
+
+def exp10(steps: Steps, x: PrimExpr) -> PrimExpr:
     """10**x."""
-    steps = Steps(x)
-    x = steps.let("exp_x", steps.clamp(x, -46.0, 39.0))
-    shifted, n = _nearest_power(steps, x, LOG2_10)
-    rest = (x - n * steps.const(LOG10_2_HIGH)) - n * steps.const(LOG10_2_LOW)
+    high, low = LOG10_2[steps.form.bits]
+    x = steps.let("exp_x", steps.clamp(x, *EXP10_RANGE[steps.form.bits]))
+    shifted, n = nearest_power(steps, x, LOG2_10)
+    rest = (x - n * steps.const(high)) - n * steps.const(low)
     r = steps.let("exp_r", rest * steps.const(LN_10))
-    p = steps.polynomial(r, EXP_Q) * (r * r) + r + steps.const(1.0)
-    return steps.result(_scaled(steps, p, shifted))
+    p = steps.polynomial(r, EXP_Q[steps.form.bits]) * (r * r) + r + steps.const(1.0)
+    return steps.result(scaled(steps, p, shifted))
 
 
-def _nearest_power(steps: Steps, x: PrimExpr, scale: float) -> tuple[PrimExpr, PrimExpr]:
-    """n = round(x * scale), as the bits of n + MAGIC and as a float."""
+def nearest_power(steps: Steps, x: PrimExpr, scale: float) -> tuple[PrimExpr, PrimExpr]:
+    """n = round(x * scale), as a float whose low bits are n, and as a float that is n."""
     product = x if scale == 1.0 else x * steps.const(scale)
-    shifted = steps.let("exp_shifted", product + steps.const(MAGIC))
-    return shifted, steps.let("exp_n", shifted - steps.const(MAGIC))
+    shifted = steps.let("exp_shifted", product + steps.const(steps.form.magic))
+    return shifted, steps.let("exp_n", shifted - steps.const(steps.form.magic))
 
 
-def _scaled(steps: Steps, p: PrimExpr, shifted: PrimExpr) -> PrimExpr:
-    """p * 2**n in two steps, as 2**n alone may be no float32 where the product is one."""
-    n = steps.let("exp_bits", steps.bits(shifted) - steps.const(MAGIC_BITS, "int32"))
-    half = steps.let("exp_half", arith.shift_right(n, steps.const(1, "int32")))
-    first = _power_of_two(steps, half)
-    second = _power_of_two(steps, n - half)
-    return p * first * second
+def scaled(steps: Steps, p: PrimExpr, shifted: PrimExpr, extra: int = 0) -> PrimExpr:
+    """p * 2**(n + extra), where the low bits of `shifted` are n."""
+    whole = steps.form.integer
+    n = steps.bits(shifted) - steps.whole(steps.form.magic_bits - extra)
+    if steps.can_scale:
+        return math_ops.ldexp(p, arith.cast(n, steps.typed("int32")))
+    # in two steps, as 2**n alone may be no number where the product is one
+    n = steps.let("exp_bits", n)
+    half = steps.let("exp_half", arith.shift_right(n, steps.const(1, whole)))
+    return p * _power_of_two(steps, half) * _power_of_two(steps, n - half)
 
 
 def _power_of_two(steps: Steps, n: PrimExpr) -> PrimExpr:
-    biased = n + steps.const(127, "int32")
-    return steps.from_bits(arith.shift_left(biased, steps.const(23, "int32")))
+    biased = n + steps.whole(steps.form.bias)
+    return steps.from_bits(arith.shift_left(biased, steps.whole(steps.form.mantissa)))

@@ -1,4 +1,4 @@
-"""x**y of float32, as 2**(y * log2(x)) in float64, where the product keeps enough digits."""
+"""x**y as 2**(y * log2(x)), where the logarithm has enough digits for the product."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.op import arith, builtin
 from tvm.tir.op.math import nearbyint, trunc
 
+from .exponential import exp2_part, nearest_power, scaled
+from .logarithm import split
 from .steps import Steps
 
 # log2(1 + f) = f * Q(f) for 1 + f in [sqrt(1/2), sqrt(2)], relative error 2e-11.
@@ -23,18 +25,27 @@ EXP2_Q: Final = (
     0.9999999999616821, 0.6931471807284527, 0.24022651198156603, 0.05550410353429368,
     0.009618027253773954, 0.0013333922578596653, 0.00015469291113473575, 1.5201918126888228e-05,
 )  # fmt: skip
+# log(1 + f) = 2 s + 2/3 s**3 + s**5 * Q(s**2) with s = f / (2 + f), error 1e-20.
+LOG_Q: Final = (
+    0.4000000000000229, 0.28571428570082885, 0.22222222523044705, 0.18181784082458613,
+    0.1538677093400909, 0.13256490415678804, 0.1319945821740886,
+)  # fmt: skip
+TWO_THIRDS: Final = (0.6666666666666666, 3.700743415417188e-17)
+LOG2_E: Final = (1.4426950408889634, 2.0355273740931033e-17)
 SQRT_HALF_BITS: Final = 0x3F3504F3
 SMALLEST_NORMAL: Final = 1.1754943508222875e-38
 
 
-def power(x: PrimExpr, y: PrimExpr) -> PrimExpr:
+def power(steps: Steps, x: PrimExpr, y: PrimExpr) -> PrimExpr:
     """x**y; a negative x needs a whole y."""
-    steps = Steps(x)
     x, y = steps.let("pow_x", x), steps.let("pow_y", y)
     a = steps.let("pow_a", steps.absolute(x))
-    exponent = arith.cast(y, steps.typed("float64")) * _log2(steps, a)
-    value = steps.let("pow_value", arith.cast(_exp2(steps, exponent), steps.dtype))
-    return steps.result(_special(steps, x, y, a, value))
+    if steps.wide:
+        found = _double_power(steps, a, y)
+    else:
+        exponent = arith.cast(y, steps.typed("float64")) * _log2(steps, a)
+        found = arith.cast(_exp2(steps, exponent), steps.dtype)
+    return steps.result(_special(steps, x, y, a, steps.let("pow_value", found)))
 
 
 def _log2(steps: Steps, a: PrimExpr) -> PrimExpr:
@@ -61,6 +72,51 @@ def _exp2(steps: Steps, x: PrimExpr) -> PrimExpr:
     return p * builtin.reinterpret(steps.typed(wide), scale)
 
 
+class _Pairs:
+    """Numbers as sums of two floats, of which the second is what the first lost in rounding."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def sum(self, a: PrimExpr, b: PrimExpr, low: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        """a + b + low, where |a| >= |b| or a is zero."""
+        high = self._steps.let("pow_sum", a + b)
+        return high, self._steps.let("pow_sum_low", (a - high) + b + low)
+
+    def product(
+        self, a: tuple[PrimExpr, PrimExpr], b: tuple[PrimExpr, PrimExpr]
+    ) -> tuple[PrimExpr, PrimExpr]:
+        """a * b of two pairs."""
+        high = self._steps.let("pow_product", a[0] * b[0])
+        low = self._steps.fma(a[0], b[0], -high) + (a[0] * b[1] + a[1] * b[0])
+        return high, self._steps.let("pow_product_low", low)
+
+
+def _double_power(steps: Steps, a: PrimExpr, y: PrimExpr) -> PrimExpr:
+    """a**y of float64, the logarithm in pairs of float64."""
+    pairs = _Pairs(steps)
+    zero, two = steps.const(0.0), steps.const(2.0)
+    k, f = split(steps, a)
+    below = steps.let("pow_below", f + two)
+    s_high = steps.let("pow_s", f / below)
+    lost = steps.fma(-s_high, below, f) - s_high * (f - (below - two))
+    s = s_high, steps.let("pow_s_low", lost / below)
+    t = pairs.product(s, s)
+    rest = steps.let("pow_rest", t[0] * steps.polynomial(t[0], LOG_Q))
+    inner = pairs.sum(steps.const(TWO_THIRDS[0]), rest, steps.const(TWO_THIRDS[1]))
+    tail = pairs.product(t, inner)
+    natural = pairs.product(s, pairs.sum(two, *tail))
+    to_base_2 = steps.const(LOG2_E[0]), steps.const(LOG2_E[1])
+    fraction = pairs.product(natural, to_base_2)
+    logarithm = pairs.sum(k, *fraction)
+    e = pairs.product(logarithm, (y, zero))
+    # the limits keep the parts apart; beyond them the result is zero or infinite
+    high = steps.let("pow_e", steps.clamp(e[0], -1100.0, 1100.0))
+    low = steps.select(steps.absolute(high) < steps.const(1100.0), e[1], zero)
+    shifted, n = nearest_power(steps, high, 1.0)
+    return scaled(steps, exp2_part(steps, (high - n) + low), shifted)
+
+
 def _special(steps: Steps, x: PrimExpr, y: PrimExpr, a: PrimExpr, value: PrimExpr) -> PrimExpr:
     """Zeros, infinities, negative bases and NaN, in the order of IEEE 754 (section 9.2.1)."""
     zero, one, inf = steps.const(0.0), steps.const(1.0), steps.const(math.inf)
@@ -76,7 +132,7 @@ def _special(steps: Steps, x: PrimExpr, y: PrimExpr, a: PrimExpr, value: PrimExp
     y_infinite = arith.equal(steps.absolute(y), inf)
     at_one = steps.select(arith.equal(a, one), one, extreme)
     value = steps.let("pow_sized", steps.select(y_infinite, at_one, value))
-    negative = steps.bits(x) < steps.const(0, "int32")
+    negative = steps.bits(x) < steps.whole(0)
     value = steps.select(arith.logical_and(negative, y_odd), -value, value)
     below = arith.logical_and(x < zero, arith.logical_not(y_whole))
     refused = arith.logical_and(arith.logical_and(below, a < inf), arith.logical_not(y_infinite))

@@ -3,18 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir.expr import Let, Select, Var, make_const
 from tvm.tir.op import arith, builtin
+from tvm.tir.op import math as math_ops
+
+
+class Format(NamedTuple):
+    """The layout of a floating type (IEEE 754)."""
+
+    element: str
+    integer: str
+    mantissa: int
+    bias: int
+
+    @property
+    def magic(self) -> float:
+        """Added to a number, it leaves the nearest whole one in the low bits of the sum."""
+        return 1.5 * 2.0**self.mantissa
+
+    @property
+    def magic_bits(self) -> int:
+        """The bits of `magic`; its exponent is moved out by a shift of `mantissa` places."""
+        return (self.bias + self.mantissa) << self.mantissa | 1 << (self.mantissa - 1)
+
+    @property
+    def smallest_normal(self) -> float:
+        """Numbers below have fewer digits."""
+        return 2.0 ** (1 - self.bias)
+
+    @property
+    def sign_bit(self) -> int:
+        """The sign bit alone, as the integer that it is."""
+        return -(1 << (self.bits - 1))
+
+    @property
+    def bits(self) -> int:
+        """The width of the type."""
+        return int(self.integer.removeprefix("int"))
+
+
+SINGLE: Final = Format("float32", "int32", 23, 127)
+DOUBLE: Final = Format("float64", "int64", 52, 1023)
 
 
 class Steps:
-    """Values computed one after another, each once; `result` puts the names around the last."""
+    """Values computed one after another, each once; `result` puts the names around the last.
 
-    def __init__(self, like: PrimExpr) -> None:
-        self.dtype = like.dtype
+    `can_scale` says that the CPU multiplies by powers of two (`tir.ldexp`) in one instruction.
+    """
+
+    def __init__(self, dtype: DataType, *, can_scale: bool = False) -> None:
+        self.dtype: Final = dtype
+        self.can_scale: Final = can_scale
+        self.form: Final = DOUBLE if dtype.bits == 64 else SINGLE
+        self.wide: Final = dtype.bits == 64
         self._named: list[tuple[Var, PrimExpr]] = []
 
     def let(self, name: str, value: PrimExpr) -> Var:
@@ -28,17 +74,21 @@ class Steps:
         dtype = self.dtype if element is None else self.typed(element)
         return make_const(value, dtype)
 
+    def whole(self, value: int) -> PrimExpr:
+        """A literal of the integer type that is as wide as the type at hand."""
+        return self.const(value, self.form.integer)
+
     def typed(self, element: str) -> DataType:
         """Another element type with as many lanes."""
         return DataType(element).with_lanes(self.dtype.lanes, self.dtype.is_scalable)
 
     def bits(self, value: PrimExpr) -> PrimExpr:
-        """The bits of a float32 as int32."""
-        return builtin.reinterpret(self.typed("int32"), value)
+        """The bits of a float as an integer."""
+        return builtin.reinterpret(self.typed(self.form.integer), value)
 
     def from_bits(self, value: PrimExpr) -> PrimExpr:
-        """An int32 read as float32."""
-        return builtin.reinterpret(self.typed("float32"), value)
+        """An integer read as a float."""
+        return builtin.reinterpret(self.dtype, value)
 
     def polynomial(self, x: PrimExpr, coefficients: Sequence[float]) -> PrimExpr:
         """c0 + c1 x + c2 x**2 + ..., by Horner's rule."""
@@ -48,13 +98,21 @@ class Steps:
             total = total * x + self.const(coefficient, element)
         return total
 
+    def root(self, x: PrimExpr) -> PrimExpr:
+        """The square root."""
+        return math_ops.sqrt(x)
+
+    def fma(self, a: PrimExpr, b: PrimExpr, c: PrimExpr) -> PrimExpr:
+        """a * b + c with a single rounding."""
+        return math_ops.fma(a, b, c)
+
     def absolute(self, x: PrimExpr) -> PrimExpr:
-        """|x| of a float32, by clearing the sign bit."""
-        return self.from_bits(self.bits(x) & self.const(0x7FFFFFFF, "int32"))
+        """|x|, by clearing the sign bit."""
+        return self.from_bits(self.bits(x) & self.whole(~self.form.sign_bit))
 
     def with_sign_of(self, x: PrimExpr, sign: PrimExpr) -> PrimExpr:
-        """`x`, which is not negative, with the sign of another float32."""
-        mask = self.const(-0x80000000, "int32")
+        """`x`, which is not negative, with the sign of another number."""
+        mask = self.whole(self.form.sign_bit)
         return self.from_bits(self.bits(x) | (self.bits(sign) & mask))
 
     def select(self, condition: PrimExpr, a: PrimExpr, b: PrimExpr) -> PrimExpr:

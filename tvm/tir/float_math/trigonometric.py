@@ -1,6 +1,7 @@
-"""sin, cos, tan of float32, the argument reduced in float64.
+"""sin, cos, tan, the argument reduced in float64.
 
-The reduction is exact to float32 for |x| up to 2**50.
+For |x| up to 2**51, the product of n and the leading part of pi/2 leaves |x| exactly, and the other
+parts are too small to need more than one rounding each.
 """
 
 from __future__ import annotations
@@ -9,26 +10,37 @@ from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.op import arith
-from tvm.tir.op.math import fma, nearbyint
+from tvm.tir.op.builtin import reinterpret
 
-from .steps import Steps
+from .steps import DOUBLE, Steps
 
-# On [-1, 1], a little more than the reduced range; errors 0.001 ulp.
+# On [-1, 1] for float32, and on [-0.8, 0.8] for float64; errors 0.04 ulp.
 # sin(r) = r + r**3 * Q(r**2);  cos(r) = 1 - r**2 / 2 + r**4 * Q(r**2)
-SIN_Q: Final = (
-    -0.1666666716337204, 0.008333316072821617, -0.00019836115825455636, 2.694810063985642e-06,
-)  # fmt: skip
-COS_Q: Final = (
-    0.0416666679084301, -0.0013888864777982235, 2.4795903300400823e-05, -2.698391483590967e-07,
-)  # fmt: skip
+SIN_Q: Final = {
+    32: (
+        -0.1666666716337204, 0.008333316072821617, -0.00019836115825455636, 2.694810063985642e-06,
+    ),
+    64: (
+        -0.16666666666666624, 0.008333333333320224, -0.00019841269828003633,
+        2.7557313051181044e-06, -2.5050655847775977e-08, 1.5890773161563365e-10,
+    ),
+}  # fmt: skip
+COS_Q: Final = {
+    32: (
+        0.0416666679084301, -0.0013888864777982235, 2.4795903300400823e-05,
+        -2.698391483590967e-07,
+    ),
+    64: (
+        0.04166666666666658, -0.0013888888888871158, 2.4801587287574215e-05,
+        -2.755731378741357e-07, 2.0875644896421473e-09, -1.1355519717567609e-11,
+    ),
+}  # fmt: skip
 TWO_OVER_PI: Final = 0.6366197723675814
-PI_HALF_HIGH: Final = 1.5707963267948966
-PI_HALF_LOW: Final = 6.123233995736766e-17
+PI_HALF: Final = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 
 
-def sin(x: PrimExpr) -> PrimExpr:
+def sin(steps: Steps, x: PrimExpr) -> PrimExpr:
     """The sine of x radians."""
-    steps = Steps(x)
     x = steps.let("trig_x", x)
     quadrant, s, c = _parts(steps, x)
     value = _of_quadrant(steps, quadrant, s, c)
@@ -36,45 +48,48 @@ def sin(x: PrimExpr) -> PrimExpr:
     return steps.result(steps.select(arith.equal(x, steps.const(0.0)), x, value))
 
 
-def cos(x: PrimExpr) -> PrimExpr:
+def cos(steps: Steps, x: PrimExpr) -> PrimExpr:
     """The cosine of x radians."""
-    steps = Steps(x)
     x = steps.let("trig_x", x)
     quadrant, s, c = _parts(steps, x)
-    following = quadrant + steps.const(1, "int32")
-    return steps.result(_of_quadrant(steps, steps.let("trig_next", following), s, c))
+    following = steps.let("trig_next", quadrant + steps.whole(1))
+    return steps.result(_of_quadrant(steps, following, s, c))
 
 
-def tan(x: PrimExpr) -> PrimExpr:
+def tan(steps: Steps, x: PrimExpr) -> PrimExpr:
     """The tangent of x radians."""
-    steps = Steps(x)
     x = steps.let("trig_x", x)
     quadrant, s, c = _parts(steps, x)
-    odd = arith.not_equal(quadrant & steps.const(1, "int32"), steps.const(0, "int32"))
+    odd = arith.not_equal(quadrant & steps.whole(1), steps.whole(0))
     odd = steps.let("trig_odd", odd)
     value = steps.select(odd, -c, s) / steps.select(odd, s, c)
     return steps.result(steps.select(arith.equal(x, steps.const(0.0)), x, value))
 
 
 def _parts(steps: Steps, x: PrimExpr) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
-    """x = quadrant * pi / 2 + r: the quadrant modulo 4, sin(r) and cos(r)."""
-    wide = steps.let("trig_wide", arith.cast(x, steps.typed("float64")))
-    turns = nearbyint(wide * steps.const(TWO_OVER_PI, "float64"))
-    n = steps.let("trig_n", turns)
-    r = fma(n, steps.const(-PI_HALF_HIGH, "float64"), wide)
-    r = fma(n, steps.const(-PI_HALF_LOW, "float64"), r)
+    """x = quadrant * pi / 2 + r: the quadrant (in its two low bits), sin(r) and cos(r)."""
+    double = DOUBLE.element
+    wide = steps.let("trig_wide", arith.cast(x, steps.typed(double)))
+    magic = steps.const(DOUBLE.magic, double)
+    turns = wide * steps.const(TWO_OVER_PI, double) + magic
+    shifted = steps.let("trig_turns", turns)
+    n = steps.let("trig_n", shifted - magic)
+    r: PrimExpr = wide
+    for part in PI_HALF if steps.wide else PI_HALF[:2]:
+        r = steps.fma(n, steps.const(-part, double), r)
     r = steps.let("trig_r", arith.cast(r, steps.dtype))
-    rest = n - nearbyint(n * steps.const(0.25, "float64")) * steps.const(4.0, "float64")
-    quadrant = steps.let("trig_quadrant", arith.cast(rest, steps.typed("int32")))
+    whole = steps.typed(DOUBLE.integer)
+    low = arith.cast(reinterpret(whole, shifted), steps.typed(steps.form.integer))
+    quadrant = steps.let("trig_quadrant", low)
     t = steps.let("trig_t", r * r)
-    s = steps.let("trig_s", r + r * t * steps.polynomial(t, SIN_Q))
+    s = steps.let("trig_s", r + r * t * steps.polynomial(t, SIN_Q[steps.form.bits]))
     half = steps.const(1.0) - t * steps.const(0.5)
-    c = steps.let("trig_c", half + t * t * steps.polynomial(t, COS_Q))
+    c = steps.let("trig_c", half + t * t * steps.polynomial(t, COS_Q[steps.form.bits]))
     return quadrant, s, c
 
 
 def _of_quadrant(steps: Steps, quadrant: PrimExpr, s: PrimExpr, c: PrimExpr) -> PrimExpr:
     """sin(quadrant * pi / 2 + r)."""
-    zero, one, two = (steps.const(i, "int32") for i in (0, 1, 2))
+    zero, one, two = (steps.whole(i) for i in (0, 1, 2))
     value = steps.let("trig_value", steps.select(arith.equal(quadrant & one, zero), s, c))
     return steps.select(arith.equal(quadrant & two, zero), value, -value)
