@@ -79,7 +79,8 @@ class Arithmetic:
         return tir.const(self.random.randint(max(low, 0), 100), self.dtype)
 
     def operand(self, depth: int) -> PrimExpr:
-        """Of a sum or product: int32 and int64, the types of indices, must not overflow."""
+        """Of a sum, product or comparison, whose terms may be moved to the other side: int32 and
+        int64, the types of indices, must not overflow."""
         value = self.value(depth)
         half = {"int32": "int16", "int64": "int32"}.get(self.dtype)
         return value if half is None else tir.Cast(self.dtype, tir.Cast(half, value))
@@ -97,13 +98,13 @@ class Arithmetic:
 
     def condition(self, depth: int) -> PrimExpr:
         kind = self.random.choice([tir.LT, tir.LE, tir.GT, tir.GE, tir.EQ, tir.NE])
-        plain = kind(self.value(depth), self.value(depth))
+        plain = kind(self.operand(depth), self.operand(depth))
         pick = self.random.randrange(4)
         if pick == 0:
             return tir.Not(plain)
         if pick == 1:
-            return tir.And(plain, tir.LT(self.value(0), self.value(0)))
-        return tir.Or(plain, tir.EQ(self.value(0), self.value(0))) if pick == 2 else plain
+            return tir.And(plain, tir.LT(self.operand(0), self.operand(0)))
+        return tir.Or(plain, tir.EQ(self.operand(0), self.operand(0))) if pick == 2 else plain
 
     def value(self, depth: int) -> PrimExpr:
         rng = self.random

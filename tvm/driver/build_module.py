@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from tvm.error import message
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
+from tvm.runtime.executable import Executable
 from tvm.support.lazy import lazy_names
 from tvm.target.target import Target
 from tvm.tir.build import build as tir_build
@@ -44,7 +45,7 @@ def compile(
     """Compile a module.
 
     A module with a Relax function becomes an executable for `tvm.relax.VirtualMachine`; one of
-    PrimFuncs only becomes a runtime module with their functions.
+    PrimFuncs only becomes an executable whose `mod` has their functions.
     """
     if isinstance(mod, BaseFunc) and not isinstance(mod, PrimFunc):
         mod = IRModule.from_expr(mod)
@@ -65,7 +66,7 @@ def compile(
             tir_pipeline=tir_pipeline,
             exec_mode="compiled",
         )
-    return tir_build(mod, target, tir_pipeline)
+    return Executable(tir_build(mod, target, tir_pipeline))
 
 
 def _contains_relax(mod: IRModule) -> bool:

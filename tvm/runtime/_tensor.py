@@ -103,6 +103,17 @@ class Tensor(_TensorBase):  # type: ignore[misc]
             )
         return unsafe_view(self, tuple(shape), kind, relative_byte_offset)
 
+    # What compiled code hands to a Python function is a description of memory, not an object of
+    # the library; the memory is there until the function returns.
+
+    def _to_dlpack(self) -> object:
+        return super()._to_dlpack() if self.__chandle__() else _as_object(self)._to_dlpack()
+
+    def _to_dlpack_versioned(self) -> object:
+        if self.__chandle__():
+            return super()._to_dlpack_versioned()
+        return _as_object(self)._to_dlpack_versioned()
+
     def __len__(self) -> int:
         return int(self.size(0))
 
@@ -155,6 +166,24 @@ class _DLTensor(ctypes.Structure):
     )
 
 
+def _as_object(view: Tensor) -> Tensor:
+    """A tensor object over the memory of a description."""
+    if view.device.type != "cpu":
+        raise TVMError(
+            message(
+                "share the memory of a tensor that compiled code passed on",
+                found=f"memory on {view.device}",
+                legal="memory on the CPU; use copyto for others",
+            )
+        )
+    values = host_view(view)
+    if values.dtype.isbuiltin == 1 and values.dtype.kind in "iufb":
+        found = _tvm_ffi.from_dlpack(values)
+        assert isinstance(found, Tensor)
+        return found
+    return from_host(np.ascontiguousarray(values))
+
+
 _OBJECT_HEADER_BYTES = 24  # struct TVMFFIObject of tvm/ffi/c_api.h; a DLTensor follows it
 
 
@@ -162,6 +191,8 @@ def unsafe_view(
     source: Tensor, shape: tuple[int, ...], dtype: DataType, byte_offset: int = 0
 ) -> Tensor:
     """A tensor over the memory of `source`, which it keeps alive; sizes are not checked."""
+    if not source.__chandle__():
+        source = _as_object(source)
     handle = source.__chandle__()
     proto = _DLTensor.from_address(handle + _OBJECT_HEADER_BYTES)
     dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)

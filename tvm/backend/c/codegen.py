@@ -107,6 +107,8 @@ def _emit_module(mod: IRModule) -> Emitted:
             packed.append(signature.name.removeprefix(FFI_PREFIX))
             if func.attrs.get("tir.is_entry_func"):
                 entry = packed[-1]
+    if mod.attrs.get("system_lib_prefix") is not None:
+        _register_at_start(source, [FFI_PREFIX + name for name in packed])
     _allow_uncalled(source)
     return Emitted(source.text(), tuple(packed), entry, source.externals)
 
@@ -187,6 +189,15 @@ def _emit_function(source: SourceText, signature: Signature, func: PrimFunc) -> 
                 emitter.roots.add(param)
     emitter.emit(func.body)
     emitter.close()
+
+
+def _register_at_start(source: SourceText, symbols: Sequence[str]) -> None:
+    """Functions that are linked into a program itself announce themselves when it starts."""
+    callee = source.declare("TVMFFIEnvModRegisterSystemLibSymbol", "int32_t",
+                            ("const char*", "void*"))  # fmt: skip
+    calls = [f'  {callee}("{symbol}", (void*){symbol});' for symbol in symbols]
+    head = "__attribute__((constructor)) static void register_functions(void) {"
+    source.functions.append("\n".join([head, *calls, "}", ""]))
 
 
 def _allow_uncalled(source: SourceText) -> None:

@@ -23,6 +23,7 @@ from .jit import Machine, data_layout
 from .module_text import ModuleText, Signature
 from .parallel import launch_parallel_loop, outline_scope, pointer_attributes
 from .stmt import StmtEmitter
+from .system_lib import register_at_start
 from .types import value_type
 
 
@@ -99,6 +100,8 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
             packed.append(signature.name.removeprefix(FFI_PREFIX))
             if func.attrs.get("tir.is_entry_func"):
                 entry = packed[-1]
+    if mod.attrs.get("system_lib_prefix") is not None:
+        register_at_start(module, [FFI_PREFIX + name for name in packed])
     return Emitted(module.text(), module.constants, tuple(packed), entry)
 
 
