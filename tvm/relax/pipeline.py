@@ -18,6 +18,7 @@ from tvm.ir.transform import (
 )
 from tvm.relax import transform as t
 from tvm.relax.expr import Function
+from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.vm_shape_lower import is_lowered
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
@@ -38,7 +39,7 @@ def legalize_passes(target: Target) -> list[Pass]:
     passes = [
         t.LambdaLift(),  # local functions are compiled as those of the module are
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
-        t.DecomposeOpsForInference(keep_training=True),  # batch norms left: a multiply, an add
+        BatchNormAsScale(),  # batch norms left: a multiply, an add
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
         t.LegalizeOps(),  # operators become kernels
         t.LowerShapeToTensor(),  # and so do sizes that are read as numbers

@@ -1,4 +1,4 @@
-"""DecomposeOpsForInference: batch norms as one multiply and one add."""
+"""Composite operators in terms of simpler ones, for inference and for training."""
 
 from __future__ import annotations
 
@@ -7,89 +7,167 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.relax.programs import arguments, assert_same, calls, run_interp
+from tests.relax.programs import arguments, calls
 from tvm import relax
-from tvm.ir import IRModule, SourceName, Span
-from tvm.ir.span import span_scope
-from tvm.relax import op
-from tvm.relax.transform import DecomposeOpsForInference, FoldConstant
+from tvm.ir import IRModule
+from tvm.ir.structural import assert_structural_equal
+from tvm.relax import interp
+from tvm.relax.transform import DecomposeOpsForInference, DecomposeOpsForTraining
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
 
-RNG = np.random.default_rng(2)
+
+@I.ir_module
+class Norm:
+    @R.function
+    def main(
+        x: R.Tensor((2, 4, 3, 3), "float32"),
+        gamma: R.Tensor((4,), "float32"),
+        beta: R.Tensor((4,), "float32"),
+        mean: R.Tensor((4,), "float32"),
+        var: R.Tensor((4,), "float32"),
+    ):
+        with R.dataflow():
+            bn = R.nn.batch_norm(x, gamma, beta, mean, var, axis=1, epsilon=1e-5)
+            gv = bn[0]
+            gv1 = bn[1]
+            gv2 = bn[2]
+            R.output(gv, gv1, gv2)
+        return (gv, gv1, gv2)
 
 
-def _statistics(bb: relax.BlockBuilder, constant: bool) -> list[relax.Expr]:
-    if not constant:
-        info = relax.TensorStructInfo((4,), "float32")
-        return [relax.Var(name, info) for name in ("gamma", "beta", "mean", "var")]
-    lows = (-1.0, -1.0, -1.0, 0.5)
-    return [relax.const(RNG.uniform(low, 1, 4).astype("float32")) for low in lows]
+@I.ir_module
+class InferenceExpected:
+    @R.function
+    def main(
+        x: R.Tensor((2, 4, 3, 3), "float32"),
+        gamma: R.Tensor((4,), "float32"),
+        beta: R.Tensor((4,), "float32"),
+        mean: R.Tensor((4,), "float32"),
+        var: R.Tensor((4,), "float32"),
+    ):
+        with R.dataflow():
+            lv = R.expand_dims(mean, axis=[0, 2, 3])
+            lv1 = R.subtract(x, lv)
+            lv2 = R.expand_dims(var, axis=[0, 2, 3])
+            lv3 = R.add(lv2, R.const(1e-5))
+            lv4 = R.sqrt(lv3)
+            lv5 = R.divide(lv1, lv4)
+            lv6 = R.expand_dims(gamma, axis=[0, 2, 3])
+            lv7 = R.multiply(lv5, lv6)
+            lv8 = R.expand_dims(beta, axis=[0, 2, 3])
+            lv9 = R.add(lv7, lv8)
+            bn = (lv9, mean, var)
+            gv = bn[0]
+            gv1 = bn[1]
+            gv2 = bn[2]
+            R.output(gv, gv1, gv2)
+        return (gv, gv1, gv2)
 
 
-def _module(axis: int = 1, constant: bool = True, dataflow: bool = True, **norm: Any) -> IRModule:
+@I.ir_module
+class TrainingExpected:
+    @R.function
+    def main(
+        x: R.Tensor((2, 4, 3, 3), "float32"),
+        gamma: R.Tensor((4,), "float32"),
+        beta: R.Tensor((4,), "float32"),
+        mean: R.Tensor((4,), "float32"),
+        var: R.Tensor((4,), "float32"),
+    ):
+        with R.dataflow():
+            m = R.mean(x, axis=[0, 2, 3])
+            v = R.variance(x, axis=[0, 2, 3])
+            lv = R.expand_dims(m, axis=[0, 2, 3])
+            lv1 = R.subtract(x, lv)
+            lv2 = R.expand_dims(v, axis=[0, 2, 3])
+            lv3 = R.add(lv2, R.const(1e-5))
+            lv4 = R.sqrt(lv3)
+            lv5 = R.divide(lv1, lv4)
+            lv6 = R.expand_dims(gamma, axis=[0, 2, 3])
+            lv7 = R.multiply(lv5, lv6)
+            lv8 = R.expand_dims(beta, axis=[0, 2, 3])
+            lv9 = R.add(lv7, lv8)
+            norm = (lv9, m, v)
+            first = norm[0]
+            lv10 = R.multiply(R.const(0.9), mean)
+            lv11 = R.multiply(R.const(0.1), m)
+            lv12 = R.add(lv10, lv11)
+            lv13 = R.multiply(R.const(0.9), var)
+            lv14 = R.multiply(R.const(0.1), v)
+            lv15 = R.add(lv13, lv14)
+            bn = (first, lv12, lv15)
+            gv = bn[0]
+            gv1 = bn[1]
+            gv2 = bn[2]
+            R.output(gv, gv1, gv2)
+        return (gv, gv1, gv2)
+
+
+def test_batch_norm_in_inference() -> None:
+    assert_structural_equal(DecomposeOpsForInference()(Norm), InferenceExpected)
+
+
+def test_batch_norm_in_training() -> None:
+    after = DecomposeOpsForTraining()(Norm)
+    assert_structural_equal(after, TrainingExpected)
+    args = arguments(Norm["main"])
+    args[4] = np.abs(args[4])
+    for a, b in zip(interp.run(after, *args), interp.run(Norm, *args), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def _module(call: Any, *shapes: tuple[int, ...]) -> IRModule:
+    params = [relax.Var(f"x{i}", relax.TensorStructInfo(s, "float32"))
+              for i, s in enumerate(shapes)]  # fmt: skip
     bb = relax.BlockBuilder()
-    shape = [2, 3, 3]
-    shape.insert(axis % 4, 4)
-    x = relax.Var("x", relax.TensorStructInfo(shape, "float32"))
-    statistics = _statistics(bb, constant)
-    params = [x, *(s for s in statistics if isinstance(s, relax.Var))]
     with bb.function("main", params):
-        with span_scope(Span(SourceName("norm"), 1, 1, 1, 1)):
-            call = op.nn.batch_norm(x, *statistics, axis=axis, training=False, **norm)
-            if dataflow:
-                with bb.dataflow():
-                    out = bb.emit_output(bb.emit(call)[0])
-            else:
-                out = bb.emit(bb.emit(call)[0])
+        with bb.dataflow():
+            out = bb.emit_output(call(*params))
         bb.emit_func_output(out)
     return bb.get()
 
 
-def decomposed(mod: IRModule) -> IRModule:
-    after = DecomposeOpsForInference()(mod)
-    args = arguments(mod["main"])
-    args[4:5] = [np.abs(a) + np.float32(0.5) for a in args[4:5]]  # a variance
-    assert_same(run_interp(mod, args), run_interp(after, args), 1e-4)
-    assert relax.analysis.well_formed(after)
-    assert "relax.nn.batch_norm" not in calls(after)
-    return after
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"axis": 3}, {"axis": -1}, {"axis": 0}, {"center": False}, {"scale": False},
-     {"epsilon": 0.1}, {"dataflow": False}, {"constant": False}],
-    ids=str,
-)  # fmt: skip
-def test_means_the_same(options: dict[str, Any]) -> None:
-    decomposed(_module(**options))
-
-
-def test_constant_statistics_leave_a_multiply_and_an_add() -> None:
-    after = FoldConstant()(decomposed(_module()))
-    assert calls(after) == ["relax.multiply", "relax.add"]
-
-
-def test_spans_are_those_of_the_norm() -> None:
-    after = DecomposeOpsForInference()(_module())
-    spans = [b.value.span for b in after["main"].body.blocks[0].bindings]
-    names = {s.source_name.name for s in spans if s is not None}
-    assert names == {"norm"}
+@pytest.mark.parametrize("axes", [[-1], [1, 2]])
+@pytest.mark.parametrize("options", [{}, {"center": False}, {"scale": False, "epsilon": 0.5}])
+def test_layer_norm_in_training(axes: list[int], options: dict[str, Any]) -> None:
+    shape = (2, 3, 4)
+    part = tuple(shape[a] for a in axes)
+    mod = _module(lambda *a: relax.op.nn.layer_norm(*a, axes=axes, **options), shape, part, part)
+    after = DecomposeOpsForTraining()(mod)
+    assert "relax.nn.layer_norm" not in calls(after)
+    assert "relax.nn.layer_norm" in calls(DecomposeOpsForInference()(mod))
+    x, gamma, beta = arguments(mod["main"])
+    gamma = gamma if options.get("scale", True) else np.ones_like(gamma)
+    beta = beta if options.get("center", True) else np.zeros_like(beta)
+    args = [x, gamma, beta]
+    np.testing.assert_allclose(
+        interp.run(after, *args), interp.run(mod, *args), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_one_function_may_be_named() -> None:
-    mod = _module()
-    assert DecomposeOpsForInference("other")(mod)["main"] is mod["main"]
-    assert "relax.multiply" in calls(DecomposeOpsForInference("main")(mod))
+    for factory in (DecomposeOpsForInference, DecomposeOpsForTraining):
+        assert factory("other")(Norm)["main"] is Norm["main"]
+        assert "relax.nn.batch_norm" not in calls(factory("main")(Norm))
 
 
-def test_running_statistics_are_results_too() -> None:
-    bb = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorStructInfo((2, 4, 3, 3), "float32"))
-    with bb.function("main", [x]):
-        with bb.dataflow():
-            parts = bb.emit(op.nn.batch_norm(x, *_statistics(bb, True), axis=1, training=False))
-            out = bb.emit_output(relax.Tuple([bb.emit(parts[i]) for i in range(3)]))
-        bb.emit_func_output(out)
-    decomposed(bb.get())
+def test_a_computed_shape_gets_names() -> None:
+    @R.function
+    def main(x: R.Tensor((3,), "int64"), y: R.Tensor(ndim=1, dtype="float32")):
+        with R.dataflow():
+            shape = R.tensor_to_shape(x)
+            out = R.reshape(y, shape)
+            R.output(out)
+        return out
+
+    mod = IRModule({"main": main.with_attr("global_symbol", "main")})
+    after = DecomposeOpsForInference()(mod)
+    assert relax.analysis.well_formed(after)
+    assert "relax.tensor_to_shape" not in calls(after)
+    y = np.arange(24, dtype="float32")
+    np.testing.assert_array_equal(
+        interp.run(after, np.array([2, 3, 4]), y), y.reshape(2, 3, 4)
+    )

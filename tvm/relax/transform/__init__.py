@@ -17,6 +17,7 @@ _HOMES = {
     "DataflowBlockPass": _HOME + "pass_form:DataflowBlockPass",
     "DeadCodeElimination": _HOME + "dead_code_elimination:DeadCodeElimination",
     "DecomposeOpsForInference": _HOME + "decompose_ops:DecomposeOpsForInference",
+    "DecomposeOpsForTraining": _HOME + "decompose_ops:DecomposeOpsForTraining",
     "EliminateCommonSubexpr": _HOME + "eliminate_common_subexpr:EliminateCommonSubexpr",
     "ExpandTupleArguments": _HOME + "expand_tuple_arguments:ExpandTupleArguments",
     "FoldBatchnormToConv2D": (
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from .convert_to_dataflow import ConvertToDataflow as ConvertToDataflow
     from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
     from .decompose_ops import DecomposeOpsForInference as DecomposeOpsForInference
+    from .decompose_ops import DecomposeOpsForTraining as DecomposeOpsForTraining
     from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
     from .expand_tuple_arguments import ExpandTupleArguments as ExpandTupleArguments
     from .fold_batch_norm_to_conv2d_for_inference import (

@@ -1,53 +1,64 @@
-"""Write composite operators in terms of simpler ones, as inference needs them.
+"""Write composite operators in terms of simpler ones.
 
-    z = batch_norm(x, gamma, beta, mean, var)[0]
-        ->  scale = gamma / sqrt(var + eps); z = x * scale + (beta - mean * scale)
+    y = batch_norm(x, gamma, beta, mean, var)    ->    z = (x - mean) / sqrt(var + eps) * gamma + beta
+                                                       y = (z, mean, var)
 
-What depends on parameters only folds away when they are constants: one multiply and one add remain.
+For training, mean and variance are those of the batch, the moving ones go toward them, and layer
+norms are written out, too. A shape that is computed gets extents with names.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import Pass, PassContext, Sequential, declare_module_pass
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
-    Binding,
     BindingBlock,
     Call,
-    Constant,
     DataflowBlock,
+    ExternFunc,
     Function,
     MatchCast,
     Tuple,
     TupleGetItem,
     Var,
     VarBinding,
+    const,
 )
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.rebuild import rebuild_seq, with_body
+from tvm.tir import expr as tir
+
+Rule = Callable[[BlockBuilder, Call], RelaxExpr]
 
 
-@declare_module_pass("DecomposeOpsForInference")
-def DecomposeOpsForInference(
-    mod: IRModule,
-    ctx: PassContext,
-    func_name: str | None = None,
-    *,
-    keep_training: bool = False,
+def DecomposeOpsForInference(func_name: str | None = None) -> Pass:
+    """Batch norms by their moving statistics; in the function `func_name`, or in all."""
+    return _Decompose(_INFERENCE, func_name)
+
+
+def DecomposeOpsForTraining(func_name: str | None = None) -> Pass:
+    """Batch norms by the statistics of the batch, layer norms; in `func_name`, or in all."""
+    return Sequential(
+        [_Decompose(_TRAINING, func_name), _Decompose(_INFERENCE, func_name)],
+        name="DecomposeOpsForTraining",
+    )
+
+
+@declare_module_pass("DecomposeOps")
+def _Decompose(
+    mod: IRModule, ctx: PassContext, rules: Mapping[str, Rule], func_name: str | None
 ) -> IRModule:
-    """Decompose in the function `func_name`, or in all.
-
-    With `keep_training` a batch norm that asks for the statistics of the batch stays one.
-    """
     functions = {
-        var: _decompose(func, mod, keep_training)
+        var: _decomposed(func, mod, rules)
         if isinstance(func, Function) and func_name in (None, var.name_hint)
         else func
         for var, func in mod.functions.items()
@@ -55,87 +66,130 @@ def DecomposeOpsForInference(
     return mod.with_functions(functions)
 
 
-def _decompose(func: Function, mod: IRModule, keep_training: bool) -> Function:
-    body = rebuild_seq(func.body, _Decomposer(func, mod, keep_training).block)
+def _decomposed(func: Function, mod: IRModule, rules: Mapping[str, Rule]) -> Function:
+    bb = BlockBuilder(mod)
+    bb.begin_scope(func.params)
+
+    def on_block(block: BindingBlock) -> BindingBlock:
+        if not any(_rule_of(binding.value, rules) for binding in block.bindings):
+            return block
+        if isinstance(block, DataflowBlock):
+            bb.begin_dataflow_block()
+        else:
+            bb.begin_binding_block()
+        for binding in block.bindings:
+            value = binding.value
+            rule = None if isinstance(binding, MatchCast) else _rule_of(value, rules)
+            if rule is None or not isinstance(value, Call):
+                bb.emit_normalized(binding)
+                continue
+            span = binding.span or value.span
+            with span_scope(span):
+                bb.emit_normalized(VarBinding(binding.var, bb.normalize(rule(bb, value)), span))
+        return type(block)(bb.end_block().bindings, block.span)
+
+    body = rebuild_seq(func.body, on_block)
+    bb.end_scope()
     return func if body is func.body else remove_unused_bindings(with_body(func, body))
 
 
-class _Decomposer:
-    def __init__(self, func: Function, mod: IRModule, keep_training: bool) -> None:
-        self._keep_training = keep_training
-        self._bb = BlockBuilder(mod)
-        self._bb.begin_scope(func.params)
-        self._parts: dict[Var, Tuple] = {}
-
-    def block(self, block: BindingBlock) -> BindingBlock:
-        if not any(self._is_ours(binding.value) for binding in block.bindings):
-            return block
-        if isinstance(block, DataflowBlock):
-            self._bb.begin_dataflow_block()
-        else:
-            self._bb.begin_binding_block()
-        for binding in block.bindings:
-            self._binding(binding)
-        return type(block)(self._bb.end_block().bindings, block.span)
-
-    def _is_ours(self, value: RelaxExpr) -> bool:
-        if not _is_batch_norm(value):
-            return False
-        training = getattr(getattr(value, "attrs", None), "training", False)
-        return not (self._keep_training and training)
-
-    def _binding(self, binding: Binding) -> None:
-        value = binding.value
-        if isinstance(value, TupleGetItem) and value.tuple_value in self._parts:
-            parts = self._parts[value.tuple_value]  # type: ignore[index]
-            new = parts.fields[value.index]
-            self._bb.emit_normalized(VarBinding(binding.var, new, binding.span))
-            return
-        if self._is_ours(value) and not isinstance(binding, MatchCast):
-            assert isinstance(value, Call), "a batch norm is a call"
-            with span_scope(binding.span or value.span):
-                parts = self._batch_norm(value)
-            self._parts[binding.var] = parts
-            self._bb.emit_normalized(VarBinding(binding.var, parts, binding.span))
-            return
-        self._bb.emit_normalized(binding)
-
-    def _emit(self, name: str, *args: RelaxExpr) -> RelaxExpr:
-        return self._bb.emit(Call(Op.get(name), args))
-
-    def _batch_norm(self, call: Call) -> Tuple:
-        data, gamma, beta, mean, var = call.args
-        attrs = call.attrs
-        info = data.struct_info
-        assert isinstance(info, TensorStructInfo), "a batch norm is of a tensor"
-        channel = int(getattr(attrs, "axis", 1)) % info.ndim
-        epsilon = Constant(np.asarray(getattr(attrs, "epsilon", 1e-5), str(info.dtype)))
-        deviation = self._emit("relax.sqrt", self._emit("relax.add", var, epsilon))
-        if getattr(attrs, "scale", True):
-            scale = self._emit("relax.divide", gamma, deviation)
-        else:
-            one = Constant(np.asarray(1.0, str(info.dtype)))
-            scale = self._emit("relax.divide", one, deviation)
-        moved = self._emit("relax.multiply", mean, scale)
-        if getattr(attrs, "center", True):
-            shift = self._emit("relax.subtract", beta, moved)
-        else:
-            shift = self._emit("relax.negative", moved)
-        scaled = self._emit("relax.multiply", data, self._along(scale, channel, info.ndim))
-        result = self._emit("relax.add", scaled, self._along(shift, channel, info.ndim))
-        packed = self._bb.normalize(Tuple([result, mean, var]))
-        assert isinstance(packed, Tuple), "a tuple of leaves is normal"
-        return packed
-
-    def _along(self, vector: RelaxExpr, axis: int, ndim: int) -> RelaxExpr:
-        """A vector in the shape in which it is broadcast along one axis."""
-        from tvm.relax.op.manipulate import expand_dims
-
-        others = [i for i in range(ndim) if i != axis]
-        return self._bb.emit(expand_dims(vector, others)) if others else vector
+def _rule_of(value: RelaxExpr, rules: Mapping[str, Rule]) -> Rule | None:
+    if isinstance(value, Call) and isinstance(value.op, Op):
+        return rules.get(value.op.name)
+    return None
 
 
-def _is_batch_norm(value: RelaxExpr) -> bool:
-    if not isinstance(value, Call) or not isinstance(value.op, Op):
-        return False
-    return value.op.name == "relax.nn.batch_norm"
+# --- the rules ---
+
+
+def _make(name: str, *args: Any, **options: Any) -> RelaxExpr:
+    made: RelaxExpr = Op.get(f"relax.{name}").get_attr("FMakeCall")(*args, **options)
+    return made
+
+
+def _info(expr: RelaxExpr, call: Call) -> TensorStructInfo:
+    info = expr.struct_info
+    if not isinstance(info, TensorStructInfo) or info.ndim == -1:
+        where = None if call.span is None else str(call.span)
+        raise TVMError(
+            message("DecomposeOps: the number of dimensions is not known", found=f"{call}",
+                    where=where, legal="data whose dimensions are known")
+        )  # fmt: skip
+    return info
+
+
+def _along(parameter: RelaxExpr, ndim: int, axes: Sequence[int]) -> RelaxExpr:
+    """A parameter in the shape in which it broadcasts along the axes."""
+    kept = {axis % ndim for axis in axes}
+    return _make("expand_dims", parameter, [i for i in range(ndim) if i not in kept])
+
+
+def _affine(normal: RelaxExpr, call: Call, ndim: int, axes: Sequence[int]) -> RelaxExpr:
+    attrs: Any = call.attrs
+    if attrs.scale:
+        normal = _make("multiply", normal, _along(call.args[1], ndim, axes))
+    if attrs.center:
+        normal = _make("add", normal, _along(call.args[2], ndim, axes))
+    return normal
+
+
+def _batch_norm(bb: BlockBuilder, call: Call) -> RelaxExpr:
+    data, _, _, mean, var = call.args
+    attrs: Any = call.attrs
+    info = _info(data, call)
+    axes = [attrs.axis]
+    epsilon = const(attrs.epsilon, info.dtype)
+    centred = _make("subtract", data, _along(mean, info.ndim, axes))
+    deviation = _make("sqrt", _make("add", _along(var, info.ndim, axes), epsilon))
+    out = _affine(_make("divide", centred, deviation), call, info.ndim, axes)
+    return Tuple([out, mean, var])
+
+
+def _batch_norm_in_training(bb: BlockBuilder, call: Call) -> RelaxExpr:
+    data, gamma, beta, *moving = call.args
+    attrs: Any = call.attrs
+    info = _info(data, call)
+    axes = [i for i in range(info.ndim) if i != attrs.axis % info.ndim]
+    batch = [bb.emit(_make("mean", data, axes)), bb.emit(_make("variance", data, axes))]
+    norm = bb.emit(Call(call.op, [data, gamma, beta, *batch], attrs, (), call.span))
+    kept, new = const(1 - attrs.momentum, info.dtype), const(attrs.momentum, info.dtype)
+    updated = [
+        _make("add", _make("multiply", kept, old), _make("multiply", new, value))
+        for old, value in zip(moving, batch)
+    ]
+    return Tuple([TupleGetItem(norm, 0), *updated])
+
+
+def _layer_norm(bb: BlockBuilder, call: Call) -> RelaxExpr:
+    data = call.args[0]
+    attrs: Any = call.attrs
+    info = _info(data, call)
+    axes = list(attrs.axes)
+    epsilon = const(attrs.epsilon, info.dtype)
+    centred = _make("subtract", data, _make("mean", data, axes, keepdims=True))
+    variance = _make("variance", data, axes, keepdims=True)
+    deviation = _make("sqrt", _make("add", variance, epsilon))
+    return _affine(_make("divide", centred, deviation), call, info.ndim, axes)
+
+
+def _tensor_to_shape(bb: BlockBuilder, call: Call) -> RelaxExpr:
+    info = call.struct_info
+    if not isinstance(info, ShapeStructInfo) or info.ndim == -1:
+        return call
+    extents = [tir.Var("x", "int64") for _ in range(info.ndim)]
+    callee = ExternFunc("vm.builtin.tensor_to_shape")
+    packed = Call(Op.get("relax.call_pure_packed"), [callee, *call.args], None, [info])
+    shape = bb.emit(packed)
+    named = ShapeStructInfo(extents)
+    bb.emit_normalized(MatchCast(Var("y", named), shape, named))
+    return ShapeExpr(extents)
+
+
+_INFERENCE: Mapping[str, Rule] = {
+    "relax.nn.batch_norm": _batch_norm,
+    "relax.tensor_to_shape": _tensor_to_shape,
+}
+_TRAINING: Mapping[str, Rule] = {
+    "relax.nn.batch_norm": _batch_norm_in_training,
+    "relax.nn.layer_norm": _layer_norm,
+}
