@@ -17,6 +17,7 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as tir
 from tvm.tir.functor import StmtExprMutator, walk
 
+from .distributed.struct_info import DTensorStructInfo
 from .shape_math import same_extent, simplify
 from .struct_info import (
     VOID,
@@ -67,6 +68,8 @@ def base_check(
         return _check_tensor(base, derived, analyzer)
     if type(base) is not type(derived):
         return _L0
+    if isinstance(base, DTensorStructInfo) and isinstance(derived, DTensorStructInfo):
+        return _check_distributed(base, derived, analyzer)
     if isinstance(base, ShapeStructInfo) and isinstance(derived, ShapeStructInfo):
         return _check_shape(base, derived, analyzer)
     if isinstance(base, PrimStructInfo) and isinstance(derived, PrimStructInfo):
@@ -119,6 +122,17 @@ def _check_tensor(
     if base.values is None or derived.values is None:
         return _L2
     return _check_extents(base.values, derived.values, analyzer)
+
+
+def _check_distributed(
+    base: DTensorStructInfo, derived: DTensorStructInfo, analyzer: Analyzer | None
+) -> BaseCheckResult:
+    same_place = structural_equal(base.device_mesh, derived.device_mesh) and structural_equal(
+        base.placement, derived.placement
+    )
+    if not same_place:
+        return _L0
+    return _check_tensor(base.tensor_sinfo, derived.tensor_sinfo, analyzer)
 
 
 def _check_shape(
@@ -260,6 +274,8 @@ def shape_exprs(info: StructInfo) -> Iterator[PrimExpr]:
     elif isinstance(info, TupleStructInfo):
         for field in info.fields:
             yield from shape_exprs(field)
+    elif isinstance(info, DTensorStructInfo):
+        yield from shape_exprs(info.tensor_sinfo)
     elif isinstance(info, FuncStructInfo):
         for param in info.params or ():
             yield from shape_exprs(param)
@@ -377,12 +393,15 @@ def map_struct_info(
     if isinstance(info, TupleStructInfo):
         parts = [map_struct_info(part, dim_of, expr_of, analyzer) for part in info.fields]
         return info if _same_objects(parts, info.fields) else TupleStructInfo(parts, info.span)
+    if isinstance(info, DTensorStructInfo):
+        tensor = _map_tensor(info.tensor_sinfo, dim_of, expr_of, analyzer)
+        return info.with_tensor(tensor)
     return info  # a signature binds its own symbols
 
 
 def _map_tensor(
     info: TensorStructInfo, dim_of: DimOf, expr_of: ExprOf, analyzer: Analyzer | None
-) -> StructInfo:
+) -> TensorStructInfo:
     shape = info.shape
     if shape is None:
         return info

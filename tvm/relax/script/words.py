@@ -49,9 +49,10 @@ from .values import call_packed, dtype, prim_value, shape
 
 # Operators that live in groups: `R.nn.relu`, `R.builtin.alloc_tensor`.
 _GROUPS: Final = (
-    "nn", "image", "vision", "builtin", "memory", "vm", "ccl", "distributed", "dist", "grad",
-    "inspect",
+    "nn", "image", "vision", "builtin", "memory", "vm", "ccl", "distributed", "grad", "inspect",
 )  # fmt: skip
+# Words for tensors on a mesh, which load when one is used.
+_DISTRIBUTED: Final = ("DTensor", "DTensorProxy")
 # Words that would hide Python's own if they stood in this module.
 _HIDING: Final[dict[str, Any]] = {"str": values.string, "tuple": values.tuple_of}
 _WORDS_OF_TYPES: Final = (Object, Tensor, Shape, Callable, Tuple)
@@ -129,8 +130,30 @@ class _Group:
         return sorted(getattr(module, "__all__", ()))
 
 
+class _DistGroup(_Group):
+    """`R.dist`: meshes and placements may be given by their names."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _dist_module().WORDS:
+            return getattr(_dist_module(), name)
+        return super().__getattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted(_dist_module().WORDS)
+
+
+def _dist_module() -> Any:
+    return importlib.import_module("tvm.relax.script.dist")
+
+
 def find(name: str) -> Any:
     """The word `R.<name>`: an operator's function, a group, or a call of a bare operator."""
+    if name == "dist":
+        return _DistGroup(name)
+    if name in _DISTRIBUTED:
+        return getattr(_dist_module(), name)
+    if name == "device_mesh":
+        return importlib.import_module("tvm.relax.distributed").device_mesh
     if name in _GROUPS:
         return _Group(name)
     found: Any = _op_module()
@@ -178,7 +201,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     names = getattr(_op_module(), "__all__", ())
-    return sorted({*__all__, *names, *_GROUPS, *_HIDING})
+    return sorted({*__all__, *names, *_GROUPS, *_HIDING, *_DISTRIBUTED, "device_mesh", "dist"})
 
 
 __all__ = [

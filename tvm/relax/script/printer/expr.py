@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.ir.attrs import Attrs, DictAttrs
+from tvm.ir.expr import StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.op import Op
+from tvm.relax.distributed.global_info import DeviceMesh
+from tvm.relax.distributed.struct_info import DTensorStructInfo
 from tvm.relax.expr import (
     Call,
     Constant,
@@ -23,7 +26,7 @@ from tvm.relax.struct_info import ShapeExpr, TupleStructInfo
 from tvm.script.printer.doc import AssignDoc, ExprDoc, IndexDoc, ListDoc, LiteralDoc, TupleDoc
 from tvm.script.printer.docsifier import Docsifier, Frame, rule
 
-from .struct_info import vdevice_text
+from .struct_info import mesh_doc, vdevice_text
 from .symbols import TOKEN, dim_doc, dim_docs, function_frame
 
 
@@ -58,6 +61,9 @@ def is_void(expr: Any) -> bool:
 @rule(Constant, dialect=TOKEN)
 def _constant(constant: Constant, d: Docsifier) -> ExprDoc:
     value = _scalar(constant)
+    if isinstance(constant.struct_info_, DTensorStructInfo):
+        data = d.metadata_of(constant.data, "ffi.Tensor") if value is None else LiteralDoc(value)
+        return d.word(TOKEN, "dist.const").call(data, d.expr(constant.struct_info_))
     if value is None:
         return d.metadata_of(constant, constant.TYPE_KEY)
     dtype = LiteralDoc(str(constant.data.dtype))
@@ -132,12 +138,15 @@ def _call(call: Call, d: Docsifier) -> ExprDoc:
     if not isinstance(op, Op):
         return d.expr(op).call(*d.exprs(call.args), **_options(call, d))
     if op.name in _WITH_RESULT:
-        return _call_with_result(call, _WITH_RESULT[op.name], d)
+        name = _WITH_RESULT[op.name]
+        if op.name == "relax.call_tir" and _is_distributed(call.sinfo_args[0]):
+            name = "dist.call_tir"
+        return _call_with_result(call, name, d)
     if op.name in _PACKED:
         return _call_packed(call, _PACKED[op.name], d)
     if op.name == "relax.call_py_func":
-        name, operands = call.args[0], call.args[1]
-        function = LiteralDoc(getattr(name, "value", str(name)))
+        callee, operands = call.args[0], call.args[1]
+        function = LiteralDoc(getattr(callee, "value", str(callee)))
         return d.word(TOKEN, "call_py_func").call(
             function, d.expr(operands), out_sinfo=_results(call, d)
         )
@@ -145,6 +154,12 @@ def _call(call: Call, d: Docsifier) -> ExprDoc:
     if op.name in _FORMATS:
         return _call_with_format(call, _FORMATS[op.name], word, d)
     return word.call(*d.exprs(call.args), **_options(call, d))
+
+
+def _is_distributed(info: StructInfo) -> bool:
+    if isinstance(info, TupleStructInfo) and info.fields:
+        return _is_distributed(info.fields[0])
+    return isinstance(info, DTensorStructInfo)
 
 
 # Calls with a format string: where it stands among the arguments. Printed without its name it
@@ -226,6 +241,8 @@ def _attrs(call: Call, d: Docsifier) -> dict[str, ExprDoc]:
 def _attr(value: Any, d: Docsifier) -> ExprDoc:
     if isinstance(value, VDevice):
         return LiteralDoc(vdevice_text(value, d))
+    if isinstance(value, DeviceMesh):
+        return mesh_doc(value, d)
     if isinstance(value, Attrs) and not isinstance(value, DictAttrs):
         return d.metadata_of(value, value.TYPE_KEY)
     return d.expr(value)

@@ -6,6 +6,9 @@ from typing import Any
 
 from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_equal
+from tvm.relax.distributed.global_info import DeviceMesh
+from tvm.relax.distributed.struct_info import DTensorStructInfo, Placement, PlacementSpec
 from tvm.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -57,6 +60,65 @@ def _tensor(info: TensorStructInfo, d: Docsifier) -> ExprDoc:
         kwargs["vdevice"] = LiteralDoc(vdevice_text(info.vdevice, d))
     word = d.word(TOKEN, "Tensor")
     return word.call(*args, **kwargs) if args or kwargs else word
+
+
+@rule(DTensorStructInfo, dialect=TOKEN)
+def _distributed_tensor(info: DTensorStructInfo, d: Docsifier) -> ExprDoc:
+    """`R.DTensor((128, 64), "float32", "mesh[0]", "S[0], R")`; by name from the first gap on."""
+    tensor = info.tensor_sinfo
+    args: list[ExprDoc] = []
+    kwargs: dict[str, ExprDoc] = {}
+
+    def add(name: str, doc: ExprDoc) -> None:
+        if kwargs:
+            kwargs[name] = doc
+        else:
+            args.append(doc)
+
+    if isinstance(tensor.shape, ShapeExpr):
+        args.append(TupleDoc(dim_docs(tensor.shape.values, d)))
+    elif tensor.shape is not None:
+        args.append(d.expr(tensor.shape))
+    elif not tensor.is_unknown_ndim():
+        kwargs["ndim"] = LiteralDoc(tensor.ndim)
+    dtype = None if tensor.is_unknown_dtype() else LiteralDoc(str(tensor.dtype))
+    mesh, placement = mesh_doc(info.device_mesh, d), LiteralDoc(str(info.placement))
+    if dtype is not None and (args or kwargs):
+        add("dtype", dtype)
+    elif dtype is not None:
+        kwargs["dtype"] = dtype
+    else:
+        kwargs.setdefault("device_mesh", mesh)
+    if "device_mesh" not in kwargs:
+        add("device_mesh", mesh)
+    add("placement", placement)
+    return d.word(TOKEN, "DTensor").call(*args, **kwargs)
+
+
+def mesh_doc(mesh: DeviceMesh, d: Docsifier) -> ExprDoc:
+    """A mesh of the module by its name, any other one written out."""
+    module: Any = next((f.node for f in d.frames if isinstance(f.node, IRModule)), None)
+    infos = {} if module is None else module.global_infos
+    for name, known in infos.items():
+        for number, info in enumerate(known):
+            if isinstance(info, DeviceMesh) and (
+                info is mesh or structural_equal(info, mesh)
+            ):
+                return LiteralDoc(f"{name}[{number}]")
+    return d.expr(mesh)
+
+
+@rule(DeviceMesh, dialect=TOKEN)
+def _mesh(mesh: DeviceMesh, d: Docsifier) -> ExprDoc:
+    shape = TupleDoc([LiteralDoc(extent) for extent in mesh.shape])
+    ids = ListDoc([LiteralDoc(number) for number in mesh.device_ids])
+    devices = ids if mesh.device_range is None else d.expr(mesh.device_range)
+    return d.word(TOKEN, "device_mesh").call(shape, devices)
+
+
+@rule(Placement, PlacementSpec, dialect=TOKEN)
+def _placement(placement: Placement | PlacementSpec, d: Docsifier) -> ExprDoc:
+    return LiteralDoc(str(placement))
 
 
 def vdevice_text(device: VDevice, d: Docsifier) -> str:
