@@ -11,6 +11,7 @@ from tests.ir.test_structural import copy_func
 from tvm import tir
 from tvm.ir.transform import (
     ApplyPassToFunction,
+    ModulePass,
     PassContext,
     PrintIR,
     Sequential,
@@ -111,3 +112,19 @@ def test_apply_to_functions_by_name() -> None:
     with pytest.raises(tvm.TVMError, match="no function matches 'none'"):
         ApplyPassToFunction(mark, "none", error_if_no_function_matches_regex=True)(mod)
     assert ApplyPassToFunction(mark, "none")(mod) is mod
+
+
+def test_a_class_of_passes_makes_passes_of_its_kind() -> None:
+    @module_pass(opt_level=2)
+    class Mark:
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+        def transform_module(self, mod: tvm.IRModule, ctx: PassContext) -> tvm.IRModule:
+            return mod.with_attr("mark", self.value)
+
+    made = Mark(3)
+    assert isinstance(made, ModulePass)
+    assert made.info.name == "Mark"
+    assert made.value == 3
+    assert made(tvm.IRModule()).attrs["mark"] == 3

@@ -286,25 +286,21 @@ def module_pass(
     return create(pass_func) if pass_func else create
 
 
-def pass_class(cls: type, info: PassInfo, kind: Callable[..., Pass], method: str) -> type:
-    """A class whose instances are passes that run `method` of an instance of `cls`."""
+def pass_class(cls: type, info: PassInfo, kind: type[Pass], method: str) -> type:
+    """A class of passes of a kind, whose instances run `method` of an instance of `cls`."""
 
-    class PyPass(Pass):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(info)
-            self._inst = cls(*args, **kwargs)
-            self._pass = kind(getattr(self._inst, method), info)
+    def start(self: Any, *args: Any, **kwargs: Any) -> None:
+        self._inst = cls(*args, **kwargs)
+        kind.__init__(self, getattr(self._inst, method), info)  # type: ignore[call-arg]
 
-        def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
-            return self._pass.transform(mod, ctx)
+    def find(self: Any, name: str) -> Any:
+        if name == "_inst":
+            raise AttributeError(name)
+        return getattr(self._inst, name)
 
-        def __getattr__(self, name: str) -> Any:
-            if name in ("_inst", "_pass"):
-                raise AttributeError(name)
-            return getattr(self._inst, name)
-
-    functools.update_wrapper(PyPass, cls, updated=())
-    return PyPass
+    made = type(cls.__name__, (kind,), {"__init__": start, "__getattr__": find})
+    functools.update_wrapper(made, cls, updated=())
+    return made
 
 
 def declare_module_pass(

@@ -187,7 +187,9 @@ class Var(PrimExprWithOp):
     __slots__ = ("name", "type_annotation")
     TYPE_KEY = "tir.Var"
     EQUALITY = "var"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields("name~", "type_annotation", "span~")
+    # The dtype follows from the annotation; a difference is told by the plainer of the two.
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("dtype", "name~", "type_annotation", "span~")
+    CTOR: ClassVar[tuple[str, ...]] = ("name", "type_annotation", "span")
 
     def __init__(
         self, name: str, dtype: DataType | str | Type = "int32", span: Span | None = None
