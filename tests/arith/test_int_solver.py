@@ -114,7 +114,8 @@ def test_two_variables() -> None:
     domains = {x: Range(-100, 100), y: Range(0, 10)}
     found = solve_linear_inequalities(system, [x, y], domains)
     assert str(found.ranges[x].min) == "y + 10"
-    assert str(found.ranges[x].extent) == "10 - y * 2"
+    assert int(found.ranges[x].extent) == 10, "for the least y"
+    assert [str(one) for one in found.relations] == ["x <= 19 - y"]
     assert (int(found.ranges[y].min), int(found.ranges[y].extent)) == (0, 5)
     moved = solve_linear_inequalities(system, [x, y], domains, deskew_range=True)
     assert [str(r.min) for r in moved.dst.ranges.values()] == ["0", "0"]
@@ -162,3 +163,33 @@ def test_groups() -> None:
     assert (int(best.min), int(best.extent)) == (2, 5)
     assert IntGroupBounds.from_range(Range.from_min_extent(n, 1)).equal == (n,)
     assert IntGroupBounds(1, [n], [], []).find_best_range() is None
+
+
+def test_the_first_variables_are_the_free_ones() -> None:
+    found = solve_linear_equations([e.EQ(x + y + z, 15), e.EQ(x + y, 10)], [x, y, z])
+    [free] = found.dst.variables
+    assert [str(found.src_to_dst[var]) for var in (x, y, z)] == ["n0 + 10", "n0 * -1", "5"]
+    domains = {x: Range(-5, 10), y: Range(0, 10)}
+    found = solve_linear_equations([e.EQ(x + y, 0)], [x, y], domains)
+    [free] = found.dst.variables
+    assert deep_equal(found.src_to_dst[x], free)
+    assert (int(found.dst.ranges[free].min), int(found.dst.ranges[free].extent)) == (-9, 10)
+    assert [str(one) for one in found.dst.relations] == ["-5 <= n0"]
+
+
+def test_inequalities_without_a_solution() -> None:
+    found = solve_linear_inequalities([x < 0, x >= 5], [x])
+    assert not found.variables
+    assert not found.relations[0].value
+    found = solve_linear_inequalities([x + 10 < -100], [x], {x: Range(-20, 0)}, deskew_range=True)
+    assert not found.dst.variables
+    assert not found.dst.relations[0].value
+
+
+def test_what_ranges_do_not_say_is_a_relation() -> None:
+    system = [e.LE(x, 6), e.GE(x, 6), e.GE(x - z * y, 0), e.LE(x - z * y, 0)]
+    found = solve_linear_inequalities(system, [x])
+    assert (int(found.ranges[x].min), int(found.ranges[x].extent)) == (6, 1)
+    assert [str(one) for one in found.relations] == [
+        "x == z * y", "6 - z * y <= 0", "z * y - 6 <= 0"
+    ]  # fmt: skip

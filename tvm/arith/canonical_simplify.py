@@ -146,6 +146,8 @@ class CanonicalSimplifier:
             if self._is_normal(expr):
                 return expr
             result = self.normal(self.sum_of(expr))
+            if kind is e.Mul and type(result) is e.Sub:
+                result = _as_product(result)
         elif kind in _COMPARISONS and is_index(expr.a.dtype):  # type: ignore[attr-defined]
             result = self._compared(expr, kind)
         else:
@@ -584,6 +586,16 @@ class CanonicalSimplifier:
             positive.base = smaller.base
         left, right = self.normal(positive), self.normal(negative)
         return self.rewriter.make(e.LT, left if left is not None else zero, right)
+
+
+def _as_product(made: e.Sub) -> PrimExpr:
+    """0 - x * c   ->   x * -c: a product stays one."""
+    if type(made.a) is not e.IntImm or made.a.value != 0:
+        return made
+    part, count = made.b, 1
+    if type(part) is e.Mul and type(part.b) is e.IntImm:
+        part, count = part.a, part.b.value
+    return e.Mul(part, e.IntImm(made.dtype, -count))
 
 
 def exact_quotient(exact: Sum, divisor: int) -> Sum:

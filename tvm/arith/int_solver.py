@@ -7,7 +7,7 @@ after another (Fourier and Motzkin).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import gcd
 from typing import ClassVar, Final, final
 
@@ -19,6 +19,7 @@ from tvm.tir.functor import substitute
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
+from .int_set import eval_set
 from .constraint import conjuncts
 from .int_set import eval_set
 from .pattern import detect_linear_equation
@@ -167,7 +168,11 @@ def _linear_row(
 
 
 class SmithForm:
-    """u * a * v is diagonal, and each entry divides the next."""
+    """u * a * v is diagonal. (The entries need not divide one another, as solving needs no order.)
+
+    Columns are taken in their order and cleared as pivot - column, so that of x + y == 0 the first
+    variable is the new one: x = n0, y = -n0.
+    """
 
     def __init__(self, a: Matrix) -> None:
         self.diagonal = [list(row) for row in a]
@@ -187,19 +192,15 @@ class SmithForm:
         return sum([self.diagonal[i][i] != 0 for i in range(size)])
 
     def _bring_pivot(self, place: int) -> bool:
+        """The first column with an entry, and its least one, go to the place."""
         d = self.diagonal
-        found = [
-            (abs(d[i][j]), i, j)
-            for i in range(place, len(d))
-            for j in range(place, len(d[0]))
-            if d[i][j]
-        ]
-        if not found:
-            return False
-        _, i, j = min(found)
-        self._swap_rows(place, i)
-        self._swap_columns(place, j)
-        return True
+        for j in range(place, len(d[0])):
+            found = [(abs(d[i][j]), i) for i in range(place, len(d)) if d[i][j]]
+            if found:
+                self._swap_rows(place, min(found)[1])
+                self._swap_columns(place, j)
+                return True
+        return False
 
     def _clear(self, place: int) -> None:
         """Make the rest of row and column zero; a smaller remainder becomes the new pivot."""
@@ -209,20 +210,17 @@ class SmithForm:
             for i in range(place + 1, len(d)):
                 self._add_row(i, place, -(d[i][place] // pivot))
             for j in range(place + 1, len(d[0])):
-                self._add_column(j, place, -(d[place][j] // pivot))
+                if d[place][j]:
+                    self._add_column(j, place, -(d[place][j] // pivot))
+                    self._negate_column(j)
             left = [(abs(d[i][place]), i, place) for i in range(place + 1, len(d)) if d[i][place]]
             left += [(abs(d[place][j]), place, j) for j in range(place + 1, len(d[0]))
                      if d[place][j]]  # fmt: skip
-            if left:
-                _, i, j = min(left)
-                self._swap_rows(place, i)
-                self._swap_columns(place, j)
-                continue
-            odd = [i for i in range(place + 1, len(d))
-                   if any(value % pivot for value in d[i][place + 1 :])]  # fmt: skip
-            if not odd:
+            if not left:
                 break
-            self._add_row(place, odd[0], 1)
+            _, i, j = min(left)
+            self._swap_rows(place, i)
+            self._swap_columns(place, j)
         if d[place][place] < 0:
             self._negate_row(place)
 
@@ -246,6 +244,12 @@ class SmithForm:
                 row[target] += times * row[source]
         inverse = self.v_inverse
         inverse[source] = [a - times * b for a, b in zip(inverse[source], inverse[target])]
+
+    def _negate_column(self, place: int) -> None:
+        for m in (self.diagonal, self.v):
+            for row in m:
+                row[place] = -row[place]
+        self.v_inverse[place] = [-a for a in self.v_inverse[place]]
 
     def _negate_row(self, place: int) -> None:
         for m in (self.diagonal, self.u):
@@ -373,23 +377,17 @@ def solve_linear_inequalities(
 ) -> IntConstraints | IntConstraintsTransform:
     """Ranges of the variables, each in terms of the variables after it.
 
-    What no range can hold stays in `relations`. With `deskew_range` new variables start at zero.
+    What the ranges do not say stays in `relations`; where nothing solves the inequalities, they
+    are the one condition False. With `deskew_range` new variables start at zero.
     """
     src = _problem(equations, variables, ranges)
     if deskew_range:
         return _deskewed(src)
     bounds, rest = _eliminated(src)
-    found: dict[e.Var, Range] = {}
-    relations: list[PrimExpr] = []
-    analyzer = Analyzer()
-    for var in reversed(src.variables):
-        group = bounds[var]
-        best = best_range(group, found, analyzer)
-        if best is not None:
-            found[var] = best
-            analyzer.bind(var, best, allow_override=True)
-        relations += _left_over(var, group, best, analyzer)
-    relations += rest
+    found = _best_ranges(src, bounds)
+    if found is None:
+        return NEVER
+    relations = _left_over(src, bounds, found, rest)
     ordered = {var: found[var] for var in src.variables if var in found}
     return IntConstraints(src.variables, ordered, relations)
 
@@ -400,6 +398,12 @@ def solve_inequalities_as_condition(
     """The bounds of each variable as conditions on it, in terms of the variables after it."""
     src = _problem(inequalities, variables, ranges)
     bounds, rest = _eliminated(src)
+    return _conditions(src, bounds, rest)
+
+
+def _conditions(
+    src: IntConstraints, bounds: Mapping[e.Var, IntGroupBounds], rest: Sequence[PrimExpr]
+) -> list[PrimExpr]:
     found: list[PrimExpr] = []
     for var in src.variables:
         group = bounds[var]
@@ -470,20 +474,24 @@ def _eliminated(src: IntConstraints) -> tuple[dict[e.Var, IntGroupBounds], list[
     analyzer = Analyzer()
     rows, rest = _rows_of(src)
     rows = _distinct([_normal_row(row, analyzer) for row in rows], analyzer)
+    within = Analyzer()
+    for var, dom in src.ranges.items():
+        within.bind(var, dom)
     found: dict[e.Var, IntGroupBounds] = {}
     for place, var in enumerate(src.variables):
         upper = [row for row in rows if row.factors[place] > 0]
         lower = [row for row in rows if row.factors[place] < 0]
-        found[var] = _group(src.variables, place, lower, upper, analyzer)
+        found[var] = _group(src.variables, place, lower, upper, within)
         rows = [row for row in rows if row.factors[place] == 0]
         for low in lower:
             for high in upper:
                 rows.append(_normal_row(_joined(low, high, place), analyzer))
         rows = _distinct(rows, analyzer)
     for row in rows:
-        condition = analyzer.simplify(op.less_equal(row.base, op.const(0, row.base.dtype)))
-        if not (isinstance(condition, e.IntImm) and condition.value):
-            rest.append(condition)
+        condition = op.less_equal(analyzer.simplify(row.base), op.const(0, row.base.dtype))
+        if not analyzer.can_prove(condition):
+            never = analyzer.can_prove(op.logical_not(condition))
+            rest.append(e.IntImm(e.BOOL, 0) if never else condition)
     return found, rest
 
 
@@ -543,13 +551,30 @@ def _group(
     equal = [low for low in lows if any(analyzer.can_prove_equal(low, high) for high in highs)]
     lows = [x for x in lows if not any(x is y for y in equal)]
     highs = [x for x in highs if not any(analyzer.can_prove_equal(x, y) for y in equal)]
+    lows = _strongest(lows, lambda a, b: analyzer.can_prove(op.greater_equal(a, b)))
+    highs = _strongest(highs, lambda a, b: analyzer.can_prove(op.less_equal(a, b)))
     return IntGroupBounds(op.const(coef, dtype), lows, equal, highs)
+
+
+def _strongest(
+    bounds: Sequence[PrimExpr], implies: Callable[[PrimExpr, PrimExpr], bool]
+) -> list[PrimExpr]:
+    """The bounds that no other one implies; of equal ones the first."""
+    kept: list[PrimExpr] = []
+    for bound in bounds:
+        if not any(implies(other, bound) for other in kept):
+            kept = [other for other in kept if not implies(bound, other)]
+            kept.append(bound)
+    return kept
 
 
 def best_range(
     group: IntGroupBounds, known: Mapping[e.Var, Range], analyzer: Analyzer
 ) -> Range | None:
-    """The range with the smallest extent among those that start at one of the lower bounds."""
+    """The range with the smallest extent among those that start at one of the lower bounds.
+
+    The extent is the largest for any values of the variables whose ranges are known.
+    """
     coef = group.coef
     if group.equal:
         start = analyzer.simplify(op.floordiv(group.equal[0], coef))
@@ -559,74 +584,87 @@ def best_range(
     best: tuple[PrimExpr, PrimExpr] | None = None
     for low in group.lower:
         start = analyzer.simplify(op.ceildiv(low, coef))
-        extent: PrimExpr | None = None
         for high in group.upper:
             reach = op.add(op.subtract(op.floordiv(high, coef), start), 1)
-            extent = reach if extent is None else op.min_of(extent, reach)
-        assert extent is not None, "there are upper bounds"
-        extent = analyzer.simplify(extent)
-        if best is None or analyzer.can_prove(op.less(extent, best[1])):
-            best = (start, extent)
-    assert best is not None, "there are lower bounds"
+            extent = _largest(analyzer.simplify(reach), known, analyzer)
+            if best is None or analyzer.can_prove(op.less(extent, best[1])):
+                best = (start, extent)
+    assert best is not None, "there are bounds on both sides"
     return Range.from_min_extent(*best)
 
 
-def _left_over(
-    var: e.Var, group: IntGroupBounds, best: Range | None, analyzer: Analyzer
-) -> list[PrimExpr]:
-    """Bounds of the group that the chosen range does not hold."""
-    left = analyzer.simplify(op.multiply(var, group.coef))
-    found: list[PrimExpr] = []
-    within = Analyzer()
-    if best is not None:
-        within.bind(var, best)
-    conditions = [
-        *[op.equal(left, bound) for bound in group.equal],
-        *[op.greater_equal(left, bound) for bound in group.lower],
-        *[op.less_equal(left, bound) for bound in group.upper],
-    ]
-    for condition in conditions:
-        if best is None or not within.can_prove(condition):
-            found.append(analyzer.simplify(condition))
+def _largest(
+    value: PrimExpr, known: Mapping[e.Var, Range], analyzer: Analyzer
+) -> PrimExpr:
+    """The value at its largest, as the known variables run; itself where there is no limit."""
+    interval = eval_set(value, known, analyzer)
+    return analyzer.simplify(interval.max_value) if interval.has_upper_bound() else value
+
+
+def _best_ranges(
+    src: IntConstraints, bounds: Mapping[e.Var, IntGroupBounds]
+) -> dict[e.Var, Range] | None:
+    """The range of each variable that has one, the last first; None if one of them is empty."""
+    found: dict[e.Var, Range] = {}
+    analyzer = Analyzer()
+    for var in reversed(src.variables):
+        best = best_range(bounds[var], found, analyzer)
+        if best is None:
+            continue
+        if analyzer.can_prove(op.less_equal(best.extent, 0)):
+            return None
+        found[var] = best
+        analyzer.bind(var, best, allow_override=True)
     return found
+
+
+def _left_over(
+    src: IntConstraints,
+    bounds: Mapping[e.Var, IntGroupBounds],
+    found: Mapping[e.Var, Range],
+    rest: Sequence[PrimExpr],
+) -> list[PrimExpr]:
+    """The conditions that the chosen ranges do not hold."""
+    analyzer = Analyzer()
+    for var, dom in found.items():
+        analyzer.bind(var, dom)
+    return [one for one in _conditions(src, bounds, rest) if not analyzer.can_prove(one)]
+
+
+NEVER: Final = IntConstraints((), {}, [e.IntImm(e.BOOL, 0)])
 
 
 def _deskewed(src: IntConstraints) -> IntConstraintsTransform:
     """New variables that start at zero: each old one minus its lower bound."""
     bounds, rest = _eliminated(src)
+    old_ranges = _best_ranges(src, bounds)
+    if old_ranges is None:
+        return IntConstraintsTransform(src, NEVER, {}, {})
     analyzer = Analyzer()
     to_dst: dict[e.Var, PrimExpr] = {}
     to_src: dict[e.Var, PrimExpr] = {}
     ranges: dict[e.Var, Range] = {}
-    old_ranges: dict[e.Var, Range] = {}
     created: list[e.Var] = []
-    relations: list[PrimExpr] = []
     for var in reversed(src.variables):
-        group = bounds[var]
-        best = best_range(group, old_ranges, analyzer)
+        best = old_ranges.get(var)
         if best is None:
             to_dst[var] = var
             to_src[var] = var
             created.append(var)
         elif op.is_one(best.extent):
             to_dst[var] = analyzer.simplify(substitute(best.min, to_dst))
-            old_ranges[var] = best
         else:
-            new = e.Var(f"{var.name}_shifted", var.dtype)
+            new = e.Var(f"{var.name}.shifted", var.dtype)
             start = analyzer.simplify(substitute(best.min, to_dst))
             extent = analyzer.simplify(substitute(best.extent, to_dst))
-            to_dst[var] = analyzer.simplify(op.add(new, start))
+            to_dst[var] = op.add(new, start)
             to_src[new] = analyzer.simplify(op.subtract(var, best.min))
             ranges[new] = Range.from_min_extent(op.const(0, var.dtype), extent)
-            old_ranges[var] = best
             created.append(new)
             analyzer.bind(new, ranges[new])
-        relations += [
-            analyzer.simplify(substitute(r, to_dst))
-            for r in _left_over(var, group, best, Analyzer())
-        ]
-    relations = [r for r in relations if not (isinstance(r, e.IntImm) and r.value)]
-    relations += [analyzer.simplify(substitute(r, to_dst)) for r in rest]
+    left = _left_over(src, bounds, old_ranges, rest)
+    relations = [analyzer.simplify(substitute(one, to_dst)) for one in left]
+    relations = [one for one in relations if not (isinstance(one, e.IntImm) and one.value)]
     created.reverse()
     ordered = {var: ranges[var] for var in created if var in ranges}
     dst = IntConstraints(created, ordered, relations)
