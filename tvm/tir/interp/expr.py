@@ -275,12 +275,16 @@ class ExprCompiler(TirFunctor[Code, Any]):
         shape = [self.compile(x) for x in buffer.shape]
         strides = [self.compile(x) for x in buffer.strides]
         name, dtype = buffer.name, buffer.dtype
+        # a part of merged shared memory keeps its shape, though its indices begin further on
+        merged = len(shape) == 1 and not strides and buffer.scope().startswith("shared")
 
         def run(frame: Frame) -> Any:
             pointer = frame[data]
             if pointer is None:
                 raise InterpreterError(f"buffer {name} has no memory here")
             dims, steps = [int(x(frame)) for x in shape], [int(x(frame)) for x in strides]
+            if merged and pointer.data.dtype == np.uint8 and dtype != "uint8":
+                dims = [pointer.data.nbytes // dtype.itemsize]
             return buffer_view(name, dtype, pointer, dims, steps, int(offset(frame)))
 
         return run

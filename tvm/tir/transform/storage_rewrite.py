@@ -20,130 +20,23 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
+from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 
+from .lifetimes import Life, Lives
 from .pass_form import tir_pass
-
-# Attributes whose bodies run elsewhere: scratch memory cannot move out of them.
-_SCOPES = ("thread_extent", "virtual_thread", "compute_scope", "device_scope", "pragma_scope")
 
 
 @tir_pass("tir.StorageRewrite")
 def StorageRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No two allocations of one scope could share memory, as far as that can be seen."""
-    lives = _Lives()
+    lives = Lives(_constant_size)
     lives.scope(None, func.body)
     if not lives.entries:
         return func
     plan = _plan(list(lives.entries.values()))
     rewriter = _Rewriter(plan)
     return func.with_body(rewriter.scope(None, func.body))
-
-
-class _Life:
-    """An allocation, and the statements from its first to its last use."""
-
-    def __init__(self, op: s.Allocate, size: int, home: s.Stmt | None, loops: int) -> None:
-        self.op = op
-        self.size = size
-        self.home = home  # the parallel loop or launch that it cannot leave; None: the function
-        self.loops = loops  # the number of loops around it
-        self.first: int | None = None
-        self.last = -1
-
-    def use(self, first: int, last: int) -> None:
-        """In use from one statement to another."""
-        self.first = first if self.first is None else min(self.first, first)
-        self.last = max(self.last, last)
-
-
-class _Lives(StmtExprVisitor):
-    """Numbers the statements and finds the life of each allocation that may move."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.entries: dict[e.Var, _Life] = {}
-        self._now = 0
-        self._home: s.Stmt | None = None
-        self._loops: list[tuple[int, set[_Life]]] = []  # start, and what is in use throughout
-
-    def scope(self, home: s.Stmt | None, body: s.Stmt) -> None:
-        """Visit a body that runs elsewhere."""
-        outer, self._home = self._home, home
-        self.visit_stmt(body)
-        self._home = outer
-
-    def visit_stmt(self, stmt: s.Stmt) -> None:
-        self._now += 1
-        super().visit_stmt(stmt)
-
-    def _use(self, var: e.Var) -> None:
-        life = self.entries.get(var)
-        if life is None:
-            return
-        life.use(self._now, self._now)
-        if len(self._loops) > life.loops:
-            # from one iteration to the next the memory keeps its values
-            start, whole = self._loops[life.loops]
-            life.use(start, self._now)
-            whole.add(life)
-
-    def visit_var_(self, op: e.Var) -> None:
-        self._use(op)
-
-    def visit_buffer_use(self, buffer: Buffer) -> None:
-        self._use(buffer.data)
-
-    def visit_buffer_def(self, buffer: Buffer) -> None:
-        pass
-
-    def visit_for_(self, op: s.For) -> None:
-        self.visit_expr(op.min)
-        self.visit_expr(op.extent)
-        self._in_loop(op, op.body, op.kind in (s.ForKind.PARALLEL, s.ForKind.THREAD_BINDING))
-
-    def visit_while_(self, op: s.While) -> None:
-        self._loops.append((self._now, set()))
-        self.visit_expr(op.condition)
-        self.visit_stmt(op.body)
-        self._end_loop()
-
-    def _in_loop(self, op: s.Stmt, body: s.Stmt, elsewhere: bool) -> None:
-        self._loops.append((self._now, set()))
-        if elsewhere:
-            self.scope(op, body)
-        else:
-            self.visit_stmt(body)
-        self._end_loop()
-
-    def _end_loop(self) -> None:
-        _, whole = self._loops.pop()
-        self._now += 1
-        for life in whole:
-            life.use(self._now, self._now)
-
-    def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
-        self.visit_expr(op.value)
-        if op.attr_key in _SCOPES:
-            self.scope(op, op.body)
-        else:
-            self.visit_stmt(op.body)
-
-    def visit_let_stmt_(self, op: s.LetStmt) -> None:
-        if op.var.dtype.is_handle:
-            # another name for the memory: how long it is used is not followed
-            for node in walk(op.value):
-                data = node.buffer.data if isinstance(node, e.BufferLoad) else node
-                self.entries.pop(data, None)
-        super().visit_let_stmt_(op)
-
-    def visit_allocate_(self, op: s.Allocate) -> None:
-        size = _constant_size(op)
-        if size is not None and op.buffer_var not in self.entries:
-            loops = len(self._loops)
-            self.entries[op.buffer_var] = _Life(op, size, self._home, loops)
-        self.visit_stmt(op.body)
 
 
 def _constant_size(op: s.Allocate) -> int | None:
@@ -162,7 +55,7 @@ def _scope(op: s.Allocate) -> str:
 class _Shared:
     """Memory for several allocations that are never in use together."""
 
-    def __init__(self, life: _Life) -> None:
+    def __init__(self, life: Life) -> None:
         self.var = life.op.buffer_var
         self.first_op = life.op
         self.size = life.size
@@ -182,7 +75,7 @@ class _Plan:
         self.memory: dict[e.Var, _Shared] = {}
 
 
-def _plan(lives: list[_Life]) -> _Plan:
+def _plan(lives: list[Life]) -> _Plan:
     plan = _Plan()
     for life in sorted(lives, key=lambda x: (x.first is None, x.first or 0)):
         shared = plan.places.setdefault(life.home, [])
@@ -192,7 +85,7 @@ def _plan(lives: list[_Life]) -> _Plan:
     return plan
 
 
-def _take(shared: list[_Shared], life: _Life) -> _Shared:
+def _take(shared: list[_Shared], life: Life) -> _Shared:
     """Memory that is free by now, of the nearest size; else new memory."""
     assert life.first is not None, "only what is used needs memory"
     free = [
