@@ -52,6 +52,7 @@ _PASSES: dict[str, str] = {
     "MakeDirectAPI": "make_direct_api",
     "MakePackedAPI": "make_packed_api",
     "MakeUnpackedAPI": "make_unpacked_api",
+    "MergeSharedMemoryAllocations": "merge_shared_memory_allocations",
     "NarrowDataType": "narrow_data_type",
     "PlanAndUpdateBufferAllocationLocation": "plan_and_update_buffer_allocation_location",
     "prim_func_pass": "pass_form",
@@ -133,6 +134,9 @@ if TYPE_CHECKING:
     from .make_direct_api import MakeDirectAPI as MakeDirectAPI
     from .make_packed_api import MakePackedAPI as MakePackedAPI
     from .make_unpacked_api import MakeUnpackedAPI as MakeUnpackedAPI
+    from .merge_shared_memory_allocations import (
+        MergeSharedMemoryAllocations as MergeSharedMemoryAllocations,
+    )
     from .narrow_data_type import NarrowDataType as NarrowDataType
     from .pass_form import PrimFuncPass as PrimFuncPass
     from .pass_form import prim_func_pass as prim_func_pass
