@@ -17,7 +17,7 @@ from tvm.tir.buffer import Buffer
 
 from .expr import ExprEmitter, mangled
 from .function_text import FunctionText
-from .types import element_bytes, memory_element, memory_type, value_type, vector_of
+from .types import element_bytes, is_bit, memory_element, memory_type, value_type, vector_of
 
 # Up to this stride, whole vectors are read and the wanted lanes picked; beyond, lanes are gathered.
 WIDEST_PICK: Final = 4
@@ -92,14 +92,14 @@ class MemoryEmitter(ExprEmitter):
 
     def from_memory(self, dtype: DataType, raw: str) -> str:
         """A loaded value in its form for computing."""
-        if not dtype.is_bool:
+        if not is_bit(dtype):
             return raw
         zero = self.splat(_bytes(dtype), "0")
         return self.out.temp(f"icmp ne {memory_type(dtype)} {raw}, {zero}")
 
     def to_memory(self, dtype: DataType, value: str) -> str:
         """A value in its form for storing."""
-        if not dtype.is_bool:
+        if not is_bit(dtype):
             return value
         return self.out.temp(f"zext {value_type(dtype)} {value} to {memory_type(dtype)}")
 
@@ -253,7 +253,7 @@ class MemoryEmitter(ExprEmitter):
 
 def _memory_form(dtype: DataType) -> DataType:
     """The type that the bits in memory have."""
-    return _bytes(dtype) if dtype.is_bool else dtype
+    return _bytes(dtype) if is_bit(dtype) else dtype
 
 
 def _bytes(dtype: DataType) -> DataType:

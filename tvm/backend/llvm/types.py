@@ -16,6 +16,11 @@ from tvm.support.dtype import DataType
 _FLOATS: Final = {16: "half", 32: "float", 64: "double"}
 
 
+def is_bit(dtype: DataType) -> bool:
+    """True for values of one bit, which take a byte in memory: bool, int1, uint1."""
+    return dtype.is_bool or (dtype.is_integer and dtype.bits == 1)
+
+
 def element_type(dtype: DataType) -> str:
     """The LLVM type of one lane, as a value."""
     if dtype.is_bool:
@@ -56,7 +61,7 @@ def value_type(dtype: DataType) -> str:
 
 def memory_element(dtype: DataType) -> str:
     """The LLVM type of one lane in memory."""
-    return "i8" if dtype.is_bool else element_type(dtype)
+    return "i8" if is_bit(dtype) else element_type(dtype)
 
 
 def memory_type(dtype: DataType) -> str:

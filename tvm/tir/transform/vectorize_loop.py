@@ -58,11 +58,10 @@ def _has_scalable_vectors(target: Target | None) -> bool:
     """Arm SVE, or the vector extension of RISC-V."""
     if target is None:
         return False
-    arch = str(target.attrs.get("mtriple", ""))
-    riscv_vectors = arch.startswith("riscv") and any(
-        str(feature).startswith(("+v", "+zve")) for feature in target.attrs.get("mattr", ())
-    )
-    return bool(target.features.has_sve) or riscv_vectors
+    if str(target.attrs.get("mtriple", "")).startswith("riscv"):
+        given = any(str(item).startswith(("+v", "+zve")) for item in target.attrs.get("mattr", ()))
+        return given or bool(target.features.has_v)
+    return bool(target.features.has_sve)
 
 
 class _StmtOnly(StmtExprMutator):
