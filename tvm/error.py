@@ -51,6 +51,10 @@ class TargetError(TVMError, ValueError):
     """A target that does not exist or whose options do not fit."""
 
 
+class ScheduleError(TVMError):
+    """A primitive was asked for something that would not keep the program's meaning."""
+
+
 class OpError(TVMError):
     """An operator that cannot be converted."""
 

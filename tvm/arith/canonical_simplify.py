@@ -592,8 +592,9 @@ def _as_product(made: e.Sub) -> PrimExpr:
     """0 - x * c   ->   x * -c: a product stays one."""
     if type(made.a) is not e.IntImm or made.a.value != 0:
         return made
-    part, count = made.b, 1
-    if type(part) is e.Mul and type(part.b) is e.IntImm:
+    part: PrimExpr = made.b
+    count = 1
+    if isinstance(part, e.Mul) and isinstance(part.b, e.IntImm):
         part, count = part.a, part.b.value
     return e.Mul(part, e.IntImm(made.dtype, -count))
 

@@ -19,7 +19,6 @@ from tvm.tir.functor import substitute
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
-from .int_set import eval_set
 from .constraint import conjuncts
 from .int_set import eval_set
 from .pattern import detect_linear_equation

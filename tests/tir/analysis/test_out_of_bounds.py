@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tir.analysis.programs import matmul
-from tvm.error import TVMError
+from tvm.error import ScheduleError
 from tvm.ir import IRModule
 from tvm.script import tir as T
 from tvm.tir.analysis import OOBChecker
@@ -41,6 +41,7 @@ def test_inside() -> None:
 
 
 def test_outside() -> None:
-    with pytest.raises(TVMError, match=r"main: B\[i \+ 1\]: index 0 runs over \[1, 16\]"):
+    where = r"main: buffer B, B\[i \+ 1\]: index 0 runs over \[1, 16\]"
+    with pytest.raises(ScheduleError, match=where):
         OOBChecker()(IRModule({"main": beyond}))
     assert len(out_of_bounds_accesses(never)) == 1

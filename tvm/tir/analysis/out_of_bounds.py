@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import ScheduleError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, PassContext, PassInfo
@@ -15,7 +15,7 @@ from tvm.tir.functor import StmtExprVisitor
 from tvm.tir.op import arith as op
 
 
-class OutOfBoundsError(TVMError, IndexError):
+class OutOfBoundsError(ScheduleError, IndexError):
     """An access that is provably outside of its buffer."""
 
 
@@ -62,9 +62,10 @@ class _Checker(StmtExprVisitor):
             below = -(1 << 31) < low < 0
             if not above and not below and not self._surely_outside(index, extent):
                 continue
+            access = f"{buffer.name}[{', '.join(map(str, indices))}]"
             self.faults.append(
-                f"{buffer.name}[{', '.join(map(str, indices))}]: index {axis} runs over "
-                f"[{low}, {high}], the extent is {extent}"
+                f"buffer {buffer.name}, {access}: index {axis} runs over [{low}, {high}], "
+                f"the extent is {extent}"
             )
 
     def _surely_outside(self, index: PrimExpr, extent: PrimExpr) -> bool:

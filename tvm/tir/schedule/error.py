@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import ScheduleError as ScheduleError
+from tvm.error import message
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.tir.stmt import Block, For
 
 RENDER_LEVELS: Final = ("detail", "fast", "none")
-
-
-class ScheduleError(TVMError):
-    """A primitive was asked for something that would not keep the program's meaning."""
 
 
 class Illegal(Exception):
