@@ -98,3 +98,13 @@ def test_counts(tmp_path: Path) -> None:
     assert "2 xfailed" in done.stdout
     # excluded, vulkan, "two", with need
     assert "4 skipped" in done.stdout
+
+
+@pytest.mark.parametrize(("marks", "code"), [(["-m", "uses_gpu"], 0), ([], 5)])
+def test_marks_may_leave_no_test(tmp_path: Path, marks: list[str], code: int) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it():\n    pass\n" if marks else "")
+    command = [sys.executable, "-m", "pytest", "-p", "tvm.testing.plugin"]
+    done = subprocess.run(
+        [*command, *marks, "-p", "no:cacheprovider", str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stdout

@@ -252,6 +252,11 @@ def skip_if_32bit(reason: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(sys.maxsize < 1 << 32, reason=reason)
 
 
+def skip_if_no_reference_system(func: Callable[..., Any]) -> Any:
+    """Leave a test out where the simulator of a reference system cannot run."""
+    return skip_if_32bit("the reference system needs addresses of 64 bits")(func)
+
+
 def _requires(check: Check, name: str, parent: str) -> Callable[[Any], Any]:
     reasons = list(_reasons(check))
     skip = pytest.mark.skipif(bool(reasons), reason=f"needs {name}: {', '.join(reasons)}")

@@ -16,7 +16,7 @@ _FILES = {
         "requires_nvcc_version", "requires_nvptx", "requires_opencl", "requires_package",
         "requires_rocm", "requires_rpc", "requires_tensorcore", "requires_vulkan",
         "requires_x86", "requires_x86_amx", "requires_x86_avx512", "requires_x86_vnni",
-        "skip_if_32bit", "uses_gpu",
+        "skip_if_32bit", "skip_if_no_reference_system", "uses_gpu",
     ),
     "numeric": ("assert_allclose", "check_numerical_grads", "get_dtype_range"),
     "parameters": (
