@@ -39,6 +39,7 @@ _PASSES: dict[str, str] = {
     "InjectVirtualThread": "inject_virtual_thread",
     "InlinePrivateFunctions": "inline_private_functions",
     "InstrumentBoundCheckers": "instrument_bound_checkers",
+    "LiftThreadBinding": "lift_thread_binding",
     "LoopPartition": "loop_partition",
     "LoopPartitionConfig": "config_records",
     "LowerCustomDatatypes": "lower_custom_datatypes",
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from .inject_virtual_thread import InjectVirtualThread as InjectVirtualThread
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .instrument_bound_checkers import InstrumentBoundCheckers as InstrumentBoundCheckers
+    from .lift_thread_binding import LiftThreadBinding as LiftThreadBinding
     from .loop_partition import LoopPartition as LoopPartition
     from .lower_custom_datatypes import LowerCustomDatatypes as LowerCustomDatatypes
     from .lower_device_kernel_launch import LowerDeviceKernelLaunch as LowerDeviceKernelLaunch
