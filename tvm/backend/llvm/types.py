@@ -124,11 +124,12 @@ def bfloat16_bits(value: float) -> int:
     return high - 0x10000 if high >= 0x8000 else high
 
 
+_ESCAPES: Final = {b: f"\\{b:02X}" for b in range(256) if not 32 <= b < 127 or b in (34, 92)}
+
+
 def bytes_literal(data: bytes) -> str:
     """A byte array in LLVM's notation."""
-    return "".join(
-        chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data
-    )
+    return data.decode("latin-1").translate(_ESCAPES)
 
 
 def string_global(name: str, text: str) -> str:

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
+from tvm.ir.op import OPS, Op
 from tvm.ir.transform import PassContext
 from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import rewrite, walk
+from tvm.tir.functor import rewrite
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator
 from .pass_form import tir_pass
+from .words_used import words_used
 
 
 @tir_pass("tir.LowerIntrin")
@@ -31,16 +32,16 @@ def LowerIntrin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     if isinstance(target, Target):
         keys = [target.kind.name, *target.keys, "default"]
     rules = [f"{key}.FLowerIntrinsic" for key in keys]
-    if not any(_concerns(node, rules) for node in walk(func.body)):
+    if not any([_concerns(word, rules) for word in words_used(func.body)]):
         return func
     return rewrite(_IntrinLowerer(func, rules), func)
 
 
-def _concerns(node: object, rules: list[str]) -> bool:
-    if isinstance(node, e.Call):
-        op = node.op
-        return isinstance(op, Op) and any(op.has_attr(rule) for rule in rules)
-    return isinstance(node, (e.FloorDiv, e.FloorMod))
+def _concerns(word: str, rules: list[str]) -> bool:
+    op = OPS.find(word)
+    if op is None:
+        return word in ("FloorDiv", "FloorMod")
+    return any([op.has_attr(rule) for rule in rules])
 
 
 class _IntrinLowerer(AnalyzedMutator):

@@ -19,12 +19,13 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField, TypeIndex
 
 from .pass_form import tir_pass
+from .words_used import words_used
 
 HANDLE = DataType("handle")
 _LOWERED = {
@@ -38,7 +39,7 @@ _STACKED = ("tir.tvm_stack_make_shape", "tir.tvm_stack_make_array", *_LOWERED)
 @tir_pass("tir.LowerTVMBuiltin")
 def LowerTVMBuiltin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No call needs an argument list afterwards."""
-    if not any(_name(node) in _STACKED for node in walk(func.body)):
+    if words_used(func.body).isdisjoint(_STACKED):
         return func
     return func.with_body(_Lowerer().region(func.body))
 

@@ -16,10 +16,11 @@ from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir.float_math import EXPANSIONS, Steps
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
+from .words_used import words_used
 
 FLOAT32 = DataType("float32")
 _OF_ITS_OWN_TYPE = ("tir.nextafter",)  # float32 has other neighbours than float16
@@ -28,7 +29,7 @@ _OF_ITS_OWN_TYPE = ("tir.nextafter",)  # float32 has other neighbours than float
 @tir_pass("tir.VectorMath")
 def VectorMath(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No function of floats that `tir.float_math` knows is called afterwards."""
-    if not any(isinstance(node, e.Call) and _expandable(node) for node in walk(func.body)):
+    if words_used(func.body).isdisjoint(EXPANSIONS):
         return func
     return func.with_body(_Expander(_can_scale(func.attrs.get("target"))).visit_stmt(func.body))
 
