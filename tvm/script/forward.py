@@ -17,6 +17,8 @@ def forward_names(module: str, *homes: str) -> Callable[[str], Any]:
                 try:
                     value = getattr(importlib.import_module(home), name)
                 except AttributeError:
+                    if len(homes) == 1:  # it knows best what it lacks
+                        raise
                     continue
                 setattr(sys.modules[module], name, value)
                 return value

@@ -66,7 +66,12 @@ def make_buffer(
     if data is None:
         pointee = DataType("int8").with_lanes(element.lanes) if element.is_bool else element
         data = Var(name, PointerType(PrimType(pointee), scope), _span())
-    steps = [Var(step, index_dtype) if isinstance(step, str) else step for step in strides or ()]
+    # a stride given by name is a variable of the buffer's own, which the builder names after it
+    hint = "" if IRBuilder.is_in_scope() else None
+    steps = [
+        Var(step if hint is None else hint, index_dtype) if isinstance(step, str) else step
+        for step in strides or ()
+    ]
     if isinstance(elem_offset, str):
         elem_offset = Var(elem_offset, index_dtype)
     if elem_offset is None and offset_factor:

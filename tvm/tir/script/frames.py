@@ -454,7 +454,7 @@ def _name_buffer(buffer: Buffer, name: str) -> None:
     if not buffer.data.name:  # memory that was there before keeps its own name
         rename(buffer.data, "name", name)
     for i, stride in enumerate(buffer.strides):
-        if isinstance(stride, Var):
+        if isinstance(stride, Var) and not stride.name:  # of the buffer's own making
             rename(stride, "name", f"{name}_s{i}")
 
 

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.expr import GlobalVar, PrimExpr, Range
 from tvm.ir.op import OPS, Op
 from tvm.ir.type import TensorMapType, TupleType
 from tvm.support.dtype import DataType
@@ -226,6 +226,11 @@ def _with_dtype(func: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+# both spellings are in use
+broadcast = Broadcast
+ramp = Ramp
+
+
 def _parameters(func: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(func).parameters
 
@@ -267,13 +272,15 @@ def __dir__() -> list[str]:
 __all__ = [
     "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "And", "Assert", "Broadcast", "BufferLoad", "Call",
     "CallEffectKind", "Cast", "CommReducer", "Div", "Else", "FloatImm", "FloorDiv", "FloorMod",
-    "If", "IndexMap", "IntImm", "IterVar", "Let", "LetStmt", "Max", "Min", "Mod", "Mul", "Not",
-    "Or", "PrimExprWithOp", "ProducerLoad", "Ramp", "Range", "Reduce", "Select", "Shuffle",
-    "SizeVar", "StringImm", "Sub", "TensorMap", "Then", "Tuple", "Var", "While", "alloc_buffer",
-    "allocate", "allocate_const", "arg", "attr", "axis", "block", "block_attr", "buffer",
+    "GlobalVar", "If", "IndexMap", "IntImm", "IterVar", "Let", "LetStmt", "Max", "Min", "Mod",
+    "Mul", "Not", "Or", "PrimExprWithOp", "ProducerLoad", "Ramp", "Range", "Reduce", "Select",
+    "Shuffle", "SizeVar", "StringImm", "Sub", "TensorMap", "Then", "Tuple", "Var", "While",
+    "alloc_buffer",
+    "allocate", "allocate_const", "arg", "attr", "axis", "block", "block_attr", "broadcast",
+    "buffer",
     "buffer_decl", "buffer_store", "buffer_var", "comm_reducer", "decl_buffer", "env_thread",
     "evaluate", "func_attr", "func_gen", "func_name", "func_ret", "grid", "handle", "index_map",
     "init", "iter_var", "launch_thread", "let", "match_buffer", "max", "meta_var", "min",
-    "parallel", "prim_func", "ptr", "reads", "realize", "reduce", "serial", "target",
+    "parallel", "prim_func", "ptr", "ramp", "reads", "realize", "reduce", "serial", "target",
     "thread_binding", "unroll", "var", "vectorized", "void", "where", "writes",
 ]  # fmt: skip

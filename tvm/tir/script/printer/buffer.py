@@ -120,8 +120,8 @@ def _offset(
 ) -> bool:
     """Add the offset unless it is zero; True where only the offset factor stands for it."""
     offset = buffer.elem_offset
-    if isinstance(offset, IntImm) and offset.value == 0:
-        return False
+    if isinstance(offset, IntImm) and offset.value == 0 and buffer.offset_factor == 1:
+        return False  # beside a factor the offset would be read as a variable
     if matches and _is_new(offset, d):
         d.define_as(offset, frame, lambda: AttrAccessDoc(name, "elem_offset"))
         return True

@@ -222,10 +222,21 @@ def _producer_load(node: e.ProducerLoad, d: Docsifier) -> ExprDoc:
     return IndexDoc(IdDoc(node.producer.get_name_hint()), d.exprs(node.indices))
 
 
+def _global_call(node: e.Call, func: GlobalVar, d: Docsifier) -> ExprDoc:
+    """`cls.f(x)`; a function that the text does not define is told by the node itself."""
+    if d.is_defined(func):
+        return d.expr(func).call(*d.exprs(node.args))
+    callee = d.word("tir", "GlobalVar").call(LiteralDoc(func.name_hint))
+    if node.dtype.is_void:
+        return callee.call(*d.exprs(node.args))
+    args = ListDoc(d.exprs(node.args))
+    return d.word("tir", "Call").call(LiteralDoc(str(node.dtype)), callee, args)
+
+
 @rule(e.Call, dialect="tir")
 def _call(node: e.Call, d: Docsifier) -> ExprDoc:
     if isinstance(node.op, GlobalVar):
-        return d.expr(node.op).call(*d.exprs(node.args))
+        return _global_call(node, node.op, d)
     args = [_call_arg(arg, d) for arg in node.args]
     if _folds_away(node):
         head = (LiteralDoc(str(node.dtype)), LiteralDoc(node.op.name), ListDoc(args))
