@@ -45,7 +45,7 @@ _HOMES = {
         )
     },
 }  # fmt: skip
-_CHILDREN = ("disco", "executable", "module", "params", "profiling", "script_printer", "vm")
+_CHILDREN = ("_ffi_node_api", "executable", "module", "params", "profiling", "script_printer", "vm")
 
 if TYPE_CHECKING:
     from . import profiling as profiling

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.error import ShapeError, message
 from tvm.ffi import register_global_func
 
-from .module import enabled
-from .params import load_param_dict, save_param_dict
+from ._device import Device
+from ._tensor import Tensor, empty, numpy_dtype, numpy_shape
+from .attributes import DeviceAttr
+from .module import enabled, load_static_library
+from .params import (
+    load_param_dict,
+    load_param_dict_from_file,
+    save_param_dict,
+    save_param_dict_to_file,
+)
+from .profiling import Count, DeviceWrapper, Duration, Percent, Ratio, Report
 from .threads import config_threads, thread_count
 
 
@@ -38,3 +54,166 @@ def save_params(params: object) -> bytes:
 def load_params(data: bytes) -> object:
     """Parameters of bytes."""
     return load_param_dict(data)
+
+
+@register_global_func("runtime.SaveParamsToFile", override=True)
+def save_params_to_file(params: Any, path: str) -> None:
+    """Write parameters to a file."""
+    save_param_dict_to_file(dict(params.items()), path)
+
+
+@register_global_func("runtime.LoadParamsFromFile", override=True)
+def load_params_from_file(path: str) -> object:
+    """Read parameters from a file."""
+    return load_param_dict_from_file(path)
+
+
+@register_global_func("runtime.ModuleLoadStaticLibrary", override=True)
+def module_load_static_library(path: str, func_names: Sequence[str]) -> object:
+    """The functions of an object file."""
+    return load_static_library(path, list(func_names))
+
+
+# --- devices ---
+
+
+@register_global_func("runtime.GetDeviceAttr", override=True)
+def get_device_attr(device_type: int, device_id: int, attr: int) -> Any:
+    """An attribute of a device; its number is one of `DeviceAttr`."""
+    return Device(device_type, device_id)._attribute(DeviceAttr(attr))
+
+
+@register_global_func("runtime.Device_StreamCreate", override=True)
+def device_stream_create(dev: Device) -> int:
+    """A new stream of work."""
+    return dev.create_raw_stream()
+
+
+@register_global_func("runtime.Device_StreamFree", override=True)
+def device_stream_free(dev: Device, stream: int) -> None:
+    """Give a stream back."""
+    dev.free_raw_stream(stream)
+
+
+@register_global_func("runtime.Device_SetStream", override=True)
+def device_set_stream(dev: Device, stream: int) -> None:
+    """Make a stream the one that following work goes to."""
+    dev.set_raw_stream(stream)
+
+
+@register_global_func("runtime.Device_StreamSync", override=True)
+def device_stream_sync(dev: Device, stream: int) -> None:
+    """Wait for the work of a stream."""
+    dev.sync(stream)
+
+
+@register_global_func("runtime.Device_StreamSyncFromTo", override=True)
+def device_stream_sync_from_to(dev: Device, source: int, target: int) -> None:
+    """Let work that comes to `target` wait for what `source` has now."""
+    dev.sync(source)
+
+
+@register_global_func("runtime.TVMSetStream", override=True)
+def set_stream(device_type: int, device_id: int, stream: int) -> None:
+    """Make a stream the one that following work goes to."""
+    Device(device_type, device_id).set_raw_stream(stream)
+
+
+# --- tensors ---
+
+
+@register_global_func("runtime.TVMTensorAllocWithScope", override=True)
+def tensor_alloc_with_scope(
+    shape: Sequence[int], dtype: str, dev: Device, mem_scope: str | None
+) -> Tensor:
+    """A new tensor in a kind of memory."""
+    return empty(tuple(shape), str(dtype), dev, mem_scope)
+
+
+@register_global_func("runtime.TVMTensorCopyFromTo", override=True)
+def tensor_copy_from_to(source: Tensor, target: Tensor) -> None:
+    """Overwrite a tensor with another."""
+    source.copyto(target)
+
+
+@register_global_func("runtime.TVMTensorCopyFromBytes", override=True)
+def tensor_copy_from_bytes(target: Tensor, data: Any, nbytes: int) -> None:
+    """Overwrite a tensor with bytes in memory."""
+    target.copyfrom(_memory(target, data, nbytes))
+
+
+@register_global_func("runtime.TVMTensorCopyToBytes", override=True)
+def tensor_copy_to_bytes(source: Tensor, data: Any, nbytes: int) -> None:
+    """Copy a tensor to memory."""
+    np.copyto(_memory(source, data, nbytes), source.numpy())
+
+
+@register_global_func("runtime.TVMTensorCreateView", override=True)
+def tensor_create_view(
+    source: Tensor, shape: Sequence[int], dtype: str, relative_byte_offset: int
+) -> Tensor:
+    """The memory of a tensor with another shape, type or start."""
+    return source._create_view(tuple(shape), str(dtype), relative_byte_offset)
+
+
+def _memory(like: Tensor, data: Any, nbytes: int) -> np.ndarray[Any, Any]:
+    """Memory at an address as an array like a tensor."""
+    kind, shape = numpy_dtype(like.dtype), numpy_shape(like)
+    need = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    if nbytes != need:
+        raise ShapeError(
+            message(
+                f"copy {nbytes} bytes",
+                found=f"a tensor of {need} bytes, {like.dtype}{tuple(like.shape)}",
+                legal=f"{need} bytes",
+            )
+        )
+    address = data if isinstance(data, int) else data.value
+    memory: Any = (ctypes.c_uint8 * nbytes).from_address(address)
+    return np.frombuffer(memory, kind).reshape(shape)
+
+
+# --- measuring and reports ---
+
+
+@register_global_func("runtime.RPCTimeEvaluator", override=True)
+def time_evaluator(
+    mod: Any, name: str, device_type: int, device_id: int, number: int, repeat: int,
+    min_repeat_ms: int, limit_zero_time_iterations: int, cooldown_interval_ms: int,
+    repeats_to_cooldown: int, cache_flush_bytes: int, f_preproc: str,
+) -> Any:  # fmt: skip
+    """A function that measures a function of a module, and gives the seconds as packed doubles."""
+    measure = mod.time_evaluator(
+        name, Device(device_type, device_id), number, repeat, min_repeat_ms,
+        limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes,
+        f_preproc,
+    )  # fmt: skip
+    return lambda *args: np.array(measure(*args).results, "<f8").tobytes()
+
+
+for _kind in (Count, Duration, Percent, Ratio, DeviceWrapper, Report):
+    register_global_func(f"runtime.profiling.{_kind.__name__}", _kind, override=True)
+
+
+@register_global_func("runtime.profiling.AsCSV", override=True)
+def report_as_csv(report: Report) -> str:
+    """A report as comma-separated values."""
+    return report.csv()
+
+
+@register_global_func("runtime.profiling.AsJSON", override=True)
+def report_as_json(report: Report) -> str:
+    """A report as JSON."""
+    return report.json()
+
+
+@register_global_func("runtime.profiling.AsTable", override=True)
+def report_as_table(report: Report, sort: bool, aggregate: bool, col_sums: bool) -> str:
+    """A report as a table."""
+    return report.table(sort, aggregate, col_sums)
+
+
+@register_global_func("runtime.profiling.FromJSON", override=True)
+def report_from_json(text: str) -> Report:
+    """The report of a JSON text."""
+    return Report.from_json(text)

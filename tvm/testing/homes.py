@@ -22,6 +22,10 @@ _FILES = {
     "parameters": (
         "fixture", "parameter", "parameters", "skip_parameterizations", "xfail_parameterizations",
     ),
+    "popen_pool": (
+        "after_initializer", "call_cpp_ffi", "call_cpp_py_ffi", "call_py_ffi", "fast_summation",
+        "identity_py", "initializer", "register_ffi", "slow_summation", "timeout_job",
+    ),
     "processes": ("identity_after", "main", "strtobool", "terminate_self"),
     "reduce": ("reduce",),
     "targets": (

@@ -54,3 +54,8 @@ def test_results():
     np.testing.assert_allclose(a, wanted[0], rtol=3e-7)
     np.testing.assert_allclose(b, wanted[1], rtol=2e-3)
     np.testing.assert_allclose(c, wanted[2], rtol=1e-14)
+
+
+def test_functions_stay_calls_in_c():
+    mod = tvm.IRModule.from_expr(mixed.with_attr("target", tvm.target.Target("c")))
+    tvm.ir.assert_structural_equal(VectorMath()(mod), mod)

@@ -1,0 +1,43 @@
+"""The worker's side, in this process."""
+
+from __future__ import annotations
+
+import io
+import threading
+
+import pytest
+
+from tvm.contrib.by_value import from_bytes, to_bytes
+from tvm.contrib.popen_worker import read_message, serve, write_message
+
+pytestmark = pytest.mark.cpu
+
+
+def answers(*tasks: object) -> list[object]:
+    source, sink = io.BytesIO(), io.BytesIO()
+    write_message(source, b"start")
+    for task in tasks:
+        write_message(source, to_bytes(task))
+    source.seek(0)
+    serve(source, sink)
+    sink.seek(0)
+    assert read_message(sink) == b"ready"
+    found = []
+    while (data := read_message(sink)) is not None:
+        found.append(from_bytes(data))
+    return found
+
+
+def test_each_task_has_an_answer() -> None:
+    first, second, third = answers(
+        (divmod, (7, 2), {}), (divmod, (1, 0), {}), (threading.Lock, (), {})
+    )
+    assert first == (True, (3, 1))
+    assert isinstance(second[1], ZeroDivisionError)
+    assert "the result cannot be sent back" in str(third[1])
+
+
+def test_a_message_that_is_cut_ends_it() -> None:
+    assert read_message(io.BytesIO(b"\x05\0\0\0\0\0\0\0abc")) is None
+    assert read_message(io.BytesIO(b"\x05\0")) is None
+    serve(io.BytesIO(), io.BytesIO())

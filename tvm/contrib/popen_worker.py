@@ -1,0 +1,62 @@
+"""The other end of a PopenWorker: runs the functions that it is sent, until the pipe closes.
+
+    python -m tvm.contrib.popen_worker READ_FD WRITE_FD
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from typing import Any, BinaryIO
+
+HEAD = struct.Struct("<Q")  # the length of what follows
+
+
+def write_message(pipe: BinaryIO, data: bytes) -> None:
+    """Send bytes with their length before them."""
+    pipe.write(HEAD.pack(len(data)) + data)
+    pipe.flush()
+
+
+def read_message(pipe: BinaryIO) -> bytes | None:
+    """The next message; None when the other end is gone."""
+    head = pipe.read(HEAD.size)
+    if len(head) < HEAD.size:
+        return None
+    (size,) = HEAD.unpack(head)
+    data = pipe.read(size)
+    return data if len(data) == size else None
+
+
+def serve(source: BinaryIO, sink: BinaryIO) -> None:
+    """Answer each (function, arguments, keywords) with (True, result) or (False, exception)."""
+    first = read_message(source)
+    if first is None:
+        return
+    from .by_value import from_bytes, to_bytes  # after the path of modules is known
+
+    write_message(sink, b"ready")
+    while (data := read_message(source)) is not None:
+        answer: tuple[bool, Any]
+        try:
+            func, args, kwargs = from_bytes(data)
+            answer = True, func(*args, **(kwargs or {}))
+        except Exception as err:
+            answer = False, err
+        try:
+            reply = to_bytes(answer)
+        except Exception as err:
+            reply = to_bytes((False, TypeError(f"the result cannot be sent back: {err}")))
+        write_message(sink, reply)
+
+
+def main() -> None:
+    """Serve on the pipes that the command line names."""
+    read_fd, write_fd = (int(number) for number in sys.argv[1:3])
+    with os.fdopen(read_fd, "rb") as source, os.fdopen(write_fd, "wb") as sink:
+        serve(source, sink)
+
+
+if __name__ == "__main__":
+    main()
