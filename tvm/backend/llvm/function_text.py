@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from tvm.support.naming import NameTable
 
 from .module_text import ModuleText, Signature
@@ -41,10 +43,7 @@ class FunctionText:
         self.debug_function = ""  # of the function itself
 
     def _fresh(self, hint: str) -> str:
-        clean = "".join(c if c.isalnum() or c in "_." else "_" for c in hint)
-        if not clean or clean[0].isdigit() or not clean.isascii():
-            clean = "v_" + clean.encode("ascii", "replace").decode().replace("?", "_")
-        return self._names.fresh(clean, ".")
+        return self._names.fresh(_clean(hint), ".")
 
     def line(self, text: str) -> None:
         """Append an instruction."""
@@ -96,3 +95,12 @@ class FunctionText:
         body = [*self._allocas, *(line for line in self._lines if line)]
         opening = f"{head} {self.attributes}{self.debug_function} {{"
         self.module.functions.append("\n".join([opening, "entry:", *body, "}", ""]))
+
+
+@functools.lru_cache(maxsize=1024)
+def _clean(hint: str) -> str:
+    """A name that LLVM takes without quotes."""
+    clean = "".join(c if c.isalnum() or c in "_." else "_" for c in hint)
+    if not clean or clean[0].isdigit() or not clean.isascii():
+        clean = "v_" + clean.encode("ascii", "replace").decode().replace("?", "_")
+    return clean

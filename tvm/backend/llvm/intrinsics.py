@@ -367,19 +367,21 @@ def _access_ptr(emit: StmtEmitter, op: e.Call) -> str:
     return emit.out.temp(f"getelementptr {memory_element(kind.dtype)}, ptr {base}, i64 {start}")
 
 
+_FIELDS: Final = {int(field): place for field, place in STRUCT_FIELDS.items()}
+
+
 def _struct_place(emit: StmtEmitter, op: e.Call) -> tuple[FieldPlace, str]:
     """The field that a struct access names, and its address."""
     number = op.args[2]
-    try:
-        field = STRUCT_FIELDS[StructField(number.value)]
-    except (ValueError, KeyError, AttributeError):
+    field = _FIELDS.get(number.value) if isinstance(number, e.IntImm) else None
+    if field is None:
         raise TVMError(
             message(
                 f"access of struct field {number}",
                 found="no such field",
                 legal=", ".join(f"{k.name}={k.value}" for k in STRUCT_FIELDS),
             )
-        ) from None
+        )
     base = emit.visit_expr(op.args[0])
     index = op.args[1]
     if isinstance(index, e.IntImm):

@@ -6,6 +6,7 @@ LLVM would call library functions that not every system has; float8 values are c
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from typing import Final
@@ -13,6 +14,8 @@ from typing import Final
 from tvm.error import DTypeError, message
 from tvm.support.dtype import DataType
 
+# The same few types and names come up in every function.
+_remembered = functools.lru_cache(maxsize=1024)
 _FLOATS: Final = {16: "half", 32: "float", 64: "double"}
 
 
@@ -52,6 +55,7 @@ def vector_of(element: str, lanes: int, scalable: bool = False) -> str:
     return f"<{'vscale x ' if scalable else ''}{lanes} x {element}>"
 
 
+@_remembered
 def value_type(dtype: DataType) -> str:
     """The LLVM type of a value."""
     if dtype.is_void:
@@ -59,16 +63,19 @@ def value_type(dtype: DataType) -> str:
     return vector_of(element_type(dtype), dtype.lanes, dtype.is_scalable)
 
 
+@_remembered
 def memory_element(dtype: DataType) -> str:
     """The LLVM type of one lane in memory."""
     return "i8" if is_bit(dtype) else element_type(dtype)
 
 
+@_remembered
 def memory_type(dtype: DataType) -> str:
     """The LLVM type in memory."""
     return vector_of(memory_element(dtype), dtype.lanes, dtype.is_scalable)
 
 
+@_remembered
 def element_bytes(dtype: DataType) -> int:
     """Bytes of one lane in memory."""
     return 1 if dtype.is_bool else (dtype.bits + 7) // 8
@@ -138,6 +145,7 @@ def string_global(name: str, text: str) -> str:
     return f'@{name} = private constant [{len(data)} x i8] c"{bytes_literal(data)}"'
 
 
+@_remembered
 def quoted(name: str) -> str:
     """A global name, quoted if it has unusual letters."""
     plain = name.replace("_", "a").replace(".", "a").replace("$", "a")
