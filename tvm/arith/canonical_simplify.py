@@ -595,7 +595,8 @@ def _as_product(made: e.Sub) -> PrimExpr:
     part: PrimExpr = made.b
     count = 1
     if isinstance(part, e.Mul) and isinstance(part.b, e.IntImm):
-        part, count = part.a, part.b.value
+        count = part.b.value
+        part = part.a
     return e.Mul(part, e.IntImm(made.dtype, -count))
 
 

@@ -14,6 +14,8 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprVisitor
 from tvm.tir.op import arith as op
 
+from .lasting_fact import lasting_fact
+
 
 class OutOfBoundsError(ScheduleError, IndexError):
     """An access that is provably outside of its buffer."""
@@ -104,15 +106,16 @@ class _Checker(StmtExprVisitor):
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> None:
         self.visit_expr(op.condition)
-        with self._analyzer.constraint_scope(op.condition):
+        with self._analyzer.constraint_scope(lasting_fact(op.condition, op.then_case)):
             self.visit_stmt(op.then_case)
         if op.else_case is not None:
-            with self._analyzer.constraint_scope(_not(op.condition)):
+            opposite = lasting_fact(_not(op.condition), op.else_case)
+            with self._analyzer.constraint_scope(opposite):
                 self.visit_stmt(op.else_case)
 
     def visit_block_realize_(self, op: s.BlockRealize) -> None:
         self.visit_exprs(op.iter_values)
-        with self._analyzer.constraint_scope(op.predicate):
+        with self._analyzer.constraint_scope(lasting_fact(op.predicate, op.block)):
             self.visit_stmt(op.block)
 
     def visit_call_(self, op: e.Call) -> None:

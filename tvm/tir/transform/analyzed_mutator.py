@@ -7,6 +7,7 @@ from tvm.arith.const_int_bound import ConstIntBound
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.lasting_fact import lasting_fact
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
@@ -60,11 +61,12 @@ class AnalyzedMutator(StmtExprMutator):
     def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
         condition = self.condition(op.condition)
         fact = bare_condition(condition)
-        with self.analyzer.constraint_scope(fact):
+        with self.analyzer.constraint_scope(lasting_fact(fact, op.then_case)):
             then_case = self.visit_stmt(op.then_case)
         else_case = op.else_case
         if else_case is not None:
-            with self.analyzer.constraint_scope(ops.logical_not(fact)):
+            opposite = lasting_fact(ops.logical_not(fact), else_case)
+            with self.analyzer.constraint_scope(opposite):
                 else_case = self.visit_stmt(else_case)
         same = condition is op.condition and then_case is op.then_case
         if same and else_case is op.else_case:
@@ -84,7 +86,7 @@ class AnalyzedMutator(StmtExprMutator):
         if s.is_no_op(op.body):
             body = op.body  # nobody is there to learn the fact
         else:
-            with self.analyzer.constraint_scope(condition):
+            with self.analyzer.constraint_scope(lasting_fact(condition, op.body)):
                 body = self.visit_stmt(op.body)
         if condition is op.condition and message is op.message and body is op.body:
             return op

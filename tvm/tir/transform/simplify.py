@@ -17,6 +17,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.lasting_fact import lasting_fact
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import rewrite
 from tvm.tir.op import arith as ops
@@ -68,7 +69,8 @@ class Simplifier(AnalyzedMutator):
         low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
         self.bind_range(op)
         # only the body may know: after a loop that never ran, `var < n` says nothing of `n`
-        with self.analyzer.constraint_scope(ops.less(op.loop_var, ops.add(op.min, op.extent))):
+        inside = lasting_fact(ops.less(op.loop_var, ops.add(op.min, op.extent)), op.body)
+        with self.analyzer.constraint_scope(inside):
             body = self.visit_stmt(op.body)
         annotations = self.visit_annotations(op.annotations) if op.annotations else op.annotations
         same = low is op.min and extent is op.extent and body is op.body
