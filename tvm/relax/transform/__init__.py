@@ -10,6 +10,7 @@ _HOMES = {
     "AttachGlobalSymbol": _HOME + "attach_global_symbol:AttachGlobalSymbol",
     "BindParams": _HOME + "bind_params:BindParams",
     "BindSymbolicVars": _HOME + "bind_params:BindSymbolicVars",
+    "BundleModelParams": _HOME + "bundle_model_params:BundleModelParams",
     "CallTIRRewrite": _HOME + "call_tir_rewrite:CallTIRRewrite",
     "CanonicalizeBindings": _HOME + "canonicalize_bindings:CanonicalizeBindings",
     "ConvertLayout": _HOME + "convert_layout:ConvertLayout",
@@ -20,6 +21,8 @@ _HOMES = {
     "DecomposeOpsForTraining": _HOME + "decompose_ops:DecomposeOpsForTraining",
     "EliminateCommonSubexpr": _HOME + "eliminate_common_subexpr:EliminateCommonSubexpr",
     "ExpandTupleArguments": _HOME + "expand_tuple_arguments:ExpandTupleArguments",
+    "FastMathCodeGenerator": _HOME + "fast_math:FastMathCodeGenerator",
+    "FastMathTransform": _HOME + "fast_math:FastMathTransform",
     "FoldBatchnormToConv2D": (
         _HOME + "fold_batch_norm_to_conv2d_for_inference:FoldBatchnormToConv2D"
     ),
@@ -35,6 +38,7 @@ _HOMES = {
     "Normalize": _HOME + "normalize:Normalize",
     "NormalizeGlobalVar": _HOME + "normalize_global_var:NormalizeGlobalVar",
     "RemovePurityChecking": _HOME + "remove_purity_checking:RemovePurityChecking",
+    "RemoveRedundantReshape": _HOME + "remove_redundant_reshape:RemoveRedundantReshape",
     "RemoveUnusedParameters": _HOME + "remove_unused_parameters:RemoveUnusedParameters",
     "RewriteDataflowReshape": _HOME + "rewrite_dataflow_reshape:RewriteDataflowReshape",
     "ToMixedPrecision": _HOME + "to_mixed_precision:ToMixedPrecision",
@@ -47,6 +51,7 @@ _HOMES = {
     "KillAfterLastUse": _HOME + "kill_after_last_use:KillAfterLastUse",
     "LowerAllocTensor": _HOME + "lower_alloc_tensor:LowerAllocTensor",
     "LowerRuntimeBuiltin": _HOME + "lower_runtime_builtin:LowerRuntimeBuiltin",
+    "UpdateVDevice": _HOME + "update_vdevice:UpdateVDevice",
     "VMBuiltinLower": _HOME + "lower_runtime_builtin:VMBuiltinLower",
     "RemoveUnusedOutputs": _HOME + "remove_unused_outputs:RemoveUnusedOutputs",
     "StaticPlanBlockMemory": _HOME + "static_plan_block_memory:StaticPlanBlockMemory",
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
     from .attach_global_symbol import AttachGlobalSymbol as AttachGlobalSymbol
     from .bind_params import BindParams as BindParams
     from .bind_params import BindSymbolicVars as BindSymbolicVars
+    from .bundle_model_params import BundleModelParams as BundleModelParams
     from .call_tir_rewrite import CallTIRRewrite as CallTIRRewrite
     from .canonicalize_bindings import CanonicalizeBindings as CanonicalizeBindings
     from .compute_prim_value import ComputePrimValue as ComputePrimValue
@@ -68,6 +74,8 @@ if TYPE_CHECKING:
     from .decompose_ops import DecomposeOpsForTraining as DecomposeOpsForTraining
     from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
     from .expand_tuple_arguments import ExpandTupleArguments as ExpandTupleArguments
+    from .fast_math import FastMathCodeGenerator as FastMathCodeGenerator
+    from .fast_math import FastMathTransform as FastMathTransform
     from .fold_batch_norm_to_conv2d_for_inference import (
         FoldBatchnormToConv2D as FoldBatchnormToConv2D,
     )
@@ -90,6 +98,7 @@ if TYPE_CHECKING:
     from .pass_form import dataflowblock_pass as dataflowblock_pass
     from .pass_form import function_pass as function_pass
     from .remove_purity_checking import RemovePurityChecking as RemovePurityChecking
+    from .remove_redundant_reshape import RemoveRedundantReshape as RemoveRedundantReshape
     from .remove_unused_outputs import RemoveUnusedOutputs as RemoveUnusedOutputs
     from .remove_unused_parameters import RemoveUnusedParameters as RemoveUnusedParameters
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
@@ -98,6 +107,7 @@ if TYPE_CHECKING:
     from .to_non_dataflow import ToNonDataflow as ToNonDataflow
     from .topological_sort import TopologicalSort as TopologicalSort
     from .update_param_struct_info import UpdateParamStructInfo as UpdateParamStructInfo
+    from .update_vdevice import UpdateVDevice as UpdateVDevice
     from .vm_shape_lower import VMShapeLower as VMShapeLower
 else:
     __getattr__ = lazy_names(__name__, _HOMES, ("legalize_ops",))

@@ -1,0 +1,63 @@
+"""The weights of a function are one tuple.
+
+    def main(x, a, b):  # num_input: 1          def main(x, model_params):  # num_input: 1
+        lv = add(x, a)                              a = model_params[0]
+        gv = add(lv, b)                 ->          lv = add(x, a)
+                                                    b = model_params[1]
+                                                    gv = add(lv, b)
+
+Functions without the attribute `num_input` stay as they are.
+"""
+
+from __future__ import annotations
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.relax.expr import Function, TupleGetItem, Var
+from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.struct_info import TupleStructInfo
+from tvm.relax.transform.pass_form import relax_pass
+
+
+@relax_pass("BundleModelParams")
+def BundleModelParams(
+    func: Function, mod: IRModule, ctx: PassContext, param_tuple_name: str | None = None
+) -> Function:
+    """Parameters after the first `num_input` are items of the last one, `model_params`."""
+    count = func.attrs.get("num_input")
+    if count is None:
+        return func
+    inputs = int(str(count))
+    if not 0 <= inputs <= len(func.params):
+        raise TVMError(
+            message(
+                "BundleModelParams: the attribute num_input",
+                found=f"{inputs}, of a function with {len(func.params)} parameters",
+                legal=f"0 ... {len(func.params)}",
+            )
+        )
+    weights = func.params[inputs:]
+    info = TupleStructInfo([weight.struct_info for weight in weights])
+    bundle = Var(param_tuple_name or "model_params", info)
+    params = [*func.params[:inputs], bundle]
+    ret = func.ret_struct_info
+    bundled = Function(params, func.body, ret, func.is_pure, func.attrs, func.span)
+    new = _Items({weight: i for i, weight in enumerate(weights)}, bundle).visit_expr(bundled)
+    assert isinstance(new, Function), "functions stay functions"
+    return new
+
+
+class _Items(PyExprMutator):
+    """Takes a weight out of the tuple where it is read."""
+
+    def __init__(self, places: dict[Var, int], bundle: Var) -> None:
+        super().__init__()
+        self._places, self._bundle = places, bundle
+
+    def visit_var_(self, op: Var) -> RelaxExpr:
+        place = self._places.get(op)
+        if place is None:
+            return super().visit_var_(op)
+        return self.builder_.emit(TupleGetItem(self._bundle, place, op.span), op.name_hint)
