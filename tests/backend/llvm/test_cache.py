@@ -92,3 +92,24 @@ def test_the_second_compilation_is_a_hit(monkeypatch: pytest.MonkeyPatch) -> Non
     first = jit.emit_object(text, jit.host_machine())
     monkeypatch.setattr(jit, "emit_here", lambda *_: pytest.fail("compiled again"))
     assert jit.emit_object(text, jit.host_machine()) == first
+
+
+def test_what_a_writer_left_behind_goes_too(own_folder: Path) -> None:
+    cache.store("ab" * 32, b"object")
+    old, new = (own_folder / "ab" / f"{name}.part" for name in ("old", "new"))
+    old.write_bytes(b"half")
+    new.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    cache.prune()
+    assert not old.exists()
+    assert new.exists()
+    assert cache.load("ab" * 32) == b"object"
+
+
+def test_a_limit_that_is_no_number_is_left_aside(
+    monkeypatch: pytest.MonkeyPatch, own_folder: Path
+) -> None:
+    monkeypatch.setenv("TVM_CACHE_MB", "plenty")
+    cache.store("ab" * 32, b"object")
+    cache.prune()
+    assert cache.load("ab" * 32) == b"object"

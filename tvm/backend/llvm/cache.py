@@ -12,12 +12,15 @@ import contextlib
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 DEFAULT_LIMIT_MB = 512
 _MAGIC = b"tvmobj1\n"
 _SUFFIX = ".obj"
+_PART = ".part"
+_PART_SECONDS = 3600  # nobody writes that long
 _PRUNE_EVERY = 64  # look at the size of the folder once in so many writes
 _writes = 0
 
@@ -71,7 +74,7 @@ def store(key: str, content: bytes) -> None:
     path = _path(key)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        handle, beside = tempfile.mkstemp(dir=path.parent, suffix=_PART)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(content).digest() + content)
@@ -86,9 +89,12 @@ def store(key: str, content: bytes) -> None:
 
 
 def prune(limit_bytes: int | None = None) -> None:
-    """Delete the least recently used entries until the rest fits."""
-    if limit_bytes is None:
-        limit_bytes = int(os.environ.get("TVM_CACHE_MB", DEFAULT_LIMIT_MB)) * 1_000_000
+    """Delete the least recently used entries until the rest fits, and what died half-written."""
+    limit = _limit_bytes() if limit_bytes is None else limit_bytes
+    for path in folder().glob(f"*/*{_PART}"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _PART_SECONDS:
+                path.unlink()
     entries: list[tuple[float, int, Path]] = []
     for path in folder().glob(f"*/*{_SUFFIX}"):
         with contextlib.suppress(OSError):
@@ -96,11 +102,17 @@ def prune(limit_bytes: int | None = None) -> None:
             entries.append((stat.st_mtime, stat.st_size, path))
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):
-        if total <= limit_bytes:
+        if total <= limit:
             return
         with contextlib.suppress(OSError):
             path.unlink()
         total -= size
+
+
+def _limit_bytes() -> int:
+    asked = os.environ.get("TVM_CACHE_MB", "")
+    megabytes = int(asked) if asked.isdecimal() else DEFAULT_LIMIT_MB
+    return megabytes * 1_000_000
 
 
 def clear() -> None:
