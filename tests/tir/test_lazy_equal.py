@@ -30,3 +30,10 @@ def test_python_logic_on_expressions_is_refused() -> None:
     x = tir.Var("x", "int32")
     with pytest.raises(ValueError, match="Cannot use and / or / not operator to Expr"):
         bool(x < 3)
+
+
+def test_values_of_enumerations_become_literals() -> None:
+    value = tir.IntImmEnum(3)
+    assert value.asobject().dtype == "int32"
+    sum_of = tir.Var("x", "int32") + value
+    assert str(sum_of) == "x + 3"

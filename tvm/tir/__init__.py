@@ -55,7 +55,7 @@ from .expr import (
 )
 from .function import PrimFunc
 from .functor import PyStmtExprMutator, PyStmtExprVisitor
-from .lazy_equal import EqualOp, NotEqualOp
+from .lazy_equal import EqualOp, IntImmEnum, NotEqualOp
 from .op import *  # every operator is a public name of tvm.tir
 from .stmt import (
     Allocate,
@@ -119,10 +119,10 @@ __all__ = [
     "BlockRealize", "Broadcast", "Buffer", "BufferLoad", "BufferRealize", "BufferRegion",
     "BufferStore", "Call", "CallEffectKind", "Cast", "CmpExpr", "CommReducer", "ConstExpr",
     "DataProducer", "DeclBuffer", "Div", "EQ", "EqualOp", "Evaluate", "FloatImm", "FloorDiv",
-    "FloorMod", "For", "ForKind", "GE", "GT", "IfThenElse", "IntImm", "IterVar", "LE", "LT", "Let",
-    "LetStmt", "LogicalExpr", "MatchBufferRegion", "Max", "Min", "Mod", "Mul", "NE", "Not",
+    "FloorMod", "For", "ForKind", "GE", "GT", "IfThenElse", "IntImm", "IntImmEnum", "IterVar",
+    "LE", "LT", "Let", "LetStmt", "LogicalExpr", "MatchBufferRegion", "Max", "Min", "Mod", "Mul", "NE", "Not",
     "NotEqualOp", "Or", "PrimExpr", "PrimExprWithOp", "PrimFunc", "ProducerLoad",
     "PyStmtExprMutator", "PyStmtExprVisitor", "Ramp", "Reduce", "Select", "SeqStmt", "Shuffle",
-    "SizeVar", "Stmt", "StringImm", "Sub", "TYPE_CHECKING", "Var", "While", "convert",
+    "SizeVar", "Stmt", "StringImm", "Sub", "Var", "While", "convert",
     "decl_buffer", "stmt_list", "stmt_seq",
 ]  # fmt: skip

@@ -80,3 +80,20 @@ def _same_value(a: Any, b: Any) -> bool:
     right = b.value if isinstance(b, (IntImm, FloatImm)) else b
     numbers = (int, float)
     return isinstance(left, numbers) and isinstance(right, numbers) and left == right
+
+
+class IntImmEnum(PrimExprConvertible):
+    """The value of an enumeration, which is an int32 literal where an expression is wanted."""
+
+    __slots__ = ("span", "value")
+
+    def __init__(self, value: int, span: Span | None = None) -> None:
+        self.value: Final = value
+        self.span: Final = span
+
+    def asobject(self) -> IntImm:
+        """The value as a literal."""
+        return IntImm("int32", self.value, self.span)
+
+    def as_prim_expr(self) -> PrimExpr:
+        return self.asobject()

@@ -51,14 +51,7 @@ def visit_class_def(self: Parser, node: ast.ClassDef) -> None:
         self.var_table.add(node.name, module)
         with self.with_dispatch_token(TOKEN):
             self.visit_body(others)
-            for stmt in functions:
-                if _stays_python(self, stmt):
-                    _define_python(self, stmt, frame)
-            readable = [
-                stmt
-                for stmt in functions
-                if not _is_python_method(stmt) and not _stays_python(self, stmt)
-            ]
+            readable = [stmt for stmt in functions if not _is_python_method(stmt)]
             for stmt in readable:
                 _declare(self, stmt, frame)
             self.visit_body(list(readable))
@@ -73,15 +66,8 @@ def _is_py_base(base: ast.expr) -> bool:
     return getattr(base, "id", getattr(base, "attr", "")) == "BasePyModule"
 
 
-def _stays_python(self: Parser, node: ast.FunctionDef) -> bool:
-    """True for functions under `@I.pyfunc`, whose bodies are not read."""
-    try:
-        return bool(node.decorator_list) and self.get_dispatch_token(node) == PYTHON_TOKEN
-    except (ParserError, Reported):
-        return False
-
-
-def _define_python(self: Parser, node: ast.FunctionDef, frame: IRModuleFrame) -> None:
+@dispatch.register(PYTHON_TOKEN, "tvm_declare_function")
+def visit_tvm_declare_function(self: Parser, node: ast.FunctionDef) -> tuple[str, BaseFunc]:
     """A Python function is an outside function that knows its own text."""
     text = ast.get_source_segment(self.diag.source.source, node) or ast.unparse(node)
     made = make_node("relax.expr.ExternFunc", global_symbol=node.name)
@@ -91,7 +77,14 @@ def _define_python(self: Parser, node: ast.FunctionDef, frame: IRModuleFrame) ->
         "function_name": node.name,
         "python_source": textwrap.dedent(" " * node.col_offset + text),
     }
-    frame.define(node.name, made.with_attrs(facts))
+    return node.name, made.with_attrs(facts)
+
+
+@dispatch.register(PYTHON_TOKEN, "FunctionDef")
+def visit_function_def(self: Parser, node: ast.FunctionDef) -> None:
+    """The body of a Python function is not read: its declaration is all that there is."""
+    frame = I.current_ir_module()
+    frame.define(node.name, frame.declared[frame.global_vars[node.name]])
 
 
 def _declare(self: Parser, node: ast.FunctionDef, frame: IRModuleFrame) -> None:
