@@ -1,7 +1,8 @@
 """Write composite operators in terms of simpler ones.
 
-    y = batch_norm(x, gamma, beta, mean, var)    ->    z = (x - mean) / sqrt(var + eps) * gamma + beta
-                                                       y = (z, mean, var)
+    y = batch_norm(x, gamma, beta, mean, var)
+        ->  z = (x - mean) / sqrt(var + eps) * gamma + beta
+            y = (z, mean, var)
 
 For training, mean and variance are those of the batch, the moving ones go toward them, and layer
 norms are written out, too. A shape that is computed gets extents with names.
