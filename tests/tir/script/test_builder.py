@@ -12,6 +12,7 @@ from tvm.ir import assert_structural_equal
 from tvm.script import tir as T
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tir as B
+from tvm.script.ir_builder.ir import ir_module
 
 pytestmark = pytest.mark.pure
 
@@ -136,8 +137,14 @@ def test_functions_without_their_frame(use: Any, wanted: str) -> None:
         use()
 
 
+def test_a_function_alone_needs_no_name() -> None:
+    with IRBuilder() as ib, B.prim_func():
+        B.evaluate(0)
+    assert_structural_equal(ib.get(), tir.PrimFunc([], tir.Evaluate(0)))
+
+
 def _unnamed() -> None:
-    with B.prim_func():
+    with ir_module(), B.prim_func():
         B.evaluate(0)
 
 

@@ -83,13 +83,8 @@ class PrimFuncFrame(TIRFrame):
         self.root_alloc_buffers: list[Buffer] = []
 
     def finish(self) -> None:
-        if not self.is_private and "global_symbol" not in self.attrs:
-            if self.name is None:
-                raise ScriptError(
-                    "the function has no name; call T.func_name before its frame ends, or make it "
-                    "private: T.prim_func(is_private=True)"
-                )
-            self.attrs["global_symbol"] = self.name
+        if not self.is_private and self.name is not None:
+            self.attrs.setdefault("global_symbol", self.name)
         made = PrimFunc(
             self.args, self.body(), self.ret_type, self.buffer_map, self.attrs, self.span
         )
@@ -101,6 +96,11 @@ class PrimFuncFrame(TIRFrame):
         define = getattr(builder.frames[-1], "define", None)
         if define is None:
             raise ScriptError("a T.prim_func stands alone or in a module (I.ir_module)")
+        if self.name is None:
+            raise ScriptError(
+                "the function has no name, by which others of its module could call it; "
+                "call T.func_name before its frame ends"
+            )
         define(self.name, func)
 
 
