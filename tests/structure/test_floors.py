@@ -38,6 +38,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.vm",),
     ("tvm.relax.pipeline",),
     ("tvm.relax.vm_build",),
+    ("tvm.relax.base_py_module",),
+    ("tvm.relax.relax_to_pyfunc_converter",),
     ("tvm.relax.training",),
     ("tvm.relax.frontend",),
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 
 from tvm.error import TVMError
-from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
+from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relax.base_expr import Id
@@ -27,7 +27,7 @@ from tvm.relax.expr import (
     Var,
 )
 from tvm.relax.normalize import infer_call, is_leaf, is_leaf_or_tuple
-from tvm.relax.struct_info import FuncStructInfo
+from tvm.relax.struct_info import FuncStructInfo, TupleStructInfo
 from tvm.relax.struct_info_rules import (
     BaseCheckResult,
     base_check,
@@ -114,8 +114,8 @@ class _Checker:
                 dims.update(definable_tir_vars_in_struct_info(param.struct_info_))
         for param in func.params:
             if param.struct_info_ is not None:
-                yield from self._symbols(shape_exprs(param.struct_info_), dims, param.name_hint)
-        yield from self._symbols(shape_exprs(func.ret_struct_info), dims, "the result")
+                yield from self._symbols(_exprs_in_scope(param.struct_info_), dims, param.name_hint)
+        yield from self._symbols(_exprs_in_scope(func.ret_struct_info), dims, "the result")
         forced = bool(func.attrs.get("relax.force_pure"))
         if func.is_pure and not forced:
             impure = find_impure_call(func, own)
@@ -168,7 +168,7 @@ class _Checker:
             yield from self._bind(var, known)
         if isinstance(binding, MatchCast):
             dims.update(definable_tir_vars_in_struct_info(binding.struct_info))
-            yield from self._symbols(shape_exprs(binding.struct_info), dims, var.name_hint)
+            yield from self._symbols(_exprs_in_scope(binding.struct_info), dims, var.name_hint)
         yield from self._fits(binding, dims)
 
     def _fits(self, binding: Binding, dims: set[tir.Var]) -> Iterator[str]:
@@ -176,7 +176,7 @@ class _Checker:
         if var.struct_info_ is None:
             yield self._say(f"variable {var.name_hint!r} has no struct info")
             return
-        yield from self._symbols(shape_exprs(var.struct_info_), dims, var.name_hint)
+        yield from self._symbols(_exprs_in_scope(var.struct_info_), dims, var.name_hint)
         given = binding.value.struct_info_
         if isinstance(binding, MatchCast) or given is None or not self.check_struct_info:
             return
@@ -234,9 +234,10 @@ class _Checker:
                 stack.extend(parts)
                 if isinstance(node, Call):
                     for info in node.sinfo_args:
-                        yield from self._symbols(shape_exprs(info), dims, "a struct info argument")
+                        exprs = _exprs_in_scope(info)
+                        yield from self._symbols(exprs, dims, "a struct info argument")
             elif not isinstance(node, (ExternFunc, Op)) and node.struct_info_ is not None:
-                exprs = shape_exprs(node.struct_info_)
+                exprs = _exprs_in_scope(node.struct_info_)
                 yield from self._symbols(exprs, dims, type(node).__name__)
 
     def _symbols(
@@ -256,4 +257,10 @@ class _Checker:
         return f"{self.where}: {text}"
 
 
-
+def _exprs_in_scope(info: StructInfo) -> Iterator[PrimExpr]:
+    """The extents that symbols of the function stand in; a signature binds symbols of its own."""
+    if isinstance(info, TupleStructInfo):
+        for field in info.fields:
+            yield from _exprs_in_scope(field)
+    elif not isinstance(info, FuncStructInfo):
+        yield from shape_exprs(info)

@@ -39,6 +39,9 @@ class DTensorProxy(StructInfoProxy):
     def get_symbolic_vars(self) -> set[str]:
         return self.tensor_sinfo_proxy.get_symbolic_vars()
 
+    def is_known(self) -> bool:
+        return self.tensor_sinfo_proxy.is_known() and not isinstance(self.device_mesh, str)
+
     def as_struct_info(self, dict_globals: Names | None = None) -> DTensorStructInfo:
         tensor = self.tensor_sinfo_proxy.as_struct_info(dict_globals)
         return DTensorStructInfo(tensor, mesh_of(self.device_mesh), self.placement)
@@ -51,7 +54,7 @@ def DTensor(
     placement: Placement | str = "",
     *,
     ndim: int = -1,
-) -> DTensorProxy:
+) -> DTensorProxy | DTensorStructInfo:
     """A tensor spread over a mesh; the mesh by itself, or by its name `mesh[0]` in the module."""
     if isinstance(shape, str) and dtype is None:
         dtype, shape = shape, None
@@ -59,7 +62,8 @@ def DTensor(
         raise ValueError(f"shape must be a list or tuple or an Expr, but got: {shape}")
     if device_mesh is None:
         raise ValueError("R.DTensor needs a device_mesh; legal: 'mesh[0]', or an R.device_mesh")
-    return DTensorProxy(TensorProxy(shape, dtype, None, ndim), device_mesh, _placement(placement))
+    proxy = DTensorProxy(TensorProxy(shape, dtype, None, ndim), device_mesh, _placement(placement))
+    return proxy.as_struct_info() if proxy.is_known() else proxy
 
 
 def _placement(value: Placement | str) -> Placement:

@@ -319,6 +319,7 @@ class _Sharing:
     def storage_of_each(self) -> dict[Call, _Token]:
         """For each planned allocation the token that stands for its storage."""
         for block in self._uses.steps:
+            self._free.clear()  # storage is made in its block, and known in no other
             for step in block:
                 if step.made is not None:
                     self._storage[step.made] = self._request(step.made)
