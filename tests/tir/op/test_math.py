@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -80,3 +81,21 @@ def test_bit_counts() -> None:
     assert tir.clz(tir.Var("i", "int64")).dtype == "int32"
     assert tir.popcount(tir.Var("i", "int64")).dtype == "int64"
     assert tvm.tir.q_multiply_shift(1, 2, 31, 1).dtype == "int32"
+
+
+SMALL_FLOATS = (
+    "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn",
+    "float4_e2m1fn", "bfloat16",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL_FLOATS)
+def test_limits_of_small_floats_are_those_of_their_numpy_types(name: str) -> None:
+    limits = ml_dtypes.finfo(name)
+    assert tir.max_value(name).value == float(limits.max)
+    assert tir.min_value(name).value == float(limits.min)
+    literal = tir.const(1.0, name)
+    assert literal.script() == f"T.{name}(1.0)"
+    with pytest.raises(tvm.TVMError, match="exceeds the range"):
+        tir.const(float(limits.max) * 1.5, name)

@@ -253,6 +253,8 @@ def min_value(dtype: Any, span: Span | None = None) -> PrimExpr:
         smallest: PrimExpr = find_min_func(kind)(kind.bits)
         return smallest
     if kind.is_floating:
+        if kind == "float8_e8m0fnu":  # powers of two, without a sign
+            return FloatImm(kind, 2.0**-127, span)
         return FloatImm(kind, -_largest(kind), span)
     return IntImm(kind, scalar.int_range(kind)[0], span)
 
