@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.backend.llvm.kernel import evaluate, i32
+from tests.backend.llvm.kernel import compiled, evaluate, i32, kernel
 from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import decl_buffer
 
 pytestmark = pytest.mark.cpu
 LANES = [1, 8]
@@ -179,3 +181,15 @@ def test_a_sum_of_five_thousand_terms(deep: str) -> None:
 
     a = np.arange(4, dtype=np.int32)
     np.testing.assert_array_equal(evaluate(total, a), a * 5001)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [("", "fmul contract float"), (" -fast-math", "fmul fast float"),
+     (" -fast-math-nsz", "fmul contract nsz float")],
+)  # fmt: skip
+def test_fast_math_is_told_to_llvm(option: str, words: str) -> None:
+    b = decl_buffer((1,), "float32", "b")
+    load = e.BufferLoad(b, [i32(0)])
+    body = s.BufferStore(b, e.Mul(load, load), [i32(0)])
+    assert words in compiled(kernel([b], body), target="llvm" + option).inspect_source()

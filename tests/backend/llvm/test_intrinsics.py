@@ -382,3 +382,16 @@ def test_scaling_is_one_instruction_where_the_cpu_has_it(cpu: str) -> None:
     text = compiled(kernel([b], s.BufferStore(b, value, [at])), target=target).inspect_source()
     assert ("@llvm.ldexp.v16f32.v16i32" in text) == (cpu == "skylake-avx512")
     assert ("@ldexpf" in text) == (cpu == "haswell")
+
+
+def test_a_static_handle_is_a_place_of_the_module() -> None:
+    b = decl_buffer((2,), "handle", "b")
+    handle = e.Call("handle", Op.get("tir.tvm_static_handle"), [])
+    body = s.BufferStore(b, handle, [i32(0)])
+    out = np.zeros(2, "int64")
+    module = compiled(kernel([b], body))
+    assert call(module, out) == 0
+    first = int(out[0])
+    assert ctypes.c_void_p.from_address(first).value is None, "null at first"
+    assert call(module, out) == 0
+    assert int(out[0]) == first

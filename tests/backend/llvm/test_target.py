@@ -40,3 +40,10 @@ def test_another_machine() -> None:
 def test_targets_of_other_backends_are_refused() -> None:
     with pytest.raises(TargetError, match="legal: llvm"):
         machine_of(Target("opencl"))
+
+
+def test_what_floating_arithmetic_may_ignore() -> None:
+    assert machine_of(Target("llvm")).fast_math == ""
+    assert machine_of(Target("llvm -fast-math=1")).fast_math == "fast"
+    some = Target("llvm -fast-math-nsz -fast-math-nnan=1 -fast-math-arcp=0")
+    assert machine_of(some).fast_math == "nnan nsz"

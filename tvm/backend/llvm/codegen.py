@@ -83,7 +83,9 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
 
     Without it, debuggers and profilers are told the functions and their parameters.
     """
-    module = ModuleText(machine.triple, data_layout(machine), machine.cpu, machine.features)
+    module = ModuleText(
+        machine.triple, data_layout(machine), machine.cpu, machine.features, machine.fast_math
+    )
     places = DebugPlaces(module, lines=debug)
     functions = _functions(mod)
     for var, func in functions:

@@ -22,10 +22,7 @@ FLOAT32: Final = DataType("float32")
 INT64: Final = DataType("int64")
 
 _INT_OPS: Final = {e.Add: "add", e.Sub: "sub", e.Mul: "mul"}
-_FLOAT_OPS: Final = {
-    e.Add: "fadd contract", e.Sub: "fsub contract", e.Mul: "fmul contract", e.Div: "fdiv contract",
-    e.Mod: "frem",
-}  # fmt: skip
+_FLOAT_OPS: Final = {e.Add: "fadd", e.Sub: "fsub", e.Mul: "fmul", e.Div: "fdiv"}
 _FLOAT_CMP: Final = {
     e.EQ: "oeq", e.NE: "une", e.LT: "olt", e.LE: "ole", e.GT: "ogt", e.GE: "oge",
 }  # fmt: skip
@@ -40,6 +37,10 @@ class ExprEmitter(TirFunctor[str, None]):
         self.values: dict[e.Var, str] = {}
         # Index arithmetic may not overflow (the program would be wrong anyway), data may.
         self._index_depth = 0
+        # a multiplication and the addition of its result may become one instruction, always
+        asked = out.module.fast_math
+        fused = asked == "fast" or "contract" in asked
+        self._freedom = asked if fused else f"contract {asked}".strip()
 
     @property
     def module(self) -> ModuleText:
@@ -151,9 +152,11 @@ class ExprEmitter(TirFunctor[str, None]):
         kind = value_type(dtype)
         simple = _FLOAT_OPS.get(type(op))
         if simple is not None:
-            return self.out.temp(f"{simple} {kind} {a}, {b}")
+            return self.out.temp(f"{simple} {self._freedom} {kind} {a}, {b}")
         if isinstance(op, (e.Min, e.Max)):
             return self._float_min_max(op, dtype, a, b)
+        if isinstance(op, e.Mod):
+            return self.out.temp(f"frem {kind} {a}, {b}")
         quotient = self.out.temp(f"fdiv {kind} {a}, {b}")
         whole = self.intrinsic("floor", dtype, [quotient])
         if isinstance(op, e.FloorDiv):

@@ -322,6 +322,12 @@ def _throw(emit: StmtEmitter, op: e.Call) -> str:
     return "null"
 
 
+@_rule("tvm_static_handle")
+def _static_handle(emit: StmtEmitter, op: e.Call) -> str:
+    """The address of a pointer that lives as long as the module, null at first."""
+    return emit.module.slot(".static")
+
+
 @_rule("undef")
 def _undef(emit: StmtEmitter, op: e.Call) -> str:
     return "undef"

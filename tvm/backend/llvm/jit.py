@@ -50,6 +50,7 @@ class Machine:
     features: str = ""
     opt_level: int = 2
     float_abi: str = ""
+    fast_math: str = ""  # LLVM's words for what floating arithmetic may ignore
 
 
 _host: Machine | None = None

@@ -42,6 +42,7 @@ class ModuleText:
     data_layout: str = ""
     cpu: str = ""
     features: str = ""
+    fast_math: str = ""
     functions: list[str] = field(default_factory=list)
     constants: dict[str, HostTensor] = field(default_factory=dict)
     signatures: dict[str, Signature] = field(default_factory=dict)

@@ -22,13 +22,21 @@ def machine_of(target: Target) -> Machine:
     triple = str(target.attrs.get("mtriple", "")) or host.triple
     cpu, extra = target.mcpu, ",".join(target.mattr)
     level = int(target.attrs.get("opt-level", 2))
+    fast = _fast_math(target)
     if llvm_triples_match(triple, host.triple):
         triple = host.triple
         if cpu in ("", "native", host.cpu):
             features = ",".join(part for part in (host.features, extra) if part)
-            return Machine(host.triple, host.cpu, features, level)
+            return Machine(host.triple, host.cpu, features, level, fast_math=fast)
     abi = str(target.attrs.get("mabi", ""))
-    return Machine(triple, cpu, extra, level, abi)
+    return Machine(triple, cpu, extra, level, abi, fast)
+
+
+def _fast_math(target: Target) -> str:
+    if target.attrs.get("fast-math"):
+        return "fast"
+    words = ("nnan", "ninf", "nsz", "arcp", "contract", "reassoc")
+    return " ".join(word for word in words if target.attrs.get(f"fast-math-{word}"))
 
 
 def is_host(machine: Machine) -> bool:
