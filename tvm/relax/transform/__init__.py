@@ -29,14 +29,18 @@ _HOMES = {
     "FoldConstant": _HOME + "fold_constant:FoldConstant",
     "FunctionPass": _HOME + "pass_form:FunctionPass",
     "FuseOps": _HOME + "fuse_ops:FuseOps",
+    "FuseOpsByPattern": _HOME + "fuse_ops_by_pattern:FuseOpsByPattern",
     "FuseTIR": _HOME + "fuse_tir:FuseTIR",
+    "FusionPattern": _HOME + "fuse_ops_by_pattern:FusionPattern",
     "Gradient": _HOME + "gradient:Gradient",
     "InlinePrivateFunctions": _HOME + "inline_private_functions:InlinePrivateFunctions",
     "LambdaLift": _HOME + "lambda_lift:LambdaLift",
     "LegalizeOps": _HOME + "legalize_ops:LegalizeOps",
     "LowerShapeToTensor": _HOME + "lower_shape_to_tensor:LowerShapeToTensor",
+    "MergeCompositeFunctions": _HOME + "merge_composite_functions:MergeCompositeFunctions",
     "Normalize": _HOME + "normalize:Normalize",
     "NormalizeGlobalVar": _HOME + "normalize_global_var:NormalizeGlobalVar",
+    "PatternCheckContext": _HOME + "fuse_ops_by_pattern:PatternCheckContext",
     "RemovePurityChecking": _HOME + "remove_purity_checking:RemovePurityChecking",
     "RemoveRedundantReshape": _HOME + "remove_redundant_reshape:RemoveRedundantReshape",
     "RemoveUnusedParameters": _HOME + "remove_unused_parameters:RemoveUnusedParameters",
@@ -81,6 +85,9 @@ if TYPE_CHECKING:
     )
     from .fold_constant import FoldConstant as FoldConstant
     from .fuse_ops import FuseOps as FuseOps
+    from .fuse_ops_by_pattern import FuseOpsByPattern as FuseOpsByPattern
+    from .fuse_ops_by_pattern import FusionPattern as FusionPattern
+    from .fuse_ops_by_pattern import PatternCheckContext as PatternCheckContext
     from .fuse_tir import FuseTIR as FuseTIR
     from .gradient import Gradient as Gradient
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
@@ -91,6 +98,7 @@ if TYPE_CHECKING:
     from .lower_runtime_builtin import LowerRuntimeBuiltin as LowerRuntimeBuiltin
     from .lower_runtime_builtin import VMBuiltinLower as VMBuiltinLower
     from .lower_shape_to_tensor import LowerShapeToTensor as LowerShapeToTensor
+    from .merge_composite_functions import MergeCompositeFunctions as MergeCompositeFunctions
     from .normalize import Normalize as Normalize
     from .normalize_global_var import NormalizeGlobalVar as NormalizeGlobalVar
     from .pass_form import DataflowBlockPass as DataflowBlockPass

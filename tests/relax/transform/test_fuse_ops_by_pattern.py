@@ -1,0 +1,358 @@
+"""FuseOpsByPattern: composite functions of what patterns describe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relax
+from tvm.ir import IRModule
+from tvm.relax.dpl.pattern import (
+    is_const,
+    is_op,
+    is_tuple_get_item,
+    make_fused_bias_activation_pattern,
+    wildcard,
+)
+from tvm.relax.transform import (
+    FuseOpsByPattern,
+    FusionPattern,
+    MergeCompositeFunctions,
+    PatternCheckContext,
+)
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+CONV_RELU = make_fused_bias_activation_pattern("relax.nn.conv2d", activation="relax.nn.relu")
+CONV = make_fused_bias_activation_pattern("relax.nn.conv2d")
+
+
+def check(mod: IRModule, patterns: list[Any], expected: IRModule, **options: Any) -> IRModule:
+    after = FuseOpsByPattern(patterns, **options)(mod)
+    assert relax.analysis.well_formed(after)
+    tvm.ir.assert_structural_equal(after, expected)
+    return after
+
+
+@I.ir_module
+class Conv2dReLU:
+    @R.function
+    def main(
+        data: R.Tensor((1, 64, 56, 56), "float32"), weight1: R.Tensor((64, 64, 3, 3), "float32")
+    ):
+        with R.dataflow():
+            conv1 = R.nn.relu(R.nn.conv2d(data, weight1, padding=(1, 1)))
+            R.output(conv1)
+        return conv1
+
+
+@I.ir_module
+class Conv2dReLU_composite:
+    @R.function
+    def main(
+        data: R.Tensor((1, 64, 56, 56), "float32"), weight1: R.Tensor((64, 64, 3, 3), "float32")
+    ) -> R.Tensor((1, 64, 56, 56), "float32"):
+        cls = Conv2dReLU_composite
+        with R.dataflow():
+            gv = cls.fused_relax_nn_conv2d_relax_nn_relu(data, weight1)
+            R.output(gv)
+        return gv
+
+    @R.function(private=True)
+    def fused_relax_nn_conv2d_relax_nn_relu(
+        data1: R.Tensor((1, 64, 56, 56), "float32"), weight11: R.Tensor((64, 64, 3, 3), "float32")
+    ) -> R.Tensor((1, 64, 56, 56), "float32"):
+        R.func_attr({"Composite": "dnnl.conv2d_relu", "Primitive": True})
+        with R.dataflow():
+            lv = R.nn.conv2d(data1, weight11, padding=(1, 1))
+            gv1 = R.nn.relu(lv)
+            R.output(gv1)
+        return gv1
+
+
+@I.ir_module
+class Conv2dReLU_annotated:
+    @R.function
+    def main(
+        data: R.Tensor((1, 64, 56, 56), "float32"), weight1: R.Tensor((64, 64, 3, 3), "float32")
+    ) -> R.Tensor((1, 64, 56, 56), "float32"):
+        cls = Conv2dReLU_annotated
+        with R.dataflow():
+            gv = cls.fused_relax_nn_conv2d_relax_nn_relu_dnnl(data, weight1)
+            R.output(gv)
+        return gv
+
+    @R.function
+    def fused_relax_nn_conv2d_relax_nn_relu_dnnl(
+        data1: R.Tensor((1, 64, 56, 56), "float32"), weight11: R.Tensor((64, 64, 3, 3), "float32")
+    ) -> R.Tensor((1, 64, 56, 56), "float32"):
+        R.func_attr({"Codegen": "dnnl"})
+
+        @R.function
+        def gv1(
+            data2: R.Tensor((1, 64, 56, 56), "float32"),
+            weight12: R.Tensor((64, 64, 3, 3), "float32"),
+        ) -> R.Tensor((1, 64, 56, 56), "float32"):
+            R.func_attr({"Composite": "dnnl.conv2d_relu"})
+            with R.dataflow():
+                lv = R.nn.conv2d(data2, weight12, padding=(1, 1))
+                gv2 = R.nn.relu(lv)
+                R.output(gv2)
+            return gv2
+
+        gv11 = gv1(data1, weight11)
+        return gv11
+
+
+def test_a_chain() -> None:
+    patterns = [("dnnl.conv2d_relu", CONV_RELU)]
+    check(Conv2dReLU, patterns, Conv2dReLU_composite)
+    check(Conv2dReLU, patterns, Conv2dReLU_annotated, annotate_codegen=True)
+
+
+def test_patterns_are_tried_in_order() -> None:
+    @I.ir_module
+    class Two:
+        @R.function
+        def main(x: R.Tensor((1, 8, 8, 8), "float32"), w: R.Tensor((8, 8, 3, 3), "float32")):
+            with R.dataflow():
+                a = R.nn.conv2d(x, w, padding=(1, 1))
+                b = R.nn.relu(a)
+                c = R.nn.conv2d(b, w, padding=(1, 1))
+                R.output(c)
+            return c
+
+    after = FuseOpsByPattern([("x.conv2d_relu", CONV_RELU), ("x.conv2d", CONV)])(Two)
+    names = sorted(var.name_hint for var in after.functions)
+    assert names == ["fused_relax_nn_conv2d", "fused_relax_nn_conv2d_relax_nn_relu", "main"]
+    after = FuseOpsByPattern([("x.conv2d", CONV), ("x.conv2d_relu", CONV_RELU)])(Two)
+    assert sorted(var.name_hint for var in after.functions) == ["fused_relax_nn_conv2d", "main"]
+    assert "R.nn.relu" in str(after["main"])
+
+
+@pytest.mark.parametrize("bind", [True, False])
+def test_constants(bind: bool) -> None:
+    weight = relax.const(np.ones((8, 8, 3, 3), "float32"))
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((1, 8, 8, 8), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.nn.conv2d(x, weight))
+        bb.emit_func_output(out)
+    after = FuseOpsByPattern([("x.conv2d", CONV)], bind_constants=bind)(bb.get())
+    func = after["fused_relax_nn_conv2d"]
+    call = func.body.blocks[0].bindings[0].value
+    assert isinstance(call.args[1], relax.Constant) is bind
+    assert len(func.params) == (1 if bind else 2)
+
+
+@I.ir_module
+class Split:
+    @R.function
+    def main(inp: R.Tensor((16, 32), "float32")):
+        with R.dataflow():
+            tup = R.split(inp, [16], axis=1)
+            out = R.add(tup[0], tup[1])
+            R.output(out)
+        return out
+
+
+def test_items_of_tuples() -> None:
+    @I.ir_module
+    class Whole:
+        @R.function(private=True)
+        def fused_relax_split_relax_add(
+            inp: R.Tensor((16, 32), "float32"),
+        ) -> R.Tensor((16, 16), "float32"):
+            R.func_attr({"Composite": "x.split", "Primitive": True})
+            with R.dataflow():
+                tup = R.split(inp, indices_or_sections=[16], axis=1)
+                lv1 = tup[0]
+                lv2 = tup[1]
+                out = R.add(lv1, lv2)
+                R.output(out)
+            return out
+
+        @R.function
+        def main(inp: R.Tensor((16, 32), "float32")) -> R.Tensor((16, 16), "float32"):
+            cls = Whole
+            with R.dataflow():
+                out = cls.fused_relax_split_relax_add(inp)
+                R.output(out)
+            return out
+
+    @I.ir_module
+    class Alone:
+        @R.function(private=True)
+        def fused_relax_split(
+            inp: R.Tensor((16, 32), "float32"),
+        ) -> R.Tuple(R.Tensor((16, 16), "float32"), R.Tensor((16, 16), "float32")):
+            R.func_attr({"Composite": "x.split", "Primitive": True})
+            with R.dataflow():
+                gv = R.split(inp, indices_or_sections=[16], axis=1)
+                R.output(gv)
+            return gv
+
+        @R.function
+        def main(inp: R.Tensor((16, 32), "float32")) -> R.Tensor((16, 16), "float32"):
+            cls = Alone
+            with R.dataflow():
+                lv = cls.fused_relax_split(inp)
+                lv1 = lv[0]
+                lv2 = lv[1]
+                out = R.add(lv1, lv2)
+                R.output(out)
+            return out
+
+    split = is_op("relax.split")(wildcard())
+    add = is_op("relax.add")(is_tuple_get_item(split, 0), is_tuple_get_item(split, 1))
+    check(Split, [("x.split", add)], Whole)
+    check(Split, [("x.split", split)], Alone)
+
+
+def test_checks_see_names_and_bindings() -> None:
+    lhs, rhs = wildcard(), is_const()
+    conv = is_op("relax.exp")(lhs)
+    pattern = is_op("relax.add")(conv, rhs)
+    seen: list[PatternCheckContext] = []
+
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.add(a, R.const(1.0, "float32"))
+                R.output(b)
+            return b
+
+    def never(context: PatternCheckContext) -> bool:
+        seen.append(context)
+        return False
+
+    parts = {"lhs": lhs, "rhs": rhs, "exp": conv, "root": pattern}
+    assert "fused" not in str(FuseOpsByPattern([("x.a", pattern, parts, never)])(Mod))
+    context = seen[0]
+    a, b = Mod["main"].body.blocks[0].bindings
+    assert context.matched_expr is b.value
+    assert isinstance(context.annotated_expr["lhs"], relax.Var)
+    assert isinstance(context.annotated_expr["rhs"], relax.Constant)
+    assert context.annotated_expr["exp"] is a.value
+    assert context.annotated_expr["root"] is b.value
+    assert dict(context.matched_bindings) == {a.var: a.value, b.var: b.value}
+    assert context.var_usages[a.var] == [b.var]
+    assert context.value_to_bound_var[a.value] is a.var
+
+
+def test_attributes_of_the_function() -> None:
+    x = wildcard()
+    pattern = FusionPattern(
+        "x.exp",
+        is_op("relax.exp")(x),
+        {"x": x},
+        attrs_getter=lambda found: {"input": found["x"].name_hint},
+    )
+    assert pattern.name == "x.exp"
+    assert pattern.annotation_patterns == {"x": x}
+    assert pattern.check is None
+
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                R.output(a)
+            return a
+
+    after = FuseOpsByPattern([pattern])(Mod)
+    assert after["fused_relax_exp"].attrs["input"] == "x"
+    assert "fused" not in str(FuseOpsByPattern([pattern], entry_functions=["other"])(Mod))
+
+
+def test_a_value_that_others_read_comes_out_too() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.tanh(a)
+                c = R.sigmoid(a)
+                d = R.add(b, c)
+                R.output(d)
+            return d
+
+    pattern = is_op("relax.tanh")(is_op("relax.exp")(wildcard()))
+    after = FuseOpsByPattern([("x.f", pattern)])(Mod)
+    assert relax.analysis.well_formed(after)
+    assert len(after["fused_relax_exp_relax_tanh"].ret_struct_info.fields) == 2
+
+
+def test_a_group_that_would_need_itself_is_left() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.tanh(a)
+                c = R.add(a, b)
+                R.output(c)
+            return c
+
+    pattern = is_op("relax.add")(is_op("relax.exp")(wildcard()), wildcard())
+    assert "fused" not in str(FuseOpsByPattern([("x.f", pattern)])(Mod))
+
+
+def test_blocks_in_branches_and_symbols() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor(("n", 4), "float32")):
+            if c:
+                with R.dataflow():
+                    a = R.exp(x)
+                    y = R.tanh(a)
+                    R.output(y)
+            else:
+                y = R.exp(x)
+            return y
+
+    pattern = is_op("relax.tanh")(is_op("relax.exp")(wildcard()))
+    after = FuseOpsByPattern([("x.f", pattern)])(Mod)
+    assert relax.analysis.well_formed(after)
+    assert "fused_relax_exp_relax_tanh(x)" in str(after["main"])
+
+
+def test_the_same_codegen_function_as_merging_makes() -> None:
+    pattern = [("compiler_A.matmul", is_op("relax.matmul")(wildcard(), wildcard()))]
+
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(a: R.Tensor((4, 4), "float32"), b: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                c = R.matmul(a, b)
+                R.output(c)
+            return c
+
+    one = FuseOpsByPattern(pattern, annotate_codegen=True)(Mod)
+    two = MergeCompositeFunctions()(FuseOpsByPattern(pattern)(Mod))
+    assert sorted(v.name_hint for v in one.functions) == sorted(v.name_hint for v in two.functions)
+    assert "fused_relax_matmul_compiler_A" in str(one["main"])
+
+
+def test_rejects() -> None:
+    with pytest.raises(TypeError, match="the pattern is a DFPattern"):
+        FusionPattern("x", 3)  # type: ignore[arg-type]
+    twice = Conv2dReLU.with_functions(
+        {**Conv2dReLU.functions, tvm.ir.GlobalVar("copy"): Conv2dReLU["main"]}
+    )
+    with pytest.raises(ValueError, match="is defined in"):
+        FuseOpsByPattern([("x", CONV)])(twice)

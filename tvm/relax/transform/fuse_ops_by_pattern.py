@@ -1,0 +1,308 @@
+"""Group what patterns describe, and make a composite function of each group.
+
+    lv = R.nn.conv2d(x, w)               def fused_relax_nn_conv2d_relax_nn_relu(x, w):
+    gv = R.nn.relu(lv)           ->          R.func_attr({"Composite": "dnnl.conv2d_relu", ...})
+                                             lv = R.nn.conv2d(x, w); gv = R.nn.relu(lv)
+                                         gv = fused_relax_nn_conv2d_relax_nn_relu(x, w)
+
+Patterns are tried in their order, each on what the ones before it left. Only dataflow blocks are
+looked at. With `annotate_codegen` each composite function is wrapped in one for its code generator,
+which is named by the word before the pattern name's dot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from tvm.error import TVMError, message
+from tvm.ffi.object import Object
+from tvm.ir.attrs import DictAttrs
+from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.analysis.bindings import all_bindings
+from tvm.relax.analysis.variables import uses_of
+from tvm.relax.base_expr import Id
+from tvm.relax.bind import copy_with_new_vars
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.dpl.matcher import Match, Matcher
+from tvm.relax.dpl.pattern import CallPattern, DFPattern, TupleGetItemPattern, TuplePattern
+from tvm.relax.expr import (
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    Function,
+    SeqExpr,
+    Var,
+    VarBinding,
+)
+from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.transform.grouping import Group, GroupFunctions, Units, replace_groups
+
+# Functions that are made of groups already; they are left as they are.
+_MADE: Final = ("Primitive", "Composite", "Codegen")
+
+
+class PatternCheckContext(Object):
+    """What a check of a match may ask: the match, and the function that it stands in."""
+
+    def __init__(
+        self,
+        matched_expr: RelaxExpr,
+        annotated_expr: Mapping[str, RelaxExpr],
+        matched_bindings: Mapping[Var, RelaxExpr],
+        var_usages: Mapping[Var, Sequence[Var]],
+        value_to_bound_var: Mapping[RelaxExpr, Var],
+    ) -> None:
+        self.matched_expr: Final = matched_expr
+        self.annotated_expr: Final = annotated_expr
+        self.matched_bindings: Final = matched_bindings
+        self.var_usages: Final = var_usages
+        self.value_to_bound_var: Final = value_to_bound_var
+
+
+Check: TypeAlias = Callable[[PatternCheckContext], bool]
+AttrsGetter: TypeAlias = Callable[[dict[str, RelaxExpr]], Mapping[str, Any]]
+
+
+class FusionPattern(Object):
+    """A pattern with a name, parts that have names, a check, and attributes of the function."""
+
+    def __init__(
+        self,
+        name: str,
+        pattern: DFPattern,
+        annotation_patterns: Mapping[str, DFPattern] | None = None,
+        check: Check | None = None,
+        attrs_getter: AttrsGetter | None = None,
+    ) -> None:
+        if not isinstance(pattern, DFPattern):
+            raise TypeError(
+                f"FusionPattern {name!r}: the pattern is a DFPattern, "
+                f"found {type(pattern).__name__}"
+            )
+        self.name: Final = name
+        self.pattern: Final = pattern
+        self.annotation_patterns: Final = dict(annotation_patterns or {})
+        self.check: Final = check
+        self.attrs_getter: Final = attrs_getter
+
+
+@declare_module_pass("FuseOpsByPattern", opt_level=0)
+def FuseOpsByPattern(
+    mod: IRModule,
+    ctx: PassContext,
+    patterns: Sequence[FusionPattern | tuple[Any, ...]],
+    bind_constants: bool = True,
+    annotate_codegen: bool = False,
+    entry_functions: Sequence[str] | None = None,
+) -> IRModule:
+    """Fuse what the patterns match; constants stay in the functions with `bind_constants`.
+
+    A pattern is a `FusionPattern`, or a tuple of its arguments. `entry_functions` names the only
+    functions that are looked at.
+    """
+    _check_variables(mod)
+    made = GroupFunctions([var.name_hint for var in mod.functions])
+    functions: dict[GlobalVar, BaseFunc] = dict(mod.functions)
+    for pattern in [p if isinstance(p, FusionPattern) else FusionPattern(*p) for p in patterns]:
+        for var, func in functions.items():
+            wanted = entry_functions is None or var.name_hint in entry_functions
+            if wanted and isinstance(func, Function) and not _is_made(func):
+                functions[var] = _Partition(func, pattern, bind_constants, made).run()
+    fused = mod.with_functions({**functions, **made.functions})
+    return annotated(fused) if annotate_codegen else fused
+
+
+def _is_made(func: Function) -> bool:
+    return any(func.attrs.get(name) for name in _MADE)
+
+
+class RepeatedVariableError(TVMError, ValueError):
+    """A variable that is defined in several places, so that uses of it say nothing."""
+
+
+def _check_variables(mod: IRModule) -> None:
+    """Refuse modules in which a variable is defined twice: matches would cross functions."""
+    owner: dict[Id, str] = {}
+    for var, func in mod.functions.items():
+        if not isinstance(func, Function):
+            continue
+        defined = [*func.params, *(binding.var for binding in all_bindings(func))]
+        for own in defined:
+            if own.vid in owner:
+                raise RepeatedVariableError(
+                    message(
+                        "FuseOpsByPattern: the module is not well formed",
+                        found=f"variable {own.name_hint!r} is defined in {owner[own.vid]!r} and "
+                        f"again in {var.name_hint!r}",
+                        legal="each variable is defined once; "
+                        "relax.utils.copy_with_new_vars makes a function with its own",
+                    )
+                )
+            owner[own.vid] = var.name_hint
+
+
+class _Partition(PyExprMutator):
+    """One function, one pattern."""
+
+    def __init__(
+        self, func: Function, pattern: FusionPattern, bind_constants: bool, made: GroupFunctions
+    ) -> None:
+        super().__init__()
+        self.func = func
+        self.pattern = pattern
+        self.bind_constants = bind_constants
+        self.made = made
+        bindings = all_bindings(func)
+        self.bound_var = {b.value: b.var for b in bindings}
+        self.usages: dict[Var, list[Var]] | None = None
+
+    def run(self) -> Function:
+        new = self.visit_expr(self.func)
+        assert isinstance(new, Function), "a function stays one"
+        return new
+
+    def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
+        fused = replace_groups(block, self._groups(block), self.made)
+        if fused is block:
+            return super().visit_dataflow_block_(block)
+        assert isinstance(fused, DataflowBlock), "a block keeps its kind"
+        return super().visit_dataflow_block_(fused)
+
+    def _groups(self, block: DataflowBlock) -> list[Group]:
+        matcher = Matcher({b.var.vid: b.value for b in block.bindings})
+        place = {b.var.vid: i for i, b in enumerate(block.bindings)}
+        units = Units(block)
+        groups: list[Group] = []
+        taken: set[int] = set()
+        for i, binding in enumerate(block.bindings):
+            if not isinstance(binding, VarBinding) or not isinstance(binding.value, Call):
+                continue
+            match = matcher.match(self.pattern.pattern, binding.value)
+            if match is None:
+                continue
+            members = _members(match, place, i)
+            context = self._context(block, matcher, match, members, binding.value)
+            legal = taken.isdisjoint(members) and units.can_join(members)
+            check = self.pattern.check
+            if not legal or (check is not None and not check(context)):
+                continue
+            units.join(members)
+            taken.update(members)
+            groups.append(Group(members, self._attrs(context), self.bind_constants))
+        return groups
+
+    def _attrs(self, context: PatternCheckContext) -> dict[str, object]:
+        attrs: dict[str, object] = {"Primitive": True, "Composite": self.pattern.name}
+        if self.pattern.attrs_getter is not None:
+            attrs.update(self.pattern.attrs_getter(dict(context.annotated_expr)))
+        return attrs
+
+    def _context(
+        self,
+        block: BindingBlock,
+        matcher: Matcher,
+        match: Match,
+        members: Sequence[int],
+        root: RelaxExpr,
+    ) -> PatternCheckContext:
+        if self.usages is None:
+            self.usages = _usages(self.func)
+        named = {
+            name: matcher.value_of(match.exprs[part])
+            for name, part in self.pattern.annotation_patterns.items()
+            if part in match.exprs
+        }
+        bound = {block.bindings[i].var: block.bindings[i].value for i in members}
+        return PatternCheckContext(root, named, bound, self.usages, self.bound_var)
+
+
+def _members(match: Match, place: Mapping[Id, int], root: int) -> list[int]:
+    """The places of all bindings whose computation the pattern describes."""
+    members = {root}
+    for pattern, expr in match.exprs.items():
+        computed = isinstance(pattern, (CallPattern, TupleGetItemPattern, TuplePattern))
+        if computed and isinstance(expr, Var) and expr.vid in place:
+            members.add(place[expr.vid])
+    return sorted(members)
+
+
+def _usages(func: Function) -> dict[Var, list[Var]]:
+    """For each variable of the function, the variables that are computed from it."""
+    users: dict[Id, list[Var]] = {}
+    known: dict[Id, Var] = {param.vid: param for param in func.params}
+    for binding in all_bindings(func):
+        known[binding.var.vid] = binding.var
+        for used in uses_of(binding):
+            users.setdefault(used.vid, []).append(binding.var)
+    return {var: users.get(vid, []) for vid, var in known.items()}
+
+
+# --- functions for code generators ---
+
+
+def codegen_of(func: BaseFunc | None) -> str | None:
+    """The code generator of a composite function: the word before the dot of its name."""
+    name = None if func is None else func.attrs.get("Composite")
+    return None if name is None else str(name).split(".")[0]
+
+
+def without_primitive(func: Function) -> Function:
+    """A copy that may stand within another function."""
+    return copy_with_new_vars(func.without_attr("Primitive"))
+
+
+def annotated(mod: IRModule) -> IRModule:
+    """The module with each composite function wrapped in one for its code generator.
+
+        def f_dnnl(x):
+            R.func_attr({"Codegen": "dnnl", "global_symbol": "f_dnnl"})
+            def local(x): ...
+            return local(x)
+    """
+    functions: dict[GlobalVar, BaseFunc] = {}
+    wrapped: dict[GlobalVar, GlobalVar] = {}
+    for var, func in mod.functions.items():
+        codegen = codegen_of(func)
+        if codegen is None or not isinstance(func, Function):
+            functions[var] = func
+            continue
+        name = f"{var.name_hint}_{codegen}"
+        outer = _wrapper(func, codegen, name)
+        wrapped[var] = GlobalVar(name, outer.struct_info_)
+        functions[wrapped[var]] = outer
+    for var, func in functions.items():
+        if isinstance(func, Function) and wrapped:
+            new = RenameCalls(wrapped).visit_expr(func)
+            assert isinstance(new, Function), "a function stays one"
+            functions[var] = new
+    return mod.with_functions(functions)
+
+
+class RenameCalls(PyExprMutator):
+    """Other functions of the module in place of those that are called."""
+
+    def __init__(self, renamed: Mapping[GlobalVar, GlobalVar]) -> None:
+        super().__init__()
+        self.renamed = renamed
+
+    def visit_global_var_(self, op: GlobalVar) -> RelaxExpr:
+        return self.renamed.get(op, op)
+
+
+def _wrapper(func: Function, codegen: str, name: str) -> Function:
+    inner = without_primitive(func)
+    params = copy_with_new_vars(func).params
+    bb = BlockBuilder()
+    bb.begin_scope(params)
+    bb.begin_binding_block()
+    local = bb.emit(inner)
+    result = bb.emit(Call(local, params, span=func.span))
+    body = SeqExpr([bb.end_block()], result, func.span)
+    body.struct_info_ = result.struct_info_
+    bb.end_scope()
+    attrs = DictAttrs({"Codegen": codegen, "global_symbol": name})
+    return Function(params, body, None, func.is_pure, attrs, func.span)

@@ -1,0 +1,296 @@
+"""Groups of bindings made functions of their own: what fusion of all kinds shares.
+
+    lv = f(x)                                    def fused_f_g(x):
+    gv = g(lv)             [{lv, gv}]   ->           lv = f(x); gv = g(lv)
+                                                 gv = fused_f_g(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tvm.ir.attrs import DictAttrs
+from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.function import BaseFunc
+from tvm.ir.op import Op
+from tvm.ir.structural import structural_digest, structural_equal
+from tvm.relax.bind import copy_with_new_vars
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TupleStructInfo
+from tvm.relax.struct_info_rules import (
+    definable_tir_vars_in_struct_info,
+    tir_vars_in_struct_info,
+)
+from tvm.relax.transform.rebuild import replace_operands, sub_exprs, vars_used, with_bindings
+from tvm.support.naming import NameTable
+
+PRIMITIVE: Final = {"Primitive": True}
+
+
+class Group:
+    """Bindings, by their places in the block, that become one function with these attributes.
+
+    Constants become parameters, unless they are kept inside.
+    """
+
+    __slots__ = ("attrs", "keep_constants", "members")
+
+    def __init__(
+        self,
+        members: Sequence[int],
+        attrs: Mapping[str, object] | None = None,
+        keep_constants: bool = False,
+    ) -> None:
+        self.members: Final = sorted(members)
+        self.attrs: Final = dict(PRIMITIVE if attrs is None else attrs)
+        self.keep_constants: Final = keep_constants
+
+
+class GroupFunctions:
+    """The functions made of groups; equal groups share one."""
+
+    def __init__(self, taken: list[str]) -> None:
+        self.functions: dict[GlobalVar, BaseFunc] = {}
+        self._names = NameTable(taken)
+        self._by_digest: dict[str, GlobalVar] = {}
+
+    def add(self, name: str, group: Function) -> GlobalVar:
+        """The variable of the group, or of an equal one."""
+        digest = structural_digest(group)
+        var = self._by_digest.get(digest)
+        if var is None or not structural_equal(self.functions[var], group):
+            group = copy_with_new_vars(group)  # a function has symbols of its own
+            var = GlobalVar(self._names.fresh(name, ""), group.struct_info_)
+            self._by_digest[digest] = var
+            self.functions[var] = group
+        return var
+
+
+class Units:
+    """The bindings of a dataflow block, some of them joined; joins that make a circle are seen."""
+
+    def __init__(self, block: BindingBlock) -> None:
+        place = {binding.var: i for i, binding in enumerate(block.bindings)}
+        count = len(block.bindings)
+        self.needs: list[list[int]] = []
+        self.readers: list[list[int]] = [[] for _ in range(count)]
+        for i, binding in enumerate(block.bindings):
+            needs = [place[v] for v in dict.fromkeys(vars_used(binding.value)) if v in place]
+            self.needs.append(needs)
+            for source in needs:
+                self.readers[source].append(i)
+        self.unit: list[list[int]] = [[i] for i in range(count)]
+        self._joined: dict[int, list[int]] = {}  # by their first members
+
+    def joined(self, members: Sequence[int]) -> list[int]:
+        """The members, and all that they are joined with."""
+        return sorted({i for member in members for i in self.unit[member]})
+
+    def can_join(self, members: Sequence[int]) -> bool:
+        """True if nothing outside needs one of them and is needed by another."""
+        whole = set(self.joined(members))
+        last = max(whole)
+        # beyond the last member only a unit that reaches back can close a circle
+        crossing = any(
+            unit[0] < last < unit[-1] and unit[0] not in whole for unit in self._joined.values()
+        )
+        seen: set[int] = set()
+        stack = [r for i in whole for r in self.readers[i] if r not in whole]
+        while stack:
+            i = stack.pop()
+            if i in seen or (i > last and not crossing):
+                continue
+            for inside in self.unit[i]:
+                seen.add(inside)
+                for reader in self.readers[inside]:
+                    if reader in whole:
+                        return False
+                    stack.append(reader)
+        return True
+
+    def join(self, members: Sequence[int]) -> None:
+        """Make one unit of the members and all that they are joined with."""
+        unit = self.joined(members)
+        for i in unit:
+            self._joined.pop(self.unit[i][0], None)
+        for i in unit:
+            self.unit[i] = unit
+        self._joined[unit[0]] = unit
+
+    def order(self) -> list[list[int]]:
+        """All units, each after those it needs, otherwise as their last members stand."""
+        done: set[int] = set()
+        result: list[list[int]] = []
+        for i, unit in enumerate(self.unit):
+            if i != unit[-1]:
+                continue
+            stack = [(unit, False)]
+            while stack:
+                unit, entered = stack.pop()
+                if unit[0] in done:
+                    continue
+                if entered:
+                    done.update(unit)
+                    result.append(unit)
+                    continue
+                stack.append((unit, True))
+                needs = sorted({n for member in unit for n in self.needs[member]}, reverse=True)
+                stack.extend(
+                    (self.unit[n], False)
+                    for n in needs
+                    if n not in done and self.unit[n] is not unit
+                )
+        return result
+
+
+def replace_groups(
+    block: BindingBlock, groups: Sequence[Group], made: GroupFunctions
+) -> BindingBlock:
+    """The block with each group replaced by a call of a function made of it.
+
+    No two groups may need each other.
+    """
+    if not groups:
+        return block
+    units = Units(block)
+    group_of: dict[int, Group] = {}
+    for group in groups:
+        units.join(group.members)
+        group_of[group.members[0]] = group
+    new: list[Binding] = []
+    for unit in units.order():
+        members = [block.bindings[i] for i in unit]
+        if unit[0] in group_of:
+            own = set(unit)
+            outputs = [
+                block.bindings[i].var
+                for i in unit
+                if not isinstance(block.bindings[i].var, DataflowVar)
+                or any(reader not in own for reader in units.readers[i])
+            ]
+            new.extend(_call_of_group(members, outputs, made, group_of[unit[0]]))
+        else:
+            new.extend(members)
+    return with_bindings(block, new)
+
+
+def _call_of_group(
+    members: list[Binding], outputs: list[Var], made: GroupFunctions, like: Group
+) -> list[Binding]:
+    """The bindings that take the place of a group."""
+    builder = _GroupBuilder(members, outputs, like)
+    group = builder.function()
+    var = made.add(group_name(members), group)
+    call = Call(var, builder.arguments, None, None, members[-1].value.span)
+    call.struct_info_ = group.ret_struct_info
+    if len(outputs) == 1:
+        result = outputs[0]
+        call.struct_info_ = result.struct_info_
+        span = next(b.span for b in members if b.var is result)
+        return [VarBinding(result, call, span)]
+    whole = DataflowVar("lv", TupleStructInfo([v.struct_info for v in outputs]))
+    call.struct_info_ = whole.struct_info_
+    bindings: list[Binding] = [VarBinding(whole, call)]
+    bindings += [VarBinding(v, TupleGetItem(whole, i)) for i, v in enumerate(outputs)]
+    return bindings
+
+
+def group_name(members: Sequence[Binding]) -> str:
+    """`fused_` and the names of what is called."""
+    words = ["fused"]
+    for binding in members:
+        value = binding.value
+        if not isinstance(value, Call):
+            continue
+        callee = value.op
+        if isinstance(callee, Op) and value.args and isinstance(value.args[0], GlobalVar):
+            words.append(value.args[0].name_hint)
+        elif isinstance(callee, Op):
+            words.append(callee.name.replace(".", "_"))
+        elif isinstance(callee, GlobalVar):
+            words.append(callee.name_hint.removeprefix("fused_"))
+    return "_".join(words)
+
+
+class _GroupBuilder:
+    """The function of one group, and the arguments of its call."""
+
+    def __init__(self, members: list[Binding], outputs: list[Var], like: Group) -> None:
+        self._like = like
+        self._members = members
+        self._outputs = outputs
+        self._params: list[Var] = []
+        self.arguments: list[RelaxExpr] = []
+        self._map: dict[RelaxExpr, RelaxExpr] = {}
+        self._constants = 0
+
+    def _param_for(self, expr: RelaxExpr) -> Var:
+        if isinstance(expr, Var):
+            name = expr.name_hint
+        else:
+            name = f"param_{self._constants}"
+            self._constants += 1
+        param = Var(name, expr.struct_info)
+        self._params.append(param)
+        self.arguments.append(expr)
+        self._map[expr] = param
+        return param
+
+    def function(self) -> Function:
+        own = {b.var for b in self._members}
+        for binding in self._members:
+            for expr in sub_exprs(binding.value):
+                outer = isinstance(expr, Var) and expr not in own
+                outer = outer or (isinstance(expr, Constant) and not self._like.keep_constants)
+                if outer and expr not in self._map:
+                    self._param_for(expr)
+        bindings = self._inner_bindings()
+        shape = self._symbol_param()
+        if shape is not None:
+            param = Var("s", ShapeStructInfo(shape.values))
+            self._params.append(param)
+            self.arguments.append(shape)
+        results = [self._map[v] for v in self._outputs]
+        result = results[0] if len(results) == 1 else Tuple(results)
+        body = SeqExpr([DataflowBlock(bindings)], result)
+        body.struct_info_ = result.struct_info_
+        return Function(self._params, body, None, True, DictAttrs(self._like.attrs))
+
+    def _inner_bindings(self) -> list[Binding]:
+        bindings: list[Binding] = []
+        for binding in self._members:
+            value = replace_operands(binding.value, self._map.get)
+            is_output = any(binding.var is v for v in self._outputs)
+            kind = Var if is_output else DataflowVar
+            var = kind("gv" if kind is Var else binding.var.name_hint, binding.var.struct_info_)
+            self._map[binding.var] = var
+            bindings.append(VarBinding(var, value, binding.span))
+        return bindings
+
+    def _symbol_param(self) -> ShapeExpr | None:
+        """Symbolic variables that the kernels use and no parameter tells."""
+        known = {v for p in self._params for v in definable_tir_vars_in_struct_info(p.struct_info)}
+        needed: dict[object, None] = {}
+        for binding in self._members:
+            for var in tir_vars_in_struct_info(binding.var.struct_info):
+                needed[var] = None
+            for expr in sub_exprs(binding.value):
+                if isinstance(expr, ShapeExpr):
+                    for var in tir_vars_in_struct_info(expr.struct_info):
+                        needed[var] = None
+        missing = [var for var in needed if var not in known]
+        return ShapeExpr(missing) if missing else None  # type: ignore[arg-type]
