@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import tir
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.expr import as_expr
 from tvm.tir.stmt import ForKind
 
@@ -46,6 +46,23 @@ def loop(extent: Any, body: Body, name: str = "i", kind: ForKind = ForKind.SERIA
 def parallel(extent: Any, body: Body, name: str = "i") -> tir.Stmt:
     """`loop` whose iterations do not depend on each other."""
     return loop(extent, body, name, ForKind.PARALLEL)
+
+
+def threads(extent: Any, body: Body, name: str = "i", per_block: int = 256) -> tir.Stmt:
+    """`parallel` on the threads of a GPU, so many in a block."""
+    size = as_expr(extent)
+
+    def bound(var: tir.Var, count: Any, tag: str, inner: tir.Stmt) -> tir.Stmt:
+        zero = tir.const(0, size.dtype)
+        dom = tir.IterVar(Range.from_min_extent(zero, count), var, tir.IterVar.ThreadIndex, tag)
+        return tir.For(var, zero, count, ForKind.THREAD_BINDING, inner, dom)
+
+    block, thread = tir.Var(f"{name}_block", size.dtype), tir.Var(f"{name}_thread", size.dtype)
+    width = tir.const(per_block, size.dtype)
+    at = block * width + thread
+    inner = when(at < size, let(at, body, name))
+    inner = bound(thread, width, "threadIdx.x", inner)
+    return bound(block, tir.ceildiv(size, width), "blockIdx.x", inner)
 
 
 def grid(extents: Sequence[Any], body: Body, prefix: str = "i") -> tir.Stmt:

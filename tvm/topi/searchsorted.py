@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import te, tir
@@ -43,6 +44,14 @@ def searchsorted(
 
     One row serves all values; several rows need values with the same leading dimensions.
     """
+    return search(sorted_sequence, values, right, out_dtype, parallel)
+
+
+def search(
+    sorted_sequence: te.Tensor, values: te.Tensor, right: bool, out_dtype: str,
+    each: Callable[..., tir.Stmt],
+) -> te.Tensor:  # fmt: skip
+    """`searchsorted` by a loop over the values that `each` makes."""
     length = sorted_sequence.shape[-1]
     per_row = values.shape[-1] if values.ndim else 1
     several = sorted_sequence.ndim > 1
@@ -68,7 +77,7 @@ def searchsorted(
                 load(ins[1], k), right, out_dtype,
             )  # fmt: skip
 
-        return parallel(total, step, "k")
+        return each(total, step, "k")
 
     names = ("sorted_sequence", "values")
     buffers = [tir.decl_buffer(t.shape, t.dtype, n) for t, n in zip(flat, names)]

@@ -18,7 +18,7 @@ from .utils import normal_axis, prod, swap
 INDEX = DataType("int32")
 
 
-def _before(ascending: bool) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
+def comes_first(ascending: bool) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
     """Whether a stays before b: on ties the earlier one stays first; NaN goes last."""
 
     def rule(a: PrimExpr, b: PrimExpr) -> PrimExpr:
@@ -39,7 +39,7 @@ def _sort_rows(
     A merge sort from the bottom up: runs of 1, 2, 4, ... places are merged from `order` into
     `spare` and copied back. Keys beyond `count_of(row)` keep their places.
     """
-    comes_first = _before(ascending)
+    stays = comes_first(ascending)
 
     def row_body(row: PrimExpr) -> tir.Stmt:
         def key(buffer: tir.Buffer, place: PrimExpr) -> PrimExpr:
@@ -51,7 +51,7 @@ def _sort_rows(
             def run(i: tir.Buffer, j: tir.Buffer) -> tir.Stmt:
                 a, b = load(i, 0), load(j, 0)
                 # each test only looks at what the one before left open
-                first = comes_first(key(order, a), key(order, b))
+                first = stays(key(order, a), key(order, b))
                 more = tir.if_then_else(b >= high, tir.const(True), first)
                 left = tir.if_then_else(a >= middle, tir.const(False), more)
 

@@ -1,0 +1,203 @@
+"""Running sums and products on a GPU: a thread for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import DataType
+from tvm.tir import generic
+from tvm.topi import tag
+from tvm.topi.common import stage
+from tvm.topi.loops import load, loop, sequence, store, threads
+from tvm.topi.reshaping import reshape, transpose
+from tvm.topi.utils import normal_axis, prod, swap
+
+BinaryOp: TypeAlias = Callable[[PrimExpr, PrimExpr], PrimExpr]
+
+__all__ = [
+    "cumprod", "cumsum", "exclusive_scan", "exclusive_scan_ir", "get_reduction_from_exclusive_scan",
+    "inclusive_scan", "scan_thrust", "scanop",
+]  # fmt: skip
+
+
+def _unravel(number: PrimExpr, shape: Any) -> list[PrimExpr]:
+    indices: list[PrimExpr] = []
+    for extent in reversed(list(shape)[1:]):
+        indices.append(tir.indexmod(number, extent))
+        number = tir.indexdiv(number, extent)
+    return [number, *reversed(indices)] if len(shape) else []
+
+
+def exclusive_scan_ir(
+    data: tir.Buffer,
+    output: tir.Buffer,
+    reduction: tir.Buffer | None = None,
+    binop: BinaryOp = generic.add,
+    identity_value: Any = 0,
+) -> tir.Stmt:
+    """The statement that fills `output` with the scan of the last axis, `reduction` with totals.
+
+    output[..., k] = identity op data[..., 0] op ... op data[..., k - 1]
+    """
+    *lead, steps = data.shape
+    rows = prod(lead) if lead else tir.const(1, steps.dtype)
+
+    def run(row: PrimExpr) -> tir.Stmt:
+        at = _unravel(row, lead)
+        zero = tir.const(0, steps.dtype)
+        first = store(output, tir.const(identity_value, output.dtype), *at, zero)
+
+        def total(k: PrimExpr) -> PrimExpr:
+            return binop(load(output, *at, k), load(data, *at, k).astype(output.dtype))
+
+        rest = loop(steps - 1, lambda k: store(output, total(k), *at, k + 1), "k")
+        last = None if reduction is None else store(reduction, total(steps - 1), *at)
+        return tir.IfThenElse(steps > 0, sequence(first, rest, last))
+
+    return threads(rows, run, "row")
+
+
+def get_reduction_from_exclusive_scan(
+    data: te.Tensor, ex_scan_output: te.Tensor, binop: BinaryOp = generic.add
+) -> te.Tensor:
+    """The total of each row, from its data and its exclusive scan.   (..., n), (..., n) -> (...,)"""
+    last = data.shape[-1] - 1
+    dtype = ex_scan_output.dtype
+
+    def total(*i: Any) -> PrimExpr:
+        whole = binop(ex_scan_output(*i, last), data(*i, last).astype(dtype))
+        return tir.if_then_else(data.shape[-1] > 0, whole, tir.const(0, dtype))
+
+    return stage(list(data.shape[:-1]), total, "reduction", tag.INJECTIVE)
+
+
+def scan_thrust(
+    data: te.Tensor,
+    output_dtype: str,
+    exclusive: bool = True,
+    return_reduction: bool = False,
+    binop: BinaryOp = generic.add,
+    workspace: te.Tensor | None = None,
+) -> Any:
+    """The scan of the last axis by the library Thrust, whose function is looked up at run time."""
+    out = tir.decl_buffer(data.shape, output_dtype, "output_buf")
+    given = [data] if workspace is None else [data, workspace]
+    scan = te.extern(
+        [data.shape], given,
+        lambda ins, outs: tir.call_packed(
+            _thrust_name(binop), ins[0], outs[0], tir.const(exclusive, "bool"), *ins[1:]
+        ),
+        dtype=[output_dtype], out_buffers=[out], name="exclusive_scan_thrust",
+        tag="exclusive_scan_thrust_gpu",
+    )  # fmt: skip
+    if not return_reduction:
+        return scan
+    if not exclusive:
+        raise ValueError("scan_thrust: return_reduction needs exclusive=True")
+    return scan, get_reduction_from_exclusive_scan(data, scan, binop)
+
+
+def _thrust_name(binop: BinaryOp) -> str:
+    names = {generic.add: "sum", generic.multiply: "prod", tir.max: "max", tir.min: "min"}
+    if binop not in names:
+        raise ValueError("scan_thrust: legal operations are tir.generic.add, multiply, max, min")
+    return f"tvm.contrib.thrust.{names[binop]}_scan"
+
+
+def exclusive_scan(
+    data: te.Tensor,
+    axis: int = -1,
+    return_reduction: bool = False,
+    output_dtype: str | None = None,
+    binop: BinaryOp = generic.add,
+    identity_value: Any = 0,
+    workspace: te.Tensor | None = None,
+) -> Any:
+    """The scan along an axis that leaves each element itself out; with the totals if asked for."""
+    place = normal_axis(axis, data.ndim, "exclusive_scan")
+    way = swap(list(range(data.ndim)), place)
+    moved = data if place == data.ndim - 1 else transpose(data, way)
+    kind = DataType(data.dtype if output_dtype in (None, "") else output_dtype)
+    source = tir.decl_buffer(moved.shape, data.dtype, "data")
+    out = tir.decl_buffer(moved.shape, kind, "output_buf")
+    scan = te.extern(
+        [moved.shape], [moved],
+        lambda ins, outs: exclusive_scan_ir(
+            ins[0], outs[0], binop=binop, identity_value=identity_value
+        ),
+        dtype=[kind], in_buffers=[source], out_buffers=[out], name="exclusive_scan",
+        tag="exclusive_scan_gpu",
+    )  # fmt: skip
+    assert isinstance(scan, te.Tensor), "one output was declared"
+    back = scan if place == data.ndim - 1 else transpose(scan, way)
+    if not return_reduction:
+        return back
+    return back, get_reduction_from_exclusive_scan(moved, scan, binop)
+
+
+def inclusive_scan(
+    data: te.Tensor,
+    axis: int = -1,
+    output_dtype: str | None = None,
+    binop: BinaryOp = generic.add,
+    identity_value: Any = 0,
+    workspace: te.Tensor | None = None,
+) -> te.Tensor:
+    """The scan along an axis, each element itself included."""
+    before = exclusive_scan(
+        data, axis, output_dtype=output_dtype, binop=binop, identity_value=identity_value
+    )
+    return stage(
+        list(data.shape), lambda *i: binop(before(*i), data(*i).astype(before.dtype)),
+        "inclusive_scan", tag.INJECTIVE,
+    )  # fmt: skip
+
+
+def scanop(
+    data: te.Tensor,
+    binop: BinaryOp,
+    identity_value: float,
+    axis: int | None = None,
+    dtype: str | None = None,
+    exclusive: bool | None = None,
+    workspace: te.Tensor | None = None,
+) -> te.Tensor:
+    """The scan along an axis; without one the tensor is flattened first."""
+    if axis is None:
+        axis, data = 0, reshape(data, (prod(data.shape),))
+    place = normal_axis(axis, data.ndim, "scanop")
+    if exclusive:
+        found: te.Tensor = exclusive_scan(
+            data, place, output_dtype=dtype, binop=binop, identity_value=identity_value
+        )
+        return found
+    return inclusive_scan(
+        data, place, output_dtype=dtype, binop=binop, identity_value=identity_value
+    )
+
+
+def cumsum(
+    data: te.Tensor,
+    axis: int | None = None,
+    dtype: int | None = None,
+    exclusive: bool | None = None,
+    workspace: te.Tensor | None = None,
+) -> te.Tensor:
+    """The running sum."""
+    kind = None if dtype is None else str(dtype)
+    return scanop(data, generic.add, 0, axis, kind, exclusive, workspace)
+
+
+def cumprod(
+    data: te.Tensor,
+    axis: int | None = None,
+    dtype: int | None = None,
+    exclusive: bool | None = None,
+    workspace: te.Tensor | None = None,
+) -> te.Tensor:
+    """The running product."""
+    kind = None if dtype is None else str(dtype)
+    return scanop(data, generic.multiply, 1, axis, kind, exclusive, workspace)
