@@ -38,7 +38,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.vm",),
     ("tvm.relax.pipeline",),
     ("tvm.relax.vm_build",),
-    ("tvm.relax.base_py_module",),
+    ("tvm.relax.base_py_module", "tvm.relax.testing"),
     ("tvm.relax.relax_to_pyfunc_converter",),
     ("tvm.relax.training",),
     ("tvm.relax.frontend",),
