@@ -141,9 +141,9 @@ def named_cpu(name: str, arch: str, cores: int) -> CpuModel:
     return replace(model, name=name or model.name, cores=cores)
 
 
-def is_tabulated(name: str) -> bool:
-    """Whether there are figures for a CPU under this name."""
-    return name in _TABLE or name in ("host", "native")
+def is_tabulated(name: str, arch: str = "x86_64") -> bool:
+    """Whether there are figures for a CPU of an architecture under this name."""
+    return name in ("host", "native") or (name in _TABLE and _TABLE[name].arch == arch)
 
 
 def with_features(model: CpuModel, mattr: Sequence[str]) -> CpuModel:

@@ -142,3 +142,26 @@ def test_code_in_memory_survives_the_end_of_python() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"True\n")
+
+
+@pytest.mark.parametrize(
+    ("triple", "cpu", "features"),
+    [("x86_64-unknown-linux-gnu", "pentium4", ""), ("riscv64-linux-gnu", "", "+zvl64b")],
+)
+def test_a_cpu_that_ends_llvm_does_not_end_this_process(
+    triple: str, cpu: str, features: str
+) -> None:
+    machine = jit.Machine(triple, cpu, features)
+    with pytest.raises(TVMError, match="CPUs and features that LLVM has for this triple"):
+        jit.emit_object("define void @f() {\n  ret void\n}\n", machine, keep=False)
+
+
+def test_vectors_of_unknown_length_on_a_cpu_without_them() -> None:
+    text = (
+        "define void @f(ptr %p) {\n  %x = load <vscale x 4 x float>, ptr %p, align 4\n"
+        "  %y = call <vscale x 4 x float> @llvm.sin.nxv4f32(<vscale x 4 x float> %x)\n"
+        "  store <vscale x 4 x float> %y, ptr %p, align 4\n  ret void\n}\n"
+        "declare <vscale x 4 x float> @llvm.sin.nxv4f32(<vscale x 4 x float>)\n"
+    )
+    with pytest.raises(TVMError, match="compile vectors of unknown length"):
+        jit.emit_object(text, jit.Machine("x86_64-unknown-linux-gnu", "skylake"), keep=False)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import sys
 
-from tvm.backend.llvm.jit import Machine, emit_here
+from tvm.backend.llvm import jit
 from tvm.error import TVMError
 
 
 def main(arguments: list[str]) -> int:
     """Compile; 0 when it worked."""
     triple, cpu, features, opt_level, float_abi = arguments
-    machine = Machine(triple, cpu, features, int(opt_level), float_abi)
+    machine = jit.Machine(triple, cpu, features, int(opt_level), float_abi)
+    jit.in_worker = True
     try:
-        content = emit_here(sys.stdin.read(), machine)
+        content = jit.emit_here(sys.stdin.read(), machine)
     except TVMError as err:
         print(str(err).replace("\n", " "), file=sys.stderr)
         return 1

@@ -23,6 +23,7 @@ from typing import Any
 
 from tvm.error import InternalError, TVMError, message
 from tvm.ffi import library
+from tvm.target.cpu_model import arch_of_triple, is_tabulated
 
 from . import cache
 from .intrinsic_names import SAFE_INTRINSICS
@@ -100,6 +101,8 @@ def _target_machine(machine: Machine) -> Any:
     """LLVM's own object for `machine`; made once, it costs a millisecond."""
     found = _machines.get(machine)
     if found is None:
+        if not in_worker and _may_not_exist(machine):
+            _emit_apart(_EMPTY, machine, [])
         llvm = _llvm()
         if machine.triple and not _same_family(machine.triple, llvm.get_process_triple()):
             llvm.initialize_all_targets()
@@ -124,6 +127,17 @@ def _target_machine(machine: Machine) -> Any:
         )
         _machines[machine] = found
     return found
+
+
+in_worker = False  # a process that may die: see compile_worker
+_EMPTY = "define void @nothing() {\n  ret void\n}\n"
+
+
+def _may_not_exist(machine: Machine) -> bool:
+    """Whether CPU and features are the user's words, over which LLVM could end the process."""
+    if machine.features in ("", host_machine().features):
+        return bool(machine.cpu) and not is_tabulated(machine.cpu, arch_of_triple(machine.triple))
+    return True
 
 
 def _same_family(a: str, b: str) -> bool:
@@ -252,6 +266,8 @@ def unusual_intrinsics(text: str) -> list[str]:
     found = {name for name in asked if not name.startswith(SAFE_INTRINSICS)}
     for line in _FOREIGN.findall(text):
         found.update(line.split(", "))
+    if "<vscale x " in text:
+        found.add("vectors of unknown length")
     return sorted(found)
 
 
@@ -265,10 +281,12 @@ def _emit_apart(text: str, machine: Machine, unusual: list[str]) -> bytes:
         complaint = done.stderr.decode(errors="replace").strip().splitlines()
         raise TVMError(
             message(
-                "compile " + ", ".join(unusual),
+                "compile " + ", ".join(unusual) if unusual else "machine code for a CPU",
                 found=complaint[-1] if complaint else f"LLVM ended with code {done.returncode}",
-                where=f"target {machine.triple}, cpu {machine.cpu}",
-                legal="intrinsics that this CPU has, with operands of the types they take",
+                where=f"target {machine.triple}, cpu {machine.cpu or 'any'}",
+                legal="intrinsics that this CPU has, with operands of the types they take"
+                if unusual
+                else "CPUs and features that LLVM has for this triple",
             )
         )
     return done.stdout
