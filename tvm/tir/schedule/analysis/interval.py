@@ -21,7 +21,6 @@ from tvm.tir.expr import (
     Select,
     Sub,
     Var,
-    make_const,
 )
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import cast, floordiv, floormod, is_one, max_of, min_of
@@ -45,13 +44,19 @@ def interval_of(expr: PrimExpr, ranges: Mapping[Var, Range], analyzer: Analyzer)
 def _linear(expr: PrimExpr, terms: Mapping[Var, int], ranges: Mapping[Var, Range]) -> Bounds:
     """The ends of a sum of scaled variables: each at the end where its term is least, or most."""
     low: dict[Var, PrimExpr] = {}
-    reach: PrimExpr = make_const(0, expr.dtype)
+    steps = 0  # of loops with constant extents, the usual case
+    reach: PrimExpr | None = None
     for var, scale in terms.items():
         rng = ranges[var]
         low[var] = rng.min if scale >= 0 else rng.min + rng.extent - 1
-        reach = reach + (rng.extent - 1) * abs(scale)
+        if isinstance(rng.extent, IntImm):
+            steps += (rng.extent.value - 1) * abs(scale)
+        else:
+            more = (rng.extent - 1) * abs(scale)
+            reach = more if reach is None else reach + more
     start = substitute(expr, low)
-    return start, start + reach
+    end = start + steps
+    return start, end if reach is None else end + reach
 
 
 def _interval(expr: PrimExpr, ranges: Mapping[Var, Range], analyzer: Analyzer) -> Bounds | None:

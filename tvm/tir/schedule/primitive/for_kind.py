@@ -19,6 +19,7 @@ PARALLEL = kind("Parallel", "parallel", "loop")
 VECTORIZE = kind("Vectorize", "vectorize", "loop")
 BIND = kind("Bind", "bind", "loop", "=thread_axis")
 UNROLL = kind("Unroll", "unroll", "loop")
+_AXES = [f"{kind_}.{dim}" for kind_ in ("blockIdx", "threadIdx") for dim in "xyz"]
 _WORDS = {
     ForKind.PARALLEL: "parallel",
     ForKind.VECTORIZED: "vectorized",
@@ -49,8 +50,15 @@ def bind(state: SRefTree, loop: StmtSRef, thread_axis: str) -> None:
 
     for i in range(n): S  ->  for i in T.thread_binding(n, thread=thread_axis): S
     """
-    require_parallelizable(state, loop, ForKind.THREAD_BINDING, thread_axis)
     node = loop_of(loop)
+    if not thread_axis.startswith("vthread") and thread_axis not in _AXES:
+        raise Illegal(
+            f"there is no thread axis {thread_axis!r}",
+            legal=f"{', '.join(_AXES)}, vthread, vthread.x, ...",
+            spots=[node],
+            fast="Unknown thread axis",
+        )
+    require_parallelizable(state, loop, ForKind.THREAD_BINDING, thread_axis)
     axis = IterVar(None, Var(thread_axis, node.loop_var.dtype), IterVar.ThreadIndex, thread_axis)
     state.replace(loop, change_loop(node, kind=ForKind.THREAD_BINDING, thread_binding=axis))
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
 from tvm.ir.expr import PrimExpr
-from tvm.tir.block_scope import StmtSRef
+from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.expr import Var
+from tvm.tir.schedule.analysis.affine import loop_ranges
 from tvm.tir.schedule.analysis.flags import why_no_pipeline
-from tvm.tir.schedule.analysis.query import block_of, loop_of, path_between, scope_of
+from tvm.tir.schedule.analysis.query import (
+    block_of,
+    loop_of,
+    loops_above,
+    path_between,
+    realize_of,
+    scope_of,
+)
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.loops import require_plain, require_same_scope_loops, substitute_loops
@@ -41,6 +49,7 @@ def merge(state: SRefTree, loops: Sequence[StmtSRef]) -> StmtSRef:
         )
     chains = [[*path_between(place, sref), sref] for sref in loops]
     _require_alike(chains)
+    _require_written_once(state, loops)
     first = [loop_of(sref) for sref in chains[0]]
     fresh = [node.loop_var.copy_with_suffix("_m") for node in first]
     bodies: list[Stmt] = []
@@ -65,6 +74,30 @@ def merge(state: SRefTree, loops: Sequence[StmtSRef]) -> StmtSRef:
             fast="Merging would break a dependency",
         )
     return state.loops_of_vars(merged, [fresh[-1]])[0]
+
+
+def _require_written_once(state: SRefTree, loops: Sequence[StmtSRef]) -> None:
+    """Refuse if a later iteration of one block could wipe out what another one has updated."""
+    inside = {child: i for i, sref in enumerate(loops) for child in state.child_blocks(sref)}
+    scope = state.get_block_scope(scope_of(loops[0]))
+    for child, number in inside.items():
+        for dep in scope.get_deps_by_src(child):
+            if dep.kind is not DepKind.WAW or inside.get(dep.dst, number) == number:
+                continue
+            realize = realize_of(state, child)
+            ranges = loop_ranges(loops_above(child))
+            once = detect_iter_map(
+                list(realize.iter_values), ranges, realize.predicate, IterMapLevel.Bijective,
+                allow_padding=False,
+            )  # fmt: skip
+            if not once.indices and ranges:
+                raise Illegal(
+                    f"block {realize.block.name_hint!r} writes a place in several iterations, and "
+                    f"block {block_of(dep.dst).name_hint!r} updates it in between",
+                    legal="a first block that writes each place once",
+                    spots=[realize.block, dep.dst.stmt],
+                    fast="Merging would break a dependency",
+                )
 
 
 def _require_alike(chains: list[list[StmtSRef]]) -> None:

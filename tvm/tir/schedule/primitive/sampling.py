@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from math import comb
 
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm
@@ -33,6 +35,8 @@ PARTITIONED_TILE = kind(
 COMPUTE_LOCATION = kind(
     "SampleComputeLocation", "sample_compute_location", "block", pure=True, decision=True
 )  # fmt: skip
+
+MANY_TILES = 100_000  # more than these are not listed to draw one of them
 
 
 def sample_categorical(
@@ -71,11 +75,14 @@ def sample_perfect_tile(
 
     For a symbolic extent all but the first factor are drawn, and the first is told by split.
     """
+    _require_factors(loop, n)
     extent = _extent(loop)
     if extent is None:
         return [-1, *([1] * (n - 1))]
     if decision is not None:
         return _fit(extent, n, [int(d) for d in decision])
+    if _how_many(extent, n) > MANY_TILES:
+        return _spread(engine, extent, n, max_innermost_factor)
     tiles = perfect_tiles(extent, n, max_innermost_factor)
     return list(tiles[engine.below(len(tiles))])
 
@@ -91,11 +98,15 @@ def sample_partitioned_tile(
 ) -> list[int]:
     """`n` factors whose product is the extent; those from `partition_pos` on multiply to a
     multiple of `innerpart_factor`."""
+    _require_factors(loop, n)
     extent = _extent(loop)
     if extent is None:
         return [-1, *([1] * (n - 1))]
     if decision is not None:
         return _fit(extent, n, [int(d) for d in decision])
+    if _how_many(extent, n) > MANY_TILES:
+        needed = 1 if extent % innerpart_factor else innerpart_factor
+        return _spread(engine, extent // needed, n, extent, needed)
     if partition_pos == 0 or innerpart_factor == 1 or extent % innerpart_factor:
         tiles = perfect_tiles(extent, n, extent)
         return list(tiles[engine.below(len(tiles))])
@@ -107,6 +118,46 @@ def sample_partitioned_tile(
         if inner % innerpart_factor == 0:
             good.append(tile)
     return list(good[engine.below(len(good))])
+
+
+def _require_factors(loop: StmtSRef, n: int) -> None:
+    if n < 1:
+        raise Illegal(f"{n} factors are asked for", legal="one factor or more", spots=[loop.stmt])
+
+
+def _how_many(extent: int, n: int) -> int:
+    """In how many ways an extent is an ordered product of `n` factors."""
+    ways = 1
+    for prime, group in groupby(_primes(extent)):
+        power = len(list(group))
+        assert prime > 1, "a prime factor"
+        ways *= comb(power + n - 1, n - 1)
+    return ways
+
+
+def _primes(number: int) -> list[int]:
+    """The prime factors, ascending, each as often as it divides."""
+    found: list[int] = []
+    divisor = 2
+    while divisor * divisor <= number:
+        while number % divisor == 0:
+            found.append(divisor)
+            number //= divisor
+        divisor += 1
+    return [*found, number] if number > 1 else found
+
+
+def _spread(
+    engine: RandomEngine, extent: int, n: int, most: int, innermost: int = 1
+) -> list[int]:
+    """Each prime factor at a random place; the last place takes no more than fits."""
+    factors = [1] * (n - 1) + [innermost]
+    for prime in _primes(extent):
+        place = engine.below(n)
+        if place == n - 1 and factors[place] * prime > most:
+            place = engine.below(n - 1) if n > 1 else 0
+        factors[place] *= prime
+    return factors
 
 
 def perfect_tiles(extent: int, n: int, most: int) -> list[tuple[int, ...]]:
