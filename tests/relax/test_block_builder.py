@@ -252,3 +252,15 @@ def test_a_chain_of_20000_bindings() -> None:
     assert relax.PyExprMutator(bb.get()).visit_expr(func) is func
     assert relax.analysis.well_formed(func)
     assert len(relax.analysis.udchain(func.body.blocks[0])) == 20_002
+
+
+def test_a_nested_operand_is_bound_once_in_a_block() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+    shared = relax.op.exp(x)
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        first = bb.emit(relax.op.add(shared, shared))
+        out = bb.emit(relax.op.multiply(shared, first))
+        bb.emit_func_output(out)
+    values = [binding.value for binding in bb.get()["main"].body.blocks[0].bindings]
+    assert [value.op.name for value in values] == ["relax.exp", "relax.add", "relax.multiply"]

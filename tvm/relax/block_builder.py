@@ -61,11 +61,13 @@ _NOT_A_NAME = re.compile(r"\W")
 class _Block:
     """A block that is being filled."""
 
-    __slots__ = ("bindings", "is_dataflow")
+    __slots__ = ("bindings", "is_dataflow", "operands")
 
     def __init__(self, is_dataflow: bool) -> None:
         self.bindings: list[Binding] = []
         self.is_dataflow = is_dataflow
+        # nested expressions that were bound here, by identity; kept alive with their variables
+        self.operands: dict[int, tuple[RelaxExpr, RelaxExpr]] = {}
 
 
 class FunctionScope:
@@ -271,6 +273,17 @@ class BlockBuilder(Object):
         var = self._new_var(block.is_dataflow, name_hint, expr.struct_info_)
         block.bindings.append(VarBinding(var, expr, expr.span))
         self._values[var.vid] = expr
+        return var
+
+    def operand_of(self, expr: RelaxExpr) -> RelaxExpr | None:
+        """The variable that this very expression, nested in another, was bound to in the block."""
+        found = self._blocks[-1].operands.get(id(expr)) if self._blocks else None
+        return None if found is None else found[1]
+
+    def emit_operand(self, expr: RelaxExpr, normal: RelaxExpr) -> Var:
+        """Bind the normal form of a nested expression; if it is met again, this variable stands."""
+        var = self.emit_normal(normal)
+        self._blocks[-1].operands[id(expr)] = (expr, var)
         return var
 
     def _new_var(self, is_dataflow: bool, name_hint: str, info: StructInfo | None) -> Var:

@@ -110,12 +110,16 @@ def _operands(expr: RelaxExpr) -> tuple[RelaxExpr, ...]:
 
 
 def _normalize_nested(bb: BlockBuilder, root: RelaxExpr) -> RelaxExpr:
-    """Children before parents with an explicit stack; a shared operand is bound once."""
+    """Children before parents with an explicit stack; an operand is bound once in a block."""
     done: dict[int, RelaxExpr] = {}
     stack: list[tuple[RelaxExpr, bool]] = [(root, False)]
     while stack:
         expr, entered = stack.pop()
         if id(expr) in done:
+            continue
+        known = bb.operand_of(expr) if expr is not root else None
+        if known is not None:
+            done[id(expr)] = known
             continue
         parts = _operands(expr)
         if not entered and parts:
@@ -127,7 +131,7 @@ def _normalize_nested(bb: BlockBuilder, root: RelaxExpr) -> RelaxExpr:
         else:
             new = normalize(bb, expr)
         if expr is not root and bb.in_block() and not is_leaf_or_tuple(new):
-            new = bb.emit_normal(new)
+            new = bb.emit_operand(expr, new)
         done[id(expr)] = new
     return done[id(root)]
 
