@@ -145,3 +145,40 @@ def test_strided_tensors_show_their_values() -> None:
     assert isinstance(made, Tensor)
     np.testing.assert_array_equal(made.numpy(), values)
     assert row_major_strides((2, 3, 4)) == (12, 4, 1)
+
+
+def test_arrays_with_gaps_are_shared_as_they_are() -> None:
+    values = np.arange(12, dtype="float32").reshape(3, 4)
+    shared = from_dlpack(values[:, ::2])
+    values[0, 0] = 7
+    assert shared.numpy()[0, 0] == 7
+    assert tuple(shared.strides) == (4, 2)
+    assert not shared.is_contiguous()
+    np.testing.assert_array_equal(np.from_dlpack(shared), values[:, ::2])
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_what_compiled_code_hands_over_shares_its_memory(target: str) -> None:
+    from tvm.script import tir as T
+
+    seen: list[object] = []
+
+    def look(view: Tensor) -> None:
+        seen.append((np.from_dlpack(view).tolist(), view.numpy().tolist(), tuple(view.shape)))
+        np.from_dlpack(view)[0] = 5
+        seen.append(view._create_view((2, 2)).numpy().tolist())
+
+    tvm.register_global_func("testing.look", look, override=True)
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = T.float32(i)
+        T.evaluate(T.call_packed("testing.look", A))
+        A[1] = A[0]
+
+    out = tensor(np.zeros(4, "float32"))
+    tvm.compile(main, target=target)["main"](out)
+    assert seen == [([0, 1, 2, 3], [0, 1, 2, 3], (4,)), [[5, 1], [2, 3]]]
+    np.testing.assert_array_equal(out.numpy(), [5, 5, 2, 3])

@@ -116,3 +116,27 @@ def test_what_can_run_here() -> None:
     assert enabled("cpu")
     assert not enabled("vulkan")
     assert not enabled("nonsense")
+
+
+def test_functions_of_imports_are_found_when_asked_for() -> None:
+    class Named(Module):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def function_names(self) -> list[str]:
+            return [self.name]
+
+        def _find(self, name: str) -> object:
+            return (lambda: name) if name == self.name else None
+
+    root, leaf = Named("f"), Named("g")
+    root.import_module(leaf)
+    assert root["g"]() == "g"
+    assert root.get_function("g", query_imports=True)() == "g"
+    with pytest.raises(AttributeError, match="no function 'g'"):
+        root.get_function("g")
+    root.clear_imports()
+    with pytest.raises(AttributeError, match="no function 'g'"):
+        root["g"]
+    assert list(root["get_func_names"]()) == ["f"]

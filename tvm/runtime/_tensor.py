@@ -177,7 +177,7 @@ def _as_object(view: Tensor) -> Tensor:
             )
         )
     values = host_view(view)
-    if values.dtype.isbuiltin == 1 and values.dtype.kind in "iufb":
+    if _shares(values):
         found = _tvm_ffi.from_dlpack(values)
         assert isinstance(found, Tensor)
         return found
@@ -316,7 +316,7 @@ def from_host(array: np.ndarray[Any, Any]) -> Tensor:
     if array.size == 0:
         source = _tvm_ffi.from_dlpack(np.empty((1,), np.uint8))
         return unsafe_view(source, array.shape, kind)
-    if array.flags.writeable and array.dtype.kind in "iufb" and array.dtype.isbuiltin == 1:
+    if _shares(array):
         result = _tvm_ffi.from_dlpack(array)
         assert isinstance(result, Tensor)
         return result
@@ -324,6 +324,11 @@ def from_host(array: np.ndarray[Any, Any]) -> Tensor:
     memory.owner = array
     raw = _tvm_ffi.from_dlpack(np.frombuffer(memory, np.uint8))
     return unsafe_view(raw, array.shape, kind)
+
+
+def _shares(array: np.ndarray[Any, Any]) -> bool:
+    """Whether numpy itself offers the memory of an array through DLPack."""
+    return array.flags.writeable and array.dtype.kind in "iufb" and array.dtype.isbuiltin == 1
 
 
 def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -337,7 +342,8 @@ def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[An
 def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor over the memory of another library's tensor."""
     if isinstance(ext_tensor, np.ndarray):
-        return from_host(np.ascontiguousarray(ext_tensor).reshape(ext_tensor.shape))
+        if ext_tensor.flags.c_contiguous or not _shares(ext_tensor):
+            return from_host(np.ascontiguousarray(ext_tensor).reshape(ext_tensor.shape))
     result = _tvm_ffi.from_dlpack(ext_tensor)
     assert isinstance(result, Tensor)
     return result

@@ -63,20 +63,21 @@ class Module:
 
     def get_function(self, name: str, query_imports: bool = False) -> Any:
         """The function called `name`; AttributeError when there is none."""
+        for module in _walk(self) if query_imports else (self,):
+            found = module._own_function(name)
+            if found is not None:
+                return found
+        near = did_you_mean(name, self.function_names())
+        raise AttributeError(f"Module has no function '{name}'{near}")
+
+    def _own_function(self, name: str) -> Any:
+        """The function called `name` of this module alone, or None; looked up once."""
         found = self._functions.get(name)
-        if found is not None:
-            return found
-        found = self._find(name)
         if found is None:
-            found = self._about_itself(name)
-        if found is None and query_imports:
-            found = next(
-                (f for f in (m._find(name) for m in _walk(self)) if f is not None), None
-            )
-        if found is None:
-            near = did_you_mean(name, self.function_names())
-            raise AttributeError(f"Module has no function '{name}'{near}")
-        self._functions[name] = found
+            found = self._find(name)
+            if found is None:
+                return self._about_itself(name)
+            self._functions[name] = found
         return found
 
     def _about_itself(self, name: str) -> Any:
