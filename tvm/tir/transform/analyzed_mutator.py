@@ -7,6 +7,7 @@ from tvm.arith.const_int_bound import ConstIntBound
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.buffer_facts import assumed
 from tvm.tir.analysis.lasting_fact import lasting_fact
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
@@ -72,6 +73,23 @@ class AnalyzedMutator(StmtExprMutator):
         if same and else_case is op.else_case:
             return op
         return s.IfThenElse(condition, then_case, else_case, op.span)
+
+    def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
+        """Parts in their order; what is assumed is a fact for the parts behind it."""
+        parts: list[s.Stmt] = []
+        entered = []
+        for place, part in enumerate(op.seq):
+            parts.append(self.visit_stmt(part))
+            condition = assumed(part)
+            if condition is not None:
+                fact = lasting_fact(condition, *op.seq[place + 1 :])
+                entered.append(self.analyzer.enter(fact))
+        for one in reversed(entered):
+            self.analyzer.leave(one)
+        if all(old is new for old, new in zip(op.seq, parts)):
+            return op
+        flat = s.SeqStmt.flatten(parts)
+        return s.SeqStmt(flat.seq, op.span) if isinstance(flat, s.SeqStmt) else flat
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
         if op.attr_key in ("thread_extent", "virtual_thread") and isinstance(op.node, e.IterVar):

@@ -22,7 +22,7 @@ from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
-from .simplify import Simplifier
+from .simplifier import Simplifier
 
 Key = tuple[object, ...]
 _SHAREABLE = (e.Add, e.Sub, e.Mul, e.Min, e.Max)

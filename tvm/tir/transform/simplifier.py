@@ -1,0 +1,102 @@
+"""The mutator behind the pass Simplify, for other passes to use."""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.analysis.lasting_fact import lasting_fact
+from tvm.tir.op import arith as ops
+
+from .analyzed_mutator import AnalyzedMutator, bare_condition
+
+
+class Simplifier(AnalyzedMutator):
+    """Simplifies every integer expression of a program."""
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        dtype = expr.dtype
+        if dtype.is_integer or dtype.is_bool:
+            if isinstance(expr, e.IntImm):
+                return expr
+            return self.analyzer.simplify(expr)
+        return super().visit_expr(expr)
+
+    def visit_var_(self, op: e.Var) -> PrimExpr:
+        return self.values.get(op, op)
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        if ops.literal(op.extent) is not None or op.thread_binding is not None:
+            return super().visit_for_(op)
+        low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
+        self.bind_range(op)
+        # only the body may know: after a loop that never ran, `var < n` says nothing of `n`
+        inside = lasting_fact(ops.less(op.loop_var, ops.add(op.min, op.extent)), op.body)
+        with self.analyzer.constraint_scope(inside):
+            body = self.visit_stmt(op.body)
+        annotations = self.visit_annotations(op.annotations) if op.annotations else op.annotations
+        same = low is op.min and extent is op.extent and body is op.body
+        if same and annotations is op.annotations:
+            return op
+        return s.For(op.loop_var, low, extent, op.kind, body, None, annotations, op.span)
+
+    def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
+        value = self.visit_expr(op.value)
+        if not _is_trivial(value):
+            return super().visit_let_stmt_(op)
+        self.bind_value(op.var, value)
+        body = self.visit_stmt(op.body)
+        # handles may be named by buffers below, which know them by identity
+        return body if not op.var.dtype.is_handle else s.LetStmt(op.var, value, body, op.span)
+
+    def visit_let_(self, op: e.Let) -> PrimExpr:
+        value = self.visit_expr(op.value)
+        if not _is_trivial(value) or op.var.dtype.is_handle:
+            return super().visit_let_(op)
+        self.bind_value(op.var, value)
+        return self.visit_expr(op.body)
+
+    def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
+        known = ops.literal(bare_condition(self.visit_expr(op.condition)))
+        if known is None:
+            return super().visit_if_then_else_(op)
+        if known:
+            return self.visit_stmt(op.then_case)
+        return s.Evaluate(0) if op.else_case is None else self.visit_stmt(op.else_case)
+
+    def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
+        if ops.literal(self.visit_expr(op.condition)):
+            return self.visit_stmt(op.body)
+        return super().visit_assert_stmt_(op)
+
+    def visit_select_(self, op: e.Select) -> PrimExpr:
+        known = ops.literal(self.visit_expr(op.condition))
+        if known is None:
+            return super().visit_select_(op)
+        return self.visit_expr(op.true_value if known else op.false_value)
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        if getattr(op.op, "name", "") == "tir.if_then_else":
+            known = ops.literal(bare_condition(self.visit_expr(op.args[0])))
+            if known is not None:
+                return self.visit_expr(op.args[1] if known else op.args[2])
+        return super().visit_call_(op)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        store = super().visit_buffer_store_(op)
+        if isinstance(store, s.BufferStore) and self._stores_itself(store):
+            return s.Evaluate(0, store.span)
+        return store
+
+    def _stores_itself(self, op: s.BufferStore) -> bool:
+        value = op.value
+        return (
+            isinstance(value, e.BufferLoad)
+            and value.buffer is op.buffer
+            and value.predicate is op.predicate
+            and all(self.analyzer.can_prove_equal(a, b) for a, b in zip(value.indices, op.indices))
+        )
+
+
+def _is_trivial(value: PrimExpr) -> bool:
+    return isinstance(value, (e.IntImm, e.FloatImm, e.Var))
