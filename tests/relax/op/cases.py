@@ -274,6 +274,12 @@ case("nn.attention", lambda *a: op.nn.attention(*a, causal_mask="TopLeft"), t(1,
      t(1, 4, 2, 4), t(1, 4, 2, 4), tolerance=1e-4)  # fmt: skip
 case("nn.attention_bias", op.nn.attention, t(1, 3, 2, 4), t(1, 5, 2, 4), t(1, 5, 2, 4),
      t(1, 2, 3, 5), tolerance=1e-4)  # fmt: skip
+for _mask in (None, "TopLeft", "BottomRight"):
+    case("nn.attention_var_len",
+         lambda q, k, v, m=_mask: op.nn.attention_var_len(
+             q, k, v, relax.const([0, 2, 5], "int32"), relax.const(3, "int32"),
+             relax.const([0, 3, 6], "int32"), relax.const(3, "int32"), causal_mask=m),
+         t(1, 5, 2, 4), t(1, 6, 2, 4), t(1, 6, 2, 3), tolerance=1e-4)  # fmt: skip
 case("nn.cross_entropy_with_logits", op.nn.cross_entropy_with_logits, t(3, 4), t(3, 4),
      tolerance=1e-4)  # fmt: skip
 case("nn.nll_loss", lambda p, i: op.nn.nll_loss(p, i), t(3, 4),

@@ -234,8 +234,8 @@ class Wrong:
     @R.function
     def no_rule(x: R.Tensor((2,), "float32"), s: R.Tensor((), "float32")):
         with R.dataflow():
-            q = R.quantize(x, s, R.const(0, "int8"))
-            y = R.sum(R.astype(q, "float32"))
+            q = R.grad.take_backward(x, x, R.const([0, 1], "int64"), axis=0)
+            y = R.sum(R.add(q, s))
             R.output(y)
         return y
 
@@ -250,7 +250,7 @@ class Wrong:
         ("nested", {"target_index": 2}, r"legal: 0 \.\.\. 1"),
         ("not_scalar", {"target_index": 1}, "there is one result only"),
         ("integers", {}, "the parameter x has no gradient"),
-        ("no_rule", {}, r"the operator relax\.quantize has no gradient"),
+        ("no_rule", {}, r"relax\.grad\.take_backward has no gradient"),
         ("nobody", {}, "there is no function 'nobody'"),
         ("kernel", {}, "is no Relax function"),
     ],

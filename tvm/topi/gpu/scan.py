@@ -63,7 +63,7 @@ def exclusive_scan_ir(
 def get_reduction_from_exclusive_scan(
     data: te.Tensor, ex_scan_output: te.Tensor, binop: BinaryOp = generic.add
 ) -> te.Tensor:
-    """The total of each row, from its data and its exclusive scan.   (..., n), (..., n) -> (...,)"""
+    """The total of each row, from its data and its scan.   (..., n), (..., n) -> (...,)"""
     last = data.shape[-1] - 1
     dtype = ex_scan_output.dtype
 

@@ -22,9 +22,11 @@ from tvm.relax.op.gather import (
 from tvm.relax.op.grad.grad import take_backward
 from tvm.relax.op.index import known_prims, strided_slice
 from tvm.relax.op.manipulate import expand_dims, flip
+from tvm.relax.op.qdq import quantize
 from tvm.relax.op.sampling import multinomial_from_uniform
 from tvm.relax.op.set import nonzero, unique
 from tvm.relax.op.sorting import argsort, topk
+from tvm.relax.op.vision.nms import all_class_non_max_suppression
 from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, const_int
 
 from .common import (
@@ -46,7 +48,9 @@ def zeros_of(x: Expr, shape_of: ShapeExpr | None = None) -> Expr:
     return made
 
 
-for _op in (nonzero, argsort, unique, multinomial_from_uniform):
+for _op in (
+    nonzero, argsort, unique, multinomial_from_uniform, quantize, all_class_non_max_suppression,
+):  # fmt: skip
     without_gradient(_op.op.name.removeprefix("relax."))
 
 

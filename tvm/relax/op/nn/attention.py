@@ -276,6 +276,63 @@ def _var_len_info(
     return _info(ctx, query, key, value)
 
 
+def _sequence_of(starts: Any, place: Any) -> Any:
+    """How many sequences end at or before a place: the number of the one it lies in."""
+    count = starts.shape[0] - 1
+    b = te.reduce_axis((0, count), name="b")
+    ends = tir_op.if_then_else(starts[b + 1] <= place.astype(starts.dtype), 1, 0)
+    return te.sum(ends, axis=b)
+
+
+@_var_len.legalize
+def _var_len_te(bb: BlockBuilder, *operands: Expr, **o: Any) -> Expr:
+    def compute(q: Any, k: Any, v: Any, starts_q: Any, starts_k: Any) -> Any:
+        """Attention over everything, where a row sees the columns of its own sequence."""
+        _, s, n, h = q.shape
+        t = k.shape[1]
+        dtype = q.dtype
+        rows = te.compute((s,), lambda r: _sequence_of(starts_q, r), name="row_sequence")
+        columns = te.compute((t,), lambda c: _sequence_of(starts_k, c), name="column_sequence")
+        factor = o["scale"] if o["scale"] is not None else 1 / tir_op.sqrt(h.astype("float32"))
+        x = te.reduce_axis((0, h), name="x")
+        scores = te.compute(
+            (n, s, t),
+            lambda j, r, c: te.sum(
+                q[0, r, j, x].astype("float32") * k[0, c, j, x].astype("float32"), axis=x
+            ),
+            name="scores",
+        )
+
+        def masked(j: Any, r: Any, c: Any) -> Any:
+            own = rows[r]
+            row = r - starts_q[own].astype(r.dtype)
+            column = c - starts_k[own].astype(c.dtype)
+            if o["causal_mask"] == "BottomRight":
+                more = (starts_k[own + 1] - starts_k[own]) - (starts_q[own + 1] - starts_q[own])
+                row = row + more.astype(row.dtype)
+            seen = columns[c].equal(own)
+            if o["causal_mask"] is not None or o["window_size"] is not None:
+                seen = tir_op.all(seen, column <= row)
+            if o["window_size"] is not None:
+                seen = tir_op.all(seen, column > row - o["window_size"])
+            lowest = tir_op.min_value("float32")
+            return tir_op.if_then_else(seen, scores[j, r, c] * factor, lowest)
+
+        weights = topi.nn.softmax(te.compute((n, s, t), masked, name="masked"), -1)
+        m = te.reduce_axis((0, t), name="m")
+        out = te.compute(
+            (1, s, n, v.shape[3]),
+            lambda i, r, j, d: te.sum(
+                weights[j, r, m] * v[0, m, j, d].astype("float32"), axis=m
+            ),
+            name="attention_var_len",
+        )
+        return topi.cast(out, dtype)
+
+    # the longest sequences tell a kernel what to reserve; this one needs nothing
+    return bb.call_te(compute, *operands[:5], primfunc_name_hint="attention_var_len")
+
+
 @_var_len.reference
 def _var_len_numpy(
     query: Array,
