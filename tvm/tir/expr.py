@@ -651,6 +651,17 @@ def access_dtype(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> DataType:
     if not indices:
         return buffer.dtype
     last = indices[-1].dtype
+    for index in indices:
+        dtype = index.dtype
+        if not (dtype.is_int or dtype.is_uint or dtype.is_bool):
+            raise DTypeError(
+                f"Buffer {buffer.name} is indexed by {index}, which is {dtype}; legal: integers"
+            )
+        if not dtype.is_scalar and index is not indices[-1]:
+            raise DTypeError(
+                f"Buffer {buffer.name} is indexed by {index} before the last dimension; "
+                "legal: vectors in the last place only"
+            )
     if last.is_scalar:
         return buffer.dtype
     return buffer.dtype.with_lanes(last.lanes * buffer.dtype.lanes, last.is_scalable)

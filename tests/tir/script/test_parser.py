@@ -182,3 +182,21 @@ def test_let_names_may_shadow_in_order() -> None:
     assert isinstance(let, tir.LetStmt)
     assert let.body.value is let.var
     assert_structural_equal(from_source(func.script()), func)
+
+
+def test_regions_have_no_steps() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((128,))):
+    with T.block("b"):
+        T.writes(A[0:128:2])
+        T.evaluate(0)
+"""
+    with pytest.raises(DiagnosticError, match="a region has no steps, found 2"):
+        from_source(text)
+
+
+def test_realize_takes_a_region() -> None:
+    text = '@T.prim_func\ndef f(A: T.Buffer((128,))):\n    T.realize(A, "")\n    T.evaluate(0)\n'
+    with pytest.raises(DiagnosticError, match="takes a region such as A"):
+        from_source(text)

@@ -14,6 +14,7 @@ from tvm.ir.op import Op
 from tvm.ir.span import SequentialSpan, SourceName, Span
 from tvm.ir.type import FuncType, PointerType, PrimType, TensorMapType, TupleType
 from tvm.script.printer.doc import (
+    AssignDoc,
     ClassDoc,
     DictDoc,
     Doc,
@@ -60,6 +61,8 @@ def _module(mod: IRModule, d: Docsifier) -> Doc:
             d.binding_names.append(identifier(var.name_hint))
             doc = d.doc(func)
             d.binding_names.pop()
+            if isinstance(doc, ExprDoc):  # a function made elsewhere
+                doc = AssignDoc(IdDoc(identifier(var.name_hint)), doc)
             frame.stmts.extend(doc.stmts if isinstance(doc, StmtBlockDoc) else [doc])
         d.module_alias = None
         made = ClassDoc(IdDoc(name), [d.word("ir", "ir_module")], frame.stmts)

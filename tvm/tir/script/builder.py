@@ -151,6 +151,8 @@ def as_region(part: Any) -> s.BufferRegion:
         ranges = []
         for index in part.indices:
             if isinstance(index, Ramp):
+                if not isinstance(index.stride, IntImm) or index.stride.value != 1:
+                    raise ValueError(f"a region has no steps, found {index.stride} in {part}")
                 ranges.append(Range.from_min_extent(index.base, index.lanes))
             else:
                 ranges.append(Range.from_min_extent(index, IntImm(index.dtype, 1)))
@@ -514,6 +516,10 @@ def let(v: Var, value: Any, body: Any = None) -> Any:
 
 def realize(buffer_slice: Any, storage_scope: str, condition: Any = True) -> f.RealizeFrame:
     """Room for a region of a buffer."""
+    if isinstance(buffer_slice, Buffer):
+        raise TypeError(
+            f"T.realize takes a region such as {buffer_slice.name}[0:16], found the whole buffer"
+        )
     return f.RealizeFrame(as_region(buffer_slice), storage_scope, f.condition_of(condition))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tvm.error import DiagnosticError
+from tvm.script import from_source
 from tvm.script.parser.core.diagnostics import Source
 from tvm.script.parser.core.error import ParserError
 from tvm.script.parser.core.evaluator import ExprEvaluator, eval_assign
@@ -103,3 +104,16 @@ def test_wrong_counts_are_refused() -> None:
 def test_expressions_need_no_program() -> None:
     node = ast.parse("a[1:] + [b]", mode="eval").body
     assert ExprEvaluator.eval(None, {"a": [1, 2], "b": 3}, node) == [2, 3]
+
+
+def test_a_name_is_given_one_value_at_a_time() -> None:
+    text = "@T.prim_func\ndef f():\n    for i, i in T.grid(2, 2):\n        T.evaluate(0)\n"
+    with pytest.raises(DiagnosticError, match="Duplicate vars assigned"):
+        from_source(text)
+    from_source(text.replace("i, i", "_, _"))
+
+
+def test_programs_do_not_print(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DiagnosticError, match="Undefined variable: print"):
+        from_source("@T.prim_func\ndef f():\n    print(1)\n")
+    assert capsys.readouterr().out == ""

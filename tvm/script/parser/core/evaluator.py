@@ -42,7 +42,7 @@ BUILTINS: Final[dict[str, Any]] = {
     for f in (
         abs, all, any, bool, dict, divmod, enumerate, float, int, isinstance, len, list, map, max,
         min, pow, range, repr, reversed, round, set, sorted, str, sum, tuple, zip, filter, slice,
-        bytes, complex, frozenset, iter, next, print, type, hasattr,
+        bytes, complex, frozenset, iter, next, type, hasattr,
     )
 }  # fmt: skip
 _HIDDEN: Final = frozenset(
@@ -545,5 +545,10 @@ def eval_expr(
 def eval_assign(parser: Parser, target: ast.AST, source: Any) -> dict[str, Any]:
     """The names that an assignment gives values to."""
     found: dict[str, Any] = {}
+    if isinstance(target, (ast.Tuple, ast.List)):
+        names = [part.id for part in ast.walk(target)
+                 if isinstance(part, ast.Name) and part.id != "_"]  # fmt: skip
+        if len(set(names)) < len(names):
+            raise ParserError(target, "Duplicate vars assigned.")
     bind_names(target, source, found)
     return found
