@@ -341,9 +341,10 @@ def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[An
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor over the memory of another library's tensor."""
-    if isinstance(ext_tensor, np.ndarray):
-        if ext_tensor.flags.c_contiguous or not _shares(ext_tensor):
-            return from_host(np.ascontiguousarray(ext_tensor).reshape(ext_tensor.shape))
+    if isinstance(ext_tensor, np.ndarray) and (
+        ext_tensor.flags.c_contiguous or not _shares(ext_tensor)
+    ):
+        return from_host(np.ascontiguousarray(ext_tensor).reshape(ext_tensor.shape))
     result = _tvm_ffi.from_dlpack(ext_tensor)
     assert isinstance(result, Tensor)
     return result

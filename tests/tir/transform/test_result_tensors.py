@@ -46,3 +46,31 @@ def test_results_are_no_parameters():
     a = tvm.runtime.tensor(np.zeros(3, "float32"))
     with pytest.raises(tvm.TVMError, match="call one with 1 argument"):
         tvm.compile(one)["one"](a, a)
+
+
+@T.prim_func
+def fails(a: T.handle, b: T.handle, c: T.handle):
+    T.func_attr({"tir.num_results": 2, "global_symbol": "main"})
+    n = T.int64()
+    A = T.match_buffer(a, (n,))
+    B = T.match_buffer(b, (n, 1000))
+    C = T.match_buffer(c, (n, 1000))
+    T.evaluate(T.call_packed("testing.address", B))
+    T.evaluate(T.call_packed("testing.address", C))
+    assert A[0] > T.float32(0), "ValueError: not positive"
+    B[0, 0] = A[0]
+    C[0, 0] = A[0]
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_a_function_that_fails_keeps_no_tensor(target):
+    seen = []
+    tvm.register_global_func("testing.address", lambda t: seen.append(t.data_ptr()), override=True)
+    func = tvm.compile(fails, target=target)["main"]
+    a = tvm.runtime.tensor(np.zeros(3, "float32"))
+    for _ in range(50):
+        with pytest.raises(ValueError, match="not positive"):
+            func(a)
+    assert len(set(seen)) <= 4  # memory that was given up is used again
+    first, _ = func(tvm.runtime.tensor(np.ones(3, "float32")))
+    assert first.numpy()[0, 0] == 1

@@ -20,6 +20,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.struct_field import StructField
+from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
 
 from .constants import constant_text
 from .expr import INT64, ExprEmitter, has_effects, is_text
@@ -41,6 +42,12 @@ LOCAL_LIMIT_BYTES: Final = 65536  # the same for scope "local": meant to become 
 _ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
 
 Work = s.Stmt | Callable[[], None]
+
+
+class HeldObject(str):
+    """The place of a TVMFFIAny whose object a failure gives up, and success does not."""
+
+    __slots__ = ()
 
 
 class Loop(NamedTuple):
@@ -83,9 +90,10 @@ class StmtEmitter(ExprEmitter):
     def leave(self, value: Code | None) -> None:
         """Return from the function."""
         result = self.out.signature.result
-        if value is not None and self._workspaces and value.level != ATOM:
+        places = [p for p in self._workspaces if not isinstance(p, HeldObject)]
+        if value is not None and places and value.level != ATOM:
             value = self.temp(result, value)
-        for place in reversed(self._workspaces):
+        for place in reversed(places):
             self.out.line(f"{self._free(place)};")
         if result == "void":
             self.out.line("return;")
@@ -102,6 +110,8 @@ class StmtEmitter(ExprEmitter):
         return f"{{ {frees} {leave} }}" if frees else leave
 
     def _free(self, place: str) -> str:
+        if isinstance(place, HeldObject):
+            return f"{self.module.need('drop_object')}({place})"
         return f"{self.module.need('TVMBackendFreeWorkspace')}(1, 0, {place})"
 
     def check(self, call: str) -> None:
@@ -218,7 +228,15 @@ class StmtEmitter(ExprEmitter):
         if op.attr_key == "compute_scope":
             self.outline(op)
             return
+        if op.attr_key == DROPPED_ON_FAILURE:
+            self._workspaces.append(HeldObject(self.value(op.value).text))
+            self._work += [self._let_go, op.body]
+            return
         self._work.append(op.body)
+
+    def _let_go(self) -> None:
+        """What was held is no longer given up."""
+        self._workspaces.pop()
 
     def outline(self, op: s.AttrStmt) -> None:
         """Make a function of its own of the body."""

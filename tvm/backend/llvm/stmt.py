@@ -19,6 +19,7 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.struct_field import StructField
+from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
 
 from .debug import DebugPlaces
 from .expr import INT64, ExprEmitter
@@ -34,6 +35,12 @@ _DEVICE_CPU: Final = 1
 _ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
 
 Work = s.Stmt | Callable[[], None]
+
+
+class HeldObject(str):
+    """The place of a TVMFFIAny whose object a failure gives up, and success does not."""
+
+    __slots__ = ()
 
 
 class Loop(NamedTuple):
@@ -94,6 +101,7 @@ class StmtEmitter(MemoryEmitter):
         for workspaces, label in self._failures.items():
             self.out.begin(label)
             self._free(workspaces)
+            self._drop([place for place in workspaces if isinstance(place, HeldObject)])
             self._leave("-1")
         self.out.finish()
 
@@ -170,7 +178,15 @@ class StmtEmitter(MemoryEmitter):
         if op.attr_key == "compute_scope":
             self.outline(op)
             return
+        if op.attr_key == DROPPED_ON_FAILURE:
+            self._workspaces.append(HeldObject(self.visit_data(op.value)))
+            self._work += [self._let_go, op.body]
+            return
         self._work.append(op.body)
+
+    def _let_go(self) -> None:
+        """What was held is no longer given up."""
+        self._workspaces.pop()
 
     def outline(self, op: s.AttrStmt) -> None:
         """Make a function of its own of the body."""
@@ -389,8 +405,17 @@ class StmtEmitter(MemoryEmitter):
         self.out.begin(ok)
         return place
 
+    def _drop(self, places: list[HeldObject]) -> None:
+        """Give objects up, and leave None in their places."""
+        for place in reversed(places):
+            field = self.out.temp(f"getelementptr i8, ptr {place}, i64 8")
+            handle = self.out.temp(f"load ptr, ptr {field}, align 8")
+            callee = self.module.declare("TVMFFIObjectDecRef", "i32", "ptr")
+            self.out.temp(f"call i32 {callee}(ptr {handle})")
+            self.out.line(f"store i64 0, ptr {place}, align 8")
+
     def _free(self, workspaces: tuple[str, ...]) -> None:
-        for place in reversed(workspaces):
+        for place in reversed([w for w in workspaces if not isinstance(w, HeldObject)]):
             callee = self.module.declare("TVMBackendFreeWorkspace", "i32", "i32, i32, ptr")
             self.out.temp(f"call i32 {callee}(i32 {_DEVICE_CPU}, i32 0, ptr {place})")
 

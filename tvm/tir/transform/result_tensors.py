@@ -2,7 +2,7 @@
 
 A function with the attribute `tir.num_results = k` is called without its last k parameters. Their
 tensors are made at entry, with the shapes that the other arguments give, and returned: one as
-itself, several as an array.
+itself, several as an array. If the body fails, they are given up (`DROPPED_ON_FAILURE`).
 
     __tvm_ffi_main(x)  ->  shape = (n, 10); tvm_rt_tensor_new(shape, ..., result); body
 """
@@ -20,6 +20,8 @@ from tvm.tir.op import builtin
 from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES, StructField
 
 ATTRIBUTE = "tir.num_results"
+# On an AttrStmt whose value is the address of a TVMFFIAny: a failure inside gives its object up.
+DROPPED_ON_FAILURE = "tir.dropped_on_failure"
 HANDLE = DataType("handle")
 
 
@@ -73,7 +75,10 @@ def _made(buffer: Buffer, slots: e.Var, index: int, body: s.Stmt) -> s.Stmt:
         _set(shape, i, StructField.INT64_ELEMENT, ops.cast(extent, "int64"))
         for i, extent in enumerate(buffer.shape)
     ]
-    inner = s.SeqStmt.flatten(extents, _checked(make), s.LetStmt(buffer.data, typed, body))
+    held = s.AttrStmt(
+        e.StringImm(buffer.name), DROPPED_ON_FAILURE, slot, s.LetStmt(buffer.data, typed, body)
+    )
+    inner = s.SeqStmt.flatten(extents, _checked(make), held)
     room = builtin.tvm_stack_alloca("shape", max(1, len(buffer.shape)))
     return s.LetStmt(shape, room, inner)
 
