@@ -201,3 +201,34 @@ def test_constants_of_one_module_share_the_metadata() -> None:
     text = builder.get().script()
     used = [line.split("metadata")[1:] for line in text.split("\n") if "metadata[" in line]
     assert [part[23:26] for parts in used for part in parts] == ["[0]", "[1]", "[0]"]
+
+
+def test_values_for_nothing_have_names_where_they_are_read() -> None:
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")):
+        y = R.tuple()
+        R.print(x, format="{}")
+        t = (x, y)
+        return t
+
+    text = main.script()
+    assert "y: R.Tuple = R.tuple()" in text
+    assert "\n    R.print(" in text
+    tvm.ir.assert_structural_equal(tvm.script.from_source(text), main)
+
+
+def test_outside_functions_of_a_module_read_back() -> None:
+    func = relax.Function([], relax.ShapeExpr([1]), relax.ShapeStructInfo([1]))
+    mod = tvm.ir.IRModule({"mine": relax.ExternFunc("their_name"), "main": func})
+    assert '    mine = R.ExternFunc("their_name")\n' in mod.script()
+    tvm.ir.assert_structural_equal(tvm.script.from_source(mod.script()), mod)
+
+
+def test_wishes_for_devices_read_back() -> None:
+    @R.function(private=True)
+    def main(x: R.Tensor((4,), "float32")):
+        y = R.hint_on_device(x, tvm.cpu(1))
+        return y
+
+    assert 'R.hint_on_device(x, device_type=1, index=1, memory_scope="global")' in main.script()
+    tvm.ir.assert_structural_equal(tvm.script.from_source(main.script()), main)

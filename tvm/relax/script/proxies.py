@@ -153,13 +153,13 @@ class TensorProxy(StructInfoProxy):
 
 
 def vdevice_of(text: str) -> VDevice | None:
-    """The module's device called `llvm:0:global`, `llvm:0`, or by its number `0`."""
+    """The module's device called `llvm:0:global`, `llvm:0`, or by its number: `vdevice:0`, `0`."""
     if ":" not in text:
         if text.isdigit():
             return lookup_vdevice(None, int(text))
         return lookup_vdevice(text, 0)
     kind, number = text.split(":")[:2]
-    return lookup_vdevice(kind, int(number))
+    return lookup_vdevice(None if kind == "vdevice" else kind, int(number))
 
 
 class CallableProxy(StructInfoProxy):

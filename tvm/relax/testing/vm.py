@@ -32,7 +32,7 @@ def mul(a: Any, b: Any) -> Any:
 @register_global_func("test.vm.equal_zero")
 def equal_zero(a: Any) -> Any:
     """Whether all elements are zero, as a tensor."""
-    return tensor(np.all((a.numpy() == 0)))
+    return tensor(np.all(a.numpy() == 0))
 
 
 @register_global_func("test.vm.subtract_one")
@@ -62,7 +62,7 @@ def add_scalar(a: int, b: int) -> int:
 @register_global_func("test.vm.get_device_id")
 def get_device_id(device: Device) -> int:
     """The number of a device."""
-    return device.index
+    return int(device.index)
 
 
 def check_saved_func(vm: VirtualMachine, func_name: str, *inputs: Any) -> Any:

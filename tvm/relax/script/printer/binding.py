@@ -33,7 +33,7 @@ from tvm.script.printer.doc import (
 from tvm.script.printer.docsifier import Docsifier, rule
 
 from .expr import define_var, is_void
-from .symbols import TOKEN, function_frame
+from .symbols import TOKEN, SignatureSymbols, function_frame
 
 # The struct info of these calls is said by the call itself.
 _SAYS_RESULT = ("relax.call_tir", "relax.call_dps_packed")
@@ -72,11 +72,17 @@ def _var_binding(binding: VarBinding, d: Docsifier) -> Doc:
         doc = d.doc(value)
         d.binding_names.pop()
         return doc
-    if d.cfg.syntax_sugar and is_void(value) and is_void(var):
+    if d.cfg.syntax_sugar and is_void(value) and is_void(var) and not _is_read(var, d):
         return ExprStmtDoc(d.expr(value))
     rhs = d.expr(value)
     note = annotation(var, value, d)
     return AssignDoc(define_var(var, function_frame(d), d), rhs, note)
+
+
+def _is_read(var: Var, d: Docsifier) -> bool:
+    """True if a variable for nothing is read after all."""
+    extra = function_frame(d).extra
+    return isinstance(extra, SignatureSymbols) and var.vid in extra.used
 
 
 @rule(MatchCast, dialect=TOKEN)

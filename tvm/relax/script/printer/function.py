@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.relax.expr import Function, SeqExpr
+from tvm.relax.expr import Call, Function, If, SeqExpr, Tuple, TupleGetItem, Var
 from tvm.script.printer.doc import (
     AssignDoc,
     Doc,
@@ -21,7 +22,7 @@ from tvm.tir.script.printer.func import insert_module_alias
 from tvm.tir.script.printer.stmt import annotations_doc
 
 from .binding import body_docs
-from .expr import define_var
+from .expr import define_var, is_void
 from .symbols import TOKEN, SignatureSymbols
 
 SYMBOL: Final = "global_symbol"
@@ -33,7 +34,7 @@ def _function(func: Function, d: Docsifier) -> Doc:
     name = d.binding_names[-1] if d.binding_names else identifier(str(symbol or "main"))
     outside = all(f.node is None or isinstance(f.node, IRModule) for f in d.frames)
     with d.frame(func, TOKEN) as frame:
-        symbols = frame.extra = SignatureSymbols()
+        symbols = frame.extra = SignatureSymbols(_void_vars_read(func))
         params = [_param(param, frame, d) for param in func.params]
         result = d.expr(func.ret_struct_info)
         symbols.in_signature = False
@@ -52,6 +53,33 @@ def _function(func: Function, d: Docsifier) -> Doc:
         decorator = _decorator(func, outside and symbol is None, d)
         made = FunctionDoc(IdDoc(name), params, [decorator], result, frame.stmts)
     return header(d, made)
+
+
+def _void_vars_read(func: Function) -> frozenset[object]:
+    """The variables for nothing that are read after all, so that they need names."""
+    if not any(is_void(b.var) for block in func.body.blocks for b in block.bindings):
+        return frozenset()
+    found: set[object] = set()
+    stack: list[RelaxExpr] = [func.body]
+    while stack:
+        expr = stack.pop()
+        if isinstance(expr, Var):
+            if is_void(expr):
+                found.add(expr.vid)
+        elif isinstance(expr, SeqExpr):
+            stack.append(expr.body)
+            stack.extend(b.value for block in expr.blocks for b in block.bindings)
+        elif isinstance(expr, Call):
+            stack += [expr.op, *expr.args]
+        elif isinstance(expr, Tuple):
+            stack.extend(expr.fields)
+        elif isinstance(expr, If):
+            stack += [expr.cond, expr.true_branch, expr.false_branch]
+        elif isinstance(expr, TupleGetItem):
+            stack.append(expr.tuple_value)
+        elif isinstance(expr, Function):
+            stack.append(expr.body)
+    return frozenset(found)
 
 
 def _param(param: object, frame: Frame, d: Docsifier) -> AssignDoc:

@@ -20,13 +20,17 @@ TOKEN = "relax"
 
 
 class SignatureSymbols:
-    """Kept by a function's frame: the symbols of its signature, and whether it is being printed."""
+    """Kept by a function's frame: the symbols of its signature, and whether it is being printed.
 
-    __slots__ = ("ids", "in_signature")
+    `used` are the variables without a value of their own (empty tuples) that are read somewhere.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("ids", "in_signature", "used")
+
+    def __init__(self, used: frozenset[object] = frozenset()) -> None:
         self.ids: set[int] = set()
         self.in_signature = True
+        self.used = used
 
 
 def function_frame(d: Docsifier) -> Frame:
