@@ -44,6 +44,7 @@ _PASSES: dict[str, str] = {
     "LoopPartitionConfig": "config_records",
     "LowerCustomDatatypes": "lower_custom_datatypes",
     "LowerDeviceKernelLaunch": "lower_device_kernel_launch",
+    "LowerAutoCopy": "lower_auto_copy",
     "LowerInitBlock": "lower_init_block",
     "LowerIntrin": "lower_intrin",
     "LowerMatchBuffer": "lower_match_buffer",
@@ -127,6 +128,7 @@ if TYPE_CHECKING:
     from .loop_partition import LoopPartition as LoopPartition
     from .lower_custom_datatypes import LowerCustomDatatypes as LowerCustomDatatypes
     from .lower_device_kernel_launch import LowerDeviceKernelLaunch as LowerDeviceKernelLaunch
+    from .lower_auto_copy import LowerAutoCopy as LowerAutoCopy
     from .lower_init_block import LowerInitBlock as LowerInitBlock
     from .lower_intrin import LowerIntrin as LowerIntrin
     from .lower_match_buffer import LowerMatchBuffer as LowerMatchBuffer
