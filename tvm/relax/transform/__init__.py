@@ -6,6 +6,7 @@ from tvm.support.lazy import lazy_dir, lazy_names
 
 _HOME = "tvm.relax.transform."
 _HOMES = {
+    "AdjustMatmulOrder": _HOME + "adjust_matmul_order:AdjustMatmulOrder",
     "AnnotateTIROpPattern": _HOME + "annotate_tir_op_pattern:AnnotateTIROpPattern",
     "AttachGlobalSymbol": _HOME + "attach_global_symbol:AttachGlobalSymbol",
     "BindParams": _HOME + "bind_params:BindParams",
@@ -20,6 +21,7 @@ _HOMES = {
     "DecomposeOpsForInference": _HOME + "decompose_ops:DecomposeOpsForInference",
     "DecomposeOpsForTraining": _HOME + "decompose_ops:DecomposeOpsForTraining",
     "EliminateCommonSubexpr": _HOME + "eliminate_common_subexpr:EliminateCommonSubexpr",
+    "ExpandMatmulOfSum": _HOME + "expand_matmul_of_sum:ExpandMatmulOfSum",
     "ExpandTupleArguments": _HOME + "expand_tuple_arguments:ExpandTupleArguments",
     "FastMathCodeGenerator": _HOME + "fast_math:FastMathCodeGenerator",
     "FastMathTransform": _HOME + "fast_math:FastMathTransform",
@@ -31,6 +33,7 @@ _HOMES = {
     "FuseOps": _HOME + "fuse_ops:FuseOps",
     "FuseOpsByPattern": _HOME + "fuse_ops_by_pattern:FuseOpsByPattern",
     "FuseTIR": _HOME + "fuse_tir:FuseTIR",
+    "FuseTransposeMatmul": _HOME + "fuse_transpose_matmul:FuseTransposeMatmul",
     "FusionPattern": _HOME + "fuse_ops_by_pattern:FusionPattern",
     "Gradient": _HOME + "gradient:Gradient",
     "InlinePrivateFunctions": _HOME + "inline_private_functions:InlinePrivateFunctions",
@@ -44,6 +47,10 @@ _HOMES = {
     "RemovePurityChecking": _HOME + "remove_purity_checking:RemovePurityChecking",
     "RemoveRedundantReshape": _HOME + "remove_redundant_reshape:RemoveRedundantReshape",
     "RemoveUnusedParameters": _HOME + "remove_unused_parameters:RemoveUnusedParameters",
+    "ReorderPermuteDimsAfterConcat": (
+        _HOME + "reorder_permute_dims_after_concat:ReorderPermuteDimsAfterConcat"
+    ),
+    "ReorderTakeAfterMatmul": _HOME + "reorder_take_after_matmul:ReorderTakeAfterMatmul",
     "RewriteDataflowReshape": _HOME + "rewrite_dataflow_reshape:RewriteDataflowReshape",
     "ToMixedPrecision": _HOME + "to_mixed_precision:ToMixedPrecision",
     "ToNonDataflow": _HOME + "to_non_dataflow:ToNonDataflow",
@@ -63,6 +70,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from .adjust_matmul_order import AdjustMatmulOrder as AdjustMatmulOrder
     from .annotate_tir_op_pattern import AnnotateTIROpPattern as AnnotateTIROpPattern
     from .attach_global_symbol import AttachGlobalSymbol as AttachGlobalSymbol
     from .bind_params import BindParams as BindParams
@@ -77,6 +85,7 @@ if TYPE_CHECKING:
     from .decompose_ops import DecomposeOpsForInference as DecomposeOpsForInference
     from .decompose_ops import DecomposeOpsForTraining as DecomposeOpsForTraining
     from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
+    from .expand_matmul_of_sum import ExpandMatmulOfSum as ExpandMatmulOfSum
     from .expand_tuple_arguments import ExpandTupleArguments as ExpandTupleArguments
     from .fast_math import FastMathCodeGenerator as FastMathCodeGenerator
     from .fast_math import FastMathTransform as FastMathTransform
@@ -89,6 +98,7 @@ if TYPE_CHECKING:
     from .fuse_ops_by_pattern import FusionPattern as FusionPattern
     from .fuse_ops_by_pattern import PatternCheckContext as PatternCheckContext
     from .fuse_tir import FuseTIR as FuseTIR
+    from .fuse_transpose_matmul import FuseTransposeMatmul as FuseTransposeMatmul
     from .gradient import Gradient as Gradient
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
@@ -109,6 +119,10 @@ if TYPE_CHECKING:
     from .remove_redundant_reshape import RemoveRedundantReshape as RemoveRedundantReshape
     from .remove_unused_outputs import RemoveUnusedOutputs as RemoveUnusedOutputs
     from .remove_unused_parameters import RemoveUnusedParameters as RemoveUnusedParameters
+    from .reorder_permute_dims_after_concat import (
+        ReorderPermuteDimsAfterConcat as ReorderPermuteDimsAfterConcat,
+    )
+    from .reorder_take_after_matmul import ReorderTakeAfterMatmul as ReorderTakeAfterMatmul
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
     from .static_plan_block_memory import StaticPlanBlockMemory as StaticPlanBlockMemory
     from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision

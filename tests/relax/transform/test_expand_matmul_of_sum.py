@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest
+from tvm.relax.transform import ExpandMatmulOfSum
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+class TestASum(RelaxPassTest):
+    run = ExpandMatmulOfSum()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor([3, 16], "float32"),
+            a: R.Tensor([16, 8], "float32"),
+            b: R.Tensor([16, 8], "float32"),
+        ) -> R.Tensor([3, 8], "float32"):
+            with R.dataflow():
+                c = R.add(a, b)
+                out = R.matmul(x, c)
+                R.output(out)
+            return out
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor([3, 16], "float32"),
+            a: R.Tensor([16, 8], "float32"),
+            b: R.Tensor([16, 8], "float32"),
+        ) -> R.Tensor([3, 8], "float32"):
+            with R.dataflow():
+                lhs = R.matmul(x, a)
+                rhs = R.matmul(x, b)
+                out = R.add(lhs, rhs)
+                R.output(out)
+            return out
+
+
+class TestASumKnownWhileCompiling(RelaxPassTest):
+    run = ExpandMatmulOfSum()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor([3, 16], "float32"),
+            a: R.Tensor([16, 8], "float32"),
+            b: R.Tensor([16, 8], "float32"),
+        ) -> R.Tensor([3, 8], "float32"):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                c = R.add(a, b)
+                out = R.matmul(x, c)
+                R.output(out)
+            return out
+
+    Expected = Before
+
+
+class TestASumThatBroadcasts(RelaxPassTest):
+    run = ExpandMatmulOfSum()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor([3, 16], "float32"),
+            a: R.Tensor([16, 8], "float32"),
+            b: R.Tensor([8], "float32"),
+        ) -> R.Tensor([3, 8], "float32"):
+            with R.dataflow():
+                c = R.add(a, b)
+                out = R.matmul(x, c)
+                R.output(out)
+            return out
+
+    Expected = Before

@@ -1,0 +1,97 @@
+"""A product with transposed weights is one kernel, `NT_matmul`.
+
+    lv = permute_dims(w)                 y = call_tir(cls.NT_matmul, (x, w), ...)
+    y = matmul(x, lv)            ->
+"""
+
+from __future__ import annotations
+
+from tvm import te
+from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.expr import Call, Function, Var
+from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
+
+
+@declare_module_pass("FuseTransposeMatmul")
+def FuseTransposeMatmul(mod: IRModule, ctx: PassContext) -> IRModule:
+    """No matmul reads weights that were transposed for it."""
+    fuser = _Fuser(mod)
+    for var, func in mod.functions_items():
+        if isinstance(func, Function):
+            new = fuser.visit_expr(func)
+            assert isinstance(new, Function), "functions stay functions"
+            if new is not func:
+                fuser.builder_.update_func(var, remove_unused_bindings(new))
+    return fuser.builder_.get()
+
+
+class _Fuser(PyExprMutator):
+    def visit_call_(self, op: Call) -> RelaxExpr:
+        new = super().visit_call_(op)
+        if not isinstance(new, Call) or not _is(new, "relax.matmul"):
+            return new
+        x, turned = new.args
+        before = self.lookup_binding(turned) if isinstance(turned, Var) else turned
+        if not isinstance(before, Call) or not _swaps_last_two(before):
+            return new
+        kind = new.attrs.out_dtype  # type: ignore[union-attr]
+        result = self.builder_.call_te(
+            transposed_matmul, x, before.args[0], str(kind or ""), primfunc_name_hint="NT_matmul"
+        )
+        result.span = new.span
+        return result
+
+
+def _is(expr: RelaxExpr, name: str) -> bool:
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
+
+
+def _swaps_last_two(call: Call) -> bool:
+    info = call.args[0].struct_info_
+    if not _is(call, "relax.permute_dims") or not isinstance(info, TensorStructInfo):
+        return False
+    if info.ndim < 2 or info.shape is None:
+        return False
+    axes = call.attrs.axes  # type: ignore[union-attr]
+    order = list(range(info.ndim))
+    wanted = [*order[:-2], order[-1], order[-2]]
+    found = order[::-1] if axes is None else [int(axis) % info.ndim for axis in axes]
+    return found == wanted
+
+
+def transposed_matmul(a: te.Tensor, b: te.Tensor, out_dtype: str = "") -> te.Tensor:
+    """The product of `a` with `b` transposed.   (..., m, k), (..., n, k) -> (..., m, n)
+
+    Leading dimensions broadcast; a vector `a` counts as one row, which is left out of the result.
+    """
+    row = a.ndim == 1
+    rows: list[PrimExpr] = [] if row else [a.shape[-2]]
+    batch_a, batch_b = list(a.shape[: -2 if not row else -1]), list(b.shape[:-2])
+    count = max(len(batch_a), len(batch_b))
+    padded = [[1] * (count - len(x)) + list(x) for x in (batch_a, batch_b)]
+    batch = [y if _is_one(x) else x for x, y in zip(*padded)]
+    k = te.reduce_axis((0, a.shape[-1]), "k")
+    kind = out_dtype if out_dtype not in ("", "void") else a.dtype
+
+    def element(*index: PrimExpr) -> PrimExpr:
+        lead, inner = list(index[:count]), list(index[count:])
+        left = [0 if _is_one(n) else i for i, n in zip(lead[count - len(batch_a) :], batch_a)]
+        right = [0 if _is_one(n) else i for i, n in zip(lead[count - len(batch_b) :], batch_b)]
+        one: PrimExpr = a(*left, *inner[:-1], k)
+        other: PrimExpr = b(*right, inner[-1], k)
+        if one.dtype != kind:
+            one, other = one.astype(kind), other.astype(kind)
+        total: PrimExpr = te.sum(one * other, axis=k)
+        return total
+
+    result: te.Tensor = te.compute([*batch, *rows, b.shape[-2]], element, name="NT_matmul")
+    return result
+
+
+def _is_one(extent: object) -> bool:
+    return getattr(extent, "value", extent) == 1
