@@ -14,9 +14,12 @@ pytestmark = pytest.mark.pure
 N = tir.Var("n", "int64")
 
 
-def test_shapes_as_lists_numbers_expressions_and_variables() -> None:
+def test_shapes_as_lists_expressions_and_variables() -> None:
     assert shape_of(op.zeros((N, 2), "float32")) == (N, 2)
-    assert shape_of(op.ones(3, "int32")) == (3,)
+    assert shape_of(op.ones([3], "int32")) == (3,)
+    for number in (3, N):
+        with pytest.raises(TVMError, match="a shape is no single number"):
+            op.ones(number, "int32")
     s = relax.Var("s", relax.ShapeStructInfo(ndim=2))
     assert info(op.zeros(s, "float32")).shape is s
 

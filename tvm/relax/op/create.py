@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import DTypeError
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, PrimValue, const
@@ -131,7 +132,7 @@ def _constant_fill(name: str, value: int) -> tuple[Any, Any]:
 
     def build(shape: Any, dtype: DataType | str) -> Call:
         if dtype_or_void(dtype) is VOID:
-            raise TypeError(f"{name}: the dtype must be given and be no void")
+            raise DTypeError(f"{name}: the dtype must be given and be no void")
         return op.call(as_shape(shape), dtype=DataType(dtype))
 
     build.__name__ = build.__qualname__ = name

@@ -65,6 +65,10 @@ FOLLOW: Final = 1
 NEVER: Final = 2
 
 
+class OptionError(TVMError, ValueError):
+    """An option of an operator that is none of the legal ones."""
+
+
 class OpAttrs(Attrs):
     """The options of one operator's calls; subclasses are made by `attrs_class`."""
 
@@ -436,8 +440,11 @@ def as_shape(shape: Any) -> RelaxExpr:
     """A shape operand of integers, expressions, or a Relax expression that is a shape."""
     if isinstance(shape, RelaxExpr):
         return shape
-    if isinstance(shape, (PrimExpr, int)):
-        return ShapeExpr([shape])
+    if isinstance(shape, (PrimExpr, int, float)):
+        raise DTypeError(
+            message("a shape is no single number", found=f"{shape}",
+                    legal=f"a tuple or list: ({shape},), or an expression that is a shape")
+        )  # fmt: skip
     return ShapeExpr(tuple(shape))
 
 
@@ -448,5 +455,5 @@ def int_tuple(value: Any, count: int | None = None) -> tuple[int, ...]:
         return (single,) * (1 if count is None else count)
     found = tuple(const_int(item) for item in value)
     if any(item is None for item in found):
-        raise TypeError(f"integers are expected, found {value!r}")
+        raise DTypeError(f"integers are expected, found {value!r}")
     return tuple(item for item in found if item is not None)

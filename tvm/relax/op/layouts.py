@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
 from tvm.relax.struct_info import TensorStructInfo, const_int
 from tvm.tir import op as tir_op
@@ -135,7 +136,7 @@ def spread(value: Any, count: int, name: str) -> tuple[int, ...]:
     if len(numbers) == 1:
         numbers *= count
     if len(numbers) != count:
-        raise ValueError(f"{name} must have 1 or {count} numbers, found {list(numbers)}")
+        raise ShapeError(f"{name} must have 1 or {count} numbers, found {list(numbers)}")
     return numbers
 
 
@@ -148,7 +149,7 @@ def padding_of(value: Any, count: int) -> tuple[int, ...]:
         return numbers * 2
     if len(numbers) == 2 * count:
         return numbers
-    raise ValueError(
+    raise ShapeError(
         f"padding must have 1, {count} or {2 * count} numbers, found {list(numbers)}"
     )
 

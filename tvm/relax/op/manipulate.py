@@ -47,6 +47,7 @@ from .declare import (
     Array,
     Expr,
     Infer,
+    OptionError,
     as_shape,
     attrs_class,
     int_tuple,
@@ -180,9 +181,10 @@ def reshape(x: Expr, shape: Any) -> Call:
     """The same elements in another shape; -1 is what is left over, 0 the extent of x there."""
     if isinstance(shape, Expr) and not isinstance(shape, ShapeExpr):
         return reshape.call(x, shape)
-    values = shape.values if isinstance(shape, ShapeExpr) else shape
-    given = [values] if isinstance(values, (int, PrimExpr)) else list(values)
-    return reshape.call(x, ShapeExpr(resolve_shape(x, given)))
+    if isinstance(shape, (int, float, PrimExpr)):
+        as_shape(shape)  # which refuses it
+    values = shape.values if isinstance(shape, ShapeExpr) else list(shape)
+    return reshape.call(x, ShapeExpr(resolve_shape(x, values)))
 
 
 @reshape.infer
@@ -443,7 +445,7 @@ def split(x: ExprLike, indices_or_sections: Any, axis: int = 0) -> Call:
     else:
         given = const_int(indices_or_sections)
         if given is None or given < 1:
-            raise ValueError(
+            raise OptionError(
                 f"split: indices_or_sections is {indices_or_sections}; "
                 "legal: a positive integer or a list of indices"
             )
@@ -574,6 +576,8 @@ def tile(data: ExprLike, repeats: int | Sequence[int]) -> Call:
 def _tile_info(
     ctx: Infer, data: TensorStructInfo, *, repeats: tuple[int, ...]
 ) -> TensorStructInfo:
+    if any(times < 0 for times in repeats):
+        raise ctx.error("repeats must not be negative", f"{list(repeats)}", "0 or more each")
     if data.ndim == -1:
         return like(data, None)
     ndim = max(data.ndim, len(repeats))
@@ -617,7 +621,7 @@ flip.reference(lambda data, axis: np.flip(data, axis))
 def meshgrid(tensors: Any, indexing: str | None = "ij") -> Call:
     """Each of n one-dimensional tensors spread over a grid of n dimensions."""
     if indexing not in ("ij", "xy"):
-        raise ValueError(f"meshgrid: indexing is {indexing!r}; legal: 'ij', 'xy'")
+        raise OptionError(f"meshgrid: indexing is {indexing!r}; legal: 'ij', 'xy'")
     return meshgrid.call(_tuple_of(tensors), indexing=indexing)
 
 

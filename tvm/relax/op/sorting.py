@@ -13,7 +13,7 @@ from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
 from tvm.support.dtype import DataType
 
-from .declare import Array, Expr, Infer, attrs_class, relax_op, topi
+from .declare import Array, Expr, Infer, OptionError, attrs_class, relax_op, topi
 from .shapes import axis_index, like, with_dtype
 
 SortAttrs = attrs_class("SortAttrs", "axis", "descending")
@@ -98,7 +98,7 @@ def topk(
 ) -> Call:
     """The `k` largest (or smallest) elements along `axis` in order, their indices, or both."""
     if ret_type not in RET_TYPES:
-        raise ValueError(f"topk: ret_type is {ret_type!r}; legal: {', '.join(RET_TYPES)}")
+        raise OptionError(f"topk: ret_type is {ret_type!r}; legal: {', '.join(RET_TYPES)}")
     return topk.call(
         data, k=int(k), axis=axis, ret_type=ret_type, largest=bool(largest), dtype=DataType(dtype)
     )

@@ -6,7 +6,7 @@ from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, ExternFunc, ShapeExpr
 from tvm.relax.op.base import call_dps_packed
-from tvm.relax.op.declare import Expr, Infer, attrs_class, relax_op
+from tvm.relax.op.declare import Expr, Infer, OptionError, attrs_class, relax_op
 from tvm.relax.op.manipulate import permute_dims, reshape
 from tvm.relax.op.shapes import axis_index, like, values_of
 from tvm.relax.shape_math import simplify
@@ -24,7 +24,7 @@ OP_TYPES = {"sum": 0, "prod": 1, "min": 2, "max": 3, "avg": 4}
 def allreduce(x: ExprLike, op_type: str = "sum", in_group: bool = True) -> Call:
     """The tensors of all workers reduced to one, which each of them gets."""
     if op_type not in OP_TYPES:
-        raise ValueError(f"allreduce: op_type is {op_type!r}; legal: {', '.join(OP_TYPES)}")
+        raise OptionError(f"allreduce: op_type is {op_type!r}; legal: {', '.join(OP_TYPES)}")
     return allreduce.call(x, op_type=op_type, in_group=bool(in_group))
 
 

@@ -16,6 +16,7 @@ from tvm.relax.op.declare import (
     Array,
     Expr,
     Infer,
+    OptionError,
     attrs_class,
     relax_op,
     script_function,
@@ -37,7 +38,7 @@ MASKS = ("TopLeft", "BottomRight", None)
 
 def _options(scale: Any, causal_mask: str | None, window_size: int | None) -> dict[str, Any]:
     if causal_mask not in MASKS:
-        raise ValueError(
+        raise OptionError(
             f"attention: causal_mask is {causal_mask!r}; legal: 'TopLeft', 'BottomRight', None"
         )
     value = getattr(scale, "value", scale)

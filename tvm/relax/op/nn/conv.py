@@ -17,6 +17,7 @@ from tvm.relax.op.declare import (
     Array,
     Expr,
     Infer,
+    OptionError,
     RelaxOp,
     attrs_class,
     dtype_or_void,
@@ -25,6 +26,7 @@ from tvm.relax.op.declare import (
 )
 from tvm.relax.op.layouts import (
     arranged,
+    check_layout,
     extents_by_letter,
     from_plain,
     layout_parts,
@@ -67,7 +69,7 @@ def _checked(
 ) -> dict[str, Any]:
     """The options in their one form; errors for those that can never be right."""
     if groups <= 0:
-        raise ValueError(f"{name}: groups is {groups}; legal: 1 or more")
+        raise OptionError(f"{name}: groups is {groups}; legal: 1 or more")
     return {
         "strides": spread(strides, count, f"{name}: strides"),
         "padding": padding_of(padding, count),
@@ -102,7 +104,7 @@ def _conv_info(count: int) -> Any:
             dtype = common_dtype(ctx, ("data", data), ("weight", weight))
         x = extents_by_letter(ctx, "data", data, data_layout, data_letters)
         w = extents_by_letter(ctx, "weight", weight, kernel_layout, kernel_letters)
-        ndim = len(layout_parts(out_layout))
+        ndim = len(check_layout(ctx, "out_layout", out_layout, letters_of("NC", count)))
         if x is None or w is None:
             return like(data, None, ndim, dtype)
         _check_channels(ctx, x["C"], w["I"], w["O"], groups)
@@ -317,7 +319,7 @@ def _transpose_info(count: int) -> Any:
                 )
         x = extents_by_letter(ctx, "data", data, data_layout, data_letters)
         w = extents_by_letter(ctx, "weight", weight, kernel_layout, kernel_letters)
-        ndim = len(layout_parts(out_layout))
+        ndim = len(check_layout(ctx, "out_layout", out_layout, letters_of("NC", count)))
         if x is None or w is None:
             return like(data, None, ndim, dtype)
         if same_extent(x["C"], w["I"], ctx.analyzer) is False:

@@ -14,6 +14,7 @@ from tvm.relax.op.declare import (
     Array,
     Expr,
     Infer,
+    OptionError,
     attrs_class,
     int_tuple,
     relax_op,
@@ -43,7 +44,7 @@ def pad(
     """
     mode = pad_mode or "constant"
     if mode not in MODES:
-        raise ValueError(f"pad: pad_mode is {pad_mode!r}; legal: {', '.join(MODES)}")
+        raise OptionError(f"pad: pad_mode is {pad_mode!r}; legal: {', '.join(MODES)}")
     flat = [n for part in pad_width for n in (part if isinstance(part, (list, tuple)) else [part])]
     return pad.call(
         data, pad_width=int_tuple(flat), pad_mode=mode, pad_value=float(pad_value or 0.0)

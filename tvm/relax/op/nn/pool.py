@@ -24,6 +24,7 @@ from tvm.relax.op.declare import (
 from tvm.relax.op.layouts import (
     arranged,
     axes_of,
+    check_layout,
     extents_by_letter,
     from_plain,
     layout_parts,
@@ -80,6 +81,7 @@ def pool_info(count: int) -> Callable[..., TensorStructInfo]:
                 ceil_mode,
             )  # fmt: skip
             out[letter] = simplify(size, ctx.analyzer)
+        check_layout(ctx, "out_layout", out_layout, letters_of("NC", count))
         return like(data, arranged(out, out_layout))
 
     return info
@@ -239,6 +241,7 @@ def _adaptive(count: int) -> Any:
             out.update(
                 {l: IntImm(INT64, n) for l, n in zip(spatial(count), output_size)}
             )
+        check_layout(ctx, "out_layout", out_layout, letters_of("NC", count))
         return like(data, arranged(out, out_layout))
 
     @op.legalize

@@ -9,7 +9,7 @@ import numpy as np
 from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
-from tvm.relax.op.declare import Array, Expr, Infer, attrs_class, relax_op, topi
+from tvm.relax.op.declare import Array, Expr, Infer, OptionError, attrs_class, relax_op, topi
 from tvm.relax.op.shapes import check_ndim, like
 from tvm.relax.shape_math import product, same_extent, simplify
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -43,7 +43,7 @@ def all_class_non_max_suppression(
     "tensorflow" gives (class, box) and scores by batch, and the number for each batch.
     """
     if output_format not in FORMATS:
-        raise ValueError(
+        raise OptionError(
             f"all_class_non_max_suppression: output_format is {output_format!r}; "
             f"legal: {', '.join(FORMATS)}"
         )
