@@ -17,6 +17,7 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.type import PointerType, PrimType
 from tvm.runtime import linker, load_module, tensor
+from tvm.runtime.artefact import Artefact
 from tvm.runtime.module import Module
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -208,3 +209,35 @@ def test_a_linker_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
         program().export_library(path, options=["-lno_such_library"])
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["program.so"]
+
+
+# the first bytes of an object, by the machine that it is for
+FORMATS = {
+    "aarch64-linux-gnu": b"\x7fELF\x02\x01\x01",
+    "riscv64-linux-gnu": b"\x7fELF\x02\x01\x01",
+    "arm64-apple-macos": b"\xcf\xfa\xed\xfe\x0c\x00\x00\x01",
+    "x86_64-pc-windows-msvc": b"d\x86",
+    "wasm32-unknown-unknown": b"\0asm",
+}
+
+
+@pytest.mark.parametrize("triple", FORMATS)
+def test_objects_for_other_machines_need_no_linker(triple: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.o"
+    module = program(f"llvm -mtriple={triple}")
+    module.export_library(path)
+    content = path.read_bytes()
+    assert content.startswith(FORMATS[triple])
+    assert WEIGHTS.tobytes() in content
+    for name in (b"__tvm_ffi_f", b"__tvm_artefact", b'"exports":["f"]'):
+        assert name in content
+    assert not module.is_runnable()
+
+
+def test_an_object_with_its_data_can_be_loaded(tmp_path: Path) -> None:
+    module = program()
+    data = {name: values.tobytes() for name, values in module.constant_bytes().items()}
+    data["__tvm_artefact"] = Artefact(exports=("f",)).to_json().encode() + b"\0"
+    made = module.whole_object(data)
+    (tmp_path / "program.o").write_bytes(made)
+    check(load_module(tmp_path / "program.o"))

@@ -92,6 +92,14 @@ class Program:
             found.update(dict.fromkeys(part.code_files(folder, stem)))
         return list(found)
 
+    def whole_object(self) -> bytes | None:
+        """Everything as one object, for a machine whose linker is not here."""
+        if len(self.code) != 1:
+            return None
+        data = {name: values.tobytes() for name, values in self.constants.items()}
+        data[SYMBOL] = self.artefact.to_json().encode() + b"\0"
+        return self.code[0].whole_object(data)
+
     def layout(self) -> tuple[dict[str, tuple[int, int]], int]:
         """Where each constant lies in the packed constants, and their size."""
         places: dict[str, tuple[int, int]] = {}
@@ -137,6 +145,11 @@ def export(
             write_beside(file_name, _archive(program))
             return None
         _require_own_linker(program, file_name)
+    if fcompile is None and suffix in _RELOCATABLE and program.triple and not addons:
+        content = program.whole_object()
+        if content is not None:
+            write_beside(file_name, content)
+            return None
     if fcompile is None and suffix not in (*_LIBRARY_SUFFIXES, *_RELOCATABLE):
         raise ValueError(
             message(

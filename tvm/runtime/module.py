@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -256,6 +256,10 @@ class Module:
     def code_files(self, folder: Path, stem: str) -> list[Path]:
         """Files for a linker with the code of this module, written to a folder."""
         return []
+
+    def whole_object(self, data: Mapping[str, bytes]) -> bytes | None:
+        """One object with the code and with data by symbol; None if only a linker can make it."""
+        return None
 
     def constant_bytes(self) -> dict[str, Any]:
         """The constants outside of the code, as flat arrays of bytes by symbol."""

@@ -6,5 +6,8 @@ from tvm.support.lazy import lazy_names
 
 __getattr__ = lazy_names(
     __name__,
-    {"PrinterConfig": "tvm.script.printer:PrinterConfig", "Scriptable": "tvm.ir.scriptable:Scriptable"},
+    {
+        "PrinterConfig": "tvm.script.printer:PrinterConfig",
+        "Scriptable": "tvm.ir.scriptable:Scriptable",
+    },
 )

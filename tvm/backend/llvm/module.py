@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from .aligned import CONSTANT_ALIGNMENT, aligned_copy
 from .codegen import Emitted, emit_module
 from .host import PUBLIC, exported_object, host_functions
 from .target import is_host, machine_of
+from .types import bytes_literal
 
 _FORMATS = ("ll", "bc", "o", "obj", "s", "asm")
 
@@ -159,6 +160,15 @@ class LLVMModule(Module):
         host = folder / HOST_OBJECT
         host.write_bytes(exported_object(self.machine))
         return [kernels, host]
+
+    def whole_object(self, data: Mapping[str, bytes]) -> bytes:
+        """One object with the code, and with data by symbol; it takes no linker."""
+        outside = " = external constant"
+        lines = [line for line in self.emitted.text.split("\n") if outside not in line]
+        for name, content in data.items():
+            kind = f"[{len(content)} x i8]"
+            lines.append(f'@{name} = constant {kind} c"{bytes_literal(content)}", align 64')
+        return jit.emit_object("\n".join([*lines, ""]), self.machine, keep=False)
 
     def constant_bytes(self) -> dict[str, Any]:
         return {
