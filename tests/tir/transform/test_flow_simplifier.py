@@ -1,4 +1,4 @@
-"""Simplification by what is known of buffers: decisions, and random programs run before and after."""
+"""Simplification by what buffers are known to hold: decisions, random programs before and after."""
 
 from __future__ import annotations
 

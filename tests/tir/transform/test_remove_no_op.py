@@ -62,3 +62,35 @@ class TestUnusedScratch(PassTest):
     @T.prim_func
     def Expected(A: T.Buffer((16,), "int32")):
         T.evaluate(0)
+
+
+class TestUnusedScratchMemory(PassTest):
+    run = RemoveNoOp()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "int32")):
+        B = T.decl_buffer((16,), "int32", scope="local")
+        for i in range(16):
+            A[i] = 1
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "int32")):
+        for i in range(16):
+            A[i] = 1
+
+
+class TestNamesOfIndicesAreSeenThrough(PassTest):
+    run = RemoveNoOp()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        for i, j in T.grid(4, 4):
+            k: T.int32 = 4 * i + j
+            A[4 * i + j] = A[k]
+            B[k] = 0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+        for i, j in T.grid(4, 4):
+            k: T.int32 = 4 * i + j
+            B[k] = 0

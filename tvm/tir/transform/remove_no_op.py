@@ -5,7 +5,9 @@
     A[i] = A[i]                       ->      (nothing)
 
 Loops without an iteration or with an empty body, conditions and lets around nothing, allocations
-that nothing uses, evaluations without effects, stores of an element to itself.
+that nothing uses, evaluations without effects, stores of an element to itself. With the option
+`use_dataflow_analysis` also stores that later ones overwrite unread, and those to scratch memory
+that nothing reads.
 """
 
 from __future__ import annotations
@@ -15,19 +17,23 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.buffer_facts import reads_memory
+from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
 from .analyzed_mutator import AnalyzedMutator
+from .dead_stores import is_written_only, uses_memory, without_overwritten
 from .pass_form import tir_pass
 
 
 @tir_pass("tir.RemoveNoOp")
 def RemoveNoOp(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """Every remaining statement may have an effect."""
-    return func.with_body(_Remover(func).visit_stmt(func.body))
+    dataflow = bool(ctx.option("tir.RemoveNoOp").use_dataflow_analysis)
+    return func.with_body(_Remover(func, dataflow).visit_stmt(func.body))
 
 
 def has_effect(expr: PrimExpr) -> bool:
@@ -39,6 +45,10 @@ def has_effect(expr: PrimExpr) -> bool:
 
 
 class _Remover(AnalyzedMutator):
+    def __init__(self, func: PrimFunc, dataflow: bool) -> None:
+        super().__init__(func)
+        self._dataflow = dataflow
+
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
 
@@ -78,6 +88,8 @@ class _Remover(AnalyzedMutator):
         return s.IfThenElse(stmt.condition, stmt.then_case, None, stmt.span)
 
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
+        if op.value.dtype.is_integer and not reads_memory(op.value):
+            self.analyzer.bind(op.var, op.value, allow_override=True)
         stmt = super().visit_let_stmt_(op)
         if isinstance(stmt, s.LetStmt) and s.is_no_op(stmt.body):
             return _effects_of(stmt.value)
@@ -90,11 +102,25 @@ class _Remover(AnalyzedMutator):
 
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
         stmt = super().visit_allocate_(op)
-        return s.Evaluate(0) if s.is_no_op(_body_of(stmt)) else stmt
+        body = _body_of(stmt)
+        if self._dataflow and is_written_only(op.buffer_var, body):
+            assert isinstance(stmt, s.Allocate), "an allocation stays one"
+            without = _WithoutStores(op.buffer_var).visit_stmt(body)
+            body = _Remover.visit_stmt(self, without)
+            stmt = s.Allocate(
+                op.buffer_var, op.dtype, op.extents, op.condition, body, op.annotations, op.span
+            )
+        body = _body_of(stmt)
+        if s.is_no_op(body):
+            return s.Evaluate(0)
+        return stmt if uses_memory(op.buffer_var, body) else body
 
     def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
         stmt = super().visit_decl_buffer_(op)
-        return s.Evaluate(0) if s.is_no_op(_body_of(stmt)) else stmt
+        body = _body_of(stmt)
+        if s.is_no_op(body):
+            return s.Evaluate(0)
+        return stmt if _uses_buffer(op.buffer, body) else body
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
         stmt = super().visit_attr_stmt_(op)
@@ -102,6 +128,8 @@ class _Remover(AnalyzedMutator):
 
     def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
         parts = [self.visit_stmt(part) for part in op.seq]
+        if self._dataflow:
+            parts = without_overwritten(parts, self.analyzer)
         if all(a is b for a, b in zip(op.seq, parts)) and not any(map(s.is_no_op, parts)):
             return op
         return s.SeqStmt.flatten(parts)
@@ -117,6 +145,26 @@ class _Remover(AnalyzedMutator):
         if not same:
             return op
         return _effects_of(*op.indices)
+
+
+class _WithoutStores(StmtExprMutator):
+    """Leaves out the stores to one memory."""
+
+    def __init__(self, data: e.Var) -> None:
+        super().__init__()
+        self._data = data
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        return _effects_of(*op.indices, op.value) if op.buffer.data is self._data else op
+
+
+def _uses_buffer(buffer: Buffer, body: s.Stmt) -> bool:
+    return any(getattr(node, "buffer", None) is buffer for node in walk(body)) or any(
+        isinstance(node, (s.Block, s.AttrStmt)) for node in walk(body)
+    )
 
 
 def _body_of(stmt: s.Stmt) -> s.Stmt:

@@ -1,0 +1,134 @@
+"""Stores that later ones overwrite unread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.tir.transform.test_flow_simplifier import Programs, same
+from tvm import tir
+from tvm.ir import IRModule
+from tvm.ir.transform import PassContext
+from tvm.script import tir as T
+from tvm.tir.interp import run
+from tvm.tir.transform import RemoveNoOp
+from tvm.tir.transform.dead_stores import is_written_only, uses_memory
+
+pytestmark = pytest.mark.pure
+FLOW = {"tir.RemoveNoOp": {"use_dataflow_analysis": True}}
+
+
+def after(func: tir.PrimFunc, config=FLOW) -> tir.PrimFunc:
+    with PassContext(config=config):
+        return RemoveNoOp()(IRModule({"main": func}))["main"]
+
+
+@T.prim_func
+def last(A: T.Buffer((16,), "int32")):
+    for i in range(16):
+        A[i] = 42
+
+
+@T.prim_func
+def twice(A: T.Buffer((16,), "int32")):
+    for i in range(16):
+        A[i] = 100
+        A[i] = 42
+
+
+@T.prim_func
+def part_before(A: T.Buffer((16,), "int32")):
+    for i in range(4, 12):
+        A[i] = 100
+    for i in range(16):
+        A[i] = 42
+
+
+@T.prim_func
+def some_before(A: T.Buffer((16,), "int32")):
+    for i in range(16):
+        if i < 5:
+            A[i] = 100
+    for j, k in T.grid(4, 4):
+        A[j * 4 + k] = 42
+
+
+@T.prim_func
+def some_before_left(A: T.Buffer((16,), "int32")):
+    for j, k in T.grid(4, 4):
+        A[j * 4 + k] = 42
+
+
+@T.prim_func
+def not_all_after(A: T.Buffer((16,), "int32")):
+    for i in range(16):
+        A[i] = 100
+    for i in range(16):
+        if i < 12:
+            A[i] = 42
+
+
+@T.prim_func
+def read_between(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in range(16):
+        A[i] = 100
+    for i in range(16):
+        B[i] = A[i]
+    for i in range(16):
+        A[i] = 42
+
+
+@T.prim_func
+def scratch(A: T.Buffer((16,), "int32")):
+    b = T.allocate([16], "int32", "local")
+    B = T.Buffer((16,), "int32", data=b, scope="local")
+    for i in range(16):
+        B[i] = A[i] + 1
+    for i in range(16):
+        A[i] = 42
+
+
+@T.prim_func
+def kept_scratch(A: T.Buffer((16,), "int32")):
+    b = T.allocate([16], "int32", "local")
+    B = T.Buffer((16,), "int32", data=b, scope="local")
+    for i in range(16):
+        B[i] = i
+    for i in range(16):
+        A[i] = B[15 - i]
+
+
+@pytest.mark.parametrize(("func", "expected"), [
+    (twice, last), (part_before, last), (some_before, some_before_left), (scratch, last),
+    (not_all_after, not_all_after), (read_between, read_between), (kept_scratch, kept_scratch),
+])  # fmt: skip
+def test_only_what_is_read_stays(func, expected) -> None:
+    found = after(func)
+    assert same(found, expected), found.script()
+    assert same(after(twice, {}), twice), "only where it is asked for"
+
+
+def test_uses_of_memory() -> None:
+    allocate = scratch.body
+    assert uses_memory(allocate.buffer_var, allocate.body)
+    assert is_written_only(allocate.buffer_var, allocate.body)
+    assert not is_written_only(kept_scratch.body.buffer_var, kept_scratch.body.body)
+    assert not uses_memory(allocate.buffer_var, last.body)
+
+
+def check_program(seed: int) -> bool:
+    func = Programs(seed).function()
+    simple = after(func)
+    source = np.random.default_rng(seed)
+    first = [source.integers(0, 3, 8).astype("int32") for _ in range(2)]
+    second = [array.copy() for array in first]
+    run(func, *first)
+    run(simple, *second)
+    both = f"{func.script()}{simple.script()}"
+    assert all(map(np.array_equal, first, second)), f"seed {seed}:\n{both}"
+    return str(func.script()).count(" = ") != str(simple.script()).count(" = ")
+
+
+@pytest.mark.slow
+def test_random_programs() -> None:
+    assert sum([check_program(seed) for seed in range(60)]) > 6
