@@ -76,26 +76,30 @@ def _activation(
 
 def _te_gelu(x: Any) -> Any:
     dtype = x.dtype
-    inner = topi.erf(topi.multiply(x, tir_const(math.sqrt(0.5), dtype)))
-    weight = topi.add(topi.multiply(inner, tir_const(0.5, dtype)), tir_const(0.5, dtype))
-    return topi.multiply(x, weight)
+    inner = topi.multiply(x, tir_const(math.sqrt(0.5), dtype))
+    if dtype == "float16":  # half floats lose the tail of erf
+        curve = topi.cast(topi.erf(topi.cast(inner, "float32")), dtype)
+    else:
+        curve = topi.erf(inner)
+    half = tir_const(0.5, dtype)
+    return topi.multiply(x, topi.add(half, topi.multiply(curve, half)))
 
 
 def _te_gelu_tanh(x: Any) -> Any:
     dtype = x.dtype
-    cube = topi.multiply(topi.multiply(x, x), x)
-    inner = topi.add(x, topi.multiply(cube, tir_const(0.044715, dtype)))
-    inner = topi.tanh(topi.multiply(inner, tir_const(math.sqrt(2 / math.pi), dtype)))
-    weight = topi.multiply(topi.add(inner, tir_const(1.0, dtype)), tir_const(0.5, dtype))
-    return topi.multiply(x, weight)
+    slope, one = tir_const(math.sqrt(2 / math.pi), dtype), tir_const(1.0, dtype)
+    square = topi.multiply(topi.multiply(tir_const(0.044715, dtype), x), x)
+    inner = topi.multiply(topi.multiply(slope, x), topi.add(one, square))
+    weight = topi.add(one, topi.tanh(inner))
+    return topi.multiply(topi.multiply(tir_const(0.5, dtype), x), weight)
 
 
 def _te_selu(x: Any) -> Any:
     dtype = x.dtype
     zero = tir_const(0.0, dtype)
-    below = topi.subtract(topi.exp(topi.minimum(x, zero)), tir_const(1.0, dtype))
-    below = topi.multiply(below, tir_const(SELU_ALPHA, dtype))
-    return topi.multiply(topi.add(topi.maximum(x, zero), below), tir_const(SELU_SCALE, dtype))
+    below = topi.subtract(topi.exp(x), tir_const(1.0, dtype))
+    below = topi.minimum(zero, topi.multiply(tir_const(SELU_ALPHA, dtype), below))
+    return topi.multiply(tir_const(SELU_SCALE, dtype), topi.add(topi.maximum(x, zero), below))
 
 
 relu = _activation("relu", "max(x, 0) of each element.", lambda x: topi.nn.relu(x),
