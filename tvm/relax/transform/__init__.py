@@ -14,6 +14,7 @@ _HOMES = {
     "BundleModelParams": _HOME + "bundle_model_params:BundleModelParams",
     "CallTIRRewrite": _HOME + "call_tir_rewrite:CallTIRRewrite",
     "CanonicalizeBindings": _HOME + "canonicalize_bindings:CanonicalizeBindings",
+    "CombineParallelMatmul": _HOME + "combine_parallel_matmul:CombineParallelMatmul",
     "ConvertLayout": _HOME + "convert_layout:ConvertLayout",
     "ConvertToDataflow": _HOME + "convert_to_dataflow:ConvertToDataflow",
     "DataflowBlockPass": _HOME + "pass_form:DataflowBlockPass",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from .bundle_model_params import BundleModelParams as BundleModelParams
     from .call_tir_rewrite import CallTIRRewrite as CallTIRRewrite
     from .canonicalize_bindings import CanonicalizeBindings as CanonicalizeBindings
+    from .combine_parallel_matmul import CombineParallelMatmul as CombineParallelMatmul
     from .compute_prim_value import ComputePrimValue as ComputePrimValue
     from .convert_layout import ConvertLayout as ConvertLayout
     from .convert_to_dataflow import ConvertToDataflow as ConvertToDataflow

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.relax.programs import RelaxPassTest
+from tvm.ir import assert_structural_equal
+from tvm.relax.transform import CombineParallelMatmul
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+class TestThreeProducts(RelaxPassTest):
+    run = CombineParallelMatmul()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((2, 6, 8), "float32"),
+            w0: R.Tensor((8, 4), "float32"),
+            w1: R.Tensor((8, 5), "float32"),
+            w2: R.Tensor((8, 3), "float32"),
+        ):
+            with R.dataflow():
+                lv0 = R.matmul(x, w0)
+                lv1 = R.matmul(x, w1)
+                lv2 = R.matmul(x, w2)
+                out = (lv0, lv1, lv2)
+                R.output(out)
+            return out
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor((2, 6, 8), "float32"),
+            w0: R.Tensor((8, 4), "float32"),
+            w1: R.Tensor((8, 5), "float32"),
+            w2: R.Tensor((8, 3), "float32"),
+        ):
+            with R.dataflow():
+                lv = R.concat((w0, w1, w2), axis=1)
+                lv1 = R.matmul(x, lv)
+                lv2 = R.split(lv1, indices_or_sections=[4, 9], axis=2)
+                lv0_ = lv2[0]
+                lv1_ = lv2[1]
+                lv2_ = lv2[2]
+                out = (lv0_, lv1_, lv2_)
+                R.output(out)
+            return out
+
+
+class TestBiasAndActivation(RelaxPassTest):
+    run = CombineParallelMatmul()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((6, 8), "float32"),
+            w0: R.Tensor((8, 4), "float32"),
+            w1: R.Tensor((8, 5), "float32"),
+            b0: R.Tensor((4,), "float32"),
+            b1: R.Tensor((5,), "float32"),
+        ):
+            with R.dataflow():
+                m0 = R.matmul(x, w0)
+                a0 = R.add(m0, b0)
+                r0 = R.nn.relu(a0)
+                m1 = R.matmul(x, w1)
+                a1 = R.add(m1, b1)
+                r1 = R.nn.relu(a1)
+                out = (r0, r1)
+                R.output(out)
+            return out
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor((6, 8), "float32"),
+            w0: R.Tensor((8, 4), "float32"),
+            w1: R.Tensor((8, 5), "float32"),
+            b0: R.Tensor((4,), "float32"),
+            b1: R.Tensor((5,), "float32"),
+        ):
+            with R.dataflow():
+                lv = R.concat((w0, w1), axis=1)
+                lv1 = R.matmul(x, lv)
+                lv2 = R.concat((b0, b1), axis=0)
+                lv3 = R.add(lv1, lv2)
+                lv4 = R.nn.relu(lv3)
+                lv5 = R.split(lv4, indices_or_sections=[4], axis=1)
+                r0 = lv5[0]
+                r1 = lv5[1]
+                out = (r0, r1)
+                R.output(out)
+            return out
+
+
+class TestABiasOfOne(RelaxPassTest):
+    run = CombineParallelMatmul()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((6, 8), "float32"),
+            w0: R.Tensor((8, 4), "float32"),
+            w1: R.Tensor((8, 4), "float32"),
+            b0: R.Tensor((4,), "float32"),
+        ):
+            with R.dataflow():
+                m0 = R.matmul(x, w0)
+                a0 = R.add(m0, b0)
+                m1 = R.matmul(x, w1)
+                out = R.add(a0, m1)
+                R.output(out)
+            return out
+
+
+class TestWeightsOfOtherForms(RelaxPassTest):
+    run = CombineParallelMatmul()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((2, 6, 8), "float32"),
+            w0: R.Tensor((8, 4), "float32"),
+            w1: R.Tensor((2, 8, 4), "float32"),
+            w2: R.Tensor((8,), "float32"),
+        ):
+            with R.dataflow():
+                m0 = R.matmul(x, w0)
+                m1 = R.matmul(x, w1)
+                m2 = R.matmul(x, w2)
+                out = (m0, m1, m2)
+                R.output(out)
+            return out
+
+    Expected = Before
+
+
+class TestAWeightMadeInBetween(RelaxPassTest):
+    run = CombineParallelMatmul()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((8, 8), "float32"), w0: R.Tensor((8, 8), "float32")):
+            with R.dataflow():
+                m0 = R.matmul(x, w0)
+                w1 = R.exp(m0)
+                m1 = R.matmul(x, w1)
+                R.output(m1)
+            return m1
+
+    Expected = Before
+
+
+def test_who_is_asked() -> None:
+    asked = []
+
+    def no(x: object, weights: list[object], biases: list[object], activations: object) -> bool:
+        asked.append((str(x), len(weights), len(biases), activations))
+        return False
+
+    mod = TestBiasAndActivation.Before
+    assert_structural_equal(CombineParallelMatmul(no)(mod), mod)
+    assert asked == [("x", 2, 2, {0: "relax.nn.relu", 1: "relax.nn.relu"})]
