@@ -33,7 +33,7 @@ def test_buffers_are_pairs() -> None:
     kind = InstructionKind.get("ReIndex")
     block, made = BlockRV(), BlockRV()
     inputs, attrs = kind.pack({"block": block, "buffer": ("read", 2)})
-    assert attrs == [2, "read"]
+    assert attrs == [2, 0]
     text = Instruction(kind, inputs, attrs, [made]).text({block: "b0", made: "b1"})
     assert text == 'b1 = sch.reindex(block=b0, buffer=("read", 2))'
 

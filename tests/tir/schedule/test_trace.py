@@ -8,6 +8,7 @@ from tests.tir.schedule.cases import chain, matmul
 from tvm.error import TVMError
 from tvm.ir.structural import structural_equal
 from tvm.tir.schedule import BlockRV, Instruction, InstructionKind, Schedule, Trace
+from tvm.tir.schedule.testing import verify_trace_roundtrip
 
 
 def scheduled() -> Schedule:
@@ -115,3 +116,36 @@ def test_bad_json() -> None:
 def test_purity() -> None:
     assert InstructionKind.get("GetLoops").is_pure
     assert not InstructionKind.get("Split").is_pure
+
+
+@pytest.mark.parametrize(
+    "value", [1, 0, "text", ["text", 1, 2.5], [["a"], ["b"]], {"key": "value"}, {"k": {"a": [1]}}]
+)
+def test_annotations_are_inputs(value: object) -> None:
+    sch = Schedule(matmul())
+    sch.annotate(sch.get_block("C"), "note", value)
+    row = json.loads(json.dumps(sch.trace.as_json()))[0][-1]
+    assert row[2] == ["note"]
+    assert row[1][0] == "b0"
+    verify_trace_roundtrip(sch, matmul())
+
+
+def test_sampled_annotations() -> None:
+    sch = Schedule(matmul(), seed=1)
+    (loop, *_) = sch.get_loops("C")
+    steps = sch.sample_categorical([16, 64], [0.5, 0.5])
+    sch.annotate(loop, "steps", steps)
+    assert sch.trace.as_json()[0][-1] == ["Annotate", ["l1", "v4"], ["steps"], []]
+    for form in ("python", "json"):
+        new = verify_trace_roundtrip(sch, matmul(), text_format=form)
+        assert int(new.get(new.get_loops("C")[0]).annotations["steps"]) in (16, 64)
+
+
+def test_buffers_by_number() -> None:
+    sch = Schedule(matmul())
+    sch.transform_layout("C", ("write", 0), lambda i, j: [j, i])
+    assert sch.trace.insts[-1].attrs[:2] == [0, 1]
+    sch.reindex("C", ("read", 1))
+    assert sch.trace.as_json()[0][-1][2] == [1, 0]
+    assert 'buffer=("write", 0)' in str(sch.trace)
+    verify_trace_roundtrip(sch, matmul())

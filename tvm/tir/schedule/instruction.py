@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 INSTRUCTION_KINDS: Final[Registry[InstructionKind]] = Registry(
     "instruction kind", "tvm.tir.schedule.schedule"
 )
+SIDES: Final = ("read", "write")  # by the numbers that traces have for them
 
 
 class Param(Object):
@@ -26,7 +27,7 @@ class Param(Object):
 
     Written as `loop` (an input), `*factors` (the remaining inputs), `**loops` (the remaining
     inputs, printed without a name), `[consumers` (a list within the inputs, left out when empty),
-    `=scope` (an attribute), `@buffer` (a pair such as ("read", 0), two attributes).
+    `=scope` (an attribute), `@buffer` (a pair such as ("read", 0); as attributes 0, 0).
     """
 
     __slots__ = ("form", "name")
@@ -76,7 +77,7 @@ class InstructionKind(Object):
             if param.form == "=":
                 attrs.append(value)
             elif param.form == "@":
-                attrs.extend([value[1], value[0]])
+                attrs.extend([value[1], SIDES.index(value[0])])
             elif param.form == "[":
                 inputs.append(list(value))
             elif param.form:
@@ -93,8 +94,8 @@ class InstructionKind(Object):
             if param.form == "=":
                 arguments[param.name] = options.pop(0)
             elif param.form == "@":
-                number = options.pop(0)
-                arguments[param.name] = (options.pop(0), number)
+                number, side = options.pop(0), options.pop(0)
+                arguments[param.name] = (SIDES[int(side)], number)
             elif param.form in ("*", "**"):
                 arguments[param.name], given = given, []
             else:

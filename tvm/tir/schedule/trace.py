@@ -233,8 +233,13 @@ def _translate(value: Any, values: Mapping[Any, Any]) -> Any:
 
 
 def _store_input(value: Any, names: Mapping[Any, str]) -> Any:
+    """Variables by name, other strings in quotes."""
     if isinstance(value, (list, tuple)):
         return [_store_input(part, names) for part in value]
+    if isinstance(value, Mapping):
+        return {str(key): _store_input(part, names) for key, part in value.items()}
+    if isinstance(value, (str, StringImm)):
+        return f'"{value if isinstance(value, str) else value.value}"'
     if isinstance(value, (BlockRV, LoopRV)) or (isinstance(value, Var) and value in names):
         return names[value]
     return store_attribute(value)
@@ -243,7 +248,11 @@ def _store_input(value: Any, names: Mapping[Any, str]) -> Any:
 def _load_input(value: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return [_load_input(part, values) for part in value]
+    if isinstance(value, Mapping) and set(value) != {"node"}:
+        return {key: _load_input(part, values) for key, part in value.items()}
     if isinstance(value, str):
+        if len(value) >= 2 and value[0] == value[-1] == '"':
+            return value[1:-1]
         if value not in values:
             raise TVMError(f"apply_json_to_schedule: no earlier instruction gave {value!r}")
         return values[value]

@@ -10,7 +10,7 @@ from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import Place, SRefTree
 from tvm.tir.stmt import Block, For
 
-ANNOTATE = kind("Annotate", "annotate", "block_or_loop", "=ann_key", "=ann_val")
+ANNOTATE = kind("Annotate", "annotate", "block_or_loop", "=ann_key", "ann_val")
 UNANNOTATE = kind("Unannotate", "unannotate", "block_or_loop", "=ann_key")
 
 

@@ -18,8 +18,8 @@ from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import BufferRegion
 
 HIDE = kind(
-    "UnsafeHideBufferAccess", "unsafe_hide_buffer_access", "block", "=buf_type",
-    "=buf_index_array",
+    "UnsafeHideBufferAccess", "unsafe_hide_buffer_access", "block", "buf_type",
+    "buf_index_array",
 )  # fmt: skip
 ANNOTATE = kind(
     "AnnotateBufferAccess", "annotate_buffer_access", "block", "=buffer_index", "=buf_type",
