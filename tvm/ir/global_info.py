@@ -8,13 +8,22 @@ from typing import Any, ClassVar, Final, final
 from tvm.support.registry import Registry
 
 from .node import Field, Node, fields, register_nodes
+from .structural import structural_equal, structural_hash
 
 
 class GlobalInfo(Node):
-    """The root of module-level facts."""
+    """The root of module-level facts. Two are equal when they say the same."""
 
     __slots__ = ()
     TYPE_KEY = "ir.GlobalInfo"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, GlobalInfo) and structural_equal(self, other)
+        )
+
+    def __hash__(self) -> int:
+        return structural_hash(self, map_free_vars=True)
 
 
 @final

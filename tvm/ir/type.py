@@ -11,11 +11,22 @@ from .span import Span
 
 
 class Type(Node):
-    """The root of all types."""
+    """The root of all types. Two types are equal when they say the same."""
 
     __slots__ = ("span",)
     TYPE_KEY = "ir.Type"
     span: Span | None
+
+    def _content(self) -> tuple[object, ...]:
+        return tuple([getattr(self, f.name) for f in self.FIELDS if not f.ignored])
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash((self.TYPE_KEY, self._content()))
 
 
 @final
