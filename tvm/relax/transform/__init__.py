@@ -39,7 +39,7 @@ _HOMES = {
     "Gradient": _HOME + "gradient:Gradient",
     "InlinePrivateFunctions": _HOME + "inline_private_functions:InlinePrivateFunctions",
     "LambdaLift": _HOME + "lambda_lift:LambdaLift",
-    "LegalizeOps": _HOME + "legalize_ops:LegalizeOps",
+    "LegalizeOps": _HOME + "legalize_ops.legalizer:LegalizeOps",
     "LowerShapeToTensor": _HOME + "lower_shape_to_tensor:LowerShapeToTensor",
     "MergeCompositeFunctions": _HOME + "merge_composite_functions:MergeCompositeFunctions",
     "Normalize": _HOME + "normalize:Normalize",
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
     from .lambda_lift import LambdaLift as LambdaLift
-    from .legalize_ops import LegalizeOps as LegalizeOps
+    from .legalize_ops.legalizer import LegalizeOps as LegalizeOps
     from .lower_alloc_tensor import LowerAllocTensor as LowerAllocTensor
     from .lower_runtime_builtin import LowerRuntimeBuiltin as LowerRuntimeBuiltin
     from .lower_runtime_builtin import VMBuiltinLower as VMBuiltinLower

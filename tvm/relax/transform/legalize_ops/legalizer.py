@@ -8,8 +8,7 @@ rule needs are not known, the operator stays. The new calls keep the span of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
@@ -38,10 +37,10 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
 )
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.legalize_ops.common import LegalizeFunc
 from tvm.relax.transform.rebuild import with_body
 from tvm.support.log import logger
 
-LegalizeFunc = Callable[[BlockBuilder, Call], RelaxExpr]
 _LOG = logger("relax.LegalizeOps")
 
 
@@ -227,15 +226,3 @@ def _known(info: StructInfo | None) -> bool:
     if isinstance(info, TupleStructInfo):
         return all(_known(field) for field in info.fields)
     return True
-
-
-def register_legalize(op_name: str, legal_func: LegalizeFunc | None = None) -> Any:
-    """Set the rule of an operator; a decorator when no rule is given."""
-
-    def register(func: LegalizeFunc) -> LegalizeFunc:
-        op = Op.get(op_name)
-        op.reset_attr("FLegalize")
-        op.set_attr("FLegalize", func)
-        return func
-
-    return register if legal_func is None else register(legal_func)
