@@ -100,14 +100,6 @@ def test_simplify_steps() -> None:
     assert analyzer.simplify(7).value == 7
 
 
-def test_stats_count() -> None:
-    analyzer = Analyzer()
-    analyzer.simplify(x + y - x)
-    assert analyzer.rewrite_simplify_stats.rewrites_performed > 0
-    analyzer.reset_rewrite_simplify_stats()
-    assert analyzer.rewrite_simplify_stats.rewrites_performed == 0
-
-
 def test_extensions() -> None:
     analyzer = Analyzer()
     assert analyzer.enabled_extensions == Extension.NoExtensions
@@ -139,3 +131,19 @@ def test_bounds_can_be_widened() -> None:
     analyzer.update(x, ConstIntBound(2, 5))
     analyzer.update(x, ConstIntBound(0, 9), override=True)
     assert analyzer.const_int_bound(x).max_value == 9
+
+
+def test_steps_are_counted_and_limited() -> None:
+    analyzer = Analyzer()
+    analyzer.rewrite_simplify(x + y - y + (x - x))
+    stats = analyzer.rewrite_simplify_stats
+    assert 0 < stats.rewrites_performed <= stats.rewrites_attempted
+    assert stats.nodes_visited >= 4
+    assert stats.max_recursive_depth > 0
+    with analyzer.constraint_scope(x > 3):
+        assert analyzer.rewrite_simplify_stats.constraints_entered == 1
+    analyzer.reset_rewrite_simplify_stats()
+    assert analyzer.rewrite_simplify_stats.rewrites_performed == 0
+    analyzer.set_maximum_rewrite_steps(1)
+    with pytest.raises(TVMError, match="more than 1 rewriting steps"):
+        analyzer.rewrite_simplify(x * 2 + y * 3 - y * 3 - x * 2 + (x - 1) + (2 - y))

@@ -82,13 +82,14 @@ class RewriteStats:
     __slots__ = ("constraints_entered", "max_recursive_depth", "nodes_visited",
                  "num_recursive_rewrites", "rewrites_attempted", "rewrites_performed")  # fmt: skip
 
-    def __init__(self, performed: int, entered: int) -> None:
-        self.rewrites_performed: Final = performed
-        self.rewrites_attempted: Final = performed
+    def __init__(self, rewriter: RewriteSimplifier, entered: int) -> None:
+        self.nodes_visited: Final = rewriter.visited
         self.constraints_entered: Final = entered
-        self.nodes_visited: Final = performed
-        self.max_recursive_depth: Final = 0
-        self.num_recursive_rewrites: Final = performed
+        self.rewrites_attempted: Final = rewriter.attempts
+        self.rewrites_performed: Final = rewriter.steps_taken
+        self.max_recursive_depth: Final = rewriter.deepest
+        # results are made of simplified parts by the rules, each step within the one before
+        self.num_recursive_rewrites: Final = rewriter.steps_taken
 
 
 class Analyzer:
@@ -259,12 +260,17 @@ class Analyzer:
     @property
     def rewrite_simplify_stats(self) -> RewriteStats:
         """How much work the rewriting did."""
-        return RewriteStats(self.rewriter.steps_taken, self._entered)
+        return RewriteStats(self.rewriter, self._entered)
 
     def reset_rewrite_simplify_stats(self) -> None:
         """Count from zero."""
-        self.rewriter.steps_taken = 0
+        rewriter = self.rewriter
+        rewriter.steps_taken = rewriter.attempts = rewriter.visited = rewriter.deepest = 0
         self._entered = 0
+
+    def set_maximum_rewrite_steps(self, maximum: int) -> None:
+        """More steps than this are a TVMError; zero is no limit."""
+        self.rewriter.maximum = maximum
 
     def can_prove(
         self, expr: PrimExpr | bool, strength: ProofStrength | int = ProofStrength.DEFAULT

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.op import Op
 from tvm.ir.span import Span
@@ -79,13 +80,17 @@ def is_index(dtype: DataType) -> bool:
 class RewriteSimplifier:
     """Applies the rule tables under the facts that the analyzer holds."""
 
-    __slots__ = ("_depth", "_generic", "_known", "_span", "analyzer", "in_form", "options",
-                 "steps_taken", "values")  # fmt: skip
+    __slots__ = ("_depth", "_generic", "_known", "_span", "analyzer", "attempts", "deepest",
+                 "in_form", "maximum", "options", "steps_taken", "values", "visited")  # fmt: skip
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer: Final = analyzer
         self.values: dict[PrimExpr, PrimExpr] = {}  # variables that stand for an expression
         self.steps_taken = 0
+        self.attempts = 0  # rules that were tried
+        self.visited = 0  # nodes that were not known yet
+        self.deepest = 0
+        self.maximum = 0  # steps after which an error is raised; zero for none
         self.options = 0  # the bits of the analyzer's extensions
         self.in_form = False  # within a condition that is brought into conjunctive form
         self._known: dict[int, tuple[PrimExpr, PrimExpr]] = {}
@@ -114,6 +119,7 @@ class RewriteSimplifier:
             return found[1]
         if self._depth >= MAX_DEPTH:
             self._visit_deep(expr)
+        self.visited += 1
         self._depth += 1
         result = self._simplified(expr, kind)
         self._depth -= 1
@@ -204,19 +210,30 @@ class RewriteSimplifier:
         return self.node(kind, a, b) if found is None else found
 
     def _try(self, one: Rule, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+        self.attempts += 1
         env = _FRESH.copy()
         if not (one.a.match(a, env) and one.b.match(b, env)):
             return None
         try:
             if one.guard is not None and not one.guard.number(env, self):
                 return None
-            self.steps_taken += 1
+            self._count_step()
             # conditions joined by and, or: literals are of the type of what is compared
             literal = env[FIRST_CONSTANT]
             dtype = a.dtype.element_of() if literal is None else literal.dtype
             return one.rhs.build(env, self, dtype)
         except LiteralOverflow:
             return None
+
+    def _count_step(self) -> None:
+        self.steps_taken += 1
+        if self._depth > self.deepest:
+            self.deepest = self._depth
+        if 0 < self.maximum < self.steps_taken:
+            raise TVMError(
+                f"RewriteSimplifier: more than {self.maximum} rewriting steps; legal: a higher "
+                "maximum, or 0 for none"
+            )
 
     def dtype_of(self, env: Env) -> DataType:
         """The type of the literals in a guard: that of the expressions matched."""

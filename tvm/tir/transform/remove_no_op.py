@@ -32,8 +32,10 @@ from .pass_form import tir_pass
 @tir_pass("tir.RemoveNoOp")
 def RemoveNoOp(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """Every remaining statement may have an effect."""
-    dataflow = bool(ctx.option("tir.RemoveNoOp").use_dataflow_analysis)
-    return func.with_body(_Remover(func, dataflow).visit_stmt(func.body))
+    config = ctx.option("tir.RemoveNoOp")
+    remover = _Remover(func, bool(config.use_dataflow_analysis))
+    remover.analyzer.set_maximum_rewrite_steps(int(config.max_simplification_steps))
+    return func.with_body(remover.visit_stmt(func.body))
 
 
 def has_effect(expr: PrimExpr) -> bool:
