@@ -245,3 +245,32 @@ def test_several_threads_call_one_machine(mod: IRModule, mode: str) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_several_host_devices() -> None:
+    """Results lie where their struct infos say; tensors move where the program says."""
+
+    @I.ir_module
+    class Spread:
+        I.module_global_infos({"vdevice": [I.vdevice({"kind": "llvm"}, 0),
+                                           I.vdevice({"kind": "llvm"}, 1)]})
+
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32", "llvm:0"),
+                 y: R.Tensor((3, 4), "float32", "llvm:0"),
+                 z: R.Tensor((4, 5), "float32", "llvm:1")
+                 ) -> R.Tensor((2, 5), "float32", "llvm:1"):
+            with R.dataflow():
+                a = R.matmul(x, y)
+                b = R.to_vdevice(a, "llvm:1")
+                gv = R.matmul(b, z)
+                R.output(gv)
+            return gv
+
+    places = [tvm.cpu(0), tvm.cpu(1)]
+    x, y, z = arguments(Spread["main"])
+    vm = relax.VirtualMachine(relax.build(Spread, "llvm"), places)
+    given = [tvm.runtime.tensor(v, places[i]) for v, i in ((x, 0), (y, 0), (z, 1))]
+    found = vm["main"](*given)
+    assert found.device == places[1]
+    np.testing.assert_allclose(found.numpy(), x @ y @ z, rtol=1e-5)

@@ -182,3 +182,14 @@ def test_what_compiled_code_hands_over_shares_its_memory(target: str) -> None:
     tvm.compile(main, target=target)["main"](out)
     assert seen == [([0, 1, 2, 3], [0, 1, 2, 3], (4,)), [[5, 1], [2, 3]]]
     np.testing.assert_array_equal(out.numpy(), [5, 5, 2, 3])
+
+
+def test_host_devices_have_numbers() -> None:
+    """Several CPU devices stand for several places of one memory."""
+    made = empty((2, 3), "float32", tvm.cpu(1))
+    assert made.device == tvm.cpu(1)
+    copied = tensor(np.ones((2, 3), "float32"), tvm.cpu(2))
+    assert copied.device == tvm.cpu(2)
+    assert made.copyfrom(copied).numpy().tolist() == [[1] * 3] * 2
+    assert copied.copyto(tvm.cpu(0)).device == tvm.cpu(0)
+    assert unsafe_view(made, (6,), DataType("float32")).device == tvm.cpu(1)

@@ -48,7 +48,9 @@ def test_compiled_graphs_come_back_with_their_constants(tmp_path: Path) -> None:
     artefact = Artefact(
         functions=(FunctionInfo("f", (ValueInfo("B", (64,), "float32"),), ()),), entry="f"
     )
-    executable = VMExecutable(artefact, program(), (tensor(weights), tensor(np.ones(2, "int8"))))
+    executable = VMExecutable(
+        VMModule(artefact, program(), (tensor(weights), tensor(np.ones(2, "int8"))))
+    )
     for name in ("program.so", "program.tar"):
         executable.export_library(tmp_path / name)
         loaded = load_module(tmp_path / name)

@@ -69,7 +69,7 @@ def machine(**artefact: object) -> VirtualMachine:
         functions=infos, kernels=(KernelInfo("scale", ("Mul_0",)),), bytecode=CODE, **artefact
     )
     constant = tensor(np.array([10, 20]))
-    return VirtualMachine(VMExecutable(made, kernels(), (constant,)), tvm.cpu())
+    return VirtualMachine(VMExecutable(VMModule(made, kernels(), (constant,))), tvm.cpu())
 
 
 X = np.array([1, 2])

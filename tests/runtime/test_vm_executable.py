@@ -15,7 +15,9 @@ pytestmark = pytest.mark.pure
 
 
 def executable() -> VMExecutable:
-    return VMExecutable(ARTEFACT, Table(main=abs), (tensor(np.zeros(10, "float32")),))
+    return VMExecutable(
+        VMModule(ARTEFACT, Table(main=abs), (tensor(np.zeros(10, "float32")),))
+    )
 
 
 def test_texts() -> None:
@@ -24,7 +26,7 @@ def test_texts() -> None:
     assert 'ib.function("main", num_inputs=2' in made.as_python()
     assert "functions: main" in made.stats()
     assert "constants: 1, 40 bytes" in made.stats()
-    plain = VMExecutable(Artefact(), Table())
+    plain = VMExecutable(VMModule(Artefact(), Table()))
     assert plain.as_text() == plain.as_python() == ""
 
 

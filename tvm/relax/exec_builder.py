@@ -282,7 +282,7 @@ class ExecBuilder(Object):
         """The program as an executable."""
         from tvm.runtime._tensor import Tensor, from_host
         from tvm.runtime.artefact import Artefact, FunctionInfo, ValueInfo
-        from tvm.runtime.vm_executable import VMExecutable
+        from tvm.runtime.vm_executable import VMExecutable, VMModule
 
         code = self.bytecode()
         infos = tuple(
@@ -296,7 +296,8 @@ class ExecBuilder(Object):
             ValueInfo(f"constant_{i}", tuple(int(n) for n in t.shape), str(t.dtype))
             for i, t in enumerate(tensors)
         )
-        return VMExecutable(Artefact(infos, bytecode=code, tensors=shapes), no_kernels(), tensors)
+        artefact = Artefact(infos, bytecode=code, tensors=shapes)
+        return VMExecutable(VMModule(artefact, no_kernels(), tensors))
 
 
 @functools.lru_cache(maxsize=1)

@@ -63,7 +63,6 @@ def dataflow_lower_passes(target: Target) -> list[Pass]:
         t.ToNonDataflow(),  # from here on order counts
         t.RemovePurityChecking(),  # what follows writes into tensors
         t.CallTIRRewrite(),  # allocate, call, read
-        t.CanonicalizeBindings(),  # one name for what is read
     ]
 
 

@@ -32,7 +32,7 @@ from tvm.relax.vm.codegen_tir import MACHINE_PREFIX, machine_tir
 from tvm.relax.vm.native import KernelCall, NotNative, native_graph
 from tvm.runtime._tensor import Tensor, from_host
 from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
-from tvm.runtime.vm_executable import VMExecutable
+from tvm.runtime.vm_executable import VMExecutable, VMModule
 from tvm.support.log import logger
 from tvm.target.target import Target
 from tvm.tir.build import build as tir_build
@@ -122,7 +122,7 @@ def _vmlink(
     built = tir_build(tir_mod.with_functions(named), chosen, tir_pipeline)
     for library in ext_libs or ():
         built.import_module(library)
-    return VMExecutable(made.artefact, built, made.mod.constants)
+    return VMExecutable(VMModule(made.artefact, built, made.mod.constants))
 
 
 class _Linker:
@@ -171,7 +171,7 @@ class _Linker:
             entry="main" if any(i.name == "main" for i in self._infos) else None,
         )
         constants: tuple[Tensor, ...] = tuple(from_host(c.numpy()) for c in program.tensors)
-        return VMExecutable(artefact, kernels, constants)
+        return VMExecutable(VMModule(artefact, kernels, constants))
 
     def _number(self, call: KernelCall) -> int:
         return self._kernels.setdefault(call, len(self._kernels))

@@ -188,7 +188,11 @@ _OBJECT_HEADER_BYTES = 24  # struct TVMFFIObject of tvm/ffi/c_api.h; a DLTensor 
 
 
 def unsafe_view(
-    source: Tensor, shape: tuple[int, ...], dtype: DataType, byte_offset: int = 0
+    source: Tensor,
+    shape: tuple[int, ...],
+    dtype: DataType,
+    byte_offset: int = 0,
+    device_id: int | None = None,
 ) -> Tensor:
     """A tensor over the memory of `source`, which it keeps alive; sizes are not checked."""
     if not source.__chandle__():
@@ -200,7 +204,7 @@ def unsafe_view(
     view = _DLTensor(
         proto.data,
         proto.device_type,
-        proto.device_id,
+        proto.device_id if device_id is None else device_id,
         len(shape),
         dtype.type_code,
         dtype.bits,
@@ -367,7 +371,9 @@ def empty(
     element = numpy_dtype(kind)
     array = aligned_array((*dims, kind.lanes) if kind.lanes > 1 else dims, element)
     result = from_host(array)
-    return result if kind.lanes == 1 else unsafe_view(result, dims, kind)
+    if kind.lanes == 1 and place.index == 0:
+        return result
+    return unsafe_view(result, dims, kind, device_id=place.index)
 
 
 def tensor(arr: Any, device: Device | str | None = None, mem_scope: str | None = None) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.error import message
 from tvm.ffi import library
 
 from ._tensor import Tensor
@@ -47,16 +48,12 @@ class VMExecutable(Executable):
 
     mod: VMModule
 
-    def __init__(
-        self,
-        artefact: Artefact | VMModule,
-        kernels: Module | None = None,
-        constants: tuple[Tensor, ...] = (),
-    ) -> None:
-        if isinstance(artefact, VMModule):
-            super().__init__(artefact)
-        else:
-            super().__init__(VMModule(artefact, kernels or Module(), constants))
+    def __init__(self, mod: Module) -> None:
+        if not isinstance(mod, VMModule):
+            raise TypeError(
+                message("VMExecutable", found=f"a {mod.kind} module", legal="a compiled graph")
+            )
+        super().__init__(mod)
 
     @property
     def artefact(self) -> Artefact:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm
 from tvm import relax, tir
 from tvm.ir import IRModule, VDevice
 from tvm.relax import (
@@ -18,6 +19,7 @@ from tvm.relax import (
     TupleStructInfo,
 )
 from tvm.script import from_source
+from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
 n = tir.Var("n", "int64")

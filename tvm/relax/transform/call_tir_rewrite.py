@@ -75,7 +75,9 @@ def _rewritten(
         return var
 
     info = call.sinfo_args[0]
-    infos = list(info.fields) if isinstance(info, TupleStructInfo) else [info]
+    infos = _fields(info)
+    known = _fields(binding.var.struct_info)
+    infos = [_placed(one, like) for one, like in zip(infos, known)]
     results: list[RelaxExpr] = []
     for place, one in zip(_places(call, len(infos)), infos):
         results.append(operands[place] if place >= 0 else bind("alloc", _allocation(one, devices)))
@@ -91,6 +93,19 @@ def _rewritten(
     whole: RelaxExpr = Tuple(results) if isinstance(info, TupleStructInfo) else results[0]
     made.append(VarBinding(binding.var, bb.normalize(whole), binding.span))
     return made
+
+
+def _fields(info: StructInfo) -> list[StructInfo]:
+    return list(info.fields) if isinstance(info, TupleStructInfo) else [info]
+
+
+def _placed(info: StructInfo, like: StructInfo) -> StructInfo:
+    """The result on the device that is known of its variable, where the call says none."""
+    if not isinstance(info, TensorStructInfo) or not isinstance(like, TensorStructInfo):
+        return info
+    if info.vdevice is not None or like.vdevice is None:
+        return info
+    return TensorStructInfo(info.shape, info.dtype, like.vdevice, info.ndim, info.span)
 
 
 def _places(call: Call, count: int) -> list[int]:

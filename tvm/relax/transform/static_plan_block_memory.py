@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tvm.arith import Analyzer
+from tvm.arith.deep_equal import deep_equal
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, Range, RelaxExpr
 from tvm.ir.module import IRModule
@@ -341,7 +342,8 @@ class _Sharing:
         size = token.known_bytes
         if size is None:
             for i, other in enumerate(pool.symbolic):
-                if self._analyzer.can_prove_equal(other.nbytes, token.nbytes):
+                same = deep_equal(other.nbytes, token.nbytes)
+                if same or self._analyzer.can_prove_equal(other.nbytes, token.nbytes):
                     return pool.symbolic.pop(i)
             return token
         middle = bisect_left(pool.sizes, size)
