@@ -37,6 +37,7 @@ _PASSES: dict[str, str] = {
     "InjectDoubleBuffer": "inject_double_buffer",
     "InjectDoubleBufferConfig": "config_records",
     "InjectVirtualThread": "inject_virtual_thread",
+    "InjectRollingBuffer": "inject_rolling_buffer",
     "InlinePrivateFunctions": "inline_private_functions",
     "InstrumentBoundCheckers": "instrument_bound_checkers",
     "LiftThreadBinding": "lift_thread_binding",
@@ -121,14 +122,15 @@ if TYPE_CHECKING:
     from .hoist_if_then_else import HoistIfThenElse as HoistIfThenElse
     from .hoist_reduction_init import HoistReductionInit as HoistReductionInit
     from .inject_double_buffer import InjectDoubleBuffer as InjectDoubleBuffer
+    from .inject_rolling_buffer import InjectRollingBuffer as InjectRollingBuffer
     from .inject_virtual_thread import InjectVirtualThread as InjectVirtualThread
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .instrument_bound_checkers import InstrumentBoundCheckers as InstrumentBoundCheckers
     from .lift_thread_binding import LiftThreadBinding as LiftThreadBinding
     from .loop_partition import LoopPartition as LoopPartition
+    from .lower_auto_copy import LowerAutoCopy as LowerAutoCopy
     from .lower_custom_datatypes import LowerCustomDatatypes as LowerCustomDatatypes
     from .lower_device_kernel_launch import LowerDeviceKernelLaunch as LowerDeviceKernelLaunch
-    from .lower_auto_copy import LowerAutoCopy as LowerAutoCopy
     from .lower_init_block import LowerInitBlock as LowerInitBlock
     from .lower_intrin import LowerIntrin as LowerIntrin
     from .lower_match_buffer import LowerMatchBuffer as LowerMatchBuffer

@@ -9,11 +9,10 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, FloorDiv, IntImm, IterVar, Mul, Var, make_const
+from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
 from tvm.tir.functor import substitute
 from tvm.tir.op.arith import floormod, less, less_equal, logical_and, logical_or
 from tvm.tir.schedule.analysis.affine import (
-    Box,
     analyzer_at,
     bound_region,
     loop_ranges,
@@ -39,6 +38,7 @@ from tvm.tir.schedule.regions import access_regions
 from tvm.tir.schedule.scopes import common_place
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
+from tvm.tir.transform.rolling_window import moving_window
 
 KIND = kind("RollingBuffer", "rolling_buffer", "block", "=write_buffer_index")
 
@@ -123,7 +123,11 @@ def _window(
     analyzer = analyzer_at(place)
     buffer = region.buffer
     box = relax_upper(bound_region(region, realize), inner, buffer.shape, analyzer)
-    loops, overlaps = _overlaps(box, analyzer)
+    windows = [
+        moving_window(low, analyzer.simplify(high - low + 1))
+        for low, high in zip(box.low, box.high)
+    ]
+    loops, overlaps = [var for var, _ in windows], [overlap for _, overlap in windows]
     above = [*loops_above(place), place]
     for number, sref in enumerate(above):
         var = loop_of(sref).loop_var
@@ -146,32 +150,6 @@ def _window(
         spots=[place.stmt, block.stmt],
         fast="The access region of the buffer has no dimension with a positive bound overlap",
     )
-
-
-def _overlaps(box: Box, analyzer: Analyzer) -> tuple[list[Var | None], list[int]]:
-    """For each dimension the loop that moves the window, and the overlap of two windows."""
-    loops: list[Var | None] = []
-    overlaps: list[int] = []
-    for low, high in zip(box.low, box.high):
-        extent = analyzer.simplify(high - low + 1)
-        divisor, start = 1, low
-        if isinstance(low, FloorDiv) and isinstance(low.b, IntImm):
-            divisor, start = low.b.value, low.a  # strides that are fractions, as of upsampling
-        var, stride = _moves(start)
-        known = var is not None and isinstance(extent, IntImm) and stride > 0
-        loops.append(var if known else None)
-        size = extent.value if isinstance(extent, IntImm) else 0
-        overlaps.append(size - -(-stride // divisor) if known else 0)
-    return loops, overlaps
-
-
-def _moves(start: PrimExpr) -> tuple[Var | None, int]:
-    """The loop and the stride of `loop * stride`."""
-    if isinstance(start, Var):
-        return start, 1
-    if isinstance(start, Mul) and isinstance(start.a, Var) and isinstance(start.b, IntImm):
-        return start.a, start.b.value
-    return None, 0
 
 
 def _require_in_order(loops: Sequence[For]) -> None:
