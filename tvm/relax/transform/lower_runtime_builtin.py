@@ -130,8 +130,8 @@ def _pure_packed(bb: BlockBuilder, call: Call) -> Call:
 
 
 def _storage(bb: BlockBuilder, call: Call) -> Call:
-    size, device_index, scope, dtype = call.args
-    return alloc_storage(size, device_index, dtype, scope)
+    size, device_index, scope, _ = call.args
+    return alloc_storage(size, device_index, DataTypeImm("uint8"), scope)  # the size is in bytes
 
 
 def _tensor(bb: BlockBuilder, call: Call) -> Call:
