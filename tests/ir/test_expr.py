@@ -42,3 +42,14 @@ def test_stand_ins_say_what_they_cannot() -> None:
 
     with pytest.raises(TypeError, match="stands for no single expression"):
         PrimExprConvertible().as_prim_expr()
+
+
+def test_struct_info_is_equal_by_what_it_says() -> None:
+    n = tir.Var("n", "int64")
+    one, other = (relax.TensorStructInfo((n, 4), "float32") for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert not one.same_as(other)
+    assert one != relax.TensorStructInfo((tir.Var("n", "int64"), 4), "float32")
+    assert one != relax.ObjectStructInfo()
+    assert one != "R.Tensor"

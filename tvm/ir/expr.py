@@ -223,12 +223,27 @@ class RelaxExpr(BaseExpr):
         return True
 
 
+# Comparison by structure reads the words of this file; here it is found by name.
+COMPARISONS: Final[Registry[Callable[..., Any]]] = Registry("comparison", "tvm.ir.structural")
+
+
 class StructInfo(Node):
-    """What is known of a Relax expression at compile time: kind, shape, dtype."""
+    """What is known of a Relax expression at compile time: kind, shape, dtype.
+
+    Two are equal when they say the same of the same variables.
+    """
 
     __slots__ = ("span",)
     TYPE_KEY = "ir.StructInfo"
     span: Span | None
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, StructInfo) and bool(COMPARISONS.get("equal")(self, other))
+
+    def __hash__(self) -> int:
+        return int(COMPARISONS.get("hash")(self, True))
 
 
 @final

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from .access_path import AccessPath
-from .expr import GlobalVar
+from .expr import COMPARISONS, GlobalVar
 from .node import Node
 
 _PLANS: dict[type, tuple[tuple[str, bool], ...]] = {}
@@ -393,3 +393,7 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     of appearance counts, and the number is the same in every process.
     """
     return int(_digest(_tokens(node, map_free_vars))[:16], 16)
+
+
+COMPARISONS.register("equal", structural_equal)
+COMPARISONS.register("hash", structural_hash)
