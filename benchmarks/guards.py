@@ -1,6 +1,7 @@
 """Guards that lowering leaves in kernels, and why: conditions, minima, quotients and remainders.
 
     python benchmarks/guards.py
+    python benchmarks/guards.py --write         docs/guards.md anew
 
 A guard is tried out on the iterations that reach it. One that is true on all of them is needless:
 the analyzer should have removed it. The others say in what share of the iterations they hold.
@@ -8,6 +9,7 @@ the analyzer should have removed it. The others say in what share of the iterati
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,7 +26,9 @@ from tvm.ir.transform import PassContext, Sequential
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.tir.pipeline import lowering_passes
 
-MODEL = Path(__file__).resolve().parents[1] / "examples" / "digits" / "digits.onnx"
+ROOT = Path(__file__).resolve().parents[1]
+MODEL = ROOT / "examples" / "digits" / "digits.onnx"
+PAGE = ROOT / "docs" / "guards.md"
 TARGET = "llvm -mcpu=sapphirerapids"
 TRIES = 4096
 
@@ -214,6 +218,17 @@ def matmul(m: int | tir.Var, n: int, k: int) -> tir.PrimFunc:
     )
 
 
+def by_rows(rows: int | tir.Var) -> Iterator[tuple[str, tir.PrimFunc]]:
+    """Elementwise functions, reductions, and the parts of attention over `rows` rows."""
+    a, b = te.placeholder((rows, 512), name="A"), te.placeholder((rows, 512), name="B")
+    yield f"add {rows} x 512", te.create_prim_func([a, b, tvm.topi.add(a, b)])
+    yield f"sum over {rows} x 512", te.create_prim_func([a, tvm.topi.sum(a, axis=1)])
+    yield f"softmax {rows} x 512", te.create_prim_func([a, tvm.topi.nn.softmax(a, axis=1)])
+    q, k = (te.placeholder((8, rows, 64), name=name) for name in "QK")
+    scores = tvm.topi.nn.batch_matmul(q, k, transpose_b=True)
+    yield f"attention scores 8 x {rows} x {rows}", te.create_prim_func([q, k, scores])
+
+
 def conv(channels: int, filters: int, size: int, kernel: int, stride: int) -> tir.PrimFunc:
     """A convolution, NCHW, with half padding."""
     pad = kernel // 2
@@ -227,7 +242,13 @@ def kernels() -> Iterator[tuple[str, tir.PrimFunc]]:
     yield from digits()
     for m, n, k in ((512, 512, 512), (128, 96, 72), (127, 253, 61), (1, 1000, 512)):
         yield f"matmul {m} x {n} x {k}", scheduled(matmul(m, n, k))
-    yield "matmul n x 512 x 512", scheduled(matmul(tir.Var("n", "int64"), 512, 512))
+    n, m = (tir.Var(name, "int64") for name in "nm")
+    yield "matmul n x 512 x 512", scheduled(matmul(n, 512, 512))
+    yield "matmul n x m x 512", scheduled(matmul(n, m, 512))
+    for name, func in by_rows(n):
+        yield name, scheduled(func)
+    for name, func in by_rows(64):
+        yield name, scheduled(func)
     for shape in ((64, 64, 56, 3, 1), (64, 128, 56, 3, 2), (64, 256, 56, 1, 1), (3, 64, 224, 7, 2)):
         channels, filters, size, window, stride = shape
         name = f"conv {channels}->{filters}, {size}x{size}, {window}x{window} / {stride}"
@@ -246,25 +267,43 @@ def digits() -> Iterator[tuple[str, tir.PrimFunc]]:
             yield f"digits: {var.name_hint}", func
 
 
-def line(name: str, found: Found) -> str:
+HEAD = """# Guards that are left in kernels
+
+Written by `python benchmarks/guards.py --write`. Kernels are scheduled for a CPU with AVX-512 and
+lowered. A guard is a condition (`if`, `if_then_else`) or an extremum of indices; `//` and `%` are
+the divisions that are left in indices. Every guard is tried out on random iterations that reach it:
+a needless one is true on all of them. A guard that holds in a part of the iterations is needed: it
+keeps the last, partial tile of a size that the tile does not divide, or that is known only when the
+kernel runs, and the border of a padded image.
+
+| kernel | left | why guards are left |
+|---|---|---|
+"""
+
+
+def cells(name: str, found: Found) -> tuple[str, str, str]:
     """One row of the table."""
     counts = ", ".join(f"{n} {kind}" for kind, n in sorted(found.counts.items()))
     reasons = "; ".join(f"{n} {why}" for why, n in sorted(found.reasons.items()))
-    return f"{name:44s} {counts or 'none':32s} {reasons}"
+    return name, counts or "none", reasons
 
 
-def main() -> None:
+def main(write: bool) -> None:
     """Print the table, and every needless guard."""
     print(f"{'kernel':44s} {'left':32s} why guards are left")
-    needless = []
+    needless, rows = [], []
     for name, func in kernels():
         found = guards(func)
-        print(line(name, found), flush=True)
+        rows.append(cells(name, found))
+        print("{:44s} {:32s} {}".format(*rows[-1]), flush=True)
         needless += [f"{name}: {text}" for text in found.needless]
     print(f"\n{len(needless)} needless")
     for text in needless:
         print("   ", text)
+    if write:
+        lines = [f"| {' | '.join(row)} |".replace("  |", " |") for row in rows]
+        PAGE.write_text(HEAD + "\n".join(lines) + f"\n\n{len(needless)} needless.\n", "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main("--write" in sys.argv)
