@@ -84,3 +84,13 @@ def test_refusals() -> None:
         edit.add_binding(relax.VarBinding(a, x))
     with pytest.raises(TVMError, match="no block of the function"):
         DataflowBlockRewrite(relax.DataflowBlock([]), func)
+
+
+def test_the_block_of_the_function_is_the_one_handed_out() -> None:
+    _, func, (x, *_rest) = module()
+    edit = DataflowBlockRewrite(func.body.blocks[0], func)
+    edit.add(x, name="tmp", is_dfvar=True)
+    assert edit.mutated_dfb() is edit.mutated_dfb()
+    assert edit.mutated_root_fn().body.blocks[0] is edit.mutated_dfb()
+    edit.remove_all_unused()
+    assert len(edit.mutated_dfb().bindings) == 3

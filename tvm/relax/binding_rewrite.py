@@ -77,6 +77,7 @@ class DataflowBlockRewrite(Object):
         self.original_dfb = dfb
         self._root = root_fn
         self._bindings: list[Binding] = list(dfb.bindings)
+        self._block = dfb  # what was handed out last
         self._outside: dict[Id, Var] = {}
         self._names = NameTable([b.var.name_hint for b in dfb.bindings])
 
@@ -147,12 +148,13 @@ class DataflowBlockRewrite(Object):
 
     def mutated_dfb(self) -> DataflowBlock:
         """The edited block."""
-        same = len(self._bindings) == len(self.original_dfb.bindings) and all(
-            a is b for a, b in zip(self._bindings, self.original_dfb.bindings)
+        block = self._block
+        same = len(self._bindings) == len(block.bindings) and all(
+            a is b for a, b in zip(self._bindings, block.bindings)
         )
-        if same:
-            return self.original_dfb
-        return DataflowBlock(self._bindings, self.original_dfb.span)
+        if not same:
+            self._block = DataflowBlock(self._bindings, block.span)
+        return self._block
 
     def mutated_root_fn(self) -> Function:
         """The function with the edited block."""
