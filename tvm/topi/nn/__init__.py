@@ -61,7 +61,14 @@ from .local_response_norm import lrn
 from .loss import nll_loss
 from .lstm import lstm
 from .mapping import scale_shift_nchw, scale_shift_nchwc, scale_shift_nhwc
-from .pad import circular_pad, mirror_pad, pad, reflect_pad, replicate_pad
+from .pad import (
+    circular_pad,
+    get_padded_shape,
+    mirror_pad,
+    pad,
+    reflect_pad,
+    replicate_pad,
+)
 from .pixel_shuffle import pixel_shuffle
 from .pooling import (
     adaptive_pool,
