@@ -88,3 +88,17 @@ def test_macros_are_read_where_they_are_called() -> None:
     assert func.script() == expected.script()
     with pytest.raises(ScriptError, match="outside of TVMScript"):
         store_pair(1, 2, 3)
+
+
+def test_a_macro_may_call_itself() -> None:
+    @T.macro
+    def count_down(A: Any, n: Any) -> None:
+        if n > 0:
+            A[n] = T.float32(n)
+            count_down(A, n - 1)
+
+    @T.prim_func
+    def counted(A: T.Buffer((8,), "float32")):
+        count_down(A, 3)
+
+    assert counted.script().count("] = T.float32(") == 3

@@ -50,7 +50,8 @@ class ScriptMacro(abc.ABC):
         hygienic: bool,
     ) -> None:
         self.source = source
-        self.closure_vars = dict(closure_vars)
+        # a macro may call itself; its own name has no value yet where it is defined
+        self.closure_vars = {func.__name__: self, **closure_vars}
         self.func = func
         self.hygienic = hygienic
 
