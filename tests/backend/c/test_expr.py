@@ -80,3 +80,10 @@ def test_rejects_vectors_of_unknown_length_and_unknown_operators() -> None:
     with pytest.raises(TVMError) as caught:
         stored(e.Call("int32", Op.get("tir.call_llvm_pure_intrin"), [e.StringImm("llvm.bswap"), X]))
     assert str(caught.value).startswith("C code for tir.call_llvm_pure_intrin\n  found: the C")
+
+
+def test_volatile_memory_is_read_and_written_each_time() -> None:
+    put = s.BufferStore(A, X + 1, [i32(2)])
+    func = kernel([A], s.AttrStmt(A.data, "volatile_scope", i32(1), put))
+    text = emit_module(IRModule({"kernel": func})).text
+    assert "((volatile int32_t*)A)[2] = ((volatile int32_t*)A)[1] + 1;" in text

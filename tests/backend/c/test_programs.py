@@ -25,9 +25,12 @@ OF_LLVM = {
     "test_large_constants_are_outside_of_the_text",
     "test_llvm_intrinsics_by_name",
     "test_memory_is_given_back_when_the_function_fails",
+    "test_operands_that_end_llvm_do_not_end_this_process",
     "test_operators_without_a_rule_are_named",
     "test_pointers_are_noalias_in_the_body_unless_the_function_says_otherwise",
     "test_small_scratch_memory_is_on_the_stack_and_large_is_not",
+    "test_the_types_in_names_are_those_of_the_operands",
+    "test_volatile_accesses",
 }
 
 

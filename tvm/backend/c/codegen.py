@@ -62,6 +62,8 @@ class FunctionEmitter(StmtEmitter):
             self.pointees[var] = parent.pointees.get(var)
             if var in parent.roots:
                 self.roots.add(var)
+            if var in parent.volatile:
+                self.volatile.add(var)
             if var.dtype.is_vector:
                 self._arrays.add(var)
 

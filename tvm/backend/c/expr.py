@@ -73,6 +73,7 @@ class ExprEmitter(TirFunctor[Code, None]):
         self.values: dict[e.Var, Code] = {}
         self.pointees: dict[e.Var, str | None] = {}  # what a pointer is declared to point to
         self.lane: str | None = None
+        self.volatile: set[e.Var] = set()  # memory that others change, or look at
         self._arrays: set[e.Var] = set()  # vector variables whose lanes are kept in an array
         self._in_order = False  # something has effects: nothing that reads memory moves over it
 
@@ -373,7 +374,9 @@ class ExprEmitter(TirFunctor[Code, None]):
         """The text of one element of a buffer, in memory."""
         base = self.known(buffer.data)
         kind = memory_type(buffer.dtype.element_of())
-        if self.pointees.get(buffer.data) == kind:
+        if buffer.data in self.volatile:
+            kind = f"volatile {kind}"
+        elif self.pointees.get(buffer.data) == kind:
             return f"{base.at(ATOM)}[{index.text}]"
         return f"(({kind}*){base.at(ATOM)})[{index.text}]"
 

@@ -359,6 +359,14 @@ def _access_ptr(emit: StmtEmitter, op: e.Call) -> Code:
     return Code(f"{pointer} + {start.at(MUL)}", ADD, depth)
 
 
+@_rule("tvm_static_handle")
+def _static_handle(emit: StmtEmitter, op: e.Call) -> Code:
+    """The address of a pointer that lives as long as the library, NULL at first."""
+    name = emit.module.names.fresh("static_handle")
+    emit.module.constant(f"static void* {name} = NULL;")
+    return Code(f"(void*)&{name}", UNARY)
+
+
 # A field of DLTensor or TVMFFIAny: the structure, the member, and its type (None: as asked).
 _FIELDS: Final[dict[StructField, tuple[str, str, DataType | None]]] = {
     StructField.TENSOR_DATA: ("DLTensor", "data", DataType("handle")),
@@ -492,6 +500,15 @@ def _call_extern(emit: StmtEmitter, op: e.Call) -> Code:
 @_rule("tvm_call_packed_lowered", "tvm_call_trace_packed_lowered")
 def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
     """Look the function up once, then call it through the registry's object."""
+    if not isinstance(op.args[0], e.StringImm):
+        raise TVMError(
+            message(
+                "call of a packed function",
+                found=f"{op.args[0]} in place of its name",
+                where=f"function {emit.out.signature.name}",
+                legal="a string as the first argument",
+            )
+        )
     name = op.args[0].value
     local = emit.module.signatures.get(name)
     if local is not None and local.packed:

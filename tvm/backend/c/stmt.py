@@ -228,6 +228,8 @@ class StmtEmitter(ExprEmitter):
         if op.attr_key == "compute_scope":
             self.outline(op)
             return
+        if op.attr_key == "volatile_scope" and isinstance(op.node, e.Var):
+            self.volatile.add(op.node)
         if op.attr_key == DROPPED_ON_FAILURE:
             self._workspaces.append(HeldObject(self.value(op.value).text))
             self._work += [self._let_go, op.body]
