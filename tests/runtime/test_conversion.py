@@ -21,3 +21,15 @@ def test_nodes_stay_what_they_are() -> None:
     x = tir.Var("x", "int32")
     assert runtime.convert(x) is x
     assert runtime.convert([x, 1])[0] is x
+
+
+def test_nodes_stay_themselves_in_tuples_and_maps() -> None:
+    a, b = tir.Var("a", "int32"), tir.Var("b", "int32")
+    array = runtime.convert([a, [b, 1]])
+    assert array[0] is a
+    assert array[1][0] is b
+    table = runtime.convert({a: 2, b: [a]})
+    assert a in table
+    assert a + 1 not in table
+    assert table[b][0] is a
+    assert len(dict(table.items())) == 2

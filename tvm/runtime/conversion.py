@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm.ffi import library
 from tvm.ffi.object import Object
+from tvm.support.frozen import FrozenMap
 
 PackedFunc = library().Function
 ShapeTuple = library().Shape
@@ -15,6 +16,22 @@ String = library().core.String
 def convert(value: Any) -> Any:
     """A value as compiled functions take it: callables become functions, lists arrays.
 
-    Nodes of the IR stay what they are.
+    Nodes of the IR stay what they are, in tuples and maps that do not change.
     """
-    return value if isinstance(value, Object) else library().convert(value)
+    if isinstance(value, Object):
+        return value
+    if isinstance(value, (list, tuple)) and any(_holds_nodes(item) for item in value):
+        return tuple([convert(item) for item in value])
+    if isinstance(value, dict) and any(
+        _holds_nodes(part) for item in value.items() for part in item
+    ):
+        return FrozenMap({convert(key): convert(item) for key, item in value.items()})
+    return library().convert(value)
+
+
+def _holds_nodes(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_holds_nodes(item) for item in value)
+    if isinstance(value, dict):
+        return any(_holds_nodes(part) for item in value.items() for part in item)
+    return isinstance(value, Object)
