@@ -22,7 +22,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 # prefix of a name -> the modules that register functions under it
 HOMES: dict[str, list[str]] = {
     "runtime.": ["tvm.runtime.packed"],
-    "vm.builtin.": ["tvm.runtime.vm_builtin"],
+    "vm.builtin.": [
+        "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",
+        "tvm.runtime.vm_builtin_cache",
+    ],
 }
 _pending: dict[str, tuple[Callable[..., Any], bool]] = {}
 
