@@ -95,7 +95,8 @@ def _each_lane(emit: StmtEmitter, c_name: str, dtype: DataType, values: Sequence
     results = []
     for lane in range(dtype.lanes):
         given = ", ".join(f"{element} {column[lane]}" for column in columns)
-        results.append(emit.out.temp(f"call {element} {callee}({given})"))
+        # as a function of its own, LLVM does not call it for all lanes where a branch spares it
+        results.append(emit.out.temp(f"call {element} {callee}({given}) nobuiltin"))
     return emit.vector_of_scalars(dtype, results)
 
 

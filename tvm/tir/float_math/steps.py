@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
-from tvm.tir.expr import Let, Select, Var, make_const
+from tvm.tir.expr import Let, Select, Shuffle, Var, make_const
 from tvm.tir.op import arith, builtin
 from tvm.tir.op import math as math_ops
 
@@ -53,12 +53,16 @@ DOUBLE: Final = Format("float64", "int64", 52, 1023)
 class Steps:
     """Values computed one after another, each once; `result` puts the names around the last.
 
-    `can_scale` says that the CPU multiplies by powers of two (`tir.ldexp`) in one instruction.
+    `can_scale` says that the CPU multiplies by powers of two (`tir.ldexp`) in one instruction,
+    `can_branch` that the backend can leave out the computation of a vector.
     """
 
-    def __init__(self, dtype: DataType, *, can_scale: bool = False) -> None:
+    def __init__(
+        self, dtype: DataType, *, can_scale: bool = False, can_branch: bool = False
+    ) -> None:
         self.dtype: Final = dtype
         self.can_scale: Final = can_scale
+        self.can_branch: Final = can_branch and not dtype.is_scalable
         self.form: Final = DOUBLE if dtype.bits == 64 else SINGLE
         self.wide: Final = dtype.bits == 64
         self._named: list[tuple[Var, PrimExpr]] = []
@@ -119,6 +123,11 @@ class Steps:
         """One of two values in each lane."""
         return Select(condition, a, b)
 
+    def rarely(self, lanes: PrimExpr, value: PrimExpr, otherwise: PrimExpr) -> PrimExpr:
+        """`value` where `lanes` hold, computed only if one of them does."""
+        chosen = self.select(lanes, value, otherwise)
+        return builtin.if_then_else(_any(lanes), chosen, otherwise)
+
     def clamp(self, x: PrimExpr, low: float, high: float) -> PrimExpr:
         """x kept in [low, high]; NaN stays NaN."""
         return arith.max_of(arith.min_of(x, self.const(high)), self.const(low))
@@ -128,3 +137,20 @@ class Steps:
         for var, bound in reversed(self._named):
             value = Let(var, bound, value)
         return value
+
+
+def _any(mask: PrimExpr) -> PrimExpr:
+    """Whether one lane of a mask holds."""
+    lanes = mask.dtype.lanes
+    if lanes == 1:
+        return mask
+    per_word = next((n for n in (8, 4, 2) if lanes % n == 0), 1)
+    words = DataType(f"uint{8 * per_word}").with_lanes(lanes // per_word)
+    bits = builtin.reinterpret(words, arith.cast(mask, DataType("uint8").with_lanes(lanes)))
+    parts = [bits] if words.is_scalar else [
+        Shuffle([bits], [i]) for i in range(words.lanes)
+    ]  # fmt: skip
+    total = parts[0]
+    for part in parts[1:]:
+        total = total | part
+    return arith.not_equal(total, make_const(0, total.dtype))

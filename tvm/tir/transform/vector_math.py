@@ -28,22 +28,16 @@ _OF_ITS_OWN_TYPE = ("tir.nextafter",)  # float32 has other neighbours than float
 
 @tir_pass("tir.VectorMath")
 def VectorMath(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """No function of floats that `tir.float_math` knows is called afterwards."""
+    """Of what `tir.float_math` knows, only sines of huge numbers are called afterwards."""
     target = func.attrs.get("target")
     if isinstance(target, Target) and target.kind.name == "c":
         return func  # people read it, and whoever compiles it has a C library
     if words_used(func.body).isdisjoint(EXPANSIONS):
         return func
-    return func.with_body(_Expander(_can_scale(target)).visit_stmt(func.body))
-
-
-def _can_scale(target: object) -> bool:
-    """Whether numbers are multiplied by powers of two in vectors, in one instruction."""
-    return (
-        isinstance(target, Target)
-        and target.kind.name == "llvm"
-        and "avx512f" in target.cpu.features
-    )
+    can_branch = isinstance(target, Target) and target.kind.name == "llvm"
+    # numbers are multiplied by powers of two in vectors, in one instruction
+    can_scale = isinstance(target, Target) and can_branch and "avx512f" in target.cpu.features
+    return func.with_body(_Expander(can_scale, can_branch).visit_stmt(func.body))
 
 
 def _expandable(call: e.Call) -> bool:
@@ -51,9 +45,10 @@ def _expandable(call: e.Call) -> bool:
 
 
 class _Expander(StmtExprMutator):
-    def __init__(self, can_scale: bool) -> None:
+    def __init__(self, can_scale: bool, can_branch: bool) -> None:
         super().__init__()
         self._can_scale = can_scale
+        self._can_branch = can_branch
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
@@ -64,6 +59,6 @@ class _Expander(StmtExprMutator):
         wide = dtype
         if dtype.bits < 32 and not (name in _OF_ITS_OWN_TYPE and dtype.bits == 16):
             wide = FLOAT32.with_lanes(dtype.lanes, dtype.is_scalable)
-        steps = Steps(wide, can_scale=self._can_scale)
+        steps = Steps(wide, can_scale=self._can_scale, can_branch=self._can_branch)
         found = EXPANSIONS[name](steps, *[ops.cast(arg, wide) for arg in call.args])
         return ops.cast(found, dtype, call.span)
