@@ -83,6 +83,10 @@ def _reduction(
     @op.legalize
     def te(bb: BlockBuilder, x: Expr, *, axis: tuple[int, ...] | None, keepdims: bool) -> Expr:
         axes = None if axis is None else list(axis)
+        if getattr(x.struct_info, "ndim", -1) == 0:  # there is nothing to reduce
+            if name not in ("std", "variance"):
+                return x
+            return bb.call_te(lambda te_x: topi.subtract(te_x, te_x), x, primfunc_name_hint=name)
         return bb.call_te(compute, x, axes, keepdims, primfunc_name_hint=name)
 
     @op.reference
