@@ -527,9 +527,9 @@ class IterMapRewriter:
         high: PrimExpr | None,
         text: str,
     ) -> _Limit:
-        first = base if low is None else self.simple(op.max_of(base, low))
+        first = base if low is None else self.simple(op.max_of(low, base))
         end = self.simple(op.add(base, mark.extent))
-        last = end if high is None else self.simple(op.min_of(end, high))
+        last = end if high is None else self.simple(op.min_of(high, end))
         extent = self.simple(op.subtract(last, first))
         source = IterSumExpr(splits, self.simple(op.negative(first)))
         return _Limit(splits, IterMark(source, extent), first, text)

@@ -42,7 +42,7 @@ RULES = RuleTable(
     rule(max_(x - y, x - z), x - min_(y, z)),
     rule(max_(y - x, z - x), max_(y, z) - x),
     rule(max_(t - y, t), t - min_(0, y)),
-    rule(max_(c1 - x, c2), c1 - min_(x, c1 - c2), ordered=True),
+    rule(max_(c1 - x, c2), c1 - min_(x, c1 - c2), when=c2 != 0, ordered=True),
     rule(max_(x + c1, y + c2), max_(x, y + (c2 - c1)) + c1, when=c1 < c2),
     # roundings
     rule(max_(((x + c1) // c2) * c2, x), ((x + c1) // c2) * c2, when=(c2 > 0) & (c1 + 1 == c2)),

@@ -42,7 +42,7 @@ RULES = RuleTable(
     rule(min_(x - y, x - z), x - max_(y, z)),
     rule(min_(y - x, z - x), min_(y, z) - x),
     rule(min_(t - y, t), t - max_(0, y)),
-    rule(min_(c1 - x, c2), c1 - max_(x, c1 - c2), ordered=True),
+    rule(min_(c1 - x, c2), c1 - max_(x, c1 - c2), when=c2 != 0, ordered=True),
     rule(min_(x + c1, y + c2), min_(x, y + (c2 - c1)) + c1, when=c1 < c2),
     # roundings
     rule(min_(((x + c1) // c2) * c2, x), x, when=(c2 > 0) & (c1 + 1 == c2)),
