@@ -82,3 +82,17 @@ class TestRejectsBlocksWithVariables(PassTest):
                 T.reads()
                 T.writes(A[vi])
                 A[vi] = 0.0
+
+
+def test_rows_whose_stride_is_no_multiple_of_the_next_have_room():
+    @T.prim_func
+    def func(A: T.Buffer((24,), "float32")):
+        with T.block("root"):
+            T.reads()
+            T.writes()
+            B = T.alloc_buffer((3, 4, 2), "float32", strides=(9, 2, 1))
+            B[2, 3, 1] = A[0]
+
+    lowered = LowerOpaqueBlock()(IRModule.from_expr(func))["func"].body
+    extents = [int(extent) for extent in lowered.extents]
+    assert extents[0] * extents[1] * extents[2] >= 2 * 9 + 3 * 2 + 1 + 1

@@ -125,5 +125,6 @@ def _allocate(buffer: Buffer, body: s.Stmt, facts: Mapping[str, object]) -> s.St
 def _padded_shape(buffer: Buffer) -> list[PrimExpr]:
     extents: list[PrimExpr] = [buffer.shape[0]]
     for outer, inner in zip(buffer.strides, buffer.strides[1:]):
-        extents.append(ops.floordiv(outer, inner))
+        # a stride that is no multiple of the next leaves a gap behind each row
+        extents.append(ops.ceildiv(outer, inner))
     return extents
