@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
+from tests.tir.schedule.cases import (
+    check,
+    check_native,
+    elementwise,
+    matmul,
+    open_schedule,
+    refuses,
+    stencil,
+)
 from tvm.tir.stmt import ForKind
 
 
@@ -52,3 +60,35 @@ def test_unrolled_sums_are_fine() -> None:
     sch = open_schedule(func)
     sch.unroll(sch.get_loops("C")[2])
     check(sch, func)
+
+
+def test_the_init_of_a_decomposed_sum() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    block = sch.get_block("C")
+    init = sch.decompose_reduction(block, sch.get_loops(block)[2])
+    i, _ = sch.get_loops(init)
+    refuses(sch, "neither a complete block", "parallel", i)  # both blocks are within
+
+
+def test_vectorized_init() -> None:
+    func = matmul()
+    sch = open_schedule(func)
+    block = sch.get_block("C")
+    i, _, _ = sch.get_loops(block)
+    init = sch.decompose_reduction(block, i)
+    sch.vectorize(sch.get_loops(init)[1])
+    sch.parallel(sch.get_loops(init)[0])
+    refuses(sch, "neither a complete block", "vectorize", sch.get_loops(block)[1])
+    check(sch, func)
+
+
+@pytest.mark.cpu
+def test_iterations_that_compute_the_same_again() -> None:
+    func = stencil()
+    sch = open_schedule(func)
+    outer, _ = sch.split(sch.get_loops("C")[0], factors=[None, 4])
+    sch.compute_at("B", outer)  # two elements of B in each iteration are those of the next, too
+    sch.parallel(outer)
+    check(sch, func)
+    check_native(sch, func)

@@ -8,7 +8,10 @@ are those of Feng et al., "TensorIR", ASPLOS 2023.)
 
 from __future__ import annotations
 
-from tvm.tir.block_scope import BlockScope, StmtSRef
+from collections.abc import Mapping, Sequence
+
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar
 from tvm.tir.functor import walk
 from tvm.tir.schedule.error import Illegal
@@ -22,18 +25,21 @@ _PARALLEL = IterVar.DataPar
 _REDUCE = IterVar.CommReduce
 
 
-def is_dominant(scope: BlockScope, block: Block) -> bool:
+Writers = Mapping[Buffer, Sequence[StmtSRef]]
+
+
+def is_dominant(writers: Writers, block: Block) -> bool:
     """True if the block alone writes each buffer that it writes."""
-    return all(len(scope.buffer_writers.get(w.buffer, ())) <= 1 for w in block.writes)
+    return all(len(writers.get(w.buffer, ())) <= 1 for w in block.writes)
 
 
-def why_not_complete(scope: BlockScope, block: Block) -> str | None:
-    """A sentence why the block is not complete, or None."""
+def why_not_complete(writers: Writers, block: Block) -> str | None:
+    """A sentence why the block is not complete among the given writers, or None."""
     for iv in block.iter_vars:
         if iv.iter_type != _PARALLEL:
             return f"its variable {iv.var.name!r} is not data parallel"
-    if not is_dominant(scope, block):
-        return "another block of the scope writes the same buffer"
+    if not is_dominant(writers, block):
+        return "another block writes the same buffer"
     written = {w.buffer for w in block.writes}
     for read in block.reads:
         if read.buffer in written:
@@ -41,8 +47,8 @@ def why_not_complete(scope: BlockScope, block: Block) -> str | None:
     return None
 
 
-def why_not_reduction(state: SRefTree, scope: BlockScope, block_sref: StmtSRef) -> str | None:
-    """A sentence why the block is not a reduction, or None."""
+def why_not_reduction(state: SRefTree, writers: Writers, block_sref: StmtSRef) -> str | None:
+    """A sentence why the block is not a reduction among the given writers, or None."""
     block = block_of(block_sref)
     if block.init is None:
         return "it has no init"
@@ -51,8 +57,8 @@ def why_not_reduction(state: SRefTree, scope: BlockScope, block_sref: StmtSRef) 
     for iv in block.iter_vars:
         if iv.iter_type not in (_PARALLEL, _REDUCE):
             return f"its variable {iv.var.name!r} is neither data parallel nor reducing"
-    if not is_dominant(scope, block):
-        return "another block of the scope writes the same buffer"
+    if not is_dominant(writers, block):
+        return "another block writes the same buffer"
     return _reducing_index(block)
 
 
@@ -71,20 +77,23 @@ def _reducing_index(block: Block) -> str | None:
 
 def is_complete(state: SRefTree, block_sref: StmtSRef) -> bool:
     """True for a complete block of its scope."""
-    scope = state.get_block_scope(scope_of(block_sref))
-    return why_not_complete(scope, block_of(block_sref)) is None
+    return why_not_complete(_writers(state, block_sref), block_of(block_sref)) is None
 
 
 def is_reduction(state: SRefTree, block_sref: StmtSRef) -> bool:
     """True for a reduction block of its scope."""
-    scope = state.get_block_scope(scope_of(block_sref))
-    return why_not_reduction(state, scope, block_sref) is None
+    return why_not_reduction(state, _writers(state, block_sref), block_sref) is None
+
+
+def _writers(state: SRefTree, block_sref: StmtSRef) -> Writers:
+    """Who writes what in the scope of a block."""
+    return state.get_block_scope(scope_of(block_sref)).buffer_writers
 
 
 def require_complete(state: SRefTree, block_sref: StmtSRef) -> None:
     """Refuse a block that is not complete."""
     block = block_of(block_sref)
-    reason = why_not_complete(state.get_block_scope(scope_of(block_sref)), block)
+    reason = why_not_complete(_writers(state, block_sref), block)
     if reason is not None:
         raise Illegal(
             f"block {block.name_hint!r} is not a complete block: {reason}",
@@ -98,7 +107,7 @@ def require_complete(state: SRefTree, block_sref: StmtSRef) -> None:
 def require_reduction(state: SRefTree, block_sref: StmtSRef) -> None:
     """Refuse a block that is not a reduction."""
     block = block_of(block_sref)
-    reason = why_not_reduction(state, state.get_block_scope(scope_of(block_sref)), block_sref)
+    reason = why_not_reduction(state, _writers(state, block_sref), block_sref)
     if reason is not None:
         raise Illegal(
             f"block {block.name_hint!r} is not a reduction block: {reason}",
@@ -109,14 +118,17 @@ def require_reduction(state: SRefTree, block_sref: StmtSRef) -> None:
         )
 
 
-def require_complete_or_reduction(state: SRefTree, block_sref: StmtSRef) -> None:
-    """Refuse a block that is neither complete nor a reduction."""
-    scope = state.get_block_scope(scope_of(block_sref))
+def require_complete_or_reduction(
+    state: SRefTree, block_sref: StmtSRef, writers: Writers | None = None
+) -> None:
+    """Refuse a block that is neither complete nor a reduction, by default in its scope."""
+    if writers is None:
+        writers = _writers(state, block_sref)
     block = block_of(block_sref)
-    complete = why_not_complete(scope, block)
+    complete = why_not_complete(writers, block)
     if complete is None:
         return
-    reduction = why_not_reduction(state, scope, block_sref)
+    reduction = why_not_reduction(state, writers, block_sref)
     if reduction is not None:
         raise Illegal(
             f"block {block.name_hint!r} is neither a complete block ({complete}) nor a reduction "
@@ -128,10 +140,18 @@ def require_complete_or_reduction(state: SRefTree, block_sref: StmtSRef) -> None
 
 
 def require_compact_below(state: SRefTree, sref: StmtSRef) -> None:
-    """Refuse a loop or scope below which some block is neither complete nor a reduction."""
+    """Refuse a loop or scope in which some block is neither complete nor a reduction.
+
+    Of a loop only what is within counts: the init that stands before a sum does not matter there.
+    """
     stmt = sref.stmt
-    children = state.child_blocks(sref) if isinstance(stmt, For) else list(
-        state.get_block_scope(sref).children
-    )
+    writers: dict[Buffer, list[StmtSRef]] | None = None
+    children = list(state.get_block_scope(sref).children) if isinstance(stmt, Block) else []
+    if isinstance(stmt, For):
+        children = state.child_blocks(sref)
+        writers = {}
+        for child in children:
+            for buffer in {w.buffer for w in block_of(child).writes}:
+                writers.setdefault(buffer, []).append(child)
     for child in children:
-        require_complete_or_reduction(state, child)
+        require_complete_or_reduction(state, child, writers)

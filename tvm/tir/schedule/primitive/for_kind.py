@@ -6,7 +6,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import walk
 from tvm.tir.schedule.analysis.affine import require_affine
-from tvm.tir.schedule.analysis.blocks import require_compact_below
+from tvm.tir.schedule.analysis.blocks import is_complete, require_compact_below
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.query import block_of, loop_of, realize_of
 from tvm.tir.schedule.error import Illegal
@@ -79,7 +79,8 @@ def require_parallelizable(
     require_compact_below(state, loop)
     node = loop_of(loop)
     for child in state.child_blocks(loop):
-        require_affine(state, child)
+        if not is_complete(state, child):
+            require_affine(state, child)  # else iterations that overlap store the same values
         realize = realize_of(state, child)
         for iv, value in zip(realize.block.iter_vars, realize.iter_values):
             if not any(part is node.loop_var for part in walk(value)):
