@@ -235,6 +235,8 @@ case("nn.conv2d", lambda x, w: op.nn.conv2d(x, w, data_layout="NHWC", kernel_lay
      t(1, 6, 6, 4), t(3, 3, 4, 5), tolerance=1e-4)  # fmt: skip
 case("nn.conv3d", lambda x, w: op.nn.conv3d(x, w, padding=1), t(1, 2, 4, 4, 4), t(3, 2, 3, 3, 3),
      tolerance=1e-4)  # fmt: skip
+case("nn.conv3d", lambda x, w: op.nn.conv3d(x, w, (2, 1, 3), (1, 0, 2, 0, 1, 1), (1, 2, 1), 2),
+     t(1, 4, 5, 6, 7), t(4, 2, 2, 2, 3), tolerance=1e-4)  # fmt: skip
 case("nn.conv1d_transpose", lambda x, w: op.nn.conv1d_transpose(x, w, 2, 1, 1), t(1, 4, 5),
      t(4, 3, 3), tolerance=1e-4)  # fmt: skip
 case("nn.conv2d_transpose", lambda x, w: op.nn.conv2d_transpose(x, w, (2, 2), (1, 1), (1, 1)),
@@ -248,6 +250,11 @@ case("nn.avg_pool2d", lambda x: op.nn.avg_pool2d(x, (3, 3), (2, 2), (1, 1)), IMA
 case("nn.avg_pool2d", lambda x: op.nn.avg_pool2d(x, (3, 3), padding=1, count_include_pad=True),
      IMAGE)  # fmt: skip
 case("nn.avg_pool3d", lambda x: op.nn.avg_pool3d(x, 2, 2), t(1, 2, 4, 4, 4))
+case("nn.max_pool3d", lambda x: op.nn.max_pool3d(x, (2, 3, 2), (2, 1, 2), 1), t(1, 2, 4, 5, 4))
+case("nn.avg_pool3d", lambda x: op.nn.avg_pool3d(x, (2, 3, 2), (2, 1, 2), 1), t(1, 2, 4, 5, 4))
+case("nn.avg_pool3d",
+     lambda x: op.nn.avg_pool3d(x, (2, 3, 2), (2, 1, 2), 1, ceil_mode=True, count_include_pad=True),
+     t(1, 2, 4, 5, 4))  # fmt: skip
 case("nn.adaptive_avg_pool1d", lambda x: op.nn.adaptive_avg_pool1d(x, 3), t("n", 4, 8))
 case("nn.adaptive_avg_pool2d", lambda x: op.nn.adaptive_avg_pool2d(x, (3, 1)), IMAGE)
 case("nn.adaptive_avg_pool3d", lambda x: op.nn.adaptive_avg_pool3d(x, 2), t(1, 2, 4, 4, 5))

@@ -66,6 +66,7 @@ def _module(case: Case) -> Any:
 STATIC = (
     "image.resize2d", "nn.conv1d", "nn.conv2d", "nn.conv1d_transpose", "nn.conv2d_transpose",
     "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d", "strided_slice",
+    "nn.conv3d", "nn.max_pool3d", "nn.avg_pool3d",
     "concat", "layout_transform", "nn.attention", "nn.attention_bias",
 )  # fmt: skip
 # Refused with a sentence; tested below.

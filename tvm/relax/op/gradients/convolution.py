@@ -13,13 +13,20 @@ from tvm.relax.expr import Call, Var
 from tvm.relax.op.declare import options_of
 from tvm.relax.op.index import strided_slice
 from tvm.relax.op.layouts import letters_of
-from tvm.relax.op.manipulate import permute_dims, reshape, tile
-from tvm.relax.op.nn.conv import conv1d, conv1d_transpose, conv2d, conv2d_transpose
+from tvm.relax.op.manipulate import flip, permute_dims, reshape, tile
+from tvm.relax.op.nn.conv import (
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+)
+from tvm.relax.op.nn.pad import pad
 from tvm.relax.op.statistical import sum as sum_
 
 from .common import Expr, gradient_of, numbers, refuse
 
-_CONV: Any = {1: conv1d, 2: conv2d}
+_CONV: Any = {1: conv1d, 2: conv2d, 3: conv3d}
 _TRANSPOSED: Any = {1: conv1d_transpose, 2: conv2d_transpose}
 
 
@@ -106,6 +113,45 @@ def _transposed(count: int, call: Call, g: Expr) -> list[Expr]:
         groups=o["groups"],
     )  # fmt: skip
     return [plain, _weight_gradient(g, data, weight, o)]
+
+
+def _spread(grad: Expr, o: Any) -> Expr:
+    """Zeros between the elements: (N, C, n...) -> (N, C, n * stride...)."""
+    lead, size = numbers(grad)[:2], numbers(grad)[2:]
+    pairs = [extent for n in size for extent in (n, 1)]
+    widths = [0] * 4 + [w for stride in o["strides"] for w in (0, 0, 0, stride - 1)]
+    padded = pad(reshape(grad, [*lead, *pairs]), widths)
+    return reshape(padded, [*lead, *(n * s for n, s in zip(size, o["strides"]))])
+
+
+@gradient_of("relax.nn.conv3d")
+def conv3d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradients of `conv3d` in NCDHW, OIDHW: its transpose, with zeros between the elements."""
+    o = _check_layouts(orig_call, 3, "OI")
+    data, weight = orig_call.args
+    size = numbers(data)[2:]
+    outputs, per_group, *kernel = numbers(weight)
+    groups = o["groups"]
+    spread = _spread(output_grad, o)
+    widths, begins = [0] * 4, [0, 0]
+    ends = numbers(spread)[:2]
+    for i, extent in enumerate(numbers(spread)[2:]):
+        span = (kernel[i] - 1) * o["dilation"][i]
+        before = span - o["padding"][i]
+        after = size[i] + span - extent - before
+        widths += [max(before, 0), max(after, 0)]
+        begins.append(max(-before, 0))
+        ends.append(max(before, 0) + extent + max(after, 0) - max(-after, 0))
+    cut = strided_slice(pad(spread, widths), list(range(5)), begins, ends)
+    turned = reshape(weight, [groups, outputs // groups, per_group, *kernel])
+    turned = permute_dims(turned, [0, 2, 1, 3, 4, 5])
+    turned = reshape(turned, [groups * per_group, outputs // groups, *kernel])
+    for axis in (2, 3, 4):
+        turned = flip(turned, axis)
+    grad = conv3d(cut, turned, dilation=o["dilation"], groups=groups)
+    return [grad, _weight_gradient(data, output_grad, weight, o)]
 
 
 @gradient_of("relax.nn.conv1d")

@@ -7,16 +7,18 @@ import math
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Var
 from tvm.relax.op.binary import add, divide, greater, less, multiply, subtract
+from tvm.relax.op.datatype import astype
 from tvm.relax.op.declare import options_of
 from tvm.relax.op.grad.grad import nll_loss_backward
 from tvm.relax.op.manipulate import reshape
 from tvm.relax.op.nn.activation import SELU_ALPHA, SELU_SCALE
+from tvm.relax.op.qdq import dequantize
 from tvm.relax.op.search import where
 from tvm.relax.op.statistical import sum as sum_
 from tvm.relax.op.unary import erf, exp, negative, sigmoid, tanh
 from tvm.relax.struct_info import const_int
 
-from .common import Expr, const, elementwise, extents, gradient_of, no_grads
+from .common import Expr, const, dtype_of, elementwise, extents, gradient_of, no_grads
 from .reduction import number
 
 relu_grad = elementwise(
@@ -143,3 +145,21 @@ def nll_loss_grad(
         o["ignore_index"],
     )  # fmt: skip
     return [grad, *no_grads((targets, *weights))]
+
+
+@dequantize.gradient
+def dequantize_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `dequantize` for the scale; data and zero point are integers."""
+    data, scale, zero_point = orig_call.args
+    ndim = len(extents(data))
+    axis = options_of(orig_call)["axis"] % max(ndim, 1)
+    zero = astype(zero_point, dtype_of(scale))
+    if extents(zero_point):
+        zero = reshape(zero, [extents(zero_point)[0] if i == axis else 1 for i in range(ndim)])
+    moved = subtract(astype(data, dtype_of(scale)), zero)
+    share = multiply(astype(output_grad, dtype_of(scale)), moved)
+    others = [i for i in range(ndim) if i != axis or not extents(scale)]
+    total = sum_(share, others) if others else share
+    return [*no_grads((data,)), total, *no_grads((zero_point,))]

@@ -14,7 +14,8 @@ from tvm.relax.op.grad.grad import avg_pool2d_backward, max_pool2d_backward
 from tvm.relax.op.image.image import resize_weights
 from tvm.relax.op.layouts import letters_of
 from tvm.relax.op.linear_algebra import matmul
-from tvm.relax.op.manipulate import expand_dims, permute_dims, squeeze
+from tvm.relax.op.manipulate import expand_dims, permute_dims, reshape, squeeze
+from tvm.relax.op.nn.pool import max_pool2d
 
 from .common import Expr, array_const, gradient_of, no_grads, numbers, refuse
 
@@ -102,6 +103,61 @@ def _of_adaptive(call: Call, g: Expr) -> list[Expr]:
     _check_layout(call, len(sizes), o["layout"], o["out_layout"])
     parts = numbers(g)[2:]
     return [_along_axes(g, 2, [_means(size, n) for size, n in zip(sizes, parts)])]
+
+
+def _shares(size: int, parts: int, o: dict[str, Any], i: int) -> Any:
+    """Row i has the share of each element in the mean of window i, along one axis."""
+    count = len(o["pool_size"])
+    width, stride, step = o["pool_size"][i], o["strides"][i], o["dilation"][i]
+    before, after = o["padding"][i], o["padding"][i + count]
+    weights = np.zeros((parts, size))
+    for k in range(parts):
+        places = [k * stride - before + t * step for t in range(width)]
+        inside = [at for at in places if 0 <= at < size]
+        counted = [at for at in places if at < size + after] if o["count_include_pad"] else inside
+        weights[k, inside] = 1 / max(len(counted), 1)
+    return weights
+
+
+@gradient_of("relax.nn.avg_pool3d")
+def avg_pool3d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `avg_pool3d`: each of a window gets an equal part."""
+    o = options_of(orig_call)
+    _check_layout(orig_call, 3, o["layout"], o["out_layout"])
+    sizes, parts = numbers(orig_call.args[0])[2:], numbers(output_grad)[2:]
+    shares = [_shares(size, n, o, i) for i, (size, n) in enumerate(zip(sizes, parts))]
+    return [_along_axes(output_grad, 2, shares)]
+
+
+@gradient_of("relax.nn.max_pool3d")
+def max_pool3d_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `max_pool3d`: the largest of each plane's window, then of the planes."""
+    o = options_of(orig_call)
+    x = orig_call.args[0]
+    _check_layout(orig_call, 3, o["layout"], o["out_layout"])
+    n, c, d, h, w = numbers(x)
+    _, _, parts, rows, columns = numbers(output_grad)
+    low, high = o["padding"][:3], o["padding"][3:]
+    plane = {
+        "pool_size": o["pool_size"][1:], "strides": o["strides"][1:],
+        "dilation": o["dilation"][1:], "padding": (*low[1:], *high[1:]),
+        "ceil_mode": o["ceil_mode"],
+    }  # fmt: skip
+    depth = {
+        "pool_size": (o["pool_size"][0], 1), "strides": (o["strides"][0], 1),
+        "dilation": (o["dilation"][0], 1), "padding": (low[0], 0, high[0], 0),
+        "ceil_mode": o["ceil_mode"],
+    }  # fmt: skip
+    planes = reshape(x, [n * c, d, h, w])
+    largest = reshape(max_pool2d(planes, **plane), [n * c, 1, d, rows * columns])
+    inner = reshape(output_grad, [n * c, 1, parts, rows * columns])
+    inner = max_pool2d_backward(inner, largest, **depth)
+    grad = max_pool2d_backward(reshape(inner, [n * c, d, rows, columns]), planes, **plane)
+    return [reshape(grad, [n, c, d, h, w])]
 
 
 @gradient_of("relax.nn.adaptive_avg_pool1d")
