@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -64,3 +66,13 @@ def test_constructors_take_the_fields_in_order() -> None:
         if any(p.kind is p.VAR_POSITIONAL for p in params):
             continue
         assert len(positional) >= len(wanted), f"{cls.TYPE_KEY}: {wanted}"
+
+
+KEYS = ("tir.Layout", "tir.IndexMap", "tir.TensorIntrin", "ir.TypeRelation", "relax.expr.Call")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_types_are_found_whatever_was_imported(key: str) -> None:
+    code = f"from tvm.ir.node import NODE_TYPES; print(NODE_TYPES.get({key!r}).TYPE_KEY)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == key

@@ -43,10 +43,15 @@ class DictAttrs(Attrs):
 
     __slots__ = ("_map",)
     TYPE_KEY = "ir.DictAttrs"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields("_map")
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("__dict__")
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         self._map: FrozenMap[str, object] = FrozenMap(values or {})
+
+    @property
+    def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+        """All attributes, which is the one field of this node."""
+        return self._map
 
     @classmethod
     def from_keywords(cls, values: dict[str, object]) -> DictAttrs:

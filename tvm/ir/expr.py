@@ -245,6 +245,10 @@ class StructInfo(Node):
     def __hash__(self) -> int:
         return int(COMPARISONS.get("hash")(self, True))
 
+    def is_base_of(self, derived: StructInfo) -> bool:
+        """True when every value that `derived` describes is described by this too."""
+        return bool(OPERATORS["relax"]["is_base_of"](self, derived))
+
 
 @final
 class GlobalVar(RelaxExpr):

@@ -91,9 +91,12 @@ def with_fields(node: N, **changes: object) -> N:
     return type(node).from_fields({**node.field_values(), **changes})
 
 
+# Each module with nodes is the home of some, or loaded with a home.
 NODE_TYPES: Final[Registry[type[Node]]] = Registry(
-    "node type", "tvm.ir", "tvm.tir", "tvm.te", "tvm.target", "tvm.relax"
-)
+    "node type", "tvm.ir", "tvm.tir", "tvm.te", "tvm.target", "tvm.relax",
+    "tvm.ir.type_relation", "tvm.tir.data_layout", "tvm.tir.index_map", "tvm.tir.intrin_registry",
+    "tvm.arith.iter_map_nodes", "tvm.arith.int_set", "tvm.arith.int_solver", "tvm.relax.dpl",
+)  # fmt: skip
 
 
 def register_nodes(*classes: type[Node]) -> None:

@@ -54,6 +54,7 @@ class _Stack(threading.local):
 
     def __init__(self) -> None:
         self.contexts: list[PassContext] = []
+        self.default: PassContext | None = None
 
 
 _STACK = _Stack()
@@ -86,8 +87,12 @@ class PassContext(Object):
 
     @staticmethod
     def current() -> PassContext:
-        """The innermost context of this thread; a plain one when none was entered."""
-        return _STACK.contexts[-1] if _STACK.contexts else PassContext()
+        """The innermost context of this thread; its lasting plain one when none was entered."""
+        if _STACK.contexts:
+            return _STACK.contexts[-1]
+        if _STACK.default is None:
+            _STACK.default = PassContext()
+        return _STACK.default
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
