@@ -79,7 +79,8 @@ def test_recognised(index, domains, expected) -> None:
     ("indices", "domains", "text"),
     [
         ([x, x], dom(x=4), "overlap or leave a gap"),
-        ([x + y], dom(x=4, y=4), "do not follow one another"),
+        ([x * 5 + y * 2], dom(x=4, y=3), "do not follow one another"),
+        ([x * -7 + y], dom(x=3, y=8), "do not follow one another"),
         ([x * 4 + y], dom(x=4, y=3), "do not follow one another"),
         ([x * y], dom(x=4, y=4), "product of two loop variables"),
         ([fld(x, y)], dom(x=4, y=4), "divides by a loop variable"),
@@ -285,3 +286,21 @@ def test_claims_hold_at_every_point(block: int) -> None:
         if level == "bijective":
             assert len(images) == len(list(points(loops.domains))), f"seed {seed}: not bijective"
     assert recognised > 30
+
+
+@pytest.mark.parametrize(("index", "domains", "extent"), [
+    (x * 7 + y, dom(x=3, y=8), 22),
+    (x * 18 + y * 7 + z, dom(x=2, y=3, z=8), 40),
+    (x + y, dom(x=24, y=7), 30),
+    (x * 9 + y, dom(x=3, y=8), None),
+])  # fmt: skip
+def test_digits_that_run_over_one_another(index, domains, extent) -> None:
+    values = {evaluate(index, point) for point in points(domains)}
+    found = detect_iter_map([index], domains)
+    assert not detect_iter_map([index], domains, check_level="bijective").indices
+    assert not detect_iter_map([index], domains, allow_padding=False).indices
+    if extent is None:
+        assert not found.indices
+    else:
+        assert int(shape(found.indices[0])[0]) == extent
+        assert values == set(range(extent))

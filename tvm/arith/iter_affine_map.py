@@ -57,7 +57,8 @@ def detect_iter_map(
 
     `predicate` restricts the variables; each of its comparisons must limit a map. Where an extent
     is no multiple of a divisor the map is read with padding, and `padding_predicate` tells the
-    places that no variable reaches; a bijective map has no padding.
+    places that no variable reaches; a bijective map has no padding. Unless the map is to be
+    bijective, digits may run over one another without gaps: i + j over i < 224, j < 7.
     """
     level = _level(check_level)
     rewriter = IterMapRewriter(

@@ -44,6 +44,7 @@ class IterMapRewriter:
         self.analyzer: Final = analyzer
         self.padding_predicate: PrimExpr = e.IntImm(e.BOOL, 0)
         self._simplify_trivial = simplify_trivial
+        self._overlaps = False  # digits of a number may run over one another
         self._vars: dict[e.Var, IterSumExpr] = {}
         self._marks: dict[e.Var, IterMark] = {}
         self._fused: dict[Key, IterMark] = {}
@@ -396,6 +397,10 @@ class IterMapRewriter:
         if len(args) == 1:
             return args[0], made.base
         order = self._chain(args)
+        if order is None and self._overlaps:
+            number = self._overlapping(args)
+            if number is not None:
+                return IterSplitExpr(number), made.base
         if order is None:
             raise IterMapFailure(
                 f"{as_text(made)}: the loop variables do not follow one another without gaps or "
@@ -412,6 +417,21 @@ class IterMapRewriter:
             padded = self._padding.applied(IterSumExpr((split,), made.base))
             return padded.args[0], padded.base
         return split, made.base
+
+    def _overlapping(self, args: Sequence[IterSplitExpr]) -> IterMark | None:
+        """A number whose digits run over one another, as x * 7 + y with y < 8: it has no gaps."""
+        if not all(isinstance(a.scale, e.IntImm) for a in args):
+            return None
+        order = sorted(args, key=lambda a: -a.scale.value)  # type: ignore[attr-defined]
+        if not self._is(order[-1].scale, 1):
+            return None
+        last: PrimExpr = op.subtract(order[-1].extent, 1)
+        for split in reversed(order[:-1]):
+            reached = op.less_equal(split.scale, op.add(last, 1))
+            if not self.analyzer.can_prove(reached):
+                return None
+            last = op.add(last, op.multiply(op.subtract(split.extent, 1), split.scale))
+        return self._mark_of(order, self.simple(op.add(last, 1)))
 
     def _mark_of(self, inner: Sequence[IterSplitExpr], extent: PrimExpr) -> IterMark:
         number = self.analyzer.numbers.number
@@ -578,6 +598,7 @@ class IterMapRewriter:
         allow_padding: bool = True,
     ) -> list[IterSumExpr]:
         """Each index as one digit and a base, checked as the level asks."""
+        self._overlaps = allow_padding and level is not IterMapLevel.Bijective
         self.enter_predicate(predicate)
         maps = [self._normal(self.to_sum(index)) for index in indices]
         rounds = 0
