@@ -18,7 +18,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute
+from tvm.tir.functor import substitute, walk
 from tvm.tir.stmt import Block, For
 
 from .arguments import Arguments
@@ -153,8 +153,9 @@ class Recorder(Object):
         return sref
 
     def _number(self, expr: PrimExpr) -> int:
-        known = {var: value for var, value in self._values.items() if isinstance(var, Var)}
-        value = Analyzer().simplify(substitute(expr, known))
+        value = self._known(expr)
+        if not isinstance(value, IntImm):
+            value = Analyzer().simplify(value)
         if not isinstance(value, IntImm):
             raise StaleVariableError(
                 f"Schedule: {expr} is no number that this schedule sampled"
@@ -223,7 +224,9 @@ class Recorder(Object):
         return value
 
     def _known(self, expr: PrimExpr) -> PrimExpr:
-        known = {var: value for var, value in self._values.items() if isinstance(var, Var)}
+        """An expression over samples, with the samples that this schedule knows put in."""
+        values = self._values
+        known = {n: values[n] for n in walk(expr) if isinstance(n, Var) and n in values}
         return substitute(expr, known) if known else expr
 
     def _outputs(self, result: Any) -> list[Any]:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import pytest
 
 from tests.tir.schedule.cases import chain, check, matmul
@@ -57,10 +60,40 @@ def test_compute_location() -> None:
 
 
 def test_all_perfect_tiles() -> None:
-    assert perfect_tiles(4, 2, 4) == [(1, 4), (2, 2), (4, 1)]
-    assert perfect_tiles(6, 2, 2) == [(3, 2), (6, 1)]
+    assert perfect_tiles(4, 2, 4) == ((1, 4), (2, 2), (4, 1))
+    assert perfect_tiles(6, 2, 2) == ((3, 2), (6, 1))
 
 
 def test_bad_probabilities() -> None:
     with pytest.raises(ScheduleError, match="2 candidates have 1 probabilities"):
         Schedule(matmul()).sample_categorical([1, 2], [1.0])
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 90])
+def test_any_number_of_factors(n: int) -> None:
+    sch = Schedule(matmul(), seed=5)
+    loop = sch.get_loops("C")[2]
+    for _ in range(3):
+        factors = [sch.get(v) for v in sch.sample_perfect_tile(loop, n)]
+        assert len(factors) == n
+        assert math.prod(factors) == 16
+    parts = [sch.get(v) for v in sch.sample_partitioned_tile(loop, n, n // 2, 4)]
+    assert math.prod(parts) == 16
+    assert math.prod(parts[n // 2 :]) % 4 == 0
+
+
+@pytest.mark.parametrize("n", [0, -3])
+def test_no_factors(n: int) -> None:
+    sch = Schedule(matmul())
+    with pytest.raises(ScheduleError, match="legal: one factor or more"):
+        sch.sample_perfect_tile(sch.get_loops("C")[2], n)
+
+
+def test_a_thousand_draws() -> None:
+    sch = Schedule(matmul(), seed=7)
+    drawn = Counter(
+        sch.get(sch.sample_categorical([5, 2, 7, 1], [0.15, 0.55, 0.05, 0.25]))
+        for _ in range(1000)
+    )
+    for value, share in ((5, 0.15), (2, 0.55), (7, 0.05), (1, 0.25)):
+        assert abs(drawn[value] / 1000 - share) < 0.07

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from math import comb
 
@@ -160,10 +161,11 @@ def _spread(
     return factors
 
 
-def perfect_tiles(extent: int, n: int, most: int) -> list[tuple[int, ...]]:
+@lru_cache(maxsize=64)
+def perfect_tiles(extent: int, n: int, most: int) -> tuple[tuple[int, ...], ...]:
     """All ways to write `extent` as an ordered product of `n` factors, the last at most `most`."""
     if n == 1:
-        return [(extent,)]
+        return ((extent,),)
     found: list[tuple[int, ...]] = []
     stack: list[tuple[int, tuple[int, ...]]] = [
         (extent // last, (last,)) for last in divisors(extent) if last <= most
@@ -174,7 +176,7 @@ def perfect_tiles(extent: int, n: int, most: int) -> list[tuple[int, ...]]:
             found.append((rest, *tail))
         else:
             stack.extend([(rest // d, (d, *tail)) for d in divisors(rest)])
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def divisors(number: int) -> list[int]:
