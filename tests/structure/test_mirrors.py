@@ -97,6 +97,9 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     ),
     "tvm/tir/script/words.py": ("tests/tir/script/test_entry.py", "words by their uses"),
     "tvm/arith/_ffi_api.py": ("tests/arith/test_domain_touched.py", "two names of functions"),
+    "tvm/tir/analysis/_ffi_api.py": (
+        "tests/tir/analysis/test_identify_memcpy.py", "one name of a function",
+    ),
     "tvm/arith/iter_map_nodes.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/arith/iter_map_rewrite.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/arith/iter_map_subspace.py": ("tests/arith/test_iter_affine_map.py", MAPS),

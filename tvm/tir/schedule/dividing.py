@@ -12,7 +12,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Var, make_const
 from tvm.tir.functor import StmtExprMutator, substitute, walk
-from tvm.tir.op.arith import is_one, logical_and, max_of, min_of
+from tvm.tir.op.arith import is_one, is_zero, logical_and, max_of, min_of
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
 
 from .analysis.affine import conjuncts, loop_ranges, relax_exact, relax_upper
@@ -53,7 +53,7 @@ def divided(
         realize.predicate,
         simplify_trivial_iterators=not preserve_unit_iters,
     )
-    if not parts:
+    if not parts or any(_is_shifted(outer, inner) for outer, inner in parts[:-1]):
         raise Illegal(
             f"the variables of block {realize.block.name_hint!r} cannot be divided into parts "
             "outside and inside of the new block",
@@ -79,6 +79,12 @@ def divided(
     found.inner = change_block(body, iter_vars=found.inner_iters)
     found.init = init
     return found
+
+
+def _is_shifted(outer: IterMark, inner: IterMark) -> bool:
+    """The inner part does not start at zero in each of the outer ones."""
+    base = getattr(inner.source, "base", None)
+    return base is not None and not is_zero(base) and not is_one(outer.extent)
 
 
 def _free_guards(
