@@ -33,7 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax",),
     ("tvm.relax.op",),
     ("tvm.relax.analysis",),
-    ("tvm.relax.dpl",),
+    ("tvm.relax.dpl", "tvm.relax.ir"),
     ("tvm.relax.transform", "tvm.relax.script", "tvm.relax.interp"),
     ("tvm.relax.vm", "tvm.relax.backend"),
     ("tvm.relax.pipeline",),

@@ -71,7 +71,7 @@ _HOMES = {
 }
 _CHILDREN = (
     "analysis", "backend", "base_py_module", "bind", "binding_rewrite", "block_builder",
-    "distributed", "dpl", "exec_builder", "expr", "expr_functor", "frontend", "interp", "op",
+    "distributed", "dpl", "exec_builder", "expr", "expr_functor", "frontend", "interp", "ir", "op",
     "pipeline", "relax_to_pyfunc_converter", "script", "struct_info", "testing", "training",
     "transform", "ty", "utils", "vm", "vm_build",
 )  # fmt: skip

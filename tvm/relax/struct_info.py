@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, final
 
 from tvm.error import DTypeError, TVMError, message
-from tvm.ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.node import Field, fields, register_nodes
 from tvm.ir.span import Span
@@ -27,10 +27,6 @@ class RelaxStructInfo(StructInfo):
     """The root of Relax's struct infos."""
 
     __slots__ = ()
-
-    def is_base_of(self, derived: StructInfo) -> bool:
-        """True when every value that `derived` describes is described by this too."""
-        return OPERATORS["relax"]["is_base_of"](self, derived)  # type: ignore[return-value]
 
 
 def dim(value: PrimExpr | int, of: str = "ShapeExpr") -> PrimExpr:

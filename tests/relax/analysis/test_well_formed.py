@@ -129,3 +129,21 @@ def test_unknown_function_and_wrong_symbol() -> None:
 
 def test_result_is_a_leaf() -> None:
     refused(function(body=call(op.exp(X))), "the result of a sequence is a variable or leaf")
+
+
+def test_the_function_counts_and_not_what_its_variable_was() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("sub", [x]):
+        sub = bb.emit_func_output(x)
+    y = relax.Var("y", relax.TensorStructInfo((4,), "float32"))
+    with bb.function("main", [y]):
+        bb.emit_func_output(bb.emit(relax.Call(sub, [y])))
+    mod = bb.get()
+    other = relax.FuncStructInfo([], relax.ObjectStructInfo())
+    before = sub.struct_info_
+    try:
+        sub.struct_info_ = other  # as another module that shares the variable leaves it
+        assert well_formed(mod)
+    finally:
+        sub.struct_info_ = before

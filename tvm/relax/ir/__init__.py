@@ -1,0 +1,1 @@
+"""Tools that look on while Relax programs are transformed."""
