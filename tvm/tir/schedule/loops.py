@@ -127,8 +127,10 @@ class _Simplifier(TrackingMutator):
         """True if remainders were simplified so far that the map of all loops is lost.
 
         (i * 16 + j) % 13 is (i * 3 + j) % 13, but only the former shows i and j as one loop.
+        Remainders of single loops are as they were.
         """
-        if not any(isinstance(n, FloorMod) for value in values for n in walk(value)):
+        parts = [n for value in values for n in walk(value) if isinstance(n, FloorMod)]
+        if all(isinstance(part.a, Var) for part in parts):
             return False
         if detect_iter_map(values, self._ranges, op.predicate, allow_padding=False).indices:
             return False
