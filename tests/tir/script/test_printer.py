@@ -366,3 +366,10 @@ def test_free_variables_of_bindings_stand_before_the_block() -> None:
     block = tir.Block([axis], [], [], "b", tir.Evaluate(axis.var))
     text = tir.BlockRealize([i], True, block).script()
     assert text.startswith('i = T.int32()\nwith T.block("b"):\n    vi = T.axis.spatial(8, i)\n')
+
+
+def test_infinity_keeps_its_word_where_floats_go_without() -> None:
+    x = tir.Var("x", "float32")
+    assert tir.Add(x, tir.const(1.0)).script(float_dtype="float32") == "x + 1.0"
+    text = tir.Add(x, tir.const(float("inf"))).script(float_dtype="float32")
+    assert text == 'x + T.float32("inf")'

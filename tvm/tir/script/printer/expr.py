@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -40,7 +41,7 @@ def _int_imm(imm: e.IntImm, d: Docsifier) -> ExprDoc:
 
 @rule(e.FloatImm, dialect="tir")
 def _float_imm(imm: e.FloatImm, d: Docsifier) -> ExprDoc:
-    if imm.dtype is d.cfg.float_dtype:
+    if imm.dtype is d.cfg.float_dtype and math.isfinite(imm.value):
         return LiteralDoc(imm.value)
     return d.word("tir", dtype_word(imm.dtype)).call(LiteralDoc(imm.value))
 
