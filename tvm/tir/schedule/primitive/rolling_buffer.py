@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
 from tvm.tir.functor import substitute
-from tvm.tir.op.arith import floormod, less, less_equal, logical_and, logical_or
+from tvm.tir.op.arith import floormod, is_one, less, less_equal, logical_and, logical_or
 from tvm.tir.schedule.analysis.affine import (
     analyzer_at,
     bound_region,
@@ -226,8 +226,15 @@ class _Roll(BufferReplacer):
     def _regions(
         self, declared: Sequence[BufferRegion], found: Sequence[BufferRegion]
     ) -> list[BufferRegion]:
-        mine = {r.buffer: r for r in found if r.buffer is self._rolling.new}
+        mine = {r.buffer: self._rolled(r) for r in found if r.buffer is self._rolling.new}
         return [mine.get(r.buffer, r) for r in declared]
+
+    def _rolled(self, region: BufferRegion) -> BufferRegion:
+        """The region; where several places of the window are used, all of it."""
+        parts = list(region.region)
+        if not is_one(parts[self._rolling.axis].extent):
+            parts[self._rolling.axis] = Range.from_min_extent(0, self._rolling.extent)
+        return BufferRegion(region.buffer, parts)
 
     def visit_block_realize_(self, op: BlockRealize) -> Stmt:
         new = super().visit_block_realize_(op)
