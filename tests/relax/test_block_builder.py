@@ -264,3 +264,16 @@ def test_a_nested_operand_is_bound_once_in_a_block() -> None:
         bb.emit_func_output(out)
     values = [binding.value for binding in bb.get()["main"].body.blocks[0].bindings]
     assert [value.op.name for value in values] == ["relax.exp", "relax.add", "relax.multiply"]
+
+
+def test_finalize_gives_public_functions_their_names() -> None:
+    bb = relax.BlockBuilder()
+    with bb.function("func", [], private=True):
+        private = bb.emit_func_output(relax.const(0, "int64"))
+    with bb.function("func", []):
+        bb.emit_func_output(bb.emit(relax.Call(private, [])))
+    assert not relax.analysis.well_formed(bb.get())
+    final = bb.finalize()
+    assert relax.analysis.well_formed(final)
+    assert final["func"].attrs["global_symbol"] == "func"
+    assert len(final.functions) == 2

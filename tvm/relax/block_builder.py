@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from tvm.arith import Analyzer
 from tvm.error import TVMError, message
@@ -24,6 +24,7 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.support.naming import NameTable
+from tvm.support.registry import Registry
 from tvm.tir import expr as tir
 from tvm.tir.function import PrimFunc
 
@@ -55,6 +56,10 @@ from .struct_info_rules import (
 )
 
 Output: TypeAlias = RelaxExpr | tuple[Any, ...] | list[Any]
+# The last step of a finished module; a pass, which stands above and is loaded when it is asked for.
+FINISHERS: Final[Registry[Callable[[IRModule], IRModule]]] = Registry(
+    "finishing step", "tvm.relax.transform.normalize_global_var"
+)
 _NOT_A_NAME = re.compile(r"\W")
 
 
@@ -438,8 +443,8 @@ class BlockBuilder(Object):
         return self._module
 
     def finalize(self) -> IRModule:
-        """The finished module."""
-        return self.get()
+        """The finished module: each public function is called what its global symbol says."""
+        return FINISHERS.get("names")(self.get())
 
     def get_unique_name(self, name_prefix: str) -> str:
         """`name_prefix`, or the first of name_prefix1, name_prefix2, ... not handed out before."""

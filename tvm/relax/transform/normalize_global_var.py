@@ -14,6 +14,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.block_builder import FINISHERS
 from tvm.relax.transform.rename_globals import with_global_vars
 from tvm.support.naming import NameTable
 
@@ -60,3 +61,4 @@ def _renamed(var: GlobalVar, name: str) -> GlobalVar:
     return new
 
 
+FINISHERS.register("names", lambda mod: NormalizeGlobalVar()(mod))
