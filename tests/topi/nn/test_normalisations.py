@@ -106,5 +106,5 @@ def test_types_are_checked() -> None:
     x, g = te.placeholder((3, 4)), te.placeholder((4,), "float16")
     with pytest.raises(DTypeError, match=r"found: float32, float16"):
         nn.layer_norm(x, g, None, [1])
-    with pytest.raises(DTypeError, match=r"only support float32 and float16"):
+    with pytest.raises(DTypeError, match=r"only support float32, float16 and float64"):
         nn.rms_norm(te.placeholder((3, 4), "int32"), te.placeholder((4,), "int32"), [1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import te
+from tvm import te, tir
 from tvm.error import ShapeError
 from tvm.topi import broadcast, math, reduction
 from tvm.topi.reshaping import reshape
@@ -40,7 +40,8 @@ def batch_norm(
             raise ShapeError(f"batch_norm: momentum {share}; the valid momentum range is [0, 1].")
         mean, var = _statistics(data, place, shape)
     centred = broadcast.subtract(data, reshape(mean, shape))
-    out = broadcast.divide(centred, math.sqrt(broadcast.add(reshape(var, shape), small)))
+    spread = broadcast.add(reshape(var, shape), tir.const(small, var.dtype))
+    out = broadcast.divide(centred, math.sqrt(spread))
     if scale is None or scale:
         out = broadcast.multiply(out, reshape(gamma, shape))
     if center is None or center:
@@ -62,6 +63,8 @@ def _statistics(data: te.Tensor, place: int, shape: list[Any]) -> tuple[te.Tenso
 
 
 def _moved(old: te.Tensor, new: te.Tensor, share: float) -> te.Tensor:
-    kept, taken = broadcast.multiply(1 - share, old), broadcast.multiply(share, new)
+    # numbers of the tensors' type, which they would widen otherwise
+    rest, part = tir.const(1 - share, old.dtype), tir.const(share, new.dtype)
+    kept, taken = broadcast.multiply(rest, old), broadcast.multiply(part, new)
     moved: te.Tensor = broadcast.add(kept, taken)
     return moved

@@ -21,12 +21,12 @@ _pair_sum = te.comm_reducer(
 
 
 def check_floats(what: str, *tensors: te.Tensor | None) -> None:
-    """All tensors are of one type, float32 or float16."""
+    """All tensors are of one type, float32, float16 or float64."""
     types = list(dict.fromkeys(t.dtype for t in tensors if t is not None))
-    if len(types) > 1 or types[0] not in ("float32", "float16"):
+    if len(types) > 1 or types[0] not in ("float32", "float16", "float64"):
         raise DTypeError(
             message(
-                f"{what}: only support float32 and float16 for now",
+                f"{what}: only support float32, float16 and float64",
                 found=", ".join(types),
                 legal="data, gamma and beta of one of these types",
             )

@@ -257,12 +257,19 @@ def attention_var_len(
 
     (1, total, n, h) each; `seqstart_q` says where sequences begin, with the end as last.
     """
+    if _ndim(max_seqlen_q) == 1 and _ndim(seqstart_k) == 0:
+        # scripts show the operands in the operator's order: both starts, then both lengths
+        max_seqlen_q, seqstart_k = seqstart_k, max_seqlen_q  # type: ignore[assignment]
     starts_k = seqstart_q if seqstart_k is None else seqstart_k
     longest_k = max_seqlen_q if max_seqlen_k is None else max_seqlen_k
     return _var_len(
         queries, keys, values, seqstart_q, starts_k, max_seqlen_q, longest_k,
         **_options(scale, causal_mask, window_size),
     )  # fmt: skip
+
+
+def _ndim(operand: object) -> int:
+    return getattr(getattr(operand, "struct_info_", None), "ndim", -1)
 
 
 @_var_len.infer
