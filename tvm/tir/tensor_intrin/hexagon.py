@@ -1,0 +1,130 @@
+"""Dot products by the vectors of Hexagon processors, and copies into their close memory.
+
+    C[i] += sum(A[k] * B[i, k] for k in range(4))    for i in range(32)
+"""
+
+# What is below is TVMScript: its annotations are calls, its names are buffers.
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from typing import Final
+
+from tvm.tir.function import PrimFunc
+from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.script import language as T
+
+
+def generate_dma_load_intrin(size: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
+    """A copy of `size` elements into VTCM, and the transfer that does it and waits for it."""
+
+    @T.prim_func
+    def sync_dma_load_desc(a: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (size,), dtype, offset_factor=1, scope="global")
+        C = T.match_buffer(c, (size,), dtype, offset_factor=1, scope="global.vtcm")
+        with T.block("root"):
+            T.reads(A[0:size])
+            T.writes(C[0:size])
+            for i in T.serial(size):
+                with T.block("load"):
+                    vi = T.axis.remap("S", [i])
+                    C[vi] = A[vi]
+
+    @T.prim_func
+    def sync_dma_load_impl(a: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (size,), dtype, offset_factor=1, scope="global")
+        C = T.match_buffer(c, (size,), dtype, offset_factor=1, scope="global.vtcm")
+        with T.block("root"):
+            T.reads(A[0:size])
+            T.writes(C[0:size])
+            T.evaluate(
+                T.tvm_call_packed(
+                    "device_api.hexagon.dma_copy_dltensor",
+                    T.tvm_stack_make_array(
+                        T.address_of(C[0]), T.tvm_stack_make_shape(size), 0, 1, T.cast(0, dtype), 0
+                    ),
+                    T.tvm_stack_make_array(
+                        T.address_of(A[0]), T.tvm_stack_make_shape(size), 0, 1, T.cast(0, dtype), 0
+                    ),
+                    T.cast(size, "int32"),
+                    T.bool(False),  # the cache is not bypassed
+                )
+            )
+
+    return sync_dma_load_desc, sync_dma_load_impl
+
+
+def _dot_product(
+    a_dtype: str, b_dtype: str, length: int, instruction: str, mem_scope: str
+) -> tuple[PrimFunc, PrimFunc]:
+    """32 dot products of `length` numbers of 32 bits together, and the instruction for them."""
+    four, vector = f"{a_dtype}x{length}", f"{b_dtype}x{32 * length}"
+
+    @T.prim_func
+    def dot_product_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (length,), a_dtype, offset_factor=1, scope=mem_scope)
+        B = T.match_buffer(b, (32, length), b_dtype, offset_factor=1, scope=mem_scope)
+        C = T.match_buffer(c, (32,), "int32", offset_factor=1, scope=mem_scope)
+        with T.block("root"):
+            T.reads(C[0:32], A[0:length], B[0:32, 0:length])
+            T.writes(C[0:32])
+            for i in T.serial(0, 32):
+                for k in T.serial(0, length):
+                    with T.block("update"):
+                        vi, vk = T.axis.remap("SR", [i, k])
+                        C[vi] = C[vi] + T.cast(A[vk], "int32") * T.cast(B[vi, vk], "int32")
+
+    @T.prim_func
+    def dot_product_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (length,), a_dtype, offset_factor=1, scope=mem_scope)
+        B = T.match_buffer(b, (32, length), b_dtype, offset_factor=1, scope=mem_scope)
+        C = T.match_buffer(c, (32,), "int32", offset_factor=1, scope=mem_scope)
+        with T.block("root"):
+            T.reads(C[0:32], A[0:length], B[0:32, 0:length])
+            T.writes(C[0:32])
+            word = T.meta_var(T.reinterpret("int32", A.vload([0], four)))
+            weights = T.meta_var(T.reinterpret("int32x32", B.vload([0, 0], dtype=vector)))
+            C[T.Ramp(T.int32(0), 1, 32)] = T.call_llvm_pure_intrin(
+                "int32x32", instruction, C.vload([0], "int32x32"), T.Broadcast(word, 32), weights
+            )
+
+    return dot_product_desc, dot_product_impl
+
+
+def generate_dot_product_32x4_u8u8i32(mem_scope: str = "global") -> tuple[PrimFunc, PrimFunc]:
+    """Dot products of unsigned bytes: VRMPY."""
+    instruction = "llvm.hexagon.V6.vrmpyubv.acc.128B"
+    return _dot_product("uint8", "uint8", 4, instruction, mem_scope)
+
+
+def generate_dot_product_32x4_u8i8i32(mem_scope: str = "global") -> tuple[PrimFunc, PrimFunc]:
+    """Dot products of unsigned bytes with signed ones: VRMPY."""
+    instruction = "llvm.hexagon.V6.vrmpybusv.acc.128B"
+    return _dot_product("uint8", "int8", 4, instruction, mem_scope)
+
+
+def generate_dot_product_32x2_i16i16i32(mem_scope: str = "global") -> tuple[PrimFunc, PrimFunc]:
+    """Dot products of pairs of 16 bits: VDMPY, whose sums saturate."""
+    instruction = "llvm.hexagon.V6.vdmpyhvsat.acc.128B"
+    return _dot_product("int16", "int16", 2, instruction, mem_scope)
+
+
+VRMPY_u8u8i32_INTRIN: Final = "dot_32x4_u8u8i32_vrmpy"
+VRMPY_u8i8i32_INTRIN: Final = "dot_32x4_u8i8i32_vrmpy"
+VDMPY_i16i16i32_INTRIN: Final = "dot_product_32x2_i16i16i32_vdmpy"
+VRMPY_u8u8i32_VTCM_INTRIN: Final = "dot_32x4_u8u8i32_vtcm_vrmpy"
+VRMPY_u8i8i32_VTCM_INTRIN: Final = "dot_32x4_u8i8i32_vtcm_vrmpy"
+DMA_READ_128_u8: Final = "dma_read_128_u8"
+DMA_READ_128_i8: Final = "dma_read_128_i8"
+
+TensorIntrin.register(VRMPY_u8u8i32_INTRIN, *generate_dot_product_32x4_u8u8i32())
+TensorIntrin.register(VRMPY_u8i8i32_INTRIN, *generate_dot_product_32x4_u8i8i32())
+TensorIntrin.register(VDMPY_i16i16i32_INTRIN, *generate_dot_product_32x2_i16i16i32())
+TensorIntrin.register(
+    VRMPY_u8u8i32_VTCM_INTRIN, *generate_dot_product_32x4_u8u8i32("global.vtcm")
+)
+TensorIntrin.register(
+    VRMPY_u8i8i32_VTCM_INTRIN, *generate_dot_product_32x4_u8i8i32("global.vtcm")
+)
+TensorIntrin.register(DMA_READ_128_u8, *generate_dma_load_intrin(128, "uint8"))
+TensorIntrin.register(DMA_READ_128_i8, *generate_dma_load_intrin(128, "int8"))
