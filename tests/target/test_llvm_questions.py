@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tvm
+from tvm.target.cpu_model import named_cpu
 from tvm.target.llvm_questions import ask_llvm, is_intrinsic
 
 pytestmark = pytest.mark.cpu
@@ -44,3 +45,13 @@ def test_intrinsics() -> None:
     assert is_intrinsic("llvm.va_start"), "LLVM ends the process over it"
     assert not is_intrinsic("llvm.x86.nonsense")
     assert not is_intrinsic("memcpy")
+
+
+def test_the_table_says_nothing_that_llvm_denies() -> None:
+    """Each named CPU has at least the features that the table gives it."""
+    arch = "x86_64"
+    for name in ("ivybridge", "tigerlake", "arrowlake", "gracemont", "znver5"):
+        assert named_cpu(name, arch, 1).features <= ask_llvm("x86_64-linux-gnu", name).on, name
+    arch = "aarch64"
+    for name in ("cortex-a55", "neoverse-v1", "neoverse-n2", "cortex-x2", "ampere1"):
+        assert named_cpu(name, arch, 1).features <= ask_llvm("aarch64-linux-gnu", name).on, name

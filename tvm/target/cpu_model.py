@@ -46,6 +46,9 @@ _BF16: Final = _VNNI | {"avx512bf16"}
 _SPR: Final = _BF16 | {"avx512fp16", "amx-tile", "amx-int8", "amx-bf16"}
 _NEON: Final = frozenset(("neon",))
 _DOT: Final = _NEON | {"dotprod", "fullfp16"}
+_SVE: Final = _DOT | {"sve", "i8mm", "bf16"}
+_SVE2: Final = _SVE | {"sve2"}
+_AVX: Final = frozenset(("sse4.2", "avx"))
 
 
 def _x86(
@@ -69,10 +72,20 @@ _TABLE: Final[dict[str, CpuModel]] = {
         _x86("x86-64-v3", 256, 2, 32 * KB, 256 * KB, 2 * MB, _AVX2),
         _x86("x86-64-v4", 512, 1, 32 * KB, 1 * MB, 1 * MB, _AVX512),
         _x86("core-avx2", 256, 2, 32 * KB, 256 * KB, 2 * MB, _AVX2),
+        _x86("nehalem", 128, 1, 32 * KB, 256 * KB, 2 * MB, frozenset(("sse4.2",))),
+        _x86("westmere", 128, 1, 32 * KB, 256 * KB, 2 * MB, frozenset(("sse4.2",))),
+        _x86("sandybridge", 256, 1, 32 * KB, 256 * KB, 2 * MB, _AVX),
+        _x86("ivybridge", 256, 1, 32 * KB, 256 * KB, 2 * MB, _AVX | {"f16c"}),
         _x86("haswell", 256, 2, 32 * KB, 256 * KB, 2 * MB, _AVX2),
         _x86("broadwell", 256, 2, 32 * KB, 256 * KB, 2 * MB, _AVX2),
         _x86("skylake", 256, 2, 32 * KB, 256 * KB, 2 * MB, _AVX2),
         _x86("alderlake", 256, 2, 48 * KB, 1280 * KB, 3 * MB, _AVX2),
+        _x86("raptorlake", 256, 2, 48 * KB, 2 * MB, 3 * MB, _AVX2),
+        _x86("meteorlake", 256, 2, 48 * KB, 2 * MB, 3 * MB, _AVX2),
+        _x86("arrowlake", 256, 2, 48 * KB, 3 * MB, 3 * MB, _AVX2),
+        _x86("gracemont", 256, 1, 32 * KB, 2 * MB, 3 * MB, _AVX2),
+        _x86("tigerlake", 512, 1, 48 * KB, 1280 * KB, 3 * MB, _VNNI),
+        _x86("rocketlake", 512, 1, 48 * KB, 512 * KB, 2 * MB, _VNNI),
         _x86("skylake-avx512", 512, 2, 32 * KB, 1 * MB, 1408 * KB, _AVX512),
         _x86("cascadelake", 512, 2, 32 * KB, 1 * MB, 1408 * KB, _VNNI),
         _x86("cooperlake", 512, 2, 32 * KB, 1 * MB, 1408 * KB, _BF16),
@@ -87,14 +100,19 @@ _TABLE: Final[dict[str, CpuModel]] = {
         _x86("znver4", 512, 1, 32 * KB, 1 * MB, 4 * MB, _BF16),
         _x86("znver5", 512, 2, 48 * KB, 1 * MB, 4 * MB, _BF16),
         _arm("cortex-a53", 1, 32 * KB, 512 * KB, 512 * KB),
+        _arm("cortex-a55", 1, 32 * KB, 256 * KB, 512 * KB, _DOT),
+        _arm("cortex-a57", 2, 32 * KB, 1 * MB, 1 * MB),
         _arm("cortex-a72", 2, 32 * KB, 1 * MB, 1 * MB),
         _arm("cortex-a76", 2, 64 * KB, 512 * KB, 2 * MB, _DOT),
         _arm("cortex-a78", 2, 64 * KB, 512 * KB, 2 * MB, _DOT),
-        _arm("carmel", 2, 64 * KB, 1 * MB, 512 * KB, _DOT),
+        _arm("carmel", 2, 64 * KB, 1 * MB, 512 * KB, _NEON | {"fullfp16"}),
         _arm("neoverse-n1", 2, 64 * KB, 1 * MB, 1 * MB, _DOT),
-        _arm("neoverse-n2", 2, 64 * KB, 1 * MB, 1 * MB, _DOT),
-        _arm("neoverse-v1", 4, 64 * KB, 1 * MB, 1 * MB, _DOT),
-        _arm("neoverse-v2", 4, 64 * KB, 2 * MB, 1 * MB, _DOT),
+        _arm("neoverse-n2", 2, 64 * KB, 1 * MB, 1 * MB, _SVE2),
+        _arm("neoverse-v1", 4, 64 * KB, 1 * MB, 1 * MB, _SVE),
+        _arm("neoverse-v2", 4, 64 * KB, 2 * MB, 1 * MB, _SVE2),
+        _arm("cortex-a710", 2, 64 * KB, 512 * KB, 2 * MB, _SVE2),
+        _arm("cortex-x2", 4, 64 * KB, 1 * MB, 2 * MB, _SVE2),
+        _arm("ampere1", 2, 64 * KB, 2 * MB, 1 * MB, _DOT),
         _arm("apple-m1", 4, 128 * KB, 3 * MB, 2 * MB, _DOT),
         _arm("apple-m2", 4, 128 * KB, 4 * MB, 2 * MB, _DOT),
         _arm("apple-latest", 4, 128 * KB, 4 * MB, 2 * MB, _DOT),
