@@ -8,6 +8,7 @@ from tests.arith.fuzz import Source, Undefined, evaluate, points
 from tvm import tir
 from tvm.arith import Analyzer
 from tvm.arith.constraint import conjuncts
+from tvm.ir import Range
 from tvm.tir import expr as e
 
 pytestmark = pytest.mark.pure
@@ -87,3 +88,15 @@ def test_facts_hold_for_random_conditions() -> None:
                     continue
                 assert low <= value <= high, f"seed {seed}"
                 assert (value - base) % coeff == 0 if coeff else value == base, f"seed {seed}"
+
+
+def test_remainders_move_the_ends_of_a_range() -> None:
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(1, 100))
+    with analyzer.constraint_scope(e.EQ(tir.floormod(x, 16), 0)):
+        bound = analyzer.const_int_bound(x)
+        assert (bound.min_value, bound.max_value) == (16, 96)
+        assert analyzer.can_prove(x >= 16)
+    assert not analyzer.can_prove(x >= 16)
+    with analyzer.constraint_scope(e.EQ(x, 7)):
+        assert analyzer.modular_set(x).base == 7
