@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 
 import pytest
 
-from tests.tir.schedule.cases import chain, check, matmul, open_schedule, refuses
+from tests.tir.schedule.cases import (
+    chain,
+    check,
+    elementwise,
+    matmul,
+    open_schedule,
+    refuses,
+)
 from tvm import te, tir
 from tvm.script import tir as T
+from tvm.target import Target
 from tvm.tir import TensorIntrin
 from tvm.tir.intrin_registry import INTRINSICS
 from tvm.tir.schedule import Schedule
@@ -122,3 +131,62 @@ def test_unknown_intrinsic() -> None:
     sch = open_schedule(chain())
     loop = sch.get_loops("B")[0]
     refuses(sch, "'test.mma5' is not registered", "tensorize", loop, "test.mma5")
+
+
+@T.prim_func
+def scalable_desc(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (4 * T.vscale(),), "float32", offset_factor=1)
+    B = T.match_buffer(b, (4 * T.vscale(),), "float32", offset_factor=1)
+    with T.block("root"):
+        T.reads(A[0 : 4 * T.vscale()])
+        T.writes(B[0 : 4 * T.vscale()])
+        for i in range(4 * T.vscale()):
+            with T.block("b"):
+                vi = T.axis.spatial(4 * T.vscale(), i)
+                B[vi] = A[vi] + T.float32(1)
+
+
+@T.prim_func
+def scalable_impl(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (4 * T.vscale(),), "float32", offset_factor=1)
+    B = T.match_buffer(b, (4 * T.vscale(),), "float32", offset_factor=1)
+    with T.block("root"):
+        T.reads(A[0 : 4 * T.vscale()])
+        T.writes(B[0 : 4 * T.vscale()])
+        B[T.ramp(0, 1, 4 * T.vscale())] = A[T.ramp(0, 1, 4 * T.vscale())] + T.Broadcast(
+            T.float32(1), 4 * T.vscale()
+        )
+
+
+def test_scalable_vectors() -> None:
+    with Target("llvm -mtriple=aarch64-linux-gnu -mattr=+v8.2a,+sve"):
+        TensorIntrin.register("test.scalable", scalable_desc, scalable_impl, override=True)
+        sch = open_schedule(elementwise(128))
+        (loop,) = sch.get_loops("B")
+        _, inner = sch.split(loop, factors=[None, 4 * T.vscale()], disable_predication=True)
+        sch.tensorize(inner, "test.scalable")
+        text = sch.mod.script()
+    INTRINSICS.remove("test.scalable")
+    assert "T.match_buffer(A[T.vscale() * v_i0_o * 4:" in text
+    assert "B_1[0:T.vscale() * 4] = A_1[0:T.vscale() * 4] + T.Broadcast" in text
+
+
+def test_four_bytes_at_a_time() -> None:
+    a = te.placeholder((16, 64), "int8", name="X")
+    b = te.placeholder((16, 64), "int8", name="W")
+    k = te.reduce_axis((0, 64), name="k")
+    product = te.compute(
+        (16, 16),
+        lambda i, j: te.sum(a[i, k].astype("int32") * b[j, k].astype("int32"), axis=k),
+        name="C",
+    )
+    importlib.import_module("tvm.tir.tensor_intrin.dot_product_common")  # makes them known
+    sch = open_schedule(te.create_prim_func([a, b, product]))
+    block = sch.get_block("C")
+    outer, inner = sch.split(sch.get_loops(block)[2], factors=[None, 4])
+    sch.cache_read(block, 0, "shared")
+    sch.cache_read(block, 1, "shared")
+    sch.cache_write(block, 0, "local")
+    sch.decompose_reduction(block, outer)
+    sch.tensorize(inner, "dp4a_s8s8s32")
+    assert 'T.call_pure_extern("int32", "__dp4a", A[0:4], B[0:4], 0)' in sch.mod.script()
