@@ -35,7 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.analysis",),
     ("tvm.relax.dpl", "tvm.relax.ir"),
     ("tvm.relax.transform", "tvm.relax.script", "tvm.relax.interp"),
-    ("tvm.relax.vm", "tvm.relax.backend"),
+    ("tvm.relax.vm", "tvm.relax.backend", "tvm.relax.distributed.transform"),
     ("tvm.relax.pipeline",),
     ("tvm.relax.vm_build",),
     ("tvm.relax.base_py_module", "tvm.relax.testing"),

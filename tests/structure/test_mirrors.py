@@ -68,6 +68,9 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relax/script/printer/": ("tests/relax/script/test_printer.py", TEXTS),
     "tvm/relax/script/values.py": ("tests/relax/script/test_words.py", "values are words"),
     "tvm/relax/script/well_formed.py": ("tests/relax/script/test_entry.py", "it ends a reading"),
+    "tvm/relax/distributed/transform/transform.py": (
+        "tests/relax/distributed/transform/test_legalize_redistribute.py", "names of the passes",
+    ),
     "tvm/relax/testing/runtime_builtin.py": (
         "tests/relax/testing/test_vm.py", "names of the machine's codes",
     ),

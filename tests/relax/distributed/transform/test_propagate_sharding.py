@@ -1,0 +1,74 @@
+"""PropagateSharding: from a few annotations to a place for every tensor."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from tvm import relax
+from tvm.error import TVMError
+from tvm.ir import IRModule
+from tvm.relax.distributed import DeviceMesh, Placement
+from tvm.relax.distributed.transform import PropagateSharding
+from tvm.relax.op.distributed import annotate_sharding
+
+from .programs import Placed, Whole
+
+pytestmark = pytest.mark.pure
+MESH = DeviceMesh((2, 2), [0, 1, 2, 3])
+
+
+def test_kernels() -> None:
+    after = PropagateSharding()(Whole)
+    tvm.ir.assert_structural_equal(after, Placed)
+    assert relax.analysis.well_formed(after)
+
+
+def _graph(build: object) -> list[str]:
+    """The placements of parameters and result, where the first value of `build` is annotated."""
+    params = [relax.Var(n, relax.TensorStructInfo((8, 8), "float32")) for n in "xyz"]
+    bb = relax.BlockBuilder()
+    with bb.function("main", params):
+        result = build(bb, *params)  # type: ignore[operator]
+        bb.emit_func_output(result)
+    func = PropagateSharding()(bb.get())["main"]
+    infos = [p.struct_info for p in func.params] + [func.ret_struct_info]
+    return [str(info.placement) for info in infos]
+
+
+def _note(bb: relax.BlockBuilder, value: relax.Expr, place: str) -> relax.Var:
+    return bb.emit(annotate_sharding(value, MESH, Placement.from_text(place)))
+
+
+def test_operators_pass_places_on_in_both_directions() -> None:
+    def build(bb: relax.BlockBuilder, x: relax.Var, y: relax.Var, z: relax.Var) -> relax.Var:
+        a = bb.emit(relax.op.matmul(x, y))
+        b = _note(bb, bb.emit(relax.op.nn.gelu(a)), "S[0], S[1]")
+        c = bb.emit(relax.op.matmul(b, z))
+        return bb.emit(relax.op.permute_dims(c))
+
+    assert _graph(build) == ["S[0], R", "R, S[1]", "R, S[0]", "S[1], R"]
+
+
+def test_tuples_and_constants() -> None:
+    def build(bb: relax.BlockBuilder, x: relax.Var, y: relax.Var, z: relax.Var) -> relax.Var:
+        pair = bb.emit(relax.Tuple([x, y]))
+        first = _note(bb, bb.emit(relax.TupleGetItem(pair, 0)), "S[1], R")
+        return bb.emit(relax.op.add(first, relax.const(1.0, "float32")))
+
+    assert _graph(build) == ["S[1], R", "R, R", "R, R", "S[1], R"]
+
+
+def test_without_annotations_nothing_changes() -> None:
+    mod = IRModule({"main": Placed["main"]})
+    assert PropagateSharding()(mod)["main"] is mod["main"]
+
+
+def test_two_meshes_are_refused() -> None:
+    def build(bb: relax.BlockBuilder, x: relax.Var, y: relax.Var, z: relax.Var) -> relax.Var:
+        a = _note(bb, x, "S[1], R")
+        other = DeviceMesh((4,), [0, 1, 2, 3])
+        return bb.emit(annotate_sharding(a, other, Placement.from_text("R")))
+
+    with pytest.raises(TVMError, match="legal: one mesh"):
+        _graph(build)

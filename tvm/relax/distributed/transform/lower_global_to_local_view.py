@@ -1,0 +1,82 @@
+"""Let every worker call kernels with its own pieces.
+
+    y = R.dist.call_tir(cls.g, (x,), R.DTensor((128, 128), ..., "S[1]"))
+        ->
+    y = R.dist.call_tir_local_view(cls.g1, (x,), R.DTensor((128, 128), ..., "S[1]"))
+
+`g1` is `g` for tensors of (128, 64). Where a kernel reduces over what is in pieces, the parts of
+its result are put together by an `R.ccl.allreduce` behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.expr import GlobalVar, StructInfo
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.distributed.local_kernel import local_kernel
+from tvm.relax.distributed.struct_info import DTensorStructInfo, PlacementSpecKind
+from tvm.relax.expr import Binding, Call, DataflowVar, Function, Tuple, Var, VarBinding
+from tvm.relax.op.ccl import allreduce
+from tvm.relax.struct_info import TupleStructInfo
+from tvm.relax.transform.rebuild import map_bindings
+from tvm.tir.function import PrimFunc
+
+
+@declare_module_pass("LowerGlobalViewToLocalView")
+def LowerGlobalViewToLocalView(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Rewrite every call of a kernel on distributed tensors."""
+    bb = BlockBuilder(mod)
+
+    def on_binding(binding: Binding) -> Sequence[Binding]:
+        call = binding.value
+        if not isinstance(call, Call) or not isinstance(call.op, Op):
+            return (binding,)
+        infos = _fields(call.sinfo_args[0]) if call.sinfo_args else []
+        distributed = any(isinstance(info, DTensorStructInfo) for info in infos)
+        if call.op.name != "relax.call_tir" or not distributed:
+            return (binding,)
+        return _local(bb, mod, binding, call)
+
+    for var, func in mod.functions.items():
+        if isinstance(func, Function):
+            new = map_bindings(func, on_binding)
+            if new is not func:
+                bb.update_func(var, new)
+    return bb.get()
+
+
+def _fields(info: StructInfo) -> list[StructInfo]:
+    return list(info.fields) if isinstance(info, TupleStructInfo) else [info]
+
+
+def _local(bb: BlockBuilder, mod: IRModule, binding: Binding, call: Call) -> list[Binding]:
+    callee, operands = call.args[0], call.args[1]
+    assert isinstance(callee, GlobalVar), "kernels have names"
+    assert isinstance(operands, Tuple), "the operands are written out"
+    kernel = mod[callee]
+    assert isinstance(kernel, PrimFunc), "call_tir calls kernels"
+    infos = [field.struct_info for field in operands.fields] + _fields(call.sinfo_args[0])
+    pieces: dict[tuple[int, int], int] = {}
+    tensors = [info for info in infos if isinstance(info, DTensorStructInfo)]
+    for place, info in enumerate(tensors):
+        for workers, spec in zip(info.device_mesh.shape, info.placement.dim_specs):
+            if spec.kind is PlacementSpecKind.kSharding:
+                key = (place, spec.axis)
+                pieces[key] = pieces.get(key, 1) * workers
+    made = local_kernel(kernel, pieces)
+    local = bb.add_func(made.func, callee.name_hint)
+    op = Op.get("relax.dist.call_tir_local_view")
+    new = Call(op, [local, *call.args[1:]], None, call.sinfo_args, call.span)
+    new.struct_info_ = binding.var.struct_info_
+    if made.combine is None:
+        return [VarBinding(binding.var, new, binding.span)]
+    kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var
+    part = kind("gv", new.struct_info_)
+    whole = allreduce(part, made.combine)
+    whole.struct_info_ = new.struct_info_
+    whole.span = call.span
+    return [VarBinding(part, new, binding.span), VarBinding(binding.var, whole, binding.span)]

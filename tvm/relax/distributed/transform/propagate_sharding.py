@@ -1,0 +1,256 @@
+"""Place every tensor of a function, from the few that say where they lie.
+
+    def f(x, w):
+        a = R.matmul(x, w)
+        b = R.dist.annotate_sharding(a, "mesh[0]", "S[1]")
+        ->
+    def f(x: R.DTensor(..., "R"), w: R.DTensor(..., "S[1]")):
+        a: R.DTensor(..., "S[1]") = R.matmul(x, w)
+        b: R.DTensor(..., "S[1]") = a
+
+Dimensions that are linked by an operator (`axis_links`), and those that it sums over together, are
+cut in the same way: along each dimension of the mesh, what a placement says of one holds for all.
+Whatever nothing is said of is whole on every device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.distributed.axis_links import axis_links
+from tvm.relax.distributed.global_info import DeviceMesh
+from tvm.relax.distributed.struct_info import (
+    DTensorStructInfo,
+    Placement,
+    PlacementSpec,
+    PlacementSpecKind,
+)
+from tvm.relax.distributed.tir_axes import linked_buffer_axes
+from tvm.relax.expr import (
+    Binding,
+    Call,
+    Constant,
+    Function,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.rebuild import all_bindings, replace_operands
+from tvm.tir.function import PrimFunc
+
+_ANNOTATION = "relax.dist.annotate_sharding"
+# A dimension of a tensor: the value, the field of it if it is a tuple (else -1), the dimension.
+_Axis = tuple[RelaxExpr, int, int]
+
+
+@relax_pass("PropagateSharding")
+def PropagateSharding(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+    """Place the tensors of every function that has an annotation."""
+    notes = [b for b in all_bindings(func) if _is_note(b.value)]
+    return _Propagation(mod, func, notes).function() if notes else func
+
+
+def _is_note(value: RelaxExpr) -> bool:
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == _ANNOTATION
+
+
+def _tensors(value: RelaxExpr) -> Iterator[tuple[int, TensorStructInfo]]:
+    """The tensors of a value: itself, or the fields of a tuple."""
+    info = value.struct_info_
+    if isinstance(info, TensorStructInfo):
+        yield -1, info
+    elif isinstance(info, TupleStructInfo):
+        for i, field in enumerate(info.fields):
+            if isinstance(field, TensorStructInfo):
+                yield i, field
+
+
+class _Groups:
+    """Axes that are cut alike: a union of sets."""
+
+    def __init__(self) -> None:
+        self._parent: dict[_Axis, _Axis] = {}
+
+    def find(self, axis: _Axis) -> _Axis:
+        """The axis that stands for the group."""
+        root = axis
+        while self._parent.get(root, root) is not root:
+            root = self._parent[root]
+        while self._parent.get(axis, axis) is not root and axis != root:
+            self._parent[axis], axis = root, self._parent.get(axis, axis)
+        return root
+
+    def join(self, a: _Axis, b: _Axis) -> None:
+        """Cut two axes alike."""
+        a, b = self.find(a), self.find(b)
+        if a != b:
+            self._parent[b] = a
+
+
+class _Propagation:
+    def __init__(self, mod: IRModule, func: Function, notes: list[Binding]) -> None:
+        self._mod = mod
+        self._func = func
+        self._groups = _Groups()
+        self._mesh = self._one_mesh(notes)
+        for binding in all_bindings(func):
+            self._link(binding)
+        self._cuts: dict[tuple[_Axis, int], Binding] = {}
+        for binding in notes:
+            self._say(binding)
+        self._new: dict[RelaxExpr, RelaxExpr] = {}
+        self._bb = BlockBuilder(mod)
+
+    def _one_mesh(self, notes: list[Binding]) -> DeviceMesh:
+        meshes = [b.value.attrs.device_mesh for b in notes]  # type: ignore[attr-defined]
+        if any(mesh is not meshes[0] for mesh in meshes):
+            raise TVMError(
+                message(
+                    "PropagateSharding: the annotations of a function",
+                    found=f"meshes of shapes {sorted({mesh.shape for mesh in meshes})}",
+                    legal="one mesh",
+                )
+            )
+        mesh: DeviceMesh = meshes[0]
+        return mesh
+
+    # --- which axes are cut alike ---
+
+    def _same(self, a: RelaxExpr, i: int, b: RelaxExpr, j: int, ndim: int) -> None:
+        for dim in range(max(ndim, 0)):
+            self._groups.join((a, i, dim), (b, j, dim))
+
+    def _link(self, binding: Binding) -> None:
+        var, value = binding.var, binding.value
+        if isinstance(value, Var) or _is_note(value):
+            source = value if isinstance(value, Var) else value.args[0]  # type: ignore[attr-defined]
+            for field, info in _tensors(var):
+                self._same(source, field, var, field, info.ndim)
+        elif isinstance(value, TupleGetItem):
+            for _, info in _tensors(var):
+                self._same(value.tuple_value, value.index, var, -1, info.ndim)
+        elif isinstance(value, Tuple):
+            for i, info in _tensors(var):
+                self._same(value.fields[i], -1, var, i, info.ndim)
+        elif isinstance(value, Call) and isinstance(value.op, Op):
+            if value.op.name == "relax.call_tir":
+                self._link_kernel(var, value)
+            else:
+                self._link_operator(var, value)
+
+    def _link_operator(self, var: Var, call: Call) -> None:
+        infos = [a.struct_info_ for a in call.args]
+        operands = [i if isinstance(i, TensorStructInfo) else None for i in infos]
+        for field, result in _tensors(var):
+            for at, dim, out in axis_links(call, operands, result):
+                self._groups.join((call.args[at], -1, dim), (var, field, out))
+        assert isinstance(call.op, Op), "the caller looked"
+        if call.op.name == "relax.matmul":  # what is summed over is cut alike too
+            lhs, rhs = operands[0], operands[1]
+            if lhs is not None and rhs is not None and lhs.ndim > 0 and rhs.ndim > 0:
+                last = (call.args[0], -1, lhs.ndim - 1)
+                self._groups.join(last, (call.args[1], -1, max(rhs.ndim - 2, 0)))
+
+    def _link_kernel(self, var: Var, call: Call) -> None:
+        kernel = self._mod.functions.get(call.args[0]) if isinstance(
+            call.args[0], GlobalVar
+        ) else None
+        operands = call.args[1]
+        if not isinstance(kernel, PrimFunc) or not isinstance(operands, Tuple):
+            return
+        results = [(var, field) for field, _ in _tensors(var)]
+        tensors = [(f, -1) for f in operands.fields if any(True for _ in _tensors(f))] + results
+        for axes in linked_buffer_axes(kernel):
+            known = [(*tensors[at], dim) for at, dim in axes if at < len(tensors)]
+            for other in known[1:]:
+                self._groups.join(known[0], other)
+
+    def _say(self, binding: Binding) -> None:
+        call = binding.value
+        assert isinstance(call, Call), "an annotation is a call"
+        placement: Placement = call.attrs.placement  # type: ignore[union-attr]
+        for part, spec in enumerate(placement.dim_specs):
+            if spec.kind is PlacementSpecKind.kSharding:
+                axis = self._groups.find((binding.var, -1, spec.axis))
+                self._cuts[(axis, part)] = binding
+
+    # --- the placed function ---
+
+    def _placed(self, value: RelaxExpr) -> StructInfo | None:
+        """The struct info of a value in its place."""
+        info = value.struct_info_
+        if isinstance(info, TupleStructInfo):
+            fields = [
+                self._place(value, i, f) if isinstance(f, TensorStructInfo) else f
+                for i, f in enumerate(info.fields)
+            ]
+            return TupleStructInfo(fields, info.span)
+        return self._place(value, -1, info) if isinstance(info, TensorStructInfo) else info
+
+    def _place(self, value: RelaxExpr, field: int, info: TensorStructInfo) -> DTensorStructInfo:
+        specs: list[PlacementSpec] = []
+        used: set[int] = set()
+        for part in range(len(self._mesh.shape)):
+            found = PlacementSpec.replica()
+            for dim in range(max(info.ndim, 0)):
+                root = self._groups.find((value, field, dim))
+                if dim not in used and (root, part) in self._cuts:
+                    found = PlacementSpec.sharding(dim)
+                    used.add(dim)
+                    break
+            specs.append(found)
+        return DTensorStructInfo(info, self._mesh, Placement(specs), info.span)
+
+    def function(self) -> Function:
+        """The function on distributed tensors."""
+        func = self._func
+        params = [self._renamed(param) for param in func.params]
+        blocks = [
+            type(block)([self._binding(b) for b in block.bindings], block.span)
+            for block in func.body.blocks
+        ]
+        result = self._operands(func.body.body)
+        body = SeqExpr(blocks, result, func.body.span)
+        body.struct_info_ = self._bb.normalize(result).struct_info_
+        return Function(params, body, body.struct_info_, func.is_pure, func.attrs, func.span)
+
+    def _renamed(self, old: Var) -> Var:
+        new = type(old)(old.vid, self._placed(old), old.span)
+        self._new[old] = new
+        return new
+
+    def _operands(self, value: RelaxExpr) -> RelaxExpr:
+        def replace(expr: RelaxExpr) -> RelaxExpr | None:
+            if isinstance(expr, Constant):
+                return Constant(expr.data, self._placed(expr), expr.span)
+            return self._new.get(expr)
+
+        return replace_operands(value, replace)
+
+    def _binding(self, binding: Binding) -> Binding:
+        old, value = binding.var, binding.value
+        if _is_note(value):
+            value = value.args[0]  # type: ignore[attr-defined]
+        new = self._operands(value)
+        var = self._renamed(old)
+        if isinstance(new, Call):
+            infos = new.sinfo_args
+            if isinstance(new.op, Op) and new.op.name == "relax.call_tir":
+                assert var.struct_info_ is not None, "a kernel's result is known"
+                infos = (var.struct_info_,)
+            new = Call(new.op, new.args, new.attrs, infos, new.span)
+            new.struct_info_ = var.struct_info_
+        if isinstance(binding, MatchCast):
+            return MatchCast(var, new, var.struct_info, binding.span)
+        return VarBinding(var, new, binding.span)
