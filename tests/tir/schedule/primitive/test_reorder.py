@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import chain, check, matmul, open_schedule, refuses
+from tvm.script import tir as T
 
 
 def test_reorder_all() -> None:
@@ -51,3 +52,22 @@ def test_the_init_stays_first() -> None:
     outer, inner = sch.split(fused, factors=[None, 6])
     refuses(sch, "the init of an element would come after", "reorder", inner, outer)
     sch.reorder(outer, i)
+
+
+@T.prim_func
+def overlapping(A: T.Buffer((14, 4), "float32"), B: T.Buffer((14, 4), "float32")) -> None:
+    for i, j, k in T.grid(6, 4, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(14, i * 2 + j)
+            vk = T.axis.spatial(4, k)
+            B[vi, vk] = A[vi, vk] + T.float32(1)
+
+
+def test_loops_around_may_overlap() -> None:
+    sch = open_schedule(overlapping)
+    i, j, k = sch.get_loops("B")
+    refuses(sch, "is required to have an affine binding", "reorder", i, k, j)
+    refuses(sch, "is required to have an affine binding", "reorder", j, i)
+    sch.reorder(k, j)  # for each i alone every place is written once
+    assert [sch.get(loop).loop_var.name for loop in sch.get_loops("B")] == ["i", "k", "j"]
+    check(sch, overlapping)

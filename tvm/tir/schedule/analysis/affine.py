@@ -109,11 +109,18 @@ def same_placing(known: Sequence[object], placing: Sequence[object]) -> bool:
     return len(known) == len(placing) and all(a is b for a, b in zip(known, placing))
 
 
-def require_affine(state: SRefTree, block_sref: StmtSRef) -> None:
-    """Refuse a block whose binding is not affine."""
+def require_affine(
+    state: SRefTree, block_sref: StmtSRef, outermost: StmtSRef | None = None
+) -> None:
+    """Refuse a block whose binding is not affine; the loops around `outermost` may stand still."""
     if affine_binding(state, block_sref):
         return
     realize = realize_of(state, block_sref)
+    above = loops_above(block_sref)
+    if outermost is not None and outermost in above[1:]:
+        inside = loop_ranges(above[above.index(outermost) :])
+        if is_affine(realize.iter_values, inside, realize.predicate):
+            return
     values = ", ".join([str(v) for v in realize.iter_values])
     raise Illegal(
         f"block {realize.block.name_hint!r} is required to have an affine binding; its variables "

@@ -27,7 +27,7 @@ def reorder(state: SRefTree, ordered_loops: Sequence[StmtSRef]) -> None:
         return
     require_same_scope_loops(ordered_loops)
     chain = chain_of(state, ordered_loops)
-    _require_reorderable_blocks(state, chain[-1])
+    _require_reorderable_blocks(state, chain)
     wanted = iter([loop_of(sref) for sref in ordered_loops])
     moved = set(ordered_loops)
     new_order = [next(wanted) if sref in moved else loop_of(sref) for sref in chain]
@@ -86,8 +86,8 @@ def _innermost(loops: Sequence[StmtSRef]) -> StmtSRef:
     return max(depths, key=lambda pair: pair[0])[1]
 
 
-def _require_reorderable_blocks(state: SRefTree, loop: StmtSRef) -> None:
-    for child in state.child_blocks(loop):
+def _require_reorderable_blocks(state: SRefTree, chain: Sequence[StmtSRef]) -> None:
+    for child in state.child_blocks(chain[-1]):
         block = block_of(child)
         for iv in block.iter_vars:
             if iv.iter_type not in (IterVar.DataPar, IterVar.CommReduce):
@@ -98,7 +98,7 @@ def _require_reorderable_blocks(state: SRefTree, loop: StmtSRef) -> None:
                     spots=[block],
                     fast="The block's iter type is neither data parallel nor reduction",
                 )
-        require_affine(state, child)
+        require_affine(state, child, chain[0])
 
 
 def _require_init_first(
