@@ -35,3 +35,14 @@ class _Quiet:
         def TVMFFIEnvModRegisterContextSymbol(name: bytes, address: object) -> int:
             assert name == pool_sharing.TABLE.encode()
             return 0
+
+
+def test_libraries_without_a_pool_are_lent_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    pointer = ctypes.c_void_p(None)
+    monkeypatch.setattr(pool_sharing, "_lender", 0x3000)
+    pool_sharing.lend_pool(ctypes.addressof(pointer))
+    assert pointer.value == 0x3000
+    monkeypatch.setattr(pool_sharing, "_lender", None)
+    monkeypatch.setattr(pool_sharing, "_POOL_HOME", "tvm.no_such_module")
+    pool_sharing.lend_pool(ctypes.addressof(pointer))
+    assert pointer.value is None, "loops run serially"
