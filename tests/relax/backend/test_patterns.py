@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.relax.programs import run_interp
 from tvm import relax
 from tvm.error import TVMError
+from tvm.ir import IRModule
 from tvm.relax.analysis import get_var2val
 from tvm.relax.backend import patterns as p
+from tvm.relax.dpl import rewrite_call
 from tvm.relax.op import nn
 from tvm.script import relax as R
 
@@ -121,3 +125,49 @@ def test_rejects() -> None:
         p.make_stacked_attention_pattern("cut")
     with pytest.raises(TVMError, match="layout is 'ABC'"):
         p.make_stacked_attention_pattern("split", layout="ABC")
+
+
+@pytest.mark.parametrize("layout", ["BSNH", "BSH"])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("cast", [False, True])
+def test_attention_written_out(layout: str, bias: bool, cast: bool) -> None:
+    shape = (2, 4, 8, 16) if layout == "BSNH" else (2, 4, 16)
+    q, k, v = (_var(name, *shape) for name in "qkv")
+    b = _var("b", 16 if layout == "BSNH" else 2, 4, 4)
+
+    def fold(x: Any) -> Any:
+        if layout == "BSH":
+            return x
+        return op.reshape(op.permute_dims(x, [0, 2, 1, 3]), (16, 4, 16))
+
+    scores = op.matmul(fold(q), op.permute_dims(fold(k), [0, 2, 1]))
+    scores = op.divide(scores, relax.const(4.0, "float32"))
+    scores = op.add(scores, b) if bias else scores
+    scores = op.astype(scores, "float64") if cast else scores
+    weights = nn.softmax(scores, axis=2)
+    weights = op.astype(weights, "float32") if cast else weights
+    out = op.matmul(weights, fold(v))
+    if layout == "BSNH":
+        out = op.permute_dims(op.reshape(out, (2, 8, 4, 16)), [0, 2, 1, 3])
+    bb = relax.BlockBuilder()
+    with bb.function("main", [q, k, v, b]):
+        with bb.dataflow():
+            result = bb.emit_output(out)
+        bb.emit_func_output(result)
+    before = bb.get()["main"]
+    pattern, rule = p.make_attention_rewrite_pattern(layout, layout, bias, cast)
+    after = rewrite_call(pattern, rule, before)
+    assert relax.analysis.well_formed(after)
+    text = str(after)
+    assert "R.nn.attention" in text
+    assert "softmax" not in text
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=[int(e) for e in x.struct_info.shape]).astype("float32")
+              for x in (q, k, v, b)]  # fmt: skip
+    want, found = (run_interp(IRModule.from_expr(func), inputs) for func in (before, after))
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
+
+
+def test_attention_rewrite_rejects() -> None:
+    with pytest.raises(TVMError, match="layout is 'NHB'"):
+        p.make_attention_rewrite_pattern("NHB", "BSNH", False, False)

@@ -5,10 +5,11 @@ Each maker gives the pattern and its parts by name, the operator at the heart of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from tvm.error import TVMError
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax.dpl.pattern import (
     DFPattern,
     is_const,
@@ -16,6 +17,12 @@ from tvm.relax.dpl.pattern import (
     is_tuple_get_item,
     wildcard,
 )
+from tvm.relax.expr import Constant
+from tvm.relax.op.manipulate import reshape
+from tvm.relax.op.nn.attention import attention
+from tvm.relax.shape_math import same_shape
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir.expr import IntImm
 
 Annotated: TypeAlias = tuple[DFPattern, Mapping[str, DFPattern]]
 
@@ -160,3 +167,132 @@ def make_layer_norm_pattern() -> Annotated:
 def make_rms_norm_pattern() -> Annotated:
     """A normalisation by the root of the mean square."""
     return is_op("relax.nn.rms_norm")(wildcard(), wildcard()), {}
+
+
+def make_attention_rewrite_pattern(
+    qkv_layout: str,
+    out_layout: str,
+    with_bias: bool,
+    with_cast: bool,
+    with_kv_repeat: bool = False,
+) -> tuple[DFPattern, Rule]:
+    """Attention written out in products and a softmax, and a rule for `rewrite_call` that joins it.
+
+    Operands of layout BSNH are transposed and folded to three dimensions on the way, those of BSH
+    have one head and are taken as they are; so for the result. `with_cast` expects the softmax in
+    another type, `with_kv_repeat` keys and values that are repeated over the heads.
+    """
+    written = _WrittenOut(qkv_layout, out_layout, with_bias, with_cast, with_kv_repeat)
+    return written.pattern, written.rule
+
+
+Rule: TypeAlias = Callable[[RelaxExpr, Mapping[DFPattern, RelaxExpr]], RelaxExpr]
+
+
+class _Operand:
+    """One of query, key and value, from where it enters to the product."""
+
+    def __init__(self, layout: str, transposed: bool, repeated: bool) -> None:
+        self.tensor: DFPattern = wildcard()
+        self.entry: DFPattern = is_op("relax.repeat")(self.tensor) if repeated else self.tensor
+        self.permuted: DFPattern | None = None
+        self.folded: DFPattern = self.entry
+        if layout == "BSNH":
+            self.permuted = is_op("relax.permute_dims")(self.entry)
+            self.permuted = self.permuted.has_attr({"axes": [0, 2, 1, 3]})
+            self.folded = is_op("relax.reshape")(self.permuted, wildcard())
+        self.out: DFPattern = self.folded
+        if transposed:
+            self.out = is_op("relax.permute_dims")(self.folded).has_attr({"axes": [0, 2, 1]})
+
+    def heads(self, found: Mapping[DFPattern, RelaxExpr]) -> list[PrimExpr] | None:
+        """Batch, length, heads and width of a head; None where the fold is another one."""
+        info = found[self.entry].struct_info
+        shape = info.values if isinstance(info, TensorStructInfo) else None
+        if shape is None or len(shape) != (3 if self.permuted is None else 4):
+            return None
+        if self.permuted is None:
+            return [shape[0], shape[1], IntImm("int64", 1), shape[2]]
+        folded = found[self.folded].struct_info
+        flat = folded.values if isinstance(folded, TensorStructInfo) else None
+        if flat is None or not same_shape(flat[1:], (shape[1], shape[3])):
+            return None
+        return list(shape)
+
+    def as_four(self, found: Mapping[DFPattern, RelaxExpr], shape: Sequence[PrimExpr]) -> RelaxExpr:
+        """The operand with the dimensions of BSNH."""
+        value = found[self.entry]
+        return value if self.permuted is not None else reshape(value, list(shape))
+
+
+class _WrittenOut:
+    """The pattern of attention written out, and what takes its place."""
+
+    def __init__(
+        self, qkv_layout: str, out_layout: str, bias: bool, cast: bool, repeat: bool
+    ) -> None:
+        for layout in (qkv_layout, out_layout):
+            if layout not in ("BSNH", "BSH"):
+                raise TVMError(
+                    f"make_attention_rewrite_pattern: layout is {layout!r}; legal: 'BSNH', 'BSH'"
+                )
+        self.query = _Operand(qkv_layout, False, False)
+        self.key = _Operand(qkv_layout, True, repeat)
+        self.value = _Operand(qkv_layout, False, repeat)
+        self.bias = wildcard() if bias else None
+        self.scale = is_const()
+        product: DFPattern = is_op("relax.matmul")(self.query.out, self.key.out)
+        self.times = is_op("relax.multiply")(product, self.scale)
+        self.over = is_op("relax.divide")(product, self.scale)
+        scores: DFPattern = self.times | self.over | product
+        if self.bias is not None:
+            scores = is_op("relax.add")(scores, self.bias)
+        if cast:
+            scores = is_op("relax.astype")(scores)
+        weights: DFPattern = is_op("relax.nn.softmax")(scores).has_attr({"axis": 2})
+        weights = weights | is_op("relax.nn.softmax")(scores).has_attr({"axis": -1})
+        if cast:
+            weights = is_op("relax.astype")(weights)
+        self.out_layout = out_layout
+        self.pattern: DFPattern = is_op("relax.matmul")(weights, self.value.out)
+        if out_layout == "BSNH":
+            unfolded = is_op("relax.reshape")(self.pattern, wildcard())
+            self.pattern = is_op("relax.permute_dims")(unfolded).has_attr({"axes": [0, 2, 1, 3]})
+
+    def rule(self, expr: RelaxExpr, found: Mapping[DFPattern, RelaxExpr]) -> RelaxExpr:
+        """The call of attention; the expression as it is where shapes say it is none."""
+        query, key = self.query.heads(found), self.key.heads(found)
+        value = self.value.heads(found)
+        if query is None or key is None or value is None:
+            return expr
+        info = expr.struct_info
+        wanted = [query[0], query[1], query[2], value[3]]
+        if self.out_layout == "BSH":
+            wanted = [query[0], query[1], value[3]]
+        shape = info.values if isinstance(info, TensorStructInfo) else None
+        if shape is None or not same_shape(shape, wanted):
+            return expr
+        scale = self._scale(found)
+        if scale is None:
+            return expr
+        bias = None
+        if self.bias is not None:
+            bias = reshape(found[self.bias], [query[0], query[2], query[1], key[1]])
+        out = attention(
+            self.query.as_four(found, query),
+            self.key.as_four(found, key),
+            self.value.as_four(found, value),
+            bias=bias,
+            scale=scale,
+        )
+        return reshape(out, wanted) if self.out_layout == "BSH" else out
+
+    def _scale(self, found: Mapping[DFPattern, RelaxExpr]) -> float | None:
+        """The factor on the scores; None for a constant that is no single number."""
+        constant = found.get(self.scale)
+        if constant is None:
+            return 1.0
+        if not isinstance(constant, Constant) or not constant.is_scalar():
+            return None
+        number = float(constant.data.numpy())
+        return number if self.times in found else 1.0 / number
