@@ -326,6 +326,11 @@ for _include in (True, False):
          lambda g, x, flag=_include: op.grad.avg_pool2d_backward(
              g, x, (3, 3), (2, 2), (1, 1), count_include_pad=flag),
          t(1, 2, 3, 3), t(1, 2, 6, 6))  # fmt: skip
+for _kind in ("max", "avg"):
+    case(f"grad.{_kind}_pool2d_backward",
+         lambda g, x, kind=_kind: getattr(op.grad, f"{kind}_pool2d_backward")(
+             g, x, (3, 2), (2, 1), (1, 0, 1, 1), ceil_mode=True, layout="NHWC"),
+         t(1, 4, 6, 2), t(1, 6, 6, 2))  # fmt: skip
 case("grad.take_backward", lambda g, x, i: op.grad.take_backward(g, x, i, axis=1), t(2, 3, 4),
      t(2, 5, 4), t(3, dtype="int64", low=0, high=5), tolerance=1e-4)  # fmt: skip
 

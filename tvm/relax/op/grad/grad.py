@@ -187,7 +187,15 @@ def _pool_backward(kind: str) -> Any:
 
     @op.legalize
     def te(bb: BlockBuilder, output_grad: Expr, data: Expr, **o: Any) -> Expr:
-        if o["layout"] != "NCHW" or o["out_layout"] != "NCHW":
+        if o["layout"] != o["out_layout"]:
+            return op.call(output_grad, data, **o)
+        if o["dilation"] == (1, 1):
+            return bb.call_te(
+                topi.nn.pool_grad, output_grad, data, list(o["pool_size"]), list(o["strides"]),
+                list(o["padding"]), kind, o["ceil_mode"], o["count_include_pad"], o["layout"],
+                primfunc_name_hint=name,
+            )  # fmt: skip
+        if o["layout"] != "NCHW":
             return op.call(output_grad, data, **o)
 
         def compute(grad: Any, x: Any) -> Any:
