@@ -159,3 +159,8 @@ def test_intervals_hold_for_random_expressions() -> None:
                     assert expected <= evaluate(found.max_value, values), f"seed {seed}"
             except Undefined:
                 continue
+
+
+def test_other_domains_are_refused() -> None:
+    with pytest.raises(TypeError, match="a Range or an IntSet"):
+        Analyzer().int_set(x + 1, {x: 3})

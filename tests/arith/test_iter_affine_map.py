@@ -304,3 +304,11 @@ def test_digits_that_run_over_one_another(index, domains, extent) -> None:
     else:
         assert int(shape(found.indices[0])[0]) == extent
         assert values == set(range(extent))
+
+
+def test_variables_without_ranges_are_refused() -> None:
+    for ask in (detect_iter_map, iter_map_simplify):
+        with pytest.raises(TypeError, match="legal: a dict from each variable to its range"):
+            ask([x], [x])
+    with pytest.raises(TypeError, match="legal: a dict"):
+        subspace_divide([x], [x], [])

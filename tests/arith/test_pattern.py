@@ -51,3 +51,8 @@ def test_common_parts() -> None:
     found = {str(part): count for part, count in detect_common_subexpr(expr, 2).items()}
     assert found == {"a + b": 4, "(a + b) // 4": 2}
     assert detect_common_subexpr(a + b, 2) == {}
+
+
+def test_one_variable_is_no_list() -> None:
+    with pytest.raises(TypeError, match="legal: a list of variables"):
+        detect_linear_equation(a + 1, a)

@@ -369,6 +369,8 @@ class Analyzer:
         self.rewriter.options = self._extensions.value
         transitive = Extension.TransitivelyProveInequalities
         self.comparisons.symbolic = bool(self._extensions & transitive)
+        products = Extension.ComparisonOfProductAndSum
+        self.comparisons.products = bool(self._extensions & products)
         self.forget()
 
 

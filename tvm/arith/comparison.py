@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 
-from .const_int_bound import NEG_INF, POS_INF, Bound
+from .bilinear import bilinear_bound
+from .const_int_bound import NEG_INF, POS_INF, Bound, intersect_bounds
 from .linear import LinearForm, at_most_zero, difference
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Comparisons:
     not behind it.)
     """
 
-    __slots__ = ("_analyzer", "_bound", "_facts", "_ranges", "symbolic")
+    __slots__ = ("_analyzer", "_bound", "_facts", "_ranges", "products", "symbolic")
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
@@ -76,6 +77,7 @@ class Comparisons:
         self._ranges = FactGraph(analyzer)  # the facts and the symbolic ranges
         self._bound: dict[e.Var, list[Entered]] = {}
         self.symbolic = False
+        self.products = False  # x + y is compared with x * y too
 
     @property
     def is_empty(self) -> bool:
@@ -132,6 +134,8 @@ class Comparisons:
         bound = form.bound(analyzer)
         if self._graph.forms and bound[0] <= 0 <= bound[1]:
             bound = self._narrowed(form, bound)
+        if self.products and bound[0] <= 0 <= bound[1]:
+            bound = intersect_bounds(bound, bilinear_bound(form, analyzer))
         may_be_zero = bound[0] <= 0 <= bound[1] and self._may_be_zero(form)
         return _order_of(bound, may_be_zero)
 

@@ -141,6 +141,11 @@ NOTHING: Final = IntervalSet(POS_INF, NEG_INF)
 
 def as_int_set(dom: Range | IntSet) -> IntSet:
     """A range or a set as a set."""
+    if not isinstance(dom, (Range, IntSet)):
+        raise TypeError(
+            f"a set of values is a {type(dom).__name__}; legal: a Range or an IntSet for each "
+            "variable"
+        )
     return IntervalSet.of_range(dom) if isinstance(dom, Range) else dom
 
 

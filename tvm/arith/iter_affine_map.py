@@ -61,6 +61,7 @@ def detect_iter_map(
     bijective, digits may run over one another without gaps: i + j over i < 224, j < 7.
     """
     level = _level(check_level)
+    _check_iters("detect_iter_map", input_iters)
     rewriter = IterMapRewriter(
         input_iters, analyzer or Analyzer(), simplify_trivial_iterators
     )
@@ -72,8 +73,18 @@ def detect_iter_map(
     return IterMapResult(maps, (), rewriter.padding_predicate)
 
 
+def _check_iters(asked: str, input_iters: object) -> None:
+    if isinstance(input_iters, Mapping):
+        return
+    raise TypeError(
+        f"{asked}: the variables are a {type(input_iters).__name__}; legal: a dict from each "
+        "variable to its range"
+    )
+
+
 def normalize_to_iter_sum(index: PrimExpr, input_iters: Mapping[e.Var, Range]) -> IterSumExpr:
     """The index as a sum of splits and a base, the largest scale first; nothing is checked."""
+    _check_iters("normalize_to_iter_sum", input_iters)
     rewriter = IterMapRewriter(input_iters, Analyzer(), True)
     return rewriter.as_sorted_sum(e.as_expr(index))
 
@@ -133,6 +144,7 @@ def subspace_divide(
     binding = outer * inner.extent + inner. The last pair holds the predicates of the two spaces as
     its extents. An empty list says that the bindings cannot be divided so.
     """
+    _check_iters("subspace_divide", input_iters)
     analyzer = Analyzer()
     rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators)
     exprs = [e.as_expr(b) for b in bindings]

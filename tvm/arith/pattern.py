@@ -64,6 +64,10 @@ def _one_linear(expr: PrimExpr, var: e.Var) -> tuple[PrimExpr, PrimExpr]:
 def detect_linear_equation(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     """[a1, ..., an, base] with expr = a1 * v1 + ... + an * vn + base; empty if there are none."""
     base = e.as_expr(expr)
+    if isinstance(var_list, PrimExpr):
+        raise TypeError(
+            f"detect_linear_equation: the variables are {var_list}; legal: a list of variables"
+        )
     analyzer = Analyzer()
     coeffs: list[PrimExpr] = []
     try:
