@@ -59,3 +59,16 @@ def test_results():
 def test_functions_stay_calls_in_c():
     mod = tvm.IRModule.from_expr(mixed.with_attr("target", tvm.target.Target("c")))
     tvm.ir.assert_structural_equal(VectorMath()(mod), mod)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("option", ["-fast-math", "-fast-math-reassoc", "-fast-math-nsz"])
+def test_fast_math_keeps_functions_right(option):
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in T.vectorized(64):
+            B[i] = T.exp(A[i]) + T.sin(A[i])
+
+    x, found = np.linspace(-20, 20, 64).astype("float32"), np.zeros(64, "float32")
+    tvm.compile(func, target=f"llvm {option}")["func"](x, found)
+    np.testing.assert_allclose(found, np.exp(x) + np.sin(x), rtol=2e-6)

@@ -32,12 +32,18 @@ def VectorMath(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     target = func.attrs.get("target")
     if isinstance(target, Target) and target.kind.name == "c":
         return func  # people read it, and whoever compiles it has a C library
+    if isinstance(target, Target) and _may_reassociate(target):
+        return func  # x + m - m, which rounds, would be x
     if words_used(func.body).isdisjoint(EXPANSIONS):
         return func
     can_branch = isinstance(target, Target) and target.kind.name == "llvm"
     # numbers are multiplied by powers of two in vectors, in one instruction
     can_scale = isinstance(target, Target) and can_branch and "avx512f" in target.cpu.features
     return func.with_body(_Expander(can_scale, can_branch).visit_stmt(func.body))
+
+
+def _may_reassociate(target: Target) -> bool:
+    return bool(target.attrs.get("fast-math") or target.attrs.get("fast-math-reassoc"))
 
 
 def _expandable(call: e.Call) -> bool:
