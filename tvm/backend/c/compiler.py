@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from tvm.ffi import library
 from tvm.runtime import linker
 from tvm.target import Target
 
-# Integers wrap around and memory is read under several types, as in TensorIR.
-FLAGS: Final = ("-std=gnu11", "-O2", "-fwrapv", "-fno-strict-aliasing", "-fPIC")
+from .source_text import FLAGS
 
 
 def options_of(target: Target | None) -> list[str]:

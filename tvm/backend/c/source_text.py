@@ -11,10 +11,11 @@ from tvm.support.naming import NameTable
 from .helpers import helper
 from .names import KEYWORDS, LIBRARY
 
-FLAGS: Final = "-std=gnu11 -O2 -fwrapv -fno-strict-aliasing -fPIC"
+# Integers wrap around and memory is read under several types, as in TensorIR.
+FLAGS: Final = ("-std=gnu11", "-O2", "-fwrapv", "-fno-strict-aliasing", "-fPIC")
 _HEAD: Final = f"""\
 /* Made by TVM from TensorIR: packed functions have the calling convention of tvm-ffi.
-   Compile: cc {FLAGS} -shared file.c -o file.so -ltvm_ffi -lm */"""
+   Compile: cc {" ".join(FLAGS)} -shared file.c -o file.so -ltvm_ffi -lm */"""
 
 
 @dataclass(frozen=True)
