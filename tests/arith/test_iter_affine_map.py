@@ -312,3 +312,11 @@ def test_variables_without_ranges_are_refused() -> None:
             ask([x], [x])
     with pytest.raises(TypeError, match="legal: a dict"):
         subspace_divide([x], [x], [])
+
+
+def test_a_limit_of_digits_that_overlap_is_refused() -> None:
+    i, c = tir.Var("i", "int32"), tir.Var("c", "int32")
+    ranges = {i: Range(0, 2), c: Range(0, 2)}
+    found = detect_iter_map([i * 2 + c], ranges, i + c < 2)
+    assert not found.indices
+    assert "limits a sum that is no number" in found.errors[0]

@@ -534,7 +534,8 @@ class IterMapRewriter:
                 bare = self._exact_quotient(bare, factor)
                 split, _ = self.fused(bare)
             order = self._chain(bare.args) if len(bare.args) > 1 else list(bare.args)
-            assert order is not None, "fused above"
+            if order is None:  # digits that run over one another are no digits to limit
+                raise IterMapFailure(f"the predicate {text} limits a sum that is no number")
             mark, base, splits = IterMark(bare, split.extent), zero, tuple(order)
         self._limits.append(self._narrowed_limit(mark, base, splits, low, high, text))
 
