@@ -77,3 +77,21 @@ def test_constants_by_data_or_by_place() -> None:
     by_place = tir.AllocateConst(var, "int32", [3], 7, NOTHING)
     assert by_place.irmod_storage_idx == 7
     assert by_place.data is None
+
+
+def test_bodies_are_statements() -> None:
+    x = tir.Var("x", "int32")
+    for make in (
+        lambda: tir.For(x, 0, 4, tir.ForKind.SERIAL, 1),
+        lambda: tir.SeqStmt([tir.Evaluate(0), 1]),
+        lambda: tir.IfThenElse(x > 1, tir.Evaluate(0), 1),
+        lambda: tir.Block([], [], [], "b", 1),
+        lambda: tir.LetStmt(x, 1, x + 1),
+    ):
+        with pytest.raises(TypeError, match="a statement is wanted here, found"):
+            make()
+
+
+def test_kinds_of_axes_are_known() -> None:
+    with pytest.raises(tvm.TVMError, match=r"iter_type is 99; legal: 0 \(DataPar\)"):
+        tir.IterVar((0, 4), "i", 99)

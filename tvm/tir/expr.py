@@ -277,6 +277,10 @@ class IterVar(PrimExprConvertible):
         self.dom: Final = dom
         self.var: Final = var
         self.iter_type: Final = int(iter_type)
+        if not IterVar.DataPar <= self.iter_type <= IterVar.Tensorized:
+            raise IntegerRangeError(
+                f"IterVar: iter_type is {iter_type}; legal: 0 (DataPar) ... 8 (Tensorized)"
+            )
         self.thread_tag: Final = thread_tag
         self.span: Final = span
 

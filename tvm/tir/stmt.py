@@ -38,6 +38,16 @@ class Stmt(Node):
         raise TypeError(f"{type(self).__name__} is abstract and cannot be visited")
 
 
+def as_stmt(value: Stmt) -> Stmt:
+    """`value` itself, which is a statement; a TypeError for anything else."""
+    if isinstance(value, Stmt):
+        return value
+    raise TypeError(
+        f"a statement is wanted here, found {type(value).__name__}: {value!r}; "
+        "legal: tir.Evaluate(...), tir.SeqStmt([...]) and their like"
+    )
+
+
 class ForKind(IntEnum):
     """Who runs the iterations of a loop."""
 
@@ -59,7 +69,7 @@ class LetStmt(Stmt):
     def __init__(self, var: Var, value: ExprLike, body: Stmt, span: Span | None = None) -> None:
         self.var: Final = var
         self.value: Final = as_expr(value)
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.span = span
         if self.value.dtype is not var.dtype:
             raise DTypeError(
@@ -89,7 +99,7 @@ class AttrStmt(Stmt):
         self.node: Final = as_expr(node) if isinstance(node, int) else node
         self.attr_key: Final = attr_key
         self.value: Final = as_expr(value)
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.span = span
 
     def accept(self, f: TirFunctor[E, S]) -> S:
@@ -109,7 +119,7 @@ class AssertStmt(Stmt):
     ) -> None:
         self.condition: Final = as_expr(condition)
         self.message: Final = as_expr(message)
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.span = span
         if not self.condition.dtype.is_bool:
             raise DTypeError(f"AssertStmt: the condition is {self.condition.dtype}; legal: bool")
@@ -181,7 +191,7 @@ class BufferRealize(Stmt):
         self.buffer: Final = buffer
         self.bounds: Final = tuple(bounds)
         self.condition: Final = as_expr(condition)
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.span = span
 
     def accept(self, f: TirFunctor[E, S]) -> S:
@@ -213,7 +223,7 @@ class Allocate(Stmt):
         self.dtype: Final = DataType(dtype)
         self.extents: Final = tuple([as_expr(e) for e in extents])
         self.condition: Final = as_expr(condition)
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
 
@@ -259,7 +269,7 @@ class AllocateConst(Stmt):
         self.extents: Final = tuple([as_expr(e) for e in extents])
         self.data: Final[HostTensor | None] = None if by_index else as_host_tensor(data_or_idx)
         self.irmod_storage_idx: Final = int(data_or_idx) if by_index else None  # type: ignore[call-overload]
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
 
@@ -284,7 +294,7 @@ class DeclBuffer(Stmt):
 
     def __init__(self, buffer: Buffer, body: Stmt, span: Span | None = None) -> None:
         self.buffer: Final = buffer
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.span = span
 
     def accept(self, f: TirFunctor[E, S]) -> S:
@@ -300,7 +310,7 @@ class SeqStmt(Stmt):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("seq", "span~")
 
     def __init__(self, seq: Sequence[Stmt], span: Span | None = None) -> None:
-        self.seq: Final = tuple(seq)
+        self.seq: Final = tuple([as_stmt(part) for part in seq])
         self.span = span
 
     def accept(self, f: TirFunctor[E, S]) -> S:
@@ -367,8 +377,8 @@ class IfThenElse(Stmt):
         span: Span | None = None,
     ) -> None:
         self.condition: Final = as_expr(condition)
-        self.then_case: Final = then_case
-        self.else_case: Final = else_case
+        self.then_case: Final = as_stmt(then_case)
+        self.else_case: Final = None if else_case is None else as_stmt(else_case)
         self.span = span
 
     def accept(self, f: TirFunctor[E, S]) -> S:
@@ -402,7 +412,7 @@ class For(Stmt):
         self.min: Final = _index_like(min, loop_var.dtype)
         self.extent: Final = _index_like(extent, loop_var.dtype)
         self.kind: Final = ForKind(kind)
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.thread_binding: Final = thread_binding
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
@@ -435,7 +445,7 @@ class While(Stmt):
 
     def __init__(self, condition: ExprLike, body: Stmt, span: Span | None = None) -> None:
         self.condition: Final = as_expr(condition)
-        self.body: Final = body
+        self.body: Final = as_stmt(body)
         self.span = span
 
     def accept(self, f: TirFunctor[E, S]) -> S:
@@ -539,8 +549,8 @@ class Block(Stmt):
         self.reads: Final = tuple(reads)
         self.writes: Final = tuple(writes)
         self.name_hint: Final = name_hint
-        self.body: Final = body
-        self.init: Final = init
+        self.body: Final = as_stmt(body)
+        self.init: Final = None if init is None else as_stmt(init)
         self.alloc_buffers: Final = tuple(alloc_buffers or ())
         self.match_buffers: Final = tuple(match_buffers or ())
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
