@@ -51,7 +51,8 @@ def test_inplace_indices_are_checked(indices: list[int]) -> None:
 
 
 def test_inplace_index_is_kept() -> None:
-    call = relax.call_tir_inplace(relax.GlobalVar("f"), [var(2), var(3)], 1, OUT)
+    target = relax.Var("y", OUT)
+    call = relax.call_tir_inplace(relax.GlobalVar("f"), [var(2), target], 1, OUT)
     assert call.attrs.inplace_indices == (1,)
     assert ir.structural_equal(ir.load_json(ir.save_json(call.attrs)), call.attrs)
 
@@ -131,3 +132,16 @@ def test_functions_that_running_programs_call(capsys: pytest.CaptureFixture[str]
     with pytest.raises(ValueError, match="the condition is one bool"):
         op.base.relax_assert_op([True, False], "")
     assert Op.get("relax.print").get_attr("FCallPacked") == "relax.run.print"
+
+
+def test_places_of_results_in_operands() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+    same, other = x.struct_info, relax.TensorStructInfo((2, 4), "float32")
+    call = relax.op.call_inplace_packed("f", x, inplace_indices=0, sinfo_args=same)
+    assert call.attrs.inplace_indices == (0,)
+    for wrong in ([1], [-1], [], [0, 0]):
+        with pytest.raises(TVMError, match="inplace_indices do not fit"):
+            relax.op.call_inplace_packed("f", x, inplace_indices=wrong, sinfo_args=same)
+    relax.op.call_inplace_packed("f", x, inplace_indices=[0], sinfo_args=other)
+    with pytest.raises(TVMError, match="cannot take the place of operand 0"):
+        relax.op.call_tir_inplace(relax.GlobalVar("f"), (x,), [0], other)

@@ -34,6 +34,7 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
     const_int,
 )
+from tvm.relax.struct_info_rules import BaseCheckResult, base_check
 
 from .declare import Array, Expr, Infer, attrs_class, relax_op, show_shape
 
@@ -178,26 +179,46 @@ def call_tir_inplace(
     indices = (inplace_indices,) if isinstance(inplace_indices, int) else tuple(inplace_indices)
     infos = _infos(out_sinfo)
     operands = _tir_operands(gvar, args, tir_vars)
-    _check_inplace(indices, operands[1], len(infos))
+    given = operands[1].fields if isinstance(operands[1], Tuple) else None
+    _check_inplace("call_tir_inplace", indices, given, infos)
     return _make(
         call_tir_inplace, operands, [_one_info("call_tir_inplace", infos)], inplace_indices=indices
     )
 
 
-def _check_inplace(indices: tuple[int, ...], operands: Any, results: int) -> None:
-    count = len(operands.fields) if isinstance(operands, Tuple) else None
+def _check_inplace(
+    name: str,
+    indices: tuple[int, ...],
+    operands: Sequence[Expr] | None,
+    infos: Sequence[StructInfo],
+) -> None:
+    """Refuse places that are none, that are taken twice, or whose operand is something else."""
+    results = len(infos)
+    count = None if operands is None else len(operands)
     wrong = len(indices) != results or all(i == -1 for i in indices)
     wrong = wrong or any(i < -1 or (count is not None and i >= count) for i in indices)
     used = [i for i in indices if i != -1]
     if wrong or len(set(used)) != len(used):
         raise TVMError(
             message(
-                "call_tir_inplace: inplace_indices do not fit",
+                f"{name}: inplace_indices do not fit",
                 found=f"{list(indices)} for {results} results and {count} operands",
                 legal="one index for each result, no operand twice, -1 for a new tensor, "
                 "and at least one that is not -1",
             )
         )
+    for i, info in zip(indices, infos):
+        operand = None if i == -1 or operands is None else operands[i].struct_info_
+        # a packed function may give its operand's memory another shape; a kernel may not
+        kernel = name == "call_tir_inplace"
+        if kernel and operand is not None and base_check(info, operand) is BaseCheckResult.FAIL_L0:
+            raise TVMError(
+                message(
+                    f"{name}: the result cannot take the place of operand {i}",
+                    found=f"the operand is {operand}",
+                    legal=f"an operand that may be {info}",
+                )
+            )
 
 
 for _op in (call_tir, call_tir_with_grad, call_tir_inplace):
@@ -249,8 +270,10 @@ def call_inplace_packed(
 ) -> Call:
     """Call a packed function that overwrites operands and nothing else."""
     indices = (inplace_indices,) if isinstance(inplace_indices, int) else tuple(inplace_indices)
+    operands, infos = [convert_to_expr(arg) for arg in args], _infos(sinfo_args)
+    _check_inplace("call_inplace_packed", indices, operands, infos)
     return _make(
-        call_inplace_packed, [_callee(func), *args], _infos(sinfo_args), inplace_indices=indices
+        call_inplace_packed, [_callee(func), *operands], infos, inplace_indices=indices
     )
 
 
