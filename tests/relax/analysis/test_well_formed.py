@@ -147,3 +147,12 @@ def test_the_function_counts_and_not_what_its_variable_was() -> None:
         assert well_formed(mod)
     finally:
         sub.struct_info_ = before
+
+
+def test_a_function_that_is_forced_pure_is_declared_pure() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    body = relax.SeqExpr([], x)
+    body.struct_info_ = x.struct_info_
+    forced = {"relax.force_pure": True}
+    assert well_formed(relax.Function([x], body, x.struct_info, True, forced))
+    assert not well_formed(relax.Function([x], body, x.struct_info, False, forced))

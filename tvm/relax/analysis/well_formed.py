@@ -116,6 +116,8 @@ class _Checker:
                 yield from self._symbols(_exprs_in_scope(param.struct_info_), dims, param.name_hint)
         yield from self._symbols(_exprs_in_scope(func.ret_struct_info), dims, "the result")
         forced = bool(func.attrs.get("relax.force_pure"))
+        if forced and not func.is_pure:
+            yield self._say("it has the attribute relax.force_pure and is not declared pure")
         if func.is_pure and not forced:
             impure = find_impure_call(func, own)
             if impure is not None:
