@@ -34,6 +34,7 @@ class Divided:
     inner_predicate: PrimExpr
     inner: Block
     init: Stmt | None
+    loops: dict[Var, Range]  # inside of the outer block; blocks without variables name them
 
 
 def divided(
@@ -66,6 +67,7 @@ def divided(
     found = Divided(
         [], [], logical_and(outer_part.extent, outside), [], [],
         logical_and(inner_part.extent, within), realize.block, None,
+        loop_ranges(inside),
     )  # fmt: skip
     values: dict[Var, PrimExpr] = {}
     analyzer = Analyzer()
@@ -162,6 +164,7 @@ class _Simplify(StmtExprMutator):
 def outer_regions(made: Divided) -> tuple[list[BufferRegion], list[BufferRegion]]:
     """What the inner block touches while its variables run."""
     ranges = {iv.var: iv.dom for iv in made.inner_iters if iv.dom is not None}
+    ranges.update(made.loops)
     analyzer = Analyzer()
     for iv in made.outer_iters:
         if iv.dom is not None:
@@ -244,6 +247,7 @@ def _filled(made: Divided) -> list[BufferRegion]:
     ranges = {iv.var: iv.dom for iv in made.inner_iters if iv.dom is not None}
     if not is_one(made.inner_predicate):
         return []
+    ranges.update(made.loops)
     analyzer = Analyzer()
     found: list[BufferRegion] = []
     for write in made.inner.writes:

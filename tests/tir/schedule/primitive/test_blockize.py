@@ -139,3 +139,15 @@ def test_blocks_that_are_apart() -> None:
     b, c = sch.get_block("B"), sch.get_block("C")
     refuses(sch, "do not stand one after the other", "blockize", [b, c, c])
     refuses(sch, "no block is given", "blockize", [])
+
+
+def test_blocks_without_variables_name_the_loops() -> None:
+    func = elementwise(8, 12)
+    sch = open_schedule(func)
+    _, j = sch.get_loops("B")
+    sch.loop_partition(j, [4, None])
+    (common,) = sch.get_child_blocks(sch.get_block("root"))
+    (i,) = sch.get_loops(common)
+    outer = sch.blockize(i)
+    assert str(sch.get(outer).writes[0]) == "B[0:8, 0:12]"
+    check(sch, func)
