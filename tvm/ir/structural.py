@@ -12,10 +12,14 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+from tvm.support.dtype import DataType
+
 from .access_path import AccessPath
 from .expr import COMPARISONS, GlobalVar
 from .node import Node
 
+# Values with nothing inside: one object on both sides needs no further look.
+_LEAVES = frozenset((type(None), bool, int, float, str, DataType))
 _PLANS: dict[type, tuple[tuple[str, bool], ...]] = {}
 
 
@@ -111,7 +115,7 @@ class _Comparison:
     ) -> None:
         for name, field_binds in _plan(type(a)):
             x, y = getattr(a, name), getattr(b, name)
-            if x is y and x is None:
+            if x is y and x.__class__ in _LEAVES:
                 continue
             if path_a is None or path_b is None:
                 stack.append((x, y, binds or field_binds, None, None))
