@@ -31,14 +31,14 @@ class WellFormedInstrument(PassInstrument):
         self.check_struct_info = check_struct_info
         self.validate_before_transform = validate_before_transform
 
-    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+    def run_before_pass(self, mod: IRModule, pass_info: PassInfo) -> None:
         """Check what the pass is given."""
         if self.validate_before_transform:
-            self._check(mod, info.name, "before")
+            self._check(mod, pass_info.name, "before")
 
-    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+    def run_after_pass(self, mod: IRModule, pass_info: PassInfo) -> None:
         """Check what the pass made."""
-        self._check(mod, info.name, "after")
+        self._check(mod, pass_info.name, "after")
 
     def _check(self, mod: IRModule, name: str, when: str) -> None:
         if name in SKIPPED:
