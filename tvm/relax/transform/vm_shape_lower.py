@@ -55,6 +55,7 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from tvm.relax.struct_info_rules import is_base_of
 from tvm.relax.transform.rebuild import replace_operands, with_value
 from tvm.relax.transform.size_slots import Slot, SlotTable, collect_slots
 from tvm.tir.buffer import decl_buffer
@@ -336,11 +337,7 @@ class _Lowering:
         known = value.struct_info_
         if always or not isinstance(known, TupleStructInfo):
             return True
-        probe = _Lowering.__new__(_Lowering)
-        probe.__dict__.update(self.__dict__, _bindings=[])
-        todos: list[_Todo] = []
-        probe._check(info, Var("field", known.fields[i]), "", todos)
-        return bool(probe._bindings or todos)
+        return not is_base_of(info, known.fields[i], self._analyzer)
 
     def _match_later(
         self,
