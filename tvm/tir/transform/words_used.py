@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -41,7 +42,7 @@ def _words(body: s.Stmt) -> frozenset[str]:
             if isinstance(node.op, Op):
                 found.add(node.op.name)
             stack.extend(node.args)
-        elif isinstance(node, (e.PrimExpr, s.Stmt)):
+        elif isinstance(node, (PrimExpr, s.Stmt)):
             found.add(kind.__name__)
             stack.extend(children(node))
     return frozenset(found)
