@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tvm import tir
@@ -99,3 +101,24 @@ def test_long_sums() -> None:
 def test_facts_in_branches() -> None:
     expr = tir.Select(x < 3, tir.min(x, 5) + y - y, z)
     assert deep_equal(Analyzer().simplify(expr), tir.Select(x < 3, x, z))
+
+
+def test_quotients_and_remainders_meet_again() -> None:
+    """Also where the remainder was simplified by itself, to other terms or to a literal."""
+    source, proven = random.Random(5), 0
+    for _ in range(150):
+        names = [e.Var(name, "int32") for name in "ijkl"[: source.randint(1, 4)]]
+        total = e.IntImm("int32", source.choice([0, 0, 1, 8, -3]))
+        for name in names:
+            total = total + name * source.choice([2, 4, 6, 8, 12, 16])
+        divisor = source.choice([2, 4, 8, 16])
+        analyzer = Analyzer()
+        for name in names:
+            analyzer.bind(name, Range(0, source.choice([2, 4, 16, 33])))
+        digits = fld(total, divisor) * divisor + flm(total, divisor)
+        proven += analyzer.can_prove_equal(digits, total)
+        outer = divisor * 3
+        rest = flm(total, outer)
+        digits = fld(total, outer) * outer + fld(rest, divisor) * divisor + flm(total, divisor)
+        proven += analyzer.can_prove_equal(digits, total)
+    assert proven >= 290, "of 300"

@@ -232,15 +232,16 @@ class CanonicalSimplifier:
         return total
 
     def _settle(self, total: Sum) -> None:
-        """c * (x // c)   ->   x - r   where x is known to be r modulo c."""
+        """c * (x // c)   ->   x - r   where x is known to be r modulo c; also of a remainder x."""
         for split, count in total.terms():
-            if split.lower == 1 or split.upper or not split.floor or count % split.lower:
+            nested = split.upper % split.lower == 0
+            if split.lower == 1 or not nested or not split.floor or count % split.lower:
                 continue
             coeff, rest = self.analyzer.modular.of(split.index)
             if coeff % split.lower == 0:
                 times = count // split.lower
                 total.add_split(split, -count)
-                total.add_split(split.changed(1, 0, True), times)
+                total.add_split(split.changed(1, split.upper, True), times)
                 total.base -= rest % split.lower * times
 
     def _add_leaf(self, total: Sum, node: PrimExpr, kind: type, scale: int) -> None:
@@ -372,6 +373,11 @@ class CanonicalSimplifier:
             if shift:
                 rest.base -= shift * divisor
             return rest
+        if floor and not quotient and any(abs(count) >= divisor for _, count in terms):
+            smaller = Sum(rest.dtype, rest.base)
+            for split, count in terms:
+                smaller.add_split(split, count % divisor)
+            return self._rest_divided(smaller, divisor, floor, quotient)
         if len(terms) == 1 and rest.base == 0:
             found = self._split_divided(*terms[0], divisor, floor, quotient)
             if found is not None:
@@ -410,6 +416,11 @@ class CanonicalSimplifier:
 
     def _opaque(self, whole: Sum, divisor: int, kind: type) -> Sum:
         """The division of a sum that cannot be taken apart, as one split of that sum."""
+        if kind is e.FloorMod and whole.base < 0:  # rules are about sums, not about differences
+            index = self.normal(_with_base(whole, whole.base % divisor))
+            made = self.rewriter.make(kind, index, e.IntImm(whole.dtype, divisor))
+            if type(made) is not kind and type(made) in _SUMS:
+                return self.sum_of(made)
         index = self.normal(whole)
         made = self.rewriter.make(kind, index, e.IntImm(whole.dtype, divisor))
         if type(made) is kind and made.b.value == divisor:  # type: ignore[attr-defined]
@@ -421,7 +432,7 @@ class CanonicalSimplifier:
             limits = (divisor, 0) if quotient else (1, divisor)
             result.add_split(Split(number, inner, *limits, floor), 1)
             return result
-        return self._as_sum(made)
+        return self.sum_of(made) if type(made) in _SUMS else self._as_sum(made)
 
     def _bound_of_terms(self, terms: list[tuple[Split, int]], base: int) -> Bound:
         low = high = base
@@ -456,6 +467,8 @@ class CanonicalSimplifier:
         """The sum with parts joined that belong together."""
         terms = self._joined(total.terms())
         across = self._joined_across(total, terms)
+        if across is None:
+            across = self._with_remainder(total, terms)
         if across is not None:
             return self._gathered(across)
         result = Sum(total.dtype, total.base)
@@ -469,20 +482,55 @@ class CanonicalSimplifier:
         return self._gathered(result) if opened else result
 
     def _joined_across(self, total: Sum, terms: list[tuple[Split, int]]) -> Sum | None:
-        """(a // c) * c + b % c   ->   a   where a and b differ by a multiple of c."""
+        """(a // c) * c + b % c   ->   a   where a and b differ by a multiple of c.
+
+        The same with b % c // d and c // d, and with a remainder in the place of a.
+        """
         for high, n in terms:
-            if high.lower == 1 or high.upper or n % high.lower or not high.floor:
-                continue
             step = high.lower
+            if step == 1 or high.upper % step or not high.floor:
+                continue
             for low, m in terms:
-                fits = low.upper == step and low.lower == 1 and low.floor and n == m * step
-                if not fits or not self._congruent(high.index, low.index, step):
+                fits = low.upper == step and low.floor and n * low.lower == m * step
+                if not fits or step % low.lower or not self._congruent(high.index, low.index, step):
                     continue
                 found = Sum(total.dtype, total.base)
                 for split, count in terms:
                     if split is not high and split is not low:
                         found.add_split(split, count)
+                if low.lower == 1 and not high.upper:
+                    found.add(self.sum_of(high.index), m)
+                else:
+                    found.add_split(high.changed(low.lower, high.upper, True), m)
+                return found
+        return None
+
+    def _with_remainder(self, total: Sum, terms: list[tuple[Split, int]]) -> Sum | None:
+        """(a // c) * c + r   ->   a   where r is what a % c has become, in the same sum."""
+        if len(terms) < 2:
+            return None
+        counts = {split.key: count for split, count in terms}
+        for high, n in terms:
+            if high.lower == 1 or n % high.lower or not high.floor or high.whole:
+                continue
+            literal = e.IntImm(total.dtype, high.lower)
+            rest = self._divided(e.FloorMod(high.index, literal), e.FloorMod)
+            m, parts = n // high.lower, rest.terms()
+            if not parts or not all(
+                split.key in counts and (split.whole or counts[split.key] == count * m)
+                for split, count in parts
+            ):
+                continue
+            found = Sum(total.dtype, total.base)
+            for split, count in terms:
+                if split is not high:
+                    found.add_split(split, count)
+            found.add(rest, -m)
+            if high.upper:
+                found.add_split(high.changed(1, high.upper, True), m)
+            else:
                 found.add(self.sum_of(high.index), m)
+            if _digits(found.terms()) < _digits(terms):
                 return found
         return None
 
@@ -638,6 +686,19 @@ def _join_group(group: list[tuple[Split, int]]) -> list[tuple[Split, int]]:
             if joined:
                 break
     return terms
+
+
+def _with_base(total: Sum, base: int) -> Sum:
+    """The sum with another literal."""
+    result = Sum(total.dtype, base)
+    for split, count in total.terms():
+        result.add_split(split, count)
+    return result
+
+
+def _digits(terms: list[tuple[Split, int]]) -> int:
+    """How many terms are quotients or remainders."""
+    return sum([not split.whole for split, _ in terms])
 
 
 def _place(term: tuple[Split, int]) -> tuple[int, int, int]:
