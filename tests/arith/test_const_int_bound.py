@@ -7,7 +7,7 @@ import pytest
 from tests.arith.fuzz import Source, Undefined, evaluate, points
 from tvm import tir
 from tvm.arith import Analyzer, ConstIntBound
-from tvm.ir import Range
+from tvm.ir import Range, structural_equal
 from tvm.tir import expr as e
 
 pytestmark = pytest.mark.pure
@@ -122,3 +122,16 @@ def test_bounds_hold_for_random_expressions() -> None:
                 assert low <= evaluate(expr, values) <= high
             except Undefined:
                 continue
+
+
+def test_numbers_beyond_what_bounds_tell_apart() -> None:
+    b = tir.Var("b", "uint64")
+    large = tir.const(2**64 - 47, "uint64")
+    analyzer = Analyzer()
+    bound = analyzer.const_int_bound(large)
+    assert bound.min_value < bound.max_value == bound.POS_INF
+    for kept in (tir.LT(large, b), tir.Max(b, large), tir.Min(b, large)):
+        assert structural_equal(analyzer.simplify(kept), kept)
+    small = tir.const(-(2**63), "int64")
+    x = tir.Var("x", "int64")
+    assert structural_equal(analyzer.simplify(tir.LT(x, small)), tir.LT(x, small))

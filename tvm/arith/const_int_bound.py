@@ -168,8 +168,8 @@ class BoundAnalyzer(PairAnalyzer):
         """The bounds of `expr`."""
         kind = type(expr)
         if kind is e.IntImm:
-            value = clamp(expr.value)  # type: ignore[attr-defined]
-            return value, value
+            value: int = expr.value  # type: ignore[attr-defined]
+            return (value, value) if NEG_INF < value < POS_INF else _reached((value, value))
         if kind is e.Var:
             known = self.variables.get(expr)
             return type_bound(expr.dtype) if known is None else known
@@ -184,6 +184,8 @@ class BoundAnalyzer(PairAnalyzer):
         dtype = expr.dtype
         if (dtype.bits < 32 or not dtype.is_int) and kind in _ARITHMETIC:
             bound = _wrapped(bound, dtype)
+        if bound[0] == POS_INF or bound[1] == NEG_INF:
+            bound = _reached(bound)
         if self.facts:
             fact = self.facts.get(self._analyzer.numbers.number(expr))
             if fact is not None:
@@ -194,6 +196,15 @@ class BoundAnalyzer(PairAnalyzer):
         """The bounds of a variable that runs over `dom`."""
         low, extent = self.of(dom.min), self.of(dom.extent)
         return low[0], add_bounds(low, add_bounds(extent, (-1, -1)))[1]
+
+
+def _reached(bound: Bound) -> Bound:
+    """Ends beyond the infinities: a value may be larger than all that bounds tell apart.
+
+    No bound is then known on that side, and the largest number that is one on the other.
+    """
+    low, high = clamp(bound[0]), clamp(bound[1])
+    return min(low, POS_INF - 1), max(high, NEG_INF + 1)
 
 
 def _wrapped(bound: Bound, dtype: DataType) -> Bound:
