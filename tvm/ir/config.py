@@ -49,7 +49,8 @@ _RECORDS: Final[dict[str, dict[str, object]]] = {
     },
 }
 _BOOLS: Final = (
-    "relax.backend.use_cuda_graph", "relax.transform.apply_legalize_ops",
+    "relax.backend.use_cuda_graph", "relax.lift_transform_params.consume_params",
+    "relax.transform.apply_legalize_ops",
     "testing.immutable_module", "tir.debug_keep_trivial_loop", "tir.detect_global_barrier",
     "tir.disable_assert", "tir.disable_cse_tir", "tir.disable_storage_rewrite",
     "tir.disable_vectorize", "tir.enable_buffer_level_predication", "tir.enable_debug",

@@ -40,6 +40,7 @@ _HOMES = {
     "InlinePrivateFunctions": _HOME + "inline_private_functions:InlinePrivateFunctions",
     "LambdaLift": _HOME + "lambda_lift:LambdaLift",
     "LegalizeOps": _HOME + "legalize_ops.legalizer:LegalizeOps",
+    "LiftTransformParams": _HOME + "lift_transform_params:LiftTransformParams",
     "LowerShapeToTensor": _HOME + "lower_shape_to_tensor:LowerShapeToTensor",
     "MergeCompositeFunctions": _HOME + "merge_composite_functions:MergeCompositeFunctions",
     "Normalize": _HOME + "normalize:Normalize",
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
     from .lambda_lift import LambdaLift as LambdaLift
     from .legalize_ops.legalizer import LegalizeOps as LegalizeOps
+    from .lift_transform_params import LiftTransformParams as LiftTransformParams
     from .lower_alloc_tensor import LowerAllocTensor as LowerAllocTensor
     from .lower_runtime_builtin import LowerRuntimeBuiltin as LowerRuntimeBuiltin
     from .lower_runtime_builtin import VMBuiltinLower as VMBuiltinLower

@@ -38,9 +38,14 @@ def BundleModelParams(
                 legal=f"0 ... {len(func.params)}",
             )
         )
+    return bundle_model_params(func, inputs, param_tuple_name or "model_params")
+
+
+def bundle_model_params(func: Function, inputs: int, name: str) -> Function:
+    """The function with all parameters after the first `inputs` as items of one."""
     weights = func.params[inputs:]
     info = TupleStructInfo([weight.struct_info for weight in weights])
-    bundle = Var(param_tuple_name or "model_params", info)
+    bundle = Var(name, info)
     params = [*func.params[:inputs], bundle]
     ret = func.ret_struct_info
     bundled = Function(params, func.body, ret, func.is_pure, func.attrs, func.span)
