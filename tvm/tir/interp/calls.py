@@ -21,7 +21,7 @@ from tvm.tir.function import PrimFunc
 from .errors import InterpreterError
 from .exchange import TOGETHER
 from .expr import Code, Frame, Layout
-from .fibers import wait_for_others
+from .fibers import exchange_in_warp, wait_for_others
 from .lockstep import LockstepCompiler
 from .memory import Pointer, buffer_view, element_strides, run_of_memory
 from .stmt import BreakLoop, ContinueLoop, Step, StmtCompiler
@@ -391,8 +391,14 @@ def _atomic_add(compiler: Any, op: e.Call) -> Code:
 
 
 def _barrier(compiler: Any, op: e.Call) -> Code:
+    of_warp = op.args and getattr(op.args[0], "value", "") == "warp"
+    warp_size = compiler.program.warp_size
+
     def run(frame: Frame) -> Value:
-        wait_for_others()
+        if of_warp:
+            exchange_in_warp(None, warp_size)
+        else:
+            wait_for_others()
         return np.int32(0)
 
     return run

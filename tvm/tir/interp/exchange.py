@@ -104,10 +104,11 @@ def _shuffle(source: Callable[[int, int, int], int], compiler: Any, op: e.Call) 
 
 def active_mask(compiler: Any, op: e.Call) -> Code:
     """One bit for each thread of the warp that is here."""
-    warp_size = compiler.program.warp_size
+    warp_size, bits = compiler.program.warp_size, op.dtype.bits
 
     def run(frame: Frame) -> Value:
-        return numpy_dtype(op.dtype).type(sum(1 << n for n in exchange_in_warp(None, warp_size)))
+        here = [n for n in exchange_in_warp(None, warp_size) if n < bits]
+        return numpy_dtype(op.dtype).type(sum(1 << n for n in here))
 
     return run
 

@@ -51,6 +51,7 @@ _PASSES: dict[str, str] = {
     "LowerMatchBuffer": "lower_match_buffer",
     "LowerOpaqueBlock": "lower_opaque_block",
     "LowerTVMBuiltin": "lower_tvm_builtin",
+    "LowerThreadAllreduce": "lower_thread_allreduce",
     "LowerVtcmAlloc": "lower_vtcm_alloc",
     "MakeDirectAPI": "make_direct_api",
     "MakePackedAPI": "make_packed_api",
@@ -135,6 +136,7 @@ if TYPE_CHECKING:
     from .lower_intrin import LowerIntrin as LowerIntrin
     from .lower_match_buffer import LowerMatchBuffer as LowerMatchBuffer
     from .lower_opaque_block import LowerOpaqueBlock as LowerOpaqueBlock
+    from .lower_thread_allreduce import LowerThreadAllreduce as LowerThreadAllreduce
     from .lower_tvm_builtin import LowerTVMBuiltin as LowerTVMBuiltin
     from .lower_vtcm_alloc import LowerVtcmAlloc as LowerVtcmAlloc
     from .make_direct_api import MakeDirectAPI as MakeDirectAPI
