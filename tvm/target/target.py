@@ -27,6 +27,7 @@ from .cpu_model import (
     with_features,
 )
 from .kind import CPU, TargetKind, find_kind
+from .mprofile import is_m_profile, m_profile_features
 from .parse import check_options, parse_target
 
 
@@ -413,6 +414,8 @@ class TargetFeatures:
             return given[name]
         if target.kind.device_type != CPU or name.startswith("__"):
             return None
+        if is_m_profile(target.attrs) and name in ("has_dsp", "has_mve"):
+            return m_profile_features(target.attrs)[name]
         if name == "is_aarch64":
             return arch_of_triple(str(target.attrs.get("mtriple", host_arch()))) == "aarch64"
         if name.startswith("has_"):
@@ -433,6 +436,8 @@ def _all_keys(
     device = attrs.get("device")
     if device:
         keys.append(str(device))
+    if is_m_profile(attrs):
+        keys.append("arm_cpu")
     keys.extend(kind.default_keys)
     return tuple(dict.fromkeys(key for key in keys if key))
 
