@@ -59,3 +59,37 @@ def test_error_in_a_thread_reaches_the_caller() -> None:
 
     with pytest.raises(IndexError, match=r"index 8"):
         interp.run(func, np.zeros(8, "float32"))
+
+
+def test_memory_of_threads_that_is_allocated_around_them() -> None:
+    @T.prim_func
+    def func(b: T.Buffer((8,), "int32")):
+        bx = T.launch_thread("blockIdx.x", 1)
+        own = T.decl_buffer((1,), "int32", scope="local")
+        tx = T.launch_thread("threadIdx.x", 8)
+        own[0] = tx
+        T.tvm_storage_sync("shared")
+        b[tx] = own[0]
+
+    b = np.zeros(8, "int32")
+    interp.run(func, b)
+    np.testing.assert_array_equal(b, np.arange(8))
+
+
+def test_barriers_of_a_warp_let_the_others_go_on() -> None:
+    @T.prim_func
+    def func(b: T.Buffer((8,), "int32")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        shared = T.decl_buffer((8,), "int32", scope="shared")
+        shared[tx] = tx
+        T.tvm_storage_sync("shared")
+        if tx < 4:
+            other: T.int32 = shared[tx + 1]
+            T.tvm_storage_sync("warp")
+            shared[tx] = other
+        T.tvm_storage_sync("shared")
+        b[tx] = shared[tx]
+
+    b = np.zeros(8, "int32")
+    interp.run(func, b)
+    np.testing.assert_array_equal(b, [1, 2, 3, 4, 4, 5, 6, 7])

@@ -15,10 +15,12 @@ import numpy as np
 
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
 from tvm.tir.functor import walk
 
 from .expr import Code, Frame
 from .fibers import Group, is_shared
+from .memory import Pointer
 from .stmt import storage_scope
 from .values import numpy_dtype
 
@@ -77,6 +79,9 @@ def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
     else:
         body = compiler.compile_stmt(stmt)
     warp_size = compiler.program.warp_size
+    private = _allocated_around(stmt) if in_step else {}
+    memories = [compiler.layout.place(var) for var in private]
+    views = [compiler.layout.place(buffer) for found in private.values() for buffer in found]
 
     def run(frame: Frame) -> None:
         every = product(*[axis.numbers(frame) for axis in axes])
@@ -96,6 +101,11 @@ def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
         for number, numbers in sorted(members, key=lambda m: m[0]):
             own = frame.copy()
             _set(own, axes, numbers)
+            for memory in memories:
+                if own[memory] is not None:
+                    own[memory] = Pointer(own[memory].data.copy(), own[memory].offset)
+            for view in views:
+                own[view] = None
             of: dict[object, int] = {
                 v: int(n) for axis, n in zip(axes, numbers) for v in axis.vars
             }
@@ -146,6 +156,24 @@ def _passed_on(stmt: s.Stmt) -> set[str]:
         elif isinstance(node, e.BufferLoad):
             read.add(node.buffer.data)
     return {scope for var in written & read if is_shared(scope := storage_scope(var))}
+
+
+def _allocated_around(stmt: s.Stmt) -> dict[e.Var, set[Buffer]]:
+    """Memory of each thread that is allocated around their launch, and the buffers over it."""
+    found: dict[e.Var, set[Buffer]] = {}
+    within: set[e.Var] = set()
+    for node in walk(stmt):
+        if isinstance(node, s.Allocate):
+            within.add(node.buffer_var)
+        elif isinstance(node, s.Block):
+            within.update(buffer.data for buffer in node.alloc_buffers)
+        elif isinstance(node, (s.BufferStore, e.BufferLoad)):
+            found.setdefault(node.buffer.data, set()).add(node.buffer)
+    return {
+        var: buffers
+        for var, buffers in found.items()
+        if var not in within and storage_scope(var) == "local"
+    }
 
 
 def _set(frame: Frame, axes: list[_Axis], numbers: tuple[Any, ...]) -> None:

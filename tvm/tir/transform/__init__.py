@@ -53,6 +53,7 @@ _PASSES: dict[str, str] = {
     "LowerTVMBuiltin": "lower_tvm_builtin",
     "LowerThreadAllreduce": "lower_thread_allreduce",
     "LowerVtcmAlloc": "lower_vtcm_alloc",
+    "LowerWarpMemory": "lower_warp_memory",
     "MakeDirectAPI": "make_direct_api",
     "MakePackedAPI": "make_packed_api",
     "MakeUnpackedAPI": "make_unpacked_api",
@@ -139,6 +140,7 @@ if TYPE_CHECKING:
     from .lower_thread_allreduce import LowerThreadAllreduce as LowerThreadAllreduce
     from .lower_tvm_builtin import LowerTVMBuiltin as LowerTVMBuiltin
     from .lower_vtcm_alloc import LowerVtcmAlloc as LowerVtcmAlloc
+    from .lower_warp_memory import LowerWarpMemory as LowerWarpMemory
     from .make_direct_api import MakeDirectAPI as MakeDirectAPI
     from .make_packed_api import MakePackedAPI as MakePackedAPI
     from .make_unpacked_api import MakeUnpackedAPI as MakeUnpackedAPI
