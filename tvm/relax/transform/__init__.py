@@ -39,6 +39,7 @@ _HOMES = {
     "Gradient": _HOME + "gradient:Gradient",
     "InlinePrivateFunctions": _HOME + "inline_private_functions:InlinePrivateFunctions",
     "LambdaLift": _HOME + "lambda_lift:LambdaLift",
+    "LazyTransformParams": _HOME + "lazy_transform_params:LazyTransformParams",
     "LegalizeOps": _HOME + "legalize_ops.legalizer:LegalizeOps",
     "LiftTransformParams": _HOME + "lift_transform_params:LiftTransformParams",
     "LowerShapeToTensor": _HOME + "lower_shape_to_tensor:LowerShapeToTensor",
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
     from .lambda_lift import LambdaLift as LambdaLift
+    from .lazy_transform_params import LazyTransformParams as LazyTransformParams
     from .legalize_ops.legalizer import LegalizeOps as LegalizeOps
     from .lift_transform_params import LiftTransformParams as LiftTransformParams
     from .lower_alloc_tensor import LowerAllocTensor as LowerAllocTensor

@@ -31,6 +31,11 @@ from tvm.relax.transform.rebuild import replace_operands, with_bindings, with_bo
 @relax_pass("ToNonDataflow")
 def ToNonDataflow(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """No DataflowVar is left; neighbouring blocks become one."""
+    return to_non_dataflow(func)
+
+
+def to_non_dataflow(func: Function) -> Function:
+    """The function with plain blocks only."""
     return with_body(func, _Plain().seq(func.body))
 
 
