@@ -71,6 +71,7 @@ def test_a_function_that_fails_keeps_no_tensor(target):
     for _ in range(50):
         with pytest.raises(ValueError, match="not positive"):
             func(a)
-    assert len(set(seen)) <= 4  # memory that was given up is used again
+    # memory that was given up is used again, if not always at once; else all would differ
+    assert len(set(seen)) < 25
     first, _ = func(tvm.runtime.tensor(np.ones(3, "float32")))
     assert first.numpy()[0, 0] == 1
