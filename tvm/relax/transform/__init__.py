@@ -8,6 +8,9 @@ _HOME = "tvm.relax.transform."
 _HOMES = {
     "AdjustMatmulOrder": _HOME + "adjust_matmul_order:AdjustMatmulOrder",
     "AnnotateTIROpPattern": _HOME + "annotate_tir_op_pattern:AnnotateTIROpPattern",
+    "AttachAttrLayoutFreeBuffers": (
+        _HOME + "attach_attr_layout_free_buffers:AttachAttrLayoutFreeBuffers"
+    ),
     "AttachGlobalSymbol": _HOME + "attach_global_symbol:AttachGlobalSymbol",
     "BindParams": _HOME + "bind_params:BindParams",
     "BindSymbolicVars": _HOME + "bind_params:BindSymbolicVars",
@@ -75,6 +78,9 @@ _HOMES = {
 if TYPE_CHECKING:
     from .adjust_matmul_order import AdjustMatmulOrder as AdjustMatmulOrder
     from .annotate_tir_op_pattern import AnnotateTIROpPattern as AnnotateTIROpPattern
+    from .attach_attr_layout_free_buffers import (
+        AttachAttrLayoutFreeBuffers as AttachAttrLayoutFreeBuffers,
+    )
     from .attach_global_symbol import AttachGlobalSymbol as AttachGlobalSymbol
     from .bind_params import BindParams as BindParams
     from .bind_params import BindSymbolicVars as BindSymbolicVars
