@@ -7,6 +7,7 @@ from tvm.support.lazy import lazy_dir, lazy_names
 _HOME = "tvm.relax.transform."
 _HOMES = {
     "AdjustMatmulOrder": _HOME + "adjust_matmul_order:AdjustMatmulOrder",
+    "AllocateWorkspace": _HOME + "allocate_workspace:AllocateWorkspace",
     "AnnotateTIROpPattern": _HOME + "annotate_tir_op_pattern:AnnotateTIROpPattern",
     "AttachAttrLayoutFreeBuffers": (
         _HOME + "attach_attr_layout_free_buffers:AttachAttrLayoutFreeBuffers"
@@ -77,6 +78,7 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from .adjust_matmul_order import AdjustMatmulOrder as AdjustMatmulOrder
+    from .allocate_workspace import AllocateWorkspace as AllocateWorkspace
     from .annotate_tir_op_pattern import AnnotateTIROpPattern as AnnotateTIROpPattern
     from .attach_attr_layout_free_buffers import (
         AttachAttrLayoutFreeBuffers as AttachAttrLayoutFreeBuffers,
