@@ -23,6 +23,7 @@ from .hexagon import (
     VRMPY_u8u8i32_INTRIN,
     VRMPY_u8u8i32_VTCM_INTRIN,
 )
+from .riscv_cpu import register_riscv_intrinsics, register_rvv_isa_intrinsics
 from .x86 import AVX512_DOT_16x4_INTRIN, VNNI_DOT_16x4_INTRIN
 
 __all__ = [
@@ -31,5 +32,5 @@ __all__ = [
     "DP4A_S8S8S32_INTRIN", "DP4A_S8U8S32_INTRIN", "DP4A_U8S8S32_INTRIN", "DP4A_U8U8U32_INTRIN",
     "INTRINSICS", "TensorIntrin", "VDMPY_i16i16i32_INTRIN", "VNNI_DOT_16x4_INTRIN",
     "VRMPY_u8i8i32_INTRIN", "VRMPY_u8i8i32_VTCM_INTRIN", "VRMPY_u8u8i32_INTRIN",
-    "VRMPY_u8u8i32_VTCM_INTRIN",
+    "VRMPY_u8u8i32_VTCM_INTRIN", "register_riscv_intrinsics", "register_rvv_isa_intrinsics",
 ]  # fmt: skip
