@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tests.tir.schedule.cases import matmul, open_schedule, stencil
+from tvm.script import tir as T
 from tvm.tir.schedule.copied_access import CopiedAccess
 from tvm.tir.schedule.error import Illegal
 
@@ -26,3 +28,16 @@ def test_the_place_must_be_one() -> None:
     sch = open_schedule(stencil())
     with pytest.raises(Illegal, match="at several places"):
         CopiedAccess(sch.state, sch.get_sref(sch.get_block("C")), 0, written=False)
+
+
+def test_an_update_without_an_init_is_refused() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("update"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = B[vi] + A[vi]
+
+    sch = tvm.tir.Schedule(func)
+    with pytest.raises(tvm.tir.ScheduleError, match="starts from what was there before"):
+        sch.reindex(sch.get_block("update"), ("write", 0))

@@ -79,7 +79,8 @@ def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
     else:
         body = compiler.compile_stmt(stmt)
     warp_size = compiler.program.warp_size
-    private = _allocated_around(stmt) if in_step else {}
+    # a loop is not a launch yet: what is allocated around it is there once, for all its threads
+    private = _allocated_around(stmt) if in_step and isinstance(op, s.AttrStmt) else {}
     memories = [compiler.layout.place(var) for var in private]
     views = [compiler.layout.place(buffer) for found in private.values() for buffer in found]
 

@@ -42,6 +42,8 @@ class CopiedAccess:
         self._scope = scope_of(block)
         self._writer = require_single_writer(state, self._scope, self.buffer, self.node)
         require_apart(state, self._scope, block, self._writer, self.buffer)
+        if written:
+            require_own_start(self.node, self.buffer)
         self.place = _one_place(self.node, self.buffer)
         require_own_indices(self.node, self.buffer, self.place, read=not written)
 
@@ -140,3 +142,18 @@ class _Redirect(TrackingMutator):
         if region.buffer is not self._old:
             return super().visit_region(region)
         return BufferRegion.from_point(self._new, self._indices)
+
+
+def require_own_start(node: Block, buffer: Buffer) -> None:
+    """Refuse a block that goes on from what the buffer held before: the copy would not have it."""
+    if node.init is None and any(
+        isinstance(part, BufferLoad) and part.buffer is buffer for part in walk(node.body)
+    ):
+        raise Illegal(
+            f"block {node.name_hint!r} updates {buffer.name!r} and has no init, so it starts from "
+            "what was there before",
+            legal="a block that writes without reading, or has an init (cache_inplace copies the "
+            "buffer in and out)",
+            spots=[node],
+            fast="The block updates the buffer in place",
+        )

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad
-from tvm.tir.functor import walk
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, scope_of
 from tvm.tir.schedule.cached_region import CachedRegion, has_address, written_region
+from tvm.tir.schedule.copied_access import require_own_start
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.set_scope import require_scope
@@ -21,7 +19,6 @@ from tvm.tir.schedule.scopes import (
     require_single_writer,
 )
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Block
 
 KIND = kind(
     "CacheWrite", "cache_write", "block", "=write_buffer_index", "=storage_scope",
@@ -46,7 +43,7 @@ def cache_write(
     buffer = buffer_at(node, write_buffer_index, written=True)
     scope = scope_of(block)
     require_single_writer(state, scope, buffer, node)
-    _require_own_start(node, buffer)
+    require_own_start(node, buffer)
     readers = [
         child
         for child in state.get_block_scope(scope).children
@@ -72,18 +69,3 @@ def cache_write(
     edit.reuse.update(reuse)
     edit_scope(state, scope, edit, allocate=[cached.copy])
     return state.get_sref(copy)
-
-
-def _require_own_start(node: Block, buffer: Buffer) -> None:
-    """Refuse a block that goes on from what the buffer held before: the copy would not have it."""
-    if node.init is None and any(
-        isinstance(part, BufferLoad) and part.buffer is buffer for part in walk(node.body)
-    ):
-        raise Illegal(
-            f"block {node.name_hint!r} updates {buffer.name!r} and has no init, so it starts from "
-            "what was there before",
-            legal="a block that writes without reading, or has an init (cache_inplace copies the "
-            "buffer in and out)",
-            spots=[node],
-            fast="The block updates the buffer in place",
-        )
