@@ -102,10 +102,10 @@ class _Search:
     def _tried(self, edit: Edit) -> IRModule | None:
         try:
             new = edit()
+            if new is None or not _well_formed(new) or structural_equal(new, self.mod):
+                return None
         except Exception as error:  # an edit that makes no sense for this program
             _LOG.debug("an edit is left out: %s", error)
-            return None
-        if new is None or not _well_formed(new) or structural_equal(new, self.mod):
             return None
         self.runs -= 1
         try:
@@ -116,14 +116,11 @@ class _Search:
 
 
 def _well_formed(mod: IRModule) -> bool:
-    try:
-        graphs = any(isinstance(func, Function) for func in mod.functions.values())
-        kernels = (func for func in mod.functions.values() if isinstance(func, PrimFunc))
-        return all(verify_well_formed(func, False) for func in kernels) and not (
-            graphs and faults_of(mod)
-        )
-    except Exception:  # too far from a program to be looked at
-        return False
+    kernels = (func for func in mod.functions.values() if isinstance(func, PrimFunc))
+    graphs = any(isinstance(func, Function) for func in mod.functions.values())
+    return all(verify_well_formed(func, False) for func in kernels) and not (
+        graphs and faults_of(mod)
+    )
 
 
 # --- edits of whole modules ---
