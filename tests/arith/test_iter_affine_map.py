@@ -317,3 +317,25 @@ def test_variables_without_ranges_are_refused() -> None:
 def test_a_limit_of_digits_that_run_over_one_another_is_refused() -> None:
     found = detect_iter_map([x * 7 + y], dom(x=3, y=8), x * 7 + y < 20)
     assert "limits a sum that is no number" in found.errors[0]
+
+
+@pytest.mark.parametrize("level", ["surjective", "bijective", "nocheck"])
+@pytest.mark.parametrize(("low", "extent"), [(0, 4), (1, 3), (2, 2), (3, 5), (1, 7)])
+def test_simplified_indices_keep_their_values(level: str, low: int, extent: int) -> None:
+    i, o, j = (tir.Var(name, "int32") for name in "ioj")
+    dom = {o: Range(0, 3), i: Range.from_min_extent(low, extent), j: Range(0, 2)}
+    for predicate in (tir.const(True, "bool"), (o * 4 + i) * 2 + j < 20):
+        for indices in ([o * 2 + i // 2, i % 2 * 2 + j], [i // 3], [(i + 1) // 2, i % 4]):
+            found = iter_map_simplify(indices, dom, predicate, level)
+            for a, b, c in itertools.product(range(low, low + extent), range(3), range(2)):
+                at = {i: a, o: b, j: c}
+                if evaluate(predicate, at):
+                    wanted = [evaluate(index, at) for index in indices]
+                    assert [evaluate(index, at) for index in found] == wanted
+
+
+def test_a_sum_is_read_with_its_padding() -> None:
+    i = tir.Var("i", "int32")
+    made = normalize_to_iter_sum(i // 2, {i: Range(1, 4)})
+    value = normalize_iter_map_to_expr(made)
+    assert [evaluate(value, {i: a}) for a in range(1, 4)] == [0, 1, 1]

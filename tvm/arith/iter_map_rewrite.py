@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
@@ -601,19 +601,29 @@ class IterMapRewriter:
         """Each index as one digit and a base, checked as the level asks."""
         self._overlaps = allow_padding and level is not IterMapLevel.Bijective
         self.enter_predicate(predicate)
-        maps = [self._normal(self.to_sum(index)) for index in indices]
-        rounds = 0
-        while self._padding.waiting:
-            if not allow_padding or level is IterMapLevel.Bijective or rounds == MAX_ROUNDS:
-                raise IterMapFailure(self._padding.reason)
-            rounds += 1
-            self._padding.settle()
-            self._cache.clear()
-            maps = [self._normal(self.to_sum(index)) for index in indices]
+        may_pad = allow_padding and level is not IterMapLevel.Bijective
+        maps = self._padded(lambda: [self._normal(self.to_sum(i)) for i in indices], may_pad)
         self.padding_predicate = self._padding.predicate()
         if level is not IterMapLevel.NoCheck:
             self._check_limits(indices)
             self._check_coverage(maps, level)
+        return maps
+
+    def _padded(self, read: Callable[[], list[IterSumExpr]], allowed: bool) -> list[IterSumExpr]:
+        """What `read` gives once all the padding that it asks for is in place.
+
+        What it gives before means something else: a quotient is read as if the variables began
+        at a multiple of the divisor.
+        """
+        maps = read()
+        rounds = 0
+        while self._padding.waiting:
+            if not allowed or rounds == MAX_ROUNDS:
+                raise IterMapFailure(self._padding.reason)
+            rounds += 1
+            self._padding.settle()
+            self._cache.clear()
+            maps = read()
         return maps
 
     def _normal(self, made: IterSumExpr) -> IterSumExpr:
@@ -627,7 +637,7 @@ class IterMapRewriter:
 
     def as_sorted_sum(self, index: PrimExpr) -> IterSumExpr:
         """The index as a sum, the largest literal scale first."""
-        made = self.to_sum(index)
+        (made,) = self._padded(lambda: [self.to_sum(index)], True)
         symbolic = [a for a in made.args if not isinstance(a.scale, e.IntImm)]
         literal = [a for a in made.args if isinstance(a.scale, e.IntImm)]
         literal.sort(key=lambda a: -a.scale.value)  # type: ignore[attr-defined]
