@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tests.tir.schedule.cases import elementwise, row_sum
 from tvm import tir
+from tvm.script import tir as T
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.analysis.query import loops_above, realize_of
 from tvm.tir.schedule.dividing import Divided, OuterPart, divided, outer_regions
@@ -44,3 +46,19 @@ def test_reductions_stay_whole() -> None:
     sch.split(sch.get_loops("B")[1], factors=[None, 4])
     with pytest.raises(Illegal, match="reduces over loops outside of the new block"):
         OuterPart().share(parts(sch, "B", 2))
+
+
+def test_an_inner_part_begins_where_the_old_variable_did() -> None:
+    @T.prim_func
+    def steps(A: T.Buffer((4, 8), "float32")):
+        for i, k in T.grid(4, 7):
+            with T.block("step"):
+                vi = T.axis.spatial(4, i)
+                vk = T.axis.opaque((1, 8), k + 1)
+                A[vi, vk] = A[vi, vk] + T.float32(1)
+
+    sch = tvm.tir.Schedule(steps)
+    _, k = sch.get_loops(sch.get_block("step"))
+    sch.blockize(k)
+    (inner,) = [iv for iv in sch.get(sch.get_block("step")).iter_vars if iv.var.name == "vk_i"]
+    assert (inner.dom.min, inner.dom.extent) == (1, 7)

@@ -83,10 +83,15 @@ def divided(
     return found
 
 
+def _start(inner: IterMark) -> PrimExpr | None:
+    """Where an inner part begins; None for zero."""
+    base: PrimExpr | None = getattr(inner.source, "base", None)
+    return None if base is None or is_zero(base) else base
+
+
 def _is_shifted(outer: IterMark, inner: IterMark) -> bool:
     """The inner part does not start at zero in each of the outer ones."""
-    base = getattr(inner.source, "base", None)
-    return base is not None and not is_zero(base) and not is_one(outer.extent)
+    return _start(inner) is not None and not is_one(outer.extent)
 
 
 def _free_guards(
@@ -129,7 +134,10 @@ def _split_variable(
             analyzer.bind(iv.var, iv.dom)
         return iv.var
     inner_var = iv.var.copy_with_suffix("_i")
-    dom = Range.from_min_extent(make_const(0, iv.var.dtype), inner_extent)
+    # with one outer part the inner one may begin anywhere, as the old variable did
+    start = _start(inner) if is_one(outer_extent) else None
+    low = make_const(0, iv.var.dtype) if start is None else start
+    dom = Range.from_min_extent(low, inner_extent)
     found.inner_iters.append(IterVar(dom, inner_var, iv.iter_type, iv.thread_tag, iv.span))
     found.inner_values.append(inner_value)
     analyzer.bind(inner_var, dom)
