@@ -41,3 +41,12 @@ def test_names_of_the_library_are_shown() -> None:
     assert "Array" in dir(tvm.ffi)
     with pytest.raises(AttributeError, match=r"'tvm\.ffi' has no attribute 'nonsense'"):
         _ = tvm.ffi.nonsense
+
+
+def test_a_function_is_found_by_who_imported_the_library_under_its_own_name() -> None:
+    script = """
+import tvm_ffi, tvm
+tvm.register_global_func("test.plus_one", lambda x: x + 1)
+assert tvm_ffi.get_global_func("test.plus_one")(2) == 3
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

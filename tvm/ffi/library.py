@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from types import ModuleType
 
@@ -13,8 +14,8 @@ _at_load: list[object] = []
 
 
 def is_loaded() -> bool:
-    """True once something has asked for the library."""
-    return _loaded is not None
+    """True once something has asked for the library, or imported it by its own name."""
+    return _loaded is not None or "tvm_ffi" in sys.modules
 
 
 def library() -> ModuleType:
