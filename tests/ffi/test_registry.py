@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tvm.ffi import (
@@ -77,3 +80,17 @@ def test_homes_are_imported_at_the_first_look_up(monkeypatch: pytest.MonkeyPatch
     registry.add_home("testing.registry.home.", "somewhere")
     assert get_global_func("testing.registry.home.f")() == 9
     assert asked == ["somewhere"]
+
+
+def test_what_is_imported_at_the_first_call_registers_each_of_its_names() -> None:
+    script = """
+import importlib
+from tvm.ffi import registry
+before = {n: registry.get_global_func(n) for ns in registry.AT_FIRST_CALL.values() for n in ns}
+for module, names in registry.AT_FIRST_CALL.items():
+    found = vars(importlib.import_module(module))
+    for name in names:
+        assert name.rpartition(".")[2] in found, name
+        assert not registry.get_global_func(name).same_as(before[name]), name
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

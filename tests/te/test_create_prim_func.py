@@ -200,3 +200,15 @@ def test_refuses() -> None:
     step = te.compute((3, 4), lambda t, i: state[t - 1, i])
     with pytest.raises(TypeError, match=r"ScanOp"):
         te.create_prim_func([a, state, te.scan(first, step, state)])
+
+
+def test_an_extern_stage_between_others_works_on_memory_of_the_function() -> None:
+    a = te.placeholder((4,), name="a")
+    doubled = te.compute((4,), lambda i: a[i] * 2.0, name="doubled")
+    turned = te.extern(
+        (4,), [doubled], lambda ins, outs: tir.call_packed("testing.turn", ins[0], outs[0])
+    )
+    out = te.compute((4,), lambda i: turned[i] + 1.0, name="out")
+    func = te.create_prim_func([a, out])
+    own = [buffer.data for buffer in func.buffer_map.values()]
+    assert not tir.analysis.undefined_vars(func.body, [*func.params, *own])

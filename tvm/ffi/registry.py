@@ -27,6 +27,23 @@ HOMES: dict[str, list[str]] = {
         "tvm.runtime.vm_builtin_cache",
     ],
 }
+# Functions that programs call by name without any Python of ours on the way: the module that
+# registers one is imported at its first call.
+AT_FIRST_CALL: dict[str, tuple[str, ...]] = {
+    "tvm.runtime.packed_blas": (
+        "tvm.contrib.cblas.matmul", "tvm.contrib.cblas.batch_matmul",
+        "tvm.contrib.cblas.batch_matmul_iterative",
+    ),
+    "tvm.runtime.packed_random": (
+        "tvm.contrib.random.seed", "tvm.contrib.random.uniform", "tvm.contrib.random.normal",
+        "tvm.contrib.random.randint", "tvm.contrib.random.random_fill",
+        "tvm.contrib.random.random_fill_for_measure",
+    ),
+    "tvm.runtime.packed_sort": (
+        "tvm.contrib.sort.sort", "tvm.contrib.sort.argsort", "tvm.contrib.sort.argsort_nms",
+        "tvm.contrib.sort.topk",
+    ),
+}  # fmt: skip
 _pending: dict[str, tuple[Callable[..., Any], bool]] = {}
 
 
@@ -117,7 +134,18 @@ def _taken(name: str) -> ValueError:
     )
 
 
+def _at_first_call(module: str, name: str) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        importlib.import_module(module)  # which puts the function itself in our place
+        return library().get_global_func(name)(*args)
+
+    return call
+
+
 def _flush(tvm_ffi: ModuleType) -> None:
+    for module, names in AT_FIRST_CALL.items():
+        for name in names:
+            tvm_ffi.register_global_func(name, _at_first_call(module, name), override=True)
     for name, (func, override) in _pending.items():
         tvm_ffi.register_global_func(name, func, override=override)
     _pending.clear()

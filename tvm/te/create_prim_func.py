@@ -324,22 +324,29 @@ class _Builder:
 
     def _extern(self, op: ExternOp) -> Stmt:
         replaced: dict[Buffer, Buffer] = {}
-        data: dict[Var, PrimExpr] = {}
         for tensor, placeholder in zip(op.inputs, op.input_placeholders):
             buffer = self.buffers[tensor]
             if buffer is not placeholder:
                 replaced[placeholder] = buffer
-                data[placeholder.data] = buffer.data
+        outputs: list[Buffer] = []
         for i, placeholder in enumerate(op.output_placeholders):
-            tensor = op.output(i)
-            self.buffers[tensor] = placeholder
+            buffer, tensor = placeholder, op.output(i)
             if tensor not in self.args:
-                self.allocated.append(placeholder)
-        rule = Substituter(data)
+                buffer = _at_the_start(placeholder)
+                self.allocated.append(buffer)
+            if buffer is not placeholder:
+                replaced[placeholder] = buffer
+            self.buffers[tensor] = buffer
+            outputs.append(buffer)
+        parts: dict[Var, PrimExpr] = {}
+        for old, new in replaced.items():
+            parts[old.data] = new.data
+            if isinstance(old.elem_offset, Var):
+                parts[old.elem_offset] = new.elem_offset
+        rule = Substituter(parts)
         rule.buffers.update(replaced)
         body = self.loads.visit_stmt(rule.visit_stmt(op.body) if replaced else op.body)
         loaded = {n.buffer for n in walk(body) if isinstance(n, BufferLoad)}
-        outputs = op.output_placeholders
         inputs = dict.fromkeys(self.buffers[tensor] for tensor in op.inputs)
         # the body may do anything with the whole of its buffers
         reads = [
@@ -354,7 +361,9 @@ class _Builder:
         """Arguments of extern stages live in the buffers that these stages declare for them."""
         for op in order:
             if isinstance(op, ExternOp):
-                self.buffers.update(zip(op.inputs, op.input_placeholders))
+                for tensor, placeholder in zip(op.inputs, op.input_placeholders):
+                    if tensor in self.args:
+                        self.buffers[tensor] = placeholder
 
     # --- the whole function ---
 
@@ -377,6 +386,13 @@ class _Builder:
         if free:
             attrs["layout_free_buffers"] = tuple(free)
         return PrimFunc(params, body, None, buffer_map, attrs)
+
+
+def _at_the_start(buffer: Buffer) -> Buffer:
+    """A buffer that some caller could have placed anywhere, as one of the function's own."""
+    if not isinstance(buffer.elem_offset, Var):
+        return buffer
+    return buffer.with_changes(elem_offset=IntImm(buffer.elem_offset.dtype, 0))
 
 
 def _nest(loops: Sequence[tuple[Var, Range]], body: Stmt) -> Stmt:
