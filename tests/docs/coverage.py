@@ -16,7 +16,7 @@ TRANSFORMS = ("tvm.tir.transform", "tvm.relax.transform")
 
 
 def text() -> str:
-    sections = [_names(), _operators(), _passes(), _onnx(), _torch()]
+    sections = [_names(), _operators(), _passes(), _functions(), _onnx(), _torch()]
     head = "# Coverage\n\nWritten by `python -m tests.docs.coverage --write`.\n"
     return head + "".join(f"\n{section}\n" for section in map("\n".join, sections))
 
@@ -58,6 +58,32 @@ def _passes() -> Iterator[str]:
         module = import_module(name)
         yield ""
         yield from _share(f"`{name}`", sorted(wanted), {n for n in wanted if hasattr(module, n)})
+
+
+def _functions() -> Iterator[str]:
+    """What is looked up by name at run time, by family; what devices bring comes with them."""
+    from tvm.ffi import get_global_func
+
+    lines = (reference.DATA / "packed_functions.txt").read_text(encoding="utf-8").splitlines()
+    families: dict[str, list[str]] = {}
+    for name in lines:
+        # a name that ends with a dot is the beginning of names that programs complete
+        if name and not name.startswith("#") and not name.endswith("."):
+            families.setdefault(_family(name), []).append(name)
+    yield "## Functions by name"
+    yield ""
+    yield "What programs look up at run time. Families of devices and of vendors' libraries come"
+    yield "with their backends."
+    for family, names in families.items():
+        there = {n for n in names if get_global_func(n, True) is not None}
+        if there:
+            yield ""
+            yield from _share(f"`{family}`", names, there)
+
+
+def _family(name: str) -> str:
+    """`tvm.contrib.sort` of `tvm.contrib.sort.topk`, `runtime` of `runtime.NumThreads`."""
+    return name.rpartition(".")[0]
 
 
 def _share(title: str, wanted: Sequence[str], ours: set[str]) -> Iterator[str]:
