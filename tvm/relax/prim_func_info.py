@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm.ir.expr import STRUCT_INFO_RULES, StructInfo
 from tvm.ir.type import PrimType
 from tvm.support.dtype import DataType
+from tvm.tir.analysis.purity import is_pure_function
 from tvm.tir.function import PrimFunc
 from tvm.tir.op.arith import cast
 
@@ -19,8 +20,11 @@ from .struct_info import (
 _INT64 = DataType("int64")
 
 
-def prim_func_struct_info(func: PrimFunc) -> FuncStructInfo:
-    """The struct info of a TIR function; it writes its last arguments, so it is not pure."""
+def prim_func_struct_info(func: PrimFunc, *, is_declared: bool = False) -> FuncStructInfo:
+    """The struct info of a TIR function, pure where the body changes nothing of its caller's.
+
+    Of one that is only declared the body is not known yet, and may do anything.
+    """
     params: list[StructInfo] = []
     for param in func.params:
         buffer = func.buffer_map.get(param)
@@ -31,7 +35,7 @@ def prim_func_struct_info(func: PrimFunc) -> FuncStructInfo:
             params.append(PrimStructInfo(param.dtype))
         else:
             params.append(ObjectStructInfo())
-    return FuncStructInfo(params, _result(func), purity=False)
+    return FuncStructInfo(params, _result(func), not is_declared and is_pure_function(func))
 
 
 def _result(func: PrimFunc) -> StructInfo:

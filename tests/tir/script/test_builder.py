@@ -95,7 +95,7 @@ def test_pieces_without_a_function() -> None:
             with B.let(B.int32(), 3) as k, B.attr(k, "key", "text"):
                 B.evaluate("s")
     assert [type(s).__name__ for s in _spine(ib.get())] == [
-        "While", "BufferRealize", "LetStmt", "AttrStmt", "Evaluate",
+        "While", "AttrStmt", "BufferRealize", "LetStmt", "AttrStmt", "Evaluate",
     ]  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def body(text: str, params: str = 'A: T.Buffer((16,), "float32"), n: T.int32') -
         ("x = n + 1\nA[x] = A[0]", "x: T.int32 = n + 1\nA[x] = A[0]"),
         ("x: T.int64 = T.Cast('int64', n)\nA[x] = A[0]",
          'x: T.int64 = T.Cast("int64", n)\nA[x] = A[0]'),
-        ("x = 3\nx = x * n\nA[x] = A[0]",
+        ("x = 3\nx *= n\nA[x] = A[0]",
          "x: T.int32 = 3\nx_1: T.int32 = x * n\nA[x_1] = A[0]"),
         ("x = T.meta_var(n * 2)\nA[x] = A[0]", "A[n * 2] = A[0]"),
         ("for i in range(n):\n    A[i] = A[i]", "for i in range(n):\n    A[i] = A[i]"),
@@ -174,14 +174,38 @@ def test_mistakes_in_signatures(signature: str, wanted: str) -> None:
         from_source(f"@T.prim_func\ndef main({signature}):\n    T.evaluate(0)\n")
 
 
-def test_let_names_may_shadow_in_order() -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n = n + 1",
+        "A = T.alloc_buffer((8,))\n    A = T.alloc_buffer((8,))",
+        "m = n\n    m: T.int32 = n",
+        "with T.block():\n        i = T.axis.S(16, n)\n        i = T.axis.S(16, n)",
+    ],
+)
+def test_a_scope_defines_a_name_once(body: str) -> None:
+    text = f"@T.prim_func\ndef main(n: T.int32):\n    {body}\n    T.evaluate(n)\n"
+    with pytest.raises(DiagnosticError, match=r"Variable \w+ already defined in current scope"):
+        from_source(text)
+
+
+def test_inner_scopes_and_updates_may_use_a_name_again() -> None:
     func = from_source(
-        "@T.prim_func\ndef main(n: T.int32):\n    n = n + 1\n    T.evaluate(n)\n"
+        "@T.prim_func\ndef main(n: T.int32):\n    for i in range(4):\n        n = i\n"
+        "        T.evaluate(n)\n    n += 1\n    T.evaluate(n)\n"
     )
-    let = func.body
+    loop, let = func.body.seq
+    assert loop.body.body.value is loop.body.var
     assert isinstance(let, tir.LetStmt)
     assert let.body.value is let.var
     assert_structural_equal(from_source(func.script()), func)
+
+
+def test_an_undefined_name_is_one_mistake() -> None:
+    text = "@T.prim_func\ndef main(n: T.int32):\n    T.evaluate(n + m)\n    T.evaluate(m)\n"
+    with pytest.raises(DiagnosticError) as caught:
+        from_source(text)
+    assert str(caught.value).count("Undefined variable: m") == 1
 
 
 def test_regions_have_no_steps() -> None:

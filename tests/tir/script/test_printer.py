@@ -213,7 +213,12 @@ def test_constants_realizes_and_predicates() -> None:
     const = tir.AllocateConst(v, "int32", [2, 2], np.arange(4).reshape(2, 2), tir.Evaluate(v))
     assert shown(const).startswith('with T.allocate_const([0, 1, 2, 3], "int32", [2, 2]) as v:')
     room = tir.BufferRealize(V, [Range(0, 8)], True, tir.Evaluate(0))
-    assert shown(room).endswith('with T.realize(V[0:8], "global"):\n    T.evaluate(0)')
+    assert shown(room).endswith('with T.realize(V[0:8], ""):\n    T.evaluate(0)')
+    scoped = tir.AttrStmt(V, "realize_scope", tir.StringImm("shared"), room)
+    assert shown(scoped).endswith('with T.realize(V[0:8], "shared"):\n    T.evaluate(0)')
+    other = tir.AttrStmt(tir.decl_buffer((8,)), "realize_scope", tir.StringImm("shared"), room)
+    assert '"realize_scope", "shared"):' in shown(other)
+    assert 'T.realize(V[0:8], "")' in shown(other)
     store = tir.BufferStore(V, tir.Broadcast(f, 4), [tir.Ramp(0, 1, 4)], tir.Broadcast(p, 4))
     assert shown(store).endswith(
         "V.vstore([T.Ramp(0, 1, 4)], T.Broadcast(f, 4), predicate=T.Broadcast(p, 4))"

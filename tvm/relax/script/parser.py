@@ -218,7 +218,7 @@ def _inform_global_vars() -> None:
         return
     for var, func in module.declared.items():
         if isinstance(func, PrimFunc) and var.struct_info_ is None:
-            var.struct_info_ = prim_func_struct_info(func)
+            var.struct_info_ = prim_func_struct_info(func, is_declared=True)
 
 
 def _signature(self: Parser, node: ast.FunctionDef) -> FuncStructInfo:

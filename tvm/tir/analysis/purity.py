@@ -37,6 +37,11 @@ class _Checker(StmtExprVisitor):
         self.fault: str | None = None
         self._own: set[e.Var] = set()
 
+    def visit_stmt(self, stmt: s.Stmt) -> None:
+        """One effect is enough."""
+        if self.fault is None:
+            super().visit_stmt(stmt)
+
     def _found(self, fault: str) -> None:
         if self.fault is None:
             self.fault = fault

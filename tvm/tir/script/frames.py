@@ -13,7 +13,7 @@ from tvm.script.ir_builder.base import IRBuilder, IRBuilderFrame, register_namer
 from tvm.support.dtype import DataType
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BOOL, IntImm, IterVar, Var, as_expr
+from tvm.tir.expr import BOOL, IntImm, IterVar, StringImm, Var, as_expr
 from tvm.tir.function import PrimFunc
 
 from .complete import DETECT_ACCESS, complete
@@ -220,7 +220,7 @@ class LetFrame(TIRFrame):
 
 
 class RealizeFrame(TIRFrame):
-    """Room for a region of a buffer."""
+    """Room for a region of a buffer, in memory of a scope ("" where none is told)."""
 
     __slots__ = ("buffer_slice", "condition", "storage_scope")
 
@@ -234,10 +234,13 @@ class RealizeFrame(TIRFrame):
 
     def finish(self) -> None:
         region = self.buffer_slice
-        body = s.BufferRealize(
+        room: s.Stmt = s.BufferRealize(
             region.buffer, region.region, self.condition, self.body(), self.span
         )
-        add_to_parent(body)
+        if self.storage_scope:
+            scope = StringImm(self.storage_scope)
+            room = s.AttrStmt(region.buffer, "realize_scope", scope, room, self.span)
+        add_to_parent(room)
 
 
 class AllocateFrame(TIRFrame):

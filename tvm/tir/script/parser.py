@@ -249,7 +249,7 @@ def visit_assign(self: Parser, node: ast.Assign) -> None:
     if isinstance(target, ast.Subscript):
         T.buffer_store(_buffer_of(self, target), value, _indices(self, target))
         return
-    self.eval_assign(target, value, bind_assign_value, allow_shadowing=True)
+    self.eval_assign(target, value, bind_assign_value)
 
 
 def _buffer_of(self: Parser, target: ast.Subscript) -> Buffer:
@@ -305,10 +305,10 @@ def visit_ann_assign(self: Parser, node: ast.AnnAssign) -> None:
     if not isinstance(var, Var):
         raise ParserError(node.annotation, "the annotation of a variable is a type such as T.int32")
     if node.value is None:
-        self.eval_assign(node.target, var, bind_assign_value, allow_shadowing=True)
+        self.eval_assign(node.target, var, bind_assign_value)
         return
     value = self.eval_expr(node.value)
-    self.eval_assign(node.target, var, _bind_let_var, allow_shadowing=True)
+    self.eval_assign(node.target, var, _bind_let_var)
     T.LetStmt(value, var=var).open_to_end()
 
 

@@ -170,6 +170,7 @@ class ExprEvaluator:
         if found is POISON or (found is MISSING and name in self.parser.poisoned):
             raise Reported
         if found is MISSING:
+            self.parser.poisoned.add(name)  # one mistake, however often the name is used
             near = did_you_mean(name, [*self.parser.var_table.get(), *BUILTINS])
             raise ParserError(node, f"Undefined variable: {name}{near}")
         return found

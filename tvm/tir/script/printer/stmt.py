@@ -130,6 +130,9 @@ def _open_attr(stmt: s.AttrStmt, frame: Frame, d: Docsifier) -> Opening:
     node = stmt.node
     if stmt.attr_key in ("thread_extent", "virtual_thread") and isinstance(node, IterVar):
         return _open_thread(stmt, node, frame, d)
+    room = stmt.body if isinstance(stmt.body, s.BufferRealize) else None
+    if stmt.attr_key == "realize_scope" and room is not None and room.buffer is node:
+        return _open_realize(room, frame, d, d.expr(stmt.value))
     parts = (d.expr(node), LiteralDoc(stmt.attr_key), d.expr(stmt.value))
     return Opening(d.word("tir", "attr").call(*parts), None, stmt.body)
 
@@ -227,12 +230,13 @@ def _open_decl_buffer(stmt: s.DeclBuffer, frame: Frame, d: Docsifier) -> Opening
     return Opening(args.call(d.word("tir", "decl_buffer")), name, stmt.body)
 
 
-def _open_realize(stmt: s.BufferRealize, frame: Frame, d: Docsifier) -> Opening:
+def _open_realize(
+    stmt: s.BufferRealize, frame: Frame, d: Docsifier, scope: ExprDoc | None = None
+) -> Opening:
     region = IndexDoc(d.expr(stmt.buffer), range_docs(stmt.bounds, d))
-    parts: list[ExprDoc] = [region, LiteralDoc(stmt.buffer.scope())]
-    if not _is_true(stmt.condition):
-        parts.append(d.expr(stmt.condition))
-    return Opening(d.word("tir", "realize").call(*parts), None, stmt.body)
+    parts: list[ExprDoc] = [region, LiteralDoc("") if scope is None else scope]
+    kwargs = {} if _is_true(stmt.condition) else {"condition": d.expr(stmt.condition)}
+    return Opening(d.word("tir", "realize").call(*parts, **kwargs), None, stmt.body)
 
 
 _OPENINGS: Final[dict[type, Callable[[Any, Frame, Docsifier], Opening]]] = {
