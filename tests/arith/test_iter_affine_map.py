@@ -339,3 +339,14 @@ def test_a_sum_is_read_with_its_padding() -> None:
     made = normalize_to_iter_sum(i // 2, {i: Range(1, 4)})
     value = normalize_iter_map_to_expr(made)
     assert [evaluate(value, {i: a}) for a in range(1, 4)] == [0, 1, 1]
+
+
+def test_sizes_that_are_factors_of_an_extent_divide() -> None:
+    n, m, a, b = (tir.Var(name, "int32") for name in "nmab")
+    place = a * 64 + b
+    doms = {a: Range(0, (n * m + 63) // 64), b: Range(0, 64)}
+    found = detect_iter_map([place // m, place % m], doms, place < n * m)
+    assert [str(part.args[0].extent) for part in found.indices] == ["n", "m"]
+    other = tir.Var("k", "int32")  # may be negative: nothing says that it is a size
+    assert not detect_iter_map([place // other], doms, place < n * m).indices
+    assert not detect_iter_map([a // n], {a: Range(0, n + 8)}).indices

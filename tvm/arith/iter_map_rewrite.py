@@ -11,6 +11,7 @@ from tvm.tir.functor import walk
 from tvm.tir.op import arith as op
 
 from .analyzer import Analyzer
+from .const_int_bound import ConstIntBound
 from .constraint import conjuncts
 from .iter_map_expr import IterMapFailure, as_text
 from .iter_map_nodes import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr
@@ -53,6 +54,9 @@ class IterMapRewriter:
         self._cache: dict[int, tuple[PrimExpr, IterSumExpr]] = {}
         for var, dom in input_iters.items():
             self._enter_var(var, dom)
+        for size in _sizes(input_iters):
+            low, high = analyzer.bounds.of(size)
+            analyzer.update(size, ConstIntBound(max(low, 1), max(high, 1)), True)
         for var, dom in input_iters.items():
             analyzer.bind(var, dom, allow_override=True)
 
@@ -749,6 +753,34 @@ class _Builder:
             if not op.is_zero(scale):
                 made.append(IterSplitExpr(split.source, split.lower_factor, split.extent, scale))
         return IterSumExpr(made, simple(self._base))
+
+
+def _sizes(input_iters: Mapping[e.Var, Range]) -> list[e.Var]:
+    """The variables that are at least one where the loops run at all: factors of an extent.
+
+    n, m of `range(n * m)` and of `range((n * m + 63) // 64)`; no more is known of n in `n + 8`.
+    """
+    found: dict[e.Var, None] = {}
+    stack = [dom.extent for dom in input_iters.values()]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, e.Mul):
+            stack += [node.a, node.b]
+        elif isinstance(node, e.Cast):
+            stack.append(node.value)
+        elif isinstance(node, e.FloorDiv):
+            stack.append(_rounded(node))
+        elif isinstance(node, e.Var) and node not in input_iters:
+            found[node] = None
+    return list(found)
+
+
+def _rounded(node: e.FloorDiv) -> PrimExpr:
+    """What is positive where the quotient is: x of (x + c) // d for c < d."""
+    match node:
+        case e.FloorDiv(a=e.Add(a=x, b=e.IntImm(value=c)), b=e.IntImm(value=d)) if 0 <= c < d:
+            return x
+    return node.a
 
 
 def _ceil_div(value: PrimExpr, divisor: PrimExpr) -> PrimExpr:

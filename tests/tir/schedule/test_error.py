@@ -40,3 +40,14 @@ def test_the_spot_is_underlined() -> None:
         sch.parallel(sch.get_loops("C")[2])
     assert "^^^" in str(caught.value)
     assert "rfactor" in str(caught.value)
+
+
+def test_the_rule_stands_beside_what_was_found() -> None:
+    sch = Schedule(matmul())
+    loop = sch.get_loops("C")[0]
+    with pytest.raises(TVMError) as caught:
+        sch.compute_at("C", loop)
+    assert "(The loop must not be an ancestor of block tir.Block#1)" in str(caught.value)
+    with pytest.raises(TVMError) as caught:
+        sch.split(loop, factors=[2, 2])
+    assert "the extent of loop tir.For#0)" in str(caught.value)

@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.structural import structural_equal
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IterVar, Var, make_const
+from tvm.tir.expr import IntImm, IterVar, Var, make_const
 from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op.arith import is_one, is_zero, logical_and, max_of, min_of
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt
@@ -54,6 +54,7 @@ def divided(
         realize.predicate,
         simplify_trivial_iterators=not preserve_unit_iters,
     )
+    parts = parts or _without_mixing(realize, above, inside)
     if not parts or any(_is_shifted(outer, inner) for outer, inner in parts[:-1]):
         raise Illegal(
             f"the variables of block {realize.block.name_hint!r} cannot be divided into parts "
@@ -81,6 +82,37 @@ def divided(
     found.inner = change_block(body, iter_vars=found.inner_iters)
     found.init = init
     return found
+
+
+def _without_mixing(
+    realize: BlockRealize, above: Sequence[StmtSRef], inside: Sequence[StmtSRef]
+) -> list[list[IterMark]]:
+    """The division where each binding is of one side: it stays whole there, affine or not."""
+    within = {loop_of(sref).loop_var for sref in inside}
+    outside = {loop_of(sref).loop_var for sref in above} - within
+    parts: list[list[IterMark]] = []
+    for iv, value in zip(realize.block.iter_vars, realize.iter_values):
+        assert iv.dom is not None, "block variables have domains"
+        whole = IterMark(value, iv.dom.extent)
+        none = IterMark(make_const(0, value.dtype), make_const(1, value.dtype))
+        if not _uses(value, within):
+            parts.append([whole, none])
+        elif not _uses(value, outside):
+            parts.append([none, whole])
+        else:
+            return []
+    guards: list[PrimExpr] = [TRUE, TRUE]
+    for part in conjuncts(realize.predicate):
+        if _uses(part, within) and _uses(part, outside):
+            return []
+        side = 1 if _uses(part, within) else 0
+        guards[side] = logical_and(guards[side], part)
+    zero = IntImm("int32", 0)
+    return [*parts, [IterMark(zero, guard) for guard in guards]]
+
+
+def _uses(expr: PrimExpr, names: set[Var]) -> bool:
+    return any(isinstance(n, Var) and n in names for n in walk(expr))
 
 
 def _start(inner: IterMark) -> PrimExpr | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,7 +18,8 @@ RENDER_LEVELS: Final = ("detail", "fast", "none")
 class Illegal(Exception):
     """Raised inside a primitive; the schedule turns it into a ScheduleError with the program.
 
-    `fast` is the reason without the names of this program, `spots` are the statements to mark.
+    `fast` is the rule, without the names of this program; `{0}`, `{1}` in it are those of `spots`,
+    the statements to mark.
     """
 
     def __init__(
@@ -41,11 +43,17 @@ def render(error: Illegal, mod: IRModule, primitive: str, asked: str, level: str
         return "ScheduleError: (not rendered)"
     head = f"ScheduleError: An error occurred in the schedule primitive '{primitive}'"
     if level == "fast":
-        return f"{head}: {error.fast}"
+        return f"{head}: {re.sub(' {[0-9]}', '', error.fast)}"
+    found = error.found
+    if error.fast != found:
+        rule = error.fast
+        for i, spot in enumerate(error.spots):
+            rule = rule.replace(f"{{{i}}}", f"{type(spot).TYPE_KEY}#{i}")
+        found = f"{found} ({rule})"
     # without sugar each loop has a line of its own, which can be underlined
     program = mod.script(obj_to_underline=list(error.spots), syntax_sugar=False)
     return message(
-        f"{head}: {asked}", found=error.found, where="\n" + program, legal=error.legal
+        f"{head}: {asked}", found=found, where="\n" + program, legal=error.legal
     )
 
 

@@ -151,3 +151,28 @@ def test_blocks_without_variables_name_the_loops() -> None:
     outer = sch.blockize(i)
     assert str(sch.get(outer).writes[0]) == "B[0:8, 0:12]"
     check(sch, func)
+
+
+@T.prim_func
+def clamped(A: T.Buffer((64, 16), "float32"), B: T.Buffer((64, 16), "float32")) -> None:
+    for i, j, k in T.grid(8, 9, 16):
+        with T.block("B"):
+            vi = T.axis.spatial(64, T.min(i * 8 + j, 63))
+            vk = T.axis.spatial(16, k)
+            T.where(i * 8 + j < 64 and k < 15)
+            B[vi, vk] = A[vi, vk] * T.float32(2)
+
+
+def test_bindings_that_are_not_affine_stay_on_their_side() -> None:
+    sch = open_schedule(clamped)
+    sch.blockize(sch.get_loops("B")[2])
+    text = sch.mod.script()
+    assert "vi = T.axis.spatial(64, T.min(i * 8 + j, 63))" in text
+    assert "T.where(i * 8 + j < 64)" in text
+    assert "T.where(k < 15)" in text
+    check(sch, clamped)
+
+
+def test_bindings_that_are_not_affine_and_mixed() -> None:
+    sch = open_schedule(clamped)
+    refuses(sch, "cannot be divided", "blockize", sch.get_loops("B")[1])

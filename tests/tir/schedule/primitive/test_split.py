@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
 from tvm import te, tir
+from tvm.script import tir as T
+from tvm.target import Target
+from tvm.tir.functor import walk
+from tvm.tir.interp import run
 from tvm.tir.stmt import For
 
 
@@ -63,7 +68,7 @@ def test_factors_that_do_not_cover() -> None:
     ("factors", "reason"),
     [
         ([None, None], "2 factors are None"),
-        ([None, 0], "not known to be positive"),
+        ([None, 0], "is not positive"),
         ([], "no factors"),
     ],
 )
@@ -89,3 +94,57 @@ def test_int64_loops() -> None:
     loop: For = sch.get(sch.split(i, factors=[None, 4])[1])
     assert loop.loop_var.dtype == "int64"
     check(sch, func)
+
+
+@T.prim_func
+def any_shape(a: T.handle, b: T.handle, n: T.int32, m: T.int32) -> None:
+    A = T.match_buffer(a, (n, m))
+    B = T.match_buffer(b, (n, m))
+    for i, j in T.grid(n, m):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+
+
+def test_symbolic_loops_fused_and_split_stay_affine() -> None:
+    sch = open_schedule(any_shape)
+    outer, inner = sch.split(sch.fuse(*sch.get_loops("B")), factors=[None, 64])
+    block = sch.get_sref(sch.get_block("B"))
+    assert sch.state._get_cached_flags(block).affine_binding
+    sch.bind(outer, "blockIdx.x")
+    sch.bind(inner, "threadIdx.x")
+    given = np.random.default_rng(0).standard_normal((7, 13)).astype("float32")
+    made = np.zeros_like(given)
+    run(sch.mod["main"], given, made, 7, 13)
+    np.testing.assert_array_equal(made, given * 2)
+
+
+def test_symbolic_tiles_fused_and_split_again() -> None:
+    sch = open_schedule(any_shape)
+    i, j = sch.get_loops("B")
+    (io, ii), (jo, ji) = sch.split(i, factors=[None, 64]), sch.split(j, factors=[16, None])
+    sch.reorder(io, jo, ii, ji)
+    sch.split(sch.fuse(ii, ji), factors=[None, 32])
+    block = sch.get_sref(sch.get_block("B"))
+    assert sch.state._get_cached_flags(block).affine_binding
+
+
+def test_a_symbolic_factor_that_divides() -> None:
+    n = te.var("n")
+    a = te.placeholder((n * 64,), name="A")
+    b = te.compute((n * 64,), lambda i: a[i] + 1.0, name="B")
+    sch = open_schedule(te.create_prim_func([a, b]))
+    extent = sch.get(sch.get_loops("B")[0]).extent
+    size = next(part for part in walk(extent) if isinstance(part, tir.Var))
+    outer, _ = sch.split(sch.get_loops("B")[0], factors=[None, size])
+    assert sch.get(outer).extent == 64
+
+
+def test_scalable_factors_need_a_target_that_has_them() -> None:
+    func = elementwise(128)
+    factors = [tir.ceildiv(128, 4 * tir.vscale()), 4 * tir.vscale()]
+    text = "is not larger than or equal to the extent of loop tir.For#0"
+    refuses(sch := open_schedule(func), text, "split", sch.get_loops("B")[0], factors)
+    with Target("llvm -mtriple=aarch64-linux-gnu -mattr=+v9a,+sve"):
+        sch.split(sch.get_loops("B")[0], factors=factors)
+    assert "T.where(i0_0 * (T.vscale() * 4) + i0_1 < 128)" in sch.mod.script()

@@ -114,7 +114,7 @@ def _checked_scope(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> StmtSRef
             f"{name_of(block.stmt)} stands within {name_of(loop.stmt)} already",
             legal="a loop that is not around the block",
             spots=[loop.stmt, block.stmt],
-            fast="The block is already under the loop",
+            fast="The loop must not be an ancestor of block {1}",
         )
     require_complete_or_reduction(state, block)
     return scope
@@ -130,7 +130,7 @@ def _require_inside(
             f"{block_of(block).name_hint!r} are not under {name_of(loop.stmt)}",
             legal=f"a loop around all {role} of the block",
             spots=[loop.stmt, *[o.stmt for o in outside]],
-            fast=f"Not all of the {role} are visited under the loop",
+            fast=f"The primitive requires all the {role[:-1]}(s) of the block to be under the loop",
         )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.arith import Analyzer
+from tvm.arith.scalable import uses_vscale, vscale_values
 from tvm.ir.expr import PrimExpr, Range
+from tvm.target import Target
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm, as_expr, make_const
-from tvm.tir.op.arith import cast, ceildiv, less, multiply
+from tvm.tir.op.arith import cast, ceildiv, floordiv, less, multiply
 from tvm.tir.schedule.analysis.affine import analyzer_at
 from tvm.tir.schedule.analysis.query import loop_of
 from tvm.tir.schedule.error import Illegal
@@ -70,13 +72,13 @@ def _is_exact(node: For, extents: Sequence[PrimExpr], analyzer: Analyzer) -> boo
 def loop_extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> list[PrimExpr]:
     """The extents of the new loops; refused if they cannot cover the old one."""
     dtype = node.loop_var.dtype
-    given = [None if f is None else cast(as_expr(f), dtype) for f in factors]
+    given = [None if f is None else analyzer.simplify(cast(as_expr(f), dtype)) for f in factors]
     if not given:
         raise Illegal("no factors are given", legal="at least one factor", spots=[node])
     for factor in given:
-        if factor is not None and not analyzer.can_prove(factor > 0):
+        if factor is not None and analyzer.can_prove(factor <= 0):
             raise Illegal(
-                f"the factor {factor} is not known to be positive",
+                f"the factor {factor} is not positive",
                 legal="factors that are positive",
                 spots=[node],
                 fast="All the constant factors are required to be positive",
@@ -94,15 +96,23 @@ def loop_extents(node: For, factors: Sequence[Factor], analyzer: Analyzer) -> li
             fast="`factors` can have at most one None",
         )
     if open_places:
-        rest = analyzer.simplify(ceildiv(node.extent, product))
+        rest = analyzer.simplify(floordiv(node.extent, product))
+        if not analyzer.can_prove_equal(multiply(rest, product), node.extent):
+            rest = analyzer.simplify(ceildiv(node.extent, product))
         return [rest if factor is None else factor for factor in given]
-    if not analyzer.can_prove(product >= node.extent):
+    if not analyzer.can_prove(product >= node.extent) or _is_unknown_here(product):
         shown = [int(f) if isinstance(f, IntImm) else str(f) for f in given]
         raise Illegal(
             f"factors {shown} do not cover the loop {node.loop_var.name!r}: extent {node.extent}, "
             f"the product of the factors is {analyzer.simplify(product)}",
-            legal="leave one factor as None, or factors whose product is at least the extent",
+            legal="leave one factor as None, or factors whose product is at least the extent "
+            "(those of T.vscale() under a target that has scalable vectors)",
             spots=[node],
-            fast="The product of factors is not larger than or equal to the extent of loop",
+            fast="The product of factors is not larger than or equal to the extent of loop {0}",
         )
     return [factor for factor in given if factor is not None]
+
+
+def _is_unknown_here(extent: PrimExpr) -> bool:
+    """The extent depends on a vector length that the current target does not have."""
+    return uses_vscale(extent) and (Target.current() is None or vscale_values() is None)
