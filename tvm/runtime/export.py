@@ -33,6 +33,9 @@ from .vm_executable import VMModule
 ALIGN: Final = 64
 _LIBRARY_SUFFIXES: Final = (".so", ".dylib", ".dll")
 _RELOCATABLE: Final = (".o", ".obj")
+# Constants that a linker may merge are known by local names, such as .LC0, that each source file
+# gives anew. LLVM's loader takes all of one name for the same.
+_NOT_MERGED: Final = ("-fno-merge-constants",)
 
 
 class Program:
@@ -241,7 +244,8 @@ def _merge(files: list[str], draft: Path, how: list[str]) -> None:
                 legal="a name that ends in .tar or .so",
             )
         )
-    linker.create_executable(str(draft), files, ["-r", "-nostdlib", *how], cc=compiler)
+    options = ["-r", "-nostdlib", *_NOT_MERGED, *how]
+    linker.create_executable(str(draft), files, options, cc=compiler)
 
 
 def _archive(program: Program) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.error import TVMError, message
@@ -12,6 +13,7 @@ from tvm.support.dtype import DataType
 from ._tensor import Tensor, from_host, numpy_dtype
 from .artefact import SYMBOL, Artefact, ValueInfo
 from .elf import check_whole
+from .imports import CONTEXT, Finder
 from .module import BINARY_SERIALIZABLE, RUNNABLE, Module, load_archive
 from .pool_sharing import PARALLEL_POINTER, TABLE, join_pools, lend_pool
 from .vm_executable import VMModule
@@ -21,12 +23,17 @@ ARCHIVE_MAGIC: Final = b"ustar"  # at byte 257 of a tar file
 
 
 class LibraryModule(Module):
-    """The functions of a shared library that follow the packed calling convention."""
+    """The functions of a shared library that follow the packed calling convention.
+
+    They call functions of `imports`, if the library belongs to a module with imports of its own.
+    """
 
     kind = "library"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, imports: list[Module] | None = None) -> None:
         super().__init__()
+        if imports is not None:
+            self._imports = imports
         self.path = path
         check_whole(path)
         try:
@@ -47,6 +54,10 @@ class LibraryModule(Module):
         pointer = self.symbol(PARALLEL_POINTER)
         if pointer is not None:
             lend_pool(pointer)
+        context = self.symbol(CONTEXT)
+        if context is not None:
+            self._finder = Finder(self._imports, _entries(self._handle))
+            self._finder.serve(context)
         text = self.symbol(SYMBOL)
         self.artefact = (
             Artefact() if text is None else Artefact.from_json(ctypes.string_at(text).decode())
@@ -54,10 +65,7 @@ class LibraryModule(Module):
 
     def symbol(self, name: str) -> int | None:
         """The address of a symbol, or None."""
-        try:
-            return ctypes.addressof(ctypes.c_char.in_dll(self._handle, name))
-        except ValueError:
-            return None
+        return _symbol(self._handle, name)
 
     def function_names(self) -> list[str]:
         return list(self.artefact.exports)
@@ -80,6 +88,23 @@ class LibraryModule(Module):
         if address is None:
             raise TVMError(message(f"constant {info.name}", found="the library lacks it"))
         return constant_at(address, info, self)
+
+
+def _symbol(handle: ctypes.CDLL, name: str) -> int | None:
+    try:
+        return ctypes.addressof(ctypes.c_char.in_dll(handle, name))
+    except ValueError:
+        return None
+
+
+def _entries(handle: ctypes.CDLL) -> Callable[[str], Any]:
+    """Finds the functions of a library, which whoever asks keeps in memory."""
+
+    def find(name: str) -> Any:
+        address = _symbol(handle, _PREFIX + name)
+        return None if address is None else library().Function.__from_extern_c__(address)
+
+    return find
 
 
 def constant_at(address: int, info: ValueInfo, owner: object) -> Tensor:

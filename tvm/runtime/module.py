@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tvm.error import TVMError, message
-from tvm.ffi import library
+from tvm.ffi import Object, library
 from tvm.support.suggest import did_you_mean
 
 from ._device import Device
@@ -41,7 +41,7 @@ def _named(home: str) -> Callable[..., Any]:
     return found
 
 
-class Module:
+class Module(Object):
     """The root of runtime modules; `mod["f"]` is the function f."""
 
     entry_name: ClassVar[str] = "main"
@@ -63,12 +63,19 @@ class Module:
 
     def get_function(self, name: str, query_imports: bool = False) -> Any:
         """The function called `name`; AttributeError when there is none."""
-        for module in _walk(self) if query_imports else (self,):
+        found = self.find_function(name) if query_imports else self._own_function(name)
+        if found is not None:
+            return found
+        near = did_you_mean(name, self.function_names())
+        raise AttributeError(f"Module has no function '{name}'{near}")
+
+    def find_function(self, name: str) -> Any:
+        """The function called `name` of this module or of one that it imports, or None."""
+        for module in _walk(self):
             found = module._own_function(name)
             if found is not None:
                 return found
-        near = did_you_mean(name, self.function_names())
-        raise AttributeError(f"Module has no function '{name}'{near}")
+        return None
 
     def _own_function(self, name: str) -> Any:
         """The function called `name` of this module alone, or None; looked up once."""

@@ -14,7 +14,11 @@ from tvm.target import Target
 from .compiler import compile_shared
 
 
-def loaded(files: Mapping[str, bytes], target: Target | None = None) -> LibraryModule:
+def loaded(
+    files: Mapping[str, bytes],
+    target: Target | None = None,
+    imports: list[Module] | None = None,
+) -> LibraryModule:
     """The library of C files by name; it stays in memory when its file is gone."""
     with tempfile.TemporaryDirectory(prefix="tvm-c-") as folder:
         sources = []
@@ -24,7 +28,7 @@ def loaded(files: Mapping[str, bytes], target: Target | None = None) -> LibraryM
             sources.append(str(path))
         made = Path(folder, "code.so")
         compile_shared(sources, str(made), target)
-        return LibraryModule(str(made))
+        return LibraryModule(str(made), imports)
 
 
 def load_source(path: str) -> Module:

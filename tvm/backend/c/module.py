@@ -54,7 +54,8 @@ class CSourceModule(Module):
         with self._lock:
             if self._library is None:
                 self._check_externals()
-                self._library = loaded({"code.c": self.inspect_source().encode()}, self.target)
+                source = self.inspect_source().encode()
+                self._library = loaded({"code.c": source}, self.target, self._imports)
             return self._library
 
     def _check_externals(self) -> None:

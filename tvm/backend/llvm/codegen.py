@@ -76,6 +76,7 @@ class Emitted(NamedTuple):
     constants: dict[str, HostTensor]
     packed: tuple[str, ...]  # names of the functions that can be called from outside
     entry: str | None  # the one that `mod(...)` calls
+    looks_up: bool = False  # whether it calls functions that it finds by name
 
 
 def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emitted:
@@ -104,7 +105,7 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
                 entry = packed[-1]
     if mod.attrs.get("system_lib_prefix") is not None:
         register_at_start(module, [FFI_PREFIX + name for name in packed])
-    return Emitted(module.text(), module.constants, tuple(packed), entry)
+    return Emitted(module.text(), module.constants, tuple(packed), entry, module.uses_context)
 
 
 def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:

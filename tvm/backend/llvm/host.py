@@ -218,12 +218,39 @@ failed:
 }}
 
 ; Find a function among the imports of a library's module, else in the global registry.
+; An odd context is a function object that finds them (tvm/runtime/imports.py).
 define {visibility}i32 @tvm_rt_find_function(ptr %context, ptr %name, ptr %out) nounwind {{
 entry:
   %bytes = alloca {{ ptr, i64 }}, align 8
   %words = alloca [512 x i8], align 16
+  %asked = alloca {{ i64, ptr }}, align 8
+  %given = alloca {{ i64, ptr }}, align 8
   %none = icmp eq ptr %context, null
-  br i1 %none, label %registry, label %imports
+  br i1 %none, label %registry, label %kind
+kind:
+  %place = ptrtoint ptr %context to i64
+  %odd = trunc i64 %place to i1
+  br i1 %odd, label %ask, label %imports
+ask:
+  %finder.place = and i64 %place, -2
+  %finder = inttoptr i64 %finder.place to ptr
+  store i64 8, ptr %asked, align 8  ; a C string
+  %p.name = getelementptr inbounds i8, ptr %asked, i64 8
+  store ptr %name, ptr %p.name, align 8
+  store i64 0, ptr %given, align 8
+  %p.func = getelementptr inbounds i8, ptr %given, i64 8
+  store i64 0, ptr %p.func, align 8
+  %rc0 = call i32 @TVMFFIFunctionCall(ptr %finder, ptr %asked, i32 1, ptr %given)
+  %wrong = icmp ne i32 %rc0, 0
+  br i1 %wrong, label %failed, label %answer
+answer:
+  %func = load ptr, ptr %p.func, align 8
+  %unknown = icmp eq ptr %func, null
+  br i1 %unknown, label %registry, label %take
+take:
+  store ptr %func, ptr %out, align 8
+  %left = call i32 @TVMFFIObjectDecRef(ptr %func)  ; the finder keeps it
+  ret i32 0
 imports:
   %rc1 = call i32 @TVMFFIEnvModLookupFromImports(ptr %context, ptr %name, ptr %out)
   ret i32 %rc1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.ffi import library
 from tvm.runtime.artefact import SYMBOL, Artefact
+from tvm.runtime.imports import CONTEXT, Finder
 from tvm.runtime.library_module import as_program, constant_at
 from tvm.runtime.module import BINARY_SERIALIZABLE, RUNNABLE, Module
 
@@ -40,7 +41,12 @@ class ObjectModule(Module):
         self.artefact = artefact
         names = [FFI_PREFIX + name for name in artefact.exports]
         inside = [t.name for t in artefact.tensors if t.name not in data]
-        self.code = jit.link(content, [*names, *inside], imports)
+        whole = content if isinstance(content, bytes) else b"".join(content)
+        context = [CONTEXT] if CONTEXT.encode() in whole else []
+        self.code = jit.link(content, [*names, *inside, *context], imports)
+        self._finder = Finder(self._imports, _entries(self.code, artefact.exports))
+        if context:
+            self._finder.serve(self.code.address(CONTEXT))
 
     def function_names(self) -> list[str]:
         return list(self.artefact.exports)
@@ -51,12 +57,24 @@ class ObjectModule(Module):
     def _find(self, name: str) -> Any:
         if name not in self.artefact.exports:
             return None
+        held = (self.code, self._owner, self._finder)
         return library().Function.__from_extern_c__(
-            self.code.address(FFI_PREFIX + name), keep_alive_object=(self.code, self._owner)
+            self.code.address(FFI_PREFIX + name), keep_alive_object=held
         )
 
     def get_property_mask(self) -> int:
         return BINARY_SERIALIZABLE | RUNNABLE
+
+
+def _entries(code: jit.Linked, names: Sequence[str]) -> Callable[[str], Any]:
+    """Finds the functions of linked code, which whoever asks keeps alive."""
+
+    def find(name: str) -> Any:
+        if name not in names:
+            return None
+        return library().Function.__from_extern_c__(code.address(FFI_PREFIX + name))
+
+    return find
 
 
 def _ffi_functions() -> dict[str, int]:

@@ -15,6 +15,7 @@ from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.runtime.files import write_beside
+from tvm.runtime.imports import CONTEXT, Finder
 from tvm.runtime.linker import HOST_OBJECT
 from tvm.runtime.module import (
     BINARY_SERIALIZABLE,
@@ -46,6 +47,7 @@ class LLVMModule(Module):
         self.machine = machine
         self.object = jit.emit_object(emitted.text, machine)
         self._linked: jit.Linked | None = None
+        self._finder: Finder | None = None
         self._moved: dict[str, Any] = {}  # copies of constants that lay at odd addresses
         self._lock = threading.Lock()
 
@@ -64,7 +66,7 @@ class LLVMModule(Module):
         if name not in self.emitted.packed:
             return None
         linked = self.linked()
-        held = (linked, self.constants, self._moved)
+        held = (linked, self.constants, self._moved, self._finder)
         return library().Function.__from_extern_c__(
             linked.address(FFI_PREFIX + name), keep_alive_object=held
         )
@@ -101,7 +103,13 @@ class LLVMModule(Module):
                     legal="functions of the module itself, of the C library, or of tvm_ffi",
                 )
             )
-        return jit.link(self.object, jit.defined_names(self.emitted.text), imports)
+        names = jit.defined_names(self.emitted.text)
+        if not self.emitted.looks_up:
+            return jit.link(self.object, names, imports)
+        linked = jit.link(self.object, [*names, CONTEXT], imports)
+        self._finder = Finder(self._imports)
+        self._finder.serve(linked.address(CONTEXT))
+        return linked
 
     def _imports_of_code(self) -> tuple[dict[str, int], list[str]]:
         """Addresses of what the code does not define itself, and the names that nobody has."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tvm.error import TVMError, message
+from tvm.runtime.imports import CONTEXT
 from tvm.support.naming import NameTable
 from tvm.target.cpu_model import named_cpu
 
@@ -100,7 +101,7 @@ class ModuleText:
     def context(self) -> str:
         """The operand for the variable in which a loader puts the library's own module."""
         self.uses_context = True
-        name = "@__tvm_ffi__library_ctx"
+        name = f"@{CONTEXT}"
         self._globals[name] = f"{name} = weak global ptr null, align 8"
         return name
 

@@ -191,6 +191,7 @@ class Program:
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
         self.functions: dict[GlobalVar, Function] = {}
+        self.symbols = _symbols(mod)
         self.warp_size = _warp_size(mod)
 
     def function(self, var: GlobalVar) -> Function:
@@ -288,6 +289,15 @@ class Program:
         )
 
 
+def _symbols(mod: IRModule) -> dict[str, GlobalVar]:
+    """The functions that calls by name mean, before the registered ones."""
+    return {
+        str(func.attrs.get("global_symbol", var.name_hint)): var
+        for var, func in mod.functions.items()
+        if isinstance(func, PrimFunc)
+    }
+
+
 def _warp_size(mod: IRModule) -> int:
     """How many threads run in step, by the target of the module's functions."""
     for func in mod.functions.values():
@@ -363,10 +373,14 @@ def _packed(compiler: Any, op: e.Call) -> Code:
     codes = [compiler.compile(a) for a in op.args[1:]]
     assert isinstance(name, e.StringImm), "packed calls name their function"
     symbol, dtype = name.value, op.dtype
+    own: GlobalVar | None = compiler.program.symbols.get(symbol)
 
     def run(frame: Frame) -> Value:
         args = [_for_python(code(frame)) for code in codes]
-        result = get_global_func(symbol)(*args)
+        if own is not None:
+            result = compiler.program.function(own).call(args)
+        else:
+            result = get_global_func(symbol)(*args)
         if result is None or dtype.is_void:
             return np.int32(0)
         return result if dtype.is_handle else numpy_dtype(dtype).type(result)
