@@ -6,6 +6,7 @@ values found) is worked out only after a check has failed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from tvm.error import TVMError, message
@@ -94,7 +95,7 @@ class ArgumentChecks:
     # --- scalars ---
 
     def _bind_scalar(self, number: int, param: e.Var) -> None:
-        kind = self._any(number, StructField.ANY_TYPE_INDEX, INT32)
+        kind = self._kind_of(number, param.name)
         dtype = param.dtype
         value: PrimExpr
         if dtype.is_floating:
@@ -119,7 +120,7 @@ class ArgumentChecks:
         legal = _any_of(
             kind, TypeIndex.OPAQUE_PTR, TypeIndex.NONE, TypeIndex.DLTENSOR_PTR, TypeIndex.RAW_STR
         )
-        legal = ops.logical_or(legal, ops.greater_equal(kind, int(TypeIndex.FIRST_OBJECT)))
+        legal = ops.bitwise_or(legal, ops.greater_equal(kind, int(TypeIndex.FIRST_OBJECT)))
         return legal, self._tensor_address(number, kind)
 
     # --- tensors ---
@@ -133,20 +134,20 @@ class ArgumentChecks:
     def _check_kind(self, tensor: _Tensor) -> None:
         """It is a tensor, of this type, with as many dimensions, on the CPU."""
         buffer, where = tensor.buffer, self._where(tensor)
-        kind = self._any(tensor.number, StructField.ANY_TYPE_INDEX, INT32)
+        kind = self._kind_of(tensor.number, tensor.name)
         is_tensor = _any_of(kind, TypeIndex.TENSOR, TypeIndex.DLTENSOR_PTR, TypeIndex.OPAQUE_PTR)
         self._require(
             is_tensor, "DTypeError", where, f"a value of {_KINDS}",
             _tensor_text(buffer), kind,
         )  # fmt: skip
         self._define(tensor.handle, self._tensor_address(tensor.number, kind))
-        ndim = self._field(tensor, StructField.TENSOR_NDIM, INT32)
+        ndim = self._read_field(tensor, "ndim", StructField.TENSOR_NDIM, "int32")
         self._require(
             ops.equal(ndim, len(buffer.shape)), "ShapeError", where,
             "{} dimensions", f"{len(buffer.shape)} dimensions, as in {_tensor_text(buffer)}", ndim,
         )  # fmt: skip
         self._check_dtype(tensor, where)
-        device = self._field(tensor, StructField.TENSOR_DEVICE_TYPE, INT32)
+        device = self._read_field(tensor, "device", StructField.TENSOR_DEVICE_TYPE, "int32")
         self._require(
             ops.equal(device, 1), "ValueError", where,
             "a tensor on device type {}", "a tensor on the CPU (device type 1)", device,
@@ -154,22 +155,29 @@ class ArgumentChecks:
 
     def _check_dtype(self, tensor: _Tensor, where: str) -> None:
         dtype = tensor.buffer.dtype
-        code = self._field(tensor, StructField.TENSOR_TYPE_CODE, DataType("uint8"))
-        bits = self._field(tensor, StructField.TENSOR_TYPE_BITS, DataType("uint8"))
-        lanes = self._field(tensor, StructField.TENSOR_TYPE_LANES, DataType("uint16"))
-        wanted = (dtype.type_code, dtype.bits, dtype.lanes)
-        matches = [ops.equal(x, ops.const(y, x.dtype)) for x, y in zip((code, bits, lanes), wanted)]
-        found = ops.all(*matches)
+        code, bits, lanes = [
+            self._read_field(tensor, name, field, kind)
+            for name, field, kind in (
+                ("code", StructField.TENSOR_TYPE_CODE, "uint8"),
+                ("bits", StructField.TENSOR_TYPE_BITS, "uint8"),
+                ("lanes", StructField.TENSOR_TYPE_LANES, "uint16"),
+            )
+        ]
+        right_lanes = ops.equal(lanes, ops.const(dtype.lanes, lanes.dtype))
+        found = _both_are(code, dtype.type_code, bits, dtype.bits)
         if dtype.is_bool:  # numpy's bool arrives as an unsigned byte from some producers
-            as_byte = [ops.equal(x, ops.const(y, x.dtype)) for x, y in ((code, 1), (bits, 1))]
-            found = ops.logical_or(found, ops.all(*as_byte, matches[2]))
-        kind: PrimExpr = e.StringImm("a type of ")
-        for number, name in _TYPE_NAMES.items():
-            is_this = ops.equal(code, ops.const(number, code.dtype))
-            kind = e.Select(is_this, e.StringImm(name), kind)
+            found = ops.bitwise_or(found, _both_are(code, 1, bits, 1))
+        # A name stands at eight times its code; all codes behind the last have the last name.
+        last = ops.const(len(_TYPE_NAMES) - 1, INT32)
+        place = ops.multiply(e.Min(ops.cast(code, INT32), last), _NAME_BYTES)
+        names = "".join(name.ljust(_NAME_BYTES, "\0") for name in _TYPE_NAMES)
+        kind = builtin.handle_add_byte_offset(e.StringImm(names), place)
         vector = ops.not_equal(lanes, ops.const(1, lanes.dtype))
         tail = e.Select(vector, e.StringImm(", in vectors"), e.StringImm(""))
-        self._require(found, "DTypeError", where, "{}{}{}", f"{dtype}", kind, bits, tail)
+        self._require(
+            ops.bitwise_and(found, right_lanes), "DTypeError",
+            where, "{}{}{}", f"{dtype}", kind, bits, tail,
+        )  # fmt: skip
 
     def _define_sizes(self, tensor: _Tensor) -> None:
         buffer = tensor.buffer
@@ -180,29 +188,48 @@ class ArgumentChecks:
                 self._define_once(stride, self._stride_or_compact(tensor, axis))
         offset = buffer.elem_offset
         if isinstance(offset, e.Var) and offset not in self._defined:
-            in_bytes = self._field(tensor, StructField.TENSOR_BYTE_OFFSET, DataType("uint64"))
             size = ops.const(_item_bytes(buffer.dtype), INT64)
-            self._define_once(offset, ops.floordiv(ops.cast(in_bytes, INT64), size))
+            self._define_once(offset, ops.floordiv(self._offset(tensor), size))
 
     def _define_once(self, place: PrimExpr, value: PrimExpr) -> None:
         if isinstance(place, e.Var) and place not in self._defined:
             self._define(place, ops.cast(value, place.dtype))
 
+    def _read(self, tensor: _Tensor, what: str, value: PrimExpr) -> e.Var:
+        """A variable for a part of a tensor; it is read where it is first asked for."""
+        var = tensor.parts.get(what)
+        if var is None:
+            var = tensor.parts[what] = self._named(f"{tensor.name}_{what}", value)
+        return var
+
+    def _read_field(self, tensor: _Tensor, what: str, field: StructField, kind: str) -> e.Var:
+        return self._read(tensor, what, self._field(tensor, field, DataType(kind)))
+
     def _extent(self, tensor: _Tensor, axis: int) -> PrimExpr:
-        shape = self._field(tensor, StructField.TENSOR_SHAPE, HANDLE)
-        return builtin.tvm_struct_get(shape, axis, int(StructField.INT64_ELEMENT), INT64)
+        shape = self._read_field(tensor, "shape", StructField.TENSOR_SHAPE, "handle")
+        return self._read(tensor, f"extent_{axis}", _element(shape, axis))
+
+    def _has_no_strides(self, tensor: _Tensor) -> PrimExpr:
+        strides = self._read_field(tensor, "strides", StructField.TENSOR_STRIDES, "handle")
+        return self._read(tensor, "no_strides", builtin.isnullptr(strides))
 
     def _stride(self, tensor: _Tensor, axis: int) -> PrimExpr:
-        strides = self._field(tensor, StructField.TENSOR_STRIDES, HANDLE)
-        return builtin.tvm_struct_get(strides, axis, int(StructField.INT64_ELEMENT), INT64)
+        """Of a tensor that has strides; else some number, read without a branch from its shape."""
+        missing = self._has_no_strides(tensor)
+        shape = self._read_field(tensor, "shape", StructField.TENSOR_SHAPE, "handle")
+        numbers = e.Select(missing, shape, tensor.parts["strides"])
+        return _element(self._read(tensor, "numbers", numbers), axis)
 
     def _stride_or_compact(self, tensor: _Tensor, axis: int) -> PrimExpr:
         """The given stride; a tensor without strides is dense."""
         dense: PrimExpr = ops.const(1, INT64)
         for inner in range(axis + 1, len(tensor.buffer.shape)):
             dense = ops.multiply(dense, self._extent(tensor, inner))
-        missing = builtin.isnullptr(self._field(tensor, StructField.TENSOR_STRIDES, HANDLE))
-        return builtin.if_then_else(missing, dense, self._stride(tensor, axis))
+        return e.Select(self._has_no_strides(tensor), dense, self._stride(tensor, axis))
+
+    def _offset(self, tensor: _Tensor) -> PrimExpr:
+        in_bytes = self._field(tensor, StructField.TENSOR_BYTE_OFFSET, DataType("uint64"))
+        return self._read(tensor, "byte_offset", ops.cast(in_bytes, INT64))
 
     def _check_sizes(self, tensor: _Tensor) -> None:
         where = self._where(tensor)
@@ -232,7 +259,7 @@ class ArgumentChecks:
             wanted = ops.cast(stride, INT64)
             alone = ops.equal(self._extent(tensor, axis), ops.const(1, INT64))
             self._require(
-                ops.logical_or(ops.equal(actual, wanted), alone), "ShapeError",
+                ops.bitwise_or(ops.equal(actual, wanted), alone), "ShapeError",
                 where, f"stride {axis} is {{}}", f"{{}} ({stride})", actual, wanted,
             )  # fmt: skip
 
@@ -249,16 +276,15 @@ class ArgumentChecks:
             if not ops.is_one(extent):
                 match = ops.equal(self._stride(tensor, axis), dense)
                 if not isinstance(extent, e.IntImm):
-                    match = ops.logical_or(match, ops.equal(extent, 1))
+                    match = ops.bitwise_or(match, ops.equal(extent, 1))
                     empty.append(ops.equal(extent, 0))
                 matches.append(match)
             dense = ops.multiply(dense, extent)
         if not matches:
             return
-        missing = builtin.isnullptr(self._field(tensor, StructField.TENSOR_STRIDES, HANDLE))
-        holds = ops.logical_or(missing, ops.all(*reversed(matches)))
-        for no_element in empty:
-            holds = ops.logical_or(holds, no_element)
+        holds = functools.reduce(ops.bitwise_and, reversed(matches))
+        for accepted in (self._has_no_strides(tensor), *empty):
+            holds = ops.bitwise_or(accepted, holds)
         found = [self._stride_or_compact(tensor, axis) for axis in range(len(shape))]
         self._require(
             holds, "ShapeError", where,
@@ -269,21 +295,20 @@ class ArgumentChecks:
 
     def _check_memory(self, tensor: _Tensor) -> None:
         buffer, where = tensor.buffer, self._where(tensor)
-        in_bytes = self._field(tensor, StructField.TENSOR_BYTE_OFFSET, DataType("uint64"))
         size = _item_bytes(buffer.dtype)
         self._require_defined(buffer.elem_offset, tensor)
         wanted = ops.multiply(ops.cast(buffer.elem_offset, INT64), size)
-        found = ops.cast(in_bytes, INT64)
+        found = self._offset(tensor)
         legal = "{} bytes"
         self._require(
             ops.equal(found, wanted), "ValueError", where,
             "data that starts {} bytes behind its address", legal, found, wanted,
         )  # fmt: skip
-        data = self._field(tensor, StructField.TENSOR_DATA, HANDLE)
+        data = self._read_field(tensor, "data", StructField.TENSOR_DATA, "handle")
         present = ops.logical_not(builtin.isnullptr(data))
         for axis, extent in enumerate(buffer.shape):
             if not isinstance(extent, e.IntImm) or extent.value == 0:
-                present = ops.logical_or(present, ops.equal(self._extent(tensor, axis), 0))
+                present = ops.bitwise_or(present, ops.equal(self._extent(tensor, axis), 0))
         self._require(
             present, "ValueError", where, "a tensor without memory",
             "a tensor whose data address is set",
@@ -303,6 +328,16 @@ class ArgumentChecks:
     def _define(self, var: e.Var, value: PrimExpr) -> None:
         self._defined.add(var)
         self._steps.append((var, value))
+
+    def _named(self, name: str, value: PrimExpr) -> e.Var:
+        """A variable for a value that is read once."""
+        var = e.Var(name, value.dtype)
+        self._define(var, value)
+        return var
+
+    def _kind_of(self, number: int, name: str) -> e.Var:
+        """What sort of value an argument is."""
+        return self._named(f"{name}_kind", self._any(number, StructField.ANY_TYPE_INDEX, INT32))
 
     def _require_defined(self, expr: PrimExpr, tensor: _Tensor) -> None:
         for node in walk(expr):
@@ -328,8 +363,9 @@ class ArgumentChecks:
 
 _KINDS = "type index {} (0 None, 1 int, 2 bool, 3 float, 4 and 7 addresses, 64 and more objects)"
 
-# Of DLPack's type codes, those whose name and number of bits are the name of the type.
-_TYPE_NAMES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+# By DLPack's type code: where name and number of bits are the name of the type, that name.
+_TYPE_NAMES = ("int", "uint", "float", "a type of ", "bfloat", "complex", "bool", "a type of ")
+_NAME_BYTES = 16
 
 
 class _Tensor:
@@ -340,6 +376,7 @@ class _Tensor:
         self.name = _plain_name(param)
         self.buffer = buffer
         self.handle = e.Var(f"{buffer.name}_handle", HANDLE)
+        self.parts: dict[str, e.Var] = {}  # what was read of the DLTensor
 
 
 def _plain_name(param: e.Var) -> str:
@@ -350,8 +387,20 @@ def _item_bytes(dtype: DataType) -> int:
     return (dtype.bits * dtype.lanes + 7) // 8
 
 
+def _element(numbers: PrimExpr, index: int) -> PrimExpr:
+    return builtin.tvm_struct_get(numbers, index, int(StructField.INT64_ELEMENT), INT64)
+
+
 def _any_of(kind: PrimExpr, *wanted: TypeIndex) -> PrimExpr:
-    return ops.any(*[ops.equal(kind, int(index)) for index in wanted])
+    """Like all checks without a branch: fewer blocks are compiled faster."""
+    first, *rest = [ops.equal(kind, int(index)) for index in wanted]
+    return functools.reduce(ops.bitwise_or, rest, first)
+
+
+def _both_are(x: PrimExpr, wanted_x: int, y: PrimExpr, wanted_y: int) -> PrimExpr:
+    return ops.bitwise_and(
+        ops.equal(x, ops.const(wanted_x, x.dtype)), ops.equal(y, ops.const(wanted_y, y.dtype))
+    )
 
 
 def _scalar_text(param: e.Var) -> str:
