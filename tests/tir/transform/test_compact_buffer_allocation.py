@@ -165,3 +165,35 @@ class TestPadsRows(PassTest):
         block = self._after()["main"].body.block
         (buffer,) = block.alloc_buffers or block.body.block.alloc_buffers
         assert [int(x) for x in buffer.strides] == [17, 1]
+
+
+class TestNoElementInSomeIterations(PassTest):
+    """The part in use has at most the extent: it is constant, and not `1 - i`."""
+
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(A: T.Buffer((1, 4), "float32"), C: T.Buffer((1, 4), "float32")):
+        for i in range(3):
+            with T.block(""):
+                T.where(i < 1)
+                B = T.alloc_buffer((1, 4))
+                for j in range(1):
+                    if i + j < 1:
+                        B[i + j, 0] = A[i + j, 0] + 1.0
+                for j in range(1):
+                    if i + j < 1:
+                        C[i + j, 0] = B[i + j, 0] * 2.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((1, 4), "float32"), C: T.Buffer((1, 4), "float32")):
+        for i in range(3):
+            with T.block(""):
+                T.where(i < 1)
+                B = T.alloc_buffer((1, 1))
+                for j in range(1):
+                    if i + j < 1:
+                        B[i + j, 0] = A[i + j, 0] + 1.0
+                for j in range(1):
+                    if i + j < 1:
+                        C[i + j, 0] = B[i + j, 0] * 2.0

@@ -248,7 +248,7 @@ def _shrunk(
     if not isinstance(size, e.IntImm):
         limit = analyzer.const_int_bound(size).max_value
         known = isinstance(extent, e.IntImm)
-        if known and limit < extent.value:  # type: ignore[attr-defined]
+        if known and limit <= extent.value:  # type: ignore[attr-defined]
             size = ops.const(limit, extent.dtype)
     size = ops.cast(size, extent.dtype)
     # a constant that no use exceeds is no more than an extent that all uses keep to

@@ -30,7 +30,8 @@ class IndexBounds:
         if found is None:
             return None
         low, high = found
-        for fact in facts:
+        # of an index that stays, a fact could only tell that its place is never reached
+        for fact in facts if any(self._moves(node) for node in walk(index)) else ():
             low, high = self._narrowed(index, fact, low, high)
         return self._analyzer.simplify(low), self._analyzer.simplify(high)
 
