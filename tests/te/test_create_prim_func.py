@@ -212,3 +212,15 @@ def test_an_extern_stage_between_others_works_on_memory_of_the_function() -> Non
     func = te.create_prim_func([a, out])
     own = [buffer.data for buffer in func.buffer_map.values()]
     assert not tir.analysis.undefined_vars(func.body, [*func.params, *own])
+
+
+def test_a_lone_extern_stage_is_the_root_and_tells_its_regions() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.extern((8,), [a], lambda i, o: tir.call_packed("f", i[0], o[0]), name="B")
+    root = te.create_prim_func([a, b]).body.block
+    assert root.name_hint == "B"
+    assert [str(region) for region in (*root.reads, *root.writes)] == [
+        str(tir.BufferRegion.full_region(region.buffer)) for region in (*root.reads, *root.writes)
+    ]
+    assert [region.buffer.name for region in root.reads] == ["A"]
+    assert [region.buffer.name for region in root.writes] == ["B"]

@@ -417,11 +417,7 @@ def _store_together(
 def _with_root(body: Stmt, allocated: Sequence[Buffer]) -> Stmt:
     """The body in a root block; a single block without axes already is one."""
     if isinstance(body, BlockRealize) and not body.block.iter_vars and not allocated:
-        inner = body.block
-        return BlockRealize(
-            [], body.predicate,
-            Block([], [], [], inner.name_hint, inner.body, annotations=inner.annotations),
-        )  # fmt: skip
+        return body
     block = Block([], [], [], "root", body, alloc_buffers=allocated)
     return BlockRealize([], IntImm(BOOL, 1), block)
 
