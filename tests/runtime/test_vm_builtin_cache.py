@@ -94,6 +94,10 @@ def test_parameters_from_files(tmp_path: Path) -> None:
                   _call("param_array_from_cache_by_name", ["w_0", "w_1"]),
                   _call("param_array_from_cache_by_name_unpacked", "w_0", "w_1")):  # fmt: skip
         assert [v.numpy().tolist() for v in found] == [[0, 1, 2], [[1.5, -2.0]]]  # type: ignore[attr-defined]
+    for held in (_call("param_module_from_cache", "w", 2),
+                 _call("param_module_from_cache_by_name", ["w_0", "w_1"])):  # fmt: skip
+        params = held["get_params"]()  # type: ignore[index]
+        assert [v.numpy().tolist() for v in params] == [[0, 1, 2], [[1.5, -2.0]]]
     with pytest.raises(TVMError, match="'w_2'"):
         _call("param_array_from_cache", "w", 3)
     with pytest.raises(TVMError, match="override"):

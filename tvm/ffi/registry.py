@@ -24,7 +24,7 @@ HOMES: dict[str, list[str]] = {
     "runtime.": ["tvm.runtime.packed"],
     "vm.builtin.": [
         "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",
-        "tvm.runtime.vm_builtin_cache",
+        "tvm.runtime.vm_builtin_cache", "tvm.runtime.vm_builtin_kv",
     ],
 }
 # Functions that programs call by name without any Python of ours on the way: the module that

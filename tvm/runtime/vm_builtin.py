@@ -20,6 +20,7 @@ from tvm.support.dtype import DataType
 
 from ._device import Device
 from ._tensor import Tensor, empty, unsafe_view
+from .module import Module
 
 BUILTINS: dict[str, Callable[..., Any]] = {}
 
@@ -70,6 +71,8 @@ def outside(value: Any) -> Any:
         return library().Shape(value)
     if type(value) is tuple:
         return tuple(outside(one) for one in value)
+    if isinstance(value, Module):  # the library would take what can be called for a function
+        return library().core._convert_to_opaque_object(value)
     return value
 
 

@@ -16,6 +16,7 @@ from tvm.support.dtype import DataType
 
 from ._device import Device
 from ._tensor import Tensor, empty, host_view, numpy_dtype, tensor
+from .module import Module
 from .vm_builtin import _builtin, shape_tuple
 
 
@@ -293,6 +294,34 @@ def param_array_from_cache_by_name(names: Sequence[str]) -> tuple[Tensor, ...]:
 def param_array_from_cache_by_name_unpacked(*names: str) -> tuple[Tensor, ...]:
     """The tensors of these names."""
     return tuple(_parameter(name) for name in names)
+
+
+class ParamModule(Module):
+    """Loaded parameters as a module: `get_params` gives them."""
+
+    kind = "param_module"
+
+    def __init__(self, params: tuple[Tensor, ...]) -> None:
+        super().__init__()
+        self.params = params
+
+    def function_names(self) -> list[str]:
+        return ["get_params"]
+
+    def _find(self, name: str) -> Any:
+        return (lambda: self.params) if name == "get_params" else None
+
+
+@_builtin("param_module_from_cache")
+def param_module_from_cache(prefix: str, count: int) -> ParamModule:
+    """The tensors `prefix_0`, `prefix_1`, ... as a module."""
+    return ParamModule(param_array_from_cache(prefix, count))
+
+
+@_builtin("param_module_from_cache_by_name")
+def param_module_from_cache_by_name(names: Sequence[str]) -> ParamModule:
+    """The tensors of these names as a module."""
+    return ParamModule(param_array_from_cache_by_name(names))
 
 
 @_builtin("memory_manager.clear")
