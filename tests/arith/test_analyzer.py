@@ -100,6 +100,17 @@ def test_simplify_steps() -> None:
     assert analyzer.simplify(7).value == 7
 
 
+def test_simplify_sums_first() -> None:
+    o = tir.Var("o", "int64")
+    start = o * 2 - 1
+    covered = tir.Min(start + 1, tir.const(111, "int64")) - (start + tir.Max(0 - start, 0 * o)) + 1
+    text = str(Analyzer().simplify(covered))
+    assert text == (
+        "T.min(o * T.int64(2), T.int64(111)) + T.int64(2) "
+        "- T.max(T.int64(1) - o * T.int64(2), T.int64(0)) - o * T.int64(2)"
+    )
+
+
 def test_extensions() -> None:
     analyzer = Analyzer()
     assert analyzer.enabled_extensions == Extension.NoExtensions

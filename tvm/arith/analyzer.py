@@ -227,8 +227,14 @@ class Analyzer:
         return self.modular.of(expr)
 
     def simplify(self, expr: PrimExpr | int, steps: int = 2) -> PrimExpr:
-        """The expression simplified, alternately by rules and as a sum."""
+        """The expression simplified: as a sum, then alternately by rules and as a sum."""
         result = e.as_expr(expr)
+        if steps > 0 and not isinstance(result, e.IntImm):
+            # sums come first: rules may take apart what terms have in common
+            result = self.canonical.visit(result)
+        return self._alternately(result, steps)
+
+    def _alternately(self, result: PrimExpr, steps: int = 2) -> PrimExpr:
         if len(self.numbers) > MAX_NUMBERS and self._is_free_of_facts():
             self.numbers.clear()
             self.forget()
@@ -279,7 +285,7 @@ class Analyzer:
         condition = e.as_expr(expr)
         if isinstance(condition, e.IntImm):
             return condition.value != 0
-        simple = self.simplify(condition)
+        simple = self._alternately(condition)
         if isinstance(simple, e.IntImm):
             return simple.value != 0
         if strength >= ProofStrength.SYMBOLIC_BOUND and self._prove_with_ranges(simple):
@@ -302,7 +308,7 @@ class Analyzer:
         if not self.comparisons.symbolic:
             self.comparisons.symbolic = True
             self.forget()
-            simple = self.simplify(condition)
+            simple = self._alternately(condition)
             self.comparisons.symbolic = False
             self.forget()
             if isinstance(simple, e.IntImm):

@@ -475,7 +475,7 @@ class RewriteSimplifier:
         return self.node(kind, a, b)
 
     def _other(self, kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        """Types that wrap, and floats: only what is exact for every value."""
+        """Types that wrap: only what is exact for every value. Floats: see `_of_floats`."""
         if (kind is e.Min or kind is e.Max) and deep_equal(a, b):
             return a
         if kind is e.GT or kind is e.GE:
@@ -484,7 +484,7 @@ class RewriteSimplifier:
             for one, other in ((a, b), (b, a)):
                 if type(one) is e.IntImm:  # a comparison with a truth value
                     return other if bool(one.value) is (kind is e.EQ) else self.make_not(other)
-        known = _vector_identity(kind, a, b) if a.dtype.is_integer else _exact(kind, a, b)
+        known = _vector_identity(kind, a, b) if a.dtype.is_integer else _of_floats(kind, a, b)
         if known is not None:
             return known
         if a.dtype.is_integer and (kind in _COMPARISONS or kind is e.Min or kind is e.Max):
@@ -546,12 +546,21 @@ def _vector_identity(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     return a if left == 0 and kind is e.Mul else None
 
 
-def _exact(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
-    """x * 1, 1 * x, x / 1 of floats: identities that hold for every value."""
+# Up to here numbers, and one divided by them, are in the normal range of the type.
+_RECIPROCALS: Final[dict[str, float]] = {
+    "float16": 1e4, "bfloat16": 1e30, "float32": 1e30, "float64": 1e300,
+}  # fmt: skip
+
+
+def _of_floats(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """x * 1, 1 * x, x / 1 of floats, which hold for every value; x / c as x * (1 / c), cheaper."""
     if kind not in (e.Mul, e.Div) or not a.dtype.is_floating:
         return None
     if op.literal(b) == 1:
         return a
+    most = _RECIPROCALS.get(str(b.dtype)) if kind is e.Div and type(b) is e.FloatImm else None
+    if most is not None and 1 / most < abs(b.value) < most:  # type: ignore[attr-defined]
+        return e.Mul(a, e.FloatImm(b.dtype, 1.0 / b.value, b.span))  # type: ignore[attr-defined]
     return b if kind is e.Mul and op.literal(a) == 1 else None
 
 

@@ -90,7 +90,9 @@ def _pool(windows: _Windows, pool_type: str, count_include_pad: bool) -> te.Tens
     x = windows.x
     if pool_type == "max":
         source = windows.padded(tir.min_value(x.dtype))
-        return stage(windows.shape, _reduced(te.max, source, windows), "pool_max", "pool_max")
+        rule = {"schedule_rule": "meta_schedule.pool_max"}
+        largest = _reduced(te.max, source, windows)
+        return stage(windows.shape, largest, "pool_max", "pool_max", rule)
     source = windows.padded(tir.const(0, x.dtype))
     total = stage(windows.shape, _reduced(te.sum, source, windows), "pool_sum", "pool_sum")
     size = _size_with_padding if count_include_pad else _size_without_padding
@@ -98,7 +100,8 @@ def _pool(windows: _Windows, pool_type: str, count_include_pad: bool) -> te.Tens
     def element(*i: Any) -> PrimExpr:
         return tir.div(total(*i), size(windows, i))
 
-    return stage(windows.shape, element, "pool_avg", tag.ELEMWISE)
+    rule = {"schedule_rule": "meta_schedule.pool_avg"}
+    return stage(windows.shape, element, "pool_avg", tag.ELEMWISE, rule)
 
 
 def _reduced(

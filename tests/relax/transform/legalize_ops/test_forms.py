@@ -1,0 +1,70 @@
+"""The statements of legalised kernels, as users' expected modules have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tvm import relax
+from tvm.relax import op
+from tvm.relax.transform import LegalizeOps
+
+pytestmark = pytest.mark.pure
+
+X = ((2, 4, 7, 7), "float32")
+Shape = tuple[tuple[int, ...], str]
+
+
+def kernels(build: Callable[..., Any], *shapes: Shape) -> str:
+    """The text of a call's kernels; buffers of 64-bit indices print without `T.int64`."""
+    bb = relax.BlockBuilder()
+    params = [
+        relax.Var(f"x{i}", relax.TensorStructInfo(shape, dtype))
+        for i, (shape, dtype) in enumerate(shapes)
+    ]
+    with bb.function("main", params):
+        bb.emit_func_output(bb.emit(build(*params)))
+    text: str = LegalizeOps()(bb.get()).script()
+    return text
+
+
+FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
+    (
+        lambda x: op.mean(x, [2, 3]), [((2, 4, 3, 5), "float32")],
+        ["T_divide[v_ax0, v_ax1] = A_red[v_ax0, v_ax1] * T.float32(0.066666666666666666)"],
+    ),
+    (
+        op.nn.cross_entropy_with_logits, [((2, 3), "float32")] * 2,
+        ["compute[()] = T_multiply_red[()] * T.float32(-1.0)",
+         "T_divide[()] = compute[()] * T.float32(0.5)"],
+    ),
+    (
+        lambda x: op.nn.max_pool2d(x, (2, 2)), [X],
+        ['T.block_attr({"schedule_rule": "meta_schedule.pool_max"})'],
+    ),
+    (
+        lambda x: op.nn.avg_pool2d(x, (2, 2), (2, 2), (1, 1)), [((4, 6, 112, 112), "float32")],
+        ['T.block_attr({"schedule_rule": "meta_schedule.pool_avg"})',
+         "T.min(v_ax2 * T.int64(2), T.int64(111)) + T.int64(2) "
+         "- T.max(T.int64(1) - v_ax2 * T.int64(2), T.int64(0)) - v_ax2 * T.int64(2)"],
+    ),
+    (
+        lambda x: op.nn.adaptive_avg_pool2d(x, (1, 1)), [X],
+        ["A[v_ax0, v_ax1, v_ax2 * T.int64(7) + v_rv0, v_ax3 * T.int64(7) + v_rv1]",
+         "= adaptive_pool_sum[v_ax0, v_ax1, v_ax2, v_ax3] * T.float32(0.020408163265306121)"],
+    ),
+    (
+        lambda x, a, b: op.nn.group_norm(x, a, b, 2, -3, [-2, -1]),
+        [((2, 4, 4, 5), "float32"), ((4,), "float32"), ((4,), "float32")],
+        ["(v_ax1 * T.int64(2) + (v_ax4 // T.int64(5) + v_ax3) // T.int64(4) + v_ax2) % T.int64(4)"],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("build", "shapes", "lines"), FORMS)
+def test_statements(build: Callable[..., Any], shapes: list[Shape], lines: list[str]) -> None:
+    text = kernels(build, *shapes)
+    for line in lines:
+        assert line in text
