@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from tests.backend.llvm.kernel import call, i32, kernel
 from tvm.backend.llvm.codegen import emit_module
 from tvm.backend.llvm.jit import host_machine
@@ -14,7 +15,8 @@ from tvm.ir.span import SequentialSpan, SourceName, Span
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.buffer import decl_buffer
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.function import PrimFunc
 
 pytestmark = pytest.mark.cpu
 
@@ -66,3 +68,14 @@ def test_the_form_follows_the_system() -> None:
     assert "Dwarf Version" not in linux
     mac = build(program(), "llvm -mtriple=x86_64-apple-darwin-macho").inspect_source()
     assert '!{i32 4, !"Dwarf Version", i32 2}' in mac
+
+
+def test_callable_functions_are_told_by_their_names() -> None:
+    b = decl_buffer((8,), "int32", "b")
+    body = s.BufferStore(b, i32(1), [i32(0)])
+    library = tvm.compile(IRModule({"first": packed(b, body)}), target="llvm")
+    assert 'distinct !DISubprogram(name: "first"' in library.inspect_source()
+
+
+def packed(b: Buffer, body: s.Stmt) -> PrimFunc:
+    return PrimFunc([b], body).with_attr("global_symbol", "first")

@@ -85,13 +85,15 @@ class StmtEmitter(MemoryEmitter):
     def describe(self, debug: DebugPlaces | None, span: Span | None) -> None:
         """Give the function a place in the source, and its instructions until a statement has."""
         self.debug = debug
-        if debug is None or (self.out.signature.packed and not debug.lines):
-            return  # the parameters of packed functions are the same everywhere
+        if debug is None:
+            return
         self.debug_node = debug.function(self.out.signature.name, span)
         self.out.debug_function = f" !dbg {self.debug_node}"
         self.out.call_suffix = f", !dbg {debug.location(self.debug_node, span)}"
         if debug.lines:
             self.out.debug_suffix = self.out.call_suffix
+        if self.out.signature.packed:
+            return  # their parameters are the same everywhere
         for number, (kind, name) in enumerate(zip(self.out.signature.params, self.out.params), 1):
             self.out.line(debug.parameter(self.debug_node, number, kind, name))
 
