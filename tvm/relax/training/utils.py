@@ -10,6 +10,10 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Tuple, Var
 from tvm.relax.transform.gradient import TE_GRADIENTS
 
+from .append_loss import AppendLoss
+
+__all__ = ["AppendLoss", "register_te_gradient"]
+
 
 def register_te_gradient(te_grad_name: str, te_grad_func: Callable[..., Any] | None = None) -> Any:
     """Set the gradient that `call_tir_with_grad` names; a decorator without `te_grad_func`.
