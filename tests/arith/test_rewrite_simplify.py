@@ -194,6 +194,15 @@ def test_other_types_are_exact() -> None:
 
 
 @pytest.mark.pure
+def test_floats_divided_by_a_literal_are_multiplied() -> None:
+    f = e.Var("f", "float32")
+    assert deep_equal(simple(f / e.FloatImm("float32", 4.0)), f * e.FloatImm("float32", 0.25))
+    for divisor in (0.0, 1e-40, 1e30, float("inf"), float("nan")):
+        kept = f / e.FloatImm("float32", divisor)  # the reciprocal is no normal number
+        assert simple(kept) is kept
+
+
+@pytest.mark.pure
 def test_division_by_zero_stays() -> None:
     for make in (e.FloorDiv, e.FloorMod, e.Div, e.Mod):
         expr = make(e.IntImm("int32", 7), e.IntImm("int32", 0))

@@ -15,6 +15,7 @@ from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import (
     VOID,
     PrimStructInfo,
+    ShapeExpr,
     ShapeStructInfo,
     TensorStructInfo,
     const_int,
@@ -23,6 +24,7 @@ from tvm.relax.struct_info import (
 from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
 
+from .binary import number_or_self
 from .declare import (
     FOLLOW,
     INJECTIVE,
@@ -79,11 +81,20 @@ def _check_scalar(ctx: Infer, fill_value: TensorStructInfo) -> None:
 @full.legalize
 def _full_te(bb: BlockBuilder, shape: Expr, fill_value: Expr, *, dtype: DataType) -> Expr:
     result = dtype_of(fill_value.struct_info) if dtype is VOID else dtype
+    return _full_call(bb, shape, fill_value, str(result), "full")
 
-    def compute(extents: Any, value: Any) -> Any:
-        return topi.full(extents, str(result), value())
 
-    return bb.call_te(compute, shape, fill_value, primfunc_name_hint="full")
+def _full_call(bb: BlockBuilder, shape: Any, fill_value: Any, dtype: str, name: str) -> Expr:
+    """The kernel that fills a tensor; a constant stands in the kernel itself."""
+    value = number_or_self(fill_value)
+    return bb.call_te(topi.full, shape, dtype, value, primfunc_name_hint=name)
+
+
+def _extents(info: StructInfo) -> ShapeExpr:
+    """The shape of a tensor whose extents are known."""
+    assert isinstance(info, TensorStructInfo), "operands were checked"
+    assert isinstance(info.shape, ShapeExpr), "operators of unknown shape are not legalized"
+    return info.shape
 
 
 @full.reference
@@ -110,11 +121,7 @@ def _full_like_info(
 @full_like.legalize
 def _full_like_te(bb: BlockBuilder, x: Expr, fill_value: Expr, *, dtype: DataType) -> Expr:
     result = dtype_of(x.struct_info) if dtype is VOID else dtype
-
-    def compute(te_x: Any, value: Any) -> Any:
-        return topi.full(te_x.shape, str(result), value())
-
-    return bb.call_te(compute, x, fill_value, primfunc_name_hint="full_like")
+    return _full_call(bb, _extents(x.struct_info), fill_value, str(result), "full")
 
 
 @full_like.reference
@@ -155,16 +162,12 @@ def _constant_fill(name: str, value: int) -> tuple[Any, Any]:
 
     @op.legalize
     def te(bb: BlockBuilder, shape: Expr, *, dtype: DataType) -> Expr:
-        return bb.call_te(
-            lambda extents: topi.full(extents, str(dtype), value), shape, primfunc_name_hint=name
-        )
+        return _full_call(bb, shape, value, str(dtype), name)
 
     @like.legalize
     def like_te(bb: BlockBuilder, x: Expr, *, dtype: DataType) -> Expr:
         result = str(dtype_of(x.struct_info) if dtype is VOID else dtype)
-        return bb.call_te(
-            lambda te_x: topi.full(te_x.shape, result, value), x, primfunc_name_hint=name
-        )
+        return _full_call(bb, _extents(x.struct_info), value, result, name)
 
     @op.reference
     def numpy(shape: Any, *, dtype: DataType) -> Array:

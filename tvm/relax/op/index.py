@@ -324,6 +324,9 @@ def _dynamic_slice_numpy(x: Array, begin: Array, end: Array, strides: Array) -> 
     )
 
 
+dynamic_strided_slice.op.set_attr("FDataDependent", True)
+
+
 @dynamic_strided_slice.legalize
 def _dynamic_slice_te(
     bb: BlockBuilder, x: Expr, begin: Expr, end: Expr, strides: Expr

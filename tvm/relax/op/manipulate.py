@@ -21,6 +21,7 @@ from tvm.relax.struct_info import (
     const_int,
     dim,
 )
+from tvm.relax.te_call import gen_call_tir_inputs
 from tvm.tir import op as tir_op
 from tvm.tir.expr import (
     INT64,
@@ -36,10 +37,10 @@ from tvm.tir.expr import (
     Sub,
     Var,
 )
-from tvm.tir.functor import substitute
 from tvm.tir.op.arith import const as tir_const
 
 from . import layout_rules
+from .base import call_tir
 from .declare import (
     BROADCAST,
     FOLLOW,
@@ -263,9 +264,11 @@ def _expand_dims_info(
 def _expand_dims_te(bb: BlockBuilder, x: Expr, *, axis: tuple[int, ...]) -> Expr:
     def compute(te_x: Any) -> Any:
         ndim = len(te_x.shape) + len(axis)
+        shape, kept = list(te_x.shape), list(range(ndim))
         for place in sorted(a % ndim for a in axis):
-            te_x = topi.expand_dims(te_x, place)
-        return te_x
+            shape.insert(place, IntImm(INT64, 1))
+            kept.remove(place)
+        return te.compute(shape, lambda *i: te_x(*[i[d] for d in kept]), name="expand_dims")
 
     return bb.call_te(compute, x, primfunc_name_hint="expand_dims")
 
@@ -509,7 +512,7 @@ def _split_te(
         if bounds is None:
             size = tir_op.floordiv(values[axis] + (given - 1), given)
             given = [size * i for i in range(1, given)]
-        else:
+        elif (const_int(values[axis]) or 0) % given:
             given = [const_int(low) for low, _ in bounds[1:]]
     return bb.call_te(topi.split, x, given, axis)
 
@@ -778,28 +781,37 @@ def _wide(expr: PrimExpr, at: dict[Any, Any]) -> PrimExpr:
 
 @layout_transform.legalize
 def _layout_transform_te(
-    bb: BlockBuilder, x: Expr, *, index_map: Any, pad_value: Any, **separators: Any
+    bb: BlockBuilder,
+    x: Expr,
+    *,
+    index_map: Any,
+    pad_value: Any,
+    axis_separators: tuple[int, ...],
+    input_axis_separators: tuple[int, ...],
 ) -> Expr:
+    """A copy whose written buffer is then laid out by the schedule."""
+    from tvm.tir.schedule import Schedule  # a layout is given rarely
+
     info = x.struct_info
-    values = values_of(info)
-    if values is None or any(separators.values()):
-        return layout_transform.call(x, index_map=index_map, pad_value=pad_value, **separators)
-
-    def compute(data: Any) -> Any:
-        mapping = _wide_map(index_map)
-        back, is_padding = mapping.non_surjective_inverse(data.shape)
-        fill = tir_const(0 if pad_value is None else pad_value, data.dtype)
-
-        def element(*place: Any) -> Any:
-            at = dict(zip(back.initial_indices, place))
-            value = data(*(substitute(index, at) for index in back.final_indices))
-            if isinstance(is_padding, IntImm) and not is_padding.value:
-                return value
-            return tir_op.if_then_else(substitute(is_padding, at), fill, value)
-
-        return te.compute(mapping.map_shape(data.shape), element, name="te_layout_transform")
-
-    return bb.call_te(compute, x, primfunc_name_hint="te_layout_transform")
+    assert isinstance(info, TensorStructInfo), "operands were checked"
+    assert info.values is not None, "operators of unknown shape are not legalized"
+    mapping = _wide_map(index_map)
+    _, is_padding = mapping.non_surjective_inverse(info.values)
+    name = "te_layout_transform"
+    if not isinstance(is_padding, IntImm):
+        name += "_with_pad"
+    if axis_separators:
+        name += "_axis_separator"
+    copy = gen_call_tir_inputs(lambda a: te.compute(a.shape, lambda *i: a(*i), name=name), x)
+    sch = Schedule(copy.func)
+    fill = tir_const(0 if pad_value is None else pad_value, info.dtype)
+    sch.transform_layout(name, ("write", 0), mapping, fill)
+    for buffer, separators in (("write", axis_separators), ("read", input_axis_separators)):
+        if separators:
+            sch.set_axis_separator(name, (buffer, 0), list(separators))
+    func = sch.mod["main"].without_attr("global_symbol")
+    shape = [dim(extent) for extent in mapping.map_shape(info.values)]
+    return call_tir(bb.add_func(func, name), copy.args, TensorStructInfo(shape, info.dtype))
 
 
 _ON_ARRAYS: dict[type, Any] = {

@@ -153,7 +153,10 @@ def _cropped(x: PrimExpr, source: Any, target: Any, start: Any, end: Any) -> Pri
     if known(target) and get_const_int(target) <= 1:
         return (as_expr(start) + as_expr(end)) * last * 0.5
     steps = (as_expr(target) - 1).astype("float")
-    return as_expr(start) * last + x * tir.div((as_expr(end) - start) * last, steps)
+    # the fraction of the way never exceeds one, so that the last place stays within the part
+    way = tir.div(as_expr(x).astype("float"), steps)
+    place: PrimExpr = as_expr(start) * last + (as_expr(end) - start) * last * way
+    return place
 
 
 def get_closest_index(

@@ -14,8 +14,9 @@ def conv1d_transpose_ncw(
     output_padding: Any,
 ) -> te.Tensor:  # fmt: skip
     """(n, c, w), (c, o, k) -> (n, o, ow)"""
-    name = "conv1d_transpose_ncw"
-    return conv_transpose(data, kernel, stride, padding, out_dtype, output_padding, 1, name, name)
+    return group_conv1d_transpose_ncw(
+        data, kernel, stride, padding, out_dtype, output_padding, 1
+    )
 
 
 def group_conv1d_transpose_ncw(
@@ -23,7 +24,7 @@ def group_conv1d_transpose_ncw(
     output_padding: Any, groups: int,
 ) -> te.Tensor:  # fmt: skip
     """(n, c, w), (c, o / groups, k) -> (n, o, ow)"""
-    name = "conv1d_transpose_ncw" if groups == 1 else "group_conv1d_transpose_ncw"
+    tag = "conv1d_transpose_ncw" if groups == 1 else "group_conv1d_transpose_ncw"
     return conv_transpose(
-        data, kernel, stride, padding, out_dtype, output_padding, groups, name, name
+        data, kernel, stride, padding, out_dtype, output_padding, groups, tag, "kernel"
     )

@@ -31,17 +31,33 @@ def check_output_padding(output_padding: Sequence[Any], strides: Sequence[Any]) 
             )
 
 
-def spread_data(
-    data: te.Tensor, windows: Sequence[Any], strides: Sequence[Any], padding: Any,
-    output_padding: Sequence[Any],
-) -> te.Tensor:  # fmt: skip
-    """The data with strides as gaps and the room that the kernel needs around it."""
-    dims = len(windows)
+def spread_and_turned(
+    data: te.Tensor, kernel: te.Tensor, stride: Any, padding: Any, output_padding: Any,
+    kernel_name: str = "kernel_transform",
+) -> tuple[te.Tensor, te.Tensor]:  # fmt: skip
+    """The spread data and the mirrored kernel, whose plain convolution is the result.
+
+    The data gets strides as gaps, and around it the room that the kernel needs.
+    """
+    dims = data.ndim - 2
+    strides = per_dimension(stride, dims, "strides")
+    extra = per_dimension(output_padding, dims, "output_padding")
+    check_output_padding(extra, strides)
+    channels, filters, *windows = kernel.shape
     before, after = get_pad_tuple_generic(padding, windows)
     spread = dilate(data, [1, 1, *strides], name="data_dilate")
     low = [k - 1 - p for k, p in zip(windows, before)]
-    high = [k - 1 - p + extra for k, p, extra in zip(windows, after, output_padding)]
-    return pad(spread, [0, 0, *low], [0, 0, *high], name="data_pad") if dims else spread
+    high = [k - 1 - p + more for k, p, more in zip(windows, after, extra)]
+    padded = pad(spread, [0, 0, *low], [0, 0, *high], name="data_pad")
+
+    def mirrored(o: Any, i: Any, *x: Any) -> PrimExpr:
+        return kernel(i, o, *[k - 1 - at for k, at in zip(windows, x)])
+
+    turned = compute(
+        (filters, channels, *windows), lambda *i: mirrored(*i), name=kernel_name,
+        varargs_names=["o", "i", *"dhw"[3 - dims :]],
+    )  # fmt: skip
+    return padded, turned
 
 
 def conv_transpose(
@@ -52,20 +68,17 @@ def conv_transpose(
     out_dtype: Any,
     output_padding: Any,
     groups: int,
-    name: str,
     tag: str,
+    kernel_name: str = "kernel_transform",
 ) -> te.Tensor:
     """(n, c, ...), (c, o / groups, ...) -> (n, o, ...), channels first."""
     dims = data.ndim - 2
-    strides = per_dimension(stride, dims, "strides")
-    extra = per_dimension(output_padding, dims, "output_padding")
-    check_output_padding(extra, strides)
-    batch, channels = data.shape[0], data.shape[1]
-    own, windows = kernel.shape[1], list(kernel.shape[2:])
+    channels = data.shape[1]
     if known(channels) and get_const_int(channels) % groups:
         raise ShapeError(f"input channels {channels} must divide group size {groups}")
+    padded, turned = spread_and_turned(data, kernel, stride, padding, output_padding, kernel_name)
+    own, _, *windows = turned.shape
     dtype = data.dtype if out_dtype is None else out_dtype
-    padded = spread_data(data, windows, strides, padding, extra)
     simplify = Analyzer().simplify
     outs = [simplify(extent - k + 1) for extent, k in zip(padded.shape[2:], windows)]
     per_group = simplify(tir.floordiv(channels, groups))
@@ -77,13 +90,11 @@ def conv_transpose(
         channel = tir.indexdiv(o, own) * per_group + dc if groups > 1 else dc
         value = padded(n, channel, *[x + tap for x, tap in zip(at, taps)]).astype(dtype)
         own_filter = tir.indexmod(o, own) if groups > 1 else o
-        mirrored = [k - 1 - tap for k, tap in zip(windows, taps)]
-        weight = kernel(channel, own_filter, *mirrored).astype(dtype)
+        weight = turned(own_filter, channel, *taps).astype(dtype)
         result: PrimExpr = te.sum(value * weight, axis=[dc, *taps])
         return result
 
-    names = ["b", "c", *"dhw"[3 - dims :]]
     return compute(
-        (batch, own * groups, *outs), lambda *i: element(*i), name=name, tag=tag,
-        varargs_names=names,
+        (data.shape[0], own * groups, *outs), lambda *i: element(*i), tag=tag,
+        varargs_names=["b", "c", *"dhw"[3 - dims :]],
     )  # fmt: skip

@@ -1,0 +1,138 @@
+"""The stages, names and annotations of kernels that schedules ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.relax.op.cases import var
+from tvm import relax, tir
+from tvm.ir import IRModule
+from tvm.ir.structural import assert_structural_equal
+from tvm.relax import op
+from tvm.relax.transform import LegalizeOps
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+def legal(build: Callable[..., Any], *params: relax.Var) -> IRModule:
+    bb = relax.BlockBuilder()
+    with bb.function("main", list(params)):
+        bb.emit_func_output(bb.emit(build(*params)))
+    return LegalizeOps()(bb.get())
+
+
+def kernel(build: Callable[..., Any], *params: relax.Var) -> tuple[str, tir.PrimFunc]:
+    """The only kernel, and its name."""
+    mod = legal(build, *params)
+    [(name, func)] = [(v.name_hint, f) for v, f in mod.functions.items()
+                      if isinstance(f, tir.PrimFunc)]  # fmt: skip
+    return name, func
+
+
+def blocks(func: tir.PrimFunc) -> list[str]:
+    found: list[str] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tir.Block) and node.name_hint != "root":
+            found.append(node.name_hint)
+
+    tir.stmt_functor.post_order_visit(func.body, visit)
+    return found
+
+
+def test_new_dimensions_are_one_copy() -> None:
+    @T.prim_func(private=True)
+    def expected(
+        A: T.Buffer((T.int64(2), T.int64(3)), "float32"),
+        B: T.Buffer((T.int64(2), T.int64(1), T.int64(3), T.int64(1)), "float32"),
+    ):
+        T.func_attr({"tir.noalias": True})
+        for i0, i1, i2, i3 in T.grid(T.int64(2), T.int64(1), T.int64(3), T.int64(1)):
+            with T.block("expand_dims"):
+                v0, v1, v2, v3 = T.axis.remap("SSSS", [i0, i1, i2, i3])
+                T.reads(A[v0, v2])
+                T.writes(B[v0, v1, v2, v3])
+                B[v0, v1, v2, v3] = A[v0, v2]
+
+    name, func = kernel(lambda x: op.expand_dims(x, [-1, 1]), var(2, 3))
+    assert name == "expand_dims"
+    assert_structural_equal(func, expected)
+
+
+def test_filled_tensors_take_no_tensor() -> None:
+    x = var(2, 3)
+    for build, wanted in (
+        (lambda x: op.zeros_like(x), "zeros"),
+        (lambda x: op.ones_like(x, "int8"), "ones"),
+        (lambda x: op.full_like(x, relax.const(3, "float32")), "full"),
+        (lambda x: op.full((2, 3), relax.const(3.5, "float32"), "int32"), "full"),
+    ):
+        name, func = kernel(build, x)
+        assert name == wanted
+        assert len(func.params) == 1
+
+
+@pytest.mark.parametrize(("given", "wanted"), [(2, "T_split_sections"), ([1], "T_split")])
+def test_pieces(given: Any, wanted: str) -> None:
+    _, func = kernel(lambda x: op.split(x, given, axis=1), var(2, 4))
+    assert blocks(func) == [wanted, f"{wanted}_1"]
+
+
+def test_layouts_are_made_by_the_schedule() -> None:
+    def apply(extent: int, **options: Any) -> tuple[str, tir.PrimFunc]:
+        return kernel(
+            lambda x: op.layout_transform(x, lambda a, b: (b // 4, a, b % 4), **options),
+            var(3, extent),
+        )
+
+    @T.prim_func(private=True)
+    def expected(
+        A: T.Buffer((T.int64(3), T.int64(8)), "float32"),
+        B: T.Buffer((T.int64(2), T.int64(3), T.int64(4)), "float32"),
+    ):
+        T.func_attr({"tir.noalias": True})
+        for i0, i1 in T.grid(T.int64(3), T.int64(8)):
+            with T.block("te_layout_transform"):
+                v0, v1 = T.axis.remap("SS", [i0, i1])
+                T.reads(A[v0, v1])
+                T.writes(B[v1 // T.int64(4), v0, v1 % T.int64(4)])
+                B[v1 // T.int64(4), v0, v1 % T.int64(4)] = A[v0, v1]
+
+    name, func = apply(8)
+    assert name == "te_layout_transform"
+    assert_structural_equal(func, expected)
+    assert apply(7)[0] == "te_layout_transform_with_pad"
+    name, func = apply(8, axis_separators=[1], input_axis_separators=[1])
+    assert name == "te_layout_transform_axis_separator"
+    assert [len(b.axis_separators) for b in func.buffer_map.values()] == [1, 1]
+
+
+def test_transposed_convolutions_mirror_the_kernel_first() -> None:
+    names = ["data_dilate", "data_pad", "kernel", "compute"]
+    data, weight = var(1, 4, 5), var(4, 2, 3, name="w")
+    _, func = kernel(lambda x, w: op.nn.conv1d_transpose(x, w, strides=2), data, weight)
+    assert blocks(func) == names
+    data, weight = var(1, 4, 5, 5), var(4, 2, 3, 3, name="w")
+    _, func = kernel(lambda x, w: op.nn.conv2d_transpose(x, w, groups=2), data, weight)
+    assert blocks(func) == ["data_dilate", "data_pad", "kernel_transform", "compute"]
+
+
+def test_maxima_of_windows_name_their_rule() -> None:
+    _, func = kernel(lambda x: op.nn.max_pool2d(x, (2, 2)), var(1, 2, 6, 6))
+    assert "meta_schedule.pool_max" in func.script()
+
+
+def test_means_multiply() -> None:
+    _, func = kernel(lambda x: op.mean(x, axis=1), var(2, 4))
+    assert "* T.float32(0.25)" in func.script()
+
+
+def test_slices_by_tensors_compute_their_shape_first() -> None:
+    ends = [var(2, dtype="int64", name=name) for name in ("begin", "end", "strides")]
+    mod = legal(op.dynamic_strided_slice, var(8, 9), *ends)
+    assert {v.name_hint for v in mod.functions} == {"main", "shape_func", "dynamic_strided_slice"}
+    assert "vm.builtin.tensor_to_shape" in mod["main"].script()
