@@ -31,3 +31,17 @@ def test_kinds_are_caught_as_users_expect(kind: type[Exception], base: type[Exce
     assert issubclass(kind, base)
     assert issubclass(kind, error.TVMError)
     assert issubclass(error.TVMError, RuntimeError)
+
+
+def test_own_kinds_cross_compiled_code() -> None:
+    import tvm
+
+    @error.register_error
+    class MoonError(RuntimeError):
+        pass
+
+    def fail() -> None:
+        raise MoonError("no cheese")
+
+    with pytest.raises(MoonError, match="no cheese"):
+        tvm.runtime.convert(fail)()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 
 def message(
     asked: str, *, found: str | None = None, where: str | None = None, legal: str | None = None
@@ -81,3 +84,12 @@ class RPCError(TVMError):
 
 class RPCSessionTimeoutError(RPCError, TimeoutError):
     """A remote session ran out of its time."""
+
+
+def register_error(name_or_cls: Any = None, cls: Any = None) -> Any:
+    """Let errors of this name, or of this class, cross compiled code as instances of the class.
+
+    A decorator, with or without a name; with both arguments it acts at once.
+    """
+    ffi = importlib.import_module("tvm.ffi")  # a floor above, which nobody needs before an error
+    return ffi.register_error(name_or_cls, cls)

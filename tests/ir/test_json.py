@@ -68,3 +68,11 @@ def test_broken_text_is_refused(text: str, found: str) -> None:
     with pytest.raises(ValueError, match="load_json: not a saved program") as error:
         load_json(text)
     assert found in str(error.value)
+
+
+def test_modules_that_are_not_made_of_bytes_are_refused() -> None:
+    with pytest.raises(tvm.TVMError, match="a module module as bytes"):
+        save_json(tvm.runtime.Module())
+    text = '{"root": {"$": "module", "kind": "moon", "data": "", "imports": []}, "nodes": []}'
+    with pytest.raises(ValueError, match="found: 'moon'"):
+        load_json(text)

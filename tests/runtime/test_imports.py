@@ -144,3 +144,42 @@ def test_the_interpreter_finds_functions_of_the_module() -> None:
     given, out = np.arange(4, dtype="float32"), np.zeros(4, "float32")
     interpret(mod, given, out)
     np.testing.assert_array_equal(out, given + 4)
+
+
+@T.prim_func
+def traced(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), n: T.int32):
+    T.func_attr({"global_symbol": "main"})
+    for i in range(4):
+        B[i] = T.trace([i, A[i]], "testing.trace") + T.Cast(
+            "float32", T.trace([n], "testing.trace_integer")
+        )
+
+
+@pytest.mark.parametrize("answer", [None, 10.0])
+@pytest.mark.parametrize("target", ["interpreter", "llvm", BY_C])
+def test_traced_values_stay_unless_the_function_gives_others(target: str, answer) -> None:
+    seen: list[tuple[int, float]] = []
+    register_global_func("testing.trace", lambda *a: seen.append(a) or answer, override=True)
+    register_global_func("testing.trace_integer", lambda n: None, override=True)
+    given, out = np.arange(4, dtype="float32"), np.zeros(4, "float32")
+    if target == "interpreter":
+        interpret(traced, given, out, 3)
+    else:
+        given, out = tensor(given), tensor(out)
+        compiled(traced, target)["main"](given, out, 3)
+        given, out = given.numpy(), out.numpy()
+    np.testing.assert_array_equal(out, (given if answer is None else answer) + 3)
+    assert seen == [(i, float(i)) for i in range(4)]
+
+
+def test_the_default_action_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    @T.prim_func
+    def func(A: T.Buffer((2,), "int32")):
+        T.func_attr({"global_symbol": "main"})
+        for i in range(2):
+            A[i] = T.trace([i, A[i]])
+
+    out = tensor(np.array([5, 6], "int32"))
+    compiled(func, "llvm")["main"](out)
+    assert capsys.readouterr().out == "[0, 5]\n[1, 6]\n"
+    assert list(out.numpy()) == [5, 6]

@@ -22,6 +22,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # prefix of a name -> the modules that register functions under it
 HOMES: dict[str, list[str]] = {
     "runtime.": ["tvm.runtime.packed"],
+    "runtime.CSourceModuleCreate": ["tvm.backend.c.given_source"],
+    "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
+    "tvm.default_trace_action": ["tvm.runtime.packed"],
     "vm.builtin.": [
         "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",
         "tvm.runtime.vm_builtin_cache", "tvm.runtime.vm_builtin_kv",

@@ -2,7 +2,8 @@
 
     {"root": 3, "nodes": [{"type": "ir.IntImm", "data": {"dtype": "int32", "value": 1}}, ...]}
 
-A field holds plain data, or {"$": kind, ...} where kind is node, tuple, map, float or tensor.
+A field holds plain data, or {"$": kind, ...} where kind is node, tuple, map, float, tensor or
+module (of the runtime, where its kind can be written as bytes).
 Loading builds nodes through their constructors and never executes anything from the text.
 """
 
@@ -16,6 +17,7 @@ from enum import IntEnum
 from typing import Any
 
 from tvm.error import TVMError, message
+from tvm.ffi.registry import get_global_func
 
 from .expr import GlobalVar
 from .host_tensor import HostTensor
@@ -68,6 +70,10 @@ class _Writer:
             data = base64.b64encode(value.numpy().tobytes()).decode()
             shape = [int(extent) for extent in value.shape]
             return {"$": "tensor", "dtype": str(value.dtype), "shape": shape, "data": data}
+        if hasattr(value, "save_to_bytes"):  # a module of the runtime
+            data = base64.b64encode(value.save_to_bytes()).decode()
+            imports = [self.encode(module) for module in value.imports]
+            return {"$": "module", "kind": value.kind, "data": data, "imports": imports}
         if isinstance(value, float) and not math.isfinite(value):
             return {"$": "float", "value": repr(value)}
         if isinstance(value, IntEnum):
@@ -155,7 +161,19 @@ class _Reader:
             return float(value["value"])
         if kind == "tensor":
             return _decode_tensor(value)
-        raise _refuse("node, tuple, map, float or tensor", repr(kind))
+        if kind == "module":
+            return self._module(value)
+        raise _refuse("node, tuple, map, float, tensor or module", repr(kind))
+
+    def _module(self, value: dict[str, Any]) -> Any:
+        kind = str(value.get("kind"))
+        load = get_global_func(f"ffi.Module.load_from_bytes.{kind}", allow_missing=True)
+        if load is None:
+            raise _refuse("a module whose kind can be loaded from bytes", repr(kind))
+        module = load(base64.b64decode(value["data"], validate=True))
+        for imported in value["imports"]:
+            module.import_module(self.decode(imported))
+        return module
 
 
 def _decode_tensor(value: dict[str, Any]) -> HostTensor:

@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from tvm.ffi import library
+from tvm.ffi import get_global_func, library
 
 if TYPE_CHECKING:
     from .module import Module
@@ -53,6 +53,7 @@ def _finder(
             for module in imports:
                 func = func if func is not None else module.find_function(name)
             if func is None:
+                get_global_func(name, allow_missing=True)  # imports the module that has it
                 return None
             found[name] = library().convert(func)
         return found[name]

@@ -14,7 +14,7 @@ from ._tensor import Tensor, from_host, numpy_dtype
 from .artefact import SYMBOL, Artefact, ValueInfo
 from .elf import check_whole
 from .imports import CONTEXT, Finder
-from .module import BINARY_SERIALIZABLE, RUNNABLE, Module, load_archive
+from .module import RUNNABLE, Module, load_archive
 from .pool_sharing import PARALLEL_POINTER, TABLE, join_pools, lend_pool
 from .vm_executable import VMModule
 
@@ -80,7 +80,7 @@ class LibraryModule(Module):
         return library().Function.__from_extern_c__(address, keep_alive_object=self)
 
     def get_property_mask(self) -> int:
-        return BINARY_SERIALIZABLE | RUNNABLE
+        return RUNNABLE
 
     def tensor(self, info: ValueInfo) -> Tensor:
         """A constant of the library, where the system has mapped it."""

@@ -209,6 +209,16 @@ class Module(Object):
         """The older name of `write_to_file`."""
         self.write_to_file(file_name, fmt)
 
+    def save_to_bytes(self) -> bytes:
+        """The module as bytes, where `is_binary_serializable`."""
+        raise TVMError(
+            message(
+                f"a {self.kind} module as bytes",
+                found="this kind of module cannot be written so",
+                legal="export_library",
+            )
+        )
+
     def export_library(
         self,
         file_name: str | os.PathLike[str],

@@ -22,6 +22,7 @@ from .params import (
     save_param_dict_to_file,
 )
 from .profiling import Count, DeviceWrapper, Duration, Percent, Ratio, Report
+from .source_module import SourceModule
 from .threads import config_threads, thread_count
 
 
@@ -72,6 +73,18 @@ def load_params_from_file(path: str) -> object:
 def module_load_static_library(path: str, func_names: Sequence[str]) -> object:
     """The functions of an object file."""
     return load_static_library(path, list(func_names))
+
+
+@register_global_func("runtime.SourceModuleCreate", override=True)
+def source_module_create(code: str, fmt: str) -> SourceModule:
+    """A module of source text."""
+    return SourceModule(str(code), str(fmt))
+
+
+@register_global_func("tvm.default_trace_action", override=True)
+def print_traced(*args: Any) -> None:
+    """What `T.trace` calls with the values of a place, unless it names another function."""
+    print(list(args))
 
 
 # --- devices ---

@@ -10,7 +10,7 @@ from tvm.ffi import library
 from ._tensor import Tensor
 from .artefact import Artefact
 from .executable import Executable
-from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
+from .module import RUNNABLE, Module
 
 
 class VMModule(Module):
@@ -37,7 +37,7 @@ class VMModule(Module):
         return self.artefact.entry or super()._entry_name()
 
     def get_property_mask(self) -> int:
-        return BINARY_SERIALIZABLE | RUNNABLE
+        return RUNNABLE
 
     def inspect_source(self, fmt: str = "") -> str:
         return self.kernels.inspect_source(fmt)

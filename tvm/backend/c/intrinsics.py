@@ -518,7 +518,11 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
     base, begin, end = _stack_parts(emit, *op.args[1:4])
     quoted = emit.visit_expr(op.args[0]).text
     emit.check(f"call_packed(&{slot}, {quoted}, {base} + {begin}, {end - begin}, {base} + {end})")
-    return _packed_result(emit, op, base, end)
+    place = f"({base})[{end}]"
+    if getattr(op.op, "name", "") == "tir.tvm_call_trace_packed_lowered":
+        # a function that returns None gives the last argument, which lies before the result
+        place = f"({base})[{end} - ({place}.type_index == 0)]"
+    return _packed_result(emit, op, place)
 
 
 @_rule("tvm_call_cpacked_lowered")
@@ -538,7 +542,7 @@ def _call_by_symbol(emit: StmtEmitter, op: e.Call, symbol: str) -> Code:
     emit.module.called.add(symbol)
     emit.out.line(f"memset({base} + {end}, 0, sizeof(TVMFFIAny));")
     emit.check(f"{symbol}(NULL, {base} + {begin}, {end - begin}, {base} + {end})")
-    return _packed_result(emit, op, base, end)
+    return _packed_result(emit, op, f"({base})[{end}]")
 
 
 def _stack_parts(
@@ -552,11 +556,11 @@ def _stack_parts(
     return f"(TVMFFIAny*){base.at(ATOM)}", begin.value, end.value
 
 
-def _packed_result(emit: StmtEmitter, op: e.Call, base: str, end: int) -> Code:
+def _packed_result(emit: StmtEmitter, op: e.Call, place: str) -> Code:
     if op.dtype.is_void:
         return Code("")
     held = _union_type(op.dtype)
-    return emit.cast(held, op.dtype, Code(f"({base})[{end}].{_union_member(held)}"))
+    return emit.cast(held, op.dtype, Code(f"{place}.{_union_member(held)}"))
 
 
 def _runtime(name: str, kinds: Sequence[str]) -> Rule:

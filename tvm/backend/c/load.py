@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tvm.runtime.artefact import Artefact
@@ -18,6 +18,7 @@ def loaded(
     files: Mapping[str, bytes],
     target: Target | None = None,
     imports: list[Module] | None = None,
+    options: Sequence[str] = (),
 ) -> LibraryModule:
     """The library of C files by name; it stays in memory when its file is gone."""
     with tempfile.TemporaryDirectory(prefix="tvm-c-") as folder:
@@ -27,7 +28,7 @@ def loaded(
             path.write_bytes(content)
             sources.append(str(path))
         made = Path(folder, "code.so")
-        compile_shared(sources, str(made), target)
+        compile_shared(sources, str(made), target, options=options)
         return LibraryModule(str(made), imports)
 
 

@@ -559,7 +559,18 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> str:
     args, count, result = _stack_parts(emit, stack, begin, end)
     status = out.temp(f"call i32 {callee}(ptr {func}, ptr {args}, i32 {count}, ptr {result})")
     emit.check(status)
+    if getattr(op.op, "name", "") == "tir.tvm_call_trace_packed_lowered":
+        result = _or_traced(emit, result)
     return _packed_result(emit, op, result)
+
+
+def _or_traced(emit: StmtEmitter, result: str) -> str:
+    """The place of the result; of the last argument, which lies before it, if that is None."""
+    out = emit.out
+    kind = out.temp(f"load i32, ptr {result}, align 8")
+    last = out.temp(f"getelementptr i8, ptr {result}, i64 -16")
+    none = out.temp(f"icmp eq i32 {kind}, 0")
+    return out.temp(f"select i1 {none}, ptr {last}, ptr {result}")
 
 
 def _look_up(emit: StmtEmitter, name: str, slot: str) -> str:

@@ -12,7 +12,7 @@ from tvm.ffi import library
 from tvm.runtime.artefact import SYMBOL, Artefact
 from tvm.runtime.imports import CONTEXT, Finder
 from tvm.runtime.library_module import as_program, constant_at
-from tvm.runtime.module import BINARY_SERIALIZABLE, RUNNABLE, Module
+from tvm.runtime.module import RUNNABLE, Module
 
 from . import jit
 from .abi import FFI_PREFIX
@@ -63,7 +63,7 @@ class ObjectModule(Module):
         )
 
     def get_property_mask(self) -> int:
-        return BINARY_SERIALIZABLE | RUNNABLE
+        return RUNNABLE
 
 
 def _entries(code: jit.Linked, names: Sequence[str]) -> Callable[[str], Any]:

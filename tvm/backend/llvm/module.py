@@ -18,7 +18,6 @@ from tvm.runtime.files import write_beside
 from tvm.runtime.imports import CONTEXT, Finder
 from tvm.runtime.linker import HOST_OBJECT
 from tvm.runtime.module import (
-    BINARY_SERIALIZABLE,
     COMPILATION_EXPORTABLE,
     RUNNABLE,
     Module,
@@ -145,8 +144,7 @@ class LLVMModule(Module):
         return None
 
     def get_property_mask(self) -> int:
-        mask = BINARY_SERIALIZABLE | COMPILATION_EXPORTABLE
-        return mask | RUNNABLE if is_host(self.machine) else mask
+        return COMPILATION_EXPORTABLE | (RUNNABLE if is_host(self.machine) else 0)
 
     def get_write_formats(self) -> Sequence[str]:
         return _FORMATS

@@ -11,6 +11,7 @@ from tvm.error import DTypeError, ShapeError, message
 from tvm.ffi.registry import get_global_func
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.module import IRModule
+from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
@@ -373,6 +374,7 @@ def _packed(compiler: Any, op: e.Call) -> Code:
     codes = [compiler.compile(a) for a in op.args[1:]]
     assert isinstance(name, e.StringImm), "packed calls name their function"
     symbol, dtype = name.value, op.dtype
+    traced = op.op is Op.get("tir.tvm_call_trace_packed")
     own: GlobalVar | None = compiler.program.symbols.get(symbol)
 
     def run(frame: Frame) -> Value:
@@ -381,6 +383,8 @@ def _packed(compiler: Any, op: e.Call) -> Code:
             result = compiler.program.function(own).call(args)
         else:
             result = get_global_func(symbol)(*args)
+        if result is None and traced:
+            result = args[-1]
         if result is None or dtype.is_void:
             return np.int32(0)
         return result if dtype.is_handle else numpy_dtype(dtype).type(result)
@@ -435,6 +439,7 @@ _SPECIAL: dict[str, Callable[[Any, e.Call], Code]] = {
     "tir.tvm_stack_make_array": _array_on_stack,
     "tir.tvm_call_packed": _packed,
     "tir.tvm_call_cpacked": _packed,
+    "tir.tvm_call_trace_packed": _packed,
     "tir.tvm_tuple": _several,
     "tir.atomic_add": _atomic_add,
     "tir.tvm_storage_sync": _barrier,
