@@ -98,8 +98,18 @@ def test_shape_extents_are_int64() -> None:
 
 def test_callee_must_be_a_function() -> None:
     x = relax.Var("x", tensor(2))
-    with pytest.raises(TVMError, match="the callee is no function"):
+    with pytest.raises(ValueError, match="the callee is no function"):
         relax.Call(x, [x])
+    with pytest.raises(TypeError, match="the callee is a function; legal: a Relax expression"):
+        relax.Call(lambda a: a, [x])
+
+
+def test_te_tensor_remembers_its_value() -> None:
+    x = relax.Var("x", tensor(2, 3))
+    made = relax.te_tensor(x, {}, "given")
+    assert isinstance(made.op, relax.expr.TEPlaceholderOp)
+    assert made.op.value.same_as(x)
+    assert (made.op.name, [int(e) for e in made.shape]) == ("given", [2, 3])
 
 
 def test_arguments_are_converted() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tvm import relax, te, tir
+from tvm import relax, te, tir, topi
 from tvm.error import TVMError
+from tvm.ir import assert_structural_equal
 from tvm.relax import interp
 from tvm.relax.utils import gen_call_tir_inputs
 
@@ -130,3 +131,16 @@ def test_refusals() -> None:
         bb.call_te(lambda a: 3, var("x", 4))
     with pytest.raises(TypeError, match="not supported type in emit_te: object"):
         bb.call_te(double, object())
+
+
+def test_a_shape_must_be_spelled_out():
+    x = relax.Var("x", relax.TensorStructInfo((200,), "float32"))
+    shape = relax.Var("s", relax.ShapeStructInfo((200,)))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, shape]):
+        with pytest.raises(AssertionError, match="takes a shape only as a ShapeExpr; found s"):
+            bb.call_te(topi.reshape, x, shape)
+        bb.emit_func_output(bb.emit_te(topi.reshape, x, relax.ShapeExpr([10, 20])))
+    assert_structural_equal(
+        bb.get()["main"].ret_struct_info, relax.TensorStructInfo((10, 20), "float32")
+    )

@@ -19,6 +19,7 @@ from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.span import Span, ambient_span
 from tvm.support.dtype import DataType
+from tvm.support.lazy import lazy_names
 
 from .base_expr import ExprWithOp, Id, LeafExpr
 from .struct_info import (
@@ -237,9 +238,14 @@ class Call(ExprWithOp):
         sinfo_args: Sequence[StructInfo] | None = None,
         span: Span | None = None,
     ) -> None:
+        if not isinstance(op, RelaxExpr):
+            raise TypeError(
+                f"Call: the callee is a {type(op).__name__}; legal: a Relax expression, such as "
+                "an Op, a GlobalVar, an ExternFunc or a variable that holds a function"
+            )
         info = op.struct_info_
         if info is not None and not isinstance(info, FuncStructInfo):
-            raise TVMError(
+            raise ValueError(
                 message(
                     "Call: the callee is no function",
                     found=f"{op} with struct info {info}",
@@ -586,6 +592,9 @@ def convert_to_expr(value: Any) -> RelaxExpr:
         "relax.const makes a constant of an array"
     )
 
+
+# needs tvm.te, which the words load without
+__getattr__ = lazy_names(__name__, {"TEPlaceholderOp": "tvm.relax.te_call:TEPlaceholderOp"})
 
 register_nodes(
     Var, DataflowVar, Constant, Tuple, TupleGetItem, PrimValue, StringImm, DataTypeImm, Call,

@@ -61,7 +61,7 @@ class ShapeExpr(ExprWithOp):
         self.span = span
 
     def __getitem__(self, index: int) -> PrimExpr:  # type: ignore[override]
-        if index >= len(self.values):
+        if not -len(self.values) <= index < len(self.values):
             raise IndexError(f"ShapeExpr index out of range: {index} of {len(self.values)}")
         return self.values[index]
 

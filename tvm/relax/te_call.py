@@ -9,16 +9,17 @@ arguments (`tir_vars`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, final
 
 from tvm.error import TVMError, message
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.node import Field, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.type import Type
+from tvm.support.dtype import DataType
 from tvm.te.create_prim_func import create_prim_func
-from tvm.te.operation import placeholder
-from tvm.te.tensor import Tensor
+from tvm.te.tensor import PlaceholderOp, Tensor
 from tvm.tir import expr as tir
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute
@@ -73,6 +74,22 @@ def call_te_with_grad(
     return call
 
 
+@final
+class TEPlaceholderOp(PlaceholderOp):
+    """The placeholder of a Relax tensor, which it remembers as `value`."""
+
+    __slots__ = ("value",)
+    TYPE_KEY = "relax.TEPlaceholderOp"
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("name~", "tag", "attrs", "shape", "dtype", "value")
+    CTOR: ClassVar[tuple[str, ...]] = ("name", "shape", "dtype", "value")
+
+    def __init__(
+        self, name: str, shape: Sequence[Any], dtype: DataType | str, value: RelaxExpr
+    ) -> None:
+        super().__init__(name, shape, dtype)
+        self.value: Final = value
+
+
 def te_tensor(value: RelaxExpr, dims: Mapping[tir.Var, PrimExpr], name: str) -> Tensor:
     """A placeholder with the shape and dtype of `value`, in the symbols of `dims`."""
     info = value.struct_info
@@ -87,7 +104,8 @@ def te_tensor(value: RelaxExpr, dims: Mapping[tir.Var, PrimExpr], name: str) -> 
                 "give it one with match_cast",
             )
         )
-    return placeholder([substitute(extent, dims) for extent in values], info.dtype, name)
+    shape = [substitute(extent, dims) for extent in values]
+    return TEPlaceholderOp(name, shape, info.dtype, value).output(0)
 
 
 class _Arguments:
@@ -130,9 +148,13 @@ class _Arguments:
             self.parameters.append(tensor)
             return tensor
         if isinstance(info, ShapeStructInfo):
-            if info.values is None:
-                raise TVMError(f"emit_te: the extents of the shape {arg} are not known: {info}")
-            return [self.convert(value) for value in info.values]
+            if not isinstance(arg, ShapeExpr):
+                # the kind of error that TVM's users catch here
+                raise AssertionError(
+                    f"emit_te takes a shape only as a ShapeExpr; found {arg} with struct info "
+                    f"{info}; legal: R.shape([n, 4]), or the extents themselves"
+                )
+            return [self.convert(value) for value in arg.values]
         if isinstance(info, PrimStructInfo):
             return self._scalar(arg, info)
         if isinstance(arg, StringImm):
@@ -205,4 +227,8 @@ def _old(extent: PrimExpr, back: Mapping[tir.Var, PrimExpr]) -> PrimExpr:
     return new if new.dtype == "int64" else tir.Cast("int64", new)
 
 
-__all__ = ["CallTirInputs", "PrimValue", "call_te", "gen_call_tir_inputs", "te_tensor"]
+register_nodes(TEPlaceholderOp)
+
+__all__ = [
+    "CallTirInputs", "PrimValue", "TEPlaceholderOp", "call_te", "gen_call_tir_inputs", "te_tensor",
+]  # fmt: skip

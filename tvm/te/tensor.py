@@ -211,9 +211,8 @@ class Operation(Node):
     __repr__ = __str__
 
 
-@final
 class PlaceholderOp(Operation):
-    """A tensor that is given from outside."""
+    """A tensor that is given from outside; a subclass may say from where."""
 
     __slots__ = ("dtype", "shape")
     TYPE_KEY = "te.PlaceholderOp"

@@ -211,3 +211,17 @@ def test_thousands_of_bindings() -> None:
     func = read("\n".join(text), 'x: R.Tensor((4,), "float32")')
     assert len(func.body.blocks[0].bindings) == count + 1
     assert_structural_equal(from_source(func.script()), func)
+
+
+def test_a_value_has_the_struct_info_its_variable_is_annotated_with():
+    @R.function
+    def f(x: R.Tensor((4, 2), "float32")):
+        y: R.Tensor(dtype="float32") = R.add(x, x)
+        z: R.Tensor(ndim=2) = x
+        return (y, z)
+
+    add, alias = f.body.blocks[0].bindings
+    for node in (add.var, add.value):
+        assert_structural_equal(node.struct_info, R.Tensor(dtype="float32"))
+    assert alias.value.same_as(f.params[0])
+    assert_structural_equal(alias.value.struct_info, R.Tensor((4, 2), "float32"))

@@ -128,12 +128,16 @@ def emit(value: Any, annotate_struct_info: StructInfo | None = None) -> Var:
         var = builder.emit(expr)
     else:
         info = as_struct_info(annotate_struct_info)
+        is_new = expr.struct_info_ is None
         expr = builder.normalize(expr)
         found = expr.struct_info_
         if found is not None and base_check(info, found) is BaseCheckResult.FAIL_L0:
             raise TVMError(
                 f"Invalid annotation. Got rhs value struct info: {found}, given struct info: {info}"
             )
+        if is_new:
+            # whoever asks the value hears what its variable says
+            expr.struct_info_ = info
         kind = DataflowVar if builder.current_block_is_dataflow() else Var
         var = kind("", info, expr.span)
         builder.emit_normalized(VarBinding(var, expr, IRBuilder.current().span))
