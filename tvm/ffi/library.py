@@ -15,7 +15,7 @@ _at_load: list[object] = []
 
 def is_loaded() -> bool:
     """True once something has asked for the library, or imported it by its own name."""
-    return _loaded is not None or "tvm_ffi" in sys.modules
+    return _loaded is not None or sys.modules.get("tvm_ffi") is not None
 
 
 def library() -> ModuleType:
