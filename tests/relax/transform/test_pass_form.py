@@ -133,3 +133,9 @@ def test_rejects_a_result_that_is_no_function():
     assert str(caught.value) == (
         "pass 'wrong' returned NoneType for 'main'; legal: a relax.Function"
     )
+
+
+def test_a_star_import_brings_the_passes() -> None:
+    names: dict[str, object] = {}
+    exec("from tvm.relax.transform import *", names)  # the only way to write one in a function
+    assert {"LegalizeOps", "FuseOps", "LazyTransformParams", "function_pass"} <= set(names)

@@ -73,6 +73,15 @@ _HOMES = {
     "VMBuiltinLower": _HOME + "lower_runtime_builtin:VMBuiltinLower",
     "RemoveUnusedOutputs": _HOME + "remove_unused_outputs:RemoveUnusedOutputs",
     "StaticPlanBlockMemory": _HOME + "static_plan_block_memory:StaticPlanBlockMemory",
+    "RealizeVDevice": _HOME + "realize_vdevice:RealizeVDevice",
+    "ForwardCollector": _HOME + "lazy_transform_params:ForwardCollector",
+    "LivenessAnalysis": _HOME + "lazy_transform_params:LivenessAnalysis",
+    "LazyTransformParamsFuncCreator": (
+        _HOME + "lazy_transform_params:LazyTransformParamsFuncCreator"
+    ),
+    "LazyInputMutator": _HOME + "lazy_transform_params:LazyInputMutator",
+    "LazyOutputMutator": _HOME + "lazy_transform_params:LazyOutputMutator",
+    "TVMStructFieldKind": _HOME + "legalize_ops.inspect_op:TVMStructFieldKind",
     "VMShapeLower": _HOME + "vm_shape_lower:VMShapeLower",
 }
 
@@ -115,7 +124,15 @@ if TYPE_CHECKING:
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
     from .lambda_lift import LambdaLift as LambdaLift
+    from .lazy_transform_params import ForwardCollector as ForwardCollector
+    from .lazy_transform_params import LazyInputMutator as LazyInputMutator
+    from .lazy_transform_params import LazyOutputMutator as LazyOutputMutator
     from .lazy_transform_params import LazyTransformParams as LazyTransformParams
+    from .lazy_transform_params import (
+        LazyTransformParamsFuncCreator as LazyTransformParamsFuncCreator,
+    )
+    from .lazy_transform_params import LivenessAnalysis as LivenessAnalysis
+    from .legalize_ops.inspect_op import TVMStructFieldKind as TVMStructFieldKind
     from .legalize_ops.legalizer import LegalizeOps as LegalizeOps
     from .lift_transform_params import LiftTransformParams as LiftTransformParams
     from .lower_alloc_tensor import LowerAllocTensor as LowerAllocTensor
@@ -129,6 +146,7 @@ if TYPE_CHECKING:
     from .pass_form import FunctionPass as FunctionPass
     from .pass_form import dataflowblock_pass as dataflowblock_pass
     from .pass_form import function_pass as function_pass
+    from .realize_vdevice import RealizeVDevice as RealizeVDevice
     from .remove_purity_checking import RemovePurityChecking as RemovePurityChecking
     from .remove_redundant_reshape import RemoveRedundantReshape as RemoveRedundantReshape
     from .remove_unused_outputs import RemoveUnusedOutputs as RemoveUnusedOutputs
@@ -149,3 +167,4 @@ else:
     __getattr__ = lazy_names(__name__, _HOMES, ("legalize_ops",))
 
 __dir__ = lazy_dir(__name__, *_HOMES)
+__all__ = [*_HOMES]
