@@ -76,6 +76,28 @@ class TestRaised(tvm.testing.CompareBeforeAfter):
     expected = tvm.TVMError
 
 
+class TestCapitals(tvm.testing.CompareBeforeAfter):
+    transform = tvm.tir.transform.Simplify()
+
+    def Before(A: T.Buffer(4, "int32")):
+        A[0] = A[1] + 0
+
+    def Expected(A: T.Buffer(4, "int32")):
+        A[0] = A[1]
+
+    def test_fixtures(self, before, expected, transform):
+        after = transform(before)
+        assert isinstance(after, tvm.tir.PrimFunc)
+        tvm.ir.assert_structural_equal(after.body, expected.body, map_free_vars=True)
+        with pytest.raises(TypeError, match="a function or a module, found str"):
+            transform("A[0] = 1")
+
+
+def test_two_names_of_one_program_are_refused() -> None:
+    with pytest.raises(AssertionError, match="has both before and Before"):
+        type("TestBoth", (tvm.testing.CompareBeforeAfter,), {"before": 1, "Before": 2})
+
+
 def test_a_difference_fails() -> None:
     case = tvm.testing.CompareBeforeAfter()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import tarfile
+import tempfile
 from collections.abc import Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +16,8 @@ from tvm.error import TVMError, message
 
 from ._tensor import aligned_array
 from .artefact import Artefact
-from .library_module import as_program, constant_at
-from .linker import HOST_OBJECT
+from .library_module import as_program, constant_at, load_library
+from .linker import HOST_OBJECT, create_shared
 from .module import Module
 
 ARTEFACT_FILE: Final = "artefact.json"
@@ -35,6 +36,8 @@ def load_archive(path: str) -> Module:
     """The module of an archive of code, constants and the program's description."""
     try:
         parts = _read(path)
+        if ARTEFACT_FILE not in parts and _objects(parts):
+            return _linked(_objects(parts))
         artefact = Artefact.from_json(parts[ARTEFACT_FILE].decode())
         layout = json.loads(parts.get(LAYOUT_FILE, b"{}"))
     except (tarfile.TarError, KeyError, ValueError) as err:
@@ -63,6 +66,24 @@ def load_archive(path: str) -> Module:
     loaded = _load_code(kinds.pop(), code, artefact, data, blob)
     tensors = [constant_at(data[t.name], t, blob) for t in artefact.tensors]
     return as_program(artefact, loaded, tensors)
+
+
+def _objects(parts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The objects of an archive that `tar` made of what a linker would get."""
+    return {n: parts[n] for n in sorted(parts) if PurePath(n).suffix in (".o", ".obj")}
+
+
+def _linked(objects: Mapping[str, bytes]) -> Module:
+    """The library that the system's linker makes of the objects."""
+    with tempfile.TemporaryDirectory(prefix="tvm-load-", ignore_cleanup_errors=True) as folder:
+        files = []
+        for name, content in objects.items():
+            file = Path(folder) / PurePath(name).name
+            file.write_bytes(content)
+            files.append(str(file))
+        library = str(Path(folder) / "library.so")
+        create_shared(library, files)
+        return load_library(library)
 
 
 def _load_code(

@@ -14,6 +14,7 @@ method that makes one (its parameters are fixtures); `expected` may be a class o
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import textwrap
@@ -33,16 +34,58 @@ from .pass_test import as_module
 
 
 class CompareBeforeAfter:
-    """Subclass it with `before`, `expected` and `transform`; pytest collects the check."""
+    """Subclass it with `before`, `expected` and `transform`; pytest collects the check.
+
+    `Before` and `Expected` are other names of the two.
+    """
 
     check_well_formed: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
         for name in ("before", "expected"):
-            if name in vars(cls):
-                setattr(cls, name, _program(vars(cls)[name], cls.check_well_formed))
+            given = [n for n in (name, name.capitalize()) if n in vars(cls)]
+            assert len(given) < 2, f"{cls.__name__} has both {' and '.join(given)}"
+            if given:
+                setattr(cls, name, cls._normalize_expected(vars(cls)[given[0]]))
         if "transform" in vars(cls):
-            cls.transform = _transform(vars(cls)["transform"])  # type: ignore[attr-defined]
+            cls.transform = cls._normalize_transform(vars(cls)["transform"])  # type: ignore[attr-defined]
+
+    @classmethod
+    def _normalize_ir_module(cls, given: Any) -> Any:
+        """A fixture of a program in any of its forms."""
+        if _is_fixture(given):
+            return given
+        if isinstance(given, (BaseFunc, IRModule)):
+            return _fixture(lambda: given)
+        if inspect.isclass(given):
+            return _fixture(lambda: _parsed(given, "@I.ir_module", cls.check_well_formed))
+        if _is_method(given):
+            return pytest.fixture(given)
+        return _fixture(lambda: _parsed(given, "@T.prim_func", cls.check_well_formed))
+
+    # the names by which classes of tests for analyses make their programs
+    _normalize_before = _normalize_ir_module
+
+    @classmethod
+    def _normalize_expected(cls, given: Any) -> Any:
+        """A fixture of a program, or of a class of exceptions."""
+        if inspect.isclass(given) and issubclass(given, Exception):
+            return _fixture(lambda: given)
+        return cls._normalize_ir_module(given)
+
+    @classmethod
+    def _normalize_transform(cls, given: Any) -> Any:
+        """A fixture of a pass that takes a function too."""
+        if _is_fixture(given):
+            return given
+        if not inspect.isfunction(given):
+            return _fixture(lambda: _on_functions(given))
+
+        @functools.wraps(given)
+        def made(*args: Any, **kwargs: Any) -> Any:
+            return _on_functions(given(*args, **kwargs))
+
+        return pytest.fixture(made)
 
     def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
         """The transform makes the expected program, or raises the expected exception."""
@@ -56,27 +99,23 @@ class CompareBeforeAfter:
             assert verify_well_formed(after, assert_mode=False)
 
 
-def _program(given: Any, check: bool) -> Any:
-    """A fixture of a program in any of its forms."""
-    if _is_fixture(given):
-        return given
-    if inspect.isclass(given) and issubclass(given, Exception):
-        return _fixture(lambda: given)
-    if isinstance(given, (BaseFunc, IRModule)):
-        return _fixture(lambda: given)
-    if inspect.isclass(given):
-        return _fixture(lambda: _parsed(given, "@I.ir_module", check))
-    if next(iter(inspect.signature(given, eval_str=False).parameters), "") == "self":
-        return pytest.fixture(given)
-    return _fixture(lambda: _parsed(given, "@T.prim_func", check))
+def _on_functions(transform: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The transform, which gives a function for a function."""
+
+    def applied(program: Any) -> Any:
+        if isinstance(program, IRModule):
+            return transform(program)
+        if isinstance(program, BaseFunc):
+            return transform(IRModule({"main": program}))["main"]
+        raise TypeError(
+            f"a transform takes a function or a module, found {type(program).__name__}"
+        )
+
+    return applied
 
 
-def _transform(given: Any) -> Any:
-    if _is_fixture(given):
-        return given
-    if inspect.isfunction(given):
-        return pytest.fixture(given)        # a method that makes the transform
-    return _fixture(lambda: given)
+def _is_method(given: Any) -> bool:
+    return next(iter(inspect.signature(given, eval_str=False).parameters), "") == "self"
 
 
 def _is_fixture(given: Any) -> bool:

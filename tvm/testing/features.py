@@ -198,6 +198,19 @@ requires_x86_amx = Feature(
     "x86_amx", "x86 AMX", run_time_check=_cpu_feature("amx-int8"), parent_features="x86"
 )
 requires_aarch64 = Feature("AArch64", run_time_check=_machine("aarch64", "arm64"))
+requires_arm_dot = Feature(
+    "arm_dot", "ARM dot product", run_time_check=_cpu_feature("dotprod"), parent_features="AArch64"
+)
+requires_arm_fp16 = Feature(
+    "arm_fp16", "Arm(R) Neon(TM) in FP16", run_time_check=_cpu_feature("fullfp16"),
+    parent_features="AArch64",
+)  # fmt: skip
+requires_aarch64_sve = Feature(
+    "arm_sve", "AArch64 SVE", run_time_check=_cpu_feature("sve"), parent_features="AArch64"
+)
+requires_aarch64_sme = Feature(
+    "arm_sme", "AArch64 SME", run_time_check=_cpu_feature("sme"), parent_features="AArch64"
+)
 requires_cuda = Feature(
     "cuda", "CUDA", "USE_CUDA", "cuda", target_kind_hardware="cuda", parent_features="gpu"
 )
@@ -234,6 +247,11 @@ requires_hexagon = Feature(
     "hexagon", "Hexagon", "USE_HEXAGON", "hexagon", target_kind_hardware="hexagon",
     parent_features="llvm",
 )  # fmt: skip
+requires_openclml = Feature(
+    "OpenCLML", "CLML", compile_time_check=_function("relax.ext.openclml"),
+    parent_features="opencl",
+)  # fmt: skip
+requires_nnapi = Feature("NNAPI", compile_time_check=_function("relax.ext.nnapi"))
 requires_rpc = Feature("rpc", "RPC", "USE_RPC", compile_time_check=_function("rpc.Connect"))
 requires_cutlass = Feature(
     "cutlass", "CUTLASS", parent_features="cuda",

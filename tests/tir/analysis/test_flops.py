@@ -34,3 +34,9 @@ def test_symbolic_extent() -> None:
     body = s.For(e.Var("i", "int32"), 0, n, 0, s.Evaluate(n + 1))
     with pytest.raises(TVMError, match="legal: extents with a known upper bound"):
         estimate_tir_flops(body)
+
+
+def test_a_function_may_tell_its_count() -> None:
+    told = matmul.with_attr("estimated_flops", 32)
+    assert estimate_tir_flops(IRModule({"main": told, "other": branches})) == 32 + 48
+    assert estimate_tir_flops(told.body) > 32
