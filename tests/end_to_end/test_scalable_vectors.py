@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import pytest
 
 import tvm
 from tvm import te
+from tvm.ir import PrimExpr
 from tvm.script import tir as T
 
 pytestmark = pytest.mark.cpu
@@ -98,3 +100,13 @@ def test_plain_loops_become_scalable(target: str, instruction: str) -> None:
     c = te.compute((n,), lambda i: a[i] + b[i], "c")
     assembly = built(te.create_prim_func([a, b, c]), target).inspect_source("asm")
     assert instruction in assembly
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("choose", [te.min, te.max])
+def test_plain_minima_become_scalable(dtype: str, choose: Callable[..., PrimExpr]) -> None:
+    n = te.var("n")
+    a, b = (te.placeholder((n,), dtype, name) for name in "ab")
+    c = te.compute((n,), lambda i: choose(a[i], b[i]), "c")
+    assembly = built(te.create_prim_func([a, b, c]), ARM).inspect_source("asm")
+    assert f"f{choose.__name__}\tz" in assembly

@@ -19,6 +19,7 @@ from tvm.tir.function import PrimFunc
 from .abi import FFI_PREFIX
 from .debug import DebugPlaces
 from .function_text import FunctionText
+from .imported_text import with_imports
 from .jit import Machine, data_layout
 from .module_text import ModuleText, Signature
 from .parallel import launch_parallel_loop, outline_scope, pointer_attributes
@@ -105,7 +106,8 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
                 entry = packed[-1]
     if mod.attrs.get("system_lib_prefix") is not None:
         register_at_start(module, [FFI_PREFIX + name for name in packed])
-    return Emitted(module.text(), module.constants, tuple(packed), entry, module.uses_context)
+    text = with_imports(module.text(), module.imported, machine)
+    return Emitted(text, module.constants, tuple(packed), entry, module.uses_context)
 
 
 def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:

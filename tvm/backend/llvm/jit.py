@@ -167,7 +167,7 @@ def data_layout(machine: Machine) -> str:
         return str(_target_machine(machine).target_data)
 
 
-def _parse(text: str, machine: Machine) -> Any:
+def parse(text: str, machine: Machine) -> Any:
     """The verified module of `text`."""
     llvm = _llvm()
     target = _target_machine(machine)
@@ -196,7 +196,7 @@ def _near(text: str, error: str) -> str | None:
 def optimized(text: str, machine: Machine) -> Any:
     """The module after LLVM's passes."""
     llvm = _llvm()
-    module = _parse(text, machine)
+    module = parse(text, machine)
     options = llvm.create_pipeline_tuning_options(speed_level=min(machine.opt_level, 2))
     options.loop_vectorization = machine.opt_level > 0
     options.slp_vectorization = machine.opt_level > 0
@@ -215,7 +215,7 @@ def emit_assembly(text: str, machine: Machine) -> str:
 def emit_bitcode(text: str, machine: Machine) -> bytes:
     """The text in LLVM's binary form."""
     with _lock:
-        return bytes(_parse(text, machine).as_bitcode())
+        return bytes(parse(text, machine).as_bitcode())
 
 
 def text_of_bitcode(content: bytes) -> str:

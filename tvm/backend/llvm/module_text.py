@@ -50,6 +50,7 @@ class ModuleText:
     names: NameTable = field(default_factory=NameTable)
     uses_context: bool = False
     foreign: set[str] = field(default_factory=set)  # intrinsics that scripts call by name
+    imported: list[str] = field(default_factory=list)  # LLVM text that scripts bring along
     modern: bool = True  # LLVM 16 and later write memory(none) for readnone
     named_metadata: dict[str, str] = field(default_factory=dict)
     _declares: dict[str, str] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from tvm.ir.span import Span
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.functor import walk
 from tvm.tir.struct_field import StructField
 from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
 
@@ -175,6 +176,8 @@ class StmtEmitter(MemoryEmitter):
                     legal="serial, parallel, vectorized and unrolled loops",
                 )
             )
+        if op.attr_key == "pragma_import_llvm" and isinstance(op.value, e.StringImm):
+            self.module.imported.append(op.value.value)
         if op.attr_key == "volatile_scope" and isinstance(op.node, e.Var):
             self.volatile.add(op.node)
         if op.attr_key == "compute_scope":
@@ -350,14 +353,29 @@ class StmtEmitter(MemoryEmitter):
 
     def _loop_hint(self, op: s.For) -> str:
         """What LLVM should do with a loop that nobody has unrolled or vectorised yet."""
-        wish = {
-            s.ForKind.UNROLLED: '!{!"llvm.loop.unroll.full"}',
-            s.ForKind.VECTORIZED: '!{!"llvm.loop.vectorize.enable", i1 true}',
-        }.get(op.kind)
-        if wish is None:
+        wishes = {
+            s.ForKind.UNROLLED: ['!{!"llvm.loop.unroll.full"}'],
+            s.ForKind.VECTORIZED: ['!{!"llvm.loop.vectorize.enable", i1 true}'],
+        }.get(op.kind) or self._scalable_wish(op)
+        if not wishes:
             return ""
-        node = self.module.shared_metadata(wish)
-        return f", !llvm.loop {self.module.metadata(f'distinct !{{{{self}}, {node}}}')}"
+        nodes = ", ".join(self.module.shared_metadata(wish) for wish in wishes)
+        return f", !llvm.loop {self.module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
+
+    def _scalable_wish(self, op: s.For) -> list[str]:
+        """LLVM takes minima and maxima of floats for dear in SVE's vectors, which they are not."""
+        if "aarch64" not in self.module.machine_triple or not self.module.has_feature("sve"):
+            return []
+        nodes = list(walk(op.body))
+        bits = [n.dtype.bits for n in nodes if isinstance(n, (e.Min, e.Max)) and n.dtype.is_float]
+        plain = (PrimExpr, s.BufferStore, s.SeqStmt)
+        if not bits or not all(isinstance(n, plain) and not isinstance(n, e.Call) for n in nodes):
+            return []
+        wide = max(n.dtype.bits for n in nodes if isinstance(n, e.BufferLoad))
+        return [
+            f'!{{!"llvm.loop.vectorize.width", i32 {128 // wide}}}',
+            '!{!"llvm.loop.vectorize.scalable.enable", i1 true}',
+        ]
 
     def jump(self, to_next: bool) -> None:
         """Leave the innermost loop, or go to its next iteration."""
