@@ -82,6 +82,7 @@ _HOMES = {
     "LazyInputMutator": _HOME + "lazy_transform_params:LazyInputMutator",
     "LazyOutputMutator": _HOME + "lazy_transform_params:LazyOutputMutator",
     "TVMStructFieldKind": _HOME + "legalize_ops.inspect_op:TVMStructFieldKind",
+    "DataflowUseInplaceCalls": _HOME + "dataflow_inplace:DataflowUseInplaceCalls",
     "VMShapeLower": _HOME + "vm_shape_lower:VMShapeLower",
 }
 
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from .compute_prim_value import ComputePrimValue as ComputePrimValue
     from .convert_layout import ConvertLayout as ConvertLayout
     from .convert_to_dataflow import ConvertToDataflow as ConvertToDataflow
+    from .dataflow_inplace import DataflowUseInplaceCalls as DataflowUseInplaceCalls
     from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
     from .decompose_ops import DecomposeOpsForInference as DecomposeOpsForInference
     from .decompose_ops import DecomposeOpsForTraining as DecomposeOpsForTraining
