@@ -552,6 +552,11 @@ def make_shape(shape: Sequence[PrimExpr | int]) -> ShapeExpr:
     raise ValueError(f"Wrong type: a shape is a list or a tuple, found {type(shape).__name__}")
 
 
+def _update_struct_info(expr: RelaxExpr, struct_info: StructInfo | None) -> None:
+    """Fill the struct info of an expression that was made by hand; scripts of TVM call this."""
+    expr.struct_info_ = struct_info
+
+
 def get_shape_of(expr: RelaxExpr) -> RelaxExpr:
     """The shape of a tensor as an expression: the known one, or a call of `relax.shape_of`."""
     info = expr.struct_info

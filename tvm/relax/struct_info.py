@@ -40,7 +40,7 @@ def dim(value: PrimExpr | int, of: str = "ShapeExpr") -> PrimExpr:
         return IntImm(INT64, expr.value, expr.span)
     raise DTypeError(
         message(
-            f"{of}: an extent must be int64",
+            f"{of}: the value in ShapeStructInfo can only have dtype of int64",
             found=f"{expr} of type {expr.dtype}",
             legal='tir.Var("n", "int64"), int, or an expression of them',
         )

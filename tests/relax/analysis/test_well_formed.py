@@ -156,3 +156,29 @@ def test_a_function_that_is_forced_pure_is_declared_pure() -> None:
     forced = {"relax.force_pure": True}
     assert well_formed(relax.Function([x], body, x.struct_info, True, forced))
     assert not well_formed(relax.Function([x], body, x.struct_info, False, forced))
+
+
+def test_functions_share_no_symbols() -> None:
+    n = tir.Var("n", "int64")
+    bb = relax.BlockBuilder()
+    for name in ("f", "g"):
+        x = relax.Var("x", relax.TensorStructInfo((n, 4), "float32"))
+        with bb.function(name, [x]):
+            bb.emit_func_output(bb.emit(op.add(x, x) if name == "f" else op.exp(x)))
+    assert faults_of(bb.get()) == [
+        "g: symbol 'n' is one of f already; each function has symbols of its own"
+    ]
+
+
+def test_variable_and_value_must_agree_as_far_as_they_tell() -> None:
+    for info, good in [
+        (relax.ObjectStructInfo(), True),
+        (relax.TensorStructInfo(ndim=2, dtype="void"), True),
+        (relax.TensorStructInfo(ndim=3, dtype="float32"), False),
+        (relax.TensorStructInfo((128, 32), "int32"), False),
+    ]:
+        param = relax.Var("a", relax.TensorStructInfo((128, 32), "float32"))
+        var = relax.Var("b", info)
+        body = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(var, param)])], var)
+        relax.expr._update_struct_info(body, info)
+        assert well_formed(relax.Function([param], body)) is good

@@ -176,7 +176,7 @@ def test_emit_te_joins_the_module() -> None:
         ("y: R.Tensor((3,), 'int8') = R.exp(x)\nreturn x", "Invalid annotation"),
         ("y: 3 = R.exp(x)\nreturn x", "Expected StructInfo but got int"),
         ("y: R.Tensor(('m',)) = R.exp(x)\nreturn x", "legal only in the parameters"),
-        ("n = T.int32()\nreturn x", "an extent must be int64"),
+        ("n = T.int32()\nreturn x", "can only have dtype of int64"),
         ("x = T.int64()\nreturn x", "Cannot redefine a non-TIR-variable"),
         ("y = 3\nreturn x", "a plain number is no Relax value"),
         ("a = b = x\nreturn x", "Consequential assignments"),
@@ -225,3 +225,11 @@ def test_a_value_has_the_struct_info_its_variable_is_annotated_with():
         assert_structural_equal(node.struct_info, R.Tensor(dtype="float32"))
     assert alias.value.same_as(f.params[0])
     assert_structural_equal(alias.value.struct_info, R.Tensor((4, 2), "float32"))
+
+
+def test_what_is_not_well_formed_is_said():
+    with pytest.raises(DiagnosticError, match="f: it is declared pure and has an impure call"):
+        from_source(
+            "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Object):\n"
+            '        _ = R.print(x, format="{}")\n        return x\n'
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
@@ -40,6 +40,7 @@ from tvm.relax.struct_info_rules import (
 from tvm.tir import expr as tir
 from tvm.tir.function import PrimFunc
 
+from .call_tir_fits import is_kernel_call, kernel_call_faults
 from .purity import find_impure_call
 
 _LOG = logging.getLogger("tvm.relax")
@@ -84,6 +85,8 @@ class _Checker:
         self.mod = mod
         self.check_struct_info = check_struct_info
         self.bound: set[Id] = set()
+        self.symbol_homes: dict[tir.Var, str] = {}
+        self.signatures: dict[RelaxExpr, StructInfo] = {}
         self.where = ""
         self.pure = True
         self.bb = BlockBuilder(mod)
@@ -110,7 +113,9 @@ class _Checker:
             if param.struct_info_ is None:
                 yield self._say(f"parameter {param.name_hint!r} has no struct info")
             else:
-                dims.update(definable_tir_vars_in_struct_info(param.struct_info_))
+                yield from self._define(
+                    definable_tir_vars_in_struct_info(param.struct_info_), dims
+                )
         for param in func.params:
             if param.struct_info_ is not None:
                 yield from self._symbols(_exprs_in_scope(param.struct_info_), dims, param.name_hint)
@@ -168,7 +173,7 @@ class _Checker:
             yield from self._value(value, known, dims)
             yield from self._bind(var, known)
         if isinstance(binding, MatchCast):
-            dims.update(definable_tir_vars_in_struct_info(binding.struct_info))
+            yield from self._define(definable_tir_vars_in_struct_info(binding.struct_info), dims)
             yield from self._symbols(_exprs_in_scope(binding.struct_info), dims, var.name_hint)
         yield from self._fits(binding, dims)
 
@@ -213,20 +218,34 @@ class _Checker:
             return
         if base_check(call.struct_info, found) is BaseCheckResult.FAIL_L0:
             yield self._say(f"{call} is said to be {call.struct_info}, and is {found}")
+        if is_kernel_call(call):
+            signature = self._signature(call.args[0])
+            if isinstance(signature, FuncStructInfo):
+                for fault in kernel_call_faults(call, signature, self.bb.analyzer):
+                    yield self._say(f"{call}: {fault}")
 
     def _infer(self, call: Call) -> StructInfo:
         """What the callee's rule says; a function of the module is asked, not its variable.
 
         Passes give a function another signature and keep its variable, which modules share.
         """
-        callee = call.op
+        if not isinstance(call.op, GlobalVar):
+            return infer_call(self.bb, call)
+        info = self._signature(call.op)
+        if info is None:
+            raise TVMError(f"the struct info of {call.op} is not known")
+        return self.bb.erase(derive_call_ret_struct_info(info, call, self.bb))
+
+    def _signature(self, callee: RelaxExpr) -> StructInfo | None:
         func = None
         if isinstance(callee, GlobalVar) and self.mod is not None:
             func = self.mod.functions.get(callee)
         if func is None:
-            return infer_call(self.bb, call)
-        info = prim_func_struct_info(func) if isinstance(func, PrimFunc) else func.struct_info
-        return self.bb.erase(derive_call_ret_struct_info(info, call, self.bb))
+            return callee.struct_info_
+        if callee not in self.signatures:
+            info = prim_func_struct_info(func) if isinstance(func, PrimFunc) else func.struct_info
+            self.signatures[callee] = info
+        return self.signatures[callee]
 
     def _use(self, expr: RelaxExpr, known: set[Id], dims: set[tir.Var]) -> Iterator[str]:
         """An operand, or a call of operands, all of whose variables must be bound."""
@@ -261,6 +280,16 @@ class _Checker:
         for var in tir_vars_in(exprs):
             if var not in dims:
                 yield self._say(f"symbol {var.name!r} is used in {what} and not defined")
+
+    def _define(self, symbols: Sequence[tir.Var], dims: set[tir.Var]) -> Iterator[str]:
+        for symbol in symbols:
+            home = self.symbol_homes.setdefault(symbol, self.where)
+            if home != self.where:
+                yield self._say(
+                    f"symbol {symbol.name!r} is one of {home} already; "
+                    "each function has symbols of its own"
+                )
+        dims.update(symbols)
 
     def _bind(self, var: Var, known: set[Id]) -> Iterator[str]:
         if var.vid in self.bound:

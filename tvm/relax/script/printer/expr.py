@@ -137,7 +137,7 @@ def _call(call: Call, d: Docsifier) -> ExprDoc:
         return d.word(TOKEN, "call_packed").call(*args, **_options(call, d))
     if not isinstance(op, Op):
         return d.expr(op).call(*d.exprs(call.args), **_options(call, d))
-    if op.name in _WITH_RESULT:
+    if op.name in _WITH_RESULT and call.sinfo_args:
         name = _WITH_RESULT[op.name]
         if op.name == "relax.call_tir" and _is_distributed(call.sinfo_args[0]):
             name = "dist.call_tir"
