@@ -83,12 +83,15 @@ _HOMES = {
     "LazyOutputMutator": _HOME + "lazy_transform_params:LazyOutputMutator",
     "TVMStructFieldKind": _HOME + "legalize_ops.inspect_op:TVMStructFieldKind",
     "DataflowUseInplaceCalls": _HOME + "dataflow_inplace:DataflowUseInplaceCalls",
+    "AlterOpImpl": _HOME + "alter_op_impl:AlterOpImpl",
+    "OptimizeLayoutTransform": _HOME + "optimize_layout_transform:OptimizeLayoutTransform",
     "VMShapeLower": _HOME + "vm_shape_lower:VMShapeLower",
 }
 
 if TYPE_CHECKING:
     from .adjust_matmul_order import AdjustMatmulOrder as AdjustMatmulOrder
     from .allocate_workspace import AllocateWorkspace as AllocateWorkspace
+    from .alter_op_impl import AlterOpImpl as AlterOpImpl
     from .annotate_tir_op_pattern import AnnotateTIROpPattern as AnnotateTIROpPattern
     from .attach_attr_layout_free_buffers import (
         AttachAttrLayoutFreeBuffers as AttachAttrLayoutFreeBuffers,
@@ -144,6 +147,7 @@ if TYPE_CHECKING:
     from .merge_composite_functions import MergeCompositeFunctions as MergeCompositeFunctions
     from .normalize import Normalize as Normalize
     from .normalize_global_var import NormalizeGlobalVar as NormalizeGlobalVar
+    from .optimize_layout_transform import OptimizeLayoutTransform as OptimizeLayoutTransform
     from .pass_form import DataflowBlockPass as DataflowBlockPass
     from .pass_form import FunctionPass as FunctionPass
     from .pass_form import dataflowblock_pass as dataflowblock_pass
