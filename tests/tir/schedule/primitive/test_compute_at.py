@@ -105,3 +105,17 @@ def test_place_among_the_statements() -> None:
     names = [sch.get(block).name_hint for block in sch.get_child_blocks(i)]
     assert names == ["C", "B", "D"]
     check(sch, func)
+
+
+def test_what_memory_tells_under_a_predicate_is_not_read_without_it() -> None:
+    source = te.placeholder((5, 4), "float32", "source")
+    rows = te.placeholder((5,), "int32", "rows")
+    copied = te.compute((5, 4), lambda i, j: source[i, j], "copied")
+    found = te.compute((5, 4), lambda i, j: copied[rows[i] % 5, j] * 2.0, "found")
+    func = te.create_prim_func([source, rows, found])
+    sch = open_schedule(func)
+    i, _ = sch.get_loops("found")
+    _, inner = sch.split(i, factors=[None, 3])
+    sch.compute_at("copied", inner)
+    assert "T.axis.spatial(5, ax0)" in sch.mod.script()
+    check(sch, func)

@@ -8,7 +8,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IterVar, Var
+from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import is_one, max_of, min_of
 from tvm.tir.schedule.analysis.affine import (
@@ -176,8 +176,19 @@ def _needed(
                 continue
             ranges = {**inner, **_shared_threads(loop, buffer)}
             box = relax_upper(bound_region(region, realize), ranges, buffer.shape, analyzer)
+            if not is_one(realize.predicate):
+                box = _without_loads(box, buffer)
             found[buffer] = _union(analyzer, found.get(buffer), box)
     return found
+
+
+def _without_loads(box: Box, buffer: Buffer) -> Box:
+    """All of a dimension where memory tells the place: without the predicate it is not read."""
+    low, high = list(box.low), list(box.high)
+    for axis, extent in enumerate(buffer.shape):
+        if any(isinstance(n, BufferLoad) for end in (low[axis], high[axis]) for n in walk(end)):
+            low[axis], high[axis] = make_const(0, extent.dtype), extent - 1
+    return Box(low, high)
 
 
 def _shared_threads(loop: StmtSRef, buffer: Buffer) -> dict[Var, Range]:
