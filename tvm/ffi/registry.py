@@ -25,6 +25,7 @@ HOMES: dict[str, list[str]] = {
     "runtime.CSourceModuleCreate": ["tvm.backend.c.given_source"],
     "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
     "tvm.default_trace_action": ["tvm.runtime.packed"],
+    "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
     "vm.builtin.": [
         "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",
         "tvm.runtime.vm_builtin_cache", "tvm.runtime.vm_builtin_kv",

@@ -254,6 +254,10 @@ def word(name: str) -> Any:
     """The word `T.<name>`; what this module needs for itself is none."""
     if name in __all__:
         return globals()[name]
+    if name == "call_kernel":
+        from .external_kernel import call_kernel  # needs the runtime
+
+        return call_kernel
     if not name.startswith("_") and name not in _PRIVATE:
         found = find_dtype(name) or find_op(name)
         if found is not None:
@@ -266,7 +270,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *dtype_names(), *_op.__all__})
+    return sorted({*__all__, "call_kernel", *dtype_names(), *_op.__all__})
 
 
 __all__ = [

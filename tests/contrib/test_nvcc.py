@@ -1,0 +1,57 @@
+"""The CUDA compiler; what needs it is left out where it is not installed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tvm.contrib import nvcc
+from tvm.error import TVMError
+from tvm.ffi import get_global_func
+from tvm.target import Target
+
+pytestmark = pytest.mark.cpu
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+TEXT = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+
+
+@needs_nvcc
+def test_text_becomes_ptx(tmp_path: Path) -> None:
+    assert b".visible .entry twice(" in nvcc.compile_cuda(TEXT)
+    kept = tmp_path / "twice.cubin"
+    assert nvcc.compile_cuda(TEXT, "cubin", "sm_80", path_target=str(kept)) == kept.read_bytes()
+    with Target("cuda -arch=sm_80"):
+        assert b".target sm_80" in nvcc.compile_cuda(TEXT)
+    compiled = get_global_func("tvm_callback_cuda_compile")(TEXT, Target("cuda -arch=sm_90"))
+    assert b".target sm_90" in compiled
+    assert nvcc.get_cuda_version() >= (11, 0)
+
+
+@needs_nvcc
+def test_mistakes_of_the_text_are_told() -> None:
+    with pytest.raises(TVMError, match=r'identifier "y" is undefined[\s\S]*where: .*nvcc'):
+        nvcc.compile_cuda("__global__ void f(float* x) { x[0] = y; }")
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_PATH", "/nowhere")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(TVMError, match="/nowhere/bin/nvcc: No such file"):
+        nvcc.compile_cuda(TEXT)
+    monkeypatch.delenv("CUDA_PATH")
+    monkeypatch.setattr(Path, "exists", lambda self: False)
+    with pytest.raises(TVMError, match="no nvcc on the path"):
+        nvcc.find_cuda_path()
+
+
+def test_versions_of_devices() -> None:
+    assert nvcc.parse_compute_version("9.0") == (9, 0)
+    assert nvcc.parse_compute_version("9.0a") == (9, 0)
+    assert nvcc.get_target_compute_version(Target("cuda -arch=sm_86")) == "8.6"
+    assert nvcc.get_target_compute_version(Target("cuda -arch=sm_100a")) == "10.0a"
+    with pytest.raises(ValueError, match="read a compute version"):
+        nvcc.parse_compute_version("new")
+    with pytest.raises(ValueError, match="target_format='exe'"):
+        nvcc.compile_cuda(TEXT, "exe")
