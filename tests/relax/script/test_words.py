@@ -48,3 +48,11 @@ def test_struct_infos_are_taken_as_they_are_written() -> None:
     assert str(call.sinfo_args[0]) == 'R.Tensor((4,), dtype="float32")'
     device = VDevice("llvm")
     assert R.to_vdevice(x, device).attrs.dst_vdevice is device
+
+
+def test_words_of_shapes_items_and_devices():
+    t = relax.Var("t", R.Tuple([R.Tensor((2,), "float32"), R.Object()]))
+    assert R.TupleGetItem(t, 0).struct_info.dtype == "float32"
+    assert [int(e) for e in R.ShapeExpr([2, 3])] == [2, 3]
+    assert R.cuda(1).device_id == 1
+    assert str(R.device("cpu", 0)) == str(R.cpu())

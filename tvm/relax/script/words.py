@@ -13,7 +13,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.op import Op
-from tvm.relax.expr import Call, ExprLike, ExternFunc, const
+from tvm.relax.expr import Call, ExprLike, ExternFunc, TupleGetItem, const
 from tvm.relax.struct_info import ShapeExpr
 
 from . import values
@@ -51,6 +51,10 @@ from .values import call_packed, dtype, prim_value, shape
 # Operators that live in groups: `R.nn.relu`, `R.builtin.alloc_tensor`.
 _GROUPS: Final = (
     "nn", "image", "vision", "builtin", "memory", "vm", "ccl", "distributed", "grad", "inspect",
+)  # fmt: skip
+# Devices, for `R.hint_on_device`; the runtime loads when one is named.
+_DEVICES: Final = (
+    "cpu", "cuda", "device", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu",
 )  # fmt: skip
 # Words for tensors on a mesh, which load when one is used.
 _DISTRIBUTED: Final = ("DTensor", "DTensorProxy")
@@ -168,6 +172,8 @@ def find(name: str) -> Any:
         return _DistGroup(name)
     if name in _DISTRIBUTED:
         return getattr(_dist_module(), name)
+    if name in _DEVICES:
+        return getattr(importlib.import_module("tvm.runtime"), name, None)
     if name == "device_mesh":
         return importlib.import_module("tvm.relax.distributed").device_mesh
     if name in _GROUPS:
@@ -217,13 +223,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     names = getattr(_op_module(), "__all__", ())
-    return sorted({*__all__, *names, *_GROUPS, *_HIDING, *_DISTRIBUTED, "device_mesh", "dist"})
+    others = (*_GROUPS, *_HIDING, *_DISTRIBUTED, *_DEVICES, "device_mesh", "dist")
+    return sorted({*__all__, *names, *others})
 
 
 __all__ = [
-    "Callable", "Else", "ExternFunc", "If", "Object", "Prim", "SeqExpr", "Shape", "Tensor", "Then",
-    "Tuple", "arg", "call_packed", "call_py_func", "call_tir", "const", "dataflow", "dtype",
-    "emit", "emit_match_cast", "emit_te", "emit_var_binding", "func_attr", "func_name",
-    "func_ret_struct_info", "func_ret_value", "function", "hint_on_device", "output",
-    "prim_value", "shape", "to_vdevice",
+    "Callable", "Else", "ExternFunc", "If", "Object", "Prim", "SeqExpr", "Shape", "ShapeExpr",
+    "Tensor", "Then", "Tuple", "TupleGetItem", "arg", "call_packed", "call_py_func", "call_tir",
+    "const", "dataflow", "dtype", "emit", "emit_match_cast", "emit_te", "emit_var_binding",
+    "func_attr", "func_name", "func_ret_struct_info", "func_ret_value", "function",
+    "hint_on_device", "output", "prim_value", "shape", "to_vdevice",
 ]  # fmt: skip
