@@ -432,3 +432,72 @@ def test_rejects_shapes_that_are_not_known():
         bb.emit_func_output(out)
     with pytest.raises(TVMError, match="FuseTIR: the shape of 'x' is not known"):
         FuseTIR()(bb.get())
+
+
+class TestItemOfAKernelWithSeveralResults(RelaxPassTest):
+    """The group's result is the second one; the others are temporaries."""
+
+    run = FuseTIR()
+
+    @I.ir_module
+    class Before:
+        @T.prim_func(private=True)
+        def halves(
+            A: T.Buffer((T.int64(4),), "float32"),
+            low: T.Buffer((T.int64(2),), "float32"),
+            high: T.Buffer((T.int64(2),), "float32"),
+        ):
+            for i in range(T.int64(2)):
+                with T.block("low"):
+                    v = T.axis.spatial(T.int64(2), i)
+                    low[v] = A[v]
+            for i in range(T.int64(2)):
+                with T.block("high"):
+                    v = T.axis.spatial(T.int64(2), i)
+                    high[v] = A[v + T.int64(2)]
+
+        @R.function(private=True)
+        def fused_halves(x: R.Tensor((4,), "float32")) -> R.Tensor((2,), "float32"):
+            R.func_attr({"Primitive": True})
+            cls = Before
+            with R.dataflow():
+                lv = R.call_tir(
+                    cls.halves, (x,),
+                    out_sinfo=[R.Tensor((2,), "float32"), R.Tensor((2,), "float32")],
+                )
+                gv = lv[1]
+                R.output(gv)
+            return gv
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((2,), "float32"):
+            cls = Before
+            with R.dataflow():
+                gv: R.Tensor((2,), "float32") = cls.fused_halves(x)
+                R.output(gv)
+            return gv
+
+    @I.ir_module
+    class Expected:
+        @T.prim_func(private=True)
+        def fused_halves(
+            x: T.Buffer((T.int64(4),), "float32"), gv: T.Buffer((T.int64(2),), "float32")
+        ):
+            T.func_attr({"tir.noalias": True})
+            low = T.alloc_buffer((T.int64(2),))
+            for i in range(T.int64(2)):
+                with T.block("low"):
+                    v = T.axis.spatial(T.int64(2), i)
+                    low[v] = x[v]
+            for i in range(T.int64(2)):
+                with T.block("high"):
+                    v = T.axis.spatial(T.int64(2), i)
+                    gv[v] = x[v + T.int64(2)]
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((2,), "float32"):
+            cls = Expected
+            with R.dataflow():
+                gv = R.call_tir(cls.fused_halves, (x,), out_sinfo=R.Tensor((2,), "float32"))
+                R.output(gv)
+            return gv

@@ -45,8 +45,9 @@ from tvm.tir.functor import StmtExprMutator
 from tvm.tir.renew_defs import DefRenewer
 from tvm.tir.stmt import Block, BlockRealize, SeqStmt, Stmt
 
-# A value inside a group: a buffer, several of them, or numbers.
-Value = Buffer | list["Value"] | list[PrimExpr] | PrimExpr
+# A value inside a group: a buffer, several of them, or numbers; None is a result that gets its
+# buffer when it is made.
+Value = Buffer | list["Value"] | list[PrimExpr] | PrimExpr | None
 
 
 @declare_module_pass("FuseTIR")
@@ -158,6 +159,7 @@ class _GroupFuser:
             )
         result = self._group.body.body
         bindings = [b for block in self._group.body.blocks for b in block.bindings]
+        self._bound = {b.var: b.value for b in bindings if isinstance(b, VarBinding)}
         outputs = self._make_outputs(result, bindings)
         for binding in bindings:
             self._bind(binding, outputs)
@@ -220,7 +222,7 @@ class _GroupFuser:
         last = next((b for b in bindings if b.var is result), None)
         if isinstance(info, TensorStructInfo):
             name = self._result_name(result, bindings)
-            return {result: self._add_buffer_param(self._new_buffer(name, info))}
+            return self._output_of(result, self._add_buffer_param(self._new_buffer(name, info)))
         assert isinstance(info, TupleStructInfo), "a group gives tensors"
         if last is not None and isinstance(last.value, Tuple):
             return self._make_field_outputs(last.value, bindings)
@@ -236,8 +238,23 @@ class _GroupFuser:
     ) -> dict[Var, Value]:
         outputs: dict[Var, Value] = {}
         for field in result.fields:
-            outputs.update(self._make_outputs(field, bindings))
+            for var, made in self._make_outputs(field, bindings).items():
+                outputs[var] = _merged(outputs.get(var), made)
         return outputs
+
+    def _output_of(self, var: Var, buffer: Buffer) -> dict[Var, Value]:
+        """The buffer as the result of the call that `var` names; of one item, if it is one."""
+        value = self._bound.get(var)
+        if isinstance(value, Var):
+            return self._output_of(value, buffer)
+        whole = value.tuple_value if isinstance(value, TupleGetItem) else None
+        if isinstance(value, TupleGetItem) and isinstance(whole, Var) and whole in self._bound:
+            info = whole.struct_info
+            assert isinstance(info, TupleStructInfo), "an item is taken of a tuple"
+            items: list[Value] = [None] * len(info.fields)
+            items[value.index] = buffer
+            return {whole: items}
+        return {var: buffer}
 
     def _result_name(self, var: Var, bindings: tuple[Binding, ...] | list[Binding]) -> str:
         """The name of the output buffer of the kernel that makes `var`, with `_intermediate`."""
@@ -309,8 +326,8 @@ class _GroupFuser:
             _match(kernel.buffer_map[param], result, symbols, replaced)
         renewer = DefRenewer(symbols, replaced)
         self._append(renewer.visit_stmt(kernel.body))
-        if var not in outputs:
-            self._allocs.extend(results)
+        given = _flat_buffers(outputs.get(var))
+        self._allocs.extend(b for b in results if not any(b is known for known in given))
         if isinstance(call.struct_info, TupleStructInfo):
             several: list[Value] = [*results]
             return several
@@ -319,14 +336,15 @@ class _GroupFuser:
     def _result_buffers(
         self, kernel: PrimFunc, call: Call, params: list[TirVar], given: Value | None
     ) -> list[Buffer]:
-        if given is not None:
-            return _flat_buffers(given)
         info = call.struct_info
         infos = info.fields if isinstance(info, TupleStructInfo) else (info,)
+        known = given if isinstance(given, list) else [given] * len(infos)
         made = []
-        for param, one in zip(params, infos):
+        for param, one, buffer in zip(params, infos, known):
             assert isinstance(one, TensorStructInfo), "a kernel gives tensors"
-            made.append(self._new_buffer(kernel.buffer_map[param].name, one))
+            if not isinstance(buffer, Buffer):
+                buffer = self._new_buffer(kernel.buffer_map[param].name, one)
+            made.append(buffer)
         return made
 
     def _append(self, body: Stmt) -> None:
@@ -338,7 +356,16 @@ class _GroupFuser:
         self._stmts.append(_BlockRenamer(self._block_names).visit_stmt(body))
 
 
+def _merged(old: Value, new: Value) -> Value:
+    """The buffers of several items of one tuple."""
+    if isinstance(old, list) and isinstance(new, list):
+        return [b if a is None else a for a, b in zip(old, new)]
+    return new
+
+
 def _flat_buffers(value: Value) -> list[Buffer]:
+    if value is None:
+        return []
     if isinstance(value, Buffer):
         return [value]
     assert isinstance(value, list), "arguments of a kernel are tensors"
