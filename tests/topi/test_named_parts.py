@@ -97,6 +97,18 @@ def test_binary_search_finds_the_place() -> None:
         assert result[0] == wanted
 
 
+def test_scores_above_a_threshold_are_counted() -> None:
+    search = part("vision.nms_util").binary_search
+    scores, out = tir.decl_buffer((2, 4), name="s"), tir.decl_buffer((2,), "int32", "out")
+    row = tir.Var("row", "int32")
+    stmt = search(lambda _: tir.Evaluate(0), row, tir.const(4), scores,
+                  tir.const(0.5, "float32"), out)  # fmt: skip
+    loop = tir.For(row, 0, 2, tir.ForKind.SERIAL, stmt)
+    values, found = np.float32([[0.9, 0.8, 0.5, 0.1], [0.4, 0.3, 0.2, 0.1]]), np.zeros(2, "int32")
+    tir.interp.run(tir.PrimFunc([scores, out], loop), values, found)
+    close(found, (values > 0.5).sum(1).astype("int32"))
+
+
 def test_indices_and_pixels_by_layout() -> None:
     assert resize.get_1d_indices("ncx") == ("n", "c", "x", None, None)
     assert resize.get_1d_indices("nxc", "NWC") == ("n", "c", "x", None, None)
@@ -177,6 +189,16 @@ def test_volumes_twice_as_large() -> None:
     ends = np.ix_(*([0, -1],) * 3)
     for method in (resize_python.resize3d_linear, resize_python.resize3d_cubic):
         close(method(x, (2, 2, 2), "align_corners")[ends], x[ends], atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["half_pixel", "align_corners", "asymmetric"])
+def test_places_of_resized_rows(mode: str) -> None:
+    def element(i: Any) -> Any:
+        return resize.get_inx(i, 5, 8, mode)
+
+    found = evaluate(lambda _: te.compute((8,), element), floats(8))
+    wanted = [resize_python.get_inx(x, 5, 8, mode) for x in range(8)]
+    close(found, np.float32(wanted), atol=1e-6)
 
 
 def test_whole_places_of_resized_rows() -> None:

@@ -54,6 +54,13 @@ def test_numbers() -> None:
     assert utils.get_const_int(utils.prod([te.const(2), 3, 4])) == 24
 
 
+def test_indices_of_an_element() -> None:
+    number, shape = te.var("k"), (3, 4, 5)
+    for k in range(60):
+        found = [interp.evaluate(i, {number: k}) for i in utils.unravel_index(number, shape)]
+        assert tuple(found) == np.unravel_index(k, shape)
+
+
 def test_constants_as_stages() -> None:
     values = np.array([3, 1, 4], "int32")
     close(evaluate(lambda a: topi.add(utils.const_vector(values), a), np.zeros(3, "int32")), values)
