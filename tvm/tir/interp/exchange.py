@@ -68,7 +68,8 @@ def thread_allreduce(compiler: Any, op: e.Call) -> Code:
 def _apart_only_in(threads: list[e.Var], fiber: Any, other: Any) -> bool:
     if fiber is None or fiber is other:
         return True
-    return all(n == other.of.get(v) for v, n in fiber.of.items() if v not in threads)
+    kept = [axis for axis in fiber.of if not any(v in threads for v in axis)]
+    return all(fiber.of[axis] == other.of.get(axis) for axis in kept)
 
 
 def _place(compiler: Any, target: Any) -> Callable[[Frame, Value], None]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tvm.error import message
+from tvm.tir.expr import Var
 
 from .errors import InterpreterError
 from .expr import Frame
@@ -26,12 +27,12 @@ _turn = threading.local()
 class Fiber(threading.Thread):
     """One thread of the program; it runs only while it has the turn.
 
-    `number` counts the threads of the block, `of` has the thread's number for each variable that
-    stands for one.
+    `number` counts the threads of the block, `of` has the thread's number on each axis, which is
+    known by the variables that stand for it.
     """
 
     def __init__(
-        self, group: Group, number: int, of: dict[object, int], frame: Frame, body: Step
+        self, group: Group, number: int, of: dict[tuple[Var, ...], int], frame: Frame, body: Step
     ) -> None:
         super().__init__(daemon=True)
         self.group, self.number, self.of = group, number, of
@@ -78,7 +79,7 @@ class Group:
         self.fibers: list[Fiber] = []
         self._memory: dict[object, list[Any]] = {}  # a pointer, and how many fibers have it
 
-    def add(self, of: dict[object, int], number: int, frame: Frame, body: Step) -> None:
+    def add(self, of: dict[tuple[Var, ...], int], number: int, frame: Frame, body: Step) -> None:
         self.fibers.append(Fiber(self, number, of, frame, body))
 
     def run(self) -> None:

@@ -79,8 +79,12 @@ def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
     else:
         body = compiler.compile_stmt(stmt)
     warp_size = compiler.program.warp_size
-    # a loop is not a launch yet: what is allocated around it is there once, for all its threads
-    private = _allocated_around(stmt) if in_step and isinstance(op, s.AttrStmt) else {}
+    private = _allocated_around(stmt) if in_step else {}
+    if not isinstance(op, s.AttrStmt):
+        # a loop is no launch yet: what is allocated around it is there once for all its threads,
+        # but for what they exchange
+        exchanged = _exchanged(stmt)
+        private = {var: buffers for var, buffers in private.items() if var in exchanged}
     memories = [compiler.layout.place(var) for var in private]
     views = [compiler.layout.place(buffer) for found in private.values() for buffer in found]
 
@@ -107,9 +111,7 @@ def compile_threads(compiler: StmtCompiler, op: Any) -> Step:
                     own[memory] = Pointer(own[memory].data.copy(), own[memory].offset)
             for view in views:
                 own[view] = None
-            of: dict[object, int] = {
-                v: int(n) for axis, n in zip(axes, numbers) for v in axis.vars
-            }
+            of = {tuple(axis.vars): int(n) for axis, n in zip(axes, numbers)}
             group.add(of, number, own, body)
         group.run()
 
@@ -174,6 +176,17 @@ def _allocated_around(stmt: s.Stmt) -> dict[e.Var, set[Buffer]]:
         var: buffers
         for var, buffers in found.items()
         if var not in within and storage_scope(var) == "local"
+    }
+
+
+def _exchanged(stmt: s.Stmt) -> set[e.Var]:
+    """The memory that threads give to each other and take from each other."""
+    return {
+        part.buffer.data
+        for node in walk(stmt)
+        if isinstance(node, e.Call) and getattr(node.op, "name", "") in EXCHANGES
+        for part in walk(node)
+        if isinstance(part, e.BufferLoad)
     }
 
 

@@ -43,6 +43,7 @@ _PASSES: dict[str, str] = {
     "LiftThreadBinding": "lift_thread_binding",
     "LoopPartition": "loop_partition",
     "LoopPartitionConfig": "config_records",
+    "LowerCrossThreadReduction": "lower_cross_thread_reduction",
     "LowerCustomDatatypes": "lower_custom_datatypes",
     "LowerDeviceKernelLaunch": "lower_device_kernel_launch",
     "LowerAutoCopy": "lower_auto_copy",
@@ -131,6 +132,9 @@ if TYPE_CHECKING:
     from .lift_thread_binding import LiftThreadBinding as LiftThreadBinding
     from .loop_partition import LoopPartition as LoopPartition
     from .lower_auto_copy import LowerAutoCopy as LowerAutoCopy
+    from .lower_cross_thread_reduction import (
+        LowerCrossThreadReduction as LowerCrossThreadReduction,
+    )
     from .lower_custom_datatypes import LowerCustomDatatypes as LowerCustomDatatypes
     from .lower_device_kernel_launch import LowerDeviceKernelLaunch as LowerDeviceKernelLaunch
     from .lower_init_block import LowerInitBlock as LowerInitBlock

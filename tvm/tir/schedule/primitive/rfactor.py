@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.type import PointerType
+from tvm.tir.analysis.reducer import Reducer, reducer_of
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, IterVar, Var
@@ -22,7 +23,6 @@ from tvm.tir.schedule.analysis.query import (
     realize_of,
     scope_of,
 )
-from tvm.tir.schedule.analysis.reducer import Reducer, reducer_of
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope
@@ -61,6 +61,14 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     _require_reduction_loop(realize, node)
     _require_apart(realize)
     reducer = reducer_of(target)
+    if reducer is None:
+        raise Illegal(
+            f"the reducer of block {target.name_hint!r} is not known to be commutative",
+            legal="C[...] = C[...] op x, where op is +, *, max, min, and, or; or the greatest or "
+            "least of pairs (value, place)",
+            spots=[target],
+            fast="No matched reducer for the identity and the combiner of the reduction block",
+        )
     rank = len(reducer.stores[0].buffer.shape)
     if not -(rank + 1) <= factor_axis <= rank:
         raise Illegal(

@@ -17,6 +17,7 @@ from tvm.tir.expr import (
     And,
     BufferLoad,
     CmpExpr,
+    CommReducer,
     Max,
     Min,
     Mul,
@@ -35,7 +36,6 @@ from tvm.tir.op.arith import (
     min_of,
     multiply,
 )
-from tvm.tir.schedule.error import Illegal
 from tvm.tir.stmt import Block, BufferStore, LetStmt, SeqStmt, Stmt
 
 Combine = Callable[[PrimExpr, PrimExpr], PrimExpr]
@@ -68,24 +68,27 @@ class Reducer:
         self.parts: Final = list(parts)
         self.stores: Final = list(stores)
 
+    def as_comm_reducer(self) -> CommReducer:
+        """The same as a node: the result in terms of a variable for each operand."""
+        many = len(self.parts) > 1
+        names = [str(i) if many else "" for i in range(len(self.parts))]
+        left = [Var(f"x{n}", part.dtype) for n, part in zip(names, self.parts)]
+        right = [Var(f"y{n}", part.dtype) for n, part in zip(names, self.parts)]
+        return CommReducer(left, right, self.combine(left, right), self.identities)
 
-def reducer_of(block: Block) -> Reducer:
-    """The reducer of `C[i] = op(C[i], part)`, or of a greatest or least pair; else refused."""
+
+def reducer_of(block: Block) -> Reducer | None:
+    """The reducer of a block's update, if it is known to be commutative.
+
+    Known are `C[i] = op(C[i], part)`, several of them side by side, and the greatest or least pair.
+    """
     stores, values = _updates(block.body)
     starts = _starts(block.init, stores)
-    found = None
-    if starts is not None and len(stores) == 1:
-        found = _single(stores[0], values[0], starts)
-    elif starts is not None and len(stores) == 2:
+    if not starts:
+        return None
+    found = _side_by_side(stores, values, starts)
+    if found is None and len(stores) == 2:
         found = _pair(stores, values, starts, 1) or _pair(stores, values, starts, 0)
-    if found is None:
-        raise Illegal(
-            f"the reducer of block {block.name_hint!r} is not known to be commutative",
-            legal="C[...] = C[...] op x, where op is +, *, max, min, and, or; or the greatest or "
-            "least of pairs (value, place)",
-            spots=[block],
-            fast="No matched reducer for the identity and the combiner of the reduction block",
-        )
     return found
 
 
@@ -110,22 +113,37 @@ def _starts(init: Stmt | None, stores: Sequence[BufferStore]) -> list[PrimExpr] 
     found: list[PrimExpr] = []
     for store in stores:
         for part in parts:
-            if isinstance(part, BufferStore) and part.buffer is store.buffer:
+            if isinstance(part, BufferStore) and _is_own(_place(part), store):
                 found.append(part.value)
     return found if len(found) == len(stores) == len(parts) else None
 
 
-def _single(store: BufferStore, value: PrimExpr, starts: list[PrimExpr]) -> Reducer | None:
-    operator = _OPERATORS.get(type(value))
-    if operator is None or not isinstance(value, (Add, Mul, Max, Min, And, Or)):
-        return None
-    for own, part in ((value.a, value.b), (value.b, value.a)):
-        if _is_own(own, store) and not _reads(part, [store]):
-            def combine(lefts: Sequence[PrimExpr], rights: Sequence[PrimExpr]) -> list[PrimExpr]:
-                return [operator(lefts[0], rights[0])]
+def _place(store: BufferStore) -> BufferLoad:
+    return BufferLoad(store.buffer, store.indices)
 
-            return Reducer(combine, starts, [part], [store])
-    return None
+
+def _side_by_side(
+    stores: Sequence[BufferStore], values: Sequence[PrimExpr], starts: list[PrimExpr]
+) -> Reducer | None:
+    """Each store combines its own sum with a part that reads none of the sums."""
+    operators: list[Combine] = []
+    parts: list[PrimExpr] = []
+    for store, value in zip(stores, values):
+        operator = _OPERATORS.get(type(value))
+        if operator is None or not isinstance(value, (Add, Mul, Max, Min, And, Or)):
+            return None
+        if _is_own(value.a, store) and not _reads(value.b, stores):
+            parts.append(value.b)
+        elif _is_own(value.b, store) and not _reads(value.a, stores):
+            parts.append(value.a)
+        else:
+            return None
+        operators.append(operator)
+
+    def combine(lefts: Sequence[PrimExpr], rights: Sequence[PrimExpr]) -> list[PrimExpr]:
+        return [op(left, right) for op, left, right in zip(operators, lefts, rights)]
+
+    return Reducer(combine, starts, parts, stores)
 
 
 def _pair(
@@ -141,7 +159,7 @@ def _pair(
         conditions.append(value.condition)
     if any(_reads(part, stores) for part in parts):
         return None
-    owns = [BufferLoad(store.buffer, store.indices) for store in stores]
+    owns = [_place(store) for store in stores]
     choices = [_choice(c, owns, parts, key) for c in conditions]
     if any(choice is None for choice in choices) or _tied(conditions[key]) is not None:
         return None

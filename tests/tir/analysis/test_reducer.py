@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tir.schedule.cases import chain, greatest_pairs, matmul
+from tests.tir.schedule.cases import chain, check, greatest_pairs, matmul
 from tvm import te, tir
 from tvm.script import tir as T
+from tvm.tir.analysis.reducer import reducer_of
 from tvm.tir.schedule import Schedule
-from tvm.tir.schedule.analysis.reducer import reducer_of
-from tvm.tir.schedule.error import Illegal
 
 
 @pytest.mark.parametrize(("combine", "identity"), [(te.sum, 0.0), (te.max, -3.4028234663852886e38)])
@@ -28,8 +27,7 @@ def test_products_of_two_operands() -> None:
 
 def test_no_reduction() -> None:
     sch = Schedule(chain())
-    with pytest.raises(Illegal, match="not known to be commutative"):
-        reducer_of(sch.get(sch.get_block("B")))
+    assert reducer_of(sch.get(sch.get_block("B"))) is None
 
 
 @pytest.mark.parametrize("least", [True, False])
@@ -79,5 +77,29 @@ def test_pairs_that_are_no_choice() -> None:
                 C[vi] = c
 
     sch = Schedule(mixed)
-    with pytest.raises(Illegal, match="not known to be commutative"):
-        reducer_of(sch.get(sch.get_block("B")))
+    assert reducer_of(sch.get(sch.get_block("B"))) is None
+
+
+def test_sums_side_by_side() -> None:
+    @T.prim_func
+    def moments(
+        A: T.Buffer((4, 8), "float32"), S: T.Buffer((4,), "float32"), Q: T.Buffer((4,), "float32")
+    ) -> None:
+        for i, k in T.grid(4, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    S[vi] = T.float32(0)
+                    Q[vi] = T.float32(0)
+                s: T.float32 = S[vi] + A[vi, vk]
+                q: T.float32 = Q[vi] + A[vi, vk] * A[vi, vk]
+                S[vi] = s
+                Q[vi] = q
+
+    sch = Schedule(moments)
+    found = reducer_of(sch.get(sch.get_block("B")))
+    assert [str(part) for part in found.parts] == ["A[vi, vk]", "A[vi, vk] * A[vi, vk]"]
+    node = found.as_comm_reducer()
+    assert [str(one) for one in node.result] == ["x0 + y0", "x1 + y1"]
+    sch.rfactor(sch.get_loops("B")[1], 0)
+    check(sch, moments)
