@@ -117,19 +117,6 @@ def test_forms(before, after) -> None:
 
 
 @pytest.mark.pure
-def test_a_float_is_multiplied_by_the_reciprocal() -> None:
-    v = e.Var("v", "float32")
-    found = simple(v / tir.const(15.0, "float32"))
-    assert deep_equal(found, v * e.FloatImm("float32", 1 / 15))
-    half = e.Var("h", "float16")
-    for kept in (
-        v / tir.const(0.0, "float32"), v / tir.const(1e-40, "float32"),
-        half / tir.const(1e-5, "float16"), v / e.FloatImm("float32", float("nan")),
-    ):  # fmt: skip
-        assert simple(kept) is kept, "the reciprocal is no normal number"
-
-
-@pytest.mark.pure
 def test_bounds_decide() -> None:
     analyzer = Analyzer()
     analyzer.bind(x, Range(0, 16))

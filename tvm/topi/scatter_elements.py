@@ -10,7 +10,7 @@ from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 
 from .broadcast import divide
-from .loops import grid, let, load, parallel, sequence, store
+from .loops import load, loop, parallel, sequence, store
 from .tensor import full_like
 from .utils import normal_axis, prod, unravel_index
 
@@ -45,14 +45,15 @@ def in_place_of(
     """A copy of `data` that `body(out, others...)` then changes."""
 
     def run(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
-        copy = grid(data.shape, lambda *i: store(outs[0], load(ins[0], *i), *i))
-        return sequence(copy, body(outs[0], *ins[1:]))
+        def copy(i: PrimExpr) -> tir.Stmt:
+            at = _indices(i, data.shape) if data.shape else []
+            return store(outs[0], load(ins[0], *at), *at)
 
-    inputs = [data, *others]
-    buffers = [tir.decl_buffer(t.shape, t.dtype, f"{name}_in{k}") for k, t in enumerate(inputs)]
-    out = tir.decl_buffer(data.shape, data.dtype, f"{name}_out")
+        return sequence(parallel(prod(data.shape), copy), body(outs[0], *ins[1:]))
+
+    out = tir.decl_buffer(data.shape, data.dtype, "out_buf")
     result = te.extern(
-        [data.shape], inputs, run, dtype=[data.dtype], in_buffers=buffers, out_buffers=[out],
+        [data.shape], [data, *others], run, dtype=[data.dtype], out_buffers=[out],
         name=name, tag=name,
     )  # fmt: skip
     assert isinstance(result, te.Tensor), "one output was declared"
@@ -88,31 +89,46 @@ def scatter_elements(
     join = combine_rule(reduction, "scatter_elements")
     shape = indices.shape
     lead, rest = prod(shape[:place]), prod(shape[place + 1 :])
+    axis_step = prod(data.shape[place + 1 :])
 
     def body(out: tir.Buffer, index: tir.Buffer, update: tir.Buffer) -> tir.Stmt:
         def row(fused: PrimExpr) -> tir.Stmt:
-            before = _places(tir.indexdiv(fused, rest), shape[:place])
-            after = _places(tir.indexmod(fused, rest), shape[place + 1 :])
+            i, j = tir.indexdiv(fused, rest), tir.indexmod(fused, rest)
+            first = i * (shape[place] * rest) + j
+            goal = _element(i, shape[:place], data.shape[: place + 1], axis_step)
+            goal = goal + _element(j, shape[place + 1 :], data.shape[place + 1 :])
 
             def step(k: PrimExpr) -> tir.Stmt:
-                at = [*before, k, *after]
-                target = from_front(load(index, *at), data.shape[place])
+                at = _indices(first + k * rest, shape)
+                found = load(index, *at)
+                size = data.shape[place].astype(found.dtype)
+                target = found + (found < 0).astype(found.dtype) * size  # from the end
+                to = _indices(goal + target * axis_step, data.shape)
+                return store(out, join(load(out, *to), load(update, *at)), *to)
 
-                def put(t: PrimExpr) -> tir.Stmt:
-                    goal = [*before, t, *after]
-                    return store(out, join(load(out, *goal), load(update, *at)), *goal)
-
-                return let(target, put, "target")
-
-            return grid([shape[place]], step, "k")
+            return loop(shape[place], step, "k")
 
         return parallel(lead * rest, row, "fused")
 
     return in_place_of(data, [indices, updates], body, "scatter_elements_generic")
 
 
-def _places(number: PrimExpr, shape: Any) -> list[PrimExpr]:
-    return unravel_index(number, shape) if shape else []
+def _element(number: PrimExpr, part: Any, shape: Any, step: Any = 1) -> PrimExpr:
+    """The number in a tensor of `shape` of element `number` of its leading `part`."""
+    strides = [prod(shape[k + 1 :]) * step for k in range(len(part))]
+    total = tir.const(0, number.dtype)
+    for k, index in enumerate(unravel_index(number, part) if part else []):
+        total = total + index * strides[k]
+    return total
+
+
+def _indices(number: PrimExpr, shape: Any) -> list[PrimExpr]:
+    """The indices of an element by its number: n // 20, n % 20 // 5, n % 5."""
+    if len(shape) == 1:
+        return [number]
+    after = [prod(shape[k + 1 :]) for k in range(len(shape))]
+    lower = [number, *(tir.indexmod(number, size) for size in after[:-1])]
+    return [tir.indexdiv(n, size) for n, size in zip(lower, after)]
 
 
 def _mean(data: te.Tensor, indices: te.Tensor, updates: te.Tensor, place: int) -> te.Tensor:

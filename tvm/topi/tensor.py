@@ -52,5 +52,5 @@ def eye(n: Any, m: Any = None, k: Any = 0, dtype: str = "float32") -> te.Tensor:
     columns = n if m is None else m
     one, zero = tir.const(1, dtype), tir.const(0, dtype)
     return compute(
-        (n, columns), lambda i, j: tir.if_then_else((i + k).equal(j), one, zero), name="eye"
+        (n, columns), lambda i, j: tir.if_then_else(i.equal(j - k), one, zero), name="eye"
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.ir.expr import PrimExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.numpy_dtype import numpy_dtype
@@ -108,19 +109,25 @@ def _along(parameter: Any, index: tuple[Any, ...], axis: int) -> Any:
     return parameter[index[axis % len(index)]] if len(parameter.shape) == 1 else parameter()
 
 
+def clip_cast(val: Any, dtype: str) -> PrimExpr:
+    """The value brought into the range of `dtype`, and cast to it."""
+    low, high = tir_op.min_value(dtype), tir_op.max_value(dtype)
+    kept = tir_op.max(tir_op.min(val, high.astype(val.dtype)), low.astype(val.dtype))
+    result: PrimExpr = kept.astype(dtype)
+    return result
+
+
 @quantize.legalize
 def _quantize_te(
     bb: BlockBuilder, data: Expr, scale: Expr, zero_point: Expr, *, out_dtype: DataType, axis: int
 ) -> Expr:
-    low, high = tir_op.min_value(str(out_dtype)), tir_op.max_value(str(out_dtype))
 
     def compute(x: Any, s: Any, z: Any) -> Any:
         def element(*index: Any) -> Any:
             value = x(*index) / _along(s, index, axis)
             rounded = tir_op.round(value) if out_dtype in INTS else value
             moved = rounded + _along(z, index, axis).astype(x.dtype)
-            kept = tir_op.max(tir_op.min(moved, high.astype(x.dtype)), low.astype(x.dtype))
-            return kept.astype(str(out_dtype))
+            return clip_cast(moved, str(out_dtype))
 
         return te.compute(x.shape, element, name="quantized")
 
@@ -137,7 +144,7 @@ def _dequantize_te(
         def element(*index: Any) -> Any:
             moved = x(*index).astype(wide) - _along(z, index, axis).astype(wide)
             value = moved.astype("float32") * _along(s, index, axis).astype("float32")
-            return value.astype(str(out_dtype))
+            return value if out_dtype == "float32" else clip_cast(value, str(out_dtype))
 
         return te.compute(x.shape, element, name="dequantized")
 

@@ -27,7 +27,7 @@ def nll_loss(
     def loss(*i: Any) -> PrimExpr:
         target = targets(*i)
         place = (target,) if single else (i[0], target, *i[1:])
-        value = -predictions(*place) * weights(target)
+        value = (zero - predictions(*place)) * weights(target)
         return _unless(target, ignore_index, value, zero)
 
     each = stage(targets.shape, loss, "nll_loss", tag.INJECTIVE)
@@ -47,7 +47,7 @@ def nll_loss(
 
 
 def _unless(target: PrimExpr, ignored: int, value: PrimExpr, zero: PrimExpr) -> PrimExpr:
-    return tir.Select(target.equal(ignored), zero, value)
+    return tir.Select(target != ignored, value, zero)
 
 
 def _whole(x: te.Tensor) -> te.Tensor:

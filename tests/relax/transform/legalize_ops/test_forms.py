@@ -32,17 +32,9 @@ def kernels(build: Callable[..., Any], *shapes: Shape) -> str:
 
 FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
     (
-        lambda x: op.mean(x, [2, 3]), [((2, 4, 3, 5), "float32")],
-        ["T_divide[v_ax0, v_ax1] = A_red[v_ax0, v_ax1] * T.float32(0.066666666666666666)"],
-    ),
-    (
         op.nn.cross_entropy_with_logits, [((2, 3), "float32")] * 2,
         ["compute[()] = T_multiply_red[()] * T.float32(-1.0)",
          "T_divide[()] = compute[()] * T.float32(0.5)"],
-    ),
-    (
-        lambda x: op.nn.max_pool2d(x, (2, 2)), [X],
-        ['T.block_attr({"schedule_rule": "meta_schedule.pool_max"})'],
     ),
     (
         lambda x: op.nn.avg_pool2d(x, (2, 2), (2, 2), (1, 1)), [((4, 6, 112, 112), "float32")],
@@ -59,6 +51,23 @@ FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
         lambda x, a, b: op.nn.group_norm(x, a, b, 2, -3, [-2, -1]),
         [((2, 4, 4, 5), "float32"), ((4,), "float32"), ((4,), "float32")],
         ["(v_ax1 * T.int64(2) + (v_ax4 // T.int64(5) + v_ax3) // T.int64(4) + v_ax2) % T.int64(4)"],
+    ),
+    (
+        lambda d, s, z: op.dequantize(d, s, z, 0, "float16"),
+        [((2, 4), "int8"), ((2,), "float16"), ((2,), "int8")],
+        ["T.float32(65504.0)), T.float32(-65504.0)))"],
+    ),
+    (
+        lambda p, t, w: op.nn.nll_loss(p, t, w, ignore_index=-1),
+        [((2, 3, 4), "float32"), ((2, 4), "int64"), ((3,), "float32")],
+        ["T.Select(B[v_ax0, v_ax1] != T.int64(-1), (T.float32(0.0) - A[v_ax0, B[v_ax0, v_ax1], "
+         "v_ax1]) * C[B[v_ax0, v_ax1]], T.float32(0.0))"],
+    ),
+    (
+        lambda x, i, u: op.scatter_elements(x, i, u, axis=1),
+        [((4, 4), "float32"), ((2, 2), "int64"), ((2, 2), "float32")],
+        ["A = T.match_buffer(var_A, (T.int64(4), T.int64(4)), offset_factor=1)",
+         "out_buf[i // T.int64(4), i % T.int64(4)] = A[i // T.int64(4), i % T.int64(4)]"],
     ),
 ]  # fmt: skip
 
