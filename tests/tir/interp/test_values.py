@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tvm import tir
 from tvm.support.dtype import DataType
 from tvm.tir.interp.errors import DivisionByZero, InterpreterError
 from tvm.tir.interp.values import binary_rule, cast, is_odd_width, numpy_dtype, wrap
@@ -38,3 +39,14 @@ def test_division_by_zero() -> None:
     rule = binary_rule("tir.FloorDiv", DataType("int32"))
     with pytest.raises(DivisionByZero):
         rule(np.array([1, 2]), np.array([1, 0]))
+
+
+def test_vscale_is_the_machines() -> None:
+    vector = tir.Ramp(0, 1, tir.vscale() * 4)
+    assert len(tir.interp.evaluate(vector)) == 4
+    with tir.interp.vscale(4):
+        assert len(tir.interp.evaluate(vector)) == 16
+        assert tir.interp.evaluate(tir.vscale()) == 4
+    assert tir.interp.evaluate(tir.vscale()) == 1
+    with pytest.raises(ValueError, match="legal: 1, 2, 4"), tir.interp.vscale(3):
+        pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from tvm.error import TVMError, message
 from tvm.support.naming import NameTable
 
 from .module_text import ModuleText, Signature
@@ -38,12 +39,27 @@ class FunctionText:
             for kind, extra, name in zip(signature.params, attributes, self.params)
         )
         self.attributes = "#0"  # see ModuleText.text
+        self._own_attributes: list[str] = []
         self.debug_suffix = ""  # of each instruction
         self.call_suffix = ""  # of calls, which need a place in functions that have one
         self.debug_function = ""  # of the function itself
 
     def _fresh(self, hint: str) -> str:
         return self._names.fresh(_clean(hint), ".")
+
+    def add_attribute(self, word: str) -> None:
+        """Give the function an attribute of its own, such as `aarch64_pstate_sm_body`."""
+        if not word.replace("_", "").isalnum() or not word.isascii():
+            raise TVMError(
+                message(
+                    f"attribute {word!r} of a function",
+                    found="no word of LLVM's",
+                    where=f"function {self.signature.name}",
+                    legal='letters, digits and "_", as "aarch64_pstate_sm_body"',
+                )
+            )
+        if word not in self._own_attributes:
+            self._own_attributes.append(word)
 
     def line(self, text: str) -> None:
         """Append an instruction."""
@@ -93,7 +109,8 @@ class FunctionText:
         name = quoted(self.signature.name)
         head = f"define {linkage}{self.signature.result} {name}({self._head})"
         body = [*self._allocas, *(line for line in self._lines if line)]
-        opening = f"{head} {self.attributes}{self.debug_function} {{"
+        own = "".join([f' "{word}"' for word in self._own_attributes])
+        opening = f"{head} {self.attributes}{own}{self.debug_function} {{"
         self.module.functions.append("\n".join([opening, "entry:", *body, "}", ""]))
 
 

@@ -178,6 +178,8 @@ class StmtEmitter(MemoryEmitter):
             )
         if op.attr_key == "pragma_import_llvm" and isinstance(op.value, e.StringImm):
             self.module.imported.append(op.value.value)
+        if op.attr_key.startswith("pragma_aarch64") and isinstance(op.value, e.StringImm):
+            self.out.add_attribute(op.value.value)
         if op.attr_key == "volatile_scope" and isinstance(op.node, e.Var):
             self.volatile.add(op.node)
         if op.attr_key == "compute_scope":

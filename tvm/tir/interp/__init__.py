@@ -1,10 +1,12 @@
 """The meaning of TIR in numpy, for programs at every stage of lowering.
 
 `run(func, a, b, c)` evaluates a PrimFunc (or the `main` of a module) and writes into its output
-arrays; `evaluate(expr, {x: 3})` gives the value of an expression. A function is turned into Python
+arrays; `evaluate(expr, {x: 3})` gives the value of an expression. `with vscale(2):` sets what a
+machine decides. A function is turned into Python
 closures once; loop nests that store each element independently run as whole numpy operations.
 """
 
 from .run import evaluate, run
+from .values import vscale
 
-__all__ = ["evaluate", "run"]
+__all__ = ["evaluate", "run", "vscale"]

@@ -6,11 +6,13 @@ here hold for both and for single numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
+from tvm.error import message
 from tvm.support.dtype import DataType
 
 from .errors import DivisionByZero, InterpreterError
@@ -18,8 +20,8 @@ from .errors import DivisionByZero, InterpreterError
 Value = Any  # a numpy scalar or array, a Pointer, a str
 Binary = Callable[[Value, Value], Value]
 
-# vscale is a property of the machine; the interpreter is one with 128-bit registers
-VSCALE: Final = 1
+# vscale is a property of the machine; the interpreter is one with 128-bit registers by default
+_MACHINE: Final = {"vscale": 1}
 _WIDTHS: Final = (8, 16, 32, 64)
 _dtypes: dict[DataType, Any] = {}
 
@@ -69,7 +71,21 @@ def wrap(value: Value, dtype: DataType) -> Value:
 
 def lane_count(dtype: DataType) -> int:
     """The number of lanes on this machine."""
-    return dtype.lanes * VSCALE if dtype.is_scalable else dtype.lanes
+    return dtype.lanes * _MACHINE["vscale"] if dtype.is_scalable else dtype.lanes
+
+
+@contextmanager
+def vscale(value: int) -> Iterator[None]:
+    """Interpret as a machine whose scalable registers are so many times 128 bits."""
+    if value not in (1, 2, 4, 8, 16):
+        raise ValueError(
+            message("set vscale", found=str(value), legal="1, 2, 4, 8 or 16, as machines have")
+        )
+    before, _MACHINE["vscale"] = _MACHINE["vscale"], value
+    try:
+        yield
+    finally:
+        _MACHINE["vscale"] = before
 
 
 def cast(value: Value, target: DataType) -> Value:
