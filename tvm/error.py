@@ -42,6 +42,10 @@ class DTypeError(TVMError, TypeError):
     """A data type that does not fit."""
 
 
+class ArgumentDTypeError(DTypeError, ValueError):
+    """An argument is a tensor of another data type than its function takes."""
+
+
 class ArgumentCountError(TVMError, TypeError):
     """A call with too many or too few arguments."""
 

@@ -274,3 +274,65 @@ def test_several_host_devices() -> None:
     found = vm["main"](*given)
     assert found.device == places[1]
     np.testing.assert_allclose(found.numpy(), x @ y @ z, rtol=1e-5)
+
+
+def test_native_programs_are_instrumented_as_bytecode() -> None:
+    vm = relax.VirtualMachine(tvm.compile(Mod, "llvm"), tvm.cpu())
+    plain = as_arrays(vm["main"](*_args()))
+    names: list[str] = []
+    vm.set_instrument(lambda func, name, before, *rest: names.append(name))
+    assert_same(plain, as_arrays(vm["main"](*_args())))
+    assert any(not name.startswith("vm.builtin") for name in names)
+
+
+class _Library(tvm.runtime.Module):
+    """A library that adds a constant which it asks for by name."""
+
+    kind = "test.library"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: Any = None
+
+    def function_names(self) -> list[str]:
+        return ["get_symbol", "get_const_vars", "__init_ext", "ext_add"]
+
+    def _find(self, name: str) -> Any:
+        def take(constants: Any) -> None:
+            self._held = constants[0].numpy()
+
+        def add(x: Any, out: Any) -> None:
+            out.copyfrom(x.numpy() + self._held)
+
+        return {"get_symbol": lambda: "ext", "get_const_vars": lambda: ["ext_const_0"],
+                "__init_ext": take, "ext_add": add}.get(name)  # fmt: skip
+
+
+def test_compiled_libraries_are_linked_and_get_their_constants(mode: str) -> None:
+    @I.ir_module
+    class Ext:
+        @R.function
+        def main(x: R.Tensor((3,), "float32")):
+            y = R.call_dps_packed("ext_add", (x,), out_sinfo=R.Tensor((3,), "float32"))
+            return y
+
+    held = tvm.runtime.tensor(np.array([1, 2, 3], "float32"))
+    mod = Ext.with_attr("external_mods", [_Library()])
+    mod = mod.with_attr("const_name_to_constant", {"ext_const_0": held})
+    built = relax.build(mod, "llvm", exec_mode=mode)
+    np.testing.assert_array_equal(_call(built, np.ones(3, "float32")), [2, 3, 4])
+
+
+def test_operators_that_are_functions_at_run_time(
+    mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @I.ir_module
+    class Prints:
+        @R.function(pure=False)
+        def main(x: R.Tensor((), "float32")):
+            _ = R.print(x, format="value {}")
+            _1 = R.assert_op(R.prim_value(True), x, format="not {}")
+            return x
+
+    assert _call(relax.build(Prints, "llvm", exec_mode=mode), np.array(2, "float32")) == 2
+    assert "value 2.0" in capsys.readouterr().out

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+import tvm
+from tvm import relax
 from tvm.error import InternalError
 from tvm.runtime.bytecode import (
+    VM_REGISTER,
     VOID_REGISTER,
     Bytecode,
     BytecodeFunction,
@@ -66,3 +70,25 @@ def test_unknown_instructions_are_refused() -> None:
     record["functions"][0]["code"] = [["jump", 1]]
     with pytest.raises(InternalError, match="instruction 'jump'"):
         Bytecode.from_record(record)
+
+
+def test_the_calls_of_the_builder_make_it_again() -> None:
+    code = Bytecode(
+        (BytecodeFunction("main", ("x",), 3, (
+            If(0, 3),
+            Call(1, 0, (Reg(VM_REGISTER), Const(0), Imm(-5), Func(1), Const(1), Const(2))),
+            Goto(2),
+            Call(VOID_REGISTER, 1, (Reg(VOID_REGISTER),)),
+            Ret(0),
+        )),),
+        ("kernel", "vm.builtin.copy"),
+        ([2, 3], {"dtype": "float32"}, "text"),
+    )  # fmt: skip
+    names: dict[str, Any] = {"relax": relax, "tvm": tvm}
+    exec(code.as_python(), names)
+    again = names["ib"].get().mod.artefact.bytecode
+    assert again.as_python() == code.as_python()
+    assert again.constants == code.constants
+    assert CODE.as_python().splitlines()[-3:-1] == [
+        "    ib.emit_goto(2)", '    ib.emit_call("vm.builtin.copy", args=[ib.void_arg()])',
+    ]  # fmt: skip

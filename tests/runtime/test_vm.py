@@ -137,6 +137,20 @@ def test_a_function_that_nobody_has_is_named() -> None:
         vm["main"]()
 
 
+def test_services_are_functions_by_name_too() -> None:
+    vm = machine()
+    vm["set_input"]("main", X, True)
+    vm["invoke_stateful"]("main")
+    assert vm["get_output_arity"]("main") == -1
+    np.testing.assert_array_equal(vm["get_output"]("main").numpy(), [13, 26])
+    assert vm["get_function_arity"]("main") == 2
+    assert vm["get_function_param_name"]("main", 1) == "flag"
+    vm["save_function"]("main", "again", True, X, True)
+    np.testing.assert_array_equal(vm["again"]().numpy(), [13, 26])
+    assert vm.time_evaluator("invoke_stateful", tvm.cpu(), number=1)("main").mean > 0
+    assert len(vm.profile("main").calls) == 3  # on the arguments that are set
+
+
 def test_signatures() -> None:
     found = machine().signature("main")
     assert [p.name for p in found.params] == ["x", "flag"]
@@ -193,6 +207,11 @@ def test_native_functions_are_handed_out_as_they_are() -> None:
     assert [call["Name"] for call in vm.profile("main", X).calls] == ["main"]
     with pytest.raises(TVMError, match="a program without bytecode"):
         vm.set_instrument(print)
+    vm.module.bytecode_form = lambda: machine().module
+    seen: list[str] = []
+    vm.set_instrument(lambda func, name, *rest: seen.append(name))
+    np.testing.assert_array_equal(vm["main"](X, True).numpy(), [13, 26])
+    assert "add" in seen
 
 
 def test_measuring() -> None:

@@ -41,8 +41,8 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
-        t.LegalizeOps(),  # operators become kernels
-        t.LowerShapeToTensor(),  # and so do sizes that are read as numbers
+        t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
+        t.LegalizeOps(),  # and so do operators
         t.AnnotateTIROpPattern(),  # what fusion goes by
         t.FoldConstant(),  # kernels of constants that had no operator form
         t.FuseOps(),  # groups of kernels that share a loop nest

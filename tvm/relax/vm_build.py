@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -32,6 +33,7 @@ from tvm.relax.vm.codegen_tir import MACHINE_PREFIX, machine_tir
 from tvm.relax.vm.native import KernelCall, NotNative, native_graph
 from tvm.runtime._tensor import Tensor, from_host
 from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
+from tvm.runtime.module import Module
 from tvm.runtime.vm_executable import VMExecutable, VMModule
 from tvm.support.log import logger
 from tvm.target.target import Target
@@ -68,7 +70,14 @@ def build(
         mod = t.BindParams("main", dict(params))(mod)
     with chosen:
         mod = _pipeline(relax_pipeline, chosen)(mod)
-    return _Linker(mod, chosen, tir_pipeline, native=exec_mode == "compiled").link()
+    linker = _Linker(mod, chosen, tir_pipeline, native=exec_mode == "compiled")
+    made = linker.link()
+    if linker.is_native:
+        as_code = functools.cache(
+            lambda: _Linker(mod, chosen, tir_pipeline, native=False).link().mod
+        )
+        made.mod.bytecode_form = as_code
+    return made
 
 
 def _pipeline(pipeline: PipelineLike, target: Target) -> Callable[[IRModule], IRModule]:
@@ -139,6 +148,8 @@ class _Linker:
         self._kernels: dict[KernelCall, int] = {}
         self._profile_calls: dict[str, tuple[int, ...]] = {}
         self._infos: list[FunctionInfo] = []
+        self._libraries: Any = mod.attrs.get("external_mods", ())
+        self._named_constants: Any = mod.attrs.get("const_name_to_constant", {})
         # lowering gives every kernel a symbol; exported are those that had one
         self._given = {v: f for v, f in mod.functions.items() if isinstance(f, PrimFunc)}
 
@@ -170,8 +181,14 @@ class _Linker:
             kind=self._target.kind.name,
             entry="main" if any(i.name == "main" for i in self._infos) else None,
         )
+        _link_libraries(kernels, self._libraries, self._named_constants)
         constants: tuple[Tensor, ...] = tuple(from_host(c.numpy()) for c in program.tensors)
         return VMExecutable(VMModule(artefact, kernels, constants))
+
+    @property
+    def is_native(self) -> bool:
+        """True when some function became native code."""
+        return bool(self._profile_calls)
 
     def _number(self, call: KernelCall) -> int:
         return self._kernels.setdefault(call, len(self._kernels))
@@ -208,6 +225,18 @@ class _Linker:
     def _symbols(self) -> list[str]:
         symbols = [f.attrs.get("global_symbol") for f in self._functions.values()]
         return [str(symbol) for symbol in symbols if symbol is not None]
+
+
+def _link_libraries(
+    kernels: Module, libraries: Sequence[Module], constants: Mapping[str, Any]
+) -> None:
+    """Let kernels call what came compiled; a library that asks for constants by name gets them."""
+    for library in libraries:
+        kernels.import_module(library)
+        if library.implements_function("get_const_vars"):
+            names = [str(name) for name in library.get_function("get_const_vars")()]
+            symbol = str(library.get_function("get_symbol")())
+            library.get_function(f"__init_{symbol}")([constants[name] for name in names])
 
 
 def _shape(info: TensorStructInfo) -> tuple[int | str, ...]:

@@ -141,6 +141,47 @@ class Bytecode:
             return f"goto  {instruction.offset}"
         return f"if    {Reg(instruction.cond)}, {instruction.false_offset}"
 
+    def as_python(self) -> str:
+        """Calls of the builder that make the program; tensors are named by their numbers."""
+        lines = ["ib = relax.ExecBuilder()"]
+        for func in self.functions:
+            names = ", ".join(repr(p) for p in func.params)
+            lines.append(
+                f'with ib.function("{func.name}", num_inputs={len(func.params)}, '
+                f"param_names=[{names}]):"
+            )
+            lines += ["    " + self._python_line(i) for i in func.instructions] or ["    pass"]
+        return "\n".join(lines) + "\n"
+
+    def _python_line(self, instruction: Instruction) -> str:
+        if isinstance(instruction, Call):
+            args = ", ".join(self._python_arg(arg) for arg in instruction.args)
+            dst = Reg(instruction.dst)
+            into = "" if instruction.dst == VOID_REGISTER else f", dst={self._python_arg(dst)}"
+            return f'ib.emit_call("{self.func_table[instruction.func]}", args=[{args}]{into})'
+        if isinstance(instruction, Ret):
+            return f"ib.emit_ret({self._python_arg(Reg(instruction.result))})"
+        if isinstance(instruction, Goto):
+            return f"ib.emit_goto({instruction.offset})"
+        return f"ib.emit_if({self._python_arg(Reg(instruction.cond))}, {instruction.false_offset})"
+
+    def _python_arg(self, arg: Arg) -> str:
+        if isinstance(arg, Reg):
+            special = {VOID_REGISTER: "ib.void_arg()", VM_REGISTER: "ib.vm_state()"}
+            return special.get(arg.index, f"ib.r({arg.index})")
+        if isinstance(arg, Imm):
+            return f"ib.imm({arg.value})"
+        if isinstance(arg, Func):
+            return f'ib.f("{self.func_table[arg.index]}")'
+        value = self.constants[arg.index]
+        if isinstance(value, dict):
+            if "tensor" in value:
+                return f"ib.c({arg.index})"
+            return f"ib.convert_constant(tvm.DataType({value['dtype']!r}))"
+        if isinstance(value, list):
+            return f"ib.convert_constant({tuple(value)})"
+        return f"ib.convert_constant({value!r})"
+
     def as_record(self) -> dict[str, Any]:
         """Plain lists and dicts, for JSON."""
         return {

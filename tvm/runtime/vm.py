@@ -6,7 +6,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -26,6 +26,14 @@ from .vm_executable import VMModule
 from .vm_interpreter import Interpreter
 
 PROFILE_SUFFIX = ".profile"
+# What a machine does besides its program's functions, as functions by name.
+_SERVICES: Final = {
+    "get_function_arity": "function_arity", "get_function_param_name": "function_param_name",
+    "get_output": "output", "get_output_arity": "output_arity",
+    "invoke_closure": "invoke_closure", "invoke_stateful": "invoke_stateful",
+    "profile": "profile", "save_function": "_save_service", "set_input": "set_input",
+    "set_instrument": "set_instrument",
+}  # fmt: skip
 
 
 class VMInstrumentReturnKind(IntEnum):
@@ -84,6 +92,9 @@ class VirtualMachine:
         native: Callable[..., Any] | None = self._native(key)
         if native is not None:
             return native
+        if key in _SERVICES and self.artefact.function(key) is None:
+            service: Callable[..., Any] = getattr(self, _SERVICES[key])
+            return service
         code = self._bytecode(key)
 
         def call(*args: Any) -> Any:
@@ -196,6 +207,34 @@ class VirtualMachine:
             )
         return self._outputs[func_name]
 
+    def output_arity(self, func_name: str, *places: int) -> int:
+        """How many fields the last result has, or a part of it; -1: it is no tuple."""
+        value = self._part(func_name, places)
+        return len(value) if isinstance(value, (tuple, list)) else -1
+
+    def output(self, func_name: str, *places: int) -> Any:
+        """The last result, or a part of it."""
+        return self._part(func_name, places)
+
+    def _part(self, func_name: str, places: tuple[int, ...]) -> Any:
+        value = self.get_outputs(func_name)
+        for place in places:
+            value = value[place]
+        return value
+
+    def function_arity(self, func_name: str) -> int:
+        """How many parameters a function has."""
+        return len(self._param_names(func_name))
+
+    def function_param_name(self, func_name: str, index: int) -> str:
+        """The name of a parameter."""
+        return self._param_names(func_name)[index]
+
+    def _save_service(
+        self, func_name: str, saved_name: str, include_return: bool, *args: Any
+    ) -> None:
+        self.save_function(func_name, saved_name, *args, include_return=bool(include_return))
+
     def _param_names(self, func_name: str) -> list[str]:
         info = self.artefact.function(func_name)
         if info is not None:
@@ -248,18 +287,12 @@ class VirtualMachine:
         Programs run as bytecode from then on. SKIP_RUN before a call leaves the call out, and
         what would come after it.
         """
-        if self.artefact.bytecode is None:
-            raise TVMError(
-                message(
-                    "set_instrument",
-                    found="a program without bytecode",
-                    legal='relax.build(..., exec_mode="bytecode")',
-                )
-            )
-        machine = self._machine()
         if instrument is None:
-            machine.hook = None
+            if self._interpreter is not None:
+                self._interpreter.hook = None
             return
+        self._become_bytecode()
+        machine = self._machine()
 
         def hook(name: str, func: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             answer = instrument(func, name, True, None, *args)
@@ -270,6 +303,22 @@ class VirtualMachine:
             return result
 
         machine.hook = hook
+
+    def _become_bytecode(self) -> None:
+        """Have every function as bytecode; native code does not stop between its kernels."""
+        code = self.artefact.bytecode
+        if code is not None and all(code.find(f.name) for f in self.artefact.functions):
+            return
+        if self.module.bytecode_form is None:
+            raise TVMError(
+                message(
+                    "set_instrument",
+                    found="a program without bytecode, whose source is not here",
+                    legal='relax.build(..., exec_mode="bytecode")',
+                )
+            )
+        self.module = self.module.bytecode_form()
+        self._interpreter = None
 
     def time_evaluator(
         self,
@@ -295,7 +344,10 @@ class VirtualMachine:
 
     def profile(self, func_name: str, *args: Any) -> Report:
         """Run a function once and report the time of each kernel."""
-        values = tuple(as_value(a) for a in args)
+        if not args and func_name in self._inputs:
+            values = self._inputs[func_name]
+        else:
+            values = tuple(as_value(a) for a in args)
         kernels = self.module.kernels
         if func_name in self.artefact.profile_calls and kernels.implements_function(
             func_name + PROFILE_SUFFIX

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import DTypeError, ShapeError, message
+from tvm.error import ArgumentDTypeError, ShapeError, message
 from tvm.ffi import library, register_global_func
 from tvm.support.dtype import DataType
 
@@ -29,10 +29,6 @@ class VMShape(tuple[int, ...]):
     """A shape within the machine; outside of it, it is a `tvm.runtime.ShapeTuple`."""
 
     __slots__ = ()
-
-
-class ArgumentDTypeError(DTypeError, ValueError):
-    """An argument is a tensor of another data type than its function takes."""
 
 
 class MatchShapeCode(IntEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm.error import message
@@ -25,6 +26,8 @@ class VMModule(Module):
         self.artefact = artefact
         self.kernels = kernels
         self.constants = constants
+        # Makes the same program as bytecode, where this one is native and its source is at hand.
+        self.bytecode_form: Callable[[], VMModule] | None = None
         self.import_module(kernels)
 
     def function_names(self) -> list[str]:
@@ -70,15 +73,7 @@ class VMExecutable(Executable):
         code = self.artefact.bytecode
         if code is None:
             return ""
-        lines = ["ib = relax.ExecBuilder()"]
-        for func in code.functions:
-            names = ", ".join(repr(p) for p in func.params)
-            lines.append(
-                f'with ib.function("{func.name}", num_inputs={len(func.params)}, '
-                f"param_names=[{names}]):"
-            )
-            lines += [f"    # {code._line(i)}" for i in func.instructions] or ["    pass"]
-        return "\n".join(lines) + "\n"
+        return code.as_python()
 
     def stats(self) -> str:
         """How large the program is."""

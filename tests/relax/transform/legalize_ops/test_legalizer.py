@@ -6,7 +6,7 @@ import pytest
 
 from tests.relax.programs import RelaxPassTest, calls
 from tvm import relax, topi
-from tvm.ir import IRModule
+from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.transform import LegalizeOps
 from tvm.relax.transform.legalize_ops import register_legalize
 from tvm.script import ir as I
@@ -233,3 +233,41 @@ def test_module_of_no_operators_is_kept():
     assert dict(LegalizeOps()(mod).functions) == {}
 
 
+
+
+def test_functions_of_the_run_time_do_the_rest() -> None:
+    @I.ir_module
+    class Before:
+        @R.function(pure=False)
+        def main(x: R.Tensor((2,), "float32"), s: R.Shape(["n"])):
+            _ = R.print(x, format="value {}")
+            y = R.shape_to_tensor(s)
+            return y
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(x: R.Tensor((2,), "float32"), s: R.Shape(["n"])):
+            _ = R.call_packed("relax.run.print", R.str("value {}"), x, sinfo_args=R.Tuple())
+            y = R.call_pure_packed(
+                "relax.run.shape_to_tensor", s, sinfo_args=R.Tensor((1,), "int64")
+            )
+            return y
+
+    assert_structural_equal(LegalizeOps()(Before), Expected)
+
+
+def test_kernels_give_their_result_where_the_operator_did() -> None:
+    @I.ir_module
+    class Mod:
+        I.module_global_infos({"vdevice": [I.vdevice("llvm", 0), I.vdevice("llvm", 1)]})
+
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32", "llvm:1"), y: R.Tensor((2, 3), "float32")):
+            a = R.add(x, x)
+            b = R.add(y, y)
+            return (a, b)
+
+    bindings = LegalizeOps()(Mod)["main"].body.blocks[0].bindings
+    devices = [binding.value.sinfo_args[0].vdevice for binding in bindings[:2]]
+    assert devices == [Mod.global_infos["vdevice"][1], None]

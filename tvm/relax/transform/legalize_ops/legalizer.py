@@ -22,6 +22,7 @@ from tvm.relax.expr import (
     BindingBlock,
     Call,
     DataflowBlock,
+    ExternFunc,
     Function,
     If,
     MatchCast,
@@ -30,6 +31,7 @@ from tvm.relax.expr import (
     Var,
     VarBinding,
 )
+from tvm.relax.op.base import call_pure_packed
 from tvm.relax.struct_info import (
     ShapeExpr,
     ShapeStructInfo,
@@ -130,6 +132,8 @@ class _Legalizer:
     def _call(self, call: Call, binding: Binding) -> RelaxExpr:
         assert isinstance(call.op, Op), "the caller looked"
         rule = self._custom.get(call.op.name) or call.op.get_attr("FLegalize")
+        if rule is None and call.op.get_attr("FCallPacked") is not None:
+            rule = _call_packed
         if rule is None:
             if self._enable_warning and call.op.name not in _NO_RULE_NEEDED:
                 _LOG.warning("No legalization func for %s is found.", call.op.name)
@@ -144,7 +148,7 @@ class _Legalizer:
             legal = rule(self._bb, call)
             if legal is call:
                 return call
-            normal = self._bb.normalize(legal)
+            normal = self._bb.normalize(_placed(legal, call.struct_info_))
             template = _template_of(call, normal)
             if key is not None and template is not None:
                 self._known[key] = template
@@ -197,6 +201,26 @@ def _key_of(call: Call) -> str | None:
         return None  # the same operand twice: a rule may treat it as one
     assert isinstance(call.op, Op), "the caller looked"
     return f"{call.op.name} {structural_digest((call.attrs, *infos))}"
+
+
+def _call_packed(bb: BlockBuilder, call: Call) -> RelaxExpr:
+    """The call of the function that does an operator's work at run time."""
+    assert isinstance(call.op, Op), "the caller looked"
+    callee, infos = ExternFunc(str(call.op.get_attr("FCallPacked"))), [call.struct_info]
+    if call.op.get_attr("FPurity"):
+        return call_pure_packed(callee, *call.args, sinfo_args=infos)
+    return Call(callee, call.args, None, infos)
+
+
+def _placed(legal: RelaxExpr, info: StructInfo | None) -> RelaxExpr:
+    """A kernel's call gives its result where the operator did."""
+    if not isinstance(legal, Call) or not isinstance(info, TensorStructInfo):
+        return legal
+    (result,) = legal.sinfo_args if len(legal.sinfo_args) == 1 else (None,)
+    if info.vdevice is None or not isinstance(result, TensorStructInfo) or result.vdevice:
+        return legal
+    placed = TensorStructInfo(result.shape, result.dtype, info.vdevice, result.ndim, result.span)
+    return Call(legal.op, legal.args, legal.attrs, [placed], legal.span)
 
 
 _NO_RULE_NEEDED = frozenset(
