@@ -211,12 +211,13 @@ class ExecBuilder(Object):
         """What is kept in the table, and what tells it from others."""
         if isinstance(const, bool):
             return const, ("bool", const)
+        # data types are texts too; the second is that of the runtime library
+        if isinstance(const, DataType) or type(const).__name__ == "dtype":
+            return {"dtype": str(const)}, ("dtype", str(const))
         if isinstance(const, (int, str)):
             return const, (type(const).__name__, const)
         if isinstance(const, float):
             return const, ("float", repr(const))
-        if isinstance(const, DataType):
-            return {"dtype": str(const)}, ("dtype", str(const))
         if hasattr(const, "numpy"):
             values = const.numpy()
             key: tuple[Any, ...] = ("tensor", id(const))
@@ -228,8 +229,6 @@ class ExecBuilder(Object):
             return kept, key
         if isinstance(const, Sequence) and all(isinstance(v, int) for v in const):
             return [int(v) for v in const], ("shape", tuple(const))
-        if type(const).__name__ == "dtype":  # that of the runtime library
-            return {"dtype": str(const)}, ("dtype", str(const))
         raise TypeError(
             message(
                 "ExecBuilder: a constant",
