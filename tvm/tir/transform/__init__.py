@@ -36,6 +36,7 @@ _PASSES: dict[str, str] = {
     "HoistReductionInit": "hoist_reduction_init",
     "InjectDoubleBuffer": "inject_double_buffer",
     "InjectDoubleBufferConfig": "config_records",
+    "InjectSoftwarePipeline": "inject_software_pipeline",
     "InjectVirtualThread": "inject_virtual_thread",
     "InjectRollingBuffer": "inject_rolling_buffer",
     "InlinePrivateFunctions": "inline_private_functions",
@@ -126,6 +127,7 @@ if TYPE_CHECKING:
     from .hoist_reduction_init import HoistReductionInit as HoistReductionInit
     from .inject_double_buffer import InjectDoubleBuffer as InjectDoubleBuffer
     from .inject_rolling_buffer import InjectRollingBuffer as InjectRollingBuffer
+    from .inject_software_pipeline import InjectSoftwarePipeline as InjectSoftwarePipeline
     from .inject_virtual_thread import InjectVirtualThread as InjectVirtualThread
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .instrument_bound_checkers import InstrumentBoundCheckers as InstrumentBoundCheckers
