@@ -1,8 +1,8 @@
-"""Floats of 16 and 8 bits in C: conversion to and from float, on the bits.
+"""Floats of 16 bits and less in C: conversion to and from float, on the bits.
 
 The formats are those of IEEE 754 (float16), of the OCP 8-bit floating point specification, revision
-1.0, of its microscaling formats (e8m0), and the kinds without negative zero of arXiv:2206.02915;
-bfloat16 is the upper half of a float. Rounding is to nearest, ties to even (e8m0: ties up).
+1.0, of its microscaling formats (e8m0, and those of 6 and 4 bits), and the kinds without negative
+zero of arXiv:2206.02915; bfloat16 is the upper half of a float. Rounding is to nearest, ties to even (e8m0: ties up).
 """
 
 from __future__ import annotations
@@ -28,6 +28,16 @@ class Format(NamedTuple):
     negative_zero: bool = True  # where it is missing, its code stands for NaN
 
     @property
+    def all_numbers(self) -> bool:
+        """Whether every code is a number: too large ones become the largest."""
+        return self.width < 8
+
+    @property
+    def carrier(self) -> str:
+        """The C type that holds it."""
+        return f"uint{max(self.width, 8)}_t"
+
+    @property
     def nan(self) -> int:
         """The code of NaN."""
         if not self.negative_zero:
@@ -47,6 +57,9 @@ _FORMATS: Final[dict[str, Format]] = {
     "f8_e4m3fnuz": Format(8, 3, 8, negative_zero=False),
     "f8_e5m2": Format(8, 2, 15, infinity=0x7C),
     "f8_e5m2fnuz": Format(8, 2, 16, negative_zero=False),
+    "f6_e2m3fn": Format(6, 3, 1),
+    "f6_e3m2fn": Format(6, 2, 3),
+    "f4_e2m1fn": Format(4, 1, 1),
 }
 _STRING: Final = ("string.h",)
 
@@ -59,15 +72,18 @@ def _widening(name: str, form: Format) -> Helper:
         special = (
             f"  if (body >= 0x{form.infinity:x}U) {{\n"
             f"    return float_of_bits(sign | 0x7f800000U | (body & 0x{digits:x}U)"
-            f" << {23 - form.mantissa});\n  }}"
+            f" << {23 - form.mantissa});\n  }}\n"
         )
+    elif form.all_numbers:
+        special = ""
     else:
         asked = "body" if form.negative_zero else "x"
-        special = f"  if ({asked} == 0x{form.nan:x}U) return float_of_bits(0x7fc00000U);"
+        special = f"  if ({asked} == 0x{form.nan:x}U) return float_of_bits(0x7fc00000U);\n"
+    sign = f"x >> {form.width - 1}" + (" & 1" if form.all_numbers else "")
     return Helper(
-        f"static inline float {name}_to_f32(uint{form.width}_t x) {{\n"
-        f"  uint32_t sign = (uint32_t)(x >> {form.width - 1}) << 31, body = x & 0x{body_mask:x}U;\n"
-        f"{special}\n"
+        f"static inline float {name}_to_f32({form.carrier} x) {{\n"
+        f"  uint32_t sign = (uint32_t)({sign}) << 31, body = x & 0x{body_mask:x}U;\n"
+        f"{special}"
         f"  /* the bits, moved into a float, are the value times a power of two */\n"
         f"  return float_of_bits(sign | body << {23 - form.mantissa})"
         f" * 0x1p{127 - form.bias}f;\n}}",
@@ -80,14 +96,20 @@ def _narrowing(name: str, form: Format) -> Helper:
     top = form.nan if form.infinity is None else form.infinity
     last = (1 << (form.width - 1)) - 1 if not form.negative_zero else top - 1
     zero = "" if form.negative_zero else "  if (y == 0) return 0;\n"
+    nan = f"  if (body > 0x7f800000U) y = 0x{form.nan:x}U;\n"
+    if form.all_numbers:  # what is not a number becomes a zero of the other sign, as in ml_dtypes
+        top = last = (1 << (form.width - 1)) - 1
+        nan = (
+            "  if (body > 0x7f800000U) {\n"
+            f"    return ({form.carrier})((bits >> 31 ^ 1U) << {form.width - 1});\n  }}\n"
+        )
     return Helper(
-        f"static inline uint{form.width}_t f32_to_{name}(float x) {{\n"
+        f"static inline {form.carrier} f32_to_{name}(float x) {{\n"
         "  uint32_t bits = bits_of_float(x), body = bits & 0x7fffffffU;\n"
         f"  uint32_t y = f32_to_small(body, {form.mantissa}, {form.bias});\n"
         f"  if (y > 0x{last:x}U) y = 0x{top:x}U;\n"
-        f"  if (body > 0x7f800000U) y = 0x{form.nan:x}U;\n"
-        f"{zero}"
-        f"  return (uint{form.width}_t)(bits >> 31 << {form.width - 1} | y);\n}}",
+        f"{nan}{zero}"
+        f"  return ({form.carrier})(bits >> 31 << {form.width - 1} | y);\n}}",
         ("f32_to_small",),
     )
 

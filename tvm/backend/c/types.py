@@ -1,8 +1,8 @@
 """Data types, literals and pieces of text in C's notation.
 
-bool is `bool` as a value and `uint8_t` in memory. Floats of 16 and 8 bits are carried as unsigned
-integers and computed in float, since no C standard has them. Integers of odd widths are carried in
-the next wider type.
+bool is `bool` as a value and `uint8_t` in memory. Floats of 16 bits and less are carried as
+unsigned integers and computed in float, since no C standard has them. Integers of odd widths are
+carried in the next wider type.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ _SMALL_FLOATS: Final = {
         for form in ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz",
                      "e8m0fnu")
     },
+    "float6_e2m3fn": "f6_e2m3fn",
+    "float6_e3m2fn": "f6_e3m2fn",
+    "float4_e2m1fn": "f4_e2m1fn",
 }  # fmt: skip
 
 
@@ -68,7 +71,7 @@ def value_type(dtype: DataType) -> str:
     if dtype.is_float and dtype.bits in (32, 64):
         return "float" if dtype.bits == 32 else "double"
     if small_float(dtype) is not None:
-        return f"uint{dtype.bits}_t"
+        return f"uint{carried_bits(dtype)}_t"
     raise DTypeError(
         message(
             f"C code for values of {dtype}",
@@ -131,7 +134,7 @@ def int_literal(dtype: DataType, value: int) -> Code:
 def float_literal(dtype: DataType, value: float) -> Code:
     """A floating literal; exact, and as short as that allows."""
     if small_float(dtype) is not None:
-        return Code(f"0x{small_float_bits(dtype, value):0{dtype.bits // 4}x}U")
+        return Code(f"0x{small_float_bits(dtype, value):0{carried_bits(dtype) // 4}x}U")
     level = UNARY if math.copysign(1, value) < 0 else ATOM
     if math.isnan(value):
         return Code("NAN")
@@ -156,7 +159,7 @@ def _as_float32(value: float) -> float:
 
 
 def small_float_bits(dtype: DataType, value: float) -> int:
-    """The bits of the nearest value of a float of 16 or 8 bits."""
+    """The bits of the nearest value of a float of 16 bits or less."""
     if dtype.is_float:
         kind = np.dtype(np.float16)
     else:
@@ -164,8 +167,8 @@ def small_float_bits(dtype: DataType, value: float) -> int:
 
         kind = np.dtype(getattr(ml_dtypes, str(dtype.element_of())))
     with np.errstate(over="ignore"):
-        held = np.array([value], "float32" if dtype.bits == 8 else "float64").astype(kind)
-    return int(held.view(f"uint{dtype.bits}")[0])
+        held = np.array([value], "float32" if dtype.bits <= 8 else "float64").astype(kind)
+    return int(held.view(f"uint{carried_bits(dtype)}")[0])
 
 
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}

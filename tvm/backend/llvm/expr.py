@@ -16,7 +16,14 @@ from .function_text import FunctionText
 from .jit import llvm_version
 from .module_text import ModuleText
 from .small_floats import narrow, widen
-from .types import element_type, float_literal, int_literal, value_type, vector_of
+from .types import (
+    element_type,
+    float_literal,
+    int_literal,
+    is_small_float,
+    value_type,
+    vector_of,
+)
 
 FLOAT32: Final = DataType("float32")
 INT64: Final = DataType("int64")
@@ -389,9 +396,9 @@ class ExprEmitter(TirFunctor[str, None]):
         """`value` converted from one type to another."""
         if source is target:
             return value
-        if source.is_bfloat16 or source.is_float8:
+        if is_small_float(source):
             return self._cast_from_small(source, target, value)
-        if target.is_bfloat16 or target.is_float8:
+        if is_small_float(target):
             return self._cast_to_small(source, target, value)
         a, b = value_type(source), value_type(target)
         how = _cast_instruction(source, target)
@@ -404,6 +411,9 @@ class ExprEmitter(TirFunctor[str, None]):
             return self.out.temp(f"icmp ne {a} {value}, {zero}")
         if how is None:
             return value
+        if how in ("fptosi", "fptoui") and target.bits < 8:  # what does not fit loses high bits
+            wide = DataType("int32").with_lanes(target.lanes, target.is_scalable)
+            return self.cast(wide, target, self.cast(source, wide, value))
         return self.out.temp(f"{how} {a} {value} to {b}")
 
     def _cast_from_small(self, source: DataType, target: DataType, value: str) -> str:

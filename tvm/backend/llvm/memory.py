@@ -17,7 +17,15 @@ from tvm.tir.buffer import Buffer
 
 from .expr import ExprEmitter, mangled
 from .function_text import FunctionText
-from .types import element_bytes, is_bit, memory_element, memory_type, value_type, vector_of
+from .types import (
+    element_bytes,
+    is_bit,
+    is_part_of_byte,
+    memory_element,
+    memory_type,
+    value_type,
+    vector_of,
+)
 
 # Up to this stride, whole vectors are read and the wanted lanes picked; beyond, lanes are gathered.
 WIDEST_PICK: Final = 4
@@ -92,16 +100,19 @@ class MemoryEmitter(ExprEmitter):
 
     def from_memory(self, dtype: DataType, raw: str) -> str:
         """A loaded value in its form for computing."""
-        if not is_bit(dtype):
+        if not is_part_of_byte(dtype):
             return raw
+        if not is_bit(dtype):
+            return self.out.temp(f"trunc {memory_type(dtype)} {raw} to {value_type(dtype)}")
         zero = self.splat(_bytes(dtype), "0")
         return self.out.temp(f"icmp ne {memory_type(dtype)} {raw}, {zero}")
 
     def to_memory(self, dtype: DataType, value: str) -> str:
         """A value in its form for storing."""
-        if not is_bit(dtype):
+        if not is_part_of_byte(dtype):
             return value
-        return self.out.temp(f"zext {value_type(dtype)} {value} to {memory_type(dtype)}")
+        how = "zext" if is_bit(dtype) or dtype.is_uint else "sext"
+        return self.out.temp(f"{how} {value_type(dtype)} {value} to {memory_type(dtype)}")
 
     def _strided_load(self, op: e.BufferLoad, base: PrimExpr, stride: int) -> str | None:
         """Whole vectors where lanes lie close together; None where they must be gathered."""
@@ -253,7 +264,7 @@ class MemoryEmitter(ExprEmitter):
 
 def _memory_form(dtype: DataType) -> DataType:
     """The type that the bits in memory have."""
-    return _bytes(dtype) if is_bit(dtype) else dtype
+    return _bytes(dtype) if is_part_of_byte(dtype) else dtype
 
 
 def _bytes(dtype: DataType) -> DataType:

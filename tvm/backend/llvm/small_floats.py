@@ -1,15 +1,14 @@
-"""bfloat16 and 8-bit floats: conversion to and from float32 in integer arithmetic.
+"""bfloat16 and floats of 8, 6 and 4 bits: conversion to and from float32 in integer arithmetic.
 
 The formats are those of the OCP 8-bit floating point specification, revision 1.0, of its
-microscaling formats (e8m0), and the kinds without negative zero of arXiv:2206.02915; bfloat16 is
-the upper half of a float32. Rounding is to nearest, ties to even (e8m0: ties up).
+microscaling formats (e8m0, and those of 6 and 4 bits), and the kinds without negative zero of
+arXiv:2206.02915; bfloat16 is the upper half of a float32. Rounding is to nearest, ties to even (e8m0: ties up).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tvm.error import DTypeError, message
 from tvm.support.dtype import DataType
 
 from .types import float_literal, value_type
@@ -19,12 +18,23 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """How a sign, an exponent and a mantissa stand in 8 bits, and what has no number."""
+    """How a sign, an exponent and a mantissa stand in a few bits, and what has no number."""
 
     mantissa: int
     bias: int
     infinity: int | None = None  # code of infinity; what is above is no number
     negative_zero: bool = True  # where it is missing, its code stands for NaN
+    width: int = 8
+
+    @property
+    def sign(self) -> int:
+        """The code of the sign alone."""
+        return 1 << (self.width - 1)
+
+    @property
+    def all_numbers(self) -> bool:
+        """Whether every code is a number: too large ones become the largest."""
+        return self.width < 8
 
     @property
     def nan(self) -> int:
@@ -42,6 +52,9 @@ _FORMATS: Final[dict[str, Format]] = {
     "float8_e4m3fnuz": Format(3, 8, negative_zero=False),
     "float8_e5m2": Format(2, 15, infinity=0x7C),
     "float8_e5m2fnuz": Format(2, 16, negative_zero=False),
+    "float6_e2m3fn": Format(3, 1, width=6),
+    "float6_e3m2fn": Format(2, 3, width=6),
+    "float4_e2m1fn": Format(1, 1, width=4),
 }
 _POWERS: Final = "float8_e8m0fnu"  # an exponent and nothing else
 _NAN: Final = 0x7FC00000
@@ -84,8 +97,8 @@ def widen(emit: ExprEmitter, source: DataType, value: str) -> str:
         raw = ints.pick(ints.op("icmp eq", bits, 0xFF), _NAN, normal)
         return out.temp(f"bitcast {ints.kind} {raw} to {value_type(single)}")
     form = _format(source)
-    sign = ints.op("shl", ints.op("and", bits, 0x80), 24)
-    body = ints.op("and", bits, 0x7F)
+    sign = ints.op("shl", ints.op("and", bits, form.sign), 32 - form.width)
+    body = ints.op("and", bits, form.sign - 1)
     # The bits, moved into a float32, are the value times 2**(bias - 127); this also gives
     # subnormals their value, as the multiplication is exact.
     moved = ints.op("shl", body, 23 - form.mantissa)
@@ -93,7 +106,9 @@ def widen(emit: ExprEmitter, source: DataType, value: str) -> str:
     scale = emit.splat(single, _literal(2.0 ** (127 - form.bias)))
     value32 = out.temp(f"fmul {value_type(single)} {raw}, {scale}")
     as_bits = out.temp(f"bitcast {value_type(single)} {value32} to {ints.kind}")
-    if not form.negative_zero:
+    if form.all_numbers:
+        pass
+    elif not form.negative_zero:
         as_bits = ints.pick(ints.op("icmp eq", bits, form.nan), _NAN, as_bits)
     elif form.infinity is None:
         as_bits = ints.pick(ints.op("icmp eq", body, form.nan), _NAN, as_bits)
@@ -127,7 +142,7 @@ def _narrow_to_8(emit: ExprEmitter, target: DataType, value: str, bits: str) -> 
     out, ints = emit.out, _Ints(emit, target)
     single = _like(target, "float32")
     form = _format(target)
-    sign = ints.op("and", ints.op("lshr", bits, 24), 0x80)
+    sign = ints.op("and", ints.op("lshr", bits, 32 - form.width), form.sign)
     body = ints.op("and", bits, 0x7FFFFFFF)
     shift = 23 - form.mantissa
     # normal results: rebias the exponent, round the mantissa
@@ -147,10 +162,16 @@ def _narrow_to_8(emit: ExprEmitter, target: DataType, value: str, bits: str) -> 
     is_small = ints.op("icmp ult", body, (128 - form.bias) << 23)
     result = ints.pick(is_small, small, normal)
     # too large, infinite or not a number
+    is_nan = ints.op("icmp ugt", body, 0x7F800000)
+    if form.all_numbers:  # what is not a number becomes a zero of the other sign, as in ml_dtypes
+        largest = form.sign - 1
+        result = ints.pick(ints.op("icmp ugt", result, largest), largest, result)
+        zero = ints.op("xor", sign, form.sign)
+        signed = ints.pick(is_nan, zero, ints.op("or", result, sign))
+        return out.temp(f"trunc {ints.kind} {signed} to {value_type(target)}")
     top = form.nan if form.infinity is None else form.infinity
     last = 0x7F if not form.negative_zero else top - 1
     result = ints.pick(ints.op("icmp ugt", result, last), top, result)
-    is_nan = ints.op("icmp ugt", body, 0x7F800000)
     result = ints.pick(is_nan, form.nan, result)
     signed = ints.op("or", result, sign)
     if not form.negative_zero:  # 0x80 is no number, and zero has no sign
@@ -169,16 +190,7 @@ def _narrow_to_power(emit: ExprEmitter, target: DataType, bits: str) -> str:
 
 
 def _format(dtype: DataType) -> Format:
-    found = _FORMATS.get(str(dtype.element_of()))
-    if found is None:
-        raise DTypeError(
-            message(
-                f"machine code for {dtype}",
-                found="no conversion of this format",
-                legal=", ".join(["bfloat16", *_FORMATS, _POWERS]),
-            )
-        )
-    return found
+    return _FORMATS[str(dtype.element_of())]
 
 
 def _literal(value: float) -> str:

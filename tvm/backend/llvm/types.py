@@ -1,7 +1,8 @@
 """Data types and literals in LLVM's notation.
 
 bool is i1 as a value and i8 in memory. bfloat16 is carried as i16 and computed in float, since
-LLVM would call library functions that not every system has; float8 values are carried as i8.
+LLVM would call library functions that not every system has; floats of 8, 6 and 4 bits are carried
+as i8. A lane of less than 8 bits takes a byte in memory, as in numpy.
 """
 
 from __future__ import annotations
@@ -24,6 +25,16 @@ def is_bit(dtype: DataType) -> bool:
     return dtype.is_bool or (dtype.is_integer and dtype.bits == 1)
 
 
+def is_part_of_byte(dtype: DataType) -> bool:
+    """True for values of less than 8 bits that are integers as LLVM has them."""
+    return dtype.is_bool or (dtype.is_integer and dtype.bits < 8)
+
+
+def is_small_float(dtype: DataType) -> bool:
+    """True for floats that are carried as integers, and computed in float."""
+    return dtype.is_bfloat16 or (dtype.is_floating and dtype.bits <= 8)
+
+
 def element_type(dtype: DataType) -> str:
     """The LLVM type of one lane, as a value."""
     if dtype.is_bool:
@@ -34,7 +45,7 @@ def element_type(dtype: DataType) -> str:
         return _FLOATS[dtype.bits]
     if dtype.is_bfloat16:
         return "i16"
-    if dtype.is_float8:
+    if is_small_float(dtype):
         return "i8"
     if dtype.is_handle:
         return "ptr"
@@ -42,7 +53,8 @@ def element_type(dtype: DataType) -> str:
         message(
             f"machine code for values of {dtype}",
             found="a type that the LLVM backend has no form for",
-            legal="bool, integers, float16, float32, float64, bfloat16, float8, handle; "
+            legal="bool, integers, float16, float32, float64, bfloat16, float8, float6, float4, "
+            "handle; "
             "custom types are lowered to these by tir.LowerCustomDatatypes",
         )
     )
@@ -66,7 +78,7 @@ def value_type(dtype: DataType) -> str:
 @_remembered
 def memory_element(dtype: DataType) -> str:
     """The LLVM type of one lane in memory."""
-    return "i8" if is_bit(dtype) else element_type(dtype)
+    return "i8" if is_part_of_byte(dtype) else element_type(dtype)
 
 
 @_remembered
@@ -94,8 +106,8 @@ def float_literal(dtype: DataType, value: float) -> str:
     """A floating literal, exact to the last bit."""
     if dtype.is_bfloat16:
         return str(bfloat16_bits(value))
-    if dtype.is_float8:
-        import ml_dtypes  # 20 ms to load, and only float8 programs need it
+    if is_small_float(dtype):
+        import ml_dtypes  # 20 ms to load, and few programs need it
         import numpy as np
 
         return str(int(np.asarray(value, getattr(ml_dtypes, str(dtype))).view(np.int8)))

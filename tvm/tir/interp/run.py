@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from .calls import Program
 from .expr import ExprCompiler, Frame, Layout
 from .values import numpy_dtype
 
-_EMPTY = IRModule({})
+_EMPTY: Final = IRModule({})
+_PARTS_OF_BYTES: Final = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
 
 
 def run(func_or_mod: PrimFunc | IRModule, *args: Any, name: str = "main") -> Any:
@@ -31,9 +32,22 @@ def run(func_or_mod: PrimFunc | IRModule, *args: Any, name: str = "main") -> Any
     else:
         mod = func_or_mod
     function = Program(mod).function(mod.get_global_var(name))
+    given = [_host(arg) for arg in args]
+    held = [_in_bytes(arg) for arg in given]
     with np.errstate(all="ignore"):
-        result = function.call([_host(arg) for arg in args])
+        result = function.call(held)
+        for arg, wide in zip(given, held):
+            if wide is not arg:
+                arg[...] = wide.astype(arg.dtype)
     return result.item() if isinstance(result, np.generic) else result
+
+
+def _in_bytes(arg: Any) -> Any:
+    """Integers of less than 8 bits, which numpy has through ml_dtypes, as those of 8 bits."""
+    name = arg.dtype.name if isinstance(arg, np.ndarray) else ""
+    if name in _PARTS_OF_BYTES:
+        return arg.astype("int8" if name.startswith("i") else "uint8")
+    return arg
 
 
 def _host(arg: Any) -> Any:
