@@ -2,7 +2,8 @@
 
 The formats are those of IEEE 754 (float16), of the OCP 8-bit floating point specification, revision
 1.0, of its microscaling formats (e8m0, and those of 6 and 4 bits), and the kinds without negative
-zero of arXiv:2206.02915; bfloat16 is the upper half of a float. Rounding is to nearest, ties to even (e8m0: ties up).
+zero of arXiv:2206.02915; bfloat16 is the upper half of a float. Rounding is to nearest, ties to
+even (e8m0: ties up).
 """
 
 from __future__ import annotations
