@@ -85,6 +85,8 @@ _HOMES = {
     "DataflowUseInplaceCalls": _HOME + "dataflow_inplace:DataflowUseInplaceCalls",
     "AlterOpImpl": _HOME + "alter_op_impl:AlterOpImpl",
     "OptimizeLayoutTransform": _HOME + "optimize_layout_transform:OptimizeLayoutTransform",
+    "RunCodegen": _HOME + "run_codegen:RunCodegen",
+    "AttachExternModules": _HOME + "attach_external_modules:AttachExternModules",
     "VMShapeLower": _HOME + "vm_shape_lower:VMShapeLower",
 }
 
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from .attach_attr_layout_free_buffers import (
         AttachAttrLayoutFreeBuffers as AttachAttrLayoutFreeBuffers,
     )
+    from .attach_external_modules import AttachExternModules as AttachExternModules
     from .attach_global_symbol import AttachGlobalSymbol as AttachGlobalSymbol
     from .bind_params import BindParams as BindParams
     from .bind_params import BindSymbolicVars as BindSymbolicVars
@@ -162,6 +165,7 @@ if TYPE_CHECKING:
     )
     from .reorder_take_after_matmul import ReorderTakeAfterMatmul as ReorderTakeAfterMatmul
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
+    from .run_codegen import RunCodegen as RunCodegen
     from .static_plan_block_memory import StaticPlanBlockMemory as StaticPlanBlockMemory
     from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision
     from .to_non_dataflow import ToNonDataflow as ToNonDataflow
