@@ -224,3 +224,13 @@ def test_a_lone_extern_stage_is_the_root_and_tells_its_regions() -> None:
     ]
     assert [region.buffer.name for region in root.reads] == ["A"]
     assert [region.buffer.name for region in root.writes] == ["B"]
+
+
+def test_a_reduction_over_nothing_gives_its_identity() -> None:
+    a = te.placeholder((3, 0), name="a")
+    k = te.reduce_axis((0, 0), "k")
+    product = te.comm_reducer(lambda x, y: x * y, lambda t: tir.const(1, t), "product")
+    out = np.zeros(3, "float32")
+    func = te.create_prim_func([a, te.compute((3,), lambda i: product(a[i, k], axis=k))])
+    tir.interp.run(func, np.zeros((3, 0), "float32"), out)
+    assert out.tolist() == [1, 1, 1]

@@ -33,7 +33,7 @@ from tvm.tir.expr import (
 )
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, Substituter, substitute, walk
-from tvm.tir.op.arith import is_one
+from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.stmt import (
     Block,
     BlockRealize,
@@ -183,7 +183,7 @@ class _Builder:
     def _compute(self, op: ComputeOp) -> Stmt:
         for i in range(op.num_outputs):
             self._buffer_of_output(op.output(i))
-        axes = (*op.axis, *op.reduce_axis)
+        axes = op.axis if _reduces_nothing(op) else (*op.axis, *op.reduce_axis)
         levels = self._levels(axes)
         scopes: list[_Scope] = []
         for depth in range(max(levels, default=0) + 1):
@@ -244,7 +244,7 @@ class _Builder:
     ) -> Stmt:
         scope = scopes[-1]
         outer = scopes[-2] if len(scopes) > 1 else None
-        if isinstance(op.body[0], Reduce):
+        if isinstance(op.body[0], Reduce) and not _reduces_nothing(op):
             blocks = [self._reduction(op, scope)]
         else:
             blocks = []
@@ -266,8 +266,10 @@ class _Builder:
         return scope
 
     def _elementwise(self, op: ComputeOp, index: int, scope: _Scope) -> Stmt:
-        tensor = op.output(index)
-        value = self.analyzer.simplify(self._remap(op.body[index], scope))
+        tensor, body = op.output(index), op.body[index]
+        if isinstance(body, Reduce):  # of nothing: what a reduction begins with
+            body = (body.init or body.combiner.identity_element)[body.value_index]
+        value = self.analyzer.simplify(self._remap(body, scope))
         store = BufferStore(self.buffers[tensor], value, self._place(op, scope))
         return self._block(op, scope, tensor.name, store, None)
 
@@ -399,6 +401,11 @@ def _nest(loops: Sequence[tuple[Var, Range]], body: Stmt) -> Stmt:
     for var, dom in reversed(loops):
         body = For(var, dom.min, dom.extent, ForKind.SERIAL, body)
     return body
+
+
+def _reduces_nothing(op: ComputeOp) -> bool:
+    """Whether a reduction is known to run over no element: its loops would write nothing."""
+    return any(axis.dom is not None and is_zero(axis.dom.extent) for axis in op.reduce_axis)
 
 
 def _store_together(

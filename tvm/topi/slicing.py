@@ -206,11 +206,11 @@ def strided_set(
     """`a` with `v` in the place of `a[begin:end:strides]`; the bounds are tensors."""
     ndim = a.ndim
     for what, bound in (("begin", begin), ("end", end), ("strides", strides)):
-        if bound is not None and bound.ndim != 1:
+        if bound is not None and not (isinstance(bound, te.Tensor) and bound.ndim == 1):
             raise ShapeError(
                 message(
                     f"topi.strided_set: {what} should be a one-dimensional tensor",
-                    found=f"{bound.ndim} dimensions",
+                    found=f"{bound!r}",
                     legal="one number for each axis",
                 )
             )
