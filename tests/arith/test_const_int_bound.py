@@ -92,6 +92,14 @@ def test_vectors_and_bits() -> None:
     assert analyzer.const_int_bound(tir.vscale()).min_value == 1
 
 
+def test_large_unsigned_numbers_become_negative() -> None:
+    analyzer = Analyzer()
+    unsigned = e.Var("unsigned", "uint64")
+    assert analyzer.const_int_bound(e.Cast("int64", unsigned)).min_value == NEG
+    analyzer.bind(unsigned, Range(e.IntImm("uint64", 0), e.IntImm("uint64", 8)))
+    assert repr(analyzer.const_int_bound(e.Cast("int64", unsigned))) == "ConstIntBound[0,7]"
+
+
 def test_facts() -> None:
     analyzer = Analyzer()
     with analyzer.constraint_scope(tir.all(x < 10, fld(y, 4) == 2)):

@@ -314,6 +314,8 @@ def _cast(self: BoundAnalyzer, x: PrimExpr) -> Bound:
         low, high = self.of(x.value)
         return (1, 1) if low > 0 or high < 0 else (0, 0) if low == high == 0 else BOOLEAN
     bound = self.of(x.value)
+    if target.is_int and source.is_uint and source.bits == 64 and bound[1] == POS_INF:
+        return everything  # the upper half of them becomes negative
     return bound if everything[0] <= bound[0] and bound[1] <= everything[1] else everything
 
 
