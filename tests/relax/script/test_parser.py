@@ -233,3 +233,19 @@ def test_what_is_not_well_formed_is_said():
             "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Object):\n"
             '        _ = R.print(x, format="{}")\n        return x\n'
         )
+
+
+def test_a_kernel_that_is_pure_may_be_called_before_it_is_read():
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(["n"], "float32")):
+            n = T.int64()
+            cond = Module.is_even(R.prim_value(n))
+            return cond
+
+        @T.prim_func(private=True)
+        def is_even(n: T.int64) -> T.bool:
+            T.ret(n % T.int64(2) == T.int64(0))
+
+    assert Module.get_global_var("is_even").struct_info.purity

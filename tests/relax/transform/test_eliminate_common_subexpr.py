@@ -33,7 +33,9 @@ class TestCalls(RelaxPassTest):
         def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
             with R.dataflow():
                 a = R.add(x, y)
+                b = a
                 c = R.multiply(a, y)
+                d = c
                 e = R.add(y, x)
                 gv = R.add(R.add(c, c), e)
                 R.output(gv)
@@ -131,6 +133,7 @@ class TestBranches(RelaxPassTest):
         def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")):
             a = R.exp(x)
             if c:
+                b = a
                 d = R.negative(x)
                 r = R.add(a, d)
             else:
@@ -158,6 +161,7 @@ class TestTuplesAndItems(RelaxPassTest):
         @R.function
         def main(t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
             a = t[0]
+            b = a
             c = R.add(a, a)
             return c
 

@@ -146,3 +146,35 @@ class TestRecursion(RelaxPassTest):
 def test_a_module_without_local_functions_stays_the_same():
     mod = TestCaptures.Expected
     assert LambdaLift()(mod) is mod
+
+
+def test_names_show_the_way_only_where_they_must():
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            @R.function
+            def outer(c: R.Tensor((4,), "float32")):
+                @R.function
+                def inner(y: R.Tensor((4,), "float32")):
+                    z = R.add(y, c)
+                    return z
+
+                return inner
+
+            @R.function
+            def other(y: R.Tensor((4,), "float32")):
+                @R.function
+                def inner(z: R.Tensor((4,), "float32")):
+                    w = R.negative(z)
+                    return w
+
+                return inner(y)
+
+            f = outer(x)
+            g = R.invoke_pure_closure(f, (x,), sinfo_args=R.Tensor((4,), "float32"))
+            h = other(g)
+            return h
+
+    names = {var.name_hint for var in LambdaLift()(Before).get_global_vars()}
+    assert names == {"main", "main_outer", "main_inner", "main_other", "main_other_inner"}

@@ -218,7 +218,9 @@ def _inform_global_vars() -> None:
         return
     for var, func in module.declared.items():
         if isinstance(func, PrimFunc) and var.struct_info_ is None:
-            var.struct_info_ = prim_func_struct_info(func, is_declared=True)
+            var.struct_info_ = prim_func_struct_info(
+                func, is_declared=var not in module.functions
+            )
 
 
 def _signature(self: Parser, node: ast.FunctionDef) -> FuncStructInfo:

@@ -1,12 +1,13 @@
 """Compute equal values once.
 
     lv = R.add(x, y)                        lv = R.add(x, y)
-    lv1 = R.add(x, y)              ->       gv = R.multiply(lv, lv)
-    gv = R.multiply(lv, lv1)
+    lv1 = R.add(x, y)              ->       lv1 = lv
+    gv = R.multiply(lv, lv1)                gv = R.multiply(lv, lv)
 
-Only pure values count, within one scope and the scopes inside it; what a branch computes is not
-known after it. With `call_only` only calls are looked at, otherwise tuples and items as well. New
-memory is never shared.
+The other variable stays as another name, until CanonicalizeBindings takes it away. Only pure values
+count, within one scope and the scopes inside it; what a branch computes is not known after it. With
+`call_only` only calls are looked at, otherwise tuples and items as well. New memory is never
+shared.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from tvm.relax.expr import (
     Binding,
     BindingBlock,
     Call,
-    DataflowBlock,
     DataflowVar,
     Function,
     If,
@@ -83,16 +83,14 @@ class _Eliminator:
         inside = {h: list(pairs) for h, pairs in known.items()}
         kept: list[Binding] = []
         for binding in block.bindings:
-            new = self._binding(binding, isinstance(block, DataflowBlock), inside)
-            if new is not None:
-                kept.append(new)
+            kept.append(self._binding(binding, inside))
         for key, pairs in inside.items():
             # inner values of a dataflow block are not seen behind it
             known[key] = [pair for pair in pairs if not isinstance(pair[1], DataflowVar)]
         return with_bindings(block, kept)
 
-    def _binding(self, binding: Binding, dataflow: bool, known: Known) -> Binding | None:
-        """The binding as it stays, or None if another variable has its value."""
+    def _binding(self, binding: Binding, known: Known) -> Binding:
+        """The binding; of the variable that has the value already, if there is one."""
         value = self._value(binding.value, known)
         if isinstance(binding, MatchCast) or not self._counts(value):
             return with_value(binding, value)
@@ -101,10 +99,9 @@ class _Eliminator:
             if structural_equal(other, value) and structural_equal(
                 var.struct_info_, binding.var.struct_info_
             ):
-                if dataflow and not isinstance(binding.var, DataflowVar):
-                    return with_value(binding, var)  # a result keeps its name
-                self._instead[binding.var] = var
-                return None
+                if isinstance(binding.var, DataflowVar) or not isinstance(var, DataflowVar):
+                    self._instead[binding.var] = var  # else the block has ended where it is read
+                return with_value(binding, var)
         known.setdefault(key, []).append((value, binding.var))
         return with_value(binding, value)
 

@@ -36,7 +36,7 @@ def LambdaLift(mod: IRModule, ctx: PassContext) -> IRModule:
     names = NameTable([var.name_hint for var in mod.functions])
     for var, func in mod.functions_items():
         if isinstance(func, Function) and _has_local_functions(func):
-            lifter = _Lifter(mod, var.name_hint, names)
+            lifter = _Lifter(mod, [var.name_hint], names)
             new = lifter.visit_expr(func)
             if new is not func:
                 assert isinstance(new, Function), "a function stays one"
@@ -50,9 +50,9 @@ def _has_local_functions(func: Function) -> bool:
 
 
 class _Lifter(PyExprMutator):
-    def __init__(self, mod: IRModule, name: str, names: NameTable) -> None:
+    def __init__(self, mod: IRModule, path: Sequence[str], names: NameTable) -> None:
         super().__init__(mod)
-        self._name = name
+        self._path = path  # the function of the module, and the local ones around
         self._names = names
         self._lifted: dict[Id, GlobalVar] = {}  # local functions that captured nothing
         self._pure: dict[Id, bool] = {}  # closures, and whether calls of them are pure
@@ -64,17 +64,27 @@ class _Lifter(PyExprMutator):
             return
         own = binding.var
         captured = [var for var in free_vars(value) if var.vid != own.vid]
-        name = self._names.fresh(f"{self._name}_{own.name_hint}")
-        target = GlobalVar(name)
+        target = GlobalVar(self._new_name(own.name_hint))
         target.struct_info_ = value.struct_info_
+        path = [*self._path, own.name_hint]
         if captured:
-            self._lift_closure(binding, value, captured, target)
+            self._lift_closure(binding, value, captured, target, path)
         else:
             self._lifted[own.vid] = target
-            self._add(target, value)
+            self._add(target, value, path)
+
+    def _new_name(self, own: str) -> str:
+        """`main_inner`; where two would be called so, all that is around tells them apart."""
+        short = f"{self._path[0]}_{own}"
+        return self._names.fresh("_".join([*self._path, own]) if short in self._names else short)
 
     def _lift_closure(
-        self, binding: VarBinding, func: Function, captured: list[Var], target: GlobalVar
+        self,
+        binding: VarBinding,
+        func: Function,
+        captured: list[Var],
+        target: GlobalVar,
+        path: Sequence[str],
     ) -> None:
         own = binding.var
         self._pure[own.vid] = func.is_pure
@@ -83,17 +93,17 @@ class _Lifter(PyExprMutator):
         target.struct_info_ = _with(func, params, func.body).struct_info_
         inner = _Recursion(own, target, captured).visit_expr(func)
         assert isinstance(inner, Function), "a function stays one"
-        self._add(target, _with(func, params, inner.body))
+        self._add(target, _with(func, params, inner.body), path)
         holder = make_closure(target, [self.visit_expr(var) for var in captured])
         closure = self.builder_.normalize(holder)
         var = type(own)(own.name_hint, closure.struct_info_, own.span)
         self.set_var_remap(own.vid, var)
         self.builder_.emit_normalized(VarBinding(var, closure, binding.span))
 
-    def _add(self, target: GlobalVar, func: Function) -> None:
+    def _add(self, target: GlobalVar, func: Function, path: Sequence[str]) -> None:
         """Put the lifted function into the module, with what nests in it lifted as well."""
         fresh = copy_with_new_vars(func)
-        inner = _Lifter(self.builder_.get(), target.name_hint, self._names)
+        inner = _Lifter(self.builder_.get(), path, self._names)
         inner._lifted = dict(self._lifted)
         lifted = inner.visit_expr(fresh)
         assert isinstance(lifted, Function), "a function stays one"

@@ -42,6 +42,8 @@ class IRModuleFrame(IRBuilderFrame):
         self.declared[var] = func
         if func.struct_info_ is not None:
             var.struct_info_ = func.struct_info_
+        elif var.struct_info_ is not None:
+            var.struct_info_ = func.struct_info  # a caller was told what the signature tells
         return var
 
     def adopt(self, var: GlobalVar, func: BaseFunc) -> None:
