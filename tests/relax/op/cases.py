@@ -171,6 +171,7 @@ case("squeeze", op.squeeze, t(3, 1, 4, 1))
 case("permute_dims", lambda x: op.permute_dims(x, [2, 0, 1]), X)
 case("permute_dims", op.permute_dims, X)
 case("concat", lambda a, b: op.concat((a, b), axis=1), t(2, "n", 3), t(2, 4, 3))
+case("concat", lambda a, b: op.concat((a, b, a)), t("n", 3), t("m", 3))
 case("stack", lambda a, b: op.stack((a, b), axis=1), t("n", 3), t("n", 3))
 case("split", lambda x: op.split(x, 3, axis=1), t(2, 7))
 case("split", lambda x: op.split(x, [2, 5], axis=-1), t("n", 7))
@@ -298,6 +299,7 @@ case("nn.nll_loss", lambda p, i, w: op.nn.nll_loss(p, i, w, "none", 1), t(2, 4, 
 case("nn.pad", lambda x: op.nn.pad(x, [0, 0, 1, 2, 0, 3], pad_value=1.5), X)
 for _mode in ("reflect", "replicate", "circular"):
     case("nn.pad", lambda x, m=_mode: op.nn.pad(x, [1, 1, 2, 1], m), t(4, 5))
+    case("nn.pad", lambda x, m=_mode: op.nn.pad(x, [0, 2, 1, 0], m), t("m", 3))
 case("nn.pixel_shuffle", lambda x: op.nn.pixel_shuffle(x, 2), t("n", 8, 2, 3))
 
 for _mode in ("half_pixel", "align_corners", "asymmetric"):

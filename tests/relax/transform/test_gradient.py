@@ -234,7 +234,7 @@ class Wrong:
     @R.function
     def no_rule(x: R.Tensor((2,), "float32"), s: R.Tensor((), "float32")):
         with R.dataflow():
-            q = R.grad.take_backward(x, x, R.const([0, 1], "int64"), axis=0)
+            q = R.ccl.allreduce(x, "sum")
             y = R.sum(R.add(q, s))
             R.output(y)
         return y
@@ -250,7 +250,7 @@ class Wrong:
         ("nested", {"target_index": 2}, r"legal: 0 \.\.\. 1"),
         ("not_scalar", {"target_index": 1}, "there is one result only"),
         ("integers", {}, "the parameter x has no gradient"),
-        ("no_rule", {}, r"relax\.grad\.take_backward has no gradient"),
+        ("no_rule", {}, r"relax\.ccl\.allreduce has no gradient"),
         ("nobody", {}, "there is no function 'nobody'"),
         ("kernel", {}, "is no Relax function"),
     ],

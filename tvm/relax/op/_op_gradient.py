@@ -1,5 +1,7 @@
 """The gradient rules of the operators, under the module name that TVM gives them."""
 
+from .gradients.attention import *  # noqa: F403
+from .gradients.backward import *  # noqa: F403
 from .gradients.convolution import *  # noqa: F403
 from .gradients.elementwise import *  # noqa: F403
 from .gradients.indexing import *  # noqa: F403

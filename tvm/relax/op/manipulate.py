@@ -839,14 +839,19 @@ def _on_arrays(expr: PrimExpr, at: dict[Any, Array]) -> Array:
 def _layout_transform_numpy(
     x: Array, *, index_map: Any, pad_value: Any, **separators: Any
 ) -> Array:
-    at = dict(zip(index_map.initial_indices, np.indices(x.shape)))
     shape = [const_int(extent) or 0 for extent in index_map.map_shape(x.shape)]
     out = np.full(shape, 0 if pad_value is None else pad_value, x.dtype)
-    places = [
-        np.broadcast_to(_on_arrays(index, at), x.shape) for index in index_map.final_indices
-    ]
-    out[tuple(places)] = x
+    out[layout_places(index_map, x.shape)] = x
     return out
+
+
+def layout_places(index_map: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """Where an index map puts each element of a tensor of this shape."""
+    at = dict(zip(index_map.initial_indices, np.indices(shape)))
+    return tuple(
+        np.broadcast_to(_on_arrays(index, at), shape) for index in index_map.final_indices
+    )
+
 
 for _declared, _rule in (
     (expand_dims, layout_rules.expanded),

@@ -37,7 +37,6 @@ from tvm.relax.expr import (
     Tuple,
     TupleGetItem,
     Var,
-    VarBinding,
 )
 from tvm.relax.normalize import is_leaf
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
@@ -242,8 +241,6 @@ class _Differentiation:
         if adjoint is None:
             return  # nothing that leads to the target reads it
         value = binding.value
-        if not isinstance(binding, VarBinding):
-            raise _refuse("a binding is no plain one", f"{binding}", "var = value")
         with span_scope(binding.span or value.span):
             if isinstance(value, Call):
                 self._call(binding.var, value, adjoint)

@@ -4,10 +4,21 @@ A rule gets the variable that holds the result, the call, the result's gradient,
 It gives one expression for each operand; `no_grad(operand)` where none flows.
 """
 
-from . import attention, convolution, elementwise, linear, manipulate, nn, norm, pooling, reduction
-from . import indexing as indexing
+from . import (
+    attention,
+    backward,
+    convolution,
+    elementwise,
+    indexing,
+    linear,
+    manipulate,
+    nn,
+    norm,
+    pooling,
+    reduction,
+)
 
 __all__ = [
-    "attention", "convolution", "elementwise", "indexing", "linear", "manipulate", "nn", "norm",
-    "pooling", "reduction",
+    "attention", "backward", "convolution", "elementwise", "indexing", "linear", "manipulate", "nn",
+    "norm", "pooling", "reduction",
 ]  # fmt: skip

@@ -38,9 +38,9 @@ def extents(expr: Expr) -> tuple[PrimExpr, ...]:
     return values
 
 
-def numbers(expr: Expr) -> list[int]:
-    """The extents as integers; an error while one is symbolic."""
-    found = [const_int(extent) for extent in extents(expr)]
+def numbers(expr: Expr, first: int = 0) -> list[int]:
+    """The extents from the dimension `first` on as integers; an error while one is symbolic."""
+    found = [const_int(extent) for extent in extents(expr)[first:]]
     if any(n is None for n in found):
         raise TVMError(
             message(

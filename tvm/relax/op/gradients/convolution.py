@@ -1,19 +1,22 @@
 """Gradients of convolutions, which are convolutions again.
 
 The gradient of the data is the transposed convolution of the result's gradient; that of the weight
-slides the gradient over the data, each pair of channels by itself.
+slides the gradient over the data, the batch being what is summed over. Other layouts are brought
+into the plain one first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Var
+from tvm.relax.expr import Call, TupleGetItem, Var
+from tvm.relax.op.datatype import astype
 from tvm.relax.op.declare import options_of
 from tvm.relax.op.index import strided_slice
 from tvm.relax.op.layouts import letters_of
-from tvm.relax.op.manipulate import flip, permute_dims, reshape, tile
+from tvm.relax.op.manipulate import broadcast_to, concat, flip, permute_dims, reshape, split
 from tvm.relax.op.nn.conv import (
     conv1d,
     conv1d_transpose,
@@ -23,22 +26,41 @@ from tvm.relax.op.nn.conv import (
 )
 from tvm.relax.op.nn.pad import pad
 from tvm.relax.op.statistical import sum as sum_
+from tvm.relax.struct_info import const_int
 
-from .common import Expr, gradient_of, numbers, refuse
+from .common import Expr, Rule, dtype_of, extents, gradient_of, numbers
+from .relayout import relayout
 
 _CONV: Any = {1: conv1d, 2: conv2d, 3: conv3d}
 _TRANSPOSED: Any = {1: conv1d_transpose, 2: conv2d_transpose}
+Formula = Callable[[Expr, Expr, Expr, dict[str, Any]], tuple[Expr, Expr]]
 
 
-def _check_layouts(call: Call, count: int, kernel: str) -> dict[str, Any]:
+def _in_plain_layouts(
+    formula: Formula, kernel: str, call: Call, g: Expr, ctx: BlockBuilder
+) -> list[Expr]:
+    """The gradients by a formula for (N, C, spatial...) and weights `kernel` + spatial."""
     o = options_of(call)
-    plain = (letters_of("NC", count), letters_of(kernel, count), letters_of("NC", count))
-    found = (o["data_layout"], o["kernel_layout"], o["out_layout"])
-    if found != plain:
-        raise refuse(
-            call, f"data, kernel and out layout {', '.join(found)}", ", ".join(plain)
-        )
-    return o
+    data, weight = call.args
+    count = len(o["strides"])
+    plain, plain_kernel = letters_of("NC", count), letters_of(kernel, count)
+    if dtype_of(g) != dtype_of(data):
+        g = astype(g, dtype_of(data))
+    found = formula(
+        ctx.normalize_argument(relayout(data, o["data_layout"], plain)),
+        ctx.normalize_argument(relayout(weight, o["kernel_layout"], plain_kernel)),
+        ctx.normalize_argument(relayout(g, o["out_layout"], plain)),
+        o,
+    )
+    own = (plain, o["data_layout"]), (plain_kernel, o["kernel_layout"])
+    return [
+        relayout(ctx.normalize_argument(grad), *layouts) for grad, layouts in zip(found, own)
+    ]
+
+
+def _spatial(x: Expr) -> list[int]:
+    """The extents behind the first two dimensions, which may be symbolic."""
+    return numbers(x, 2)
 
 
 def _out_padding(data: list[int], kernel: list[int], grad: list[int], o: Any) -> list[int]:
@@ -59,128 +81,127 @@ def _out_padding(data: list[int], kernel: list[int], grad: list[int], o: Any) ->
 
 def _weight_gradient(data: Expr, grad: Expr, weight: Expr, o: Any) -> Expr:
     """The gradient of a weight (O, I / groups, k...): (N, I, d...) and (N, O, g...) slid over."""
-    batch, inputs, *size = numbers(data)
+    groups = o["groups"]
+    if groups == 1:
+        return _ungrouped_weight_gradient(data, grad, weight, o)
+    if groups == numbers(weight)[0] and _known_batch(data):
+        return _depthwise_weight_gradient(data, grad, weight, o)
+    rows, columns = split(data, groups, 1), split(grad, groups, 1)
+    parts = [
+        _ungrouped_weight_gradient(TupleGetItem(rows, i), TupleGetItem(columns, i), weight, o)
+        for i in range(groups)
+    ]
+    return concat(parts, 0)
+
+
+def _exchanged(x: Expr) -> Expr:
+    return permute_dims(x, [1, 0, *range(2, len(extents(x)))])
+
+
+def _ungrouped_weight_gradient(data: Expr, grad: Expr, weight: Expr, o: Any) -> Expr:
+    """(I, N, d...) and (O, N, g...) -> (I, O, k...) -> (O, I, k...)."""
+    kernel = _spatial(weight)
+    found = _CONV[len(kernel)](
+        _exchanged(data), _exchanged(grad), strides=o["dilation"], padding=o["padding"],
+        dilation=o["strides"],
+    )  # fmt: skip
+    return _cut(_exchanged(found), kernel)
+
+
+def _known_batch(data: Expr) -> bool:
+    return const_int(extents(data)[0]) is not None
+
+
+def _depthwise_weight_gradient(data: Expr, grad: Expr, weight: Expr, o: Any) -> Expr:
+    """One output a group: each pair of channels of each image by itself, then summed."""
+    batch, inputs = numbers(data)[:2]
     outputs, per_group, *kernel = numbers(weight)
-    _, _, *moved = numbers(grad)
-    count, groups = len(kernel), o["groups"]
-    # each input channel meets the outputs of its own group
-    pairs = reshape(grad, [batch, groups, outputs // groups, *moved])
-    pairs = reshape(pairs, [batch, groups, 1, outputs // groups, *moved])
-    pairs = tile(pairs, [1, 1, per_group, 1, *([1] * count)])
-    pairs = reshape(pairs, [batch * inputs * (outputs // groups), 1, *moved])
+    size, moved = _spatial(data), _spatial(grad)
     rows = reshape(data, [1, batch * inputs, *size])
-    found = _CONV[count](
+    # each input channel of a group meets the group's one output
+    pairs = reshape(grad, [batch, outputs, 1, *moved])
+    pairs = broadcast_to(pairs, [batch, outputs, per_group, *moved])
+    pairs = reshape(pairs, [batch * inputs, 1, *moved])
+    found = _CONV[len(kernel)](
         rows, pairs, strides=o["dilation"], padding=o["padding"], dilation=o["strides"],
         groups=batch * inputs,
     )  # fmt: skip
-    spans = [
-        (size[i] + o["padding"][i] + o["padding"][i + count] - (moved[i] - 1) * o["strides"][i] - 1)
-        // o["dilation"][i]
-        + 1
-        for i in range(count)
-    ]
-    total = sum_(
-        reshape(found, [batch, groups, per_group, outputs // groups, *spans]), axis=0
-    )
-    order = [0, 2, 1, *range(3, 3 + count)]
-    total = reshape(permute_dims(total, order), [outputs, per_group, *spans])
-    if spans == kernel:
-        return total
-    ends = [outputs, per_group, *kernel]
-    return strided_slice(total, list(range(2 + count)), [0] * (2 + count), ends)
+    spans = _spatial(found)
+    total = sum_(reshape(found, [batch, outputs, per_group, *spans]), axis=0)
+    return _cut(total, kernel)
 
 
-def _convolution(count: int, call: Call, g: Expr) -> list[Expr]:
-    o = _check_layouts(call, count, "OI")
-    data, weight = call.args
-    _, _, *size = numbers(data)
-    _, _, *kernel = numbers(weight)
-    _, _, *moved = numbers(g)
-    data_grad = _TRANSPOSED[count](
+def _cut(x: Expr, kernel: list[int]) -> Expr:
+    """What strides left over at the end of the data belongs to no place of the kernel."""
+    count = len(kernel)
+    if _spatial(x) == kernel:
+        return x
+    return strided_slice(x, list(range(2, 2 + count)), [0] * count, kernel)
+
+
+def _of_convolution(data: Expr, weight: Expr, g: Expr, o: Any) -> tuple[Expr, Expr]:
+    kernel = _spatial(weight)
+    data_grad = _TRANSPOSED[len(kernel)](
         g, weight, strides=o["strides"], padding=o["padding"],
-        output_padding=_out_padding(size, kernel, moved, o), dilation=o["dilation"],
-        groups=o["groups"],
+        output_padding=_out_padding(_spatial(data), kernel, _spatial(g), o),
+        dilation=o["dilation"], groups=o["groups"],
     )  # fmt: skip
-    return [data_grad, _weight_gradient(data, g, weight, o)]
+    return data_grad, _weight_gradient(data, g, weight, o)
 
 
-def _transposed(count: int, call: Call, g: Expr) -> list[Expr]:
+def _of_transposed(data: Expr, weight: Expr, g: Expr, o: Any) -> tuple[Expr, Expr]:
     """A transposed convolution exchanges data and result of the convolution with its weight."""
-    o = _check_layouts(call, count, "IO")
-    data, weight = call.args
-    plain = _CONV[count](
+    plain = _CONV[len(o["strides"])](
         g, weight, strides=o["strides"], padding=o["padding"], dilation=o["dilation"],
         groups=o["groups"],
     )  # fmt: skip
-    return [plain, _weight_gradient(g, data, weight, o)]
+    return plain, _weight_gradient(g, data, weight, o)
 
 
 def _spread(grad: Expr, o: Any) -> Expr:
     """Zeros between the elements: (N, C, n...) -> (N, C, n * stride...)."""
-    lead, size = numbers(grad)[:2], numbers(grad)[2:]
+    lead, size = list(extents(grad)[:2]), _spatial(grad)
     pairs = [extent for n in size for extent in (n, 1)]
     widths = [0] * 4 + [w for stride in o["strides"] for w in (0, 0, 0, stride - 1)]
     padded = pad(reshape(grad, [*lead, *pairs]), widths)
     return reshape(padded, [*lead, *(n * s for n, s in zip(size, o["strides"]))])
 
 
-@gradient_of("relax.nn.conv3d")
-def conv3d_grad(
-    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
-) -> list[Expr]:
-    """Gradients of `conv3d` in NCDHW, OIDHW: its transpose, with zeros between the elements."""
-    o = _check_layouts(orig_call, 3, "OI")
-    data, weight = orig_call.args
-    size = numbers(data)[2:]
+def _of_convolution3d(data: Expr, weight: Expr, g: Expr, o: Any) -> tuple[Expr, Expr]:
+    """The transpose written out: zeros between the elements, the kernel turned around."""
+    size = _spatial(data)
     outputs, per_group, *kernel = numbers(weight)
     groups = o["groups"]
-    spread = _spread(output_grad, o)
-    widths, begins = [0] * 4, [0, 0]
-    ends = numbers(spread)[:2]
-    for i, extent in enumerate(numbers(spread)[2:]):
+    spread = _spread(g, o)
+    widths, begins, ends = [0] * 4, [], []
+    for i, extent in enumerate(_spatial(spread)):
         span = (kernel[i] - 1) * o["dilation"][i]
         before = span - o["padding"][i]
         after = size[i] + span - extent - before
         widths += [max(before, 0), max(after, 0)]
         begins.append(max(-before, 0))
         ends.append(max(before, 0) + extent + max(after, 0) - max(-after, 0))
-    cut = strided_slice(pad(spread, widths), list(range(5)), begins, ends)
+    cut = strided_slice(pad(spread, widths), [2, 3, 4], begins, ends)
     turned = reshape(weight, [groups, outputs // groups, per_group, *kernel])
     turned = permute_dims(turned, [0, 2, 1, 3, 4, 5])
     turned = reshape(turned, [groups * per_group, outputs // groups, *kernel])
     for axis in (2, 3, 4):
         turned = flip(turned, axis)
     grad = conv3d(cut, turned, dilation=o["dilation"], groups=groups)
-    return [grad, _weight_gradient(data, output_grad, weight, o)]
+    return grad, _weight_gradient(data, g, weight, o)
 
 
-@gradient_of("relax.nn.conv1d")
-def conv1d_grad(
-    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
-) -> list[Expr]:
-    """Gradients of `conv1d` in NCW, OIW."""
-    return _convolution(1, orig_call, output_grad)
+def _rule(name: str, formula: Formula, kernel: str) -> Rule:
+    def rule(orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder) -> list[Expr]:
+        return _in_plain_layouts(formula, kernel, orig_call, output_grad, ctx)
+
+    rule.__name__ = rule.__qualname__ = f"{name}_grad"
+    rule.__doc__ = f"Gradients of `{name}`, in any layout."
+    return gradient_of(f"relax.nn.{name}")(rule)
 
 
-@gradient_of("relax.nn.conv2d")
-def conv2d_grad(
-    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
-) -> list[Expr]:
-    """Gradients of `conv2d` in NCHW, OIHW."""
-    return _convolution(2, orig_call, output_grad)
-
-
-@gradient_of("relax.nn.conv1d_transpose")
-def conv1d_transpose_grad(
-    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
-) -> list[Expr]:
-    """Gradients of `conv1d_transpose` in NCW, IOW."""
-    return _transposed(1, orig_call, output_grad)
-
-
-@gradient_of("relax.nn.conv2d_transpose")
-def conv2d_transpose_grad(
-    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
-) -> list[Expr]:
-    """Gradients of `conv2d_transpose` in NCHW, IOHW."""
-    return _transposed(2, orig_call, output_grad)
+conv1d_grad = _rule("conv1d", _of_convolution, "OI")
+conv2d_grad = _rule("conv2d", _of_convolution, "OI")
+conv3d_grad = _rule("conv3d", _of_convolution3d, "OI")
+conv1d_transpose_grad = _rule("conv1d_transpose", _of_transposed, "IO")
+conv2d_transpose_grad = _rule("conv2d_transpose", _of_transposed, "IO")

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tvm.ir.expr import PrimExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, PrimValue, TupleGetItem, Var
-from tvm.relax.op.create import zeros
+from tvm.relax.op.binary import add, less, maximum, minimum, multiply
+from tvm.relax.op.create import arange, zeros
 from tvm.relax.op.declare import options_of
 from tvm.relax.op.gather import (
     gather_elements,
@@ -20,22 +22,35 @@ from tvm.relax.op.gather import (
     slice_scatter,
 )
 from tvm.relax.op.grad.grad import take_backward
-from tvm.relax.op.index import known_prims, strided_slice
-from tvm.relax.op.manipulate import expand_dims, flip
+from tvm.relax.op.index import known_prims, strided_slice, take
+from tvm.relax.op.manipulate import (
+    broadcast_to,
+    concat,
+    expand_dims,
+    flip,
+    permute_dims,
+    reshape,
+    stack,
+)
 from tvm.relax.op.qdq import quantize
 from tvm.relax.op.sampling import multinomial_from_uniform
+from tvm.relax.op.search import where
 from tvm.relax.op.set import nonzero, unique
 from tvm.relax.op.sorting import argsort, topk
 from tvm.relax.op.vision.nms import all_class_non_max_suppression
-from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, const_int
+from tvm.relax.shape_math import simplify
+from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, TensorStructInfo, const_int
+from tvm.tir import op as tir_op
+from tvm.tir.expr import IntImm
+from tvm.tir.expr import Var as TirVar
 
 from .common import (
     Expr,
     dtype_of,
+    extents,
     fit,
     gradient_of,
     no_grads,
-    numbers,
     refuse,
     shape,
     without_gradient,
@@ -88,10 +103,19 @@ def gather_nd_grad(
 ) -> list[Expr]:
     """Gradient of `gather_nd`: added up where the parts were read."""
     data, indices = orig_call.args
-    batch_dims = options_of(orig_call)["batch_dims"]
-    if batch_dims:
-        raise refuse(orig_call, f"batch_dims {batch_dims}", "0")
-    return [scatter_nd(zeros_of(data), indices, output_grad, "add"), *no_grads((indices,))]
+    places = _with_batch(indices, options_of(orig_call)["batch_dims"])
+    return [scatter_nd(zeros_of(data), places, output_grad, "add"), *no_grads((indices,))]
+
+
+def _with_batch(indices: Expr, batch_dims: int) -> Expr:
+    """Indices (batch..., j..., m) with the numbers of the batch in front of the m."""
+    values = list(extents(indices))
+    own = []
+    for k in range(batch_dims):
+        numbers_of = arange(PrimValue(values[k]), dtype=dtype_of(indices))
+        column = reshape(numbers_of, [values[k] if i == k else 1 for i in range(len(values))])
+        own.append(broadcast_to(column, [*values[:-1], 1]))
+    return concat([*own, indices], -1) if own else indices
 
 
 @gradient_of("relax.index_tensor")
@@ -175,30 +199,95 @@ def strided_slice_grad(
 ) -> list[Expr]:
     """Gradient of `strided_slice`: zeros with the gradient in the place of the slice."""
     x, *operands = orig_call.args
-    parts = [known_prims(operand) for operand in operands]
-    found = [None if part is None else [const_int(value) for value in part] for part in parts]
-    if any(part is None or None in part for part in found):
-        raise refuse(orig_call, "bounds that are not constant", "integers")
-    axes, begins, ends = ([n or 0 for n in part or ()] for part in found[:3])
-    strides = [n or 1 for n in found[3] or ()] if len(found) > 3 else [1] * len(axes)
-    sizes = numbers(x)
-    steps: list[tuple[int, range, list[int]]] = []
+    found = [known_prims(operand) for operand in operands]
+    axes = [const_int(axis) for axis in found[0] or ()]
+    if any(part is None for part in found) or None in axes:
+        raise refuse(orig_call, "axes or bounds in variables", "numbers written out")
+    bounds = [list(part or ()) for part in found[1:]]
+    begins, ends = bounds[:2]
+    strides = bounds[2] if len(bounds) > 2 else [IntImm("int64", 1)] * len(axes)
+    values = list(extents(x))
+    steps: list[tuple[int, list[PrimExpr], _Places]] = []
     for axis, begin, end, stride in zip(axes, begins, ends, strides):
-        at = axis % len(sizes)
-        stop = None if stride < 0 and end < -sizes[at] else end
-        places = range(sizes[at])[begin:stop:stride]
-        steps.append((at, places, list(sizes)))
-        sizes[at] = len(places)
+        at = (axis or 0) % len(values)
+        sizes = list(values)
+        places = _places(orig_call, sizes[at], begin, end, stride)
+        values[at] = extents(output_grad)[at]
+        steps.append((at, sizes, places))
     grad: Expr = output_grad
-    for at, places, before in reversed(steps):
+    for at, sizes, places in reversed(steps):
+        grad = _put_along(grad, at, zeros_of(x, ShapeExpr(sizes)), places)
+    return [grad, *no_grads(operands)]
+
+
+_Places = range | tuple[PrimExpr, int]  # all of them, or the first and the step
+
+
+def _places(
+    call: Call, extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: PrimExpr
+) -> _Places:
+    """Where a slice along one axis reads."""
+    step = const_int(stride)
+    if step is None:
+        raise refuse(call, f"the stride {stride}", "an integer")
+    size, low, high = const_int(extent), const_int(begin), const_int(end)
+    if size is not None and low is not None and high is not None:
+        stop = None if step < 0 and high < -size else high
+        return range(size)[low:stop:step]
+    if low is None:
+        first = tir_op.if_then_else(begin < 0, begin + extent, begin)
+    else:
+        first = begin + extent if low < 0 else begin
+    last = extent - 1 if step < 0 else extent
+    return simplify(tir_op.max(tir_op.min(first, last), IntImm("int64", -(step < 0)))), step
+
+
+def _put_along(grad: Expr, at: int, zeros_: Expr, places: _Places) -> Expr:
+    """The gradient of a slice in its places of zeros."""
+    if isinstance(places, range):
         if not places:
-            grad = zeros_of(x, ShapeExpr(before))
-            continue
+            return zeros_
         if places.step < 0:
             grad, places = flip(grad, at), places[::-1]
         low, high, step = (PrimValue(n) for n in (places[0], places[-1] + 1, places.step))
-        grad = slice_scatter(zeros_of(x, ShapeExpr(before)), grad, low, high, step, axis=at)
-    return [grad, *no_grads(operands)]
+        return slice_scatter(zeros_, grad, low, high, step, axis=at)
+    first, by = places
+    count = extents(grad)[at]
+    rows = multiply(arange(PrimValue(count), dtype="int64"), Constant(np.asarray(by, np.int64)))
+    rows = reshape(add(rows, PrimValue(first)), [count, 1])
+    ndim = len(extents(zeros_))
+    order = [at, *(i for i in range(ndim) if i != at)]
+    put = scatter_nd(permute_dims(zeros_, order), rows, permute_dims(grad, order), "add")
+    return permute_dims(put, [order.index(i) for i in range(ndim)])
+
+
+@gradient_of("relax.dynamic_strided_slice")
+def dynamic_strided_slice_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradient of `dynamic_strided_slice`: each element's goes back to where it was read."""
+    x, begin, end, strides = orig_call.args
+    values = extents(x)
+    symbols = [TirVar("s", "int64") for _ in values]
+    info = TensorStructInfo(ShapeExpr(symbols), dtype_of(output_grad))
+    grad = ctx.match_cast(output_grad, info)
+    rows = []
+    for axis, (extent, count) in enumerate(zip(values, symbols)):
+        low, step = (take(part, PrimValue(axis), axis=0) for part in (begin, strides))
+        sizes = PrimValue(extent)
+        back = less(step, _INT0)
+        low = where(less(low, _INT0), add(low, sizes), low)
+        up = minimum(maximum(low, _INT0), sizes)
+        down = minimum(maximum(low, _INT_1), PrimValue(simplify(extent - 1)))
+        row = multiply(arange(PrimValue(count), dtype="int64"), step)
+        row = add(row, where(back, down, up))
+        shape_of = [count if i == axis else 1 for i in range(len(symbols))]
+        rows.append(broadcast_to(reshape(row, shape_of), ShapeExpr(symbols)))
+    put = scatter_nd(zeros_of(x), stack(rows, -1), grad, "add")
+    return [put, *no_grads((begin, end, strides))]
+
+
+_INT0, _INT_1 = (Constant(np.asarray(n, np.int64)) for n in (0, -1))
 
 
 @gradient_of("relax.sort")

@@ -5,19 +5,25 @@ Where an element was copied, its gradients are summed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from tvm.ir.expr import PrimExpr
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Tuple, TupleGetItem, Var
+from tvm.relax.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tvm.relax.op.binary import add
 from tvm.relax.op.create import tril, triu
 from tvm.relax.op.declare import options_of
 from tvm.relax.op.gather import collapse_sum_to
-from tvm.relax.op.index import strided_slice
+from tvm.relax.op.index import strided_slice, take
 from tvm.relax.op.manipulate import (
     broadcast_to,
     concat,
     flip,
+    layout_places,
     layout_transform,
     permute_dims,
     reshape,
@@ -132,20 +138,78 @@ def _from_tiles(call: Call, x: Expr, g: Expr) -> Expr:
 
 def _layout_back(call: Call, x: Expr, g: Expr) -> Expr:
     index_map = options_of(call)["index_map"]
-    back, padding = index_map.non_surjective_inverse(numbers(x))
-    if const_int(padding) != 0:
-        raise refuse(call, f"a layout with padding, of shape {numbers(x)}", "one without padding")
-    return layout_transform(g, back)
+    back, padding = index_map.non_surjective_inverse(extents(x))
+    if const_int(padding) == 0:
+        return layout_transform(g, back)
+    # elements are read where they went, which padding does not
+    places = layout_places(index_map, tuple(numbers(x)))
+    flat = np.ravel_multi_index(places, numbers(g))
+    return reshape(take(reshape(g, [-1]), Constant(flat.ravel().astype("int64"))), shape(x))
+
+
+def _part(x: Expr, axis: int, begin: Any, end: Any) -> Expr:
+    return strided_slice(x, [axis], [begin], [end], assume_inbound=True)
 
 
 def _unpadded(call: Call, x: Expr, g: Expr) -> Expr:
-    """`nn.pad` by a constant: the elements between the padding."""
+    """`nn.pad`: the elements between the padding, and to them what was copied of them."""
     o = options_of(call)
-    if o["pad_mode"] != "constant":
-        raise refuse(call, f"pad_mode {o['pad_mode']!r}", "'constant'")
-    before = [int(n) for n in o["pad_width"][::2]]
-    ends = [simplify(extent + low) for extent, low in zip(extents(x), before)]
-    return strided_slice(g, list(range(len(before))), before, ends, assume_inbound=True)
+    widths = o["pad_width"]
+    for axis, extent in enumerate(extents(x)):
+        before, after = int(widths[2 * axis]), int(widths[2 * axis + 1])
+        if before or after:
+            g = _UNPADDED[o["pad_mode"]](g, axis, extent, before, after)
+    return g
+
+
+def _between(g: Expr, axis: int, extent: PrimExpr, before: int, after: int) -> Expr:
+    return _part(g, axis, before, simplify(extent + before))
+
+
+def _added(x: Expr, axis: int, extent: PrimExpr, at: Any, count: int, share: Expr) -> Expr:
+    """`share`, of `count` along the axis, added to x from `at` on."""
+    stop = simplify(at + count)
+    middle = add(_part(x, axis, at, stop), share)
+    return concat([_part(x, axis, 0, at), middle, _part(x, axis, stop, extent)], axis)
+
+
+def _unreflected(g: Expr, axis: int, extent: PrimExpr, before: int, after: int) -> Expr:
+    """Padding mirrors what lies beside the first and the last element."""
+    x, end = _between(g, axis, extent, before, after), simplify(extent + before)
+    if before:
+        x = _added(x, axis, extent, 1, before, flip(_part(g, axis, 0, before), axis))
+    if after:
+        share = flip(_part(g, axis, end, simplify(end + after)), axis)
+        x = _added(x, axis, extent, simplify(extent - 1 - after), after, share)
+    return x
+
+
+def _unrepeated(g: Expr, axis: int, extent: PrimExpr, before: int, after: int) -> Expr:
+    """Padding repeats the first and the last element."""
+    x, end = _between(g, axis, extent, before, after), simplify(extent + before)
+    if before:
+        x = _added(x, axis, extent, 0, 1, sum_(_part(g, axis, 0, before), axis, keepdims=True))
+    if after:
+        share = sum_(_part(g, axis, end, simplify(end + after)), axis, keepdims=True)
+        x = _added(x, axis, extent, simplify(extent - 1), 1, share)
+    return x
+
+
+def _unwrapped(g: Expr, axis: int, extent: PrimExpr, before: int, after: int) -> Expr:
+    """Padding goes on at the other end."""
+    x, end = _between(g, axis, extent, before, after), simplify(extent + before)
+    if before:
+        share = _part(g, axis, 0, before)
+        x = _added(x, axis, extent, simplify(extent - before), before, share)
+    if after:
+        x = _added(x, axis, extent, 0, after, _part(g, axis, end, simplify(end + after)))
+    return x
+
+
+_UNPADDED = {
+    "constant": _between, "reflect": _unreflected, "replicate": _unrepeated,
+    "circular": _unwrapped,
+}  # fmt: skip
 
 
 def _unshuffled(call: Call, x: Expr, g: Expr) -> Expr:
@@ -179,20 +243,24 @@ def concat_grad(
     orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
 ) -> list[Expr]:
     """Gradients of `concat`: the gradient divided where the tensors met."""
-    operands = orig_call.args[0]
-    infos = _item_shapes(operands)
+    infos = _item_shapes(orig_call.args[0])
     axis = options_of(orig_call)["axis"] or 0
-    places: list[int] = []
-    end = 0
-    for info in infos[:-1]:
-        known = None if info.values is None else const_int(info.values[axis])
-        if known is None:
-            raise refuse(orig_call, f"{info} along axis {axis}", "constant extents there")
-        end += known
-        places.append(end)
-    if not places:
+    if len(infos) == 1:
         return [Tuple([output_grad])]
-    return [split(output_grad, places, axis)]
+    counts = [None if info.values is None else info.values[axis] for info in infos]
+    known = [None if count is None else const_int(count) for count in counts]
+    if all(count is not None for count in known[:-1]):
+        places = list(itertools.accumulate(count or 0 for count in known[:-1]))
+        return [split(output_grad, places, axis)]
+    parts: list[Expr] = []
+    begin: Any = 0
+    for info, count in zip(infos, counts):
+        if count is None:
+            raise refuse(orig_call, f"{info} along axis {axis}", "known extents there")
+        end = simplify(begin + count)
+        parts.append(_part(output_grad, axis, begin, end))
+        begin = end
+    return [Tuple(parts)]
 
 
 @gradient_of("relax.split")

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Var
-from tvm.relax.op.binary import add, multiply, subtract
+from tvm.relax.expr import Call, TupleGetItem, Var
+from tvm.relax.op.binary import add, divide, multiply, subtract
 from tvm.relax.op.declare import options_of
+from tvm.relax.op.grad.grad import no_grad
 from tvm.relax.op.manipulate import reshape
 from tvm.relax.op.statistical import mean, variance
 from tvm.relax.op.statistical import sum as sum_
-from tvm.relax.op.unary import rsqrt
-from tvm.relax.shape_math import simplify
+from tvm.relax.op.unary import negative, rsqrt
+from tvm.relax.shape_math import product, simplify
 
 from .common import Expr, const, extents, gradient_of, refuse
+from .reduction import number
 
 
 def _along(parameter: Expr, ndim: int, axes: Sequence[int]) -> Expr:
@@ -51,9 +53,13 @@ def _affine(
     call: Call, g: Expr, normal: Expr, ndim: int, axes: Sequence[int]
 ) -> tuple[Expr, list[Expr]]:
     """The gradient of the normalised, and those of gamma and beta."""
-    _, gamma, beta = call.args
-    inner = multiply(g, _along(gamma, ndim, axes))
-    shares = [_total(multiply(g, normal), gamma, ndim, axes), _total(g, beta, ndim, axes)]
+    _, gamma, beta = call.args[:3]
+    o = options_of(call)
+    inner = multiply(g, _along(gamma, ndim, axes)) if o["scale"] else g
+    shares = [
+        _total(multiply(g, normal), gamma, ndim, axes) if o["scale"] else no_grad(gamma),
+        _total(g, beta, ndim, axes) if o["center"] else no_grad(beta),
+    ]
     return inner, shares
 
 
@@ -123,3 +129,43 @@ def rms_norm_grad(
     inner = multiply(output_grad, _along(weight, ndim, axes))
     share = _total(multiply(output_grad, normal), weight, ndim, axes)
     return [_back(inner, normal, scale, axes, centred=False), share]
+
+
+@gradient_of("relax.nn.batch_norm")
+def batch_norm_grad(
+    orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
+) -> list[Expr]:
+    """Gradients of `batch_norm`: in training as of `layer_norm`, over all but the channels."""
+    x, _, _, moving_mean, moving_var = orig_call.args
+    o = options_of(orig_call)
+    values = extents(x)
+    ndim, channel = len(values), o["axis"] % len(values)
+    others = [i for i in range(ndim) if i != channel]
+    g, of_mean, of_var = (TupleGetItem(output_grad, i) for i in range(3))
+    if not o["training"]:
+        mean_, var = (_along(m, ndim, [channel]) for m in (moving_mean, moving_var))
+        scale = rsqrt(add(var, const(o["epsilon"], x)))
+        normal = multiply(subtract(x, mean_), scale)
+        inner, shares = _affine(orig_call, g, normal, ndim, [channel])
+        scaled = multiply(inner, scale)
+        # the deviation of the moving variance: -1/2 of n / (var + epsilon)
+        square = multiply(const(-0.5, x), multiply(scale, scale))
+        by_var: Expr = multiply(multiply(inner, normal), square)
+        return [
+            scaled, *shares,
+            add(of_mean, negative(_total(scaled, moving_mean, ndim, [channel]))),
+            add(of_var, _total(by_var, moving_var, ndim, [channel])),
+        ]  # fmt: skip
+    normal, scale = _normalised(x, others, o["epsilon"])
+    inner, shares = _affine(orig_call, g, normal, ndim, [channel])
+    grad = _back(inner, normal, scale, others)
+    # what the new statistics take of the batch's
+    share, kept = const(o["momentum"], x), const(1 - o["momentum"], x)
+    count = number(product([values[i] for i in others]), x)
+    by_mean = divide(multiply(_along(of_mean, ndim, [channel]), share), count)
+    away = subtract(x, mean(x, others, keepdims=True))
+    by_var = divide(multiply(_along(of_var, ndim, [channel]), multiply(share, const(2, x))), count)
+    by_var = multiply(by_var, away)
+    return [
+        add(grad, add(by_mean, by_var)), *shares, multiply(of_mean, kept), multiply(of_var, kept)
+    ]

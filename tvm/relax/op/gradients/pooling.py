@@ -17,21 +17,26 @@ from tvm.relax.op.linear_algebra import matmul
 from tvm.relax.op.manipulate import expand_dims, permute_dims, reshape, squeeze
 from tvm.relax.op.nn.pool import max_pool2d
 
-from .common import Expr, array_const, gradient_of, no_grads, numbers, refuse
+from .common import Expr, array_const, extents, gradient_of, no_grads, numbers
+from .relayout import relayout
 
 
-def _check_layout(call: Call, count: int, *layouts: str) -> None:
-    plain = letters_of("NC", count)
-    if any(layout != plain for layout in layouts):
-        raise refuse(call, f"layout {', '.join(layouts)}", plain)
+def _plain(call: Call, g: Expr, count: int) -> tuple[Expr, Expr]:
+    """The operand and the gradient in (N, C, spatial...)."""
+    o, plain = options_of(call), letters_of("NC", count)
+    out_layout = o.get("out_layout", o["layout"])
+    return relayout(call.args[0], o["layout"], plain), relayout(g, out_layout, plain)
+
+
+def _back(call: Call, grad: Expr, count: int) -> Expr:
+    return relayout(grad, letters_of("NC", count), options_of(call)["layout"])
 
 
 def _of_pool(call: Call, g: Expr, backward: Any) -> list[Expr]:
     """Two spatial dimensions as they are; one with another of extent 1."""
     o = options_of(call)
-    x: Expr = call.args[0]
     count = len(o["pool_size"])
-    _check_layout(call, count, o["layout"], o["out_layout"])
+    x, g = _plain(call, g, count)
     options = {name: o[name] for name in ("pool_size", "strides", "padding", "dilation")}
     if count == 1:
         x, g = expand_dims(x, 2), expand_dims(g, 2)
@@ -41,7 +46,7 @@ def _of_pool(call: Call, g: Expr, backward: Any) -> list[Expr]:
     grad = backward(
         g, x, **options, ceil_mode=o["ceil_mode"], count_include_pad=o["count_include_pad"]
     )
-    return [squeeze(grad, 2) if count == 1 else grad]
+    return [_back(call, squeeze(grad, 2) if count == 1 else grad, count)]
 
 
 @gradient_of("relax.nn.max_pool2d")
@@ -97,12 +102,10 @@ def _means(size: int, parts: int) -> Any:
 
 
 def _of_adaptive(call: Call, g: Expr) -> list[Expr]:
-    o = options_of(call)
-    x = call.args[0]
-    sizes = numbers(x)[2:]
-    _check_layout(call, len(sizes), o["layout"], o["out_layout"])
-    parts = numbers(g)[2:]
-    return [_along_axes(g, 2, [_means(size, n) for size, n in zip(sizes, parts)])]
+    count = len(options_of(call)["output_size"] or extents(call.args[0])[2:])
+    x, g = _plain(call, g, count)
+    pairs = zip(numbers(x, 2), numbers(g, 2))
+    return [_back(call, _along_axes(g, 2, [_means(size, n) for size, n in pairs]), count)]
 
 
 def _shares(size: int, parts: int, o: dict[str, Any], i: int) -> Any:
@@ -125,10 +128,10 @@ def avg_pool3d_grad(
 ) -> list[Expr]:
     """Gradient of `avg_pool3d`: each of a window gets an equal part."""
     o = options_of(orig_call)
-    _check_layout(orig_call, 3, o["layout"], o["out_layout"])
-    sizes, parts = numbers(orig_call.args[0])[2:], numbers(output_grad)[2:]
-    shares = [_shares(size, n, o, i) for i, (size, n) in enumerate(zip(sizes, parts))]
-    return [_along_axes(output_grad, 2, shares)]
+    x, g = _plain(orig_call, output_grad, 3)
+    pairs = zip(numbers(x, 2), numbers(g, 2))
+    shares = [_shares(size, n, o, i) for i, (size, n) in enumerate(pairs)]
+    return [_back(orig_call, _along_axes(g, 2, shares), 3)]
 
 
 @gradient_of("relax.nn.max_pool3d")
@@ -137,10 +140,10 @@ def max_pool3d_grad(
 ) -> list[Expr]:
     """Gradient of `max_pool3d`: the largest of each plane's window, then of the planes."""
     o = options_of(orig_call)
-    x = orig_call.args[0]
-    _check_layout(orig_call, 3, o["layout"], o["out_layout"])
-    n, c, d, h, w = numbers(x)
-    _, _, parts, rows, columns = numbers(output_grad)
+    x, g = _plain(orig_call, output_grad, 3)
+    n, c = extents(x)[:2]
+    d, h, w = numbers(x, 2)
+    parts, rows, columns = numbers(g, 2)
     low, high = o["padding"][:3], o["padding"][3:]
     plane = {
         "pool_size": o["pool_size"][1:], "strides": o["strides"][1:],
@@ -154,10 +157,10 @@ def max_pool3d_grad(
     }  # fmt: skip
     planes = reshape(x, [n * c, d, h, w])
     largest = reshape(max_pool2d(planes, **plane), [n * c, 1, d, rows * columns])
-    inner = reshape(output_grad, [n * c, 1, parts, rows * columns])
+    inner = reshape(g, [n * c, 1, parts, rows * columns])
     inner = max_pool2d_backward(inner, largest, **depth)
     grad = max_pool2d_backward(reshape(inner, [n * c, d, rows, columns]), planes, **plane)
-    return [reshape(grad, [n, c, d, h, w])]
+    return [_back(orig_call, reshape(grad, [n, c, d, h, w]), 3)]
 
 
 @gradient_of("relax.nn.adaptive_avg_pool1d")
@@ -189,8 +192,7 @@ def resize2d_grad(
     orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
 ) -> list[Expr]:
     """Gradient of `resize2d`: each result goes back by the weights it was made with."""
-    data, size = orig_call.args
-    o = options_of(orig_call)
-    _check_layout(orig_call, 2, o["layout"])
-    weights = resize_weights(numbers(data)[2:], numbers(output_grad)[2:], o)
-    return [_along_axes(output_grad, 2, weights), *no_grads((size,))]
+    x, g = _plain(orig_call, output_grad, 2)
+    weights = resize_weights(numbers(x, 2), numbers(g, 2), options_of(orig_call))
+    grad = _back(orig_call, _along_axes(g, 2, weights), 2)
+    return [grad, *no_grads(orig_call.args[1:])]

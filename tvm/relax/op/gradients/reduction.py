@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tvm.ir.expr import PrimExpr
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, PrimValue, Var
-from tvm.relax.op.binary import divide, equal, multiply, subtract
+from tvm.relax.expr import Call, Constant, PrimValue, Var
+from tvm.relax.op.binary import divide, equal, logical_and, multiply, subtract
 from tvm.relax.op.datatype import astype
 from tvm.relax.op.declare import options_of
 from tvm.relax.op.manipulate import broadcast_to, expand_dims, flip, permute_dims, reshape
+from tvm.relax.op.search import where
 from tvm.relax.op.statistical import cumprod, cumsum, mean
 from tvm.relax.op.statistical import sum as sum_
 from tvm.relax.shape_math import product
@@ -127,10 +130,22 @@ def _of_cumsum(call: Call, x: Expr, y: Expr, g: Expr) -> Expr:
 
 
 def _of_cumprod(call: Call, x: Expr, y: Expr, g: Expr) -> Expr:
-    """Right where no element is zero: each product is divided by the element."""
-    flat = x if options_of(call)["axis"] is not None else reshape(x, [-1])
-    total = _from_the_end(call, multiply(g, y), exclusive=options_of(call)["exclusive"])
-    return _in_shape_of(call, x, divide(total, astype(flat, dtype_of(g))))
+    """Before the first zero each product is divided by the element.
+
+    The first zero itself gets the products without it; nothing behind it gets any.
+    """
+    options = {"exclusive": options_of(call)["exclusive"]}
+    axis = options_of(call)["axis"]
+    flat = astype(x if axis is not None else reshape(x, [-1]), dtype_of(g))
+    along = 0 if axis is None else axis
+    zero, one = const(0, g), const(1, g)
+    is_zero = equal(flat, zero)
+    zeros_so_far = cumsum(astype(is_zero, "int32"), along)
+    first = logical_and(is_zero, equal(zeros_so_far, Constant(np.asarray(1, np.int32))))
+    others = cumprod(where(first, one, flat), along, **options)
+    before = divide(_from_the_end(call, multiply(g, y), **options), where(is_zero, one, flat))
+    at_zero = _from_the_end(call, multiply(g, others), **options)
+    return _in_shape_of(call, x, where(first, at_zero, where(is_zero, zero, before)))
 
 
 def _in_shape_of(call: Call, x: Expr, grad: Expr) -> Expr:
