@@ -87,6 +87,7 @@ _HOMES = {
     "OptimizeLayoutTransform": _HOME + "optimize_layout_transform:OptimizeLayoutTransform",
     "RunCodegen": _HOME + "run_codegen:RunCodegen",
     "AttachExternModules": _HOME + "attach_external_modules:AttachExternModules",
+    "SplitLayoutRewritePreproc": _HOME + "split_layout_rewrite_preproc:SplitLayoutRewritePreproc",
     "VMShapeLower": _HOME + "vm_shape_lower:VMShapeLower",
 }
 
@@ -166,6 +167,7 @@ if TYPE_CHECKING:
     from .reorder_take_after_matmul import ReorderTakeAfterMatmul as ReorderTakeAfterMatmul
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
     from .run_codegen import RunCodegen as RunCodegen
+    from .split_layout_rewrite_preproc import SplitLayoutRewritePreproc as SplitLayoutRewritePreproc
     from .static_plan_block_memory import StaticPlanBlockMemory as StaticPlanBlockMemory
     from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision
     from .to_non_dataflow import ToNonDataflow as ToNonDataflow
