@@ -15,6 +15,7 @@ from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal
+from tvm.support.derived import derived
 
 from .base_expr import Id
 from .block_builder import BlockBuilder
@@ -55,13 +56,13 @@ C = TypeVar("C", bound=type)
 
 
 def visitor(cls: C) -> C:
-    """Marks a visitor class; kept so that TVM's scripts run, there is nothing to be done."""
-    return cls
+    """Marks a visitor class; `_cls` of it is the class as written."""
+    return derived(cls)
 
 
 def mutator(cls: C) -> C:
-    """Marks a mutator class; kept so that TVM's scripts run, there is nothing to be done."""
-    return cls
+    """Marks a mutator class; `_cls` of it is the class as written."""
+    return derived(cls)
 
 
 class ExprFunctor(Generic[R]):

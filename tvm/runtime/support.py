@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-T = TypeVar("T")
+from tvm.support.derived import derived
+
+C = TypeVar("C", bound=type)
 
 
-def derived_object(cls: type[T]) -> type[T]:
-    """The class itself: ours are plain Python classes, which can be derived from as they are."""
-    return cls
+def derived_object(cls: C) -> C:
+    """Marks a class derived from one of ours; `_cls` of it is the class as written."""
+    return derived(cls)

@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Node
+from tvm.support.derived import derived
 
 from . import expr as e
 from . import stmt as s
@@ -859,13 +860,13 @@ C = TypeVar("C", bound=type)
 
 
 def visitor(cls: C) -> C:
-    """Marks a visitor class; kept so that TVM's scripts run, there is nothing to be done."""
-    return cls
+    """Marks a visitor class; `_cls` of it is the class as written."""
+    return derived(cls)
 
 
 def mutator(cls: C) -> C:
-    """Marks a mutator class; kept so that TVM's scripts run, there is nothing to be done."""
-    return cls
+    """Marks a mutator class; `_cls` of it is the class as written."""
+    return derived(cls)
 
 
 class Substituter(StmtExprMutator):
