@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tvm import relax, te, tir
 from tvm.error import DTypeError, ShapeError, TVMError
+from tvm.ffi import register_global_func
 from tvm.relax import interp, op
 from tvm.relax.interp import AssertionFailed, Interpreter
+from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
 
@@ -205,3 +209,25 @@ def test_values_are_described() -> None:
     assert interp.describe(DATA) == "an array of shape (3, 2) and dtype float32"
     assert interp.describe(3) == "3"
     assert interp.describe((1,)) == "a tuple"
+
+
+def test_registered_functions_write_into_results_and_operands() -> None:
+    @register_global_func("test.interp.doubled", override=True)
+    def doubled(x: Any, out: Any) -> None:
+        out.copyfrom(x.numpy() * 2)
+
+    @register_global_func("test.interp.grown", override=True)
+    def grown(x: Any) -> Any:
+        x.copyfrom(x.numpy() + 1)
+        return x
+
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        y = R.call_dps_packed("test.interp.doubled", (x,), R.Tensor((3,), "float32"))
+        _ = R.call_inplace_packed(
+            "test.interp.grown", y, inplace_indices=[0], sinfo_args=[R.Tensor((3,), "float32")]
+        )
+        return y
+
+    x = np.arange(3, dtype="float32")
+    np.testing.assert_array_equal(interp.run(main, x), 2 * x + 1)

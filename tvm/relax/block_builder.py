@@ -11,8 +11,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -190,6 +191,16 @@ class BlockBuilder(Object):
         if not private:
             given = {"global_symbol": name, **given}
         return FunctionScope(self, name, _as_params(params), given, pure)
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Leave the function that is being made for a while: within, another can be made."""
+        left = self._func, self._blocks, self._scopes
+        self._func, self._blocks, self._scopes = None, [], []
+        try:
+            yield
+        finally:
+            self._func, self._blocks, self._scopes = left
 
     def testing_scope(self, def_vars: Sequence[tir.Var]) -> TestingScope:
         """A scope for trying out expressions over the given symbols."""

@@ -253,7 +253,12 @@ class _Frame:
         func = get_global_func(name, allow_missing=True)
         if func is None:
             raise TVMError(f"{self.name}: there is no packed function {name!r}")
-        return _value(func(*[_for_runtime(arg) for arg in args]))
+        given = [_for_runtime(arg) for arg in args]
+        result = _value(func(*given))
+        for arg, tensor in zip(args, given):
+            if isinstance(arg, np.ndarray) and arg.flags.writeable:
+                arg[...] = tensor.numpy()  # the function may have written into it
+        return result
 
     def outputs(self, info: StructInfo) -> list[Any]:
         """New arrays for the results that a callee writes."""

@@ -13,6 +13,7 @@ from tvm.ffi import Object, library
 from tvm.support.suggest import did_you_mean
 
 from ._device import Device
+from .artefact import SYMBOL
 from .benchmark import BenchmarkResult, Timing, evaluator
 from .threads import thread_count
 
@@ -376,7 +377,13 @@ def load_archive(path: str) -> Module:
 
 
 def load_static_library(path: str, func_names: Sequence[str]) -> Module:
-    """The functions of an object file (`.o`) that are callable by the given names."""
+    """The functions of an object file (`.o`) that are callable by the given names.
+
+    The object is one that export_library wrote, or one that others compiled.
+    """
+    if Path(path).is_file() and SYMBOL.encode() not in Path(path).read_bytes():
+        made: Module = _named("tvm.runtime.static_library:StaticLibrary")(str(path), func_names)
+        return made
     module = load_module(path)
     missing = [name for name in func_names if not module.implements_function(name)]
     if missing:

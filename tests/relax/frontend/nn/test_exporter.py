@@ -1,0 +1,125 @@
+"""Functions from methods: arguments, effects, parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tvm import tir
+from tvm.ir import assert_structural_equal
+from tvm.relax import interp
+from tvm.relax.frontend import nn
+from tvm.relax.frontend.nn import spec
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+class Scale(nn.Module):
+    def __init__(self) -> None:
+        self.factor = nn.Parameter((4,))
+        self.bias = nn.Parameter((4,))
+
+    def forward(self, x: nn.Tensor) -> nn.Tensor:
+        return x * self.factor + self.bias
+
+
+def exported(module: nn.Module, debug: bool = False, **forward: Any) -> Any:
+    return module.export_tvm({"forward": forward}, debug=debug)[0]
+
+
+FORM = spec.Tensor(["n", 4], "float32")
+
+
+def test_packed_parameters() -> None:
+    @I.ir_module
+    class Expected:
+        @R.function
+        def forward(
+            x: R.Tensor(("n", 4), "float32"),
+            packed_params: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")),
+        ) -> R.Tensor(("n", 4), "float32"):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                factor = packed_params[0]
+                bias = packed_params[1]
+                mul = R.multiply(x, factor)
+                add = R.add(mul, bias)
+                gv = add
+                R.output(gv)
+            return gv
+
+    modes = {"param_mode": "packed", "effect_mode": "none"}
+    assert_structural_equal(exported(Scale(), x=FORM, **{"$": modes}), Expected)
+
+
+def test_effects_come_between_arguments_and_parameters() -> None:
+    mod = exported(Scale(), debug=True, x=FORM)
+    names = [param.name_hint for param in mod["forward"].params]
+    assert names == ["x", "_io", "factor", "bias"]
+    assert mod["forward"].attrs["num_input"] == 2
+    packed = exported(Scale(), debug=True, x=FORM, **{"$": {"effect_mode": "packed"}})
+    names = [param.name_hint for param in packed["forward"].params]
+    assert names == ["x", "packed_effects", "factor", "bias"]
+    none = exported(Scale(), debug=True, x=FORM, **{"$": {"effect_mode": "none"}})
+    assert "_io" not in [param.name_hint for param in none["forward"].params]
+
+
+def test_arguments_of_all_kinds() -> None:
+    class Mixed(nn.Module):
+        def forward(self, pair: Any, n: tir.Var, more: list[Any]) -> Any:
+            x, (y, _) = pair
+            assert isinstance(more, list)
+            return [x.reshape(n, 2), (x + y, more[0])]
+
+    form = spec.Tensor([4], "float32")
+    mod = exported(Mixed(), pair=(form, (form, form)), n="int", more=[form])
+    a, b = np.arange(4, dtype="float32"), np.ones(4, "float32")
+    first, (second, third) = interp.run(mod, (a, (b, b)), (2,), (b,), name="forward")
+    np.testing.assert_array_equal(first, a.reshape(2, 2))
+    np.testing.assert_array_equal(second, a + 1)
+    np.testing.assert_array_equal(third, b)
+
+
+def test_one_name_is_one_symbol() -> None:
+    class Product(nn.Module):
+        def __init__(self) -> None:
+            self.weight = nn.Parameter(("n", 3))
+
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.op.matmul(x, self.weight)
+
+        def twice(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.op.matmul(x + x, self.weight)
+
+    forms = {"x": spec.Tensor([2, "n"], "float32")}
+    mod, _ = Product().export_tvm({"forward": forms, "twice": forms})
+    symbols = [mod[name].params[0].struct_info.shape.values[1] for name in ("forward", "twice")]
+    assert symbols[0] is not symbols[1]
+    given = np.ones((2, 5), "float32"), np.ones((5, 3), "float32")
+    np.testing.assert_array_equal(interp.run(mod, *given, name="twice"), np.full((2, 3), 10))
+
+
+def test_what_is_refused() -> None:
+    class Returns(nn.Module):
+        def forward(self, x: nn.Tensor) -> Any:
+            return 3
+
+    with pytest.raises(TypeError, match="found: int"):
+        exported(Returns(), x=FORM)
+    with pytest.raises(RuntimeError, match="no export is going on"):
+        nn.Exporter.current()
+    with pytest.raises(ValueError, match="allow_extern=True"):
+        exported(_WithExtern(), x=FORM)
+    _, _, modules = _WithExtern().export_tvm({"forward": {"x": FORM}}, allow_extern=True)
+    assert len(modules) == 1
+
+
+class _WithExtern(nn.Module):
+    def forward(self, x: nn.Tensor) -> nn.Tensor:
+        module = nn.ExternModule({"outside": lambda x: nn.Tensor.placeholder(x.shape, x.dtype)})
+        result: nn.Tensor = module["outside"](x)
+        return result
