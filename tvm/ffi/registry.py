@@ -24,8 +24,8 @@ HOMES: dict[str, list[str]] = {
     "runtime.": ["tvm.runtime.packed"],
     "runtime.CSourceModuleCreate": ["tvm.backend.c.given_source"],
     "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
-    "tvm.default_trace_action": ["tvm.runtime.packed"],
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
+    "runtime.disco.": ["tvm.runtime.disco.session"],
     "vm.builtin.": [
         "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",
         "tvm.runtime.vm_builtin_cache", "tvm.runtime.vm_builtin_debug", "tvm.runtime.vm_builtin_kv",
@@ -34,6 +34,15 @@ HOMES: dict[str, list[str]] = {
 # Functions that programs call by name without any Python of ours on the way: the module that
 # registers one is imported at its first call.
 AT_FIRST_CALL: dict[str, tuple[str, ...]] = {
+    "tvm.runtime.packed": ("tvm.default_trace_action",),
+    "tvm.runtime.disco.builtins": (
+        "runtime.disco.allreduce", "runtime.disco.allgather",
+        "runtime.disco.broadcast_from_worker0", "runtime.disco.scatter_from_worker0",
+        "runtime.disco.gather_to_worker0", "runtime.disco.recv_from_worker0",
+        "runtime.disco.send_to_worker", "runtime.disco.recv_from_worker",
+        "runtime.disco.send_to_next_group", "runtime.disco.recv_from_prev_group",
+        "runtime.disco.worker_id", "runtime.disco.worker_rank",
+    ),
     "tvm.runtime.packed_blas": (
         "tvm.contrib.cblas.matmul", "tvm.contrib.cblas.batch_matmul",
         "tvm.contrib.cblas.batch_matmul_iterative",
@@ -115,9 +124,11 @@ def _load_homes(name: str) -> bool:
     found = False
     for prefix in sorted(HOMES):
         if name.startswith(prefix):
-            for module in HOMES.pop(prefix):
+            for module in HOMES.get(prefix, ()):
                 importlib.import_module(module)
                 found = True
+            # only now: other threads that ask meanwhile are to wait for the import too
+            HOMES.pop(prefix, None)
     return found
 
 

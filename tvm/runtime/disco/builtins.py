@@ -1,0 +1,293 @@
+"""What sessions call on their workers: new tensors, modules, and exchanges between workers."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from tvm.error import ShapeError, TVMError, message
+from tvm.ffi import register_global_func
+from tvm.runtime._device import Device
+from tvm.runtime._tensor import Tensor, empty, host_view, tensor
+from tvm.runtime.module import Module, load_module
+from tvm.runtime.vm import VirtualMachine
+
+from .worker import Worker, current_worker
+
+# The exchange between workers goes through the session: there is no library of a GPU's maker in it.
+CCL: Final = "loopback"
+_REDUCE: Final[dict[int, Callable[[list[Any]], Any]]] = {
+    0: lambda parts: np.add.reduce(parts),
+    1: lambda parts: np.multiply.reduce(parts),
+    2: lambda parts: np.minimum.reduce(parts),
+    3: lambda parts: np.maximum.reduce(parts),
+    4: lambda parts: (np.add.reduce(parts) / len(parts)).astype(parts[0].dtype),
+}
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _register(name: str) -> Callable[[F], F]:
+    return register_global_func(f"runtime.disco.{name}", override=True)
+
+
+@_register("worker_id")
+def worker_id() -> int:
+    """The number of this worker among all."""
+    return current_worker().worker_id
+
+
+@_register("worker_rank")
+def worker_rank() -> int:
+    """The number of this worker in its group."""
+    worker = current_worker()
+    return worker.worker_id % worker.group_size
+
+
+@_register("device")
+def device() -> Device:
+    """Where this worker puts its tensors."""
+    return current_worker().default_device
+
+
+@_register("compiled_ccl")
+def compiled_ccl() -> str:
+    """The library that exchanges between workers go through."""
+    return CCL
+
+
+@_register("init_ccl")
+def init_ccl(ccl: str, device_ids: Sequence[int]) -> None:
+    """Choose the library, and the device of each worker."""
+    worker = current_worker()
+    if len(device_ids) != worker.num_workers:
+        raise TVMError(
+            message(
+                "init_ccl",
+                found=f"{len(device_ids)} devices for {worker.num_workers} workers",
+                legal="one device a worker",
+            )
+        )
+    worker.ccl = str(ccl)
+
+
+@_register("bind_worker_to_cpu_core")
+def bind_worker_to_cpu_core(cores: Sequence[int]) -> None:
+    """Let this worker run on one core only, where the system has a way to say so."""
+    core = int(cores[current_worker().worker_id])
+    if core >= 0 and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+
+
+@_register("import_python_module")
+def import_python_module(name: str) -> None:
+    """Import a module, for the functions that it registers."""
+    importlib.import_module(name)
+
+
+@_register("empty")
+def disco_empty(
+    shape: Sequence[int], dtype: str, place: Device | None, worker0_only: bool, in_group: bool
+) -> Tensor | None:
+    """A new tensor; None where it is asked for on the first worker only (of each group)."""
+    worker = current_worker()
+    if worker0_only and worker.worker_id != _root(worker, in_group):
+        return None
+    return empty(tuple(shape), str(dtype), place or worker.default_device)
+
+
+@_register("load_vm_module")
+def load_vm_module(path: str, place: Device | None) -> VirtualMachine:
+    """A compiled Relax program, loaded on this worker."""
+    return VirtualMachine(load_module(path), place or current_worker().default_device)
+
+
+@_register("module_function")
+def module_function(module: Module | VirtualMachine, name: str, query_imports: bool) -> Any:
+    """A function of a module, or of a loaded Relax program."""
+    if isinstance(module, VirtualMachine):
+        return module[name]
+    return module.get_function(name, query_imports)
+
+
+@_register("sync_worker")
+def sync_worker() -> None:
+    """Wait for the device of this worker."""
+    current_worker().default_device.sync()
+
+
+# --- exchange ---
+
+
+def _root(worker: Worker, in_group: bool) -> int:
+    return worker.worker_id // worker.group_size * worker.group_size if in_group else 0
+
+
+def _members(worker: Worker, in_group: bool) -> range:
+    root = _root(worker, in_group)
+    return range(root, root + worker.group_size) if in_group else range(worker.num_workers)
+
+
+def _parts(whole: Tensor, count: int, what: str) -> np.ndarray[Any, Any]:
+    """The values of a tensor as so many equal parts."""
+    values = host_view(whole)
+    if values.size % count:
+        raise ShapeError(
+            message(
+                f"{what} {tuple(whole.shape)} among {count} workers",
+                found=f"{values.size} elements",
+                legal=f"a multiple of {count}",
+            )
+        )
+    return np.ascontiguousarray(values).reshape(count, -1)
+
+
+def _fill(target: Tensor, values: Any, what: str) -> None:
+    flat = np.asarray(values).reshape(-1)
+    size = int(np.prod([int(extent) for extent in target.shape], dtype=np.int64))
+    if flat.size != size:
+        raise ShapeError(
+            message(
+                what,
+                found=f"{flat.size} elements for a tensor of shape {tuple(target.shape)}",
+                legal=f"{size} elements",
+            )
+        )
+    target.copyfrom(flat.reshape(target.shape))
+
+
+@_register("broadcast_from_worker0")
+def broadcast_from_worker0(send: Tensor | None, in_group: bool, recv: Tensor) -> None:
+    """The first worker's tensor on all."""
+    worker = current_worker()
+    root = _root(worker, in_group)
+    if worker.worker_id == root:
+        _present(send, "broadcast_from_worker0")
+        for member in _members(worker, in_group):
+            if member != root:
+                worker.send(member, send)  # type: ignore[arg-type]
+        _fill(recv, host_view(send), "broadcast_from_worker0")  # type: ignore[arg-type]
+    else:
+        _fill(recv, host_view(worker.receive(root)), "broadcast_from_worker0")
+
+
+@_register("scatter_from_worker0")
+def scatter_from_worker0(send: Tensor | None, in_group: bool, recv: Tensor) -> None:
+    """The first worker's tensor, a part to each."""
+    worker = current_worker()
+    root, members = _root(worker, in_group), _members(worker, in_group)
+    if worker.worker_id == root:
+        _present(send, "scatter_from_worker0")
+        parts = _parts(send, len(members), "scatter_from_worker0")  # type: ignore[arg-type]
+        for member, part in zip(members, parts):
+            if member != root:
+                worker.send(member, tensor(part))
+        _fill(recv, parts[0], "scatter_from_worker0")
+    else:
+        _fill(recv, host_view(worker.receive(root)), "scatter_from_worker0")
+
+
+@_register("gather_to_worker0")
+def gather_to_worker0(send: Tensor, in_group: bool, recv: Tensor | None) -> None:
+    """All tensors behind one another on the first worker."""
+    worker = current_worker()
+    root = _root(worker, in_group)
+    if worker.worker_id != root:
+        worker.send(root, send)
+        return
+    _present(recv, "gather_to_worker0")
+    found = _collected(worker, send, in_group)
+    _fill(recv, np.concatenate([p.reshape(-1) for p in found]), "gather_to_worker0")  # type: ignore[arg-type]
+
+
+@_register("allgather")
+def allgather(send: Tensor, in_group: bool, recv: Tensor) -> None:
+    """All tensors behind one another on all."""
+    worker = current_worker()
+    _tell_all(worker, send, in_group)
+    found = _collected(worker, send, in_group)
+    _fill(recv, np.concatenate([p.reshape(-1) for p in found]), "allgather")
+
+
+@_register("allreduce")
+def allreduce(send: Tensor, reduce_kind: Sequence[int], in_group: bool, recv: Tensor) -> None:
+    """All tensors as one, on all; every worker reduces in the same order."""
+    worker = current_worker()
+    _tell_all(worker, send, in_group)
+    found = _collected(worker, send, in_group)
+    _fill(recv, _REDUCE[int(reduce_kind[0])](found), "allreduce")
+
+
+def _tell_all(worker: Worker, send: Tensor, in_group: bool) -> None:
+    for member in _members(worker, in_group):
+        if member != worker.worker_id:
+            worker.send(member, send)
+
+
+def _collected(worker: Worker, own: Tensor, in_group: bool) -> list[Any]:
+    """The tensors of all workers in their order."""
+    return [
+        host_view(own if member == worker.worker_id else worker.receive(member))
+        for member in _members(worker, in_group)
+    ]
+
+
+def _present(value: Tensor | None, what: str) -> None:
+    if value is None:
+        raise TVMError(
+            message(what, found="no tensor on the first worker", legal="a tensor there")
+        )
+
+
+@_register("recv_from_worker0")
+def recv_from_worker0(buffer: Tensor) -> None:
+    """Fill a tensor with what worker 0 sends to this one."""
+    _fill(buffer, host_view(current_worker().receive(0)), "recv_from_worker0")
+
+
+@_register("send_to_worker")
+def send_to_worker(buffer: Tensor, receiver: int) -> None:
+    """Give a tensor to another worker."""
+    worker = current_worker()
+    worker.send(_checked(worker, int(receiver), "send_to_worker"), buffer)
+
+
+@_register("recv_from_worker")
+def recv_from_worker(buffer: Tensor, sender: int) -> None:
+    """Fill a tensor with what another worker sends."""
+    worker = current_worker()
+    found = worker.receive(_checked(worker, int(sender), "recv_from_worker"))
+    _fill(buffer, host_view(found), "recv_from_worker")
+
+
+@_register("send_to_next_group")
+def send_to_next_group(buffer: Tensor) -> None:
+    """Give a tensor to the worker of the same rank in the next group."""
+    worker = current_worker()
+    there = _checked(worker, worker.worker_id + worker.group_size, "send_to_next_group")
+    worker.send(there, buffer)
+
+
+@_register("recv_from_prev_group")
+def recv_from_prev_group(buffer: Tensor) -> None:
+    """Fill a tensor with what the worker of the same rank in the group before sends."""
+    worker = current_worker()
+    there = _checked(worker, worker.worker_id - worker.group_size, "recv_from_prev_group")
+    _fill(buffer, host_view(worker.receive(there)), "recv_from_prev_group")
+
+
+def _checked(worker: Worker, other: int, what: str) -> int:
+    if not 0 <= other < worker.num_workers or other == worker.worker_id:
+        raise TVMError(
+            message(
+                f"{what} on worker {worker.worker_id}",
+                found=f"worker {other} as the other end",
+                legal=f"another of the workers 0 to {worker.num_workers - 1}",
+            )
+        )
+    return other
