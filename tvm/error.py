@@ -26,7 +26,7 @@ class InternalError(TVMError):
     """A broken promise of ours, not a mistake of the user."""
 
 
-class ScriptError(TVMError):
+class ScriptError(TVMError, ValueError):
     """A TVMScript program that cannot be read; the message points at line and column."""
 
 

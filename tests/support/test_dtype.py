@@ -71,3 +71,10 @@ def test_refuses_what_is_no_type(text: str) -> None:
         return
     with pytest.raises(ValueError, match="unknown data type"):
         DataType(text)
+
+
+def test_uint1_is_bool() -> None:
+    assert DataType("uint1") is DataType("bool")
+    assert DataType("uint1x4") is DataType("bool").with_lanes(4)
+    assert DataType("uint1xvscalex4") is DataType("boolxvscalex4")
+    assert DataType("uint16").bits == 16

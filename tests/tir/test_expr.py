@@ -9,6 +9,7 @@ import pytest
 
 import tvm
 from tvm import tir
+from tvm.error import TVMError
 from tvm.ir import PointerType, PrimType, Range
 from tvm.tir.expr import as_expr, make_const
 
@@ -164,3 +165,24 @@ def test_indices_are_integers_and_vectors_come_last() -> None:
     with pytest.raises(tvm.TVMError, match="legal: vectors in the last place only"):
         tir.BufferLoad(a, [tir.Ramp(0, 1, 4), 0])
     assert tir.BufferLoad(a, [0, tir.Ramp(0, 1, 4)]).dtype == "float32x4"
+
+
+def test_truth_values_of_one_bit() -> None:
+    assert [tir.IntImm("int1", v).value for v in (0, 1)] == [0, 1]
+    assert tir.const(1, "uint1").dtype == "bool"
+    for dtype, value in (("int1", -1), ("int1", 2), ("uint1", 2)):
+        with pytest.raises(TVMError, match="does not fit"):
+            tir.IntImm(dtype, value)
+
+
+def test_a_float_beyond_float32_is_float64() -> None:
+    assert [tir.const(v).dtype for v in (3.4e38, -3.5e38, float("inf"))] == [
+        "float32", "float64", "float64",
+    ]  # fmt: skip
+
+
+def test_wrong_parts_of_te_expressions() -> None:
+    with pytest.raises(TVMError, match="value_index 1 of 1 values"):
+        tir.Reduce(None, [1], [], True, 1)
+    with pytest.raises(TypeError, match="the producer is a Var"):
+        tir.ProducerLoad(tir.Var("a", "int32"), [0])

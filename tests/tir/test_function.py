@@ -53,7 +53,7 @@ def test_the_name_and_the_signature_of_a_parsed_function() -> None:
 
     assert double.__name__ == "double"
     assert str(double.struct_info) == (
-        'R.Callable((R.Tensor((4,), dtype="float32"), R.Prim("int64")), R.Prim("int32"), False)'
+        'R.Callable((R.Tensor((4,), dtype="float32"), R.Prim("int64")), R.Prim("int32"), True)'
     )
 
 

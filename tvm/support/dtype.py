@@ -225,7 +225,7 @@ def _parse(text: str) -> DataType:
     if lanes < 1:
         raise ValueError(f"unknown data type {text!r}: a vector has at least one lane")
     name = _SHORT.get(base, base) or "void"
-    if base.startswith("bool"):
+    if base.startswith("bool") or base == "uint1":
         name = "bool"
     if base == "handle64":
         name = "handle"
@@ -244,7 +244,7 @@ def _parse(text: str) -> DataType:
 
 
 def _code_and_bits(base: str, text: str) -> tuple[int, int]:
-    known = _NAMED.get(base)
+    known = _NAMED.get("bool" if base == "uint1" else base)
     if known is not None:
         return known
     numbered = _NUMBERED.match(base)

@@ -93,6 +93,8 @@ def _fits(value: int, dtype: DataType) -> bool:
     if not dtype.is_scalar:
         return False
     if dtype.is_int:
+        if dtype.bits == 1:
+            return value == 0 or value == 1  # a truth value, as uint1
         limit = 1 << (dtype.bits - 1)
         return -limit <= value < limit
     if dtype.is_uint:
@@ -682,6 +684,10 @@ class ProducerLoad(PrimExprWithOp):
     def __init__(
         self, producer: DataProducer, indices: Sequence[ExprLike], span: Span | None = None
     ) -> None:
+        if not hasattr(producer, "get_dtype"):
+            raise TypeError(
+                f"ProducerLoad: the producer is a {type(producer).__name__}; legal: a tensor of te"
+            )
         self.producer: Final = producer
         self.indices: Final = tuple([as_expr(i) for i in indices])
         self.dtype = producer.get_dtype()
@@ -919,6 +925,11 @@ class Reduce(PrimExprWithOp):
         self.axis: Final = tuple(rdom)
         self.condition: Final = as_expr(True if condition is None else condition)
         self.value_index: Final = int(value_index)
+        if not 0 <= self.value_index < len(self.source):
+            raise TVMError(
+                f"Reduce: value_index {value_index} of {len(self.source)} values; "
+                "legal: the number of a value in src"
+            )
         self.init: Final = tuple([as_expr(e) for e in init or ()])
         self.dtype = self.source[self.value_index].dtype
         self.span = span

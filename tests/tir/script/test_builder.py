@@ -195,3 +195,11 @@ def _private_with_symbol() -> None:
 def test_frames_that_cannot_close(build: Any, wanted: str) -> None:
     with IRBuilder(), pytest.raises((ScriptError, ValueError), match=wanted):
         build()
+
+
+def test_the_builder_declares_buffers_by_the_word_of_scripts() -> None:
+    made = B.Buffer((4, 4), "int8")
+    assert isinstance(made, tir.Buffer)
+    assert [int(extent) for extent in made.shape] == [4, 4]
+    with pytest.raises(ValueError, match="no builder is in scope"):
+        IRBuilder.current()

@@ -376,5 +376,5 @@ def test_free_variables_of_bindings_stand_before_the_block() -> None:
 def test_infinity_keeps_its_word_where_floats_go_without() -> None:
     x = tir.Var("x", "float32")
     assert tir.Add(x, tir.const(1.0)).script(float_dtype="float32") == "x + 1.0"
-    text = tir.Add(x, tir.const(float("inf"))).script(float_dtype="float32")
+    text = tir.Add(x, tir.const(float("inf"), "float32")).script(float_dtype="float32")
     assert text == 'x + T.float32("inf")'

@@ -20,6 +20,8 @@ from tvm.tir.lazy_equal import EqualOp, NotEqualOp
 
 Operand = Any  # anything that as_expr takes
 
+_LARGEST_FLOAT32: Final = 3.4028234663852886e38
+
 # The analyzer lives a floor above; it is found by name when a slice or a layout asks for it.
 SIMPLIFIERS: Final[Registry[Callable[[PrimExpr], PrimExpr]]] = Registry("simplifier", "tvm.arith")
 
@@ -31,6 +33,8 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     if dtype is None:
         if isinstance(value, str):
             return e.StringImm(value, span)
+        if isinstance(value, float) and not abs(value) <= _LARGEST_FLOAT32:
+            return make_const(value, DataType("float64"), span)
         literal = as_expr(value)
         return make_const(literal.value, literal.dtype, span)  # type: ignore[attr-defined]
     if hasattr(value, "item") and getattr(value, "shape", ()) == ():
