@@ -88,6 +88,8 @@ _HOMES = {
     "RunCodegen": _HOME + "run_codegen:RunCodegen",
     "AttachExternModules": _HOME + "attach_external_modules:AttachExternModules",
     "SplitLayoutRewritePreproc": _HOME + "split_layout_rewrite_preproc:SplitLayoutRewritePreproc",
+    "LowerGPUIPCAllocStorage": _HOME + "lower_gpu_ipc_alloc_storage:LowerGPUIPCAllocStorage",
+    "IPCAllReduceRewrite": _HOME + "ipc_allreduce_rewrite:IPCAllReduceRewrite",
     "VMShapeLower": _HOME + "vm_shape_lower:VMShapeLower",
 }
 
@@ -131,6 +133,7 @@ if TYPE_CHECKING:
     from .fuse_transpose_matmul import FuseTransposeMatmul as FuseTransposeMatmul
     from .gradient import Gradient as Gradient
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
+    from .ipc_allreduce_rewrite import IPCAllReduceRewrite as IPCAllReduceRewrite
     from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
     from .lambda_lift import LambdaLift as LambdaLift
     from .lazy_transform_params import ForwardCollector as ForwardCollector
@@ -145,6 +148,7 @@ if TYPE_CHECKING:
     from .legalize_ops.legalizer import LegalizeOps as LegalizeOps
     from .lift_transform_params import LiftTransformParams as LiftTransformParams
     from .lower_alloc_tensor import LowerAllocTensor as LowerAllocTensor
+    from .lower_gpu_ipc_alloc_storage import LowerGPUIPCAllocStorage as LowerGPUIPCAllocStorage
     from .lower_runtime_builtin import LowerRuntimeBuiltin as LowerRuntimeBuiltin
     from .lower_runtime_builtin import VMBuiltinLower as VMBuiltinLower
     from .lower_shape_to_tensor import LowerShapeToTensor as LowerShapeToTensor
