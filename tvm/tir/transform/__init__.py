@@ -82,6 +82,9 @@ _PASSES: dict[str, str] = {
     "UnrollLoopConfig": "config_records",
     "VectorizeLoop": "vectorize_loop",
     "VectorMath": "vector_math",
+    "InstrumentProfileIntrinsics": "instrument_profile_intrinsics",
+    "RemoveWeightLayoutRewriteBlock": "remove_weight_layout_rewrite_block",
+    "ReduceBranchingThroughOvercompute": "reduce_branching_through_overcompute",
     "VerifyMemory": "verify_memory",
     "VerifyVTCMLimit": "verify_vtcm_limit",
 
@@ -131,6 +134,9 @@ if TYPE_CHECKING:
     from .inject_virtual_thread import InjectVirtualThread as InjectVirtualThread
     from .inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
     from .instrument_bound_checkers import InstrumentBoundCheckers as InstrumentBoundCheckers
+    from .instrument_profile_intrinsics import (
+        InstrumentProfileIntrinsics as InstrumentProfileIntrinsics,
+    )
     from .lift_thread_binding import LiftThreadBinding as LiftThreadBinding
     from .loop_partition import LoopPartition as LoopPartition
     from .lower_auto_copy import LowerAutoCopy as LowerAutoCopy
@@ -159,9 +165,15 @@ if TYPE_CHECKING:
     from .plan_and_update_buffer_allocation_location import (
         PlanAndUpdateBufferAllocationLocation as PlanAndUpdateBufferAllocationLocation,
     )
+    from .reduce_branching_through_overcompute import (
+        ReduceBranchingThroughOvercompute as ReduceBranchingThroughOvercompute,
+    )
     from .remove_assume import RemoveAssume as RemoveAssume
     from .remove_no_op import RemoveNoOp as RemoveNoOp
     from .remove_store_undef import RemoveStoreUndef as RemoveStoreUndef
+    from .remove_weight_layout_rewrite_block import (
+        RemoveWeightLayoutRewriteBlock as RemoveWeightLayoutRewriteBlock,
+    )
     from .renormalize_split_pattern import RenormalizeSplitPattern as RenormalizeSplitPattern
     from .rewrite_unsafe_select import RewriteUnsafeSelect as RewriteUnsafeSelect
     from .simplify import Simplify as Simplify

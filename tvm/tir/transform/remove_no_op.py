@@ -33,8 +33,14 @@ from .pass_form import tir_pass
 def RemoveNoOp(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """Every remaining statement may have an effect."""
     config = ctx.option("tir.RemoveNoOp")
-    remover = _Remover(func, bool(config.use_dataflow_analysis))
-    remover.analyzer.set_maximum_rewrite_steps(int(config.max_simplification_steps))
+    steps = int(config.max_simplification_steps)
+    return without_no_op(func, bool(config.use_dataflow_analysis), steps)
+
+
+def without_no_op(func: PrimFunc, dataflow: bool, max_steps: int = 0) -> PrimFunc:
+    """The function without statements that do nothing."""
+    remover = _Remover(func, dataflow)
+    remover.analyzer.set_maximum_rewrite_steps(max_steps)
     return func.with_body(remover.visit_stmt(func.body))
 
 
