@@ -90,6 +90,8 @@ _HOMES = {
     "SplitLayoutRewritePreproc": _HOME + "split_layout_rewrite_preproc:SplitLayoutRewritePreproc",
     "LowerGPUIPCAllocStorage": _HOME + "lower_gpu_ipc_alloc_storage:LowerGPUIPCAllocStorage",
     "IPCAllReduceRewrite": _HOME + "ipc_allreduce_rewrite:IPCAllReduceRewrite",
+    "LazyGetInput": _HOME + "lazy_params:LazyGetInput",
+    "LazySetOutput": _HOME + "lazy_params:LazySetOutput",
     "VMShapeLower": _HOME + "vm_shape_lower:VMShapeLower",
 }
 
@@ -136,6 +138,8 @@ if TYPE_CHECKING:
     from .ipc_allreduce_rewrite import IPCAllReduceRewrite as IPCAllReduceRewrite
     from .kill_after_last_use import KillAfterLastUse as KillAfterLastUse
     from .lambda_lift import LambdaLift as LambdaLift
+    from .lazy_params import LazyGetInput as LazyGetInput
+    from .lazy_params import LazySetOutput as LazySetOutput
     from .lazy_transform_params import ForwardCollector as ForwardCollector
     from .lazy_transform_params import LazyInputMutator as LazyInputMutator
     from .lazy_transform_params import LazyOutputMutator as LazyOutputMutator

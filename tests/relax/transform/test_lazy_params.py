@@ -1,0 +1,145 @@
+"""LazyGetInput and LazySetOutput: parameters and results one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relax
+from tvm.ir import assert_structural_equal
+from tvm.relax.transform import LazyGetInput, LazySetOutput
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+@I.ir_module
+class Before:
+    @R.function
+    def transform_params(A: R.Tensor((16, 16), "float32"), B: R.Tensor((16, 16), "float32")):
+        C = R.multiply(A, R.const(2, "float32"))
+        D = R.add(C, B)
+        return (D, B)
+
+
+def test_parameters_are_fetched_at_their_first_use() -> None:
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def transform_params(
+            fget_param: R.Callable([R.Prim("int64"), R.Object], R.Object, False),
+        ):
+            A0 = fget_param(R.prim_value(0), R.str("A"))
+            A = R.match_cast(A0, R.Tensor((16, 16), "float32"))
+            C = R.multiply(A, R.const(2, "float32"))
+            B0 = fget_param(R.prim_value(1), R.str("B"))
+            B = R.match_cast(B0, R.Tensor((16, 16), "float32"))
+            D = R.add(C, B)
+            return (D, B)
+
+    assert_structural_equal(LazyGetInput()(Before), Expected)
+
+
+def test_inputs_stay_and_shapes_come_with_the_parameters() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(rank: R.Prim(value="r"), w: R.Tensor(("m", "n"), "float32")):
+            R.func_attr({"num_input": 1})
+            m = T.int64()
+            n = T.int64()
+            y: R.Tensor((m, n), "float32") = R.exp(w)
+            z: R.Tensor((m, n), "float32") = R.add(y, w)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(
+            rank: R.Prim(value="r"),
+            fget_param: R.Callable([R.Prim("int64"), R.Object], R.Object, False),
+        ):
+            R.func_attr({"num_input": 2})
+            m = T.int64()
+            n = T.int64()
+            w0 = fget_param(R.prim_value(0), R.str("w"))
+            w = R.match_cast(w0, R.Tensor((m, n), "float32"))
+            y: R.Tensor((m, n), "float32") = R.exp(w)
+            z: R.Tensor((m, n), "float32") = R.add(y, w)
+            return z
+
+    assert_structural_equal(LazyGetInput()(Mod), Expected)
+
+
+def test_results_are_handed_out_when_they_are_made() -> None:
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def transform_params(
+            fset_output: R.Callable([R.Prim("int64"), R.Object], R.Tuple([]), False),
+            A: R.Tensor((16, 16), "float32"),
+            B: R.Tensor((16, 16), "float32"),
+        ):
+            _ = fset_output(R.prim_value(1), B)
+            C = R.multiply(A, R.const(2, "float32"))
+            D = R.add(C, B)
+            _1 = fset_output(R.prim_value(0), D)
+            return R.tuple()
+
+    assert_structural_equal(LazySetOutput()(Before), Expected)
+
+
+def test_a_single_result_and_one_that_is_written_out() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def one(A: R.Tensor((4,), "float32")):
+            B = R.exp(A)
+            return B
+
+        @R.function
+        def two(A: R.Tensor((4,), "float32")):
+            B = R.exp(A)
+            return (B, R.const(1.0, "float32"), B)
+
+    after = LazySetOutput()(Mod)
+    assert [str(b.value) for b in after["one"].body.blocks[-1].bindings][1:] == [
+        "fset_output(R.prim_value(0), B)"
+    ]
+    calls = [str(b.value) for block in after["two"].body.blocks for b in block.bindings][1:]
+    assert calls == [
+        "fset_output(R.prim_value(0), B)", "fset_output(R.prim_value(2), B)",
+        'fset_output(R.prim_value(1), R.const(1.0, "float32"))',
+    ]  # fmt: skip
+
+
+def test_private_functions_stay() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function(private=True)
+        def main(A: R.Tensor((4,), "float32")):
+            return A
+
+    assert LazyGetInput()(Mod)["main"] is Mod["main"]
+    assert LazySetOutput()(Mod)["main"] is Mod["main"]
+
+
+@pytest.mark.cpu
+def test_both_together_run() -> None:
+    mod = LazySetOutput()(LazyGetInput()(Before))
+    vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    weights = [np.full((16, 16), i + 1, "float32") for i in range(2)]
+    asked: list[str] = []
+    made: dict[int, object] = {}
+
+    def fget(index: int, name: str) -> object:
+        asked.append(str(name))
+        return tvm.runtime.tensor(weights[index])
+
+    vm["transform_params"](lambda i, v: made.__setitem__(int(i), v.numpy()), fget)
+    assert asked == ["A", "B"]
+    np.testing.assert_array_equal(made[0], weights[0] * 2 + weights[1])
+    np.testing.assert_array_equal(made[1], weights[1])

@@ -1,0 +1,136 @@
+"""Parameters that are fetched where they are needed, and results that are handed out when made.
+
+    def f(A, B):                LazyGetInput    def f(fget_param):
+        C = exp(A)                                  A = match_cast(fget_param(0, "A"), Tensor(...))
+        return (C, B)               ->              C = exp(A) ...
+
+    def f(A):                   LazySetOutput   def f(fset_output, A):
+        C = exp(A)                                  C = exp(A)
+        return (C,)                 ->              fset_output(0, C)
+                                                    return ()
+
+This holds for public functions. The first `num_input` parameters stay; the function that is called
+stands behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.attrs import DictAttrs
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Function,
+    If,
+    PrimValue,
+    SeqExpr,
+    StringImm,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.op.base import VOID_RESULT
+from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, PrimStructInfo
+from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.to_non_dataflow import to_non_dataflow
+
+
+@relax_pass("LazyGetInput")
+def LazyGetInput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+    """Parameters come from `fget_param(index, name)`, each before its first use."""
+    count = _input_count(func)
+    if func.attrs.get("global_symbol") is None or len(func.params) == count:
+        return func
+    fetch = _callback("fget_param", ObjectStructInfo())
+    new = _Fetcher(mod, func.params[count:], fetch).visit_expr(to_non_dataflow(func))
+    assert isinstance(new, Function), "functions stay functions"
+    return Function(
+        [*func.params[:count], fetch], new.body, None, False, _attrs(func), func.span
+    )
+
+
+@relax_pass("LazySetOutput")
+def LazySetOutput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+    """Results go to `fset_output(index, value)`, each right after it is made."""
+    if func.attrs.get("global_symbol") is None:
+        return func
+    give = _callback("fset_output", VOID_RESULT)
+    func = to_non_dataflow(func)
+    body = func.body.body
+    results = list(body.fields) if isinstance(body, Tuple) else [body]
+    places: dict[Var, list[int]] = {}
+    for i, result in enumerate(results):
+        if isinstance(result, Var):
+            places.setdefault(result, []).append(i)
+
+    def handed_out(var: Var) -> list[Binding]:
+        return [_hand_out(give, i, var) for i in places.get(var, ())]
+
+    bindings = [one for param in func.params for one in handed_out(param)]
+    for block in func.body.blocks:
+        for binding in block.bindings:
+            bindings += [binding, *handed_out(binding.var)]
+    bindings += [_hand_out(give, i, r) for i, r in enumerate(results) if not isinstance(r, Var)]
+    count = _input_count(func)
+    params = [*func.params[:count], give, *func.params[count:]]
+    seq = SeqExpr([BindingBlock(bindings)], Tuple([]), func.body.span)
+    return Function(params, seq, VOID_RESULT, False, _attrs(func), func.span)
+
+
+def _input_count(func: Function) -> int:
+    return int(str(func.attrs.get("num_input", 0)))
+
+
+def _attrs(func: Function) -> DictAttrs:
+    """Those of the function, with one input more; it has effects."""
+    new = func.without_attr("relax.force_pure")
+    if func.attrs.get("num_input") is not None:
+        new = new.with_attr("num_input", _input_count(func) + 1)
+    return new.attrs
+
+
+def _callback(name: str, result: ObjectStructInfo | object) -> Var:
+    index = PrimStructInfo("int64")
+    info = FuncStructInfo([index, ObjectStructInfo()], result, purity=False)  # type: ignore[arg-type]
+    return Var(name, info)
+
+
+def _hand_out(give: Var, index: int, value: RelaxExpr) -> Binding:
+    call = Call(give, [PrimValue(index), value], None, [], value.span)
+    call.struct_info_ = VOID_RESULT
+    return VarBinding(Var("_", VOID_RESULT), call, value.span)
+
+
+class _Fetcher(PyExprMutator):
+    """Fetches parameters at their first use; what a branch fetched is not there after it."""
+
+    def __init__(self, mod: IRModule, params: Sequence[Var], fetch: Var) -> None:
+        super().__init__(mod)
+        self._index = {param: i for i, param in enumerate(params)}
+        self._fetch = fetch
+        self._held: dict[Var, Var] = {}
+
+    def visit_var_(self, op: Var) -> RelaxExpr:
+        index = self._index.get(op)
+        if index is None:
+            return super().visit_var_(op)
+        if op not in self._held:
+            call = Call(self._fetch, [PrimValue(index), StringImm(op.name_hint)], None, [], op.span)
+            value = self.builder_.emit(call, op.name_hint + "_untyped")
+            self._held[op] = self.builder_.match_cast(value, op.struct_info, op.name_hint)
+        return self._held[op]
+
+    def visit_if_(self, op: If) -> RelaxExpr:
+        cond = self.visit_expr(op.cond)
+        branches = []
+        for branch in (op.true_branch, op.false_branch):
+            before = dict(self._held)
+            branches.append(self.visit_with_new_scope(branch))
+            self._held = before
+        return If(cond, *branches, op.span)
