@@ -69,6 +69,21 @@ def test_class_as_pass() -> None:
     assert made.info.name == "Tag"
     assert made(tvm.IRModule()).get_attr("tag") == 7
 
+def test_a_class_of_passes_shows_its_constants_and_its_method() -> None:
+    @module_pass(opt_level=0)
+    class Add:
+        KEY = "added"
+
+        def transform_module(self, mod, ctx):
+            """Says what was added."""
+            return mod.with_attr(self.KEY, 1)
+
+    assert Add.KEY == "added"
+    assert Add.transform_module.__doc__ == "Says what was added."
+    made = Add().transform_module(tvm.IRModule(), PassContext.current())
+    assert made.attrs["added"] == 1 == Add()(tvm.IRModule()).attrs["added"]
+
+
 
 def test_house_form_is_a_factory_with_the_options() -> None:
     @declare_module_pass("test.Tag")

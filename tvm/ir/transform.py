@@ -303,7 +303,14 @@ def pass_class(cls: type, info: PassInfo, kind: type[Pass], method: str) -> type
             raise AttributeError(name)
         return getattr(self._inst, name)
 
-    made = type(cls.__name__, (kind,), {"__init__": start, "__getattr__": find})
+    def run(self: Any, *args: Any) -> Any:
+        return getattr(self._inst, method)(*args)
+
+    # what users read from the class itself: constants, and the method that is run
+    names = [name for name in dir(cls) if not name.startswith("_")]
+    shown = {name: getattr(cls, name) for name in names if not callable(getattr(cls, name))}
+    shown[method] = functools.wraps(getattr(cls, method))(run)
+    made = type(cls.__name__, (kind,), {**shown, "__init__": start, "__getattr__": find})
     functools.update_wrapper(made, cls, updated=())
     return made
 
