@@ -46,3 +46,9 @@ def test_triples() -> None:
     assert arch_of_triple("arm64-apple-macos") == "aarch64"
     assert arch_of_triple("amd64-pc-windows-msvc") == "x86_64"
     assert arch_of_triple(host_triple()) == arch_of_triple(platform.machine())
+
+
+@pytest.mark.parametrize(("features", "bits"), [("+m", 64), ("+v", 128), ("+v,+zvl512b", 512)])
+def test_vectors_of_riscv(features: str, bits: int) -> None:
+    target = Target(f"llvm -mtriple=riscv64-linux-gnu -mattr={features}")
+    assert target.cpu.vector_bits == bits

@@ -38,3 +38,9 @@ def test_options() -> None:
     ] == 512
     with pytest.raises(TypeError, match="hexagon: unknown option 'cores'"):
         t.hexagon(cores=3)
+
+
+def test_cores_of_32_and_64_bits() -> None:
+    small, large = t.riscv_cpu("sifive-e31"), t.riscv_cpu("sifive-u74")
+    assert (small.attrs["mtriple"], small.attrs["mabi"]) == ("riscv32-unknown-linux-gnu", "ilp32")
+    assert (large.attrs["mtriple"], large.attrs["mabi"]) == ("riscv64-unknown-linux-gnu", "lp64d")

@@ -122,11 +122,13 @@ _LEAST: Final[dict[str, CpuModel]] = {
     "x86_64": _TABLE["x86-64"],
     "aarch64": _arm("generic", 1, 32 * KB, 512 * KB, 512 * KB),
     "riscv64": CpuModel("generic", "riscv64", 64, 32, 1, 32 * KB, 512 * KB, 512 * KB, 1),
+    "riscv32": CpuModel("generic", "riscv32", 32, 32, 1, 32 * KB, 256 * KB, 256 * KB, 1),
     "wasm32": CpuModel("generic", "wasm32", 128, 16, 1, 32 * KB, 256 * KB, 1 * MB, 1),
 }
 _ARCH_NAMES: Final = {
     "amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64",
-    "riscv64": "riscv64", "wasm32": "wasm32", "i386": "x86_64", "i686": "x86_64",
+    "riscv64": "riscv64", "riscv32": "riscv32", "wasm32": "wasm32",
+    "i386": "x86_64", "i686": "x86_64",
 }  # fmt: skip
 
 
@@ -178,9 +180,17 @@ def with_features(model: CpuModel, mattr: Sequence[str]) -> CpuModel:
         wide = 256 if {"avx", "avx2"} & features else 128
         bits = 512 if "avx512f" in features else wide
         registers = 32 if bits == 512 else 16
+    elif model.arch.startswith("riscv"):
+        bits = max(bits, *(_riscv_vector_bits(name) for name in features), 0)
     return replace(
         model, features=frozenset(features), vector_bits=bits, vector_registers=registers
     )
+
+
+def _riscv_vector_bits(feature: str) -> int:
+    """The vectors that a feature promises: `v` has 128 bits at least, `zvl512b` has 512."""
+    named = re.fullmatch(r"zvl(\d+)b", feature)
+    return int(named[1]) if named else 128 if feature == "v" else 0
 
 
 @functools.cache

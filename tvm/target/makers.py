@@ -80,10 +80,11 @@ def rasp(options: Any = None) -> Target:
 
 
 def riscv_cpu(model: str = "sifive-u54", options: Any = None) -> Target:
-    """A RISC-V CPU by the name of its core."""
+    """A RISC-V CPU by the name of its core; SiFive's E series has 32 bits."""
     cpu = model if model.startswith("sifive-") else "generic-rv64"
+    bits, abi = ("32", "ilp32") if cpu.startswith("sifive-e") else ("64", "lp64d")
     words = ["llvm", "-keys=arm_cpu,cpu", "-device=arm_cpu", f"-model={model}",
-             "-mtriple=riscv64-unknown-linux-gnu", f"-mcpu={cpu}", "-mabi=lp64d"]  # fmt: skip
+             f"-mtriple=riscv{bits}-unknown-linux-gnu", f"-mcpu={cpu}", f"-mabi={abi}"]  # fmt: skip
     return _join(words, options)
 
 

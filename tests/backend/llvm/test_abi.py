@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import re
 
 import numpy as np
 import pytest
 
+import tvm
 from tvm.backend.llvm import abi
+from tvm.backend.llvm.jit import Machine, data_layout, host_machine
 from tvm.runtime import tensor
 from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES, StructField
 
@@ -18,8 +21,11 @@ C_TYPES = {"handle": ctypes.c_uint64,
            "uint64": ctypes.c_uint64, "int64": ctypes.c_int64}  # fmt: skip
 
 
+HOST = abi.layout_of(data_layout(host_machine()))
+
+
 def read(base: int, kind: StructField) -> int:
-    place = abi.STRUCT_FIELDS[kind]
+    place = HOST.fields[kind]
     assert place.dtype is not None
     return int(C_TYPES[str(place.dtype)].from_address(base + place.offset).value)
 
@@ -41,4 +47,33 @@ def test_the_fields_of_a_tensor() -> None:
 
 
 def test_every_field_number_but_the_address_has_a_place() -> None:
-    assert set(abi.STRUCT_FIELDS) == set(StructField) - {StructField.TENSOR_ADDR}
+    assert set(HOST.fields) == set(StructField) - {StructField.TENSOR_ADDR}
+
+
+@pytest.mark.parametrize(
+    ("triple", "offsets", "size"),
+    [
+        ("x86_64-linux-gnu", [0, 8, 16, 20, 24, 32, 40], 48),
+        ("wasm32-unknown-unknown", [0, 4, 12, 16, 20, 24, 32], 40),
+        ("armv7a-linux-gnueabihf", [0, 4, 12, 16, 20, 24, 32], 40),
+        ("i386-pc-linux-gnu", [0, 4, 12, 16, 20, 24, 28], 36),
+    ],
+)
+def test_tensors_of_other_machines(triple: str, offsets: list[int], size: int) -> None:
+    layout = abi.layout_of(data_layout(Machine(triple)))
+    named = ("DATA", "DEVICE_TYPE", "NDIM", "TYPE_CODE", "SHAPE", "STRIDES", "BYTE_OFFSET")
+    found = [layout.fields[StructField[f"TENSOR_{name}"]].offset for name in named]
+    assert (found, layout.tensor_bytes) == (offsets, size)
+
+
+def test_short_pointers_are_read_and_passed_on() -> None:
+    a = tvm.te.placeholder((8,), "float32", "a")
+    b = tvm.te.extern(
+        (8,), [a], lambda ins, outs: tvm.tir.call_packed("given", ins[0], outs[0]), "b", "float32"
+    )
+    target = "llvm -mtriple=wasm32-unknown-unknown"
+    module = tvm.tir.build(tvm.te.create_prim_func([a, b]), target=target)
+    assert module.object[:4] == b"\0asm"
+    text = module.inspect_source()
+    assert re.search(r"load ptr, ptr %\.\d+, align 4", text)
+    assert not re.search(r"load ptr, ptr %\.\d+, align 8", text)

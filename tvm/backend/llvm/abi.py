@@ -1,10 +1,13 @@
 """Places of the fields in the structs that cross between compiled code and the tvm_ffi library.
 
-From dlpack.h (DLTensor) and tvm/ffi/c_api.h (TVMFFIAny, TVMFFIObject), both for 64-bit machines.
+From dlpack.h (DLTensor) and tvm/ffi/c_api.h (TVMFFIAny, TVMFFIObject). Pointers make the difference
+between machines; a TVMFFIAny and the header of an object have one size on all of them.
 """
 
 from __future__ import annotations
 
+import functools
+import re
 from typing import Final, NamedTuple
 
 from tvm.support.dtype import DataType
@@ -19,38 +22,63 @@ class FieldPlace(NamedTuple):
     dtype: DataType | None
 
 
-TENSOR_BYTES: Final = 48
 ANY_BYTES: Final = 16
 
-_HANDLE = DataType("handle")
-_INT32 = DataType("int32")
-STRUCT_FIELDS: Final[dict[StructField, FieldPlace]] = {
-    StructField.TENSOR_DATA: FieldPlace(TENSOR_BYTES, 0, _HANDLE),
-    StructField.TENSOR_DEVICE_TYPE: FieldPlace(TENSOR_BYTES, 8, _INT32),
-    StructField.TENSOR_DEVICE_ID: FieldPlace(TENSOR_BYTES, 12, _INT32),
-    StructField.TENSOR_NDIM: FieldPlace(TENSOR_BYTES, 16, _INT32),
-    StructField.TENSOR_TYPE_CODE: FieldPlace(TENSOR_BYTES, 20, DataType("uint8")),
-    StructField.TENSOR_TYPE_BITS: FieldPlace(TENSOR_BYTES, 21, DataType("uint8")),
-    StructField.TENSOR_TYPE_LANES: FieldPlace(TENSOR_BYTES, 22, DataType("uint16")),
-    StructField.TENSOR_SHAPE: FieldPlace(TENSOR_BYTES, 24, _HANDLE),
-    StructField.TENSOR_STRIDES: FieldPlace(TENSOR_BYTES, 32, _HANDLE),
-    StructField.TENSOR_BYTE_OFFSET: FieldPlace(TENSOR_BYTES, 40, DataType("uint64")),
-    StructField.VALUE_CONTENT: FieldPlace(8, 0, None),
-    StructField.ANY_TYPE_INDEX: FieldPlace(ANY_BYTES, 0, _INT32),
-    StructField.ANY_ZERO_PADDING: FieldPlace(ANY_BYTES, 4, _INT32),
-    StructField.ANY_UNION_VALUE: FieldPlace(ANY_BYTES, 8, None),
-    StructField.INT64_ELEMENT: FieldPlace(8, 0, DataType("int64")),
-}
+_HANDLE: Final = DataType("handle")
+_INT32: Final = DataType("int32")
 
-# The first argument of tir.tvm_stack_alloca: bytes and alignment of one item.
-STACK_ITEMS: Final[dict[str, int]] = {
-    "shape": 8,
-    "array": TENSOR_BYTES,
-    "arg_value": 8,
-    "arg_tcode": 4,
-    "arg_ffi_any": ANY_BYTES,
-    "tvm_ffi_any": ANY_BYTES,
-}
+
+class Layout(NamedTuple):
+    """What the structs of a machine look like."""
+
+    fields: dict[StructField, FieldPlace]
+    tensor_bytes: int
+    most_align: int  # no field needs more
+
+    def item_bytes(self, item: str) -> int | None:
+        """Bytes of what the first argument of tir.tvm_stack_alloca names; None for other words."""
+        return {
+            "shape": 8, "array": self.tensor_bytes, "arg_value": 8, "arg_tcode": 4,
+            "arg_ffi_any": ANY_BYTES, "tvm_ffi_any": ANY_BYTES,
+        }.get(item)  # fmt: skip
+
+
+STACK_ITEMS: Final = ("arg_ffi_any", "arg_tcode", "arg_value", "array", "shape", "tvm_ffi_any")
+
+
+@functools.lru_cache(maxsize=64)
+def layout_of(data_layout: str) -> Layout:
+    """The structs of a machine, by LLVM's notation for its sizes and alignments."""
+    narrow = re.search(r"(?:^|-)p:32:", data_layout) is not None
+    pointer = 4 if narrow else 8
+    # 64-bit integers lie on four bytes in the structs of some 32-bit machines (i386)
+    whole = 4 if narrow and "-i64:64" not in data_layout else 8
+    kind = pointer + 8 + 4  # behind the data, the device and the number of dimensions
+    shape = kind + 4
+    offset = -(-(shape + 2 * pointer) // whole) * whole
+    size = offset + 8
+    return Layout(
+        {
+            StructField.TENSOR_DATA: FieldPlace(size, 0, _HANDLE),
+            StructField.TENSOR_DEVICE_TYPE: FieldPlace(size, pointer, _INT32),
+            StructField.TENSOR_DEVICE_ID: FieldPlace(size, pointer + 4, _INT32),
+            StructField.TENSOR_NDIM: FieldPlace(size, pointer + 8, _INT32),
+            StructField.TENSOR_TYPE_CODE: FieldPlace(size, kind, DataType("uint8")),
+            StructField.TENSOR_TYPE_BITS: FieldPlace(size, kind + 1, DataType("uint8")),
+            StructField.TENSOR_TYPE_LANES: FieldPlace(size, kind + 2, DataType("uint16")),
+            StructField.TENSOR_SHAPE: FieldPlace(size, shape, _HANDLE),
+            StructField.TENSOR_STRIDES: FieldPlace(size, shape + pointer, _HANDLE),
+            StructField.TENSOR_BYTE_OFFSET: FieldPlace(size, offset, DataType("uint64")),
+            StructField.VALUE_CONTENT: FieldPlace(8, 0, None),
+            StructField.ANY_TYPE_INDEX: FieldPlace(ANY_BYTES, 0, _INT32),
+            StructField.ANY_ZERO_PADDING: FieldPlace(ANY_BYTES, 4, _INT32),
+            StructField.ANY_UNION_VALUE: FieldPlace(ANY_BYTES, 8, None),
+            StructField.INT64_ELEMENT: FieldPlace(8, 0, DataType("int64")),
+        },
+        size,
+        4 if narrow else 8,
+    )
+
 
 FFI_PREFIX: Final = "__tvm_ffi_"
 LIBRARY_CONTEXT: Final = "__tvm_ffi__library_ctx"

@@ -16,7 +16,7 @@ from tvm.tir import expr as e
 from tvm.tir.float_math.neighbour import narrow_neighbour
 from tvm.tir.struct_field import StructField
 
-from .abi import FFI_PREFIX, STACK_ITEMS, STRUCT_FIELDS, FieldPlace
+from .abi import FFI_PREFIX, STACK_ITEMS, FieldPlace, Layout, layout_of
 from .expr import FLOAT32, INT64, mangled
 from .intrinsic_names import ONE_TYPE_INTRINSICS
 from .memory import as_ramp
@@ -374,19 +374,22 @@ def _access_ptr(emit: StmtEmitter, op: e.Call) -> str:
     return emit.out.temp(f"getelementptr {memory_element(kind.dtype)}, ptr {base}, i64 {start}")
 
 
-_FIELDS: Final = {int(field): place for field, place in STRUCT_FIELDS.items()}
+def _layout(emit: StmtEmitter) -> Layout:
+    return layout_of(emit.module.data_layout)
 
 
 def _struct_place(emit: StmtEmitter, op: e.Call) -> tuple[FieldPlace, str]:
     """The field that a struct access names, and its address."""
-    number = op.args[2]
-    field = _FIELDS.get(number.value) if isinstance(number, e.IntImm) else None
+    number, fields = op.args[2], _layout(emit).fields
+    field = None
+    if isinstance(number, e.IntImm) and number.value in fields:
+        field = fields[StructField(number.value)]
     if field is None:
         raise TVMError(
             message(
                 f"access of struct field {number}",
                 found="no such field",
-                legal=", ".join(f"{k.name}={k.value}" for k in STRUCT_FIELDS),
+                legal=", ".join(f"{k.name}={k.value}" for k in fields),
             )
         )
     base = emit.visit_expr(op.args[0])
@@ -408,12 +411,12 @@ def _struct_get(emit: StmtEmitter, op: e.Call) -> str:
         base, index = emit.visit_expr(op.args[0]), emit.as_int64(op.args[1])
         if index == "0":
             return base
-        return emit.out.temp(f"getelementptr inbounds [48 x i8], ptr {base}, i64 {index}")
+        size = _layout(emit).tensor_bytes
+        return emit.out.temp(f"getelementptr inbounds [{size} x i8], ptr {base}, i64 {index}")
     field, place = _struct_place(emit, op)
     stored = field.dtype or _union_type(op.dtype)
-    raw = emit.out.temp(
-        f"load {memory_element(stored)}, ptr {place}, align {element_bytes(stored)}"
-    )
+    align = min(element_bytes(stored), _layout(emit).most_align)
+    raw = emit.out.temp(f"load {memory_element(stored)}, ptr {place}, align {align}")
     return emit.cast(stored, op.dtype, raw)
 
 
@@ -430,22 +433,24 @@ def _struct_set(emit: StmtEmitter, op: e.Call) -> str:
     value = op.args[3]
     stored = field.dtype or _union_type(value.dtype)
     held = emit.cast(value.dtype, stored, emit.visit_expr(value))
-    emit.out.line(
-        f"store {memory_element(stored)} {held}, ptr {place}, align {element_bytes(stored)}"
-    )
+    most = _layout(emit).most_align
+    if field.dtype is None and stored.is_handle and most < 8:
+        emit.out.line(f"store i64 0, ptr {place}, align {most}")  # behind a short pointer are zeros
+    align = min(element_bytes(stored), most)
+    emit.out.line(f"store {memory_element(stored)} {held}, ptr {place}, align {align}")
     return "0"
 
 
 @_rule("tvm_stack_alloca")
 def _stack_alloca(emit: StmtEmitter, op: e.Call) -> str:
     item, count = op.args
-    size = STACK_ITEMS.get(item.value)
+    size = _layout(emit).item_bytes(item.value)
     if size is None:
         raise TVMError(
             message(
                 f"tvm_stack_alloca of {item.value!r}",
                 found="no such item",
-                legal=", ".join(sorted(STACK_ITEMS)),
+                legal=", ".join(STACK_ITEMS),
             )
         )
     if isinstance(count, e.IntImm):
