@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import FrameType
 from typing import ClassVar, Final, final
 
 from .node import Field, Node, fields, register_nodes
@@ -134,5 +136,17 @@ def span_scope(span: Span | None) -> Iterator[None]:
     finally:
         _AMBIENT.span = outer
 
+
+def caller_place() -> str | None:
+    """`file:line` of the code outside of this package that is running; None if all is inside."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return None
+
+
+_PACKAGE: Final = __name__.partition(".")[0]
 
 register_nodes(SourceMap, SourceName, Span, SequentialSpan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
-from tvm import tir
+from tvm import relax, tir
 from tvm.error import DTypeError, ShapeError, TVMError
 from tvm.relax import op
 
@@ -30,11 +30,14 @@ def test_shapes(a: tuple[object, ...], b: tuple[object, ...], expected: tuple[ob
 
 
 def test_message_of_inner_dimensions() -> None:
+    bb = relax.BlockBuilder()
     with pytest.raises(ShapeError) as err:
-        info(op.matmul(var(4, 8), var(7, 3)))
+        bb.normalize(op.matmul(var(4, 8), var(7, 3)))
+    line = err.traceback[0].lineno + 1
     assert str(err.value) == (
         "relax.matmul: inner dimensions differ\n"
         "  found: x1 (4, 8), x2 (7, 3); 8 is not 7\n"
+        f"  where: {__file__}:{line}\n"
         "  legal: the last extent of x1 equal to the last but one of x2"
     )
 

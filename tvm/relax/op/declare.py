@@ -29,6 +29,7 @@ from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.node import NODE_TYPES, fields
 from tvm.ir.op import OPS, Op
+from tvm.ir.span import ambient_span, caller_place
 from tvm.ir.structural import structural_equal
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.distributed.infer import infer_distributed
@@ -176,7 +177,7 @@ class Infer:
         return TVMError(self._text(what, found, legal))
 
     def _text(self, what: str, found: str | None, legal: str | None) -> str:
-        where = None if self.call.span is None else str(self.call.span)
+        where = caller_place() if self.call.span is None else str(self.call.span)
         return message(f"{self.op.name}: {what}", found=found, where=where, legal=legal)
 
     def operands(self) -> list[StructInfo | None]:
@@ -266,6 +267,18 @@ def _on_vdevice(info: StructInfo, vdevice: VDevice) -> StructInfo:
     return info
 
 
+def _placed(error: TVMError, name: str) -> TVMError:
+    """The error, which names the operator and the line that made the call."""
+    text = str(error)
+    if name.rpartition(".")[2] not in text:
+        error.args = (f"{name}: {text}",)
+        text = str(error)
+    place = caller_place() if ambient_span() is None and "\n  where: " not in text else None
+    if place is not None:
+        error.args = (message(text, where=place),)
+    return error
+
+
 Rule: TypeAlias = Callable[..., Any]
 
 
@@ -286,7 +299,10 @@ class RelaxOp(Generic[P]):
         self._build = build
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Call:
-        return self._build(*args, **kwargs)  # type: ignore[return-value]
+        try:
+            return self._build(*args, **kwargs)  # type: ignore[return-value]
+        except TVMError as error:
+            raise _placed(error, self.op.name)
 
     def __repr__(self) -> str:
         return f"<Relax operator {self.op.name}>"

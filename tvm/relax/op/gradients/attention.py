@@ -106,7 +106,7 @@ def _sequence(starts: Expr, length: PrimExpr, ctx: BlockBuilder) -> tuple[Expr, 
     rows = ctx.normalize_argument(arange(PrimValue(length), dtype="int64"))
     wide = ctx.normalize_argument(astype(starts, "int64"))
     begun = less_equal(expand_dims(wide, 0), expand_dims(rows, 1))
-    number = subtract(sum_(astype(begun, "int64"), 1), Constant(np.asarray(1, np.int64)))
+    number: Expr = subtract(sum_(astype(begun, "int64"), 1), Constant(np.asarray(1, np.int64)))
     number = ctx.normalize_argument(number)
     return number, ctx.normalize_argument(subtract(rows, take(wide, number, axis=0)))
 

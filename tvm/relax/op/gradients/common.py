@@ -9,6 +9,7 @@ import numpy as np
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.span import caller_place
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Var
 from tvm.relax.numpy_dtype import numpy_dtype
@@ -151,6 +152,6 @@ def _named(name: str, rule: Rule, words: str) -> Rule:
 
 def refuse(call: Call, found: str, legal: str) -> TVMError:
     """The error for options of a call whose gradient is not defined; the caller raises it."""
-    where = None if call.span is None else str(call.span)
+    where = caller_place() if call.span is None else str(call.span)
     name = getattr(call.op, "name", str(call.op))
     return TVMError(message(f"gradient of {name}", found=found, where=where, legal=legal))

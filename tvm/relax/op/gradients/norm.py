@@ -144,8 +144,8 @@ def batch_norm_grad(
     g, of_mean, of_var = (TupleGetItem(output_grad, i) for i in range(3))
     if not o["training"]:
         mean_, var = (_along(m, ndim, [channel]) for m in (moving_mean, moving_var))
-        scale = rsqrt(add(var, const(o["epsilon"], x)))
-        normal = multiply(subtract(x, mean_), scale)
+        scale: Expr = rsqrt(add(var, const(o["epsilon"], x)))
+        normal: Expr = multiply(subtract(x, mean_), scale)
         inner, shares = _affine(orig_call, g, normal, ndim, [channel])
         scaled = multiply(inner, scale)
         # the deviation of the moving variance: -1/2 of n / (var + epsilon)
