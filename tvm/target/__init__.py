@@ -6,6 +6,7 @@ from tvm.support.lazy import lazy_names
 
 from .cpu_model import CpuModel
 from .kind import TargetKind
+from .memory_info import MemoryInfo as MemoryInfo
 from .tag import list_tags, register_tag
 from .target import Target
 

@@ -182,11 +182,11 @@ def ptx_ldmatrix(
 
 def ptx_cp_async(
     dtype: Any, shared_ptr: Operand, shared_offset: Operand, global_ptr: Operand,
-    global_offset: Operand, bytes: Operand,
+    global_offset: Operand, bytes: Operand, predicate: Operand | None = None,
 ) -> PrimExpr:  # fmt: skip
-    """The PTX instruction cp.async."""
+    """The PTX instruction cp.async; where the predicate is false it writes zeros."""
     args = (shared_ptr, shared_offset, global_ptr, global_offset, bytes)
-    return e.Call(dtype, "tir.ptx_cp_async", args)
+    return e.Call(dtype, "tir.ptx_cp_async", args if predicate is None else (*args, predicate))
 
 
 def ptx_cp_async_bulk(

@@ -85,6 +85,10 @@ _PASSES: dict[str, str] = {
     "InstrumentProfileIntrinsics": "instrument_profile_intrinsics",
     "RemoveWeightLayoutRewriteBlock": "remove_weight_layout_rewrite_block",
     "ReduceBranchingThroughOvercompute": "reduce_branching_through_overcompute",
+    "InjectPTXAsyncCopy": "inject_ptx_async_copy",
+    "InferFragment": "infer_fragment",
+    "LowerAsyncDMA": "lower_async_dma",
+    "LowerDeviceStorageAccessInfo": "lower_device_storage_access_info",
     "VerifyMemory": "verify_memory",
     "VerifyVTCMLimit": "verify_vtcm_limit",
 
@@ -128,7 +132,9 @@ if TYPE_CHECKING:
     from .hoist_expression import HoistExpression as HoistExpression
     from .hoist_if_then_else import HoistIfThenElse as HoistIfThenElse
     from .hoist_reduction_init import HoistReductionInit as HoistReductionInit
+    from .infer_fragment import InferFragment as InferFragment
     from .inject_double_buffer import InjectDoubleBuffer as InjectDoubleBuffer
+    from .inject_ptx_async_copy import InjectPTXAsyncCopy as InjectPTXAsyncCopy
     from .inject_rolling_buffer import InjectRollingBuffer as InjectRollingBuffer
     from .inject_software_pipeline import InjectSoftwarePipeline as InjectSoftwarePipeline
     from .inject_virtual_thread import InjectVirtualThread as InjectVirtualThread
@@ -139,12 +145,16 @@ if TYPE_CHECKING:
     )
     from .lift_thread_binding import LiftThreadBinding as LiftThreadBinding
     from .loop_partition import LoopPartition as LoopPartition
+    from .lower_async_dma import LowerAsyncDMA as LowerAsyncDMA
     from .lower_auto_copy import LowerAutoCopy as LowerAutoCopy
     from .lower_cross_thread_reduction import (
         LowerCrossThreadReduction as LowerCrossThreadReduction,
     )
     from .lower_custom_datatypes import LowerCustomDatatypes as LowerCustomDatatypes
     from .lower_device_kernel_launch import LowerDeviceKernelLaunch as LowerDeviceKernelLaunch
+    from .lower_device_storage_access_info import (
+        LowerDeviceStorageAccessInfo as LowerDeviceStorageAccessInfo,
+    )
     from .lower_init_block import LowerInitBlock as LowerInitBlock
     from .lower_intrin import LowerIntrin as LowerIntrin
     from .lower_match_buffer import LowerMatchBuffer as LowerMatchBuffer
