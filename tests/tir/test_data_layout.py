@@ -4,7 +4,7 @@ import pytest
 
 from tvm import tir
 from tvm.tir import interp
-from tvm.tir.data_layout import LayoutError, bijective_layout, layout
+from tvm.tir.data_layout import LayoutError, bijective_layout, layout, mapping_of
 
 pytestmark = pytest.mark.pure
 
@@ -35,7 +35,6 @@ def test_axes() -> None:
         ("NCH4W", "the number 4 before axis W"),
         ("NHW4c", "which is not among the axes"),
         ("N-C", "'-' at place 1"),
-        ("", "nothing"),
     ],
 )
 def test_texts_that_are_no_layout(text: str, found: str) -> None:
@@ -59,14 +58,14 @@ def values(exprs: tuple[tir.PrimExpr, ...]) -> list[int]:
 def test_indices_there_and_back(
     source: str, target: str, index: tuple[int, ...], wanted: list[int]
 ) -> None:
-    mapping = bijective_layout(source, target)
+    mapping = mapping_of(source, target)
     there = mapping.forward_index(index)
     assert values(there) == wanted
     assert values(mapping.backward_index(there)) == list(index)
 
 
 def test_shapes() -> None:
-    mapping = bijective_layout("NCHW", "NCHW16c")
+    mapping = mapping_of("NCHW", "NCHW16c")
     assert values(mapping.forward_shape((1, 30, 7, 8))) == [1, 2, 7, 8, 16]
     assert values(mapping.backward_shape((1, 2, 7, 8, 16))) == [1, 32, 7, 8]
     n = tir.Var("n", "int64")
@@ -78,6 +77,24 @@ def test_shapes() -> None:
 
 def test_refuses() -> None:
     with pytest.raises(LayoutError, match=r"axes C, H, N, W and C, D, N, W"):
-        bijective_layout("NCHW", "NCDW")
+        mapping_of("NCHW", "NCDW")
     with pytest.raises(LayoutError, match=r"has 4 axes, 2 values"):
-        bijective_layout("NCHW", "NHWC").forward_index((1, 2))
+        mapping_of("NCHW", "NHWC").forward_index((1, 2))
+
+
+def test_layouts_of_other_axes_have_no_mapping() -> None:
+    for source, target in (
+        ("NCHW", "ABCD"), ("__undef__", "NCHW"), ("NCHW", "__undef__"), ("__undef__", "__undef__"),
+        ("", "NCHW"), ("NCHW", ""), ("", ""),
+    ):  # fmt: skip
+        assert bijective_layout(source, target) is None
+    assert bijective_layout("NCHW", "NCHW16c") is not None
+    assert len(layout("")) == 0
+
+
+def test_the_dtype_of_a_layout_is_that_of_its_axes() -> None:
+    wide = layout("NCHW", dtype="int64")
+    assert {a.var.dtype for a in wide.axes} == {"int64"}
+    for dtype in ("float32", None):
+        with pytest.raises(LayoutError, match=r"legal: *int32, int64"):
+            layout("NCHW", dtype=dtype)  # type: ignore[arg-type]

@@ -87,7 +87,11 @@ def layout(layout_str: str | Layout, dtype: str = "int32") -> Layout:
     """The layout that a text like `NCHW` or `NCHW16c` describes."""
     if isinstance(layout_str, Layout):
         return layout_str
-    if layout_str == UNDEFINED:
+    if dtype not in ("int32", "int64"):
+        raise LayoutError(
+            message(f"layout {layout_str!r}", found=f"dtype {dtype}", legal="int32, int64")
+        )
+    if layout_str in ("", UNDEFINED):  # a scalar's, and nobody's
         return Layout(layout_str, [])
     axes: list[IterVar] = []
     end = 0
@@ -96,8 +100,8 @@ def layout(layout_str: str | Layout, dtype: str = "int32") -> Layout:
             raise _bad(layout_str, f"{layout_str[end]!r} at place {end}")
         end = part.end()
         axes.append(_axis(layout_str, part[1], part[2], dtype))
-    if end != len(layout_str) or not axes:
-        raise _bad(layout_str, f"{layout_str[end:] or 'nothing'!r} at place {end}")
+    if end != len(layout_str):
+        raise _bad(layout_str, f"{layout_str[end:]!r} at place {end}")
     letters = [a.var.name for a in axes]
     for letter in letters:
         if letter.isupper() and letters.count(letter) > 1:
@@ -177,13 +181,25 @@ class BijectiveLayout(Node):
     __repr__ = __str__
 
 
-def bijective_layout(src_layout: str | Layout, dst_layout: str | Layout) -> BijectiveLayout:
-    """The mapping between two layouts of the same tensor."""
+def bijective_layout(
+    src_layout: str | Layout, dst_layout: str | Layout
+) -> BijectiveLayout | None:
+    """The mapping between two layouts of the same tensor; None if their axes differ."""
+    src, dst = layout(src_layout), layout(dst_layout)
+    return BijectiveLayout(src, dst) if _whole_axes(src) == _whole_axes(dst) != [] else None
+
+
+def mapping_of(src_layout: str | Layout, dst_layout: str | Layout) -> BijectiveLayout:
+    """The mapping between two layouts; a LayoutError if their axes differ."""
     return BijectiveLayout(layout(src_layout), layout(dst_layout))
 
 
+def _whole_axes(side: Layout) -> list[str]:
+    return sorted([a for a in side.letters if a.isupper()])
+
+
 def _check_convertible(src: Layout, dst: Layout) -> None:
-    whole = [sorted(a for a in side.letters if a.isupper()) for side in (src, dst)]
+    whole = [_whole_axes(side) for side in (src, dst)]
     if whole[0] != whole[1] or not whole[0]:
         raise LayoutError(
             message(

@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
-from tvm.tir.data_layout import bijective_layout, layout
+from tvm.tir.data_layout import layout, mapping_of
 from tvm.tir.expr import as_expr
 
 from . import tag
@@ -292,7 +292,7 @@ def layout_transform(
     source, target = layout(src_layout), layout(dst_layout)
     if source.name == target.name:
         return array
-    mapping = bijective_layout(source, target)
+    mapping = mapping_of(source, target)
     zero = tir.const(0, array.dtype)
 
     def element(*i: Any) -> PrimExpr:

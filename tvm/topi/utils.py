@@ -12,7 +12,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr
-from tvm.tir.data_layout import bijective_layout, layout
+from tvm.tir.data_layout import layout, mapping_of
 from tvm.tir.expr import as_expr
 
 from . import tag
@@ -202,7 +202,7 @@ def get_shape(src_shape: Sequence[Any], src_layout: str, dst_layout: str) -> tup
         return get_const_tuple(src_shape)
     src, dst = layout(src_layout), layout(dst_layout)
     assert len(src) == len(dst), f"Incompatible layout {src_layout} vs {dst_layout}"
-    mapping = bijective_layout(src, dst)
+    mapping = mapping_of(src, dst)
     identity = mapping.forward_index([tir.const(i, "int32") for i in range(len(src_layout))])
     return get_const_tuple([src_shape[get_const_int(i)] for i in identity])
 

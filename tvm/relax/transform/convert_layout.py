@@ -41,7 +41,7 @@ from tvm.relax.op.layout_rules import (
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import FunctionPass
 from tvm.relax.transform.rebuild import replace_operands, vars_used, with_body, with_value
-from tvm.tir.data_layout import bijective_layout
+from tvm.tir.data_layout import mapping_of
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.index_map import IndexMap
 
@@ -151,7 +151,7 @@ class Converter:
         assert isinstance(to, str), "tensors of unknown dimensions stay as they are"
         if is_plain(now) and is_plain(to):
             return _make("relax.permute_dims", value, [now.index(letter) for letter in to])
-        way = bijective_layout(now, to)
+        way = mapping_of(now, to)
         indices = [TirVar(f"i{i}", "int32") for i in range(len(way.src_layout))]
         mapping = IndexMap(indices, way.forward_index(indices), None)
         return _make("relax.layout_transform", value, mapping)
