@@ -28,7 +28,8 @@ HOMES: dict[str, list[str]] = {
     "runtime.disco.": ["tvm.runtime.disco.session"],
     "vm.builtin.": [
         "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",
-        "tvm.runtime.vm_builtin_cache", "tvm.runtime.vm_builtin_debug", "tvm.runtime.vm_builtin_kv",
+        "tvm.runtime.vm_builtin_cache", "tvm.runtime.vm_builtin_debug",
+        "tvm.runtime.vm_builtin_graph", "tvm.runtime.vm_builtin_kv",
     ],
 }
 # Functions that programs call by name without any Python of ours on the way: the module that

@@ -69,8 +69,10 @@ def dataflow_lower_passes(target: Target) -> list[Pass]:
 def finalize_passes(target: Target) -> list[Pass]:
     """From there to what the virtual machine runs."""
     _check_target(target, "finalization")
+    recorded = [t.RewriteCUDAGraph()] if target.kind.name == "cuda" else []
     return [
         t.StaticPlanBlockMemory(),  # tensors share storage
+        *recorded,  # launches that repeat become graphs, where that is asked for
         t.LowerAllocTensor(),  # those that no plan covers get storage of their own
         t.KillAfterLastUse(),  # memory goes as early as it can
         t.LowerRuntimeBuiltin(),  # operators that are functions of the machine

@@ -92,6 +92,7 @@ _HOMES = {
     "IPCAllReduceRewrite": _HOME + "ipc_allreduce_rewrite:IPCAllReduceRewrite",
     "LazyGetInput": _HOME + "lazy_params:LazyGetInput",
     "LazySetOutput": _HOME + "lazy_params:LazySetOutput",
+    "RewriteCUDAGraph": _HOME + "rewrite_cuda_graph:RewriteCUDAGraph",
     "VMShapeLower": _HOME + "vm_shape_lower:VMShapeLower",
 }
 
@@ -173,6 +174,7 @@ if TYPE_CHECKING:
         ReorderPermuteDimsAfterConcat as ReorderPermuteDimsAfterConcat,
     )
     from .reorder_take_after_matmul import ReorderTakeAfterMatmul as ReorderTakeAfterMatmul
+    from .rewrite_cuda_graph import RewriteCUDAGraph as RewriteCUDAGraph
     from .rewrite_dataflow_reshape import RewriteDataflowReshape as RewriteDataflowReshape
     from .run_codegen import RunCodegen as RunCodegen
     from .split_layout_rewrite_preproc import SplitLayoutRewritePreproc as SplitLayoutRewritePreproc

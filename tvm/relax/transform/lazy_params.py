@@ -128,9 +128,10 @@ class _Fetcher(PyExprMutator):
 
     def visit_if_(self, op: If) -> RelaxExpr:
         cond = self.visit_expr(op.cond)
-        branches = []
-        for branch in (op.true_branch, op.false_branch):
-            before = dict(self._held)
-            branches.append(self.visit_with_new_scope(branch))
-            self._held = before
-        return If(cond, *branches, op.span)
+        return If(cond, self._branch(op.true_branch), self._branch(op.false_branch), op.span)
+
+    def _branch(self, branch: SeqExpr) -> RelaxExpr:
+        before = dict(self._held)
+        new = self.visit_with_new_scope(branch)
+        self._held = before
+        return new

@@ -1,0 +1,212 @@
+"""RewriteCUDAGraph: storage that is kept, and launches that are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relax
+from tvm.ir import IRModule, assert_structural_equal
+from tvm.relax.transform import RewriteCUDAGraph
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.fixture(autouse=True)
+def graphs() -> Iterator[None]:
+    """The pass does nothing unless it is asked to."""
+    with tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": True}):
+        yield
+
+
+@I.ir_module
+class Before:
+    @T.prim_func
+    def exp(a: T.Buffer((2, 4), "float32"), b: T.Buffer((2, 4), "float32")):
+        for i, j in T.grid(2, 4):
+            with T.block("exp"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                b[vi, vj] = T.exp(a[vi, vj])
+
+    @R.function
+    def main(x: R.Tensor((2, 4), "float32")) -> R.Tensor((2, 4), "float32"):
+        R.func_attr({"relax.force_pure": True})
+        cls = Before
+        storage: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+        alloc = R.memory.alloc_tensor(storage, 0, R.shape([2, 4]), "float32")
+        _ = cls.exp(x, alloc)
+        lv: R.Tensor((2, 4), "float32") = alloc
+        _1 = R.memory.kill_tensor(alloc)
+        storage1: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+        alloc1 = R.memory.alloc_tensor(storage1, 0, R.shape([2, 4]), "float32")
+        _2 = cls.exp(lv, alloc1)
+        lv1: R.Tensor((2, 4), "float32") = alloc1
+        alloc2 = R.memory.alloc_tensor(storage, 0, R.shape([2, 4]), "float32")
+        _4 = cls.exp(lv1, alloc2)
+        lv2: R.Tensor((2, 4), "float32") = alloc2
+        alloc3 = R.builtin.alloc_tensor(R.shape([2, 4]), "float32", 0, "global")
+        _6 = cls.exp(lv2, alloc3)
+        gv: R.Tensor((2, 4), "float32") = alloc3
+        _8 = R.memory.kill_storage(storage)
+        _9 = R.memory.kill_storage(storage1)
+        return gv
+
+
+def test_storage_is_kept_and_launches_are_recorded() -> None:
+    @I.ir_module
+    class Expected:
+        @T.prim_func
+        def exp(a: T.Buffer((2, 4), "float32"), b: T.Buffer((2, 4), "float32")):
+            for i, j in T.grid(2, 4):
+                with T.block("exp"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    b[vi, vj] = T.exp(a[vi, vj])
+
+        @R.function(private=True)
+        def cuda_graph_alloc() -> R.Tuple(R.Object, R.Object):
+            R.func_attr({"relax.force_pure": True})
+            storage: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+            storage1: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+            gv: R.Tuple(R.Object, R.Object) = (storage, storage1)
+            return gv
+
+        @R.function(private=True)
+        def main_cuda_graph_capture(
+            lv: R.Tensor((2, 4), "float32"), alloc1: R.Tensor((2, 4), "float32"), storage: R.Object
+        ) -> R.Tuple(R.Tensor((2, 4), "float32")):
+            R.func_attr({"relax.force_pure": True})
+            cls = Expected
+            _2 = cls.exp(lv, alloc1)
+            lv1: R.Tensor((2, 4), "float32") = alloc1
+            alloc2 = R.memory.alloc_tensor(storage, 0, R.shape([2, 4]), "float32")
+            _4 = cls.exp(lv1, alloc2)
+            lv2: R.Tensor((2, 4), "float32") = alloc2
+            gv: R.Tuple(R.Tensor((2, 4), "float32")) = (lv2,)
+            return gv
+
+        @R.function
+        def main(x: R.Tensor((2, 4), "float32")) -> R.Tensor((2, 4), "float32"):
+            R.func_attr({"relax.force_pure": True})
+            cls = Expected
+            gv = R.call_builtin_with_ctx(
+                "vm.builtin.cuda_graph.get_cached_alloc", (cls.cuda_graph_alloc, R.prim_value(0)),
+                sinfo_args=(R.Tuple(R.Object, R.Object),),
+            )  # fmt: skip
+            storage: R.Object = gv[0]
+            alloc = R.memory.alloc_tensor(storage, 0, R.shape([2, 4]), "float32")
+            _ = cls.exp(x, alloc)
+            lv: R.Tensor((2, 4), "float32") = alloc
+            _1 = R.memory.kill_tensor(alloc)
+            storage1: R.Object = gv[1]
+            alloc1 = R.memory.alloc_tensor(storage1, 0, R.shape([2, 4]), "float32")
+            alloc3 = R.builtin.alloc_tensor(R.shape([2, 4]), "float32", 0, "global")
+            gv1 = R.call_builtin_with_ctx(
+                "vm.builtin.cuda_graph.run_or_capture",
+                (cls.main_cuda_graph_capture, (lv, alloc1, storage), R.prim_value(0)),
+                sinfo_args=(R.Tuple(R.Tensor((2, 4), "float32")),),
+            )
+            lv2: R.Tensor((2, 4), "float32") = gv1[0]
+            _6 = cls.exp(lv2, alloc3)
+            gv2: R.Tensor((2, 4), "float32") = alloc3
+            _8 = R.memory.kill_storage(storage)
+            _9 = R.memory.kill_storage(storage1)
+            return gv2
+
+    assert_structural_equal(RewriteCUDAGraph()(Before), Expected)
+
+
+def test_nothing_happens_unless_it_is_asked_for() -> None:
+    with tvm.transform.PassContext():
+        assert RewriteCUDAGraph()(Before) is Before
+
+
+def test_weights_are_the_same_in_every_run() -> None:
+    @I.ir_module
+    class Mod:
+        @T.prim_func
+        def exp(a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32")):
+            for i in range(8):
+                with T.block("exp"):
+                    vi = T.axis.spatial(8, i)
+                    b[vi] = T.exp(a[vi])
+
+        @R.function
+        def main(x: R.Tensor((8,), "float32"), w: R.Tensor((8,), "float32")):
+            R.func_attr({"relax.force_pure": True, "num_input": 1})
+            cls = Mod
+            storage: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+            alloc = R.memory.alloc_tensor(storage, 0, R.shape([8]), "float32")
+            _ = cls.exp(w, alloc)
+            storage1: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+            alloc1 = R.memory.alloc_tensor(storage1, 0, R.shape([8]), "float32")
+            _1 = cls.exp(alloc, alloc1)
+            return alloc1
+
+    after = RewriteCUDAGraph()(Mod)
+    assert [p.name_hint for p in after["main_cuda_graph_capture"].params] == [
+        "w", "alloc", "storage1",
+    ]  # fmt: skip
+
+
+def test_symbolic_sizes_may_be_part_of_what_is_recorded() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((8,), "float32"), w: R.Tensor(("m",), "float32")):
+            R.func_attr({
+                "relax.force_pure": True, "num_input": 1,
+                "relax.rewrite_cuda_graph.capture_symbolic_vars": ["m"],
+            })  # fmt: skip
+            m = T.int64()
+            storage: R.Object = R.memory.alloc_storage(R.shape([64]), 0, "global", "float32")
+            alloc = R.memory.alloc_tensor(storage, 0, R.shape([m]), "float32")
+            _ = R.call_packed("launch", w, alloc, sinfo_args=R.Tuple())
+            storage1: R.Object = R.memory.alloc_storage(R.shape([64]), 0, "global", "float32")
+            alloc1: R.Tensor((m,), "float32") = R.memory.alloc_tensor(
+                storage1, 0, R.shape([m]), "float32"
+            )
+            return alloc1
+
+    after = RewriteCUDAGraph()(Mod)
+    captured = after["main_cuda_graph_capture"]
+    assert [p.name_hint for p in captured.params] == ["w", "alloc", "storage1", "shape_expr"]
+    assert relax.analysis.well_formed(after)
+    (call,) = [b.value for b in after["main"].body.blocks[0].bindings
+               if "run_or_capture" in str(b.value)]  # fmt: skip
+    assert len(call.args[1].fields) == 4
+
+
+def _model() -> IRModule:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((4, 8), "float32"))
+    with bb.function("main", [x]):
+        y = x
+        for _ in range(5):
+            y = bb.emit(relax.op.nn.softmax(relax.op.add(y, relax.const(np.ones(8, "float32")))))
+        bb.emit_func_output(y)
+    return bb.get()
+
+
+@pytest.mark.cpu
+def test_the_numbers_stay_the_same() -> None:
+    from tvm.relax import transform as t
+
+    passes = [
+        t.LegalizeOps(), t.ToNonDataflow(), t.RemovePurityChecking(), t.CallTIRRewrite(),
+        t.StaticPlanBlockMemory(), RewriteCUDAGraph(), t.LowerAllocTensor(), t.KillAfterLastUse(),
+        t.LowerRuntimeBuiltin(), t.ComputePrimValue(), t.VMShapeLower(), t.AttachGlobalSymbol(),
+    ]  # fmt: skip
+    lowered = tvm.transform.Sequential(passes)(_model())
+    assert "run_or_capture" in lowered.script()
+    built = relax.build(lowered, "llvm", relax_pipeline=None)
+    vm = relax.VirtualMachine(built, tvm.cpu())
+    plain = relax.VirtualMachine(tvm.compile(_model(), "llvm"), tvm.cpu())
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal((4, 8)).astype("float32")
+        np.testing.assert_allclose(vm["main"](x).numpy(), plain["main"](x).numpy(), rtol=1e-5)

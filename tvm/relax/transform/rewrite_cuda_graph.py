@@ -1,0 +1,285 @@
+"""Launches that are the same in every run are recorded once, and replayed.
+
+    storage = R.memory.alloc_storage(R.shape([32]), ...)
+    a = R.memory.alloc_tensor(storage, ...)         gv = get_cached_alloc(cuda_graph_alloc)
+    _ = cls.exp(x, a)                               storage = gv[0]
+    b = R.memory.alloc_tensor(storage, ...)         a = R.memory.alloc_tensor(storage, ...)
+    _ = cls.exp(a, b)                       ->      _ = cls.exp(x, a)
+    _ = cls.exp(b, a)                               b = R.memory.alloc_tensor(storage, ...)
+                                                    gv1 = run_or_capture(main_cuda_graph_capture,
+                                                                         (a, b))
+
+Storage of known size is allocated once and kept: `cuda_graph_alloc` makes it. A region goes from
+the first launch whose operands all lie in such storage to the next launch of which that does not
+hold; it becomes a function of what it reads, and gives what is read after it. Parameters after the
+first `num_input` are taken to be the same in every run. So are the symbolic variables that the
+attribute `relax.rewrite_cuda_graph.capture_symbolic_vars` names; a graph is kept for each of their
+values. Works on lowered functions, and only with the option `relax.backend.use_cuda_graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tvm import tir
+from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.analysis import free_vars
+from tvm.relax.bind import copy_with_new_vars
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    DataTypeImm,
+    ExternFunc,
+    Function,
+    If,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from tvm.relax.op.base import call_builtin_with_ctx
+from tvm.relax.struct_info import ShapeStructInfo, TupleStructInfo
+from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.rebuild import rebuild_seq, sub_exprs, vars_used, with_body
+from tvm.tir.expr import IntImm
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
+
+_OPTION = "relax.backend.use_cuda_graph"
+_SYMBOLS = "relax.rewrite_cuda_graph.capture_symbolic_vars"
+_ALLOC, _RUN = "vm.builtin.cuda_graph.get_cached_alloc", "vm.builtin.cuda_graph.run_or_capture"
+_VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
+
+
+@declare_module_pass("RewriteCUDAGraph")
+def RewriteCUDAGraph(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Functions keep their storage and record their launches."""
+    if not ctx.config.get(_OPTION):
+        return mod
+    bb = BlockBuilder(mod)
+    count = [0, 0]
+    for var, func in mod.functions_items():
+        if isinstance(func, Function) and _is_lowered(func):
+            new = _Rewriter(mod, bb, var, func, count).run()
+            if new is not func:
+                bb.update_func(var, new)
+    return bb.get()
+
+
+def _is_lowered(func: Function) -> bool:
+    return not any(isinstance(block, DataflowBlock) for block in func.body.blocks)
+
+
+def _op(value: RelaxExpr) -> str:
+    """The name of the operator that a value is a call of, or nothing."""
+    return value.op.name if isinstance(value, Call) and isinstance(value.op, Op) else ""
+
+
+class _Rewriter:
+    """One function. `count` numbers the allocations and the regions of the module."""
+
+    def __init__(
+        self, mod: IRModule, bb: BlockBuilder, name: GlobalVar, func: Function, count: list[int]
+    ) -> None:
+        self._mod, self._bb, self._name, self._func, self._count = mod, bb, name, func, count
+        named: object = func.attrs.get(_SYMBOLS, ())
+        self._symbols = {str(one) for one in named}  # type: ignore[attr-defined]
+        inputs = func.attrs.get("num_input")
+        rest = func.params[int(str(inputs)) :] if inputs is not None else ()
+        self._static: set[Var] = set(rest)
+        self._storages: list[VarBinding] = []
+        self._holder: Var | None = None
+
+    def run(self) -> Function:
+        seq = self._func.body
+        self._storages = [
+            b for block in seq.blocks for b in block.bindings
+            if isinstance(b, VarBinding) and self._is_fixed_storage(b.value)
+        ]  # fmt: skip
+        later = set(free_vars(seq.body))
+        needed: list[set[Var]] = []  # what is read after each block
+        for block in reversed(seq.blocks):
+            needed.append(set(later))
+            for binding in block.bindings:
+                later |= set(_reads(binding.value))
+        needed.reverse()
+        ends = iter(needed)
+        body = rebuild_seq(seq, lambda block: self._block(block, next(ends)))
+        return with_body(self._func, body)
+
+    # --- what stays the same ---
+
+    def _is_fixed_storage(self, value: RelaxExpr) -> bool:
+        if _op(value) != "relax.memory.alloc_storage":
+            return False
+        assert isinstance(value, Call), "asked above"
+        size = value.args[0]
+        return isinstance(size, ShapeExpr) and all(isinstance(v, IntImm) for v in size.values)
+
+    def _is_static(self, expr: RelaxExpr) -> bool:
+        if isinstance(expr, Var):
+            return expr in self._static
+        if isinstance(expr, Tuple):
+            return all(self._is_static(field) for field in expr.fields)
+        if isinstance(expr, TupleGetItem):
+            return self._is_static(expr.tuple_value)
+        if isinstance(expr, (ShapeExpr, PrimValue)):
+            return all(var.name in self._symbols for var in _symbols_of(expr))
+        return isinstance(expr, (Constant, StringImm, DataTypeImm))
+
+    def _is_launch(self, value: RelaxExpr) -> bool:
+        """True for calls that put work on the device."""
+        if not isinstance(value, Call):
+            return False
+        if isinstance(value.op, GlobalVar):
+            return isinstance(self._mod.functions.get(value.op), PrimFunc)
+        if isinstance(value.op, ExternFunc):
+            return not str(value.op.global_symbol).startswith("vm.builtin")
+        name = _op(value)
+        return name == "relax.call_builtin_with_ctx" or not (
+            name.startswith(("relax.memory", "relax.builtin", "relax.vm")) or name in _VIEWS
+        )
+
+    def _may_be_recorded(self, binding: Binding) -> bool:
+        value = binding.value
+        if not isinstance(binding, VarBinding) or isinstance(value, (If, Function, SeqExpr)):
+            return False
+        if not isinstance(value, Call):
+            return self._is_static(value)
+        name = _op(value)
+        if isinstance(value.op, Op) and not self._is_launch(value):
+            kept = ("relax.memory.alloc_tensor", "relax.memory.kill_tensor", *_VIEWS)
+            if name not in kept:
+                return False
+        elif not self._is_launch(value) or name == "relax.call_builtin_with_ctx":
+            return False
+        return all(self._is_static(arg) for arg in value.args)
+
+    # --- the new bindings ---
+
+    def _block(self, block: BindingBlock, after: set[Var]) -> BindingBlock:
+        made: list[Binding] = []
+        region: list[VarBinding] = []
+        last = {var: i for i, b in enumerate(block.bindings) for var in _reads(b.value)}
+        for i, binding in enumerate(block.bindings):
+            if any(binding is one for one in self._storages):
+                made += self._kept_storage(binding)
+                continue
+            recorded = self._may_be_recorded(binding)
+            if recorded:
+                self._static.add(binding.var)
+                if region or self._is_launch(binding.value):
+                    assert isinstance(binding, VarBinding), "only these are recorded"
+                    region.append(binding)
+                    continue
+            if region and (self._is_launch(binding.value) or _meets(binding, region)):
+                later = after | {var for var, at in last.items() if at >= i}
+                made += self._recorded(region, later)
+                region = []
+            made.append(binding)
+        if region:
+            made += self._recorded(region, after)
+        return type(block)(made, block.span)
+
+    def _kept_storage(self, binding: Binding) -> Iterator[Binding]:
+        """Storage as an item of what is allocated once."""
+        if self._holder is None:
+            infos = [one.var.struct_info for one in self._storages]
+            fresh = [Var(one.var.name_hint, info) for one, info in zip(self._storages, infos)]
+            result = Tuple(fresh)
+            values = [VarBinding(var, one.value, one.span)
+                      for var, one in zip(fresh, self._storages)]  # fmt: skip
+            target = self._function([], values, result, "cuda_graph_alloc")
+            args = [target, PrimValue(self._count[0])]
+            self._count[0] += 1
+            call = call_builtin_with_ctx(_ALLOC, args, sinfo_args=TupleStructInfo(infos))
+            self._holder = self._new_var(call)
+            yield VarBinding(self._holder, self._bb.normalize(call), binding.span)
+        index = next(i for i, one in enumerate(self._storages) if one is binding)
+        self._static.add(binding.var)
+        yield VarBinding(
+            binding.var, self._bb.normalize(TupleGetItem(self._holder, index)), binding.span
+        )
+
+    def _recorded(self, region: Sequence[VarBinding], after: set[Var]) -> Iterator[Binding]:
+        """A call of the region as a function, and what is read after it."""
+        inside = {one.var for one in region}
+        inputs = list(dict.fromkeys(
+            var for one in region for var in _reads(one.value) if var not in inside
+        ))  # fmt: skip
+        outputs = [one.var for one in region if one.var in after]
+        symbols = list(dict.fromkeys(
+            var for one in region for var in _symbols_in(one) if var.name in self._symbols
+        ))  # fmt: skip
+        params = [*inputs, Var("shape_expr", ShapeStructInfo(symbols))] if symbols else inputs
+        name = f"{self._name.name_hint}_cuda_graph_capture"
+        target = self._function(params, region, Tuple(outputs), name)
+        args: list[RelaxExpr] = [target, Tuple(inputs), PrimValue(self._count[1])]
+        self._count[1] += 1
+        if symbols:
+            args.append(ShapeExpr(symbols))
+        info = TupleStructInfo([var.struct_info for var in outputs])
+        call = call_builtin_with_ctx(_RUN, args, sinfo_args=info)
+        held = self._new_var(call)
+        yield VarBinding(held, self._bb.normalize(call), region[0].span)
+        for i, var in enumerate(outputs):
+            yield VarBinding(var, self._bb.normalize(TupleGetItem(held, i)), region[-1].span)
+
+    def _new_var(self, call: Call) -> Var:
+        normal = self._bb.normalize(call)
+        return Var(self._bb.get_unique_name("gv"), normal.struct_info_)
+
+    def _function(
+        self, params: Sequence[Var], bindings: Sequence[VarBinding], result: Tuple, name: str
+    ) -> GlobalVar:
+        """A private function with variables of its own."""
+        gv = Var("gv", self._bb.normalize(result).struct_info_)
+        body = SeqExpr([BindingBlock([*bindings, VarBinding(gv, result)])], gv)
+        raw = Function(params, body, gv.struct_info)
+        return self._bb.add_func(
+            copy_with_new_vars(raw).with_attr("relax.force_pure", True), name
+        )
+
+
+def _meets(binding: Binding, region: Sequence[VarBinding]) -> bool:
+    """Whether a binding must come after a region: it reads what is made there, or kills."""
+    read = set(_reads(binding.value))
+    if any(one.var in read for one in region):
+        return True
+    kills = _op(binding.value).startswith(("relax.memory.kill", "relax.vm.kill"))
+    return kills and any(var in read for one in region for var in _reads(one.value))
+
+
+def _reads(value: RelaxExpr) -> list[Var]:
+    """The variables from outside that a value reads, those in its branches too."""
+    return free_vars(value) if isinstance(value, (If, Function)) else list(vars_used(value))
+
+
+def _symbols_of(expr: RelaxExpr) -> list[tir.Var]:
+    """The symbolic variables of a shape or a number."""
+    values: Sequence[object] = ()
+    if isinstance(expr, ShapeExpr):
+        values = expr.values
+    elif isinstance(expr, PrimValue):
+        values = (expr.value,)
+    return [node for v in values if isinstance(v, PrimExpr) for node in walk(v)
+            if isinstance(node, tir.Var)]  # fmt: skip
+
+
+def _symbols_in(binding: VarBinding) -> list[tir.Var]:
+    """The symbolic variables that a binding's operands and result speak of."""
+    found = [var for expr in sub_exprs(binding.value) for var in _symbols_of(expr)]
+    for var in (binding.var, *_reads(binding.value)):
+        found += tir_vars_in_struct_info(var.struct_info)
+    return found
