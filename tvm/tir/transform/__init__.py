@@ -89,6 +89,7 @@ _PASSES: dict[str, str] = {
     "InferFragment": "infer_fragment",
     "LowerAsyncDMA": "lower_async_dma",
     "LowerDeviceStorageAccessInfo": "lower_device_storage_access_info",
+    "PointerValueTypeRewrite": "pointer_value_type_rewrite",
     "VerifyMemory": "verify_memory",
     "VerifyVTCMLimit": "verify_vtcm_limit",
 
@@ -175,6 +176,7 @@ if TYPE_CHECKING:
     from .plan_and_update_buffer_allocation_location import (
         PlanAndUpdateBufferAllocationLocation as PlanAndUpdateBufferAllocationLocation,
     )
+    from .pointer_value_type_rewrite import PointerValueTypeRewrite as PointerValueTypeRewrite
     from .reduce_branching_through_overcompute import (
         ReduceBranchingThroughOvercompute as ReduceBranchingThroughOvercompute,
     )
