@@ -71,3 +71,12 @@ def test_what_is_refused() -> None:
 def test_with_functions_keeps_the_object() -> None:
     mod = tvm.IRModule({"f": copy_func()})
     assert mod.with_functions(dict(mod.functions)) is mod
+
+
+def test_what_is_no_function_is_refused_at_once() -> None:
+    mod = tvm.IRModule()
+    with pytest.raises(TypeError, match="function 'main' is a int"):
+        mod["main"] = 3  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="the functions are a int"):
+        tvm.IRModule(3)  # type: ignore[arg-type]
+    assert len(mod) == 0

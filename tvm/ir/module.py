@@ -41,6 +41,11 @@ class IRModule(Node):
         global_infos: GlobalInfos | None = None,
         source_map: object = None,
     ) -> None:
+        if functions is not None and not hasattr(functions, "items"):
+            raise TypeError(
+                f"IRModule: the functions are a {type(functions).__name__}; "
+                "legal: a dict of functions by name or GlobalVar"
+            )
         table: dict[GlobalVar, BaseFunc] = {}
         names: dict[str, GlobalVar] = {}
         for key, func in (functions or {}).items():
@@ -50,11 +55,7 @@ class IRModule(Node):
                     "IRModule: a function's key is a str or a GlobalVar, "
                     f"found {type(key).__name__}"
                 )
-            if not isinstance(func, BaseFunc):
-                raise TypeError(
-                    f"IRModule: function {var.name_hint!r} is a {type(func).__name__}; "
-                    "legal: tir.PrimFunc, relax.Function, relax.ExternFunc"
-                )
+            _check_function(var, func)
             if names.setdefault(var.name_hint, var) is not var:
                 raise TVMError(f"IRModule: two functions are called {var.name_hint!r}")
             table[var] = func
@@ -127,6 +128,7 @@ class IRModule(Node):
 
     def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Set the function of `var`."""
+        _check_function(var, func)
         other = self._find(var.name_hint)
         if other is not None and other is not var:
             self.functions = FrozenMap(
@@ -215,3 +217,11 @@ class UnknownFunctionError(TVMError, ValueError, KeyError):
 
 
 register_nodes(IRModule)
+
+
+def _check_function(var: GlobalVar, func: object) -> None:
+    if not isinstance(func, BaseFunc):
+        raise TypeError(
+            f"IRModule: function {var.name_hint!r} is a {type(func).__name__}; "
+            "legal: tir.PrimFunc, relax.Function, relax.ExternFunc"
+        )

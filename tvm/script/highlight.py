@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from typing import Any, Final
 
 # What TVM's users know as styles, by the names that the highlighting library has for them.
@@ -46,8 +47,11 @@ def _has_colours() -> bool:
 def _formatted(text: str) -> str:
     try:
         black: Any = importlib.import_module("black")
-    except ImportError as err:
-        raise ImportError(
-            "black_format=True needs the package 'black': pip install black, or leave it out"
-        ) from err
+    except ImportError:
+        warnings.warn(
+            "the text is printed as it is: black_format=True needs the package 'black' "
+            "(pip install black)",
+            stacklevel=3,
+        )
+        return text
     return str(black.format_str(text, mode=black.Mode()))
