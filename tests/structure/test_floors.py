@@ -37,13 +37,13 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.transform", "tvm.relax.script", "tvm.relax.interp"),
     ("tvm.relax.vm", "tvm.relax.backend", "tvm.relax.distributed.transform"),
     ("tvm.relax.pipeline",),
-    ("tvm.relax.vm_build",),
+    ("tvm.relax.vm_build", "tvm.relax.backend.cpu_generic"),
     ("tvm.relax.base_py_module", "tvm.relax.testing"),
     ("tvm.relax.relax_to_pyfunc_converter",),
     ("tvm.relax.training",),
     ("tvm.relax.frontend",),
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
-    ("tvm.driver",),
+    ("tvm.driver", "tvm.relax.testing.nn"),
     ("tvm.exec", "tvm.testing"),
 )
 

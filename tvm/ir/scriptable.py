@@ -64,6 +64,10 @@ class Scriptable(Object):
         }  # fmt: skip
         return PRINTERS.get("script")(self, options)
 
+    def _relax_script(self, **options: object) -> str:
+        """The text as it stands in Relax, for nodes that other dialects print otherwise."""
+        return PRINTERS.get("relax_script")(self, options)
+
     def show(
         self,
         style: str | None = None,

@@ -9,7 +9,7 @@ import pytest
 
 import tvm
 from tvm import relax, tir
-from tvm.ir import IRModule, VDevice
+from tvm.ir import FuncType, IRModule, TupleType, VDevice, assert_structural_equal
 from tvm.relax import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -159,6 +159,9 @@ def test_functions_as_a_whole() -> None:
         '        lv: R.Tensor((m, 4), dtype="float32") = R.add(b, b)',
         '        gv: R.Tensor((m, 4), dtype="float32") = R.exp(lv)',
         "        R.output(gv)",
+        "    # from tvm.script import tir as T",
+        "    # from tvm.script import relax as R",
+        "",
         "    @R.function",
         '    def local(z: R.Tensor((4,), dtype="int8")) -> R.Tensor((4,), dtype="int8"):',
         "        return z",
@@ -234,3 +237,38 @@ def test_wishes_for_devices_read_back() -> None:
 
     assert 'R.hint_on_device(x, device_type=1, index=1, memory_scope="global")' in main.script()
     tvm.ir.assert_structural_equal(tvm.script.from_source(main.script()), main)
+
+
+def test_a_function_within_another_names_what_it_uses():
+    @R.function
+    def main(x: R.Tensor((), "int32")) -> R.Tensor((), "int32"):
+        @R.function
+        def nested(y: R.Tensor((), "int32")) -> R.Tensor((), "int32"):
+            return y
+
+        z = nested(x)
+        return z
+
+    assert main.script() == """# from tvm.script import relax as R
+
+@R.function
+def main(x: R.Tensor((), dtype="int32")) -> R.Tensor((), dtype="int32"):
+    # from tvm.script import relax as R
+
+    @R.function
+    def nested(y: R.Tensor((), dtype="int32")) -> R.Tensor((), dtype="int32"):
+        return y
+
+    z: R.Tensor((), dtype="int32") = nested(x)
+    return z"""
+    assert_structural_equal(from_source(main.script()), main)
+
+
+def test_types_as_they_stand_in_relax():
+    pair = TupleType([relax.ShapeType(3), relax.ObjectType()])
+    assert pair._relax_script() == "R.Tuple(R.Shape(ndim=3), R.Object)"
+    assert TupleType([])._relax_script() == "R.Tuple"
+    assert FuncType([relax.ObjectType()], relax.TensorType(2, "int8"))._relax_script() == (
+        'R.Callable((R.Object,), R.Tensor(ndim=2, dtype="int8"))'
+    )
+    assert pair.script().startswith("T.Tuple(")

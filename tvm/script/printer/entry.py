@@ -25,11 +25,16 @@ def script(node: object, options: Mapping[str, object] | None = None) -> str:
     return script_of(node, config_of(options or {}))
 
 
-def script_of(node: object, config: PrinterConfig) -> str:
-    """The node as TVMScript under a configuration."""
+def relax_script(node: object, options: Mapping[str, object] | None = None) -> str:
+    """The node as it prints within Relax."""
+    return script_of(node, config_of(options or {}), "relax")
+
+
+def script_of(node: object, config: PrinterConfig, within: str | None = None) -> str:
+    """The node as TVMScript under a configuration, as it stands in its dialect or in another."""
     d = Docsifier(config)
     _set_marks(d, node)
-    dialect = dialect_of(type(node))
+    dialect = within or dialect_of(type(node))
     # in TensorIR the frame around the whole may hold declarations of free variables
     with d.frame(node if dialect == "tir" else None, dialect) as frame:
         doc = d.doc(node)
@@ -67,8 +72,11 @@ def _metadata(d: Docsifier, stmts: list[Doc]) -> str:
 
 def header(d: Docsifier, doc: Doc) -> Doc:
     """The document below the imports of the dialects that it uses, if nothing encloses it."""
-    if len(d.frames) > 1 or not d.ir_usage:
-        return doc
+    return doc if len(d.frames) > 1 or not d.ir_usage else with_imports(d, doc)
+
+
+def with_imports(d: Docsifier, doc: Doc) -> StmtBlockDoc:
+    """The document below the imports of the dialects that were used up to here."""
     names = [name for name in ("ir", "tir", "relax") if name in d.ir_usage]
     imports: list[Doc] = [
         CommentDoc(f"from tvm.script import {name} as {getattr(d.cfg, f'{name}_prefix')}")
@@ -127,4 +135,5 @@ def show(node: object, options: Mapping[str, object]) -> str:
 
 
 PRINTERS.register("script", script)
+PRINTERS.register("relax_script", relax_script)
 PRINTERS.register("show", show)

@@ -17,7 +17,7 @@ from tvm.script.printer.doc import (
     LiteralDoc,
 )
 from tvm.script.printer.docsifier import Docsifier, Frame, identifier, rule
-from tvm.script.printer.entry import header
+from tvm.script.printer.entry import header, with_imports
 from tvm.tir.script.printer.func import insert_module_alias
 from tvm.tir.script.printer.stmt import annotations_doc
 
@@ -52,7 +52,8 @@ def _function(func: Function, d: Docsifier) -> Doc:
         frame.stmts.extend(stmts)
         decorator = _decorator(func, outside and symbol is None, d)
         made = FunctionDoc(IdDoc(name), params, [decorator], result, frame.stmts)
-    return header(d, made)
+    # a function within another is as complete as one that stands alone
+    return header(d, made) if outside else with_imports(d, made)
 
 
 def _void_vars_read(func: Function) -> frozenset[object]:

@@ -7,6 +7,7 @@ from typing import Any
 from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
+from tvm.ir.type import FuncType, TupleType
 from tvm.relax.distributed.global_info import DeviceMesh
 from tvm.relax.distributed.struct_info import DTensorStructInfo, Placement, PlacementSpec
 from tvm.relax.struct_info import (
@@ -175,6 +176,18 @@ def _tensor_type(kind: TensorType, d: Docsifier) -> ExprDoc:
 @rule(ObjectType, dialect=TOKEN)
 def _object_type(kind: ObjectType, d: Docsifier) -> ExprDoc:
     return d.word(TOKEN, "Object")
+
+
+@rule(TupleType, token=TOKEN)
+def _tuple_type(kind: TupleType, d: Docsifier) -> ExprDoc:
+    word = d.word(TOKEN, "Tuple")
+    return word.call(*d.exprs(kind.fields)) if kind.fields else word
+
+
+@rule(FuncType, token=TOKEN)
+def _func_type(kind: FuncType, d: Docsifier) -> ExprDoc:
+    params = TupleDoc(d.exprs(kind.arg_types))
+    return d.word(TOKEN, "Callable").call(params, d.expr(kind.ret_type))
 
 
 @rule(PackedFuncType, dialect=TOKEN)
