@@ -47,3 +47,21 @@ def test_what_floating_arithmetic_may_ignore() -> None:
     assert machine_of(Target("llvm -fast-math=1")).fast_math == "fast"
     some = Target("llvm -fast-math-nsz -fast-math-nnan=1 -fast-math-arcp=0")
     assert machine_of(some).fast_math == "nnan nsz"
+
+
+def test_floats_in_registers_or_not() -> None:
+    hard = machine_of(Target("llvm -mtriple=armv7-linux-gnueabi -mfloat-abi=hard -mattr=+neon"))
+    soft = machine_of(Target("llvm -mtriple=armv7-linux-gnueabihf -mfloat-abi=soft"))
+    assert (hard.triple, hard.features) == ("armv7-linux-gnueabihf", "+neon")
+    assert (soft.triple, soft.features) == ("armv7-linux-gnueabi", "+soft-float")
+
+
+@pytest.mark.parametrize(("level", "wanted"), [(-1, 0), (1, 1), (9, 3)])
+def test_levels_beyond_the_last_are_the_last(level: int, wanted: int) -> None:
+    assert machine_of(Target({"kind": "llvm", "opt-level": level})).opt_level == wanted
+
+
+@pytest.mark.parametrize("option", ["mfloat-abi", "jit"])
+def test_rejects_unknown_words(option: str) -> None:
+    with pytest.raises(TargetError, match=f"machine code for -{option}=odd\n  legal: "):
+        machine_of(Target({"kind": "llvm", option: "odd"}))

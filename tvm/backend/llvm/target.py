@@ -21,7 +21,10 @@ def machine_of(target: Target) -> Machine:
     host = host_machine()
     triple = str(target.attrs.get("mtriple", "")) or host.triple
     cpu, extra = target.mcpu, ",".join(target.mattr)
-    level = int(target.attrs.get("opt-level", 2))
+    triple, floats = _with_float_abi(triple, _one_of(target, "mfloat-abi", ("soft", "hard")))
+    extra = ",".join(part for part in (extra, floats) if part)
+    _one_of(target, "jit", ("mcjit", "orcjit"))  # there is one way to link, which does for both
+    level = min(max(int(target.attrs.get("opt-level", 2)), 0), 3)
     fast = _fast_math(target)
     if llvm_triples_match(triple, host.triple):
         triple = host.triple
@@ -30,6 +33,27 @@ def machine_of(target: Target) -> Machine:
             return Machine(host.triple, host.cpu, features, level, fast_math=fast)
     abi = str(target.attrs.get("mabi", ""))
     return Machine(triple, cpu, extra, level, abi, fast)
+
+
+def _one_of(target: Target, option: str, legal: tuple[str, ...]) -> str:
+    """The value of an option; none if it is not given."""
+    found = str(target.attrs.get(option, ""))
+    if found and found not in legal:
+        raise TargetError(
+            message(f"machine code for -{option}={found}", legal=", ".join(legal))
+        )
+    return found
+
+
+def _with_float_abi(triple: str, wanted: str) -> tuple[str, str]:
+    """The triple and the feature that pass floats in registers (hard), or compute without any."""
+    if not triple.startswith(("arm", "thumb")):  # elsewhere `mabi` tells it, or nothing does
+        return triple, ""
+    if wanted == "hard" and triple.endswith("eabi"):
+        return triple + "hf", ""
+    if wanted == "soft":
+        return triple.removesuffix("hf") if triple.endswith("eabihf") else triple, "+soft-float"
+    return triple, ""
 
 
 def _fast_math(target: Target) -> str:
