@@ -501,3 +501,22 @@ class TestItemOfAKernelWithSeveralResults(RelaxPassTest):
                 gv = R.call_tir(cls.fused_halves, (x,), out_sinfo=R.Tensor((2,), "float32"))
                 R.output(gv)
             return gv
+
+
+def test_the_kernels_variable_has_the_signature_of_the_kernel() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                y = R.exp(x)
+                z = R.nn.relu(y)
+                R.output(z)
+            return z
+
+    grouped = FuseOps(fuse_opt_level=4)(AnnotateTIROpPattern()(LegalizeOps()(Mod)))
+    before = grouped.get_global_var("fused_exp_relu")
+    after = FuseTIR()(grouped).get_global_var("fused_exp_relu")
+    assert not after.struct_info.purity  # it writes to its last parameter
+    assert len(after.struct_info.params) == 2
+    assert len(before.struct_info.params) == 1

@@ -29,6 +29,7 @@ from tvm.relax.expr import (
     Var,
     VarBinding,
 )
+from tvm.relax.prim_func_info import prim_func_struct_info
 from tvm.relax.struct_info import (
     PrimStructInfo,
     ShapeStructInfo,
@@ -62,12 +63,15 @@ def FuseTIR(mod: IRModule, ctx: PassContext) -> IRModule:
         return mod
     fused = {var: _GroupFuser(mod, func).fuse() for var, func in groups.items()}
     spans = {var: _group_span(func) for var, func in groups.items()}
+    kernels = {var: _global_var(var.name_hint, func) for var, func in fused.items()}
     functions: dict[GlobalVar, BaseFunc] = {}
     for var, func in mod.functions.items():
         if var in fused:
-            functions[var] = fused[var]
+            functions[kernels[var]] = fused[var]
         elif isinstance(func, Function):
-            functions[var] = map_calls(func, lambda call: _as_call_tir(call, groups, spans))
+            functions[var] = map_calls(
+                func, lambda call: _as_call_tir(call, groups, kernels, spans)
+            )
         else:
             functions[var] = func
     return _without_unused(mod.with_functions(functions), mod)
@@ -83,9 +87,17 @@ def _group_span(group: Function) -> Span | None:
     return merge_spans(*spans)
 
 
+def _global_var(name: str, kernel: PrimFunc) -> GlobalVar:
+    """A variable with the signature of a kernel: that of the group was another."""
+    var = GlobalVar(name)
+    var.struct_info_ = prim_func_struct_info(kernel)
+    return var
+
+
 def _as_call_tir(
-    call: Call, groups: dict[GlobalVar, Function], spans: dict[GlobalVar, Span | None]
-) -> RelaxExpr:
+    call: Call, groups: dict[GlobalVar, Function], kernels: dict[GlobalVar, GlobalVar],
+    spans: dict[GlobalVar, Span | None],
+) -> RelaxExpr:  # fmt: skip
     """`group(x, y)` as `call_tir(group, (x, y))`; any other call as it is."""
     group = groups.get(call.op) if isinstance(call.op, GlobalVar) else None
     if group is None:
@@ -95,11 +107,12 @@ def _as_call_tir(
     for param, arg in zip(group.params, call.args):
         _flatten_argument(param.struct_info, arg, tensors, numbers)
     assert call.struct_info_ is not None, "calls in a module are normalised"
-    args: list[RelaxExpr] = [call.op, Tuple(tensors)]
+    assert isinstance(call.op, GlobalVar), "its group was found"
+    args: list[RelaxExpr] = [kernels[call.op], Tuple(tensors)]
     if numbers:
         args.append(ShapeExpr(numbers))
     infos = [call.struct_info_]
-    made = Call(Op.get("relax.call_tir"), args, None, infos, spans[call.op] or call.span)  # type: ignore[index]
+    made = Call(Op.get("relax.call_tir"), args, None, infos, spans[call.op] or call.span)
     made.struct_info_ = call.struct_info_
     return made
 
