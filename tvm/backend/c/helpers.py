@@ -303,7 +303,7 @@ _INT_FORMS: Final[dict[str, Callable[[DataType], Helper]]] = {
     "floormod": lambda t: _function(
         "floormod", t,
         f"return ({value_type(t)})(a % b + (((a % b != 0) & ((a ^ b) < 0)) ? b : 0));",
-    ),  # fmt: skip
+    ),
     "shl": lambda t: _function(
         "shl", t, f"return ({value_type(t)})((u{value_type(t)})a << b);".replace("uuint", "uint")
     ),
