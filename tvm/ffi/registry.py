@@ -26,6 +26,11 @@ HOMES: dict[str, list[str]] = {
     "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
     "runtime.disco.": ["tvm.runtime.disco.session"],
+    "rpc.test.": ["tvm.rpc.testing"],
+    "rpc.builtin.": ["tvm.rpc.builtins"],
+    "tvm.rpc.server.": ["tvm.rpc.builtins"],
+    "rpc.Connect": ["tvm.rpc.builtins"],
+    "device_api.remote.": ["tvm.rpc.remote"],
     "vm.builtin.": [
         "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",
         "tvm.runtime.vm_builtin_cache", "tvm.runtime.vm_builtin_debug",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tvm.ffi import get_global_func, library
 
@@ -10,16 +10,31 @@ from .attributes import HOST_ATTRIBUTES, DeviceAttr
 
 _tvm_ffi = library()
 _DeviceBase: Any = _tvm_ffi.core.Device
+REMOTE_MASK: Final = 128  # a device type is that of session n - 1 plus n times this
 
 
 class Device(_DeviceBase):  # type: ignore[misc]
     """A place where tensors live and kernels run, such as `cpu(0)` or `cuda(1)`."""
 
-    __slots__ = ()
+    __slots__ = ("_rpc_sess",)  # the session of a remote device
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a device at the other end of a session (tvm.rpc)."""
+        return bool(self.dlpack_device_type() >= REMOTE_MASK)
+
+    def __device_type_name__(self) -> str:
+        kind = self.dlpack_device_type()
+        if kind < REMOTE_MASK:
+            return str(super().__device_type_name__())
+        there = self._DEVICE_TYPE_TO_NAME[kind % REMOTE_MASK]
+        return f"remote[{kind // REMOTE_MASK - 1}]:{there}"
 
     def _attribute(self, attr: DeviceAttr) -> Any:
         if self.dlpack_device_type() == _tvm_ffi.DLDeviceType.kDLCPU:
             return HOST_ATTRIBUTES[attr]() if attr in HOST_ATTRIBUTES else None
+        if self.is_remote:
+            return get_global_func("device_api.remote.get_attr")(self, int(attr))
         api = get_global_func(f"device_api.{self.type}.get_attr", allow_missing=True)
         if api is None:
             return False if attr is DeviceAttr.EXIST else None
@@ -143,6 +158,8 @@ class Device(_DeviceBase):  # type: ignore[misc]
     def _stream_call(self, what: str, on_cpu: Any, *args: int) -> Any:
         if self.dlpack_device_type() == _tvm_ffi.DLDeviceType.kDLCPU:
             return on_cpu
+        if self.is_remote:
+            return get_global_func("device_api.remote.stream")(self, what, args)
         return get_global_func(f"device_api.{self.type}.{what}")(self.index, *args)
 
 

@@ -411,7 +411,8 @@ def _checked_shape(shape: Sequence[int] | int) -> tuple[int, ...]:
 
 
 def _device_api(place: Device, what: str) -> Any:
-    func = get_global_func(f"device_api.{place.type}.{what}", allow_missing=True)
+    kind = "remote" if place.is_remote else place.type
+    func = get_global_func(f"device_api.{kind}.{what}", allow_missing=True)
     if func is None:
         raise TVMError(
             message(

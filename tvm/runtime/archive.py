@@ -35,7 +35,7 @@ CODE_LOADERS: dict[str, str] = {
 def load_archive(path: str) -> Module:
     """The module of an archive of code, constants and the program's description."""
     try:
-        parts = _read(path)
+        parts = read_parts(path)
         if ARTEFACT_FILE not in parts and _objects(parts):
             return _linked(_objects(parts))
         artefact = Artefact.from_json(parts[ARTEFACT_FILE].decode())
@@ -95,7 +95,8 @@ def _load_code(
     return loaded
 
 
-def _read(path: str) -> dict[str, bytes]:
+def read_parts(path: str) -> dict[str, bytes]:
+    """The files of an archive by name."""
     parts = {}
     with tarfile.open(path) as archive:
         for member in archive:

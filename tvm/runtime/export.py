@@ -12,9 +12,9 @@ import io
 import json
 import tarfile
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 import numpy as np
@@ -171,7 +171,7 @@ def export(
             if relocatable:
                 _merge(files, draft, program.compile_options)
             else:
-                _link(files, draft, program.compile_options, kwargs)
+                link_objects(files, draft, program.compile_options, kwargs)
     return None
 
 
@@ -194,13 +194,16 @@ def _all_files(program: Program, folder: Path, *, with_host: bool) -> list[str]:
         files = [path for path in files if path.name != linker.HOST_OBJECT]
     program.write_constants(folder / CONSTANTS_FILE)
     (folder / ARTEFACT_FILE).write_bytes(program.artefact.to_json().encode())
-    files.append(program.code[0].data_file(_data_lines(program, folder), folder))
+    places, _ = program.layout()
+    lines = _data_lines(places, program.triple or linker.host_system(), folder)
+    files.append(program.code[0].data_file(lines, folder))
     return [str(path) for path in files]
 
 
-def _data_lines(program: Program, folder: Path) -> list[str]:
+def _data_lines(
+    places: Mapping[str, tuple[int, int]], triple: str, folder: Path
+) -> list[str]:
     """Assembly that takes constants and description from files, as they are."""
-    triple = program.triple or linker.host_system()
     prefix = "_" if "darwin" in triple or "macos" in triple else ""
     section = '.section .rodata,"a"'
     if prefix:
@@ -208,7 +211,6 @@ def _data_lines(program: Program, folder: Path) -> list[str]:
     elif "windows" in triple:
         section = '.section .rdata,"dr"'
     lines = [section]
-    places, _ = program.layout()
     blob = str(folder / CONSTANTS_FILE).replace("\\", "/")
     for name, (start, size) in places.items():
         lines += [f".balign {ALIGN}", f".globl {prefix}{name}", f"{prefix}{name}:"]
@@ -222,7 +224,20 @@ def _data_lines(program: Program, folder: Path) -> list[str]:
     return lines
 
 
-def _link(files: list[str], draft: Path, how: list[str], kwargs: dict[str, Any]) -> None:
+def write_archived(parts: Mapping[str, bytes], folder: Path) -> list[str]:
+    """The parts of an archive that this machine's export wrote, as files for a linker."""
+    for name, content in parts.items():
+        (folder / PurePath(name).name).write_bytes(content)
+    files = [str(folder / name) for name in parts if PurePath(name).suffix in (".o", ".c")]
+    if ARTEFACT_FILE in parts:
+        places = json.loads(parts.get(LAYOUT_FILE, b"{}"))
+        data = folder / "data.s"
+        data.write_text("\n".join(_data_lines(places, linker.host_system(), folder)) + "\n")
+        files.append(str(data))
+    return files
+
+
+def link_objects(files: list[str], draft: Path, how: list[str], kwargs: dict[str, Any]) -> None:
     """A shared library that finds tvm_ffi under its own name when it is loaded."""
     ffi = Path(library().libinfo.find_libtvm_ffi())
     options = [*how, *(kwargs.pop("options", None) or ())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +10,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Final
 
 import numpy as np
+from typing_extensions import Self
 
 from tvm.error import TVMError, message
 from tvm.support.suggest import did_you_mean
@@ -48,6 +50,20 @@ class VirtualMachine:
 
     NAIVE_ALLOCATOR: ClassVar[int] = 1
     POOLED_ALLOCATOR: ClassVar[int] = 2
+
+    def __new__(
+        cls,
+        rt_mod: Module | Executable,
+        device: Device | Sequence[Device] | None = None,
+        memory_cfg: str | Mapping[Device, str] | None = None,
+        profile: bool = False,
+    ) -> Self:
+        # of a program at the other end of a session, by name: sessions stand a floor above
+        if getattr(rt_mod, "kind", "") == "rpc":
+            remote = importlib.import_module("tvm.rpc.remote_vm")
+            made: Self = object.__new__(remote.RemoteVirtualMachine)
+            return made
+        return object.__new__(cls)
 
     def __init__(
         self,

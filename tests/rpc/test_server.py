@@ -1,0 +1,51 @@
+"""Servers: functions of whoever starts one, secrets, strangers."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+import tvm
+from tvm import rpc
+from tvm.error import RPCError
+
+pytestmark = pytest.mark.cpu
+
+
+def test_functions_of_this_process() -> None:
+    def prepare() -> None:
+        tvm.register_global_func("testing.double", lambda x: 2 * x, override=True)
+
+    server = rpc.Server(server_init_callback=prepare)
+    assert rpc.connect("127.0.0.1", server.port).get_function("testing.double")(4) == 8
+    server.terminate()
+    server.terminate()
+
+
+def test_who_does_not_know_the_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TVM_RPC_TOKEN", "secret")
+    server = rpc.Server("127.0.0.1", silent=True)
+    assert rpc.connect("127.0.0.1", server.port).cpu().exist
+    monkeypatch.setenv("TVM_RPC_TOKEN", "guess")
+    with pytest.raises(RPCError, match="or the secret differs"):
+        rpc.connect("127.0.0.1", server.port)
+    server.terminate()
+
+
+def test_strangers_do_no_harm() -> None:
+    server = rpc.Server(silent=True)
+    for data in (b"GET / HTTP/1.0\r\n\r\n", b"\x71\xf2\x0f\x00\xff\xff\xff\x7f", b""):
+        with socket.create_connection(("127.0.0.1", server.port)) as sock:
+            sock.sendall(data)
+    assert rpc.connect("127.0.0.1", server.port).get_function("rpc.test.addone")(1) == 2
+    server.terminate()
+
+
+def test_ports_that_are_taken() -> None:
+    first = rpc.Server("127.0.0.1", port=9400, port_end=9500, silent=True)
+    with pytest.raises(RPCError, match="no free port"):
+        rpc.Server("127.0.0.1", port=first.port, port_end=first.port + 1, silent=True)
+    with pytest.raises(RPCError, match="no proxy in this installation"):
+        rpc.Server(is_proxy=True)
+    first.terminate()

@@ -1,0 +1,150 @@
+"""What clients, servers and trackers say to each other before and beside the work."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import struct
+import time
+from collections.abc import Container
+from typing import Any, Final
+
+from tvm.error import RPCError, message
+
+RPC_MAGIC: Final = 0xFF271
+RPC_TRACKER_MAGIC: Final = 0x2F271
+RPC_CODE_SUCCESS: Final = RPC_MAGIC + 0
+RPC_CODE_DUPLICATE: Final = RPC_MAGIC + 1
+RPC_CODE_MISMATCH: Final = RPC_MAGIC + 2
+_INT: Final = struct.Struct("<i")
+_MOST_TEXT: Final = 1 << 24
+
+
+class TrackerCode:
+    """The first item of a message to or from a tracker."""
+
+    FAIL = -1
+    SUCCESS = 0
+    PING = 1
+    STOP = 2
+    PUT = 3
+    REQUEST = 4
+    UPDATE_INFO = 5
+    SUMMARY = 6
+    GET_PENDING_MATCHKEYS = 7
+
+
+def token() -> str:
+    """The secret that both ends must know; empty if there is none."""
+    return os.environ.get("TVM_RPC_TOKEN", "")
+
+
+def bind_address(host: str) -> str:
+    """Where to listen: without a secret nobody outside of this machine is let in."""
+    return host if token() or host in ("localhost", "127.0.0.1", "::1") else "127.0.0.1"
+
+
+def listen(host: str, port: int, port_end: int, reuse_addr: bool = True) -> socket.socket:
+    """A socket that listens on the first free port of a range."""
+    family = get_addr_family((host, port))
+    for number in range(port, max(port_end, port + 1)):
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        if reuse_addr:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((host, number))
+            sock.listen(16)
+            return sock
+        except OSError:
+            sock.close()
+    raise RPCError(
+        message(
+            f"listen on {host}", found=f"no free port from {port} to {port_end}", legal="others"
+        )
+    )
+
+
+def get_addr_family(addr: tuple[str, int]) -> socket.AddressFamily:
+    """The kind of network of an address."""
+    found = socket.getaddrinfo(addr[0], addr[1], 0, 0, socket.IPPROTO_TCP)
+    return found[0][0]
+
+
+def recvall(sock: socket.socket, nbytes: int) -> bytes:
+    """So many bytes, however many pieces they come in."""
+    pieces = []
+    left = nbytes
+    while left:
+        piece = sock.recv(min(left, 1 << 20))
+        if not piece:
+            raise OSError("connection reset")
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def recv_int(sock: socket.socket) -> int:
+    """A number of a handshake."""
+    return int(_INT.unpack(recvall(sock, _INT.size))[0])
+
+
+def recv_text(sock: socket.socket) -> str:
+    """A text of a handshake."""
+    size = recv_int(sock)
+    if not 0 <= size <= _MOST_TEXT:
+        raise RPCError(f"a message that promises {size} bytes of text")
+    return recvall(sock, size).decode()
+
+
+def send_int(sock: socket.socket, number: int) -> None:
+    """Send a number of a handshake."""
+    sock.sendall(_INT.pack(number))
+
+
+def send_text(sock: socket.socket, text: str) -> None:
+    """Send a text of a handshake."""
+    data = text.encode()
+    sock.sendall(_INT.pack(len(data)) + data)
+
+
+def sendjson(sock: socket.socket, data: Any) -> None:
+    """Send plain data."""
+    send_text(sock, json.dumps(data))
+
+
+def recvjson(sock: socket.socket) -> Any:
+    """The plain data that `sendjson` sent."""
+    return json.loads(recv_text(sock))
+
+
+def random_key(prefix: str, delimiter: str = ":", cmap: Container[str] | None = None) -> str:
+    """A key with a random end, not in `cmap`."""
+    while True:
+        key = prefix + delimiter + str(random.random())
+        if cmap is None or key not in cmap:
+            return key
+
+
+def split_random_key(key: str, delimiter: str = ":") -> tuple[str, str]:
+    """The two parts of a key that `random_key` made."""
+    prefix, _, end = key.rpartition(delimiter)
+    return prefix, end
+
+
+def connect_with_retry(
+    addr: tuple[str, int], timeout: float = 60, retry_period: float = 5
+) -> socket.socket:
+    """A connection; where nobody listens yet, try again until the time is over."""
+    start = time.monotonic()
+    while True:
+        try:
+            sock = socket.socket(get_addr_family(addr), socket.SOCK_STREAM)
+            sock.connect(addr)
+            return sock
+        except OSError as err:
+            sock.close()
+            if time.monotonic() - start + retry_period > timeout:
+                raise RuntimeError(f"Failed to connect to server {addr}: {err}") from err
+            time.sleep(retry_period)

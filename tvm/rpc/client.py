@@ -1,0 +1,359 @@
+"""Sessions with servers, and with the tracker that lends them out."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tvm.error import RPCError, RPCSessionTimeoutError, message
+from tvm.runtime._device import Device
+from tvm.runtime.module import Module
+from tvm.runtime.wire import read_frame, write_frame
+
+from . import base
+from .base import TrackerCode
+from .core import Core
+from .remote import Link
+
+_LOG = logging.getLogger(__name__)
+
+
+class RPCSession:
+    """A session with a server: its functions, devices, files and modules."""
+
+    def __init__(self, sess: Link) -> None:
+        self._sess = sess
+        self._tbl_index = sess.index
+
+    def _find(self, name: str) -> Any:
+        return self._sess.ask("get", name)
+
+    def _builtin(self, name: str, *args: Any) -> Any:
+        return self._sess.builtin(name, *args)
+
+    def system_lib(self) -> Module:
+        """The functions that are linked into the server itself."""
+        found: Module = self._builtin("rpc.builtin.system_lib")
+        return found
+
+    def get_function(self, name: str) -> Any:
+        """A registered function of the server."""
+        found = self._find(name)
+        if found is None:
+            raise AttributeError(
+                message(
+                    f"the remote function {name!r}",
+                    found="no function of this name at the server",
+                    legal="registered functions of the server's process",
+                )
+            )
+        return found
+
+    # --- devices ---
+
+    def device(self, dev_type: str | int, dev_id: int = 0) -> Device:
+        """A device of the server."""
+        return self._sess.device(Device(dev_type, dev_id))
+
+    def cpu(self, dev_id: int = 0) -> Device:
+        """The server's CPU."""
+        return self.device("cpu", dev_id)
+
+    def cuda(self, dev_id: int = 0) -> Device:
+        """A CUDA device of the server."""
+        return self.device("cuda", dev_id)
+
+    def cl(self, dev_id: int = 0) -> Device:
+        """An OpenCL device of the server."""
+        return self.device("opencl", dev_id)
+
+    def vulkan(self, dev_id: int = 0) -> Device:
+        """A Vulkan device of the server."""
+        return self.device("vulkan", dev_id)
+
+    def metal(self, dev_id: int = 0) -> Device:
+        """A Metal device of the server."""
+        return self.device("metal", dev_id)
+
+    def rocm(self, dev_id: int = 0) -> Device:
+        """A ROCm device of the server."""
+        return self.device("rocm", dev_id)
+
+    def ext_dev(self, dev_id: int = 0) -> Device:
+        """An extension device of the server."""
+        return self.device("ext_dev", dev_id)
+
+    def hexagon(self, dev_id: int = 0) -> Device:
+        """A Hexagon device of the server."""
+        return self.device("hexagon", dev_id)
+
+    def webgpu(self, dev_id: int = 0) -> Device:
+        """A WebGPU device of the server."""
+        return self.device("webgpu", dev_id)
+
+    # --- files and modules ---
+
+    def upload(self, data: Any, target: str | None = None) -> None:
+        """Store bytes, or the file of a path, in the session's folder at the server."""
+        if isinstance(data, (bytes, bytearray)):
+            if target is None:
+                raise ValueError(
+                    message("upload of bytes", found="no name for them", legal="target=NAME")
+                )
+            blob = bytes(data)
+        else:
+            blob = Path(data).read_bytes()
+            target = target or os.path.basename(data)
+        self._builtin("tvm.rpc.server.upload", target, blob)
+
+    def download(self, path: str) -> bytearray:
+        """The content of a file of the session's folder."""
+        return bytearray(self._builtin("tvm.rpc.server.download", path))
+
+    def remove(self, path: str) -> None:
+        """Delete a file of the session's folder."""
+        self._builtin("tvm.rpc.server.remove", path)
+
+    def listdir(self, path: str) -> list[str]:
+        """The names in a folder of the session."""
+        found = str(self._builtin("tvm.rpc.server.listdir", path))
+        return found.split(",") if found else []
+
+    def load_module(self, path: str) -> Module:
+        """The module of an uploaded file; its functions run at the server."""
+        found: Module = self._builtin("tvm.rpc.server.load_module", os.fspath(path))
+        return found
+
+    def download_linked_module(self, path: str) -> bytearray:
+        """An uploaded object or archive as a shared library, linked at the server."""
+        return bytearray(self._builtin("tvm.rpc.server.download_linked_module", path))
+
+
+class LocalSession(RPCSession):
+    """A session with this very process, to try out what works on servers."""
+
+    def __init__(self) -> None:
+        core = Core()
+        super().__init__(Link(core.answer))
+
+
+# --- connections ---
+
+
+class _Connection:
+    """Requests over a socket to a server's session."""
+
+    def __init__(self, sock: socket.socket, timeout_s: float, log: bool) -> None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sock, self._timeout_s, self._log = sock, timeout_s, log
+        self._source, self._sink = sock.makefile("rb"), sock.makefile("wb")
+        self._began = time.monotonic()
+
+    def __del__(self) -> None:
+        for part in (getattr(self, "_source", None), getattr(self, "_sink", None),
+                     getattr(self, "_sock", None)):  # fmt: skip
+            try:
+                if part is not None:
+                    part.close()
+            except OSError:  # the other end was first
+                pass
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send a request and wait for the answer."""
+        if self._log:
+            _LOG.info("RPC request of %d bytes", len(request))
+        try:
+            write_frame(self._sink, request)
+            answer = read_frame(self._source)
+        except OSError:
+            answer = None
+        if answer is not None:
+            return answer
+        if self._timeout_s and time.monotonic() - self._began >= self._timeout_s * 0.9:
+            raise RPCSessionTimeoutError(
+                message(
+                    "a remote call",
+                    found=f"a session that its server ended after {self._timeout_s:g} seconds",
+                    legal="a longer session_timeout",
+                )
+            )
+        raise RPCError(
+            message(
+                "a remote call", found="the server has closed the session", legal="connect again"
+            )
+        )
+
+
+def connect(
+    url: str,
+    port: int,
+    key: str = "",
+    session_timeout: float = 0,
+    session_constructor_args: Sequence[Any] | None = None,
+    enable_logging: bool = False,
+) -> RPCSession:
+    """A session with a server; with `session_constructor_args` one that passes requests on.
+
+    The first of these arguments names the function that makes the further session at the server.
+    """
+    try:
+        sock = socket.create_connection((url, int(port)), timeout=60)
+    except OSError as err:
+        raise RPCError(
+            message(
+                f"connect to {url}:{port}",
+                found=str(err),
+                legal="the address of a tvm.rpc.Server",
+            )
+        ) from err
+    options = f" -timeout={session_timeout:g}" if session_timeout else ""
+    try:
+        code = _greet(sock, f"client:{key}{options}")
+    except (OSError, ValueError) as err:
+        raise RPCError(f"{url}:{port} is not an RPC server: {err}") from err
+    if code != base.RPC_CODE_SUCCESS:
+        sock.close()
+        why = {
+            base.RPC_CODE_MISMATCH: f"its key is not {key!r}, or the secret differs",
+            base.RPC_CODE_DUPLICATE: f"the key {key!r} is taken",
+        }
+        raise RPCError(
+            message(f"connect to {url}:{port}", found=why.get(code, "it is not an RPC server"))
+        )
+    sock.settimeout(None)
+    connection = _Connection(sock, session_timeout, enable_logging)
+    sess = RPCSession(Link(connection.exchange))
+    if session_constructor_args:
+        name, *rest = session_constructor_args
+        sess._sess.ask("init", name, rest)
+    return sess
+
+
+def _greet(sock: socket.socket, key: str) -> int:
+    """Say who we are; the code that the server answers."""
+    base.send_int(sock, base.RPC_MAGIC)
+    base.send_text(sock, key)
+    base.send_text(sock, base.token())
+    code = base.recv_int(sock)
+    if code == base.RPC_CODE_SUCCESS:
+        base.recv_text(sock)  # the server's own key
+    return code
+
+
+def connect_tracker(url: str, port: int) -> TrackerSession:
+    """A session with a tracker, which knows servers by key."""
+    return TrackerSession((url, port))
+
+
+class TrackerSession:
+    """Asks a tracker for servers."""
+
+    def __init__(self, addr: tuple[str, int]) -> None:
+        self._addr = addr
+        self._sock: socket.socket | None = None
+        self._turn = threading.Lock()
+        self._connect()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _connect(self) -> None:
+        sock = base.connect_with_retry(self._addr)
+        base.send_int(sock, base.RPC_TRACKER_MAGIC)
+        if base.recv_int(sock) != base.RPC_TRACKER_MAGIC:
+            raise RuntimeError(f"{self._addr} is not RPC Tracker")
+        self._sock = sock
+
+    def close(self) -> None:
+        """End the session with the tracker."""
+        sock = getattr(self, "_sock", None)
+        if sock is not None:
+            sock.close()
+            self._sock = None
+
+    def _ask(self, *what: Any) -> Any:
+        if self._sock is None:
+            self._connect()
+        assert self._sock is not None
+        with self._turn:
+            base.sendjson(self._sock, [*what])
+            answer = base.recvjson(self._sock)
+        if answer[0] != TrackerCode.SUCCESS:
+            raise RuntimeError(f"the tracker at {self._addr} refuses: {answer[1:]}")
+        return answer[1]
+
+    def summary(self) -> dict[str, Any]:
+        """`queue_info` by key (free and pending), and `server_info` of each server."""
+        found: dict[str, Any] = self._ask(TrackerCode.SUMMARY)
+        return found
+
+    def text_summary(self) -> str:
+        """The summary as tables for people."""
+        data = self.summary()
+        total: dict[str, int] = {}
+        servers = []
+        for item in data["server_info"]:
+            addr, key = item["addr"], item["key"].partition(":")[2]
+            servers.append((f"{addr[0]}:{addr[1]}" if addr else "-", item["key"]))
+            total[key] = total.get(key, 0) + 1
+        width = max([len(key) for key in data["queue_info"]] + [3])
+        lines = ["Server List", "-" * 30, f"{'server-address':<20}{'key':>10}", "-" * 30]
+        lines += [f"{addr:<20}{key:>10}" for addr, key in sorted(servers)]
+        lines += ["-" * 30, "", "Queue Status", "-" * (width + 25)]
+        lines += [f"{'key':<{width}}{'total':>8}{'free':>7}{'pending':>10}", "-" * (width + 25)]
+        lines += [
+            f"{key:<{width}}{total.get(key, 0):>8}{info['free']:>7}{info['pending']:>10}"
+            for key, info in sorted(data["queue_info"].items())
+        ]
+        return "\n".join([*lines, "-" * (width + 25), ""])
+
+    def request(
+        self,
+        key: str,
+        priority: int = 1,
+        session_timeout: float = 0,
+        max_retry: int = 5,
+        session_constructor_args: Sequence[Any] | None = None,
+    ) -> RPCSession:
+        """A session with a free server of a key; waits until there is one."""
+        last: Exception | None = None
+        for _ in range(max_retry):
+            try:
+                url, port, match_key = self._ask(TrackerCode.REQUEST, key, "", priority)
+                return connect(url, port, match_key, session_timeout, session_constructor_args)
+            except OSError as err:
+                self.close()
+                last = err
+            except RPCError as err:  # a server that has gone meanwhile
+                last = err
+        raise RuntimeError(
+            f"Cannot request {key} after {max_retry} retry, last_error:{last}"
+        ) from last
+
+    def request_and_run(
+        self,
+        key: str,
+        func: Callable[[RPCSession], Any],
+        priority: int = 1,
+        session_timeout: float = 0,
+        max_retry: int = 2,
+    ) -> Any:
+        """The result of a function of a session; when the server fails, on another one."""
+        last: Exception | None = None
+        for _ in range(max_retry):
+            began = time.monotonic()
+            try:
+                return func(self.request(key, priority, session_timeout, max_retry=1))
+            except RPCError as err:
+                # its traceback would keep the session, and so the server busy
+                last = err.with_traceback(None)
+                _LOG.info("session with %s failed after %.1f s", key, time.monotonic() - began)
+        raise RuntimeError(
+            f"Failed to run on {key} after {max_retry} retry, last_error:{last}"
+        ) from last

@@ -1,0 +1,339 @@
+"""What stands here for objects at the other end of a session: functions, modules, tensors."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tvm.error import RPCError, TVMError, message
+from tvm.ffi import Object, library, register_global_func
+from tvm.runtime._device import REMOTE_MASK, Device
+from tvm.runtime._tensor import Tensor, host_view, numpy_dtype, numpy_shape, row_major_strides
+from tvm.runtime.benchmark import BenchmarkResult
+from tvm.runtime.module import Module
+from tvm.runtime.wire import Ref, decode, encode
+from tvm.support.dtype import DataType
+
+from .core import plain_device
+
+_sessions: weakref.WeakValueDictionary[int, Link] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+_MOST_SESSIONS: Final = 200
+
+
+class Link:
+    """The way to the other end: takes a request as bytes and gives the answer."""
+
+    def __init__(self, exchange: Callable[[bytes], bytes]) -> None:
+        self._exchange = exchange
+        self._turn = threading.RLock()
+        self._gone: list[int] = []  # numbers that nobody here holds any more
+        self._functions: dict[str, int] = {}
+        with _lock:
+            free = (n for n in range(_MOST_SESSIONS) if n not in _sessions)
+            self.index = next(free, -1)
+            if self.index < 0:
+                raise RPCError(f"more than {_MOST_SESSIONS} sessions at a time")
+            _sessions[self.index] = self
+
+    def ask(self, what: str, *operands: Any) -> Any:
+        """The other end's answer; RPCError with what went wrong there."""
+        with self._turn:
+            gone, self._gone = self._gone, []
+            if gone:
+                self._exchange(encode(["drop", gone]))
+            request = encode([what, *(self._outgoing(x) for x in operands)], self._number)
+            good, value = decode(self._exchange(request), self._incoming)
+        if not good:
+            raise RPCError(f"Error caught from RPC call:\n{value[0]}: {value[1]}")
+        return value
+
+    def builtin(self, name: str, *args: Any) -> Any:
+        """Call a function that each server has."""
+        if name not in self._functions:
+            found = self.ask("get", name)
+            if found is None:
+                raise RPCError(f"the other end of the session lacks {name}")
+            # kept as a number: an object would hold this link, and the link the object
+            found._dropped.detach()
+            self._functions[name] = found._number
+        return self.ask("call", Ref(self._functions[name]), list(args))
+
+    def forget(self, number: int) -> None:
+        """Nobody here holds an object any more; said with the next request."""
+        self._gone.append(number)
+
+    def device(self, plain: Device) -> Device:
+        """A device of the other end, as it is called here."""
+        found = Device.__new__(Device)
+        found.__init__(  # type: ignore[misc]
+            plain.dlpack_device_type() + REMOTE_MASK * (self.index + 1), plain.index
+        )
+        found._rpc_sess = self
+        return found
+
+    # --- values on their way ---
+
+    def _outgoing(self, value: Any) -> Any:
+        if isinstance(value, Ref):
+            return value
+        if isinstance(value, library().core.Device):
+            return self._checked_device(value)
+        if isinstance(value, (list, tuple, library().Array)):
+            return [self._outgoing(item) for item in value]
+        if isinstance(value, Mapping):
+            return {key: self._outgoing(item) for key, item in value.items()}
+        if isinstance(value, np.ndarray):
+            raise _refused(value)
+        return value
+
+    def _checked_device(self, value: Any) -> Device:
+        kind = value.dlpack_device_type()
+        if kind >= REMOTE_MASK and kind // REMOTE_MASK - 1 != self.index:
+            raise RPCError(f"{value} belongs to another session")
+        return plain_device(value)
+
+    def _number(self, value: Any) -> Ref:
+        if isinstance(value, Tensor):
+            link, number = _place_of(value)
+            if link is self:
+                return Ref(number)
+        elif getattr(value, "_link", None) is self:
+            return Ref(value._number)
+        raise _refused(value)
+
+    def _incoming(self, ref: Ref) -> Any:
+        about = json.loads(ref.kind)
+        kind = about["kind"]
+        if kind == "tensor":
+            place = self.device(Device(*about["device"]))
+            shape = tuple(int(extent) for extent in about["shape"])
+            return remote_tensor(self, ref.number, shape, DataType(about["dtype"]), place)
+        if kind == "module":
+            return RPCModule(self, ref.number)
+        made = RemoteFunction if kind == "function" else RPCObjectRef
+        return made(self, ref.number)
+
+
+def _refused(value: Any) -> TypeError:
+    return TypeError(
+        message(
+            "send an object to the other end of a session",
+            found=f"a {type(value).__name__} that is not there",
+            legal="numbers, text, bytes, devices, shapes, and what the session gave; "
+            "tvm.runtime.tensor(x, session.cpu()) puts an array there",
+        )
+    )
+
+
+class RPCObjectRef(Object):
+    """An object at the other end."""
+
+    def __init__(self, link: Link, number: int) -> None:
+        self._link, self._number = link, number
+        self._dropped = weakref.finalize(self, link.forget, number)
+        self._dropped.atexit = False
+
+    @property
+    def type_key(self) -> str:
+        """What kind of thing this is here."""
+        return "object.RPCObjectRef"
+
+
+class RemoteFunction(RPCObjectRef):
+    """A function at the other end."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self._link.ask("call", self, list(args))
+
+
+class RPCModule(Module):
+    """A module at the other end."""
+
+    kind = "rpc"
+
+    def __init__(self, link: Link, number: int) -> None:
+        super().__init__()
+        self._link, self._number = link, number
+        self._dropped = weakref.finalize(self, link.forget, number)
+        self._dropped.atexit = False
+
+    def _about(self) -> Sequence[Any]:
+        found: Sequence[Any] = self._link.builtin("rpc.builtin.module_about", self)
+        return found
+
+    def function_names(self) -> list[str]:
+        return [str(name) for name in self._about()[1]]
+
+    def _entry_name(self) -> str | None:
+        return self._about()[2]  # type: ignore[no-any-return]
+
+    def _find(self, name: str) -> Any:
+        return self._link.builtin("rpc.builtin.module_function", self, name, True)
+
+    def import_module(self, module: Module) -> None:
+        self._link.builtin("rpc.builtin.module_import", self, module)
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        cache_flush_bytes: int = 0,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that lets the other end measure, and gives a BenchmarkResult."""
+        place = plain_device(dev)
+        measure = self._link.builtin(
+            "runtime.RPCTimeEvaluator", self, func_name, place.device_type, place.index, number,
+            repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
+            repeats_to_cooldown, cache_flush_bytes, f_preproc,
+        )  # fmt: skip
+        return lambda *args: BenchmarkResult(np.frombuffer(measure(*args), "<f8").tolist())
+
+
+# --- tensors ---
+
+
+class _DLTensor(ctypes.Structure):
+    """struct DLTensor of dlpack.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    """struct DLManagedTensor of dlpack.h."""
+
+    _fields_ = (
+        ("tensor", _DLTensor),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+
+
+_held: dict[int, tuple[Any, ...]] = {}  # by address: what a tensor's description needs
+_capsule = ctypes.pythonapi.PyCapsule_New
+_capsule.restype = ctypes.py_object
+_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+def _forget(address: int) -> None:
+    link, number, *_ = _held.pop(address)
+    link.forget(number)
+
+
+_delete = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_forget)
+
+
+class _Offer:
+    """What tvm_ffi takes a tensor from."""
+
+    def __init__(self, capsule: Any, place: tuple[int, int]) -> None:
+        self._capsule, self._place = capsule, place
+
+    def __dlpack__(self, **_options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._place
+
+
+def remote_tensor(
+    link: Link, number: int, shape: tuple[int, ...], dtype: DataType, place: Device
+) -> Tensor:
+    """A tensor whose address is the number of one at the other end."""
+    dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
+    strides = (ctypes.c_int64 * max(len(shape), 1))(*row_major_strides(shape))
+    managed = _Managed(
+        _DLTensor(
+            number, place.dlpack_device_type(), place.index, len(shape), dtype.type_code,
+            dtype.bits, dtype.lanes, dims, strides, 0,
+        ),
+        None,
+        ctypes.cast(_delete, ctypes.c_void_p),
+    )  # fmt: skip
+    address = ctypes.addressof(managed)
+    _held[address] = (link, number, managed, dims, strides)
+    capsule = _capsule(address, b"dltensor", None)
+    made = library().from_dlpack(
+        _Offer(capsule, (place.dlpack_device_type(), place.index)), require_alignment=0
+    )
+    assert isinstance(made, Tensor)
+    return made
+
+
+def _place_of(value: Tensor) -> tuple[Link | None, int]:
+    kind = value.device.dlpack_device_type()
+    if kind < REMOTE_MASK:
+        return None, 0
+    return _sessions.get(kind // REMOTE_MASK - 1), value.data_ptr()
+
+
+def _link_of(place: Device) -> Link:
+    link = _sessions.get(place.dlpack_device_type() // REMOTE_MASK - 1)
+    if link is None:
+        raise RPCError(f"the session of {place} has ended")
+    return link
+
+
+@register_global_func("device_api.remote.alloc_nd", override=True)
+def alloc(place: Device, shape: Sequence[int], dtype: str, mem_scope: str) -> Tensor:
+    """A new tensor at the other end."""
+    found: Tensor = _link_of(place).builtin(
+        "rpc.builtin.alloc", library().Shape(tuple(shape)), str(dtype), place, mem_scope
+    )
+    return found
+
+
+@register_global_func("device_api.remote.copy", override=True)
+def copy(source: Tensor, target: Tensor) -> None:
+    """Copy to, from or at the other end."""
+    from_here = not source.device.is_remote
+    to_here = not target.device.is_remote
+    if from_here:
+        data = np.ascontiguousarray(source.numpy()).tobytes()
+        _link_of(target.device).builtin("rpc.builtin.write", target, data)
+    elif to_here:
+        data = bytes(_link_of(source.device).builtin("rpc.builtin.read", source))
+        values = np.frombuffer(data, numpy_dtype(source.dtype)).reshape(numpy_shape(source))
+        if target.device.type != "cpu":
+            raise TVMError(f"copy from {source.device} to {target.device}: go through cpu")
+        np.copyto(host_view(target), values)
+    elif _link_of(source.device) is _link_of(target.device):
+        _link_of(source.device).builtin("rpc.builtin.copy", source, target)
+    else:
+        copy(source.copyto(Device("cpu")), target)
+
+
+@register_global_func("device_api.remote.get_attr", override=True)
+def get_attr(place: Device, attr: int) -> Any:
+    """What can be asked of a device at the other end."""
+    return _link_of(place).builtin("rpc.builtin.device_attr", place, attr)
+
+
+@register_global_func("device_api.remote.stream", override=True)
+def stream(place: Device, what: str, args: Sequence[int]) -> Any:
+    """Streams of a device at the other end."""
+    return _link_of(place).builtin("rpc.builtin.device_stream", place, what, list(args))

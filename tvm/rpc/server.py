@@ -1,0 +1,296 @@
+"""Servers: each session runs in a process of its own, one after the other."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import multiprocessing
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tvm.error import RPCError
+from tvm.ffi import get_global_func
+from tvm.runtime.wire import read_frame, write_frame
+
+from . import base, files
+from .base import TrackerCode
+from .core import Core
+from .processes import Process, run_as_process
+
+_LOG = logging.getLogger(__name__)
+_PING_S: Final = 2.0  # how often a server that waits looks whether its key is still known
+_UNUSED_S: Final = 6.0  # a key that was handed out and not used for so long is taken back
+_RETRY_S: Final = 5.0
+
+
+# --- one session ---
+
+
+def serve_session(sock: socket.socket, libraries: Sequence[str]) -> None:
+    """Answer requests until the client goes."""
+    for path in libraries:
+        ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    core = Core()
+    os.chdir(files.work_folder())
+    source, sink = sock.makefile("rb"), sock.makefile("wb")
+    try:
+        while (request := read_frame(source)) is not None:
+            write_frame(sink, core.answer(request))
+    except OSError:  # the client has gone
+        pass
+    finally:
+        os.chdir("/")
+        files.clean_up()
+
+
+def _session_process(sock: socket.socket, libraries: Sequence[str]) -> None:
+    try:
+        serve_session(sock, libraries)
+    finally:
+        os._exit(0)  # what a session started must not keep its process
+
+
+# --- the loop ---
+
+
+class _Tracked:
+    """The place of a server at its tracker."""
+
+    def __init__(
+        self, tracker: tuple[str, int], key: str, port: int, custom_addr: str | None
+    ) -> None:
+        self._addr = (str(tracker[0]), int(tracker[1]))
+        self._key, self._port, self._custom = key, port, custom_addr
+        self._sock: socket.socket | None = None
+        self.match_key = ""
+        self._taken_since = 0.0
+
+    def offer(self) -> None:
+        """Say that the server is free, under a key that nobody knows yet."""
+        sock = self._connected()
+        self.match_key = base.random_key(self._key)
+        base.sendjson(sock, [TrackerCode.PUT, self._key, [self._port, self.match_key],
+                             self._custom])  # fmt: skip
+        if base.recvjson(sock) != TrackerCode.SUCCESS:
+            raise RPCError("the tracker refuses this server")
+        self._taken_since = 0.0
+
+    def _connected(self) -> socket.socket:
+        if self._sock is None:
+            sock = base.connect_with_retry(self._addr)
+            base.send_int(sock, base.RPC_TRACKER_MAGIC)
+            if base.recv_int(sock) != base.RPC_TRACKER_MAGIC:
+                raise RPCError(f"{self._addr} is not a tracker")
+            base.sendjson(sock, [TrackerCode.UPDATE_INFO,
+                                 {"key": f"server:{self._key}",
+                                  "addr": [self._custom, self._port]}])  # fmt: skip
+            if base.recvjson(sock) != TrackerCode.SUCCESS:
+                raise RPCError("the tracker refuses this server")
+            self._sock = sock
+        return self._sock
+
+    def look(self) -> None:
+        """Take a key back that was handed out and is not used."""
+        sock = self._connected()
+        base.sendjson(sock, [TrackerCode.GET_PENDING_MATCHKEYS])
+        if self.match_key in base.recvjson(sock):
+            self._taken_since = 0.0
+        elif not self._taken_since:
+            self._taken_since = time.monotonic()
+        elif time.monotonic() - self._taken_since > _UNUSED_S:
+            self.offer()
+
+    def lost(self) -> None:
+        """Begin anew with the next offer."""
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+
+def serve(
+    ready: Callable[[int], None],
+    host: str,
+    port: int,
+    port_end: int,
+    key: str = "",
+    tracker_addr: tuple[str, int] | None = None,
+    load_library: str | None = None,
+    custom_addr: str | None = None,
+    reuse_addr: bool = True,
+    timeout: float | None = None,
+) -> None:
+    """Serve for ever."""
+    listening = base.listen(base.bind_address(host), port, port_end, reuse_addr)
+    real_port = listening.getsockname()[1]
+    get_global_func("rpc.builtin.alloc")  # import what sessions need once, before they fork
+    ready(real_port)
+    libraries = load_library.split(":") if load_library else []
+    tracked = None
+    if tracker_addr is not None:
+        tracked = _Tracked(tracker_addr, key, real_port, custom_addr)
+    while True:
+        try:
+            if tracked is not None:
+                tracked.offer()
+            sock, session_timeout = _next_client(listening, key, tracked)
+        except (OSError, RuntimeError, ValueError) as err:
+            _LOG.warning("connection lost: %s", err)
+            if tracked is not None:
+                tracked.lost()
+                time.sleep(_RETRY_S)
+            continue
+        _run_session(sock, libraries, session_timeout or timeout)
+
+
+def _next_client(
+    listening: socket.socket, key: str, tracked: _Tracked | None
+) -> tuple[socket.socket, float]:
+    """The next client that knows the key, and the seconds that its session may take."""
+    while True:
+        if not select.select([listening], [], [], _PING_S if tracked else None)[0]:
+            assert tracked is not None
+            tracked.look()
+            continue
+        sock, addr = listening.accept()
+        try:
+            sock.settimeout(10)
+            asked, options = _greeting(sock)
+            wanted = tracked.match_key if tracked is not None else key
+            if asked == f"client:{wanted}":
+                base.send_int(sock, base.RPC_CODE_SUCCESS)
+                base.send_text(sock, f"server:{key}")
+                sock.settimeout(None)
+                return sock, _timeout_of(options)
+            _LOG.warning("mismatched key from %s", addr)
+            base.send_int(sock, base.RPC_CODE_MISMATCH)
+        except (OSError, ValueError, RPCError) as err:
+            _LOG.warning("no client from %s: %s", addr, err)
+        sock.close()
+
+
+def _greeting(sock: socket.socket) -> tuple[str, list[str]]:
+    """The key that a client asks for, and its options; empty if it lacks the secret."""
+    if base.recv_int(sock) != base.RPC_MAGIC:
+        raise RPCError("it does not speak this protocol")
+    key, *options = base.recv_text(sock).split(" ")
+    return (key if base.recv_text(sock) == base.token() else ""), options
+
+
+def _timeout_of(options: Sequence[str]) -> float:
+    for option in options:
+        if option.startswith("-timeout="):
+            return float(option.partition("=")[2])
+    return 0.0
+
+
+def _run_session(sock: socket.socket, libraries: Sequence[str], timeout: float | None) -> None:
+    how = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    context: Any = multiprocessing.get_context(how)
+    process = context.Process(target=_session_process, args=(sock, libraries))
+    process.start()
+    sock.close()
+    process.join(timeout or None)
+    if process.is_alive():
+        _LOG.info("a session took longer than %s seconds", timeout)
+        process.kill()
+        process.join()
+
+
+# --- what users start ---
+
+
+class Server:
+    """A server in a process of its own; it ends with this object.
+
+    Without a secret (TVM_RPC_TOKEN) it listens on this machine only, whatever `host` says. With
+    `server_init_callback` it runs in a copy of this process, in which the function is called first.
+    """
+
+    def __init__(
+        self,
+        host: str = "0.0.0.0",
+        port: int = 9091,
+        port_end: int = 9199,
+        is_proxy: bool = False,
+        tracker_addr: tuple[str, int] | None = None,
+        key: str = "",
+        load_library: str | None = None,
+        custom_addr: str | None = None,
+        silent: bool = False,
+        no_fork: bool = False,
+        server_init_callback: Callable[[], Any] | None = None,
+        reuse_addr: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        if is_proxy:
+            raise RPCError(
+                "Server(is_proxy=True)\n  found: no proxy in this installation\n"
+                "  legal: a server that clients or a tracker reach directly"
+            )
+        options = {
+            "host": host, "port": int(port), "port_end": int(port_end), "key": key,
+            "tracker_addr": tracker_addr, "load_library": load_library,
+            "custom_addr": custom_addr, "reuse_addr": reuse_addr, "timeout": timeout,
+        }  # fmt: skip
+        self.host = host
+        self.proc: Any
+        if server_init_callback is None:
+            self.proc = Process("tvm.rpc.server", options, silent)
+            self.port = self.proc.port
+        else:
+            self.proc = _Forked(server_init_callback, options)
+            self.port = self.proc.port
+
+    def terminate(self) -> None:
+        """End the server."""
+        if self.proc is not None:
+            self.proc.end()
+            self.proc = None
+
+    def __del__(self) -> None:
+        if getattr(self, "proc", None) is not None:
+            self.proc.end()
+
+
+class _Forked:
+    """A server in a copy of this process, which knows the functions that are registered here."""
+
+    def __init__(self, prepare: Callable[[], Any], options: dict[str, Any]) -> None:
+        context: Any = multiprocessing.get_context("fork")
+        mine, theirs = context.Pipe()
+        self._process = context.Process(target=_prepared, args=(theirs, prepare, options))
+        self._process.start()
+        said = mine.recv()
+        if isinstance(said, str):
+            raise RPCError(said)
+        self.port: int = said
+
+    def end(self) -> None:
+        """End the process and its session."""
+        self._process.kill()
+        self._process.join()
+
+
+def _prepared(said: Any, prepare: Callable[[], Any], options: dict[str, Any]) -> None:
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    try:
+        prepare()
+        serve(said.send, **options)
+    except RPCError as err:
+        said.send(str(err))
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    run_as_process(serve)
