@@ -336,3 +336,24 @@ def test_operators_that_are_functions_at_run_time(
 
     assert _call(relax.build(Prints, "llvm", exec_mode=mode), np.array(2, "float32")) == 2
     assert "value 2.0" in capsys.readouterr().out
+
+
+def test_tensors_without_elements(mode: str) -> None:
+    @I.ir_module
+    class Empty:
+        @R.function
+        def main(x: R.Tensor((0, 3), "float32"), y: R.Tensor((), "float32")):
+            z = R.add(x, y)
+            return z
+
+    made = relax.build(Empty, "llvm", exec_mode=mode)
+    assert _call(made, np.zeros((0, 3), "float32"), np.array(1, "float32")).shape == (0, 3)
+
+
+def test_kernels_of_a_module_alone() -> None:
+    from tvm.relax.vm_build import _filter_tir
+
+    kernels = _filter_tir(relax.transform.LegalizeOps()(Mod))
+    assert kernels is not None
+    assert not any(isinstance(func, relax.Function) for func in kernels.functions.values())
+    assert _filter_tir(IRModule({})) is None

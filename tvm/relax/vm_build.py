@@ -107,6 +107,12 @@ def _vmcodegen(builder: ExecBuilder, mod: IRModule, exec_mode: str = "bytecode")
     return mod.with_functions(rest)
 
 
+def _filter_tir(mod: IRModule) -> IRModule | None:
+    """The module with its PrimFuncs alone; None where it has none."""
+    kernels = {v: f for v, f in mod.functions.items() if isinstance(f, PrimFunc)}
+    return mod.with_functions(kernels) if kernels else None
+
+
 def _vmlink(
     builder: ExecBuilder,
     target: str | Target | None,

@@ -32,6 +32,19 @@ class TestContiguousAndUniform(PassTest):
             B[T.Ramp(i * 16, 1, 16)] = A[T.Ramp(i * 16, 1, 16)] * T.Broadcast(c, 16)
 
 
+class TestNoElements(PassTest):
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((0,), "float32")):
+        for j in T.vectorized(0):
+            A[j] = T.float32(1)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((0,), "float32")):
+        T.evaluate(0)
+
+
 class TestStridedAndDivided(PassTest):
     """A ramp within one multiple of the divisor has one quotient."""
 

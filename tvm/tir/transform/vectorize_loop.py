@@ -98,6 +98,8 @@ class _LoopFinder(_StmtOnly):
         if is_irregular(op):
             return _MarkRemover().visit_for_(op)
         lanes = self._analyzer.simplify(op.extent)
+        if isinstance(lanes, e.IntImm) and lanes.value == 0:
+            return s.Evaluate(0)  # of no elements: nothing happens
         if isinstance(lanes, e.IntImm) and lanes.value >= 1:
             piece = _piece(lanes.value)
             if piece != lanes.value:
