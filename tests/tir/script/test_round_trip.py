@@ -91,3 +91,22 @@ def test_scopes_of_any_depth() -> None:
     for k in range(2000):
         body = tir.LetStmt(tir.Var(f"x{k}", "int32"), k, body)
     check(tir.PrimFunc([], body, attrs={"global_symbol": "main"}))
+
+
+def test_strides_and_offsets_of_another_type_than_the_shape() -> None:
+    n, stride, offset = tir.Var("n", "int64"), tir.Var("s", "int32"), tir.SizeVar("o", "int64")
+    handle = tir.Var("a", "handle")
+    buffer = tir.decl_buffer((n, 4), strides=[stride, 1], elem_offset=offset, name="A")
+    func = tir.PrimFunc([handle], tir.Evaluate(buffer[n, 0]), buffer_map={handle: buffer})
+    func = func.with_attr("global_symbol", "main")
+    assert "s = T.int32()" in func.script()
+    check(func)
+
+
+def test_types_of_users() -> None:
+    x = tir.Var("x", "custom[Posit]16")
+    value = tir.Add(x, tir.FloatImm("custom[Posit]16", 1.5))
+    handle, buffer = tir.Var("b", "handle"), tir.decl_buffer((4,), "custom[Posit]16", name="B")
+    body = tir.LetStmt(tir.Var("y", "custom[Posit]16"), value, tir.BufferStore(buffer, value, [0]))
+    func = tir.PrimFunc([x, handle], body, buffer_map={handle: buffer})
+    check(func.with_attr("global_symbol", "main"))

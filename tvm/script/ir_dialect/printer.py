@@ -28,6 +28,7 @@ from tvm.script.printer.doc import (
 )
 from tvm.script.printer.docsifier import Docsifier, Frame, ModuleAlias, identifier, rule
 from tvm.script.printer.entry import header
+from tvm.support.dtype import DataType
 
 # `main` stands last; before it tensor programs, then outside functions, then graphs.
 _FUNCTION_ORDER = {"tir.PrimFunc": 1, "relax.expr.ExternFunc": 2, "relax.expr.Function": 3}
@@ -132,9 +133,16 @@ def _op(op: Op, d: Docsifier) -> ExprDoc:
     return d.word("ir", "Op").call(LiteralDoc(op.name))
 
 
+def dtype_doc(dtype: DataType, d: Docsifier) -> ExprDoc:
+    """`T.int32`; the names of users' own types are no words of Python."""
+    if dtype.is_custom:
+        return d.word("tir", "func_gen").call(LiteralDoc(str(dtype)))
+    return d.word("tir", str(dtype))
+
+
 @rule(PrimType, dialect="ir")
 def _prim_type(kind: PrimType, d: Docsifier) -> ExprDoc:
-    return d.word("tir", str(kind.dtype))
+    return dtype_doc(kind.dtype, d)
 
 
 @rule(PointerType, dialect="ir")

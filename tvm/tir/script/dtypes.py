@@ -76,7 +76,7 @@ def void(expr: Any = None, *, is_size_var: bool = False) -> PrimExpr:
 
 def func_gen(name: str) -> Callable[..., PrimExpr]:
     """The word of a data type."""
-    return DTypeWord(name.lower(), name)
+    return DTypeWord(name if name.startswith("custom[") else name.lower(), name)
 
 
 _LANES: Final = ("", "x2", "x4", "x8", "x16", "x32", "x64")

@@ -18,7 +18,7 @@ from tvm.script.printer.doc import (
 )
 from tvm.script.printer.docsifier import Docsifier, Frame, rule
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IntImm, Ramp, Var
+from tvm.tir.expr import INT32, BufferLoad, IntImm, Ramp, Var
 from tvm.tir.functor import walk
 from tvm.tir.stmt import BufferRegion, MatchBufferRegion
 
@@ -47,8 +47,11 @@ class BufferArgs:
         return callee.call(*first, self.shape, *dtype, **self.kwargs)
 
 
-def _is_new(value: PrimExpr, d: Docsifier) -> bool:
-    return isinstance(value, Var) and not d.is_defined(value)
+def _is_new(value: PrimExpr, buffer: Buffer, d: Docsifier) -> bool:
+    """A variable that nothing defined, of the type that a reader makes of its bare name."""
+    if type(value) is not Var or d.is_defined(value):
+        return False
+    return value.dtype is (buffer.shape[0].dtype if buffer.shape else INT32)
 
 
 def buffer_args(
@@ -101,7 +104,7 @@ def _stride(
     buffer: Buffer, i: int, name: ExprDoc, frame: Frame, d: Docsifier, matches: bool
 ) -> ExprDoc:
     stride = buffer.strides[i]
-    if matches and _is_new(stride, d):
+    if matches and _is_new(stride, buffer, d):
         assert isinstance(stride, Var)
         index = LiteralDoc(i)
         d.define_as(stride, frame, lambda: IndexDoc(AttrAccessDoc(name, "strides"), [index]))
@@ -122,7 +125,7 @@ def _offset(
     offset = buffer.elem_offset
     if isinstance(offset, IntImm) and offset.value == 0 and buffer.offset_factor == 1:
         return False  # beside a factor the offset would be read as a variable
-    if matches and _is_new(offset, d):
+    if matches and _is_new(offset, buffer, d):
         d.define_as(offset, frame, lambda: AttrAccessDoc(name, "elem_offset"))
         return True
     _declare_free(offset, d)

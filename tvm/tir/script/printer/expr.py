@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr
 from tvm.ir.op import Op
+from tvm.script.ir_dialect.printer import dtype_doc
 from tvm.script.printer.doc import (
     DictDoc,
     ExprDoc,
@@ -26,7 +27,7 @@ from tvm.tir import expr as e
 from tvm.tir.lazy_equal import EqualOp, NotEqualOp
 from tvm.tir.op import arith
 
-from .names import define_var, dtype_word, id_of
+from .names import define_var, id_of
 
 _FOLDABLE: Final = (e.IntImm, e.FloatImm, e.Broadcast, e.Ramp)
 
@@ -36,14 +37,14 @@ def _int_imm(imm: e.IntImm, d: Docsifier) -> ExprDoc:
     if imm.dtype is d.cfg.int_dtype:
         return LiteralDoc(imm.value)
     value: bool | int = bool(imm.value) if imm.dtype.is_bool else imm.value
-    return d.word("tir", dtype_word(imm.dtype)).call(LiteralDoc(value))
+    return dtype_doc(imm.dtype, d).call(LiteralDoc(value))
 
 
 @rule(e.FloatImm, dialect="tir")
 def _float_imm(imm: e.FloatImm, d: Docsifier) -> ExprDoc:
     if imm.dtype is d.cfg.float_dtype and math.isfinite(imm.value):
         return LiteralDoc(imm.value)
-    return d.word("tir", dtype_word(imm.dtype)).call(LiteralDoc(imm.value))
+    return dtype_doc(imm.dtype, d).call(LiteralDoc(imm.value))
 
 
 @rule(e.StringImm, dialect="tir")

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from tvm.ir.type import PointerType, PrimType
+from tvm.script.ir_dialect.printer import dtype_doc
 from tvm.script.printer.doc import AssignDoc, ExprDoc, IdDoc, LiteralDoc
 from tvm.script.printer.docsifier import Docsifier, Frame, rule
-from tvm.support.dtype import DataType
 from tvm.tir.expr import IterVar, SizeVar, Var
 
 from .uses import frame_around_uses
-
-
-def dtype_word(dtype: DataType) -> str:
-    """The word of a data type in `T`."""
-    return str(dtype)
 
 
 def pointer_doc(kind: PointerType, d: Docsifier) -> ExprDoc:
@@ -31,7 +26,7 @@ def creation_doc(var: Var, d: Docsifier) -> ExprDoc:
         doc = pointer_doc(var.type_annotation, d)
         made = doc if doc is not d.word("tir", "handle") else doc.call()
     else:
-        made = d.word("tir", dtype_word(var.dtype)).call()
+        made = dtype_doc(var.dtype, d).call()
     if isinstance(var, SizeVar):
         made = make_size_var(made)
     return made
