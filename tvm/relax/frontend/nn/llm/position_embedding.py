@@ -220,7 +220,8 @@ def llama_rope(
     from tvm.relax.frontend.nn import Tensor, op
 
     batch, length, heads, dim = qkv.shape
-    rotary, dtype = int(rotary_dim or dim), qkv.dtype
+    rotary: Any = rotary_dim or dim
+    dtype = qkv.dtype
     kernel = Kernel("llama_rope")
     b, n = kernel.size("batch_size"), kernel.size("seq_len")
     source = kernel.buffer("qkv", (b, n, heads, dim), dtype)
