@@ -90,6 +90,8 @@ _PASSES: dict[str, str] = {
     "LowerAsyncDMA": "lower_async_dma",
     "LowerDeviceStorageAccessInfo": "lower_device_storage_access_info",
     "PointerValueTypeRewrite": "pointer_value_type_rewrite",
+    "UseAssumeToReduceBranches": "use_assume_to_reduce_branches",
+    "ManifestSharedMemoryLocalStage": "manifest_shared_memory_local_stage",
     "VerifyMemory": "verify_memory",
     "VerifyVTCMLimit": "verify_vtcm_limit",
 
@@ -167,6 +169,9 @@ if TYPE_CHECKING:
     from .make_direct_api import MakeDirectAPI as MakeDirectAPI
     from .make_packed_api import MakePackedAPI as MakePackedAPI
     from .make_unpacked_api import MakeUnpackedAPI as MakeUnpackedAPI
+    from .manifest_shared_memory_local_stage import (
+        ManifestSharedMemoryLocalStage as ManifestSharedMemoryLocalStage,
+    )
     from .merge_shared_memory_allocations import (
         MergeSharedMemoryAllocations as MergeSharedMemoryAllocations,
     )
@@ -195,6 +200,9 @@ if TYPE_CHECKING:
     from .thread_sync import ThreadSync as ThreadSync
     from .unify_thread_binding import UnifyThreadBinding as UnifyThreadBinding
     from .unroll_loop import UnrollLoop as UnrollLoop
+    from .use_assume_to_reduce_branches import (
+        UseAssumeToReduceBranches as UseAssumeToReduceBranches,
+    )
     from .vector_math import VectorMath as VectorMath
     from .vectorize_loop import VectorizeLoop as VectorizeLoop
     from .verify_memory import VerifyMemory as VerifyMemory
