@@ -25,6 +25,11 @@ _HOMES = {
     for name in names
 }
 
+# passes stand a floor above, and load when they are asked for
+_HOMES["get_vtcm_compaction_passes"] = (
+    "tvm.tir.transform.vtcm_compaction:get_vtcm_compaction_passes"
+)
+
 if TYPE_CHECKING:
     from .allocated_bytes import calculate_allocated_bytes as calculate_allocated_bytes
     from .anchor_block import find_anchor_block as find_anchor_block
