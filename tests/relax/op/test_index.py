@@ -95,3 +95,20 @@ def test_dynamic_slice_legalised() -> None:
         found = run.run("main", data, np.int64(begin), np.int64(end), np.int64(strides))
         rows = slice(begin[0], None if end[0] < -6 else end[0], strides[0])
         np.testing.assert_array_equal(found, data[rows, begin[1] : end[1] : strides[1]])
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "stride", "wanted"),
+    [
+        (0, N - 1, 1, tir.max(N - 1, 0)),
+        (1, N, 1, tir.max(N - 1, 0)),
+        (0, -1, 1, tir.max(N - 1, 0)),
+        (0, N, 2, (N + 1) // 2),
+        (-1, N, 1, tir.min(1, N)),
+        (0, 8, 1, tir.min(8, N)),
+        (N - 1, -9, -1, tir.min(8, N)),
+    ],
+)
+def test_symbolic_slices_are_short(begin: Any, end: Any, stride: int, wanted: Any) -> None:
+    found = info(op.strided_slice(var(N, 4), [0], [begin], [end], [stride]))
+    assert structural_equal(found.values[0], wanted), found

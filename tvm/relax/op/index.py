@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tvm.arith import Analyzer, ConstIntBound
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, ExternFunc, PrimValue, Tuple
-from tvm.relax.shape_math import simplify
+from tvm.relax.shape_math import same_extent, simplify
 from tvm.relax.struct_info import (
     VOID,
     PrimStructInfo,
@@ -168,12 +169,15 @@ def slice_extent(
 def _clamp(place: Any, extent: PrimExpr, stride: int) -> Any:
     """A place counted from the front and moved into the range that a slice may name."""
     known = const_int(place)
-    if known is not None:
-        place = place + extent if known < 0 else place
-    else:
-        place = tir_op.if_then_else(place < 0, place + extent, place)
     low, high = (0, extent) if stride > 0 else (-1, extent - 1)
-    if known is not None and known >= 0 and stride > 0:
+    # one less than the extent is negative for nothing only, which has no place in any case
+    if known is None and same_extent(place, extent - 1) is True:
+        return tir_op.max(place, low)
+    if known is None:
+        place = tir_op.if_then_else(place < 0, place + extent, place)
+    elif known < 0:
+        return tir_op.max(place + extent, low)
+    elif stride > 0:
         return tir_op.min(place, high)
     return tir_op.min(tir_op.max(place, low), high)
 
@@ -209,6 +213,7 @@ def _strided_slice_info(
     if x.values is None:
         return like(x, None, x.ndim)
     extents = list(x.values)
+    analyzer = _of_extents(extents, ctx)
     for i, at in enumerate(places):
         low, high = lows[i], highs[i]
         step = 1 if steps is None else const_int(steps[i])
@@ -217,8 +222,19 @@ def _strided_slice_info(
         if low is None or high is None or step is None:
             return like(x, None, x.ndim)
         size = slice_extent(extents[at], _int64(low), _int64(high), step, assume_inbound)
-        extents[at] = simplify(size, ctx.analyzer)
+        extents[at] = simplify(size, analyzer)
     return like(x, extents)
+
+
+def _of_extents(extents: list[PrimExpr], ctx: Infer) -> Any:
+    """An analyzer that knows that extents are never negative."""
+    symbols = [extent for extent in extents if isinstance(extent, Var)]
+    if all(ctx.analyzer.const_int_bound(symbol).min_value >= 0 for symbol in symbols):
+        return ctx.analyzer
+    analyzer = Analyzer()
+    for symbol in symbols:
+        analyzer.update(symbol, ConstIntBound(0, ConstIntBound.POS_INF))
+    return analyzer
 
 
 def _int64(value: PrimExpr) -> PrimExpr:
