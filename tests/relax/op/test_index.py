@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from tests.relax.op.cases import info, shape_of, var
 from tvm import relax, tir
 from tvm.error import TVMError
 from tvm.ir import Op
+from tvm.ir.structural import structural_equal
 from tvm.relax import interp, op
 
 pytestmark = pytest.mark.pure

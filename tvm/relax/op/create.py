@@ -24,6 +24,7 @@ from tvm.relax.struct_info import (
 from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
 
+from . import layout_moves
 from .binary import number_or_self
 from .declare import (
     FOLLOW,
@@ -389,6 +390,11 @@ def _triangle(name: str, doc: str, upper: bool) -> Any:
 
 tril = _triangle("tril", "The elements on and below the `k`-th diagonal, zeros above.", False)
 triu = _triangle("triu", "The elements on and above the `k`-th diagonal, zeros below.", True)
+
+for _declared in (tril, triu):
+    _declared.layout(layout_moves.triangular)
+for _declared in (full_like, ones_like, zeros_like):
+    _declared.layout(layout_moves.filled_like)
 
 __all__ = [
     "arange", "eye", "eye_like", "full", "full_like", "hamming_window", "ones", "ones_like",

@@ -267,8 +267,8 @@ def _on_vdevice(info: StructInfo, vdevice: VDevice) -> StructInfo:
     return info
 
 
-def _placed(error: TVMError, name: str) -> TVMError:
-    """The error, which names the operator and the line that made the call."""
+def _tell_place(error: TVMError, name: str) -> None:
+    """Let an error name the operator and the line that made the call."""
     text = str(error)
     if name.rpartition(".")[2] not in text:
         error.args = (f"{name}: {text}",)
@@ -276,7 +276,6 @@ def _placed(error: TVMError, name: str) -> TVMError:
     place = caller_place() if ambient_span() is None and "\n  where: " not in text else None
     if place is not None:
         error.args = (message(text, where=place),)
-    return error
 
 
 Rule: TypeAlias = Callable[..., Any]
@@ -302,7 +301,8 @@ class RelaxOp(Generic[P]):
         try:
             return self._build(*args, **kwargs)  # type: ignore[return-value]
         except TVMError as error:
-            raise _placed(error, self.op.name)
+            _tell_place(error, self.op.name)
+            raise
 
     def __repr__(self) -> str:
         return f"<Relax operator {self.op.name}>"

@@ -19,6 +19,7 @@ from tvm.relax.struct_info import (
     const_int,
 )
 
+from . import layout_moves
 from .declare import (
     INJECTIVE,
     OPAQUE,
@@ -506,3 +507,8 @@ def _collapse_numpy(data: Array, shape: Any) -> Array:
 
 collapse_sum_to.reference(_collapse_numpy)
 collapse_sum_like.reference(lambda data, target: _collapse_numpy(data, target.shape))
+
+collapse_sum_to.layout(layout_moves.reshaped_alike)
+collapse_sum_like.layout(layout_moves.collapsed_alike)
+for _declared in (gather_elements, scatter_elements, slice_scatter):
+    _declared.layout(layout_moves.elements_along)

@@ -24,7 +24,7 @@ from tvm.relax.struct_info import (
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm, Var
 
-from . import layout_rules
+from . import layout_moves, layout_rules
 from .declare import FOLLOW, INJECTIVE, Array, Expr, Infer, attrs_class, relax_op, te, topi
 from .shapes import axis_index, axis_indices, check_ndim, dtype_of, like, ndim_of, values_of
 
@@ -278,6 +278,7 @@ def known_prims(operand: Expr) -> list[PrimExpr] | None:
 
 
 strided_slice.layout(layout_rules.sliced)
+take.layout(layout_moves.taken)
 
 
 @strided_slice.reference

@@ -99,17 +99,20 @@ def _tensor(expr: RelaxExpr) -> TensorStructInfo | None:
     return info if isinstance(info, TensorStructInfo) else None
 
 
-def _ndim(expr: RelaxExpr) -> int:
+def ndim_of(expr: RelaxExpr) -> int:
+    """The number of dimensions of a tensor; -1 for what is none, or of unknown ones."""
     info = _tensor(expr)
     return -1 if info is None else info.ndim
 
 
-def _extents(expr: RelaxExpr) -> Sequence[PrimExpr] | None:
+def extents_of(expr: RelaxExpr) -> Sequence[PrimExpr] | None:
+    """The extents of a tensor, where known."""
     info = _tensor(expr)
     return None if info is None else info.values
 
 
-def _options(call: Call) -> dict[str, Any]:
+def options_of(call: Call) -> dict[str, Any]:
+    """The options of a call by name."""
     attrs = call.attrs
     return {} if attrs is None else {f.name: getattr(attrs, f.name) for f in attrs.FIELDS}
 
@@ -121,10 +124,10 @@ def _current(call: Call, layout_of: LayoutOf, place: int = 0) -> str:
     return found
 
 
-def _unsplit(call: Call, layout_of: LayoutOf, place: int = 0) -> str:
+def unsplit(call: Call, layout_of: LayoutOf, place: int = 0) -> str:
     """The layout of an operand; the initial one instead of one with split dimensions."""
     found = _current(call, layout_of, place)
-    return found if is_plain(found) else initial(_ndim(call.args[place]))
+    return found if is_plain(found) else initial(ndim_of(call.args[place]))
 
 
 # --- elements ---
@@ -147,12 +150,12 @@ def _common(call: Call, layout_of: LayoutOf) -> str | None:
     first, second = layout_of(call.args[0]), layout_of(call.args[1])
     if not isinstance(first, str) or not isinstance(second, str) or not first or not second:
         return None
-    if _ndim(call.args[0]) != _ndim(call.args[1]):
+    if ndim_of(call.args[0]) != ndim_of(call.args[1]):
         return None
     if len(layout_parts(first)) >= len(layout_parts(second)):
-        kept, moved, extents = first, second, _extents(call.args[1])
+        kept, moved, extents = first, second, extents_of(call.args[1])
     else:
-        kept, moved, extents = second, first, _extents(call.args[0])
+        kept, moved, extents = second, first, extents_of(call.args[0])
     if extents is None:
         return kept if is_plain(kept) and is_plain(moved) else None
     return kept if fits(initial(len(extents)), kept, extents) else None
@@ -164,20 +167,20 @@ def broadcast(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput
     common = _common(call, layout_of)
     if common is not None:
         return LayoutOutput((common, common), common)
-    a, b = _ndim(call.args[0]), _ndim(call.args[1])
+    a, b = ndim_of(call.args[0]), ndim_of(call.args[1])
     if a <= 0:  # no dimensions, or a number
         return LayoutOutput(("" if a == 0 else None, second), second)
     if b <= 0:
         return LayoutOutput((first, "" if b == 0 else None), first)
     place = 0 if a <= b else 1
-    out = _follow(_unsplit(call, layout_of, place), max(a, b))
-    small = out if a == b else _unsplit(call, layout_of, place)
+    out = _follow(unsplit(call, layout_of, place), max(a, b))
+    small = out if a == b else unsplit(call, layout_of, place)
     return LayoutOutput((small, out) if a <= b else (out, small), out)
 
 
 def follow_first(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """Three operands: the layout of the first, where all have as many dimensions."""
-    ndims = {_ndim(arg) for arg in call.args}
+    ndims = {ndim_of(arg) for arg in call.args}
     names = [layout_of(arg) for arg in call.args]
     wanted = names[0]
     if len(ndims) > 1 or not isinstance(wanted, str):
@@ -191,9 +194,9 @@ def follow_first(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOut
 # --- axes ---
 
 
-def _without(call: Call, name: str, axes: Sequence[int]) -> tuple[list[int], str]:
+def without_axes(call: Call, name: str, axes: Sequence[int]) -> tuple[list[int], str]:
     """Where axes stand in a layout, and the layout of the result without them."""
-    ndim = _ndim(call.args[0])
+    ndim = ndim_of(call.args[0])
     gone = {axis % ndim for axis in axes}
     rest = iter(LETTERS)
     marks = "".join("1" if i in gone else next(rest) for i in range(ndim))
@@ -203,34 +206,34 @@ def _without(call: Call, name: str, axes: Sequence[int]) -> tuple[list[int], str
 
 def reduced(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """A reduction: its axes move with the dimensions."""
-    options = _options(call)
-    name = _unsplit(call, layout_of)
+    options = options_of(call)
+    name = unsplit(call, layout_of)
     axes = options["axis"]
-    axes = range(_ndim(call.args[0])) if axes is None else axes
-    places, rest = _without(call, name, axes)
+    axes = range(ndim_of(call.args[0])) if axes is None else axes
+    places, rest = without_axes(call, name, axes)
     out = name if options["keepdims"] else rest
     return LayoutOutput((name,), out, {"axis": tuple(places)})
 
 
 def squeezed(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """Without dimensions of extent 1."""
-    name = _unsplit(call, layout_of)
-    axes = _options(call)["axis"]
+    name = unsplit(call, layout_of)
+    axes = options_of(call)["axis"]
     if axes is None:
-        extents = _extents(call.args[0])
+        extents = extents_of(call.args[0])
         if extents is None:
-            name = initial(_ndim(call.args[0]))
+            name = initial(ndim_of(call.args[0]))
             return LayoutOutput((name,), initial_of(call.struct_info_))
         axes = [i for i, extent in enumerate(extents) if const_int(extent) == 1]
-    places, rest = _without(call, name, axes)
+    places, rest = without_axes(call, name, axes)
     return LayoutOutput((name,), rest, {"axis": tuple(places)})
 
 
 def expanded(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """New dimensions stand where they stood; the others keep their order around them."""
-    name = _unsplit(call, layout_of)
-    axes = _options(call)["axis"]
-    ndim = _ndim(call.args[0]) + len(axes)
+    name = unsplit(call, layout_of)
+    axes = options_of(call)["axis"]
+    ndim = ndim_of(call.args[0]) + len(axes)
     new = {axis % ndim for axis in axes}
     old = "".join(LETTERS[i] for i in range(ndim) if i not in new)
     rest = iter(transposed(old, initial(len(old)), name))
@@ -240,9 +243,9 @@ def expanded(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
 
 def permuted(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """The permutation starts from where the dimensions are, and ends in the initial layout."""
-    name = _unsplit(call, layout_of)
-    ndim = _ndim(call.args[0])
-    axes = _options(call)["axes"]
+    name = unsplit(call, layout_of)
+    ndim = ndim_of(call.args[0])
+    axes = options_of(call)["axes"]
     order = range(ndim - 1, -1, -1) if axes is None else axes
     places = tuple(place_of(name, axis) for axis in order)
     return LayoutOutput((name,), initial(ndim), {"axes": places})
@@ -250,22 +253,23 @@ def permuted(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
 
 def along_axis(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """The axis moves with the dimensions."""
-    name = _unsplit(call, layout_of)
-    return LayoutOutput((name,), name, {"axis": place_of(name, _options(call)["axis"])})
+    name = unsplit(call, layout_of)
+    return LayoutOutput((name,), name, {"axis": place_of(name, options_of(call)["axis"])})
 
 
 def divided(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """Parts have the layout of the whole."""
-    name = _unsplit(call, layout_of)
+    name = unsplit(call, layout_of)
     info = call.struct_info_
     count = len(info.fields) if isinstance(info, TupleStructInfo) else 1
-    return LayoutOutput((name,), (name,) * count, {"axis": place_of(name, _options(call)["axis"])})
+    place = place_of(name, options_of(call)["axis"])
+    return LayoutOutput((name,), (name,) * count, {"axis": place})
 
 
 def joined(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """All tensors take the layout of the first."""
     name, count = _of_first(call, layout_of)
-    axis = _options(call)["axis"]
+    axis = options_of(call)["axis"]
     place = place_of(name, 0 if axis is None else axis)
     return LayoutOutput(((name,) * count,), name, {"axis": place})
 
@@ -274,7 +278,7 @@ def stacked(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """All tensors take the layout of the first; the new dimension stands where it stood."""
     name, count = _of_first(call, layout_of)
     ndim = len(name) + 1
-    axis = (_options(call)["axis"] or 0) % ndim
+    axis = (options_of(call)["axis"] or 0) % ndim
     old = iter(transposed("".join(LETTERS[i] for i in range(ndim) if i != axis),
                           initial(ndim - 1), name))  # fmt: skip
     out = "".join(LETTERS[i] if i == axis else next(old) for i in range(ndim))
@@ -294,13 +298,13 @@ def _of_first(call: Call, layout_of: LayoutOf) -> tuple[str, int]:
 
 def sliced(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """The axes, an operand, move with the dimensions."""
-    name = _unsplit(call, layout_of)
+    name = unsplit(call, layout_of)
     given = call.args[1]
     numbers = [const_int(f.value) if isinstance(f, PrimValue) else None for f in given.fields] if (
         isinstance(given, Tuple)
     ) else [None]  # fmt: skip
     if any(number is None for number in numbers):
-        name = initial(_ndim(call.args[0]))
+        name = initial(ndim_of(call.args[0]))
         return LayoutOutput((name,), name)
     places = [PrimValue(place_of(name, number or 0)) for number in numbers]
     return LayoutOutput((name,), name, {}, {1: Tuple(places)})
@@ -309,27 +313,28 @@ def sliced(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
 # --- neural networks ---
 
 
-def _own(call: Call, first: int) -> tuple[Layout, ...]:
+def own_layouts(call: Call, first: int) -> tuple[Layout, ...]:
+    """The initial layouts of the operands from `first` on."""
     return tuple(initial_of(arg.struct_info_) for arg in call.args[first:])
 
 
 def normalised(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """Axes, and the axis of channels, move with the dimensions; parameters stay."""
-    name = _unsplit(call, layout_of)
-    options = _options(call)
+    name = unsplit(call, layout_of)
+    options = options_of(call)
     changes: dict[str, Any] = {}
     if "axes" in options:
         changes["axes"] = tuple(place_of(name, axis) for axis in options["axes"])
     for key in ("channel_axis", "axis"):
         if key in options:
             changes[key] = place_of(name, options[key])
-    return LayoutOutput((name, *_own(call, 1)), name, changes)
+    return LayoutOutput((name, *own_layouts(call, 1)), name, changes)
 
 
 def batch_normalised(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """As `normalised`, with the new statistics beside the result."""
     found = normalised(call, desired, layout_of)
-    return found._replace(output=(found.output, *_own(call, 3)))
+    return found._replace(output=(found.output, *own_layouts(call, 3)))
 
 
 def with_mask(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
@@ -340,11 +345,11 @@ def with_mask(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput
 
 def pooled(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """The names of the layouts, data's and result's, move with the dimensions."""
-    options = _options(call)
+    options = options_of(call)
     name = _current(call, layout_of)
-    letters = initial(_ndim(call.args[0]))
+    letters = initial(ndim_of(call.args[0]))
     if not is_plain(name):
-        extents = _extents(call.args[0])
+        extents = extents_of(call.args[0])
         wanted = renamed(options["layout"], letters, name) if is_plain(options["layout"]) else ""
         if wanted and extents is not None and fits(letters, name, extents):
             return LayoutOutput((name,), name, {"layout": wanted, "out_layout": wanted})
@@ -357,28 +362,28 @@ def pooled(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
 
 def resized(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """The desired layout if there is one, that of the data otherwise."""
-    options = _options(call)
+    options = options_of(call)
     letters = initial(4)
     wanted = desired.get("relax.image.resize2d")
     if wanted is not None:
         name = transposed(letters, options["layout"], wanted[0])
         return LayoutOutput((name,), name, {"layout": wanted[0]})
-    name = _unsplit(call, layout_of)
+    name = unsplit(call, layout_of)
     return LayoutOutput((name,), name, {"layout": transposed(options["layout"], letters, name)})
 
 
 def convolved(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """The desired layouts of data, kernel and result; without them, those of the operands."""
-    options = _options(call)
+    options = options_of(call)
     keys = ("data_layout", "kernel_layout", "out_layout")
     given = [options[key] for key in keys]
-    ndim = _ndim(call.args[0])
+    ndim = ndim_of(call.args[0])
     letters = initial(ndim)
     wanted = desired.get(getattr(call.op, "name", ""))
     if wanted is None:
         if not all(map(is_plain, given)):
             return LayoutOutput((letters, letters), letters)
-        data, kernel = _unsplit(call, layout_of, 0), _unsplit(call, layout_of, 1)
+        data, kernel = unsplit(call, layout_of, 0), unsplit(call, layout_of, 1)
         names = (data, kernel, data)
         changes = {key: transposed(t, letters, n) for key, t, n in zip(keys, given, names)}
         return LayoutOutput((data, kernel), data, changes)
@@ -388,7 +393,7 @@ def convolved(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput
     if all(map(is_plain, targets)):
         data, kernel, out = (transposed(letters, g, t) for g, t in zip(given, targets))
         return LayoutOutput((data, kernel), out, changes)
-    shapes = [_extents(arg) for arg in call.args]
+    shapes = [extents_of(arg) for arg in call.args]
     if all(
         shape is not None and fits(g, t, shape) for shape, g, t in zip(shapes, given, targets)
     ):

@@ -39,7 +39,7 @@ from tvm.tir.expr import (
 )
 from tvm.tir.op.arith import const as tir_const
 
-from . import layout_rules
+from . import layout_moves, layout_rules
 from .base import call_tir
 from .declare import (
     BROADCAST,
@@ -861,5 +861,8 @@ for _declared, _rule in (
     (stack, layout_rules.stacked),
     (split, layout_rules.divided),
     (flip, layout_rules.along_axis),
+    (repeat, layout_moves.scanned),
+    (tile, layout_moves.tiled),
+    (broadcast_to, layout_moves.reshaped_alike),
 ):
     _declared.layout(_rule)

@@ -15,6 +15,7 @@ from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
 
+from . import layout_moves
 from .declare import ELEMENTWISE, Array, Expr, Infer, attrs_class, relax_op, show_shape, te
 from .shapes import axis_index, with_dtype
 
@@ -180,3 +181,7 @@ def _dequantize_numpy(
     x = data.astype(np.float32) - _broadcast(zero_point.astype(np.float32), data.ndim, axis)
     factor = _broadcast(scale.astype(np.float32), data.ndim, axis)
     return (x * factor).astype(numpy_dtype(out_dtype))
+
+
+for _declared in (quantize, dequantize):
+    _declared.layout(layout_moves.quantized)

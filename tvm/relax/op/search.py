@@ -12,7 +12,7 @@ from tvm.relax.expr import Call, ExprLike
 from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 
-from . import layout_rules
+from . import layout_moves, layout_rules
 from .declare import (
     BROADCAST,
     COMM_REDUCE,
@@ -135,3 +135,8 @@ def _bucketize_numpy(
 ) -> Array:
     found = np.searchsorted(boundaries, input_tensor, side="right" if right else "left")
     return found.astype(np.int32 if out_int32 else np.int64)
+
+
+argmax.layout(layout_moves.searched)
+argmin.layout(layout_moves.searched)
+bucketize.layout(layout_moves.filled_like)

@@ -13,6 +13,7 @@ from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
 from tvm.support.dtype import DataType
 
+from . import layout_moves
 from .declare import Array, Expr, Infer, OptionError, attrs_class, relax_op, topi
 from .shapes import axis_index, like, with_dtype
 
@@ -161,3 +162,7 @@ def _topk_numpy(
     if ret_type == "both":
         return values, indices
     return values if ret_type == "values" else indices
+
+
+for _declared in (sort, argsort, topk):
+    _declared.layout(layout_moves.scanned)

@@ -15,7 +15,7 @@ from tvm.relax.shape_math import product, simplify
 from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 
-from . import layout_rules
+from . import layout_moves, layout_rules
 from .declare import (
     COMM_REDUCE,
     OPAQUE,
@@ -185,3 +185,5 @@ def _scan(name: str, doc: str, reference: Callable[..., Any], neutral: int) -> A
 cumprod = _scan("cumprod", "The running product along `axis`; flattened without an axis.",
                 np.cumprod, 1)  # fmt: skip
 cumsum = _scan("cumsum", "The running sum along `axis`; flattened without an axis.", np.cumsum, 0)
+for _declared in (cumprod, cumsum):
+    _declared.layout(layout_moves.scanned)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
+from tests.relax.programs import calls
 from tvm import relax, tir
 from tvm.error import TVMError
-from tvm.relax import op
+from tvm.relax import interp, op
+from tvm.relax.transform import LegalizeOps
 
 pytestmark = pytest.mark.pure
 
@@ -74,3 +79,27 @@ def test_dtype_of_the_result() -> None:
                         out_dtype="int32")  # fmt: skip
     assert info(call).dtype == "int32"
     assert info(op.nn.conv3d(var(ndim=5), var(ndim=5))).ndim == 5
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "options"),
+    [
+        ((1, 5, 5, 4), (3, 3, 4, 6),
+         {"data_layout": "NHWC", "kernel_layout": "HWIO", "strides": 2, "dilation": 2}),
+        ((1, 4, 5, 5), (4, 3, 3, 3),
+         {"dilation": (2, 1), "groups": 2, "strides": (2, 1), "padding": 1}),
+        ((1, 5, 5, 4), (4, 3, 3, 3),
+         {"groups": 2, "data_layout": "NHWC", "out_layout": "NCHW", "output_padding": 0}),
+    ],
+)  # fmt: skip
+def test_transposed_in_any_layout_and_dilated(shape: Any, kernel: Any, options: Any) -> None:
+    x, w = var(*shape), var(*kernel, name="w")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w]):
+        bb.emit_func_output(bb.emit(op.nn.conv2d_transpose(x, w, **options)))
+    legal = LegalizeOps()(bb.get())
+    assert not any(name.startswith("relax.") for name in calls(legal)), "all became kernels"
+    rng = np.random.default_rng(0)
+    arrays = [rng.uniform(-1, 1, dims).astype("float32") for dims in (shape, kernel)]
+    wanted, found = interp.run(bb.get(), *arrays), interp.run(legal, *arrays)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

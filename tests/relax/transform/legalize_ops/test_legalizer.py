@@ -271,3 +271,22 @@ def test_kernels_give_their_result_where_the_operator_did() -> None:
     bindings = LegalizeOps()(Mod)["main"].body.blocks[0].bindings
     devices = [binding.value.sinfo_args[0].vdevice for binding in bindings[:2]]
     assert devices == [Mod.global_infos["vdevice"][1], None]
+
+
+def test_what_a_rule_is_made_of_is_legalized() -> None:
+    def relu_of_sum(bb: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
+        total = bb.emit(relax.op.add(call.args[0], call.args[1]))
+        return relax.op.nn.relu(relax.op.multiply(total, total))
+
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")):
+            with R.dataflow():
+                z = R.divide(x, y)
+                R.output(z)
+            return z
+
+    legal = LegalizeOps({"relax.divide": relu_of_sum})(Mod)
+    assert calls(legal) == ["add", "multiply", "relu"]
+    assert relax.analysis.well_formed(legal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, ExternFunc, ShapeExpr
-from tvm.relax.op import layout_rules
+from tvm.relax.op import layout_moves, layout_rules
 from tvm.relax.op.base import call_dps_packed
 from tvm.relax.op.declare import Expr, Infer, OptionError, attrs_class, relax_op
 from tvm.relax.op.manipulate import permute_dims, reshape
@@ -128,3 +128,4 @@ def _scatter_te(bb: BlockBuilder, x: Expr, *, num_workers: int, axis: int) -> Ex
 # element by element, whatever the order of dimensions; a gather is along the first one
 for _declared in (allreduce, broadcast_from_worker0):
     _declared.layout(layout_rules.same)
+allgather.layout(layout_moves.gathered_from_workers)

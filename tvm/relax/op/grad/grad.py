@@ -9,6 +9,7 @@ import numpy as np
 
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
+from tvm.relax.op import layout_moves
 from tvm.relax.op.declare import (
     OPAQUE,
     Array,
@@ -324,6 +325,8 @@ def _pool_backward_numpy(kind: str) -> Callable[..., Array]:
 
 max_pool2d_backward = _pool_backward("max")
 avg_pool2d_backward = _pool_backward("avg")
+for _declared in (max_pool2d_backward, avg_pool2d_backward):
+    _declared.layout(layout_moves.pooled_back)
 
 
 @relax_op(

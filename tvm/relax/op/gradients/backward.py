@@ -17,12 +17,12 @@ from tvm.relax.op.layouts import letters_of
 from tvm.relax.op.nn.loss import nll_loss
 from tvm.relax.op.nn.pad import pad
 from tvm.relax.op.nn.pool import avg_pool2d
+from tvm.relax.op.relayout import relayout
 from tvm.relax.op.search import where
 from tvm.relax.struct_info import const_number
 from tvm.tir import op as tir_op
 
 from .common import Expr, const, dtype_of, gradient_of, no_grads, numbers
-from .relayout import relayout
 
 
 @gradient_of("relax.grad.take_backward")

@@ -25,11 +25,11 @@ from tvm.relax.op.nn.conv import (
     conv3d,
 )
 from tvm.relax.op.nn.pad import pad
+from tvm.relax.op.relayout import relayout
 from tvm.relax.op.statistical import sum as sum_
 from tvm.relax.struct_info import const_int
 
 from .common import Expr, Rule, dtype_of, extents, gradient_of, numbers
-from .relayout import relayout
 
 _CONV: Any = {1: conv1d, 2: conv2d, 3: conv3d}
 _TRANSPOSED: Any = {1: conv1d_transpose, 2: conv2d_transpose}

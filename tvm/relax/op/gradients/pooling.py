@@ -16,9 +16,9 @@ from tvm.relax.op.layouts import letters_of
 from tvm.relax.op.linear_algebra import matmul
 from tvm.relax.op.manipulate import expand_dims, permute_dims, reshape, squeeze
 from tvm.relax.op.nn.pool import max_pool2d
+from tvm.relax.op.relayout import relayout
 
 from .common import Expr, array_const, extents, gradient_of, no_grads, numbers
-from .relayout import relayout
 
 
 def _plain(call: Call, g: Expr, count: int) -> tuple[Expr, Expr]:

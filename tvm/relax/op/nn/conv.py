@@ -37,6 +37,7 @@ from tvm.relax.op.layouts import (
     to_plain,
     windows,
 )
+from tvm.relax.op.relayout import relayout
 from tvm.relax.op.shapes import common_dtype, like
 from tvm.relax.shape_math import same_extent, simplify
 from tvm.relax.struct_info import VOID, TensorStructInfo, const_int
@@ -428,14 +429,20 @@ def conv2d_transpose(
 
 def _transpose_te(op: RelaxOp[Any], name: str, layout: str, kernel_layout: str) -> Any:
     def legalize(bb: BlockBuilder, data: Expr, weight: Expr, **o: Any) -> Expr:
-        plain = o["data_layout"] == o["out_layout"] == layout
-        if not plain or o["kernel_layout"] != kernel_layout or any(d != 1 for d in o["dilation"]):
-            return op.call(data, weight, **o)
+        given = (o["data_layout"], o["kernel_layout"], o["out_layout"])
+        plain = {"data_layout": layout, "kernel_layout": kernel_layout, "out_layout": layout}
+        if given != tuple(plain.values()):  # by way of the layouts that have a kernel
+            x = bb.normalize_argument(relayout(data, given[0], layout))
+            w = bb.normalize_argument(relayout(weight, given[1], kernel_layout))
+            moved = bb.normalize_argument(op.call(x, w, **{**o, **plain}))
+            return relayout(moved, layout, given[2])
         dtype = o["out_dtype"] if o["out_dtype"] is not VOID else getattr(
             data.struct_info, "dtype", VOID
         )
 
         def compute(x: Any, w: Any) -> Any:
+            if any(d != 1 for d in o["dilation"]):
+                w = topi.nn.dilate(w, [1, 1, *o["dilation"]], name="kernel_dilate")
             return getattr(topi.nn, f"group_{name}_{layout.lower()}")(
                 x, w, list(o["strides"]), list(o["padding"]), str(dtype),
                 list(o["output_padding"]), o["groups"],
@@ -453,5 +460,5 @@ conv2d_transpose.reference(_transpose_numpy(2))
 conv1d_transpose.legalize(_transpose_te(conv1d_transpose, "conv1d_transpose", "NCW", "IOW"))
 conv2d_transpose.legalize(_transpose_te(conv2d_transpose, "conv2d_transpose", "NCHW", "IOHW"))
 
-for _declared in (conv1d, conv2d, conv3d):
+for _declared in (conv1d, conv2d, conv3d, conv1d_transpose, conv2d_transpose):
     _declared.layout(layout_rules.convolved)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
+from tvm.relax.op import layout_moves
 from tvm.relax.op.declare import (
     INJECTIVE,
     Array,
@@ -146,3 +147,4 @@ def _pixel_shuffle_numpy(data: Array, *, upscale_factor: int) -> Array:
     return split.transpose(order).reshape(*lead, channels // (r * r), height * r, width * r)
 
 
+pad.layout(layout_moves.padded)

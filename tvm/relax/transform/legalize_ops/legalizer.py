@@ -145,14 +145,31 @@ class _Legalizer:
             known = None if key is None else self._known.get(key)
             if known is not None:
                 return known.apply(call)
-            legal = rule(self._bb, call)
-            if legal is call:
-                return call
-            normal = self._bb.normalize(_placed(legal, call.struct_info_))
+            normal = self._by_rule(rule, call)
             template = _template_of(call, normal)
             if key is not None and template is not None:
                 self._known[key] = template
             return normal
+
+    def _by_rule(self, rule: LegalizeFunc, call: Call) -> RelaxExpr:
+        """What the rule makes of the call; operators that it is made of are legalized as well."""
+        if self._bb.current_block_is_dataflow():
+            self._bb.begin_dataflow_block()
+        else:
+            self._bb.begin_binding_block()
+        legal = rule(self._bb, call)
+        normal = call if legal is call else self._bb.normalize(_placed(legal, call.struct_info_))
+        for inner in self._bb.end_block().bindings:
+            self._binding(inner)
+        again = isinstance(normal, Call) and isinstance(normal.op, Op) and normal.op is not call.op
+        if not again or _is_kernel_call(normal):
+            return normal
+        assert isinstance(normal, Call), "looked at above"
+        return self._call(normal, VarBinding(Var("again", normal.struct_info), normal, call.span))
+
+
+def _is_kernel_call(expr: RelaxExpr) -> bool:
+    return isinstance(expr, Call) and getattr(expr.op, "name", "") in _NO_RULE_NEEDED
 
 
 class _Template:

@@ -7,8 +7,8 @@ import pytest
 
 from tvm import relax
 from tvm.relax import interp
-from tvm.relax.op.gradients.relayout import relayout
 from tvm.relax.op.layouts import from_plain
+from tvm.relax.op.relayout import relayout
 from tvm.relax.struct_info import TensorStructInfo
 
 pytestmark = pytest.mark.pure

@@ -5,17 +5,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.ir.expr import PrimExpr
-from tvm.relax.op.layouts import layout_parts
-from tvm.relax.op.manipulate import permute_dims, reshape
+from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.shape_math import product, simplify
 
-from .common import Expr, extents
+from .declare import Expr
+from .layouts import layout_parts
+from .manipulate import permute_dims, reshape
+from .shapes import values_of
 
 
 def relayout(x: Expr, source: str, target: str) -> Expr:
     """The tensor, which has the layout `source`, in the layout `target`."""
     return x if source == target else _from_plain(_to_plain(x, source, target), target)
+
+
+def _extents(x: Expr) -> Sequence[PrimExpr]:
+    info = x.struct_info_ or BlockBuilder().normalize(x).struct_info
+    values = values_of(info)
+    assert values is not None, "a tensor of unknown shape has no other layout"
+    return values
 
 
 def _plain(layout: str) -> str:
@@ -26,7 +37,7 @@ def _plain(layout: str) -> str:
 def _to_plain(x: Expr, source: str, target: str) -> Expr:
     """The parts of each dimension joined, the dimensions in the order of `target`."""
     names = [letter for _, letter in layout_parts(source)]
-    values = extents(x)
+    values = _extents(x)
     groups = [
         [i for i, name in enumerate(names) if name.upper() == letter]
         for letter in _plain(target)
@@ -46,7 +57,7 @@ def _from_plain(x: Expr, target: str) -> Expr:
         return x
     shape: list[PrimExpr | int] = []
     names: list[str] = []
-    for letter, extent in zip(_plain(target), extents(x)):
+    for letter, extent in zip(_plain(target), _extents(x)):
         size = sizes.get(letter)
         shape += [extent] if size is None else [simplify(extent // size), size]
         names += [letter] if size is None else [letter, letter.lower()]
