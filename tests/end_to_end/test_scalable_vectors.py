@@ -110,3 +110,14 @@ def test_plain_minima_become_scalable(dtype: str, choose: Callable[..., PrimExpr
     c = te.compute((n,), lambda i: choose(a[i], b[i]), "c")
     assembly = built(te.create_prim_func([a, b, c]), ARM).inspect_source("asm")
     assert f"f{choose.__name__}\tz" in assembly
+
+
+@pytest.mark.parametrize(
+    ("features", "told"), [("+neon", False), ("+sve", True), ("+v9a", True), ("+sme", True)]
+)
+def test_functions_tell_how_long_vectors_may_be(features: str, told: bool) -> None:
+    a = te.placeholder((te.var("n"),), "float32", "a")
+    b = te.compute(a.shape, lambda i: a[i] + 1.0, "b")
+    target = f"llvm -mtriple=aarch64-linux-gnu -mattr={features}"
+    text = built(te.create_prim_func([a, b]), target).inspect_source("ll")
+    assert ("vscale_range(1,16)" in text) is told

@@ -7,9 +7,16 @@ import platform
 import pytest
 
 from tvm.target import Target
-from tvm.target.cpu_model import arch_of_triple, host_cpu, host_triple, named_cpu, with_features
+from tvm.target.cpu_model import (
+    arch_of_triple,
+    complete_features,
+    host_cpu,
+    host_triple,
+    named_cpu,
+    with_features,
+)
 
-pytestmark = pytest.mark.pure
+pytestmark = pytest.mark.cpu
 
 
 def test_host_is_plausible() -> None:
@@ -52,3 +59,11 @@ def test_triples() -> None:
 def test_vectors_of_riscv(features: str, bits: int) -> None:
     target = Target(f"llvm -mtriple=riscv64-linux-gnu -mattr={features}")
     assert target.cpu.vector_bits == bits
+
+
+def test_the_ninth_architecture_of_arm_has_scalable_vectors() -> None:
+    assert complete_features("aarch64-linux-gnu", ["+v9.2a", "-sve2"])[-2:] == ["+v9.2a", "-sve2"]
+    assert "+sve2" in complete_features("aarch64-linux-gnu", ["+v9a"])
+    assert complete_features("aarch64-linux-gnu", ["+v8.2a"]) == ["+v8.2a"]
+    assert Target("llvm -mtriple=aarch64-linux-gnu -mattr=+v9a").features.has_sve
+    assert not Target("llvm -mtriple=aarch64-linux-gnu -mattr=+v8.2a").features.has_sve

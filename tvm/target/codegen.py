@@ -10,7 +10,7 @@ from typing import Final
 from tvm.error import TVMError, message
 from tvm.support.lazy import lazy_names
 
-from .cpu_model import host_triple, is_tabulated, with_features
+from .cpu_model import complete_features, host_triple, is_tabulated, with_features
 from .llvm_questions import CpuFeatures, ask_llvm, is_intrinsic
 from .target import Target
 
@@ -134,7 +134,7 @@ def _facts(target: Target) -> CpuFeatures:
     cpu = target.mcpu
     if target.is_this_machine or cpu in ("host", "native"):
         cpu = llvm_get_system_cpu()
-    return ask_llvm(triple, cpu, ",".join(target.mattr))
+    return ask_llvm(triple, cpu, ",".join(complete_features(triple, target.mattr)))
 
 
 def _of(target: Target | str | None) -> Target:

@@ -166,6 +166,18 @@ def is_tabulated(name: str, arch: str = "x86_64") -> bool:
     return name in ("host", "native") or (name in _TABLE and _TABLE[name].arch == arch)
 
 
+def complete_features(triple: str, mattr: Sequence[str]) -> list[str]:
+    """The features asked for, and what LLVM does not know to be part of them.
+
+    Arm's ninth architecture always has SVE2 (Arm ARM, A2.3); LLVM says so of its CPUs only.
+    """
+    found = list(mattr)
+    if arch_of_triple(triple) == "aarch64" and any(re.match(r"\+v9(\.\d+)?a$", m) for m in found):
+        # in front, so that what the user switches off stays off
+        found = ["+fullfp16", "+sve2", *found]
+    return found
+
+
 def with_features(model: CpuModel, mattr: Sequence[str]) -> CpuModel:
     """The model after features are switched on and off (`+avx2`, `-avx512f`)."""
     features = set(model.features)

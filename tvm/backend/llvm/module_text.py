@@ -140,6 +140,13 @@ class ModuleText:
             name = self._shared[content] = self.metadata(content)
         return name
 
+    def _vscale_range(self) -> str:
+        """How long scalable vectors may be, in multiples of 128 bits; 2048 bits are Arm's limit."""
+        if "aarch64" not in self.machine_triple:
+            return ""
+        scalable = any(self.has_feature(name) for name in ("sve", "sve2", "sme"))
+        return "vscale_range(1,16) " if scalable else ""
+
     def text(self, source_name: str = "tvm") -> str:
         """The whole module."""
         parts = [f'source_filename = "{source_name}"']
@@ -152,7 +159,7 @@ class ModuleText:
         parts += self.functions
         defined = set(self.signatures)
         used = [line for name, line in sorted(self._declares.items()) if name not in defined]
-        machine = "".join(
+        machine = self._vscale_range() + "".join(
             f'"target-{name}"="{value}" '
             for name, value in (("cpu", self.cpu), ("features", self.features))
             if value

@@ -366,7 +366,9 @@ class StmtEmitter(MemoryEmitter):
 
     def _scalable_wish(self, op: s.For) -> list[str]:
         """LLVM takes minima and maxima of floats for dear in SVE's vectors, which they are not."""
-        if "aarch64" not in self.module.machine_triple or not self.module.has_feature("sve"):
+        if "aarch64" not in self.module.machine_triple or not (
+            self.module.has_feature("sve") or self.module.has_feature("sve2")
+        ):
             return []
         nodes = list(walk(op.body))
         bits = [n.dtype.bits for n in nodes if isinstance(n, (e.Min, e.Max)) and n.dtype.is_float]

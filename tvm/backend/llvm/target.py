@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tvm.error import TargetError, message
 from tvm.target import Target
+from tvm.target.cpu_model import complete_features
 
 from .jit import Machine, host_machine, llvm_triples_match
 
@@ -20,7 +21,7 @@ def machine_of(target: Target) -> Machine:
         )
     host = host_machine()
     triple = str(target.attrs.get("mtriple", "")) or host.triple
-    cpu, extra = target.mcpu, ",".join(target.mattr)
+    cpu, extra = target.mcpu, ",".join(complete_features(triple, target.mattr))
     triple, floats = _with_float_abi(triple, _one_of(target, "mfloat-abi", ("soft", "hard")))
     extra = ",".join(part for part in (extra, floats) if part)
     _one_of(target, "jit", ("mcjit", "orcjit"))  # there is one way to link, which does for both
