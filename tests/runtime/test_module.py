@@ -70,6 +70,7 @@ def test_circles_of_imports_are_refused() -> None:
 def test_the_entry_is_main_or_the_only_function() -> None:
     assert Table(main=lambda: 1, other=lambda: 2)() == 1
     assert Table(only=lambda: 3).entry_func() == 3
+    assert Table(only=lambda: 3).main() == 3
     with pytest.raises(AttributeError, match="its functions: a, b"):
         _ = Table(a=abs, b=abs).entry_func
 

@@ -63,10 +63,16 @@ class Module(Object):
         return []
 
     def get_function(self, name: str, query_imports: bool = False) -> Any:
-        """The function called `name`; AttributeError when there is none."""
+        """The function called `name`; AttributeError when there is none.
+
+        `main` is also the name of a module's entry, whatever else it is called.
+        """
         found = self.find_function(name) if query_imports else self._own_function(name)
         if found is not None:
             return found
+        entry = self._entry_name() if name == self.entry_name else None
+        if entry is not None and entry != name:
+            return self.get_function(entry, query_imports)
         near = did_you_mean(name, self.function_names())
         raise AttributeError(f"Module has no function '{name}'{near}")
 
