@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import relax
+from tvm import relax, tir
+from tvm.ir import IRModule
 from tvm.relax import BasePyModule
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -159,3 +160,21 @@ def test_torch_tensors_come_back_as_torch_tensors(instance: BasePyModule) -> Non
     assert isinstance(found, torch.Tensor)
     assert torch.allclose(found, x @ w * 2)
     assert torch.allclose(instance.graph(x), x * 2)  # type: ignore[attr-defined]
+
+
+def test_shapes_of_results_follow_arguments() -> None:
+    module = BasePyModule(IRModule({}), tvm.cpu())
+    n = tir.Var("n", "int64")
+    infer = module._infer_concrete_shape_from_args
+    assert infer([n, 4], [np.zeros((3, 4), "float32")]) == [3, 4]
+    assert infer([5, 6], []) == [5, 6]
+    with pytest.raises(ValueError, match="symbolic"):
+        infer([n, 8], [])
+
+
+def test_tensors_go_to_torch_and_back() -> None:
+    torch = pytest.importorskip("torch")
+    module = BasePyModule(IRModule({}), tvm.cpu())
+    ours = module._convert_pytorch_to_tvm(torch.arange(3))
+    assert isinstance(ours, tvm.runtime.Tensor)
+    assert module._convert_tvm_to_pytorch([ours, ours])[1].tolist() == [0, 1, 2]

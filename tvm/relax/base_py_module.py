@@ -198,6 +198,23 @@ class BasePyModule:
             given = [to_torch(arg) if isinstance(arg, Tensor) else arg for arg in given]
         return getattr(self, func_name)(*given)
 
+    def _convert_pytorch_to_tvm(self, tensors: Any) -> Any:
+        """Tensors, or a list of them, as ours; memory is shared where it can be."""
+        if isinstance(tensors, (list, tuple)):
+            return [to_runtime(one, self.device) for one in tensors]
+        return to_runtime(tensors, self.device)
+
+    def _convert_tvm_to_pytorch(self, tvm_tensors: Any) -> Any:
+        """Tensors, or a list of them, as torch's."""
+        if isinstance(tvm_tensors, (list, tuple)):
+            return [to_torch(one) for one in tvm_tensors]
+        return to_torch(tvm_tensors)
+
+    def _infer_concrete_shape_from_args(self, shape: Any, in_args: Any) -> list[int]:
+        """A shape in which each symbolic extent is that of an argument."""
+        extents = [extent if isinstance(extent, int) else const_int(extent) for extent in shape]
+        return list(shape_from_arguments(extents, _as_list(in_args), "the shape of a result"))
+
     def _outputs(
         self, out_sinfo: Any, args: Sequence[Any], func: PrimFunc | None, what: str
     ) -> list[Tensor]:

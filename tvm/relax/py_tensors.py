@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tvm.error import TVMError, message
+from tvm.error import ShapeError, message
 
 if TYPE_CHECKING:
     from tvm.runtime import Device
@@ -112,7 +112,7 @@ def shape_from_arguments(
             continue
         candidates = same_rank or [shape for shape in known if len(shape) > at]
         if not candidates:
-            raise TVMError(
+            raise ShapeError(
                 message(
                     f"{what}: extent {at} of the result",
                     found=f"symbolic, and arguments of shapes {known}",
