@@ -122,3 +122,31 @@ def test_values_may_be_shorter_than_keys() -> None:
                np.zeros((3, 2), "float32"), 1, 0, 1.0, 1e4, 0.5)  # fmt: skip
     wanted = reference.attend(q, k, v, 0.5, np.tri(3, dtype=bool))[0]
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("causal", "target"), [(0, "llvm"), (1, "llvm"), (1, "cuda")])
+def test_sequences_of_one_length(causal: int, target: str) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((2, n, h, 4)).astype("float32")
+               for n, h in ((2, 4), (3, 2), (3, 2)))  # fmt: skip
+    found, lse = np.zeros_like(q), np.zeros((2, 2, 4), "float32")
+    func = kv_cache._attention_sequence_prefill(2, 4, 4, "float32", Target(target), causal, 0.5)
+    interp.run(func, q, k, v, found, lse)
+    visible = np.array([[True, True, not causal], [True, True, True]])
+    for b in range(2):
+        wanted, sums = reference.attend(q[b], k[b], v[b], 0.5, visible)
+        np.testing.assert_allclose(found[b], wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(lse[b], sums, rtol=1e-4, atol=1e-5)
+
+
+def test_what_pads_a_batch_takes_no_part() -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((2, 3, h, 4)).astype("float32") for h in (2, 1, 1))
+    found, lse = np.ones_like(q), np.zeros((2, 3, 2), "float32")
+    func = kv_cache._attention_sequence_prefill_with_mask(1, 2, 4, "float32", Target("llvm"), 0.5)
+    interp.run(func, q, k, v, np.int32([2, 3]), found, lse)
+    for b, n in enumerate((2, 3)):
+        parts = (x[b, :n] for x in (q, k, v))
+        wanted, _ = reference.attend(*parts, 0.5, np.ones((n, n), bool))
+        np.testing.assert_allclose(found[b, :n], wanted, rtol=1e-4, atol=1e-5)
+    assert not found[0, 2].any()

@@ -6,9 +6,9 @@ from typing import Any
 
 from tvm import tir
 from tvm.target import Target
-from tvm.topi.loops import let
+from tvm.topi.loops import let, store
 
-from .attention import Heads, Outputs, Pages, Rope, Row, Trees, with_sequence_of
+from .attention import Heads, Outputs, Pages, Rope, Row, Trees, attend, with_sequence_of
 from .kernel import Kernel, number
 
 
@@ -105,6 +105,46 @@ def compressed(
             pages.length(b), lambda n: of_sequence(b, row, head, n), "keys"
         )),
     ))  # fmt: skip
+
+
+def one_sequence(
+    name: str, heads: Heads, causal: bool, scale: float, target: Target | None, masked: bool = False
+) -> tir.PrimFunc:
+    """Rows of a batch, all of one length, attend to each other.
+
+    (q, k, v, [valid_lengths], output, lse) of (batch, length, heads, dim); rows and keys at or
+    beyond a valid length take no part.
+    """
+    kernel = Kernel(name, target)
+    batch, rows, keys = (kernel.size(size) for size in ("batch_size", "qo_len", "kv_len"))
+    q = kernel.buffer("q", (batch, rows, heads.query_heads, heads.dim), heads.dtype)
+    k = kernel.buffer("k", (batch, keys, heads.kv_heads, heads.dim), heads.dtype)
+    v = kernel.buffer("v", (batch, keys, heads.kv_heads, heads.value_dim), heads.dtype)
+    lengths = kernel.indices("valid_lens", batch) if masked else None
+    out = kernel.buffer("output", (batch, rows, heads.query_heads, heads.value_dim), heads.dtype)
+    lse = kernel.buffer("lse", (batch, rows, heads.query_heads), "float32")
+
+    def row(b: Any, i: Any, head: Any) -> tir.Stmt:
+        group = heads.kv(head)
+        valid = keys if lengths is None else tir.min(number(lengths, b), keys)
+
+        def visible(j: Any) -> Any:
+            seen = j <= keys - rows + i if causal else tir.const(True)
+            return seen if lengths is None else tir.all(seen, i < valid)
+
+        made: tir.Stmt = attend(
+            Row(
+                lambda d: q[b, i, head, d].astype("float32"),
+                lambda j, d: k[b, j, group, d].astype("float32"),
+                lambda j, d: v[b, j, group, d].astype("float32"),
+                visible, valid, heads.dim, heads.value_dim, tir.const(scale, "float32"),
+            ),
+            lambda d, value: store(out, value, b, i, head, d),
+            lambda value: store(lse, value, b, i, head),
+        )  # fmt: skip
+        return made
+
+    return kernel.func(kernel.rows((batch, rows, heads.query_heads), row))
 
 
 def ragged(name: str, heads: Heads, target: Target | None, tree: bool = False) -> tir.PrimFunc:

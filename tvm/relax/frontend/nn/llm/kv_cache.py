@@ -15,7 +15,7 @@ from tvm.target import Target
 
 from . import kv_kernels
 from .attention import Heads
-from .attention_kernels import compressed, paged, ragged
+from .attention_kernels import compressed, one_sequence, paged, ragged
 from .position_embedding import llama_rope_with_position_map
 from .tree_attn import (
     tree_attn,
@@ -418,6 +418,20 @@ def _attention_prefill_ragged_cpu(
 ) -> tir.PrimFunc:
     heads = Heads(h_q, h_kv, d_qk, d_v, dtype, rope_scaling)
     return ragged("batch_prefill_ragged_kv_cpu", heads, Target(_CPU))
+
+
+def _attention_sequence_prefill(
+    h_kv: int, h_q: int, d: int, dtype: str, target: Target, causal: int = 0, sm_scale: float = 1.0
+) -> tir.PrimFunc:
+    heads = Heads(h_q, h_kv, d, d, dtype, {})
+    return one_sequence("batch_sequence_prefill_kv", heads, bool(causal), sm_scale, target)
+
+
+def _attention_sequence_prefill_with_mask(
+    h_kv: int, h_q: int, d: int, dtype: str, target: Target, sm_scale: float = 1.0
+) -> tir.PrimFunc:
+    heads, name = Heads(h_q, h_kv, d, d, dtype, {}), "batch_sequence_prefill_kv_masked"
+    return one_sequence(name, heads, False, sm_scale, target, masked=True)
 
 
 def _attention_prefill_mla(
