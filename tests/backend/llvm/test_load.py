@@ -22,10 +22,10 @@ def test_archives_that_are_none_are_refused(tmp_path: Path) -> None:
         load_module(path)
 
 
-def test_archives_without_a_description_are_refused(tmp_path: Path) -> None:
+def test_archives_without_a_description_and_objects_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "program.tar"
     with tarfile.open(path, "w") as archive:
-        archive.addfile(tarfile.TarInfo("kernels.o"), io.BytesIO())
+        archive.addfile(tarfile.TarInfo("notes.txt"), io.BytesIO())
     with pytest.raises(TVMError, match=r"a damaged archive: 'artefact\.json'"):
         load_module(path)
 
