@@ -19,11 +19,11 @@ _OPAQUE_NAMES = (
     "tvm_store_matrix_sync", "create_barriers", "make_filled_simdgroup_matrix", "simdgroup_load",
     "simdgroup_store", "simdgroup_multiply_accumulate", "ptx_commit_group", "ptx_wait_group",
     "ptx_cp_async_barrier", "ptx_init_barrier_thread_count", "ptx_arrive_barrier",
-    "ptx_arrive_barrier_expect_tx", "ptx_wait_barrier", "ptx_ldg32",
+    "ptx_arrive_barrier_expect_tx", "ptx_wait_barrier",
 )  # fmt: skip
 _TYPED_NAMES = (
     "ptx_mma", "ptx_mma_sp", "ptx_ldmatrix", "ptx_cp_async", "ptx_cp_async_bulk", "mma_store",
-    "mma_fill",
+    "mma_fill", "ptx_ldg32",
 )  # fmt: skip
 for _name in _OPAQUE_NAMES:
     intrinsic(_name, OPAQUE)

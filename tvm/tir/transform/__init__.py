@@ -92,6 +92,9 @@ _PASSES: dict[str, str] = {
     "PointerValueTypeRewrite": "pointer_value_type_rewrite",
     "UseAssumeToReduceBranches": "use_assume_to_reduce_branches",
     "ManifestSharedMemoryLocalStage": "manifest_shared_memory_local_stage",
+    "InjectPermutedLayout": "inject_permuted_layout",
+    "InjectPTXLDG32": "inject_ptx_ldg32",
+    "TransformMmaBufferLayout": "transform_mma_buffer_layout",
     "VerifyMemory": "verify_memory",
     "VerifyVTCMLimit": "verify_vtcm_limit",
 
@@ -137,7 +140,9 @@ if TYPE_CHECKING:
     from .hoist_reduction_init import HoistReductionInit as HoistReductionInit
     from .infer_fragment import InferFragment as InferFragment
     from .inject_double_buffer import InjectDoubleBuffer as InjectDoubleBuffer
+    from .inject_permuted_layout import InjectPermutedLayout as InjectPermutedLayout
     from .inject_ptx_async_copy import InjectPTXAsyncCopy as InjectPTXAsyncCopy
+    from .inject_ptx_ldg32 import InjectPTXLDG32 as InjectPTXLDG32
     from .inject_rolling_buffer import InjectRollingBuffer as InjectRollingBuffer
     from .inject_software_pipeline import InjectSoftwarePipeline as InjectSoftwarePipeline
     from .inject_virtual_thread import InjectVirtualThread as InjectVirtualThread
@@ -198,6 +203,7 @@ if TYPE_CHECKING:
     from .split_host_device import SplitHostDevice as SplitHostDevice
     from .storage_rewrite import StorageRewrite as StorageRewrite
     from .thread_sync import ThreadSync as ThreadSync
+    from .transform_mma_buffer_layout import TransformMmaBufferLayout as TransformMmaBufferLayout
     from .unify_thread_binding import UnifyThreadBinding as UnifyThreadBinding
     from .unroll_loop import UnrollLoop as UnrollLoop
     from .use_assume_to_reduce_branches import (
