@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm import tir
+from tvm.tir.stmt import ForKind
 from tvm.topi.loops import let, load, local, loop, repeat_while, sequence, store, when
 
 from .kernel import Kernel, number
@@ -31,6 +32,7 @@ class Row:
     query: Callable[[Any], Any]  # (dimension), float32
     key: Callable[[Any, Any], Any]  # (number of the key, dimension), float32
     value: Callable[[Any, Any], Any]
+    turned_key: tuple[Any, Callable[[Any, Any], Any]] | None  # a condition, and the key then
     visible: Callable[[Any], Any]  # (number of the key)
     keys: Any  # how many
     dim: int
@@ -38,18 +40,28 @@ class Row:
     scale: Any
 
 
-def attend(row: Row, out: Callable[[Any, Any], tir.Stmt], lse: Callable[[Any], tir.Stmt]) -> Any:
-    """Attend; `out(dimension, value)` and `lse(value)` store the results."""
+def attend(
+    row: Row, out: Callable[[Any, Any], tir.Stmt], lse: Callable[[Any], tir.Stmt], lanes: int = 1
+) -> tir.Stmt:
+    """Attend; `out(dimension, value)` and `lse(value)` store the results.
+
+    Products of queries and keys are summed in so many lanes, where they divide the dimension.
+    """
     log2_e = tir.const(math.log2(math.e), "float32")
 
     def whole(query: tir.Buffer, acc: tir.Buffer, top: tir.Buffer, total: tir.Buffer) -> tir.Stmt:
         def step(j: Any, score: tir.Buffer) -> tir.Stmt:
-            product = loop(
-                row.dim, lambda d: store(score, load(score, 0) + query[d] * row.key(j, d), 0), "d"
-            )
+            def product(key: Callable[[Any, Any], Any]) -> tir.Stmt:
+                return _product(
+                    row.dim, lanes, lambda d: query[d] * key(j, d), lambda x: store(score, x, 0)
+                )
+
+            plain = product(row.key)
+            if row.turned_key is not None:
+                turns, key = row.turned_key
+                plain = when(turns, product(key), plain)
             return sequence(
-                store(score, 0.0, 0),
-                product,
+                plain,
                 let(load(score, 0) * row.scale * log2_e, lambda s: add(j, s), "s"),
             )
 
@@ -97,6 +109,31 @@ def attend(row: Row, out: Callable[[Any, Any], tir.Stmt], lse: Callable[[Any], t
     ), row.dim, "query")  # fmt: skip
 
 
+def _product(
+    dim: int, lanes: int, element: Callable[[Any], Any], take: Callable[[Any], tir.Stmt]
+) -> tir.Stmt:
+    """`take` the sum of the elements, which is made in lanes."""
+    width = math.gcd(dim, lanes)
+
+    def sums(part: tir.Buffer) -> tir.Stmt:
+        def each(body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
+            kind = ForKind.VECTORIZED if width > 1 else ForKind.SERIAL
+            return loop(width, body, "lane", kind)
+
+        total: Any = load(part, 0)
+        for lane in range(1, width):
+            total = total + load(part, lane)
+        return sequence(
+            each(lambda lane: store(part, 0.0, lane)),
+            loop(dim // width, lambda d: each(
+                lambda lane: store(part, part[lane] + element(d * width + lane), lane)
+            ), "d"),
+            take(total),
+        )  # fmt: skip
+
+    return local("float32", sums, width, "lanes")
+
+
 def with_sequence_of(indptr: tir.Buffer, row: Any, body: Callable[[Any], tir.Stmt]) -> tir.Stmt:
     """`body(b)` for the sequence b with indptr[b] <= row < indptr[b + 1]."""
 
@@ -136,12 +173,21 @@ class Rope:
         self._scale = kernel.scalar("rope_scale", "float32")
         self._theta = kernel.scalar("rope_theta", "float32")
 
-    def read(self, element: Callable[[Any], Any], d: Any, position: Any) -> Any:
-        """Element d, turned where the mode asks for it; in float32."""
+    @property
+    def turns(self) -> Any:
+        """Whether the mode asks for turning."""
+        return self._mode > 0
+
+    def turned(self, element: Callable[[Any], Any], d: Any, position: Any) -> Any:
+        """Element d, turned; in float32."""
         at = position.astype("float32") * self._scale
         heads = self._heads
-        value = turned(element, d, at, heads.dim, self._theta, heads.rope_scaling)
-        return tir.if_then_else(self._mode > 0, value, element(d).astype("float32"))
+        return turned(element, d, at, heads.dim, self._theta, heads.rope_scaling)
+
+    def read(self, element: Callable[[Any], Any], d: Any, position: Any) -> Any:
+        """Element d, turned where the mode asks for it; in float32."""
+        value = self.turned(element, d, position)
+        return tir.if_then_else(self.turns, value, element(d).astype("float32"))
 
 
 class Pages:
@@ -203,12 +249,13 @@ class Outputs:
     def __init__(self, kernel: Kernel, rows: Any, heads: Heads) -> None:
         self._out = kernel.buffer("output", (rows, heads.query_heads, heads.value_dim), heads.dtype)
         self._lse = kernel.buffer("lse", (rows, heads.query_heads), "float32")
+        self._lanes = kernel.lanes
 
     def attend(self, row: Any, head: Any, what: Row) -> tir.Stmt:
         """Attend from one row and head."""
-        made: tir.Stmt = attend(
+        return attend(
             what,
             lambda d, value: store(self._out, value, row, head, d),
             lambda value: store(self._lse, value, row, head),
+            self._lanes,
         )
-        return made

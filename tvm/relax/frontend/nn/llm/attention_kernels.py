@@ -55,8 +55,10 @@ def paged(
 
         return outputs.attend(row, head, Row(
             lambda d: rope.read(lambda x: q[row, head, x], d, number(positions, row)),
-            lambda j, d: rope.read(lambda x: element(0, j, x), d, number(offsets, b) + j),
+            lambda j, d: element(0, j, d).astype("float32"),
             lambda j, d: element(1, j, d).astype("float32"),
+            (rope.turns,
+             lambda j, d: rope.turned(lambda x: element(0, j, x), d, number(offsets, b) + j)),
             visible, count, heads.dim, heads.value_dim, scale,
         ))  # fmt: skip
 
@@ -95,8 +97,8 @@ def compressed(
             return tir.if_then_else(causal > 0, j <= end, tir.const(True))
 
         return outputs.attend(row, head, Row(
-            lambda d: q[row, head, d].astype("float32"), element, element, visible, count,
-            heads.dim, heads.value_dim, scale,
+            lambda d: q[row, head, d].astype("float32"), element, element, None, visible,
+            count, heads.dim, heads.value_dim, scale,
         ))  # fmt: skip
 
     return kernel.func(kernel.rows(
@@ -132,17 +134,17 @@ def one_sequence(
             seen = j <= keys - rows + i if causal else tir.const(True)
             return seen if lengths is None else tir.all(seen, i < valid)
 
-        made: tir.Stmt = attend(
+        return attend(
             Row(
                 lambda d: q[b, i, head, d].astype("float32"),
                 lambda j, d: k[b, j, group, d].astype("float32"),
                 lambda j, d: v[b, j, group, d].astype("float32"),
-                visible, valid, heads.dim, heads.value_dim, tir.const(scale, "float32"),
+                None, visible, valid, heads.dim, heads.value_dim, tir.const(scale, "float32"),
             ),
             lambda d, value: store(out, value, b, i, head, d),
             lambda value: store(lse, value, b, i, head),
+            kernel.lanes,
         )  # fmt: skip
-        return made
 
     return kernel.func(kernel.rows((batch, rows, heads.query_heads), row))
 
@@ -185,12 +187,13 @@ def ragged(name: str, heads: Heads, target: Target | None, tree: bool = False) -
         def key(j: Any, d: Any) -> Any:
             # the tokens of a tree stand where their rows do, which are the keys' rows too
             at = number(positions, first + j) if offsets is None else number(offsets, b) + j
-            return rope.read(lambda x: k[first + j, group, x], d, at)
+            return rope.turned(lambda x: k[first + j, group, x], d, at)
 
         return outputs.attend(row, head, Row(
-            lambda d: rope.read(lambda x: q[row, head, x], d, number(positions, row)), key,
+            lambda d: rope.read(lambda x: q[row, head, x], d, number(positions, row)),
+            lambda j, d: k[first + j, group, d].astype("float32"),
             lambda j, d: v[first + j, group, d].astype("float32"),
-            visible, count, heads.dim, heads.value_dim, scale,
+            (rope.turns, key), visible, count, heads.dim, heads.value_dim, scale,
         ))  # fmt: skip
 
     return kernel.func(kernel.rows(

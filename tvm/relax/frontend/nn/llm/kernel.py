@@ -26,6 +26,11 @@ class Kernel:
         self._params: list[tir.Var] = []
         self._buffers: dict[tir.Var, tir.Buffer] = {}
 
+    @property
+    def lanes(self) -> int:
+        """How many numbers are worked on at once: a thread has one, a core a vector."""
+        return 1 if self._on_threads else 16
+
     def size(self, name: str) -> tir.Var:
         """An extent that a buffer's shape tells."""
         return tir.SizeVar(name, "int64")
