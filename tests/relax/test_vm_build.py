@@ -357,3 +357,17 @@ def test_kernels_of_a_module_alone() -> None:
     assert kernels is not None
     assert not any(isinstance(func, relax.Function) for func in kernels.functions.values())
     assert _filter_tir(IRModule({})) is None
+
+
+def test_storage_of_elements(mode: str) -> None:
+    @I.ir_module
+    class Storage:
+        @R.function
+        def main(x: R.Tensor((4, 6), "float32")):
+            storage = R.vm.alloc_storage(R.shape((4, 6)), R.prim_value(0), R.dtype("float32"))
+            y = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape((4, 6)), R.dtype("float32"))
+            return y
+
+    x = np.zeros((4, 6), "float32")
+    assert _call(relax.build(Storage, "llvm", exec_mode=mode), x).shape == (4, 6)
+    assert run_interp(Storage, [x]).shape == (4, 6)

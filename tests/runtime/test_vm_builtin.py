@@ -77,6 +77,7 @@ def test_arguments_are_checked() -> None:
 
 def test_memory() -> None:
     storage = b.alloc_storage(Machine(), (64,), 0, "uint8")
+    assert b.alloc_storage(Machine(), (4, 6), 0, "float32").numel() == 96
     made = b.alloc_tensor(storage, 16, (2, 3), "float32")
     assert (tuple(made.shape), made.data_ptr()) == ((2, 3), storage.data_ptr() + 16)
     with pytest.raises(ShapeError):

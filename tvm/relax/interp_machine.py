@@ -28,6 +28,11 @@ def _new_storage(size: Sequence[int], *rest: Value) -> Value:
     return np.zeros(math.prod(size), np.uint8)
 
 
+def _machine_storage(size: Sequence[int], device: int, dtype: DataType, *rest: Value) -> Value:
+    """The machine counts elements, where the planner counts bytes."""
+    return np.zeros(math.prod(size) * DataType(str(dtype)).itemsize, np.uint8)
+
+
 def _tensor_in(storage: Value, offset: int, shape: Sequence[int], dtype: DataType) -> Value:
     kind = np.dtype(numpy_dtype(dtype))
     nbytes = math.prod(shape) * kind.itemsize
@@ -53,7 +58,7 @@ MACHINE_OPERATORS: Final[dict[str, Callable[..., Value]]] = {
     "relax.memory.alloc_tensor": _tensor_in,
     "relax.memory.kill_storage": _nothing,
     "relax.memory.kill_tensor": _nothing,
-    "relax.vm.alloc_storage": _new_storage,
+    "relax.vm.alloc_storage": _machine_storage,
     "relax.vm.alloc_tensor": _tensor_in,
     "relax.vm.kill_object": _nothing,
 }

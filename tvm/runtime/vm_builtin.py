@@ -254,11 +254,11 @@ def check_func_info(value: Any, context: Any = "") -> None:
 def alloc_storage(
     vm: Any, size: Any, device_index: int = 0, dtype: Any = "uint8", scope: str = "global"
 ) -> Tensor:
-    """Memory of so many bytes, on the machine's device of that number.
-
-    A size of several extents is their product. The data type is that of the first tensor in it.
+    """Memory for so many elements of a type (bytes, for uint8), on the machine's device of that
+    number; -1 is the last, the host. A size of several extents is their product.
     """
-    count = int(size) if isinstance(size, int) else math.prod(size)
+    count = int(size) if isinstance(size, int) else math.prod(int(extent) for extent in size)
+    count *= DataType(str(dtype)).itemsize
     return empty((max(count, 1),), "uint8", vm.device_at(int(device_index)))
 
 
