@@ -31,6 +31,20 @@ def test_a_split_variable() -> None:
     assert [iv.var.name for iv in parts(sch, "B", 1, keep=False).outer_iters] == ["v_i0_o"]
 
 
+def test_a_unit_loop_beside_another_of_the_same_stride() -> None:
+    @T.prim_func
+    def main(A: T.Buffer((64,), "float32")):
+        for k, unit, i in T.grid(4, 1, 16):
+            with T.block("B"):
+                vi = T.axis.spatial(64, k * 16 + unit * 16 + i)
+                A[vi] = T.float32(1)
+
+    made = parts(Schedule(main), "B", 2)
+    assert [int(iv.dom.extent) for iv in made.outer_iters] == [4]
+    assert [int(iv.dom.extent) for iv in made.inner_iters] == [16]
+    assert str(made.outer_values[0]) == "k"
+
+
 def test_a_mixed_variable() -> None:
     sch = Schedule(elementwise(16))
     outer, inner = sch.split(sch.get_loops("B")[0], factors=[None, 4])

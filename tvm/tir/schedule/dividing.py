@@ -47,13 +47,15 @@ def divided(
 
     Refused where a binding mixes outer and inner loops.
     """
-    parts = subspace_divide(
-        list(realize.iter_values),
-        loop_ranges(above),
-        [loop_of(sref).loop_var for sref in inside],
-        realize.predicate,
-        simplify_trivial_iterators=not preserve_unit_iters,
-    )
+    bindings, ranges = list(realize.iter_values), loop_ranges(above)
+    inner_vars = [loop_of(sref).loop_var for sref in inside]
+    # a loop of one iteration beside another of the same stride is divided only as nothing
+    for simplify in (False, True) if preserve_unit_iters else (True,):
+        parts = subspace_divide(
+            bindings, ranges, inner_vars, realize.predicate, simplify_trivial_iterators=simplify
+        )
+        if parts:
+            break
     parts = parts or _without_mixing(realize, above, inside)
     if not parts or any(_is_shifted(outer, inner) for outer, inner in parts[:-1]):
         raise Illegal(
