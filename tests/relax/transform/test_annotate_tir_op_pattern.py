@@ -31,8 +31,11 @@ def _pattern_of(build, *shapes, dtype: str = "float32") -> Kind:
     [
         (op.nn.relu, [(4, 4)], Kind.kElemWise),
         (op.add, [(4, 4), (4, 4)], Kind.kElemWise),
-        (op.add, [(4, 4), (4,)], Kind.kBroadcast),
-        (op.add, [(4, 4), (4, 1)], Kind.kBroadcast),
+        (op.add, [(4, 4), (4,)], Kind.kElemWise),
+        (op.add, [(4, 4), (4, 1)], Kind.kElemWise),
+        (op.add, [(1, 64, 8, 8), (64, 1, 1)], Kind.kElemWise),
+        (op.add, [(128,), ()], Kind.kElemWise),
+        (op.add, [(4, 1), (1, 4)], Kind.kBroadcast),
         (lambda x: op.broadcast_to(x, (3, 4)), [(4,)], Kind.kBroadcast),
         (op.permute_dims, [(4, 4)], Kind.kInjective),
         (lambda x: op.reshape(x, (8, 2)), [(4, 4)], Kind.kInjective),
@@ -45,7 +48,11 @@ def _pattern_of(build, *shapes, dtype: str = "float32") -> Kind:
          Kind.kOutEWiseFusable),
         (lambda x, w: op.nn.conv2d(x, w, groups=4), [(1, 4, 8, 8), (4, 1, 3, 3)],
          Kind.kOutEWiseFusable),
-        (lambda x: op.nn.softmax(x, 1), [(4, 4)], Kind.kOpaque),
+        (lambda x: op.nn.softmax(x, 1), [(4, 4)], Kind.kOutEWiseFusable),
+        (lambda x, g: op.nn.layer_norm(x, g, g, [-1]), [(4, 4), (4,)], Kind.kOutEWiseFusable),
+        (lambda x: op.nn.max_pool2d(x, (2, 2)), [(1, 4, 8, 8)], Kind.kOutEWiseFusable),
+        (lambda x: op.mean(x, [1]), [(4, 4)], Kind.kCommReduce),
+        (lambda x: op.cumsum(x, 0), [(4, 4)], Kind.kOpaque),
     ],
 )  # fmt: skip
 def test_operators(build, shapes, kind: Kind) -> None:

@@ -6,19 +6,27 @@
     B[i] += A[i, k]                  ->   kCommReduce
     C[i, j] += A[i, k] * B[k, j]     ->   kOutEWiseFusable
 
-A kernel with several stages is as bound as its most bound stage. An attribute that is already there
+    C[i] = max(C[i], A[2 * i + k])   ->   kOutEWiseFusable
+
+A kernel with several stages is as bound as its most bound stage; a map that spreads a reduction
+makes it kOutEWiseFusable. A stage that reads one operand in place and others by broadcast is
+element-wise: it can be computed where that operand is made. An attribute that is already there
 stays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.op_pattern import OpPatternKind as Kind
-from tvm.tir.expr import Add, BufferLoad, Call, IterVar, Mul, ProducerLoad, Var
+from tvm.tir.expr import Add, BufferLoad, Call, IterVar, Mul, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
-from tvm.tir.stmt import Block, BufferStore, For, SeqStmt, Stmt
+from tvm.tir.stmt import Block, BufferStore, For
 from tvm.tir.transform.pass_form import tir_pass
 
 
@@ -31,50 +39,39 @@ def AnnotateTIROpPattern(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Pri
 
 
 def kernel_pattern(func: PrimFunc) -> Kind:
-    """The pattern of a whole kernel."""
+    """The pattern of a whole kernel: that of its most bound stage."""
     blocks = [n for n in walk(func.body) if isinstance(n, Block) and n.iter_vars]
     if not blocks:
         return Kind.kOpaque
-    outputs = {buffer for buffer in func.buffer_map.values()}
-    patterns = [_block_pattern(block) for block in blocks]
-    strongest = max(patterns)
-    if strongest <= Kind.kInjective or strongest == Kind.kOpaque:
-        return strongest
-    heavy = [p for p in patterns if p > Kind.kInjective]
-    if len(heavy) > 1:
-        # several reductions (a softmax): what follows may not be folded into one of them
-        return Kind.kOpaque
-    last = [b for b in blocks if b.writes and b.writes[0].buffer in outputs]
-    if last and _block_pattern(last[-1]) <= Kind.kInjective and strongest == Kind.kCommReduce:
-        # a reduction with a map after it (a mean): the result can still take part as a reduction
-        return Kind.kCommReduce if _same_extents(blocks, patterns, last[-1]) else Kind.kOpaque
-    return strongest
-
-
-def _same_extents(blocks: list[Block], patterns: list[Kind], last: Block) -> bool:
-    """The map after a reduction runs over what the reduction leaves."""
-    reduction = blocks[patterns.index(Kind.kCommReduce)]
-    spatial = [iv for iv in reduction.iter_vars if iv.iter_type == IterVar.DataPar]
-    return len(spatial) == len(last.iter_vars)
-
-
-def _stores(stmt: Stmt) -> list[BufferStore]:
-    return [n for n in walk(stmt) if isinstance(n, BufferStore)]
+    pattern = Kind.kElemWise
+    left = 0  # the axes that a reduction leaves
+    for block in blocks:
+        stage = _block_pattern(block)
+        axes = sum(iv.iter_type == IterVar.DataPar for iv in block.iter_vars)
+        if pattern == Kind.kCommReduce and stage <= Kind.kInjective and axes > left:
+            # a map that spreads a reduction again (a softmax); what it leaves (a mean) is still one
+            pattern = Kind.kOutEWiseFusable
+        pattern = max(pattern, stage)
+        left = axes if stage == Kind.kCommReduce else left
+    return pattern
 
 
 def _block_pattern(block: Block) -> Kind:
-    stores = _stores(block.body)
-    if len(stores) != 1 or any(isinstance(n, (Block, For, SeqStmt)) for n in walk(block.body)):
+    nodes = list(walk(block.body))
+    stores = [n for n in nodes if isinstance(n, BufferStore)]
+    if not stores or any(isinstance(n, (Block, For)) for n in nodes):
+        return Kind.kOpaque
+    if any(isinstance(n, Call) and n.op is not None and _is_opaque(n) for n in nodes):
         return Kind.kOpaque
     store = stores[0]
     kinds = {iv.iter_type for iv in block.iter_vars}
-    loads = [n for n in walk(store.value) if isinstance(n, (BufferLoad, ProducerLoad))]
-    if any(isinstance(n, Call) and n.op is not None and _is_opaque(n) for n in walk(store.value)):
-        return Kind.kOpaque
-    if kinds <= {IterVar.DataPar}:
-        return _map_pattern(store, [n for n in loads if isinstance(n, BufferLoad)])
-    if kinds <= {IterVar.DataPar, IterVar.CommReduce} and block.init is not None:
-        return _reduction_pattern(store)
+    loads = [n for n in nodes if isinstance(n, BufferLoad)]
+    if kinds <= {IterVar.DataPar} and len(stores) == 1:
+        return _map_pattern(store, loads)
+    reduces = kinds <= {IterVar.DataPar, IterVar.CommReduce} and block.init is not None
+    # a sum and a sum of squares, say, reduce side by side
+    if reduces and all(_same(other.indices, store.indices) for other in stores[1:]):
+        return _reduction_pattern(block, store, loads)
     return Kind.kOpaque
 
 
@@ -86,52 +83,60 @@ def _is_opaque(call: Call) -> bool:
 def _map_pattern(store: BufferStore, loads: list[BufferLoad]) -> Kind:
     """Element-wise, broadcast or injective, by how the indices of loads relate to the store's."""
     outputs = [index for index in store.indices if isinstance(index, Var)]
-    if len(outputs) != len(store.indices):
-        return Kind.kInjective
-    pattern = Kind.kElemWise
+    in_place, pattern = False, Kind.kElemWise
     for load in loads:
-        if len(load.indices) == len(outputs) and all(
-            a is b for a, b in zip(load.indices, outputs)
-        ):
-            continue
-        if _is_subsequence(list(load.indices), outputs):
+        if _same(load.indices, store.indices):
+            in_place = True
+        elif _is_broadcast(load, store):
             pattern = max(pattern, Kind.kBroadcast)
-        else:
+        elif len(outputs) == len(store.indices) and _vars_in(load.indices) <= set(outputs):
             pattern = max(pattern, Kind.kInjective)
-    if not loads:
-        # made from nothing (full, arange): it can be computed anywhere
-        return Kind.kElemWise
-    return pattern
+        else:
+            return Kind.kOpaque
+    return Kind.kElemWise if in_place and pattern == Kind.kBroadcast else pattern
 
 
-def _is_subsequence(indices: list[object], outputs: list[Var]) -> bool:
-    """The load uses some of the output's indices in their order, and literal zeros."""
+def _same(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
+    return len(a) == len(b) and all(x is y or structural_equal(x, y) for x, y in zip(a, b))
+
+
+def _vars_in(indices: Sequence[PrimExpr]) -> set[Var]:
+    return {n for index in indices for n in walk(index) if isinstance(n, Var)}
+
+
+def _is_broadcast(load: BufferLoad, store: BufferStore) -> bool:
+    """The load uses some of the output's indices in their order, and zeros where it has one."""
     position = 0
-    for index in indices:
-        if isinstance(index, Var):
-            while position < len(outputs) and outputs[position] is not index:
-                position += 1
-            if position == len(outputs):
-                return False
+    for index, extent in zip(load.indices, load.buffer.shape):
+        if getattr(extent, "value", None) == 1 and getattr(index, "value", None) == 0:
+            continue
+        while position < len(store.indices) and store.indices[position] is not index:
             position += 1
-        elif getattr(index, "value", None) != 0:
+        if position == len(store.indices):
             return False
     return True
 
 
-def _reduction_pattern(store: BufferStore) -> Kind:
-    """A multiply-accumulate over two operands is an anchor kernel; other reductions are not."""
+def _reduction_pattern(block: Block, store: BufferStore, loads: list[BufferLoad]) -> Kind:
+    """A multiply-accumulate over two operands and a window are anchors; others only reduce."""
+    if _is_multiply_add(store):
+        return Kind.kOutEWiseFusable
+    axes = {iv.var for iv in block.iter_vars if iv.iter_type == IterVar.CommReduce}
+    indices = [index for load in loads for index in load.indices]
+    # a window reads an element for several results, so it is a kernel of its own
+    window = any(index not in axes and _vars_in([index]) & axes for index in indices)
+    return Kind.kOutEWiseFusable if window else Kind.kCommReduce
+
+
+def _is_multiply_add(store: BufferStore) -> bool:
+    """`C += A * B`, with or without casts."""
     value = store.value
-    if isinstance(value, Add):
-        product = value.b if isinstance(value.a, BufferLoad) else value.a
-        sources = {
-            n.buffer
-            for n in walk(product)
-            if isinstance(n, BufferLoad) and n.buffer is not store.buffer
-        }
-        if isinstance(product, Mul) and len(sources) >= 2:
-            return Kind.kOutEWiseFusable
-        if len(sources) >= 2:
-            casts = [n for n in walk(product) if isinstance(n, Mul)]
-            return Kind.kOutEWiseFusable if casts else Kind.kCommReduce
-    return Kind.kCommReduce
+    if not isinstance(value, Add):
+        return False
+    product = value.b if isinstance(value.a, BufferLoad) else value.a
+    sources = {
+        n.buffer
+        for n in walk(product)
+        if isinstance(n, BufferLoad) and n.buffer is not store.buffer
+    }
+    return len(sources) >= 2 and any(isinstance(n, Mul) for n in walk(product))
