@@ -19,6 +19,7 @@ Array = NDArray[Any]
 KINDS = {
     "float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32,
     "bool": TensorProto.BOOL, "uint8": TensorProto.UINT8, "float64": TensorProto.DOUBLE,
+    "int8": TensorProto.INT8, "uint32": TensorProto.UINT32, "uint64": TensorProto.UINT64,
 }  # fmt: skip
 
 
@@ -40,13 +41,14 @@ def make_model(
     results = [onnx.ValueInfoProto(name=name) for name in outputs]
     constants = [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()]
     graph = helper.make_graph(list(nodes), "g", values, results, constants)
-    imports = [helper.make_opsetid("", opset)]
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
     inferred: onnx.ModelProto = onnx.shape_inference.infer_shapes(model)
     known = {value.name: value for value in inferred.graph.value_info}
     known |= {value.name: value for value in inferred.graph.output}
     for value in model.graph.output:
-        value.CopyFrom(known[value.name])
+        if value.name in known:  # ONNX infers nothing of operators that are not its own
+            value.CopyFrom(known[value.name])
     return model
 
 

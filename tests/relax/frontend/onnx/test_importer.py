@@ -513,3 +513,48 @@ def test_runs_as_onnx_runtime_on_a_graph_proto() -> None:
     mod = from_onnx(model.graph, opset=17)
     wanted = run_onnx(model, {"x": x})[0]
     np.testing.assert_array_equal(Interpreter(mod).run("main", x), wanted)
+
+
+def test_a_picture_of_any_size_is_resized() -> None:
+    nodes = [helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear",
+                              coordinate_transformation_mode="asymmetric")]  # fmt: skip
+    x = np.random.default_rng(0).random((1, 2, 4, 5), "float32")
+    weights = {"scales": np.array([1, 1, 2, 3], "float32")}
+    shapes = {"x": [1, 2, "h", "w"]}
+    check(make_model(nodes, {"x": x}, ["y"], weights, shapes=shapes), {"x": x})
+
+
+def test_what_data_chooses_is_used_on() -> None:
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"], name="chosen"),
+        helper.make_node("Transpose", ["places"], ["rows"]),
+        helper.make_node("GatherND", ["x", "rows"], ["values"]),
+        helper.make_node("Mul", ["values", "values"], ["y"]),
+    ]
+    x = np.array([[0, 2, 0], [3, 0, 5]], "float32")
+    check(make_model(nodes, {"x": x}, ["y"]), {"x": x})
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "told"),
+    [
+        ("Resize", {"mode": "quintic"}, "nearest, linear, cubic"),
+        ("Resize", {"coordinate_transformation_mode": "odd"}, "half_pixel"),
+        ("Resize", {"keep_aspect_ratio_policy": "odd"}, "not_larger"),
+        ("LSTM", {"hidden_size": 2, "direction": "up"}, "bidirectional"),
+        ("RNN", {"hidden_size": 2, "activations": ["Cubic"]}, "sigmoid"),
+        ("SequenceLength", {}, "a sequence"),
+    ],
+)
+def test_attributes_that_are_refused(op: str, attrs: dict[str, Any], told: str) -> None:
+    x = helper.make_tensor_value_info("x", 1, [1, 2, 3, 4] if op == "Resize" else [3, 1, 4])
+    weights = {
+        "sizes": np.array([1, 2, 5, 5]), "w": np.zeros((1, 8 if op == "LSTM" else 2, 4), "float32"),
+        "r": np.zeros((1, 8 if op == "LSTM" else 2, 2), "float32"),
+    }  # fmt: skip
+    inputs = {"Resize": ["x", "", "", "sizes"], "SequenceLength": ["x"]}.get(op, ["x", "w", "r"])
+    node = helper.make_node(op, inputs, ["y"], name="the/node", **attrs)
+    constants = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    graph = helper.make_graph([node], "g", [x], [onnx.ValueInfoProto(name="y")], constants)
+    with pytest.raises(OpAttributeInvalid, match=told):
+        from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))

@@ -21,7 +21,7 @@ def case(op: str, *inputs: Any, opset: int = 17, outputs: int = 1, weights: Any 
 
 
 def _name(op: str, opset: int, attrs: dict[str, Any]) -> str:
-    return "-".join([op, f"v{opset}", *[f"{k}={v}" for k, v in attrs.items()]])
+    return "-".join([op, f"v{opset}", *[f"{k}={v}" for k, v in attrs.items()]]).replace(" ", "")
 
 
 def _array(spec: Any, rng: np.random.Generator) -> Any:
@@ -32,6 +32,8 @@ def _array(spec: Any, rng: np.random.Generator) -> Any:
         return rng.uniform(0.1, 1.5, shape).astype(F) * rng.choice([-1, 1], shape).astype(F)
     if dtype == "positive":
         return rng.uniform(0.1, 0.9, shape).astype(F)
+    if dtype == "signed":
+        return rng.uniform(-1.2, 1.2, shape).astype(F)
     if dtype == "bool":
         return rng.random(shape) < 0.5
     return rng.integers(1, 9, shape).astype(dtype)
@@ -40,6 +42,12 @@ def _array(spec: Any, rng: np.random.Generator) -> Any:
 I64 = np.int64
 X = (2, 3, 4)
 IMAGE = (1, 4, 9, 7)
+EMPTY = np.zeros(0, F)
+BOXES = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11],
+                   [0, 10.1, 1, 11.1], [0, 100, 1, 101]]], F)  # fmt: skip
+CENTRES = np.array([[[0.5, 0.5, 1, 1], [0.5, 0.6, 1, 1], [0.5, 0.4, 1, 1], [0.5, 10.5, 1, 1],
+                     [0.5, 10.6, 1, 1], [0.5, 100.5, 1, 1]]], F)  # fmt: skip
+SCORES = np.array([[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3], [0.1, 0.8, 0.2, 0.25, 0.9, 0.7]]], F)
 CASES = [
     *[case(op, X) for op in (
         "Abs", "Atan", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish",
@@ -137,6 +145,102 @@ CASES = [
     case("DepthToSpace", (1, 8, 2, 3), blocksize=2, mode="CRD"),
     case("SpaceToDepth", (1, 2, 4, 6), blocksize=2),
     case("Dropout", X),
+    case("BitwiseNot", (X, "int32"), opset=18),
+    case("BitShift", (X, "uint32"), (X, "uint32"), direction="LEFT"),
+    case("BitShift", (X, "uint8"), (X, "uint8"), direction="RIGHT"),
+    case("Shrink", X, lambd=0.4, bias=0.1),
+    case("Hardmax", X, axis=1),
+    case("Hardmax", X, opset=11, axis=1),
+    case("LpPool", IMAGE, opset=18, kernel_shape=[2, 3], strides=[2, 1], pads=[1, 0, 0, 1], p=3),
+    case("GlobalLpPool", IMAGE, p=3),
+    case("LRN", IMAGE, size=3, alpha=0.3, beta=0.6, bias=1.5),
+    case("MeanVarianceNormalization", IMAGE),
+    case("LpNormalization", X, axis=1),
+    case("LpNormalization", X, p=1),
+    case("MaxUnpool", (1, 1, 2, 2), np.array([[[[1, 7], [13, 15]]]], I64), kernel_shape=[2, 2],
+         strides=[2, 2], opset=11),
+    case("ConvTranspose", IMAGE, (4, 3, 3, 3), strides=[2, 2], output_shape=[18, 15]),
+    case("ConvTranspose", IMAGE, (4, 3, 3, 3), strides=[2, 2], auto_pad="SAME_UPPER"),
+    case("ConvTranspose", IMAGE, (4, 3, 3, 3), strides=[2, 3], auto_pad="SAME_LOWER"),
+    case("ConvTranspose", (1, 2, 3, 4, 5), (2, 3, 2, 2, 2), strides=[2, 2, 2]),
+    case("EyeLike", (3, 5), k=1),
+    case("Scatter", (3, 4), np.array([[0, 2]], I64), (1, 2), opset=9, axis=1),
+    case("NonZero", (X, "bool")),
+    case("Compress", (3, 4), np.array([True, False, True]), axis=0),
+    case("Compress", (3, 2), np.array([True, False, True, False, True])),
+    case("Unique", np.array([3, 1, 3, 2, 1, 1], I64), outputs=4),
+    case("Unique", np.array([3.0, 1.0, 3.0, 2.0], F)),
+    case("ReverseSequence", (4, 3, 2), np.array([1, 4, 2], I64)),
+    case("ReverseSequence", (3, 4, 2), np.array([1, 4, 2], I64), time_axis=1, batch_axis=0),
+    case("CenterCropPad", (5, 3), weights=[np.array([3, 6], I64)], opset=18),
+    case("CenterCropPad", (5, 3, 4), weights=[np.array([2, 7], I64)], opset=18, axes=[2, 0]),
+    *[case(op, weights=[np.array(7, I64)], periodic=periodic)
+      for op in ("HannWindow", "HammingWindow", "BlackmanWindow") for periodic in (0, 1)],
+    case("NonMaxSuppression", BOXES, SCORES, weights=[np.array([2], I64), np.array([0.5], F),
+                                                      np.array([0.2], F)]),
+    case("NonMaxSuppression", CENTRES, SCORES, weights=[np.array([3], I64), np.array([0.3], F)],
+         center_point_box=1),
+    case("QuantizeLinear", X, weights=[np.float32(0.02), np.uint8(100)]),
+    case("QuantizeLinear", X, weights=[np.array([0.02, 0.5, 0.1], F), np.array([3, 0, -5], "int8")],
+         axis=1),
+    case("QuantizeLinear", X, weights=[np.float32(0.02)]),
+    case("DequantizeLinear", ((2, 3, 4), "uint8"), weights=[np.float32(0.02), np.uint8(7)]),
+    case("DequantizeLinear", ((2, 3), "int8"), weights=[np.array([0.1, 0.2], F)], axis=0),
+    case("DynamicQuantizeLinear", X, outputs=3),
+    case("MatMulInteger", ((3, 4), "uint8"), ((4, 5), "int8"),
+         weights=[np.uint8(3), np.array([1, 0, -1, 2, 4], "int8")]),
+    case("MatMulInteger", ((3, 4), "uint8"), ((4, 5), "uint8")),
+    case("ConvInteger", ((1, 2, 5, 5), "uint8"), ((3, 2, 3, 3), "uint8"), pads=[1, 1, 1, 1],
+         weights=[np.uint8(2)]),
+    case("QLinearMatMul", weights=[
+        np.arange(12, dtype="uint8").reshape(3, 4), np.float32(0.1), np.uint8(4),
+        np.arange(8, dtype="uint8").reshape(4, 2), np.float32(0.2), np.uint8(1),
+        np.float32(0.05), np.uint8(20)]),
+    case("QLinearConv", weights=[
+        np.arange(50, dtype="uint8").reshape(1, 2, 5, 5), np.float32(0.1), np.uint8(4),
+        np.arange(54, dtype="uint8").reshape(3, 2, 3, 3), np.float32(0.02), np.uint8(1),
+        np.float32(0.9), np.uint8(20), np.array([100, -50, 7], "int32")], pads=[1, 0, 1, 0]),
+    case("NegativeLogLikelihoodLoss", (3, 5), np.array([0, 4, 2], I64)),
+    case("NegativeLogLikelihoodLoss", (3, 5), np.array([0, 4, 2], I64), ((5,), "positive"),
+         reduction="sum", ignore_index=4),
+    case("SoftmaxCrossEntropyLoss", (3, 5), np.array([0, 4, 2], I64), outputs=2),
+    case("GridSample", (1, 2, 4, 5), ((1, 3, 3, 2), "signed"), opset=16),
+    case("GridSample", (1, 2, 4, 5), ((1, 3, 3, 2), "signed"), opset=16, mode="nearest",
+         padding_mode="border"),
+    case("GridSample", (1, 2, 4, 5), ((1, 3, 3, 2), "signed"), opset=16, mode="bicubic",
+         padding_mode="reflection", align_corners=1),
+    case("GridSample", (1, 2, 3, 4, 5), ((1, 2, 2, 2, 3), "signed"), opset=20, mode="linear"),
+    *[case("AffineGrid", (2, 2, 3), weights=[np.array([2, 3, 4, 5], I64)], opset=20,
+           align_corners=c) for c in (0, 1)],
+    case("Upsample", IMAGE, opset=9, weights=[np.array([1, 1, 2, 3], F)]),
+    case("Upsample", IMAGE, opset=9, weights=[np.array([1, 1, 2, 2], F)], mode="linear"),
+    case("Upsample", IMAGE, opset=7, scales=[1.0, 1.0, 2.0, 2.0]),
+    case("Resize", IMAGE, opset=10, weights=[np.array([1, 1, 0.6, 2], F)]),
+    *[case("Resize", IMAGE, opset=13, weights=[EMPTY, np.array([1, 1, h, w], F)], mode=mode,
+           coordinate_transformation_mode=how)
+      for mode in ("nearest", "linear", "cubic")
+      for how in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+      for h, w in ((2, 2), (0.7, 1.3))],
+    *[case("Resize", IMAGE, opset=13, weights=[EMPTY, EMPTY, np.array([1, 4, 5, 11], I64)],
+           nearest_mode=how) for how in ("floor", "ceil", "round_prefer_ceil")],
+    case("Resize", (2, 3, 7), opset=13, weights=[EMPTY, EMPTY, np.array([2, 3, 12], I64)],
+         mode="linear"),
+    case("Resize", (1, 2, 3, 4, 5), opset=13, mode="linear",
+         weights=[EMPTY, EMPTY, np.array([1, 2, 5, 6, 7], I64)]),
+    case("Resize", IMAGE, opset=13, mode="cubic", exclude_outside=1, cubic_coeff_a=-0.5,
+         weights=[EMPTY, np.array([1, 1, 1.7, 0.8], F)]),
+    case("Resize", IMAGE, opset=13, mode="linear", extrapolation_value=9.0,
+         coordinate_transformation_mode="tf_crop_and_resize",
+         weights=[np.array([0, 0, 0.2, -0.3, 1, 1, 0.8, 1.1], F), EMPTY,
+                  np.array([1, 4, 6, 8], I64)]),
+    case("Resize", IMAGE, opset=18, weights=[EMPTY, np.array([0.6, 0.5], F)], axes=[2, 3],
+         mode="linear", antialias=1),
+    case("Resize", IMAGE, opset=18, weights=[EMPTY, np.array([0.6, 0.5], F)], axes=[2, 3],
+         mode="cubic", antialias=1),
+    case("Resize", IMAGE, opset=18, weights=[EMPTY, EMPTY, np.array([5, 5], I64)], axes=[2, 3],
+         keep_aspect_ratio_policy="not_larger", mode="linear"),
+    case("Resize", IMAGE, opset=18, weights=[EMPTY, EMPTY, np.array([5, 5], I64)], axes=[3, 2],
+         keep_aspect_ratio_policy="not_smaller"),
 ]  # fmt: skip
 
 
@@ -148,5 +252,10 @@ def test_operator(
     arrays = {f"x{i}": _array(spec, rng) for i, spec in enumerate(inputs)}
     constants = {f"w{i}": np.asarray(array) for i, array in enumerate(weights)}
     names = [f"y{i}" for i in range(outputs)]
-    node = helper.make_node(op, [*arrays, *constants], names, name="the/node", **attrs)
+    if op == "Resize":  # an empty input is one that is left out
+        constants = {k: v for k, v in constants.items() if v.size}
+        given = [*arrays, *(f"w{i}" if np.size(w) else "" for i, w in enumerate(weights))]
+    else:
+        given = [*arrays, *constants]
+    node = helper.make_node(op, given, names, name="the/node", **attrs)
     check(make_model([node], arrays, names, constants, opset), arrays)

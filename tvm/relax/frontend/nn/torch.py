@@ -86,10 +86,10 @@ def _to_tvm(arg: Any, spec: _spec.ArgSpecType, name: str) -> Any:
 
 
 def _to_torch(value: Any) -> Any:
-    import torch
+    import torch.utils.dlpack
 
     if isinstance(value, Tensor):
-        return torch.from_dlpack(value)
+        return torch.utils.dlpack.from_dlpack(value)
     if isinstance(value, (tuple, list)) or hasattr(value, "__getitem__"):
         return [_to_torch(part) for part in value]
     return value

@@ -227,3 +227,30 @@ def celu(node: Node) -> Result:
 @convert("Where")
 def where(node: Node) -> Result:
     return op.where(node[0], node[1], node[2])
+
+
+@convert("BitwiseNot")
+def bitwise_not(node: Node) -> Result:
+    return op.bitwise_not(node[0])
+
+
+@convert("BitShift")
+def bit_shift(node: Node) -> Result:
+    shift = op.left_shift if node.attr("direction") == "LEFT" else op.right_shift
+    return shift(node[0], node[1])
+
+
+@convert("Shrink")
+def shrink(node: Node) -> Result:
+    """x + bias below -lambd, x - bias above lambd, 0 between."""
+    lambd, bias = node.attr("lambd", 0.5), _number(node.attr("bias", 0.0), node)
+    above = op.where(op.greater(node[0], _number(lambd, node)), op.subtract(node[0], bias),
+                     _number(0, node))  # fmt: skip
+    return op.where(op.less(node[0], _number(-lambd, node)), op.add(node[0], bias), above)
+
+
+@convert("Swish")
+def swish(node: Node) -> Result:
+    """x * sigmoid(alpha * x)."""
+    scaled = op.multiply(_number(node.attr("alpha", 1.0), node), node[0])
+    return op.multiply(node[0], op.sigmoid(scaled))

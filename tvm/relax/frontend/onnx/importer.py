@@ -66,8 +66,8 @@ def _check_operators(graph: Any, opset: int) -> None:
     """Refuse the model with all operators at once that have no converter."""
     missing: dict[str, list[str]] = {}
     for number, node in enumerate(graph.node):
-        name = node.op_type if node.domain in ONNX_DOMAINS else f"{node.domain}.{node.op_type}"
-        if node.domain not in ONNX_DOMAINS or find_converter(node.op_type, opset) is None:
+        name = _operator(node)
+        if find_converter(name, opset) is None:
             missing.setdefault(name, []).append(_node_name(node, number))
     if not missing:
         return
@@ -83,6 +83,11 @@ def _check_operators(graph: Any, opset: int) -> None:
             + ", ".join(_nearest(missing)),
         )
     )
+
+
+def _operator(node: Any) -> str:
+    """The operator as converters are declared for it: with its domain, if that is not ONNX's."""
+    return str(node.op_type if node.domain in ONNX_DOMAINS else f"{node.domain}.{node.op_type}")
 
 
 def _nearest(missing: Mapping[str, object]) -> list[str]:
@@ -241,7 +246,7 @@ class _Importer:
         if self._known.evaluate(node.op_type, node.input, node.output, attrs, self._info):
             # a shape computation: its value is known, and is made a tensor only where one is read
             return
-        converter = find_converter(node.op_type, self._opset)
+        converter = find_converter(_operator(node), self._opset)
         assert converter is not None, "operators were checked before"
         span = _span(name, number + 1)
         with span_scope(span):

@@ -10,13 +10,17 @@ import numpy as np
 
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant
-from tvm.tir.expr import IntImm
+from tvm.relax.expr import Constant, PrimValue, Var
+from tvm.tir.expr import FloatImm, IntImm
+from tvm.topi.nn.conv3d_transpose import conv3d_transpose_ncdhw
+from tvm.topi.nn.local_response_norm import lrn as local_response_norm
 
 from .node import Node
 from .registry import Result, convert
+from .window import auto_pad, kernel_shape, shared_out, window, with_channel_bias
 
 _CONVOLUTIONS = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
+_TRANSPOSED = {1: op.nn.conv1d_transpose, 2: op.nn.conv2d_transpose}
 _MAX_POOLS = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
 _AVG_POOLS = {1: op.nn.avg_pool1d, 2: op.nn.avg_pool2d, 3: op.nn.avg_pool3d}
 
@@ -29,79 +33,66 @@ def _by_rank(node: Node, table: Mapping[int, Callable[..., RelaxExpr]]) -> Calla
     return table[spatial]
 
 
-def _pads(node: Node, kernel: list[int], strides: list[int], dilations: list[int]) -> list[int]:
-    """Pads before all dimensions, then after; `auto_pad` follows from the input's extents."""
-    spatial = len(kernel)
-    mode = node.attr("auto_pad", "NOTSET")
-    if mode in ("NOTSET", ""):
-        return [int(p) for p in node.attr("pads", [0] * (2 * spatial))]
-    if mode == "VALID":
-        return [0] * (2 * spatial)
-    if mode not in ("SAME_UPPER", "SAME_LOWER"):
-        raise node.invalid("auto_pad", mode, "NOTSET, VALID, SAME_UPPER, SAME_LOWER")
-    before, after = [], []
-    for extent, size, stride, dilation in zip(node.shape(0)[2:], kernel, strides, dilations):
-        if not isinstance(extent, IntImm):
-            raise node.invalid("auto_pad", mode, "explicit pads, as the extent is symbolic")
-        out = -(-extent.value // stride)
-        total = max(0, (out - 1) * stride + (size - 1) * dilation + 1 - extent.value)
-        small, large = total // 2, total - total // 2
-        before.append(small if mode == "SAME_UPPER" else large)
-        after.append(large if mode == "SAME_UPPER" else small)
-    return [*before, *after]
-
-
-def _window(node: Node, kernel: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """Strides, pads and dilations of a window of this size."""
-    spatial = len(kernel)
-    strides = [int(s) for s in node.attr("strides", [1] * spatial)]
-    dilations = [int(d) for d in node.attr("dilations", [1] * spatial)]
-    return strides, _pads(node, kernel, strides, dilations), dilations
-
-
-def _kernel_shape(node: Node) -> list[int]:
-    given = node.attr("kernel_shape")
-    if given is not None:
-        return [int(k) for k in given]
-    extents = node.shape(1)[2:]
-    return [int(e) for e in extents]  # type: ignore[call-overload]
-
-
-def _with_bias(node: Node, result: RelaxExpr) -> RelaxExpr:
-    """The third input added along the channels."""
-    bias = node.optional(2)
-    if bias is None:
-        return result
-    shape = [1, -1] + [1] * (node.rank(0) - 2)
-    if isinstance(bias, Constant):
-        return op.add(result, Constant(bias.data.numpy().reshape(shape)))
-    return op.add(result, op.reshape(bias, shape))
-
-
 @convert("Conv")
 def conv(node: Node) -> Result:
-    strides, pads, dilations = _window(node, _kernel_shape(node))
-    call = _by_rank(node, _CONVOLUTIONS)
-    result = call(
-        node[0], node[1], strides=strides, padding=pads, dilation=dilations,
+    result = node.bb.emit(convolution(node, node[0], node[1], 1))
+    return with_channel_bias(result, node.optional(2), node.rank(0))
+
+
+def convolution(node: Node, x: RelaxExpr, w: RelaxExpr, weight: int) -> RelaxExpr:
+    """The convolution of `x` with `w`, in the place of inputs 0 and `weight`."""
+    strides, pads, dilations = window(node, kernel_shape(node, weight))
+    return _by_rank(node, _CONVOLUTIONS)(
+        x, w, strides=strides, padding=pads, dilation=dilations,
         groups=int(node.attr("group", 1)),
     )  # fmt: skip
-    return _with_bias(node, node.bb.emit(result))
 
 
 @convert("ConvTranspose")
 def conv_transpose(node: Node) -> Result:
-    table = {1: op.nn.conv1d_transpose, 2: op.nn.conv2d_transpose}
-    if "output_shape" in node.attrs or node.attr("auto_pad", "NOTSET") not in ("NOTSET", ""):
-        raise node.invalid("output_shape / auto_pad", "given", "explicit pads")
-    spatial = node.rank(0) - 2
-    strides, pads, dilations = _window(node, _kernel_shape(node))
-    result = _by_rank(node, table)(
-        node[0], node[1], strides=strides, padding=pads, dilation=dilations,
-        output_padding=[int(p) for p in node.attr("output_padding", [0] * spatial)],
-        groups=int(node.attr("group", 1)),
-    )  # fmt: skip
-    return _with_bias(node, node.bb.emit(result))
+    """Pads are given, or follow from the output's extents (`output_shape`, or by `auto_pad`)."""
+    kernel = kernel_shape(node)
+    spatial = len(kernel)
+    strides = [int(s) for s in node.attr("strides", [1] * spatial)]
+    dilations = [int(d) for d in node.attr("dilations", [1] * spatial)]
+    extra = [int(p) for p in node.attr("output_padding", [0] * spatial)]
+    groups = int(node.attr("group", 1))
+    pads = _transposed_pads(node, kernel, strides, dilations, extra)
+    if spatial == 3:
+        if groups != 1 or set(dilations) != {1}:
+            raise node.invalid("group, dilations", (groups, dilations), "1 with three axes")
+        result = node.bb.emit_te(
+            conv3d_transpose_ncdhw, node[0], node[1], strides, pads, node.dtype(0), extra
+        )
+    else:
+        result = node.bb.emit(_by_rank(node, _TRANSPOSED)(
+            node[0], node[1], strides=strides, padding=pads, dilation=dilations,
+            output_padding=extra, groups=groups,
+        ))  # fmt: skip
+    return with_channel_bias(result, node.optional(2), node.rank(0))
+
+
+def _transposed_pads(
+    node: Node, kernel: list[int], strides: list[int], dilations: list[int], extra: list[int]
+) -> list[int]:
+    mode = auto_pad(node)
+    asked = node.attr("output_shape")
+    if asked is None and mode in ("NOTSET", "VALID"):
+        given = [0] * (2 * len(kernel)) if mode == "VALID" else node.attr("pads")
+        return [int(p) for p in given or [0] * (2 * len(kernel))]
+    extents = node.shape(0)[2:]
+    if not all(isinstance(extent, IntImm) for extent in extents):
+        raise node.invalid("output_shape, auto_pad", "symbolic extents", "explicit pads")
+    sizes = [int(extent) for extent in extents]  # type: ignore[call-overload]
+    if asked is None:
+        asked = [size * stride for size, stride in zip(sizes, strides)]
+    totals = [
+        max(0, stride * (size - 1) + more + (k - 1) * dilation + 1 - int(out))
+        for size, stride, k, dilation, more, out in zip(
+            sizes, strides, kernel, dilations, extra, asked[-len(kernel) :]
+        )
+    ]
+    return shared_out(totals, larger_after=mode == "SAME_UPPER")
 
 
 @convert("MaxPool")
@@ -119,7 +110,7 @@ def average_pool(node: Node) -> Result:
 
 def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: Any) -> RelaxExpr:
     kernel = [int(k) for k in node.attr("kernel_shape")]
-    strides, pads, dilations = _window(node, kernel)
+    strides, pads, dilations = window(node, kernel)
     return _by_rank(node, table)(
         node[0], pool_size=kernel, strides=strides, padding=pads, dilation=dilations,
         ceil_mode=bool(node.attr("ceil_mode", 0)), **options,
@@ -212,3 +203,135 @@ def log_softmax(node: Node) -> Result:
     return op.nn.log_softmax(node[0], node.axis(-1))
 
 
+
+
+@convert("Hardmax")
+def hardmax_flattened(node: Node) -> Result:
+    return _over_last_axes(node, lambda x, axis: _hardmax(node, x, axis), node.axis(1))
+
+
+@convert("Hardmax", since=13)
+def hardmax(node: Node) -> Result:
+    return _hardmax(node, node[0], node.axis(-1))
+
+
+def _hardmax(node: Node, x: RelaxExpr, axis: int) -> RelaxExpr:
+    """1 at the first of the largest elements along an axis, 0 elsewhere."""
+    x = node.bb.normalize(x)
+    x = x if isinstance(x, Var) else node.bb.emit(x)
+    depth = x.struct_info.shape.values[axis]  # type: ignore[attr-defined]
+    if not isinstance(depth, IntImm):
+        raise node.invalid("axis", axis, "an axis whose extent is known")
+    dtype = node.dtype(0)
+    on, off = PrimValue(FloatImm(dtype, 1.0)), PrimValue(FloatImm(dtype, 0.0))
+    return op.one_hot(op.argmax(x, axis), on, off, depth.value, axis)
+
+
+@convert("LpPool")
+def lp_pool(node: Node) -> Result:
+    """(sum of |x|^p over a window)^(1 / p)."""
+    p = float(node.attr("p", 2))
+    powers = node.bb.emit(op.power(op.abs(node[0]), _float(node, p)))
+    kernel = [int(k) for k in node.attr("kernel_shape")]
+    strides, pads, dilations = window(node, kernel)
+    means = _by_rank(node, _AVG_POOLS)(
+        powers, pool_size=kernel, strides=strides, padding=pads, dilation=dilations,
+        ceil_mode=bool(node.attr("ceil_mode", 0)), count_include_pad=True,
+    )  # fmt: skip
+    sums = op.multiply(means, _float(node, float(np.prod(kernel))))
+    return op.power(sums, _float(node, 1 / p))
+
+
+@convert("GlobalLpPool")
+def global_lp_pool(node: Node) -> Result:
+    p = float(node.attr("p", 2))
+    powers = op.power(op.abs(node[0]), _float(node, p))
+    sums = op.sum(powers, list(range(2, node.rank(0))), keepdims=True)
+    return op.power(sums, _float(node, 1 / p))
+
+
+def _float(node: Node, value: float) -> Constant:
+    return Constant(np.asarray(value, node.dtype(0)))
+
+
+@convert("MaxUnpool")
+def max_unpool(node: Node) -> Result:
+    """Elements back where a max pool found them; zeros elsewhere."""
+    kernel = [int(k) for k in node.attr("kernel_shape")]
+    spatial = len(kernel)
+    shape = [_known_extent(node, extent) for extent in node.shape(0)]
+    if node.has(2):
+        out = node.integers(2, "output_shape")
+    else:
+        strides = [int(s) for s in node.attr("strides", [1] * spatial)]
+        pads = [int(p) for p in node.attr("pads", [0] * (2 * spatial))]
+        out = [
+            *shape[:2],
+            *((n - 1) * s + k - pads[i] - pads[i + spatial]
+              for i, (n, s, k) in enumerate(zip(shape[2:], strides, kernel))),
+        ]  # fmt: skip
+    flat = op.zeros([int(np.prod(out))], node.dtype(0))
+    places, values = op.reshape(node[1], [-1]), op.reshape(node[0], [-1])
+    return op.reshape(op.scatter_elements(flat, places, values, 0), out)
+
+
+def _known_extent(node: Node, extent: Any) -> int:
+    if not isinstance(extent, IntImm):
+        raise node.invalid("the shape", str(extent), "extents that are numbers")
+    return extent.value
+
+
+@convert("LRN")
+def lrn(node: Node) -> Result:
+    """x / (bias + alpha / size * sum of squares of neighbouring channels)^beta."""
+    return node.bb.emit_te(
+        local_response_norm, node[0], int(node.attr("size")), 1, float(node.attr("alpha", 1e-4)),
+        float(node.attr("beta", 0.75)), float(node.attr("bias", 1.0)),
+    )  # fmt: skip
+
+
+@convert("MeanVarianceNormalization")
+def mean_variance_normalization(node: Node) -> Result:
+    axes = [int(a) for a in node.attr("axes", [0, 2, 3])]
+    centred = node.bb.emit(op.subtract(node[0], op.mean(node[0], axes, keepdims=True)))
+    variance = op.mean(op.multiply(centred, centred), axes, keepdims=True)
+    return op.divide(centred, op.add(op.sqrt(variance), _float(node, 1e-9)))
+
+
+@convert("LpNormalization")
+def lp_normalization(node: Node) -> Result:
+    """x over its norm along an axis; 0 where that is 0."""
+    axis, p = node.axis(-1), int(node.attr("p", 2))
+    if p == 1:
+        size = op.sum(op.abs(node[0]), [axis], keepdims=True)
+    else:
+        size = op.sqrt(op.sum(op.multiply(node[0], node[0]), [axis], keepdims=True))
+    zero = _float(node, 0)
+    safe = op.where(op.equal(size, zero), _float(node, 1), size)
+    return op.divide(node[0], safe)
+
+
+@convert("RMSNormalization")
+def rms_normalization(node: Node) -> Result:
+    axes = list(range(node.axis(-1), node.rank(0)))
+    epsilon = float(node.attr("epsilon", 1e-5))
+    return op.nn.rms_norm(node[0], node[1], axes=axes, epsilon=epsilon)
+
+
+@convert("NegativeLogLikelihoodLoss")
+def negative_log_likelihood_loss(node: Node) -> Result:
+    return op.nn.nll_loss(
+        node[0], node[1], node.optional(2), node.attr("reduction", "mean"),
+        int(node.attr("ignore_index", -100)),
+    )  # fmt: skip
+
+
+@convert("SoftmaxCrossEntropyLoss")
+def softmax_cross_entropy_loss(node: Node) -> Result:
+    """The loss, and the logarithms of probabilities."""
+    logs = node.bb.emit(op.nn.log_softmax(node[0], 1))
+    loss = op.nn.nll_loss(
+        logs, node[1], node.optional(2), node.attr("reduction", "mean"),
+        int(node.attr("ignore_index", -100)),
+    )  # fmt: skip
+    return [loss, logs]

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 Result: TypeAlias = "RelaxExpr | list[RelaxExpr]"
 Converter: TypeAlias = "Callable[[Node], Result]"
 
-_FAMILIES = ("elementwise", "linear", "nn", "reduction", "shape", "tensor")
+_FAMILIES = (
+    "elementwise", "image", "linear", "microsoft", "nn", "quantized", "recurrent", "reduction",
+    "selection", "sequence", "shape", "tensor",
+)  # fmt: skip
 _CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}
 _loaded = False
 

@@ -85,7 +85,7 @@ def gather_nd(node: Node) -> Result:
     return op.gather_nd(node[0], node[1], int(node.attr("batch_dims", 0)))
 
 
-@convert("ScatterElements")
+@convert("Scatter", "ScatterElements")
 def scatter_elements(node: Node) -> Result:
     reduction = {"none": "update"}.get(node.attr("reduction", "none"), node.attr("reduction"))
     return op.scatter_elements(node[0], node[1], node[2], node.axis(0), reduction)

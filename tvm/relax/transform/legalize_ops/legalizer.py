@@ -138,7 +138,8 @@ class _Legalizer:
             if self._enable_warning and call.op.name not in _NO_RULE_NEEDED:
                 _LOG.warning("No legalization func for %s is found.", call.op.name)
             return call
-        if not _shapes_known(call):
+        # functions that are called by name find shapes as they run
+        if call.op.get_attr("FCallPacked") is None and not _shapes_known(call):
             return call
         with span_scope(call.span or binding.span):
             key = _key_of(call) if call.op.name not in self._custom else None

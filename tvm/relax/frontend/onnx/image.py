@@ -1,0 +1,250 @@
+"""Pictures: resized, sampled at grids and in regions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm import te
+from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.relax import op
+from tvm.relax.expr import Constant
+from tvm.tir.expr import IntImm
+from tvm.topi.image.grid_sample import grid_sample as sample
+
+from .node import Node
+from .registry import Result, convert
+from .resample import COORDINATES, NEAREST, Axis, Resampling, nearest_places, outside, taps
+
+
+@convert("Upsample")
+def upsample_attribute(node: Node) -> Result:
+    return _scaled(node, [float(s) for s in node.attr("scales")], _upsampling(node))
+
+
+@convert("Upsample", since=9)
+def upsample(node: Node) -> Result:
+    return _scaled(node, _floats(node, 1, "scales"), _upsampling(node))
+
+
+def _upsampling(node: Node) -> Resampling:
+    mode = {"bilinear": "linear"}.get(node.attr("mode", "nearest"), node.attr("mode", "nearest"))
+    return Resampling(mode, "asymmetric", "floor")
+
+
+@convert("Resize")
+def resize_by_scales(node: Node) -> Result:
+    """Operator set 10: as Upsample, and smaller as well."""
+    how = Resampling(node.attr("mode", "nearest"), "asymmetric", "simple")
+    return _scaled(node, _floats(node, 1, "scales"), how)
+
+
+@convert("Resize", since=11)
+def resize(node: Node) -> Result:
+    """By scales, or to sizes, along `axes` (all of them without)."""
+    how = Resampling(
+        node.attr("mode", "nearest"),
+        node.attr("coordinate_transformation_mode", "half_pixel"),
+        node.attr("nearest_mode", "round_prefer_floor"),
+        float(node.attr("cubic_coeff_a", -0.75)),
+        bool(node.attr("exclude_outside", 0)),
+        bool(node.attr("antialias", 0)),
+    )
+    if how.mode not in ("nearest", "linear", "cubic"):
+        raise node.invalid("mode", how.mode, "nearest, linear, cubic")
+    if how.coordinates not in COORDINATES:
+        raise node.invalid(
+            "coordinate_transformation_mode", how.coordinates, ", ".join(COORDINATES)
+        )
+    if how.nearest not in NEAREST:
+        raise node.invalid("nearest_mode", how.nearest, ", ".join(NEAREST))
+    rank = node.rank(0)
+    axes = [int(a) % rank for a in node.attr("axes", range(rank))]
+    asked = node.known(3)
+    if asked is None or asked.size == 0:
+        scales = _floats(node, 2, "scales")
+        sizes: list[Any] = [None] * len(axes)
+    else:
+        sizes = node.sizes(3, "sizes")
+        scales = [0.0] * len(axes)
+    if how.coordinates == "tf_crop_and_resize":
+        roi = _floats(node, 1, "roi")
+        parts = list(zip(roi[: len(axes)], roi[len(axes) :]))
+    else:
+        parts = [(0.0, 1.0)] * len(axes)
+    extents = node.shape(0)
+    sizes, scales = _keep_ratio(node, [extents[a] for a in axes], sizes, scales)
+    resized: dict[int, Axis] = {}
+    for axis, size, scale, (start, end) in zip(axes, sizes, scales, parts):
+        extent = extents[axis]
+        whole = (start, end) == (0.0, 1.0)
+        if whole and (scale == 1.0 if size is None else _same(size, extent)):
+            continue
+        if not isinstance(extent, IntImm) or isinstance(size, PrimExpr):
+            return _symbolic(node, axes, sizes, scales, how)
+        length = extent.value
+        out = int(np.floor(np.float32(length) * np.float32(scale))) if size is None else int(size)
+        resized[axis] = Axis(length, out, scale or out / length, start, end)
+    return _resampled(node, resized, how)
+
+
+def _same(a: Any, b: Any) -> bool:
+    numbers = [x.value if isinstance(x, IntImm) else x for x in (a, b)]
+    return numbers[0] is numbers[1] or (
+        not any(isinstance(x, PrimExpr) for x in numbers) and numbers[0] == numbers[1]
+    )
+
+
+def _keep_ratio(
+    node: Node, extents: list[Any], sizes: list[Any], scales: list[float]
+) -> tuple[list[Any], list[float]]:
+    """Sizes that keep the ratio of the extents, if that is asked for."""
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch" or sizes[0] is None:
+        return sizes, scales
+    if policy not in ("not_larger", "not_smaller"):
+        raise node.invalid(
+            "keep_aspect_ratio_policy", policy, "stretch, not_larger, not_smaller"
+        )
+    if any(isinstance(e, PrimExpr) and not isinstance(e, IntImm) for e in [*extents, *sizes]):
+        raise node.invalid("keep_aspect_ratio_policy", policy, "stretch, with symbolic extents")
+    lengths = [int(extent) for extent in extents]
+    ratios = [int(size) / length for size, length in zip(sizes, lengths)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    return [int(np.floor(scale * length + 0.5)) for length in lengths], [scale] * len(lengths)
+
+
+def _floats(node: Node, i: int, what: str) -> list[float]:
+    value = node.known(i)
+    found = node.optional(i)
+    if value is None and isinstance(found, Constant):
+        value = found.data.numpy()
+    if value is None:
+        raise node.invalid(what, "computed by the model", "a constant")
+    return [float(v) for v in value.reshape(-1)]
+
+
+def _scaled(node: Node, scales: list[float], how: Resampling) -> Result:
+    resized: dict[int, Axis] = {}
+    extents = node.shape(0)
+    for axis, scale in enumerate(scales):
+        extent = extents[axis]
+        if scale == 1:
+            continue
+        if not isinstance(extent, IntImm):
+            return _symbolic(node, list(range(len(scales))), [None] * len(scales), scales, how)
+        out = int(np.floor(np.float32(extent.value) * np.float32(scale)))
+        resized[axis] = Axis(extent.value, out, scale)
+    return _resampled(node, resized, how)
+
+
+def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
+    """One axis after the other: a gather, or a sum of a few elements each."""
+    value = node[0]
+    crops = how.coordinates == "tf_crop_and_resize"
+    for place, axis in axes.items():
+        if how.mode == "nearest":
+            value = node.bb.emit(op.take(value, Constant(nearest_places(axis, how)), place))
+        else:
+            indices, weights = taps(axis, how)
+            value = node.bb.emit_te(
+                _weighted, value, Constant(indices), Constant(weights.astype(node.dtype(0))), place,
+                primfunc_name_hint="resize",
+            )  # fmt: skip
+    if crops and any(outside(axis, how).any() for axis in axes.values()):
+        fill = Constant(np.asarray(node.attr("extrapolation_value", 0.0), node.dtype(0)))
+        rank = node.rank(0)
+        for place, axis in axes.items():
+            shape = [1] * rank
+            shape[place] = axis.out
+            value = op.where(Constant(outside(axis, how).reshape(shape)), fill, value)
+    return value
+
+
+def _weighted(x: te.Tensor, indices: te.Tensor, weights: te.Tensor, place: int) -> te.Tensor:
+    """Sums of weighted elements along one axis."""
+    shape = [*x.shape[:place], indices.shape[0], *x.shape[place + 1 :]]
+    count = int(indices.shape[1])  # type: ignore[call-overload]
+
+    def term(at: tuple[Any, ...], k: Any) -> Any:
+        source = (*at[:place], indices[at[place], k], *at[place + 1 :])
+        return x[source] * weights[at[place], k]
+
+    if count > 8:
+        k = te.reduce_axis((0, count), name="k")
+        long: te.Tensor = te.compute(
+            shape, lambda *at: te.sum(term(at, k), axis=k), name="resize"
+        )
+        return long
+
+    def few(*at: Any) -> Any:
+        total = term(at, 0)
+        for k in range(1, count):
+            total = total + term(at, k)
+        return total
+
+    short: te.Tensor = te.compute(shape, few, name="resize")
+    return short
+
+
+def _symbolic(
+    node: Node, axes: list[int], sizes: list[Any], scales: list[float], how: Resampling
+) -> RelaxExpr:
+    """Extents that are symbols: the operator, which finds scales from sizes as it runs."""
+    if node.rank(0) != 4 or how.exclude_outside or how.antialias:
+        raise node.invalid("the input", "symbolic extents", "extents that are numbers")
+    wanted: list[Any] = list(node.shape(0))
+    for axis, size, scale in zip(axes, sizes, scales):
+        if size is not None:
+            wanted[axis] = size
+        elif scale != int(scale):
+            raise node.invalid("scales", scale, "whole numbers, as the extent is symbolic")
+        else:
+            wanted[axis] = wanted[axis] * int(scale)
+    if not (_same(wanted[0], node.shape(0)[0]) and _same(wanted[1], node.shape(0)[1])):
+        raise node.invalid("axes", axes, "the last two, as an extent is symbolic")
+    method = {"nearest": "nearest_neighbor"}.get(how.mode, how.mode)
+    return op.image.resize2d(
+        node[0], tuple(wanted[2:]), layout="NCHW", method=method,
+        coordinate_transformation_mode=how.coordinates,
+        rounding_method=how.nearest.replace("simple", "floor") if how.mode == "nearest" else "",
+        cubic_alpha=how.cubic_a,
+    )  # fmt: skip
+
+
+@convert("GridSample")
+def grid_sample(node: Node) -> Result:
+    """Elements of a picture (volume) at coordinates of -1 ... 1."""
+    mode = node.attr("mode", "bilinear" if node.opset < 20 else "linear")
+    method = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
+    padding = {"zeros": "zeros", "border": "border", "reflection": "reflection"}
+    around = node.attr("padding_mode", "zeros")
+    if around not in padding or method not in ("bilinear", "nearest", "bicubic"):
+        raise node.invalid("mode, padding_mode", (mode, around), "bilinear, nearest, bicubic")
+    spatial = node.rank(0) - 2
+    axes = [0, spatial + 1, *range(1, spatial + 1)]
+    grid = node.bb.emit(op.permute_dims(node[1], axes))
+    return node.bb.emit_te(
+        sample, node[0], grid, method, "NCHW" if spatial == 2 else "NCDHW",
+        padding[around], bool(node.attr("align_corners", 0)),
+    )  # fmt: skip
+
+
+@convert("AffineGrid")
+def affine_grid(node: Node) -> Result:
+    """Coordinates of pictures that are turned and scaled: theta (n, 2, 3), size (n, c, h, w)."""
+    size = node.integers(1, "size")
+    if len(size) != 4:
+        raise node.invalid("size", size, "four numbers: n, c, h, w")
+    corners = bool(node.attr("align_corners", 0))
+
+    def places(count: int) -> Any:
+        if corners:
+            return np.linspace(-1, 1, count)
+        return (2 * np.arange(count) + 1) / count - 1
+
+    y, x = np.meshgrid(places(size[2]), places(size[3]), indexing="ij")
+    base = np.stack([x, y, np.ones_like(x)], -1).reshape(-1, 3).astype(node.dtype(0))
+    turned = op.matmul(Constant(base), op.permute_dims(node[0], [0, 2, 1]))
+    return op.reshape(turned, [size[0], size[2], size[3], 2])

@@ -1,0 +1,289 @@
+"""Recurrent layers (RNN, GRU, LSTM), written out step by step.
+
+Inputs: sequences (steps, batch, in), or (batch, steps, in) with `layout` 1; weights (directions,
+gates * hidden, in), recurrent ones (directions, gates * hidden, hidden), biases (directions, 2 *
+gates * hidden). The products with the inputs are one for all steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.expr import Constant, PrimValue
+from tvm.tir.expr import IntImm
+
+from .node import Node
+from .registry import Result, convert
+
+State: TypeAlias = "list[RelaxExpr]"
+# gates of a step from the inputs' products and the state, to a new state
+Step: TypeAlias = "Callable[[RelaxExpr, State], State]"
+
+
+_HAVE_ALPHA = ("affine", "leakyrelu", "scaledtanh", "hardsigmoid")
+_HAVE_BETA = ("affine", "scaledtanh", "hardsigmoid")
+
+
+def _activations(node: Node, defaults: Sequence[str], direction: int) -> list[Any]:
+    """The functions of one direction; those that have a number take the next of its list."""
+    count = len(defaults)
+    names = [str(name).lower() for name in node.attr("activations", [])]
+    names = names or [name.lower() for name in defaults] * (direction + 1)
+    alphas, betas = iter(node.attr("activation_alpha", [])), iter(node.attr("activation_beta", []))
+    made = [
+        _activation(
+            node, name,
+            next(alphas, None) if name in _HAVE_ALPHA else None,
+            next(betas, None) if name in _HAVE_BETA else None,
+        )
+        for name in names
+    ]  # fmt: skip
+    return made[direction * count : (direction + 1) * count]
+
+
+def _activation(node: Node, name: str, alpha: float | None, beta: float | None) -> Any:
+    def number(value: float) -> Constant:
+        return Constant(np.asarray(value, node.dtype(0)))
+
+    def affine(x: RelaxExpr, a: float, b: float) -> RelaxExpr:
+        return op.add(op.multiply(x, number(a)), number(b))
+
+    table: dict[str, Callable[[RelaxExpr], RelaxExpr]] = {
+        "sigmoid": op.sigmoid,
+        "tanh": op.tanh,
+        "relu": op.nn.relu,
+        "affine": lambda x: affine(x, alpha or 1.0, beta or 0.0),
+        "leakyrelu": lambda x: op.nn.leakyrelu(x, 0.01 if alpha is None else alpha),
+        "scaledtanh": lambda x: op.multiply(
+            number(1.0 if alpha is None else alpha),
+            op.tanh(op.multiply(number(1.0 if beta is None else beta), x)),
+        ),
+        "hardsigmoid": lambda x: op.clip(
+            affine(x, 0.2 if alpha is None else alpha, 0.5 if beta is None else beta),
+            PrimValue(0.0), PrimValue(1.0),
+        ),
+        "softsign": lambda x: op.divide(x, op.add(number(1.0), op.abs(x))),
+        "softplus": op.nn.softplus,
+    }  # fmt: skip
+    found = table.get(name)
+    if found is None:
+        raise node.invalid("activations", name, ", ".join(table))
+    clip = node.attr("clip")
+    if clip is None:
+        return found
+    limit = float(clip)
+    return lambda x: found(op.clip(x, PrimValue(-limit), PrimValue(limit)))
+
+
+class _Layer:
+    """One recurrent layer: what its directions share."""
+
+    def __init__(self, node: Node, gates: int, states: int) -> None:
+        self.node, self.bb, self.gates, self.states = node, node.bb, gates, states
+        self.hidden = int(node.attr("hidden_size"))
+        way = node.attr("direction", "forward")
+        if way not in ("forward", "reverse", "bidirectional"):
+            raise node.invalid("direction", way, "forward, reverse, bidirectional")
+        self.ways = ["forward", "reverse"] if way == "bidirectional" else [way]
+        self.swapped = bool(node.attr("layout", 0))
+        x = node[0]
+        if self.swapped:
+            x = self.bb.emit(op.permute_dims(x, [1, 0, 2]))
+        self.x = x
+        steps = x.struct_info.shape.values[0]  # type: ignore[attr-defined]
+        if not isinstance(steps, IntImm):
+            raise node.invalid("the number of steps", str(steps), "a number")
+        self.steps = steps.value
+        self.batch = x.struct_info.shape.values[1]  # type: ignore[attr-defined]
+
+    def part(self, i: int, way: int) -> RelaxExpr | None:
+        """The part of an input for one direction, without the axis of directions."""
+        value = self.node.optional(i)
+        if value is None:
+            return None
+        if isinstance(value, Constant):
+            return Constant(np.ascontiguousarray(value.data.numpy()[way]))
+        axis = 1 if self.swapped and i >= 5 and i != 7 else 0
+        index = Constant(np.asarray(way, np.int64))
+        return self.bb.emit(op.take(value, index, axis))
+
+    def matrix(self, i: int, way: int) -> RelaxExpr:
+        """A weight, turned round for products from the left."""
+        weight = self.part(i, way)
+        assert weight is not None, "weights are required inputs"
+        if isinstance(weight, Constant):
+            return Constant(np.ascontiguousarray(weight.data.numpy().T))
+        return self.bb.emit(op.permute_dims(weight))
+
+    def biases(self, way: int) -> list[RelaxExpr | None]:
+        """Of the inputs' products, and of the states'."""
+        both = self.part(3, way)
+        if both is None:
+            return [None, None]
+        if isinstance(both, Constant):
+            return [Constant(part) for part in np.split(both.data.numpy(), 2)]
+        whole = self.bb.emit(op.split(both, 2, 0))
+        return [self.bb.emit(whole[0]), self.bb.emit(whole[1])]
+
+    def first(self, way: int) -> State:
+        """The states before the first step."""
+        found = []
+        for k in range(self.states):
+            given = self.part(5 + k, way)
+            if given is None:
+                shape = (self.batch, self.hidden)
+                given = self.bb.emit(op.zeros(shape, self.node.dtype(0)))
+            found.append(given)
+        return found
+
+    def projected(self, way: int, bias: RelaxExpr | None) -> list[RelaxExpr]:
+        """The products with the inputs, for each step."""
+        product = op.matmul(self.x, self.matrix(1, way))
+        if bias is not None:
+            product = op.add(product, bias)
+        if self.steps == 1:
+            return [self.bb.emit(op.squeeze(product, [0]))]
+        whole = self.bb.emit(op.split(self.bb.emit(product), self.steps, 0))
+        return [self.bb.emit(op.squeeze(whole[t], [0])) for t in range(self.steps)]
+
+    def run(self, make_step: Callable[[int], tuple[Step, RelaxExpr | None]]) -> list[RelaxExpr]:
+        """All outputs: every hidden state, and the last of each state."""
+        lengths = self.node.optional(4)
+        outputs, finals = [], []
+        for way, name in enumerate(self.ways):
+            step, bias = make_step(way)
+            inputs = self.projected(way, bias)
+            state = self.first(way)
+            seen: list[Any] = [None] * self.steps
+            order = range(self.steps)
+            for t in reversed(order) if name == "reverse" else order:
+                new: State = [self.bb.emit(value) for value in step(inputs[t], state)]
+                if lengths is not None:
+                    new, shown = self._within(t, lengths, new, state)
+                else:
+                    shown = new[0]
+                state, seen[t] = new, shown
+            outputs.append(self.bb.emit(op.stack(seen, 0)))
+            finals.append(state)
+        whole = op.stack(outputs, 1)  # (steps, directions, batch, hidden)
+        last = [op.stack([state[k] for state in finals], 0) for k in range(self.states)]
+        if self.swapped:
+            whole = op.permute_dims(whole, [2, 0, 1, 3])
+            last = [op.permute_dims(value, [1, 0, 2]) for value in last]
+        return [whole, *last]
+
+    def _within(
+        self, t: int, lengths: RelaxExpr, new: State, old: State
+    ) -> tuple[State, RelaxExpr]:
+        """Beyond the end of a sequence the state stays, and 0 is given."""
+        longer = op.greater(lengths, Constant(np.asarray(t, np.int32)))
+        inside = self.bb.emit(op.expand_dims(longer, [1]))
+        kept: State = [self.bb.emit(op.where(inside, a, b)) for a, b in zip(new, old)]
+        shown = op.where(inside, new[0], op.zeros_like(new[0]))
+        return kept, self.bb.emit(shown)
+
+
+def _added(value: RelaxExpr, bias: RelaxExpr | None) -> RelaxExpr:
+    return value if bias is None else op.add(value, bias)
+
+
+def _split(layer: _Layer, value: RelaxExpr, count: int) -> list[RelaxExpr]:
+    whole = layer.bb.emit(op.split(layer.bb.emit(value), count, -1))
+    return [layer.bb.emit(whole[i]) for i in range(count)]
+
+
+@convert("RNN")
+def rnn(node: Node) -> Result:
+    """h = f(x W^T + h R^T + b)."""
+    layer = _Layer(node, 1, 1)
+
+    def make(way: int) -> tuple[Step, RelaxExpr | None]:
+        (f,) = _activations(node, ["Tanh"], way)
+        weight, (bias, own) = layer.matrix(2, way), layer.biases(way)
+
+        def step(x: RelaxExpr, state: State) -> State:
+            return [f(op.add(x, _added(op.matmul(state[0], weight), own)))]
+
+        return step, bias
+
+    return layer.run(make)
+
+
+@convert("GRU")
+def gru(node: Node) -> Result:
+    """Cho et al. 2014; gates in the order update, reset, hidden."""
+    layer = _Layer(node, 3, 1)
+    before = not node.attr("linear_before_reset", 0)
+
+    def make(way: int) -> tuple[Step, RelaxExpr | None]:
+        f, g = _activations(node, ["Sigmoid", "Tanh"], way)
+        weight, (bias, own) = layer.matrix(2, way), layer.biases(way)
+        if before:
+            gates, inner = _columns(layer, weight, 2)
+            own_gates, own_inner = (None, None) if own is None else _columns(layer, own, 2)
+        one = Constant(np.asarray(1, node.dtype(0)))
+
+        def step(x: RelaxExpr, state: State) -> State:
+            h = state[0]
+            xz, xr, xh = _split(layer, x, 3)
+            if before:
+                hz, hr = _split(layer, _added(op.matmul(h, gates), own_gates), 2)
+                z, r = layer.bb.emit(f(op.add(xz, hz))), f(op.add(xr, hr))
+                part = _added(op.matmul(op.multiply(r, h), inner), own_inner)
+            else:
+                hz, hr, hh = _split(layer, _added(op.matmul(h, weight), own), 3)
+                z, r = layer.bb.emit(f(op.add(xz, hz))), f(op.add(xr, hr))
+                part = op.multiply(r, hh)
+            new = g(op.add(xh, part))
+            return [op.add(op.multiply(op.subtract(one, z), new), op.multiply(z, h))]
+
+        return step, bias
+
+    return layer.run(make)
+
+
+def _columns(layer: _Layer, value: RelaxExpr, gates: int) -> list[RelaxExpr]:
+    """The first gates of a weight or a bias, and the rest."""
+    at = gates * layer.hidden
+    if isinstance(value, Constant):
+        parts = np.split(value.data.numpy(), [at], -1)
+        return [Constant(np.ascontiguousarray(part)) for part in parts]
+    whole = layer.bb.emit(op.split(value, [at], -1))
+    return [layer.bb.emit(whole[0]), layer.bb.emit(whole[1])]
+
+
+@convert("LSTM")
+def lstm(node: Node) -> Result:
+    """Hochreiter and Schmidhuber 1997; gates in the order input, output, forget, cell."""
+    layer = _Layer(node, 4, 2)
+    coupled = bool(node.attr("input_forget", 0))
+
+    def make(way: int) -> tuple[Step, RelaxExpr | None]:
+        f, g, h = _activations(node, ["Sigmoid", "Tanh", "Tanh"], way)
+        weight, (bias, own) = layer.matrix(2, way), layer.biases(way)
+        peep: list[RelaxExpr | None] = [None] * 3
+        peepholes = layer.part(7, way)
+        if peepholes is not None:
+            peep = [*_split(layer, peepholes, 3)]
+        one = Constant(np.asarray(1, node.dtype(0)))
+
+        def seen(gate: RelaxExpr, cell: RelaxExpr, weight: RelaxExpr | None) -> RelaxExpr:
+            return gate if weight is None else op.add(gate, op.multiply(weight, cell))
+
+        def step(x: RelaxExpr, state: State) -> State:
+            hidden, cell = state
+            sums = op.add(x, _added(op.matmul(hidden, weight), own))
+            i, o, forget, new = _split(layer, sums, 4)
+            i = layer.bb.emit(f(seen(i, cell, peep[0])))
+            forget = op.subtract(one, i) if coupled else f(seen(forget, cell, peep[2]))
+            cell = layer.bb.emit(op.add(op.multiply(forget, cell), op.multiply(i, g(new))))
+            return [op.multiply(f(seen(o, cell, peep[1])), h(cell)), cell]
+
+        return step, bias
+
+    return layer.run(make)

@@ -1,0 +1,159 @@
+"""Elements that are chosen by the data: where something holds, unique ones, boxes, sequences."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm import tir, topi
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.expr import Constant, Var
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir.expr import IntImm
+
+from .attributes import dtype_name
+from .node import Node
+from .registry import Result, convert
+
+
+def _sized(node: Node, value: RelaxExpr, shape: Sequence[Any], dtype: str) -> Var:
+    """A result whose size only the data tells; the symbols in its shape get it as it runs."""
+    return node.bb.match_cast(node.bb.emit(value), TensorStructInfo(shape, dtype))
+
+
+def _how_many(name: str) -> tir.Var:
+    return tir.Var(re.sub(r"\W", "_", name) + "_count", "int64")
+
+
+@convert("NonZero")
+def nonzero(node: Node) -> Result:
+    """Indices of the elements that are not 0: (rank, how many)."""
+    shape = (node.rank(0), _how_many(node.name))
+    return _sized(node, op.nonzero(node[0]), shape, "int64")
+
+
+@convert("Compress")
+def compress(node: Node) -> Result:
+    """The elements along an axis (or of all in a row) where a condition holds."""
+    value = node[0]
+    if "axis" not in node.attrs:
+        value = node.bb.emit(op.reshape(value, [-1]))
+    found = _sized(node, op.nonzero(node[1]), (1, _how_many(node.name)), "int64")
+    axis = node.axis(0) if "axis" in node.attrs else 0
+    return op.take(value, node.bb.emit(op.squeeze(found, [0])), axis)
+
+
+@convert("Unique")
+def unique(node: Node) -> Result:
+    """Values (sorted, or as they come first), where they are first, which each is, how many."""
+    axis = node.attr("axis")
+    index, inverse, counts = (i < node.output_count for i in range(1, 4))
+    found = node.bb.emit(
+        op.unique(node[0], bool(node.attr("sorted", 1)), index, inverse, counts, axis)
+    )
+    count, shape = _how_many(node.name), list(node.shape(0))
+    size = functools.reduce(lambda a, b: a * b, shape) if axis is None else shape[int(axis)]
+    if axis is None:
+        shape = [count]
+    else:
+        shape[int(axis)] = count
+    if not (index or inverse or counts):
+        return [_sized(node, found, shape, node.dtype(0))]
+    extents = [(count, index), (size, inverse), (count, counts)]
+    parts: list[RelaxExpr] = [_sized(node, found[0], shape, node.dtype(0))]
+    for extent in (extent for extent, asked in extents if asked):
+        parts.append(_sized(node, found[len(parts)], [extent], "int64"))
+    return parts
+
+
+@convert("EyeLike")
+def eye_like(node: Node) -> Result:
+    dtype = dtype_name(int(node.attr("dtype", 0))) or node.dtype(0)
+    return op.eye_like(node[0], int(node.attr("k", 0)), dtype)
+
+
+@convert("ReverseSequence")
+def reverse_sequence(node: Node) -> Result:
+    """The first elements of each sequence turned round; the lengths are the second input."""
+    lengths = node.bb.emit(op.astype(node[1], "int32"))
+    return node.bb.emit_te(
+        topi.reverse_sequence, node[0], lengths, int(node.attr("time_axis", 0)),
+        int(node.attr("batch_axis", 1)),
+    )  # fmt: skip
+
+
+@convert("NonMaxSuppression")
+def non_max_suppression(node: Node) -> Result:
+    """The best boxes of each class that overlap no better one: (how many, 3)."""
+    boxes = node[0]
+    if node.attr("center_point_box", 0):
+        parts = node.bb.emit(op.split(boxes, 2, -1))
+        half = op.multiply(parts[1], Constant(np.asarray(0.5, node.dtype(0))))
+        corners = [op.subtract(parts[0], half), op.add(parts[0], half)]
+        boxes = node.bb.emit(op.concat(corners, -1))
+    most = node[2] if node.has(2) else Constant(np.array([0], np.int64))
+    overlap = node[3] if node.has(3) else Constant(np.array([0], np.float32))
+    if node.has(4):
+        least = node[4]
+    else:
+        least = Constant(np.array([np.finfo(np.float32).min], np.float32))
+    most, overlap, least = (_scalar(node, value) for value in (most, overlap, least))
+    found = node.bb.emit(
+        op.vision.all_class_non_max_suppression(boxes, node[1], most, overlap, least)
+    )
+    count = node.bb.emit(op.astype(found[1], "int64"))
+    end = op.concat([count, Constant(np.array([3], np.int64))], 0)
+    begin, strides = Constant(np.zeros(2, np.int64)), Constant(np.ones(2, np.int64))
+    chosen = op.dynamic_strided_slice(found[0], begin, node.bb.emit(end), strides)
+    return _sized(node, chosen, (_how_many(node.name), 3), "int64")
+
+
+def _scalar(node: Node, value: RelaxExpr) -> RelaxExpr:
+    if isinstance(value, Constant):
+        return Constant(value.data.numpy().reshape(()))
+    return node.bb.emit(op.reshape(value, ()))
+
+
+@convert("CenterCropPad")
+def center_crop_pad(node: Node) -> Result:
+    """The middle of a tensor, or the tensor in the middle of zeros."""
+    rank = node.rank(0)
+    axes = [int(a) % rank for a in node.attr("axes", range(rank))]
+    sizes = node.integers(1, "shape")
+    begin, end, width = [], [], [0] * (2 * rank)
+    for axis, size in zip(axes, sizes):
+        extent = node.shape(0)[axis]
+        if not isinstance(extent, IntImm):
+            raise node.invalid("shape", str(extent), "extents that are numbers")
+        start = max(0, (extent.value - size) // 2)
+        begin.append(start)
+        end.append(start + min(size, extent.value))
+        missing = max(0, size - extent.value)
+        width[2 * axis : 2 * axis + 2] = [missing // 2, missing - missing // 2]
+    cut = op.strided_slice(node[0], axes, begin, end)
+    return op.nn.pad(cut, width) if any(width) else cut
+
+
+_WINDOWS: dict[str, list[float]] = {
+    "HannWindow": [0.5, 0.5],
+    "HammingWindow": [25 / 46, 21 / 46],
+    "BlackmanWindow": [0.42, 0.5, 0.08],
+}
+
+
+@convert(*_WINDOWS)
+def window_function(node: Node) -> Result:
+    """Cosines of a window, periodic or not, of a known length."""
+    size = node.integers(0, "size")[0]
+    length = size if node.attr("periodic", 1) else max(size - 1, 1)
+    angles = 2 * np.pi * np.arange(size) / length
+    terms: list[Any] = [
+        (-1) ** i * a * np.cos(i * angles) for i, a in enumerate(_WINDOWS[node.op_type])
+    ]
+    dtype = dtype_name(int(node.attr("output_datatype", 1)))
+    return Constant(np.sum(terms, 0).astype(dtype))

@@ -1,0 +1,99 @@
+"""Sequences of tensors: tuples, whose length is known while importing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.expr import Constant, Tuple, TupleGetItem
+from tvm.relax.struct_info import TupleStructInfo
+from tvm.tir.expr import IntImm
+
+from .node import Node
+from .registry import Result, convert
+
+
+def _items(node: Node, i: int = 0) -> list[RelaxExpr]:
+    """The tensors of a sequence."""
+    value = node[i]
+    info = value.struct_info
+    if not isinstance(info, TupleStructInfo):
+        raise node.invalid(f"input number {i}", "a tensor", "a sequence")
+    return [TupleGetItem(value, k) for k in range(len(info.fields))]
+
+
+def _place(node: Node, i: int, length: int) -> int:
+    """A known place in a sequence, counted from the end if it is negative."""
+    place = node.integers(i, "position")[0]
+    if not -length <= place <= length:
+        raise node.invalid("position", place, f"{-length} ... {length}")
+    return place + length if place < 0 else place
+
+
+@convert("SequenceConstruct")
+def sequence_construct(node: Node) -> Result:
+    return [Tuple([node[i] for i in range(len(node.inputs))])]
+
+
+@convert("SequenceEmpty")
+def sequence_empty(node: Node) -> Result:
+    return [Tuple([])]
+
+
+@convert("SequenceInsert")
+def sequence_insert(node: Node) -> Result:
+    items = _items(node)
+    place = _place(node, 2, len(items)) if node.has(2) else len(items)
+    return [Tuple([*items[:place], node[1], *items[place:]])]
+
+
+@convert("SequenceErase")
+def sequence_erase(node: Node) -> Result:
+    items = _items(node)
+    place = _place(node, 1, len(items)) if node.has(1) else len(items) - 1
+    return [Tuple([*items[:place], *items[place + 1 :]])]
+
+
+@convert("SequenceAt")
+def sequence_at(node: Node) -> Result:
+    items = _items(node)
+    return items[_place(node, 1, len(items))]
+
+
+@convert("SequenceLength")
+def sequence_length(node: Node) -> Result:
+    return Constant(np.asarray(len(_items(node)), np.int64))
+
+
+@convert("ConcatFromSequence")
+def concat_from_sequence(node: Node) -> Result:
+    axis = int(node.attr("axis", 0))
+    items = [node.bb.emit(item) for item in _items(node)]
+    return op.stack(items, axis) if node.attr("new_axis", 0) else op.concat(items, axis)
+
+
+@convert("SplitToSequence")
+def split_to_sequence(node: Node) -> Result:
+    """Into parts of one length, of given lengths, or single elements."""
+    axis = node.axis(0)
+    extent = node.shape(0)[axis]
+    if not isinstance(extent, IntImm):
+        raise node.invalid("axis", str(extent), "an axis whose extent is a number")
+    size = extent.value
+    given = node.integers(1, "split") if node.has(1) else [1]
+    single = not node.has(1)
+    known = node.known(1)
+    if single or (known is not None and known.ndim == 0):
+        step = given[0]
+        ends = list(range(step, size, step))
+    else:
+        ends = [int(end) for end in np.cumsum(given)[:-1]]
+    whole = node.bb.emit(op.split(node[0], ends, axis)) if ends else None
+    count = len(ends) + 1
+    parts: list[RelaxExpr] = [node[0]]
+    if whole is not None:
+        parts = [TupleGetItem(whole, i) for i in range(count)]
+    if single and not node.attr("keepdims", 1):
+        parts = [op.squeeze(node.bb.emit(part), [axis]) for part in parts]
+    return [Tuple([node.bb.emit(part) for part in parts])]
