@@ -10,6 +10,7 @@ import pytest
 import scipy.special
 
 from tests.relax.frontend.nn.running import apply
+from tvm import tir
 from tvm.ir import assert_structural_equal
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import Tensor, op, spec
@@ -148,12 +149,13 @@ def test_new_tensors() -> None:
     def made(x: Tensor) -> Any:
         return (
             op.arange(5), op.arange(1, 9, 3, "int32"), op.full([2, 3], 4.0), op.zeros([2]),
-            op.ones([3], "int8"), op.empty([2, 2]),
+            op.ones([3], "int8"), op.empty([2, 2]), op.full([2], tir.FloatImm("float32", 2.5)),
         )  # fmt: skip
 
     found = apply(made, X)
     wanted = [
         np.arange(5), [1, 4, 7], np.full((2, 3), 4), np.zeros(2), np.ones(3), np.zeros((2, 2)),
+        [2.5, 2.5],
     ]  # fmt: skip
     for value, want in zip(found, wanted):
         np.testing.assert_array_equal(value, want)
@@ -184,6 +186,17 @@ def test_timestep_embedding(flip: bool, dimension: int) -> None:
     wanted = np.concatenate(waves[::-1] if flip else waves, 1)
     np.testing.assert_allclose(found[:, :10], wanted, atol=1e-4)
     assert not found[:, 10:].any()
+
+
+def test_angles_are_precise_whatever_is_returned() -> None:
+    nn.set_default_dtype("float16")
+    try:
+        found = apply(lambda t: op.get_timestep_embedding(t, 4), np.float32([900]))
+    finally:
+        nn.set_default_dtype("float32")
+    assert str(found.dtype) == "float16"
+    angles = 900 * np.exp(-np.log(10000) * np.arange(2))
+    np.testing.assert_allclose(found[0], [*np.sin(angles), *np.cos(angles)], atol=2e-3)
 
 
 def test_as_text() -> None:

@@ -339,6 +339,8 @@ def full(
 ) -> Tensor:
     """A tensor of one value."""
     value: Any = fill_value  # a number will do as well
+    if isinstance(value, (tir.IntImm, tir.FloatImm)):
+        value = value.value
     value = rx.const(value, dtype=dtype) if isinstance(value, (int, float)) else value._expr
     return wrap_tensor(_op.full(shape, value, dtype), name)
 
@@ -577,8 +579,7 @@ def get_timestep_embedding(
     name: str = "get_timestep_embedding",
 ) -> Tensor:
     """Sines and cosines of times at many frequencies (Ho et al. 2020): (n,) -> (n, dimension)."""
-    dtype = get_default_dtype()
-    half = embedding_dim // 2
+    dtype, half = "float32", embedding_dim // 2  # angles need the precision, whatever is returned
     times = _op.expand_dims(_op.astype(x._expr, dtype), axis=[1])
     exponents = _op.multiply(
         rx.const(-math.log(max_period), dtype), _op.arange(start=0, end=half, dtype=dtype)
@@ -591,7 +592,7 @@ def get_timestep_embedding(
     out = _op.concat(waves[::-1] if flip_sin_to_cos else waves, axis=-1)
     if embedding_dim % 2 == 1:
         out = _op.nn.pad(out, (0, 0, 0, 1))
-    return wrap_tensor(out, name)
+    return wrap_tensor(_op.astype(out, get_default_dtype()), name)
 
 
 def interpolate(
