@@ -132,3 +132,43 @@ def check_program(seed: int) -> bool:
 @pytest.mark.slow
 def test_random_programs() -> None:
     assert sum([check_program(seed) for seed in range(60)]) > 6
+
+
+@T.prim_func
+def one_branch(A: T.Buffer((16,), "int32")):
+    for i in range(16):
+        if i < 14:
+            A[i] = 1
+        else:
+            A[i] = 2
+    for i in range(16):
+        if i >= 14:
+            A[i] = 3
+
+
+@T.prim_func
+def one_branch_less(A: T.Buffer((16,), "int32")):
+    for i in range(16):
+        if i < 14:
+            A[i] = 1
+    for i in range(16):
+        if i >= 14:
+            A[i] = 3
+
+
+@T.prim_func
+def read_within(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in range(16):
+        if i < 14:
+            A[i] = 1
+        else:
+            A[i] = 2
+        B[i] = A[i]
+    for i in range(16):
+        if i >= 14:
+            A[i] = 3
+
+
+def test_single_stores_of_a_nest() -> None:
+    assert same(after(one_branch), one_branch_less)
+    assert same(after(read_within), read_within)

@@ -75,3 +75,23 @@ def test_contents_of_buffers(flow: bool) -> None:
         text = ReduceBranchingThroughOvercompute()(IRModule({"main": padded})).script()
     assert ("if i < 14" not in text) == flow
     assert "B[0] = B[0] + A[i]" in text
+
+
+@T.prim_func
+def overwritten(A: T.Buffer(16, "int32")) -> None:
+    for i in range(16):
+        if i < 14:
+            A[i] = 1
+        else:
+            A[i] = 2
+    for i in range(16):
+        if i >= 14:
+            A[i] = 2
+
+
+@pytest.mark.parametrize("flow", [True, False])
+def test_stores_that_are_overwritten(flow: bool) -> None:
+    config = {"tir.ReduceBranchingThroughOvercompute": {"use_dataflow_analysis": flow}}
+    with PassContext(config=config):
+        text = ReduceBranchingThroughOvercompute()(IRModule({"main": overwritten})).script()
+    assert ("if i < 14" not in text) == flow

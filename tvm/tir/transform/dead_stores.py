@@ -2,6 +2,8 @@
 
     for i in range(16): A[i] = 1            (nothing)
     for i in range(16): A[i] = 2     ->     for i in range(16): A[i] = 2
+
+A loop nest goes as a whole, or single stores of it do.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import BufferFacts, reads_memory
-from tvm.tir.functor import StmtExprVisitor, walk
+from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op.builtin import effect_of
 
@@ -27,7 +29,39 @@ def without_overwritten(parts: Sequence[s.Stmt], analyzer: Analyzer) -> list[s.S
     for place in range(len(kept) - 2, -1, -1):
         if _is_overwritten(kept[place], kept[place + 1 :], analyzer):
             kept[place] = s.Evaluate(0)
+        else:
+            kept[place] = _without_sites(kept[place], kept[place + 1 :], analyzer)
     return kept
+
+
+def _without_sites(first: s.Stmt, rest: Sequence[s.Stmt], analyzer: Analyzer) -> s.Stmt:
+    """The statement without those of its stores that are overwritten before anything reads them."""
+    if not isinstance(first, (s.For, s.IfThenElse)):
+        return first
+    collector = _Collector()
+    collector.visit_stmt(first)
+    dropped: set[s.BufferStore] = set()
+    for site in collector.sites:
+        data = site.store.buffer.data
+        if not site.is_definite or _may_read(data, first):
+            continue
+        if any(_covers(later, [site], analyzer) for later in _before_reads(data, rest)):
+            dropped.add(site.store)
+    return _Dropper(dropped).visit_stmt(first) if dropped else first
+
+
+class _Dropper(StmtExprMutator):
+    """Leaves out stores; what holds nothing then is left to others."""
+
+    def __init__(self, dropped: set[s.BufferStore]) -> None:
+        super().__init__()
+        self._dropped = dropped
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        return s.Evaluate(0, op.span) if op in self._dropped else op
 
 
 def is_written_only(data: e.Var, body: s.Stmt) -> bool:
@@ -79,13 +113,19 @@ def _before_reads(data: e.Var, rest: Sequence[s.Stmt]) -> list[s.Stmt]:
     """The statements before the first one that may read the memory."""
     found: list[s.Stmt] = []
     for stmt in rest:
-        for node in walk(stmt):
-            read = isinstance(node, e.BufferLoad) and node.buffer.data is data
-            call = isinstance(node, e.Call) and effect_of(node) > e.CallEffectKind.Pure
-            if read or call or node is data:
-                return found
+        if _may_read(data, stmt):
+            return found
         found.append(stmt)
     return found
+
+
+def _may_read(data: e.Var, stmt: s.Stmt) -> bool:
+    for node in walk(stmt):
+        read = isinstance(node, e.BufferLoad) and node.buffer.data is data
+        call = isinstance(node, e.Call) and effect_of(node) > e.CallEffectKind.Pure
+        if read or call or node is data:
+            return True
+    return False
 
 
 def _covers(later: s.Stmt, sites: Sequence[_Site], analyzer: Analyzer) -> bool:
@@ -101,6 +141,11 @@ class _Site:
     def __init__(self, store: s.BufferStore, around: Sequence[s.For | PrimExpr]) -> None:
         self.store: Final = store
         self.around: Final = tuple(around)
+
+    @property
+    def is_definite(self) -> bool:
+        """The element does not depend on what memory contains."""
+        return not any(reads_memory(i) or not i.dtype.is_scalar for i in self.store.indices)
 
     def is_stored_again(self, facts: BufferFacts, analyzer: Analyzer) -> bool:
         """A later value is known for the element, in every iteration that stores it."""
@@ -136,9 +181,10 @@ class _Collector(StmtExprVisitor):
         for part in (*op.indices, op.value):
             self.visit_expr(part)
         # where the element is not known for sure, no later store is known to cover it
-        if any(reads_memory(i) or not i.dtype.is_scalar for i in op.indices):
+        site = _Site(op, self._around)
+        if not site.is_definite:
             self.plain = False
-        self.sites.append(_Site(op, self._around))
+        self.sites.append(site)
 
     def visit_for_(self, op: s.For) -> None:
         self.visit_expr(op.min)

@@ -137,7 +137,8 @@ class _Remover(AnalyzedMutator):
     def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
         parts = [self.visit_stmt(part) for part in op.seq]
         if self._dataflow:
-            parts = without_overwritten(parts, self.analyzer)
+            kept = without_overwritten(parts, self.analyzer)
+            parts = [b if a is b else self.visit_stmt(b) for a, b in zip(parts, kept)]
         if all(a is b for a, b in zip(op.seq, parts)) and not any(map(s.is_no_op, parts)):
             return op
         return s.SeqStmt.flatten(parts)
