@@ -3,6 +3,7 @@ from __future__ import annotations
 from tests.dlight.programs import SPR, scheduled
 from tvm import te, tir
 from tvm.dlight.cpu import Fallback
+from tvm.tir.functor import walk
 
 
 def test_chains_become_one_loop() -> None:
@@ -43,3 +44,14 @@ def test_blocks_with_an_order_of_their_own_stay() -> None:
     )
     sch = Fallback().apply(te.create_prim_func([a, b]), SPR, False)
     assert "call_packed" in sch.mod.script()
+
+
+def test_values_that_are_read_often_are_kept_before_they_grow() -> None:
+    value = a = te.placeholder((8, 16), name="A")
+    for _ in range(12):  # each reads the last one three times
+        value = te.compute(
+            a.shape, lambda *i, x=value: tir.exp(x(*i)) + x(*i) * tir.log(x(*i)), name="V"
+        )
+    func = te.create_prim_func([a, value])
+    after = scheduled(Fallback(), func)
+    assert sum(1 for _ in walk(after.body)) < 20_000

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tvm.dlight.analysis.contraction import find_contraction
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import BufferLoad, IterVar
+from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 from tvm.tir.stmt import Block, BufferStore
 
@@ -60,6 +63,18 @@ def schedule_block(
     return f"{node.name_hint}: has an order of its own, left as it is"
 
 
+# A value of fifty operations that is read at sixteen places, and such again, is kept.
+MAX_INLINED: Final = 500
+
+
+def _grows(producer: Block, user: Block) -> bool:
+    """Whether the user would get too long with the producer's value wherever it reads it."""
+    assert isinstance(producer.body, BufferStore), "looked at by the caller"
+    buffer = producer.body.buffer
+    reads = sum(isinstance(n, BufferLoad) and n.buffer is buffer for n in walk(user.body))
+    return reads > 1 and reads * sum(1 for _ in walk(producer.body.value)) > MAX_INLINED
+
+
 def inline_epilogues(sch: Schedule) -> None:
     """Inline spatial blocks into their consumers, except what a contraction reads.
 
@@ -77,6 +92,8 @@ def inline_epilogues(sch: Schedule) -> None:
             continue
         reduces = any(sch.get(u).init is not None for u in users)
         if reduces and len(users) > 1 and not renames:
+            continue
+        if any(_grows(node, sch.get(user)) for user in users):
             continue
         try:
             sch.compute_inline(block)
