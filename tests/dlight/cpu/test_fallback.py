@@ -47,11 +47,12 @@ def test_blocks_with_an_order_of_their_own_stay() -> None:
 
 
 def test_values_that_are_read_often_are_kept_before_they_grow() -> None:
+    def step(x: te.Tensor) -> te.Tensor:  # reads x three times
+        return te.compute(x.shape, lambda *i: tir.exp(x(*i)) + x(*i) * tir.log(x(*i)), name="V")
+
     value = a = te.placeholder((8, 16), name="A")
-    for _ in range(12):  # each reads the last one three times
-        value = te.compute(
-            a.shape, lambda *i, x=value: tir.exp(x(*i)) + x(*i) * tir.log(x(*i)), name="V"
-        )
+    for _ in range(12):
+        value = step(value)
     func = te.create_prim_func([a, value])
     after = scheduled(Fallback(), func)
     assert sum(1 for _ in walk(after.body)) < 20_000
