@@ -40,7 +40,7 @@ def kernels(page: int) -> dict[str, Any]:
     )
     return {
         **made,
-        "append": compiled(kv_cache._kv_cache_transpose_append(DIM, KV, DTYPE, page)),
+        "append": compiled(kv_cache._kv_cache_transpose_append(KV, DIM, DTYPE, page)),
         "merge": [compiled(kv_cache._merge_state_inplace_cpu(DTYPE))],
         "rotary": compiled(rotary),
         "copy": compiled(kv_cache._copy_single_page_cpu(KV, page, DIM, DTYPE)),

@@ -22,7 +22,7 @@ def test_rows_go_to_their_places() -> None:
     wanted = held.copy()
     wanted[2, 0, :, 1], wanted[2, 1, :, 1] = rows[0], rows[0]
     wanted[0, 0, :, 3], wanted[0, 1, :, 3] = rows[2], rows[2]
-    func = kv_cache._kv_cache_transpose_append(5, 2, "float32", page_size=4)
+    func = kv_cache._kv_cache_transpose_append(2, 5, "float32", page_size=4)
     interp.run(func, held, rows, rows, np.int32([9, -1, 3]))  # the second has no place
     assert (held == wanted).all()
 

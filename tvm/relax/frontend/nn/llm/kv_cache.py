@@ -345,7 +345,7 @@ _CPU = "llvm"
 
 
 def _kv_cache_transpose_append(
-    head_dim: int, num_key_value_heads: int, dtype: str, page_size: int = _PAGE_SIZE
+    num_key_value_heads: int, head_dim: int, dtype: str, page_size: int = _PAGE_SIZE
 ) -> tir.PrimFunc:
     name = "tir_kv_cache_transpose_append"
     return kv_kernels.append(name, head_dim, num_key_value_heads, dtype, page_size, None)
