@@ -45,6 +45,41 @@ class TestReceiver:
         assert number in (5, 6)
 
 
+class Opaque:
+    pass
+
+
+class TestCachedMethod:
+    calls = []
+
+    @tvm.testing.fixture(cache_return_value=True)
+    def doubled(self, size):
+        self.calls.append(size)
+        return [2 * size]
+
+    @pytest.mark.parametrize("again", range(2))
+    def test_value(self, doubled, size, again):
+        assert doubled == [2 * size]
+
+    def test_calls(self):
+        assert sorted(self.calls) == [1, 2]
+
+    @tvm.testing.fixture(cache_return_value=True)
+    def opaque(self):
+        return [Opaque()]
+
+    def test_what_has_no_copy_is_not_kept(self, request):
+        with pytest.raises(TypeError, match="an object of class Opaque"):
+            request.getfixturevalue("opaque")
+
+
+@pytest.mark.parametrize("target,other", [("llvm", 0)])
+def test_marks_of_a_target(request, target, other):
+    needed = [d.mark for d in tvm.testing.plugin._target_to_requirement(target)]
+    assert "llvm" in [mark.name for mark in needed]
+    assert all(mark in list(request.node.iter_markers()) for mark in needed)
+
+
 def test_each_target(target, dev):
     assert target == "llvm" and dev == tvm.cpu()
 
@@ -93,8 +128,9 @@ def test_counts(tmp_path: Path) -> None:
         [*command, "-p", "no:cacheprovider", str(tmp_path)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    # 6 copies, 4 together, 2 numbers, target, 1 of 2 targets, all targets, without need
-    assert "16 passed" in done.stdout
+    # 6 copies, 4 together, 2 numbers, 6 of cached methods, marks, target, 1 of 2 targets, all
+    # targets, without need
+    assert "23 passed" in done.stdout
     assert "2 xfailed" in done.stdout
     # excluded, vulkan, "two", with need
     assert "4 skipped" in done.stdout

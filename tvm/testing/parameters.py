@@ -14,7 +14,9 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import functools
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -22,6 +24,7 @@ from typing import Any, Final
 import pytest
 
 from tvm.error import TVMError, message
+from tvm.ir.node import Node
 
 XFAIL: Final = "tvm_xfail_parameterizations"
 SKIP: Final = "tvm_skip_parameterizations"
@@ -103,15 +106,49 @@ def fixture(
 
 def _cached(func: Callable[..., Any]) -> Callable[..., Any]:
     values: dict[Any, Any] = {}
+    is_method = next(iter(inspect.signature(func).parameters), "") == "self"
 
     @functools.wraps(func)
     def cached(*args: Any, **kwargs: Any) -> Any:
-        key = (_key(args), _key(kwargs))
+        # each test of a class has a receiver of its own; the value is made for the class
+        receiver, given = (type(args[0]), args[1:]) if is_method and args else (None, args)
+        key = (receiver, _key(given), _key({n: v for n, v in kwargs.items() if n != "self"}))
         if key not in values:
             values[key] = func(*args, **kwargs)
+        _require_copies(values[key])
         return copy.deepcopy(values[key])
 
     return cached
+
+
+def _require_copies(value: Any) -> None:
+    """Refuse to hand out copies of an object whose class does not say how it is copied."""
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Mapping):
+            todo += [*part.keys(), *part.values()]
+        elif isinstance(part, (list, tuple, set, frozenset)):
+            todo += part
+        elif not _is_copied(part):
+            raise TypeError(
+                message(
+                    "keep the value of a fixture",
+                    found=f"an object of class {type(part).__name__}, whose copy nobody defined",
+                    legal="numbers, text, arrays, IR, containers of them, and objects with "
+                    "__deepcopy__ or __reduce__",
+                )
+            )
+
+
+def _is_copied(value: Any) -> bool:
+    if value is None or isinstance(value, (int, float, complex, str, bytes, type, Node)):
+        return True
+    if callable(value) or hasattr(value, "__deepcopy__"):
+        return True
+    cls: Any = type(value)
+    told = (cls.__reduce__, cls.__reduce_ex__) != (object.__reduce__, object.__reduce_ex__)
+    return told or cls in copyreg.dispatch_table
 
 
 def _key(value: Any) -> Any:

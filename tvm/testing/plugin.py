@@ -84,6 +84,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if callspec is None:
             continue
         target = callspec.params.get("target")
+        if isinstance(target, (str, Target)):
+            for requirement in _target_to_requirement(target):
+                item.add_marker(requirement)
         if isinstance(target, (str, Target)) and kind_of(target) in _kinds_of_mark(item, FAILING):
             item.add_marker(pytest.mark.xfail(reason=f"known to fail on {target}"))
         for mark in item.iter_markers(XFAIL):
@@ -92,6 +95,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark in item.iter_markers(SKIP):
             if callspec.id in [str(p) for p in mark.args]:
                 item.add_marker(pytest.mark.skip(reason=mark.kwargs["reason"]))
+
+
+def _target_to_requirement(target: str | Target) -> list[pytest.MarkDecorator]:
+    """The marks of a test that runs on a target: what such a target needs."""
+    libs = target.attrs.get("libs", ()) if isinstance(target, Target) else _libs_of(target)
+    for name in ("cudnn", "cublas"):
+        if kind_of(target) == "cuda" and name in libs:
+            return Feature.get(name).marks()
+    known = [feature.name for feature in Feature.all()]
+    return Feature.get(kind_of(target)).marks() if kind_of(target) in known else []
+
+
+def _libs_of(target: str) -> list[str]:
+    """The libraries of a target's text, which is not made: its options may ask for a device."""
+    for word in target.split():
+        if word.startswith("-libs="):
+            return word.removeprefix("-libs=").split(",")
+    return []
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
