@@ -12,6 +12,7 @@ from tests.tir.schedule.cases import (
     row_sum,
 )
 from tvm import te
+from tvm.script import tir as T
 from tvm.tir.interp import run
 
 
@@ -88,3 +89,31 @@ def test_pairs(least: bool, tie: bool, factor_axis: int) -> None:
     where = data.argmin(1) if least else data.argmax(1)
     assert (arrays[3] == data[range(6), where]).all()
     assert (arrays[2] == arrays[0][range(6), where]).all()
+
+
+def test_sums_in_different_layouts() -> None:
+    @T.prim_func
+    def moments(
+        A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")
+    ) -> None:
+        S = T.alloc_buffer((4,))
+        Q = T.alloc_buffer((4,))
+        for i, k in T.grid(4, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    S[vi] = T.float32(0)
+                    Q[vi] = T.float32(0)
+                s: T.float32 = S[vi] + A[vi, vk]
+                q: T.float32 = Q[vi] + A[vi, vk] * A[vi, vk]
+                S[vi] = s
+                Q[vi] = q
+        for i in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = Q[vi] - S[vi] * S[vi]
+
+    sch = open_schedule(moments)
+    sch.transform_layout("B", ("write", 0), lambda i: (i // 2, i % 2))
+    sch.rfactor(sch.get_loops("B")[1], 0)
+    check(sch, moments)

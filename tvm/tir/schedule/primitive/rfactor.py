@@ -211,7 +211,10 @@ def _rf_block(
                 values.append(other.loop_var)
         replaced[iv.var] = substitute(value, made)
     rule = _Simplified(replaced, iter_vars)
-    indices = _inserted(list(reducer.stores[0].indices), axis, rf_var)
+    places = [
+        (partial, _inserted(list(store.indices), axis, rf_var))
+        for partial, store in zip(partials, reducer.stores)
+    ]
     guard, outside = _guards(realize.predicate, made)
     parts = [rule.visit_expr(part) for part in reducer.parts]
     if not is_one(guard):
@@ -223,10 +226,10 @@ def _rf_block(
     new = Block(
         iter_vars,
         [rule.visit_region(r) for r in block.reads if r.buffer not in owned],
-        [BufferRegion.from_point(partial, indices) for partial in partials],
+        [BufferRegion.from_point(partial, indices) for partial, indices in places],
         f"{block.name_hint}_rf",
-        _update(reducer, [(partial, indices) for partial in partials], parts),
-        _init(reducer, [(partial, indices) for partial in partials]),
+        _update(reducer, places, parts),
+        _init(reducer, places),
         (), (), block.annotations, block.span,
     )  # fmt: skip
     return BlockRealize(values, outside, new, realize.span), rf_var
