@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.relax.programs import RelaxPassTest, arguments, assert_same, calls, run_interp
 from tvm import relax
 from tvm.ir import IRModule
 from tvm.ir.transform import PassContext, Sequential
-from tvm.relax.transform import AnnotateTIROpPattern, FuseOps, LegalizeOps
+from tvm.relax import interp
+from tvm.relax.transform import AnnotateTIROpPattern, FuseOps, FuseTIR, LegalizeOps
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -362,3 +364,41 @@ def test_spans_stay_on_the_kernels():
     lines = [b.value.span for b in group.body.blocks[0].bindings]
     wanted = [b.value.span for b in mod["main"].body.blocks[0].bindings[:2]]
     assert [str(s) for s in lines] == [str(s) for s in wanted]
+
+
+def test_only_the_items_that_are_used_are_passed():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(t: R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32"))):
+            with R.dataflow():
+                x = t[1]
+                y = R.add(x, x)
+                gv = R.exp(y)
+                R.output(gv)
+            return gv
+
+    after = fused(Mod)
+    item, call = (b.value for b in after["main"].body.blocks[0].bindings)
+    assert isinstance(item, relax.TupleGetItem)
+    assert isinstance(call.args[0], relax.Var)
+    (param,) = after[call.op].params
+    assert param.struct_info.ndim == 1
+
+
+def test_an_item_of_what_is_computed_joins_it():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((2, 6), "float32"), w: R.Tensor((3, 3), "float32")):
+            with R.dataflow():
+                parts = R.split(x, 2, axis=1)
+                half = parts[1]
+                gv = R.matmul(half, w)
+                R.output(gv)
+            return gv
+
+    after = FuseTIR()(fused(Mod))
+    assert calls(after)[0] == "fused_split"
+    x, w = np.arange(12, dtype="float32").reshape(2, 6), np.eye(3, dtype="float32") * 2
+    np.testing.assert_array_equal(np.asarray(interp.run(after, x, w)), x[:, 3:] * 2)

@@ -121,10 +121,21 @@ def _pattern(binding: Binding, mod: IRModule) -> OpPatternKind:
 def _fuse_block(
     block: DataflowBlock, groups: list[list[int]], made: GroupFunctions
 ) -> BindingBlock:
-    """Replace each group of several kernels by one call."""
-    fused = [
-        Group(group)
-        for group in groups
-        if sum(isinstance(block.bindings[i].value, Call) for i in group) > 1
-    ]
+    """Replace each group of several steps by one call.
+
+    An item of a tuple that comes from outside is taken there: only what is used is passed.
+    """
+    fused: list[Group] = []
+    for group in groups:
+        own = {block.bindings[i].var for i in group}
+        inner = [i for i in group if not _takes_item_of_outside(block.bindings[i], own)]
+        values = [block.bindings[i].value for i in inner]
+        steps = sum(isinstance(value, (Call, TupleGetItem)) for value in values)
+        if steps > 1 and any(isinstance(value, Call) for value in values):
+            fused.append(Group(inner))
     return replace_groups(block, fused, made)
+
+
+def _takes_item_of_outside(binding: Binding, own: set[Var]) -> bool:
+    value = binding.value
+    return isinstance(value, TupleGetItem) and value.tuple_value not in own
