@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tvm.error import DTypeError, ShapeError, message
-from tvm.ffi.registry import get_global_func
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -18,6 +17,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
+from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES
 
 from .errors import InterpreterError
 from .exchange import TOGETHER
@@ -25,6 +25,7 @@ from .expr import Code, Frame, Layout
 from .fibers import exchange_in_warp, wait_for_others
 from .lockstep import LockstepCompiler
 from .memory import Pointer, buffer_view, element_strides, run_of_memory
+from .stack import IN_C, registered
 from .stmt import BreakLoop, ContinueLoop, Step, StmtCompiler
 from .threads import compile_threads
 from .values import Value, numpy_dtype
@@ -347,7 +348,16 @@ def _access_ptr(compiler: Any, op: e.Call) -> Code:
 
 def _add_bytes(compiler: Any, op: e.Call) -> Code:
     data, count = compiler.compile(op.args[0]), compiler.compile(op.args[1])
-    return lambda frame: data(frame).moved_bytes(int(count(frame)))
+
+    def run(frame: Frame) -> Any:
+        place, step = data(frame), int(count(frame))
+        if isinstance(place, str):  # a table of texts that end with a zero
+            return place[step:].partition("\0")[0]
+        if isinstance(place, np.ndarray) and step in (0, TENSOR_OBJECT_HEADER_BYTES):
+            return place  # it stands for a tensor object and for the DLTensor behind its header
+        return place.moved_bytes(step)
+
+    return run
 
 
 def _shape_on_stack(compiler: Any, op: e.Call) -> Code:
@@ -382,7 +392,7 @@ def _packed(compiler: Any, op: e.Call) -> Code:
         if own is not None:
             result = compiler.program.function(own).call(args)
         else:
-            result = get_global_func(symbol)(*args)
+            result = registered(symbol)(*args)
         if result is None and traced:
             result = args[-1]
         if result is None or dtype.is_void:
@@ -444,5 +454,7 @@ _SPECIAL: dict[str, Callable[[Any, e.Call], Code]] = {
     "tir.atomic_add": _atomic_add,
     "tir.tvm_storage_sync": _barrier,
     "tir.type_annotation": lambda compiler, op: lambda frame: None,
+    "tir.tvm_thread_invariant": lambda compiler, op: compiler.compile(op.args[0]),
     **TOGETHER,
+    **IN_C,
 }

@@ -25,7 +25,8 @@ def run(func_or_mod: PrimFunc | IRModule, *args: Any, name: str = "main") -> Any
     """Run a function on numpy arrays and numbers; outputs are written into their arrays.
 
     Of a module, the function called `name` runs. Returns what the function returns by `T.ret`,
-    as a Python number, or None.
+    as a Python number, or None. A function in C's convention (after `MakePackedAPI`) takes
+    `None, [arguments], number of arguments, [None]`.
     """
     if isinstance(func_or_mod, PrimFunc):
         mod = IRModule({GlobalVar(name): func_or_mod})

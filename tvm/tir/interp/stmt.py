@@ -32,6 +32,16 @@ class ContinueLoop(Exception):
     """Go on with the next iteration."""
 
 
+def _words(text: Any) -> str:
+    """The message of an assertion; of a tuple, its first part with the others in place of {}."""
+    if not isinstance(text, tuple):
+        return str(text)
+    words, *values = text
+    for value in values:
+        words = str(words).replace("{}", str(value), 1)
+    return str(words)
+
+
 class StmtCompiler(ExprCompiler):
     """Turns statements into closures."""
 
@@ -114,12 +124,13 @@ class StmtCompiler(ExprCompiler):
 
     def _let(self, op: s.LetStmt) -> Step:
         value, place = self.compile(op.value), self.layout.place(op.var)
-        stale = self._stale(op.var)
+        stale, is_address = self._stale(op.var), op.var.dtype.is_handle
 
         def run(frame: Frame) -> None:
             new = value(frame)
             # a loaded vector is a view; the name stands for what was there now
-            frame[place] = new.copy() if isinstance(new, np.ndarray) else new
+            vector = isinstance(new, np.ndarray) and not is_address
+            frame[place] = new.copy() if vector else new
             for view in stale:
                 frame[view] = None
 
@@ -137,7 +148,7 @@ class StmtCompiler(ExprCompiler):
 
         def run(frame: Frame) -> None:
             if not condition(frame):
-                raise AssertionFailed(f"Assert fail: {text(frame)}")
+                raise AssertionFailed(f"Assert fail: {_words(text(frame))}")
 
         return run
 
