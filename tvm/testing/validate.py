@@ -27,8 +27,10 @@ from tvm.relax.expr import Function
 from tvm.relax.interp import Interpreter
 from tvm.relax.struct_info import FuncStructInfo
 from tvm.tir.function import PrimFunc
+from tvm.tir.interp import is_packed, run_packed
 from tvm.tir.interp import run as run_tir
 from tvm.tir.interp.errors import AssertionFailed, DivisionByZero, OutOfBoundsError
+from tvm.tir.transform.result_tensors import result_count
 
 from .random_inputs import random_inputs
 from .relax_inputs import random_relax_inputs
@@ -242,10 +244,22 @@ def _inputs(func: BaseFunc, seed: int, size: int) -> list[Any]:
 def _run(mod: IRModule, name: str, args: list[Any]) -> Any:
     """The result, with the arguments as they are afterwards if the function writes to them."""
     given = copy.deepcopy(args)
-    if isinstance(mod[name], PrimFunc):
-        result = run_tir(mod, *given, name=name)
-        return (result, *_arrays(given))
+    func = mod[name]
+    if isinstance(func, PrimFunc):
+        if is_packed(func):
+            return _run_packed(mod, func, name, given)
+        return (run_tir(mod, *given, name=name), *_arrays(given))
     return Interpreter(mod).run(name, *given)
+
+
+def _run_packed(mod: IRModule, func: PrimFunc, name: str, given: list[Any]) -> Any:
+    """As before the function got C's convention: results that it makes itself stand last."""
+    made = result_count(func)
+    taken = given[: len(given) - made]
+    result = run_packed(mod, *taken, name=name)
+    if not made:
+        return (result, *_arrays(taken))
+    return (None, *_arrays(taken), *(result if made > 1 else [result]))
 
 
 def _try(mod: IRModule, name: str, args: list[Any]) -> Any:
@@ -265,7 +279,8 @@ def _arrays(value: Any) -> Iterator[Any]:
 
 def _same_parameters(old: BaseFunc, new: BaseFunc) -> bool:
     if isinstance(old, PrimFunc) and isinstance(new, PrimFunc):
-        return _signature(old) == _signature(new)
+        # a function in C's convention takes the arguments that it took before
+        return is_packed(new) or _signature(old) == _signature(new)
     if isinstance(old, Function) and isinstance(new, Function):
         mine, theirs = old.struct_info, new.struct_info
         if not isinstance(mine, FuncStructInfo) or not isinstance(theirs, FuncStructInfo):

@@ -6,7 +6,7 @@ machine decides. A function is turned into Python
 closures once; loop nests that store each element independently run as whole numpy operations.
 """
 
-from .run import evaluate, run
+from .run import evaluate, is_packed, run, run_packed
 from .values import vscale
 
-__all__ = ["evaluate", "run", "vscale"]
+__all__ = ["evaluate", "is_packed", "run", "run_packed", "vscale"]

@@ -25,7 +25,7 @@ from .expr import Code, Frame, Layout
 from .fibers import exchange_in_warp, wait_for_others
 from .lockstep import LockstepCompiler
 from .memory import Pointer, buffer_view, element_strides, run_of_memory
-from .stack import IN_C, registered
+from .stack import IN_C, RUNTIME, registered
 from .stmt import BreakLoop, ContinueLoop, Step, StmtCompiler
 from .threads import compile_threads
 from .values import Value, numpy_dtype
@@ -282,6 +282,8 @@ class Program:
         if name in self.mod:
             var = self.mod.get_global_var(name)
             return lambda frame: self.function(var).call([code(frame) for code in codes])
+        if name in RUNTIME:
+            return lambda frame: _done(RUNTIME[name]([code(frame) for code in codes]))
         raise InterpreterError(
             message(
                 f"run a call of the C function {name!r}",
@@ -289,6 +291,11 @@ class Program:
                 legal="functions of the module, of math.h, LLVM math intrinsics",
             )
         )
+
+
+def _done(_nothing: None) -> Value:
+    """The status of a C function that has not failed."""
+    return np.int32(0)
 
 
 def _symbols(mod: IRModule) -> dict[str, GlobalVar]:

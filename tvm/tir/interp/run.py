@@ -8,13 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.function import CallingConv
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
 from tvm.tir.expr import Var, as_expr
 from tvm.tir.function import PrimFunc
+from tvm.tir.struct_field import StructField, TypeIndex
 
 from .calls import Program
 from .expr import ExprCompiler, Frame, Layout
+from .stack import Slot
 from .values import numpy_dtype
 
 _EMPTY: Final = IRModule({})
@@ -25,8 +28,7 @@ def run(func_or_mod: PrimFunc | IRModule, *args: Any, name: str = "main") -> Any
     """Run a function on numpy arrays and numbers; outputs are written into their arrays.
 
     Of a module, the function called `name` runs. Returns what the function returns by `T.ret`,
-    as a Python number, or None. A function in C's convention (after `MakePackedAPI`) takes
-    `None, [arguments], number of arguments, [None]`.
+    as a Python number, or None. For functions in C's convention there is `run_packed`.
     """
     if isinstance(func_or_mod, PrimFunc):
         mod = IRModule({GlobalVar(name): func_or_mod})
@@ -49,6 +51,22 @@ def _in_bytes(arg: Any) -> Any:
     if name in _PARTS_OF_BYTES:
         return arg.astype("int8" if name.startswith("i") else "uint8")
     return arg
+
+
+def is_packed(func: PrimFunc) -> bool:
+    """Whether a function has C's packed convention, as `MakePackedAPI` gives it."""
+    return bool(func.attrs.get("calling_conv") == CallingConv.C_PACKED_FUNC)
+
+
+def run_packed(mod: IRModule, *args: Any, name: str = "main") -> Any:
+    """Run a function in C's packed convention; gives what it returns as `run` does."""
+    result = Slot({})
+    run(mod, None, [_host(arg) for arg in args], len(args), result, name=name)
+    found = result.fields.get((0, StructField.ANY_UNION_VALUE))
+    kind = result.fields.get((0, StructField.ANY_TYPE_INDEX), TypeIndex.NONE)
+    if int(kind) == TypeIndex.NONE:
+        return None
+    return found.item() if isinstance(found, np.generic) else found
 
 
 def _host(arg: Any) -> Any:

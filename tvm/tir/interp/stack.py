@@ -21,25 +21,28 @@ from tvm.tir.struct_field import StructField, TypeIndex
 
 from .errors import InterpreterError
 from .expr import Code, Frame
-from .memory import Pointer, buffer_view, element_strides, run_of_memory
+from .memory import Pointer, allocate, buffer_view, element_strides, run_of_memory
 from .values import Value, numpy_dtype
 
-_SHAPE_ELEMENT_BYTES: Final = 8
+# How far apart the structures of a kind lie; nothing steps through DLTensors in bytes.
+_BYTES: Final = {"tvm_ffi_any": 16}
+_TENSOR_CODES: Final = (StructField.TENSOR_TYPE_BITS, StructField.TENSOR_TYPE_LANES)
 
 
 class Slot(NamedTuple):
     """The address of one of the structures that lie behind one another."""
 
     fields: dict[tuple[int, int], Value]
-    index: int = 0
+    at: int = 0
+    size_bytes: int = 8
 
     def moved_bytes(self, count: int) -> Slot:
-        """The address a number of bytes further; only elements of shapes are reached so."""
-        return Slot(self.fields, self.index + count // _SHAPE_ELEMENT_BYTES)
+        """The address a number of bytes further."""
+        return Slot(self.fields, self.at + count // self.size_bytes, self.size_bytes)
 
     def get(self, index: int, field: int) -> Value:
         """A field of the structure at a distance."""
-        found = self.fields.get((self.index + index, field))
+        found = self.fields.get((self.at + index, field))
         if found is None:
             raise InterpreterError(
                 message(
@@ -53,7 +56,8 @@ class Slot(NamedTuple):
 
 def stack_alloca(compiler: Any, op: e.Call) -> Code:
     """`(kind, count)`: room for structures."""
-    return lambda frame: Slot({})
+    size = _BYTES.get(getattr(op.args[0], "value", ""), 8)
+    return lambda frame: Slot({}, 0, size)
 
 
 def struct_set(compiler: Any, op: e.Call) -> Code:
@@ -63,7 +67,7 @@ def struct_set(compiler: Any, op: e.Call) -> Code:
     def run(frame: Frame) -> Value:
         slot = place(frame)
         if isinstance(slot, Slot):
-            slot.fields[slot.index + int(index(frame)), int(field(frame))] = value(frame)
+            slot.fields[slot.at + int(index(frame)), int(field(frame))] = value(frame)
         elif isinstance(slot, Pointer):
             slot.data[slot.offset + int(index(frame))] = value(frame)
         else:
@@ -90,7 +94,7 @@ def struct_get(compiler: Any, op: e.Call) -> Code:
 def _field(place: Any, index: int, field: StructField) -> Any:
     if isinstance(place, Slot):
         if field is StructField.TENSOR_ADDR:
-            return Slot(place.fields, place.index + index)
+            return Slot(place.fields, place.at + index, place.size_bytes)
         return place.get(index, field)
     if isinstance(place, Pointer) and field is StructField.INT64_ELEMENT:
         return place.data[place.offset + index]
@@ -175,11 +179,10 @@ def _argument(stack: Slot, index: int) -> Any:
 def _as_array(slot: Slot) -> Any:
     """The array of a DLTensor on the stack."""
     count = int(slot.get(0, StructField.TENSOR_NDIM))
-    codes = (StructField.TENSOR_TYPE_BITS, StructField.TENSOR_TYPE_LANES)
-    bits, lanes = (int(slot.get(0, field)) for field in codes)
+    bits, lanes = (int(slot.get(0, field)) for field in _TENSOR_CODES)
     dtype = _dtype(int(slot.get(0, StructField.TENSOR_TYPE_CODE)), bits, lanes)
     shape = _numbers(slot.get(0, StructField.TENSOR_SHAPE), count)
-    strides = slot.fields.get((slot.index, StructField.TENSOR_STRIDES))
+    strides = slot.fields.get((slot.at, StructField.TENSOR_STRIDES))
     steps = _numbers(strides, count) if isinstance(strides, (Slot, Pointer)) else []
     offset = int(slot.get(0, StructField.TENSOR_BYTE_OFFSET))
     data: Pointer = slot.get(0, StructField.TENSOR_DATA).typed(numpy_dtype(dtype))
@@ -227,6 +230,42 @@ def call_packed_lowered(compiler: Any, op: e.Call) -> Code:
         return result if dtype.is_handle else numpy_dtype(dtype).type(result)
 
     return run
+
+
+# --- C functions of the runtime ---
+
+
+def _tensor_new(args: Sequence[Any]) -> None:
+    """`(shape, dimensions, type code, bits, lanes, result)`: a tensor whose values are not set."""
+    shape, count, code, bits, lanes, result = args
+    dtype, dims = _dtype(int(code), int(bits), int(lanes)), _numbers(shape, int(count))
+    memory = allocate(dtype, int(np.prod(dims, dtype=np.int64)))
+    _set_any(result, buffer_view("result", dtype, memory, dims, [], 0))
+
+
+def _array_new(args: Sequence[Any]) -> None:
+    """`(values, count, result)`: the values as one."""
+    values, count, result = args
+    _set_any(result, [_argument(values, i) for i in range(int(count))])
+
+
+def _set_any(result: Slot, value: Any) -> None:
+    result.fields[result.at, StructField.ANY_TYPE_INDEX] = _type_index(value)
+    result.fields[result.at, StructField.ANY_UNION_VALUE] = value
+
+
+def _clock(args: Sequence[Any]) -> None:
+    """Time stands still here, so that runs can be compared."""
+    for i in range(2):
+        args[1].fields[args[1].at + i, StructField.INT64_ELEMENT] = 0
+
+
+RUNTIME: Final[dict[str, Callable[[Sequence[Any]], None]]] = {
+    "tvm_rt_tensor_new": _tensor_new,
+    "tvm_rt_array_new": _array_new,
+    "clock_gettime": _clock,
+    "TVMFFIObjectDecRef": lambda args: None,
+}
 
 
 def throw_last_error(compiler: Any, op: e.Call) -> Code:
