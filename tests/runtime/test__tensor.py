@@ -193,3 +193,25 @@ def test_host_devices_have_numbers() -> None:
     assert made.copyfrom(copied).numpy().tolist() == [[1] * 3] * 2
     assert copied.copyto(tvm.cpu(0)).device == tvm.cpu(0)
     assert unsafe_view(made, (6,), DataType("float32")).device == tvm.cpu(1)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["float16", "bfloat16", "float32", "float64", "int8", "int32", "int64", "uint8", "uint16",
+     "bool", "float8_e4m3fn", "float8_e5m2"],
+)  # fmt: skip
+def test_torch_shares_memory_both_ways(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    theirs = torch.ones((2, 3)).to(getattr(torch, dtype))
+    ours = from_dlpack(theirs)
+    back = torch.from_dlpack(ours)
+    assert ours.data_ptr() == theirs.data_ptr() == back.data_ptr()
+    assert (str(ours.dtype), back.dtype) == (dtype, theirs.dtype)
+    fresh = tensor(theirs)
+    assert fresh.data_ptr() != theirs.data_ptr()
+    np.testing.assert_array_equal(fresh.numpy(), ours.numpy())
+    target = empty((2, 3), dtype).copyfrom(theirs)
+    np.testing.assert_array_equal(target.numpy(), ours.numpy())
+    assert torch.from_dlpack(target).data_ptr() == target.data_ptr()
+    other = empty((2, 3), "float32").copyfrom(theirs)
+    np.testing.assert_array_equal(other.numpy(), ours.numpy().astype("float32"))

@@ -40,6 +40,9 @@ class Tensor(_TensorBase):  # type: ignore[misc]
         if isinstance(source_array, _tvm_ffi.core.Tensor):
             source_array.copyto(self)
             return self
+        if hasattr(source_array, "__dlpack__") and not isinstance(source_array, np.ndarray):
+            # numpy lacks types that others have, such as bfloat16
+            source_array = from_dlpack(source_array).numpy()
         values = np.asarray(source_array)
         want = numpy_shape(self)
         if values.shape != want:
@@ -380,6 +383,8 @@ def tensor(arr: Any, device: Device | str | None = None, mem_scope: str | None =
     """A tensor with a copy of the values of `arr`."""
     if isinstance(arr, Tensor):
         return arr.copyto(empty(arr.shape, arr.dtype, device, mem_scope))
+    if hasattr(arr, "__dlpack__") and not isinstance(arr, (np.ndarray, np.generic)):
+        return tensor(from_dlpack(arr), device, mem_scope)
     values = arr if isinstance(arr, np.ndarray) else np.asarray(_plain(arr))
     kind = DataType(values.dtype)
     return empty(values.shape, kind, device, mem_scope).copyfrom(values)
