@@ -169,3 +169,12 @@ def test_constants_travel_in_files(tmp_path: object) -> None:
     ib.get().export_library(path)
     vm = relax.VirtualMachine(tvm.runtime.load_module(path), tvm.cpu())
     np.testing.assert_array_equal(vm["main"](A).numpy(), A + B)
+
+
+def test_rejects_a_register_that_is_read_before_it_is_set() -> None:
+    ib = relax.ExecBuilder()
+    with ib.function("main", num_inputs=2):
+        ib.emit_call("test.vm.add", args=[ib.r(0), ib.r(2)], dst=ib.r(2))
+        ib.emit_ret(ib.r(2))
+    with pytest.raises(TVMError, match="instruction 0 reads it, and nothing before sets it"):
+        ib.get()

@@ -335,16 +335,20 @@ def _formal(bc: Any, func: BytecodeFunction) -> Any:
     for instruction in func.instructions:
         if isinstance(instruction, bc.Call) and instruction.dst >= 0:
             places.setdefault(instruction.dst, len(places))
+    loops = any(isinstance(i, bc.Goto) and i.offset < 0 for i in func.instructions)
+    ready = set(places) if loops else set(range(len(func.params)))
     for at, instruction in enumerate(func.instructions):
         for register in _registers(bc, instruction):
-            if register not in places:
+            if register not in ready:
                 raise TVMError(
                     message(
                         f"ExecBuilder: register %{register} of {func.name!r}",
-                        found=f"instruction {at} reads it, and nothing sets it",
+                        found=f"instruction {at} reads it, and nothing before sets it",
                         legal=f"a parameter (%0 to %{len(func.params) - 1}) or what a call sets",
                     )
                 )
+        if isinstance(instruction, bc.Call):
+            ready.add(instruction.dst)
 
     def place(register: int) -> int:
         return places.get(register, register)
