@@ -149,3 +149,11 @@ def test_assert_shows_both_sides() -> None:
     with pytest.raises(ValueError, match="StructuralEqual check failed, caused by lhs at") as error:
         assert_structural_equal(copy_func(), copy_func(3.0))
     assert "and rhs at <root>.body.body.value.b.value" in str(error.value)
+
+
+def test_numbers_of_different_kinds_differ() -> None:
+    for x, y in ((1, 1.0), (1, True), (0.0, False), (0.0, -0.0)):
+        assert not structural_equal(x, y)
+        assert not structural_equal([x], [y])
+        assert structural_hash(x) != structural_hash(y)
+    assert structural_equal(float("nan"), float("nan"))

@@ -186,3 +186,11 @@ def test_wrong_parts_of_te_expressions() -> None:
         tir.Reduce(None, [1], [], True, 1)
     with pytest.raises(TypeError, match="the producer is a Var"):
         tir.ProducerLoad(tir.Var("a", "int32"), [0])
+
+
+def test_a_cast_keeps_scalable_lanes() -> None:
+    vector = tir.Var("v", "float32xvscalex4")
+    assert tir.Cast("int8xvscalex4", vector).dtype == "int8xvscalex4"
+    for dtype in ("int32x4", "int32xvscalex8", "int32"):
+        with pytest.raises(TVMError, match="changes the lanes"):
+            tir.Cast(dtype, vector)

@@ -165,7 +165,7 @@ class _Comparison:
             return is_tensor_class(type(b)) and _same_tensor(a, b, self.skip_tensors)
         if isinstance(a, bool) or isinstance(b, bool):
             return type(a) is type(b) and a == b
-        if isinstance(b, Node):
+        if isinstance(b, Node) or isinstance(a, float) is not isinstance(b, float):
             return False
         return bool(a == b)
 

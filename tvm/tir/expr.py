@@ -307,7 +307,8 @@ class Cast(PrimExprWithOp):
         self.dtype = DataType(dtype)
         self.value: Final = as_expr(value)
         self.span = span
-        if self.dtype.lanes != self.value.dtype.lanes:
+        source = self.value.dtype
+        if (self.dtype.lanes, self.dtype.is_scalable) != (source.lanes, source.is_scalable):
             raise DTypeError(f"Cast: {self.value.dtype} to {self.dtype} changes the lanes")
 
     def accept(self, f: TirFunctor[E, S]) -> E:
