@@ -1,10 +1,10 @@
 import pytest
 
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext
+from tvm.ir.transform import PassContext, Sequential
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
-from tvm.tir.transform import LoopPartition
+from tvm.tir.transform import LoopPartition, LowerOpaqueBlock, Simplify
 
 pytestmark = pytest.mark.pure
 
@@ -68,3 +68,80 @@ class TestKeepsGuardsOnData(PassTest):
                 A[i] = 0.0
 
     Expected = Before
+
+
+def lowered(func, **config) -> str:
+    with PassContext(config={"tir.LoopPartition": config}):
+        return Sequential([LowerOpaqueBlock(), LoopPartition(), Simplify()])(
+            IRModule({"main": func})
+        ).script()
+
+
+class TestRangesThatExcludeEachOther(PassTest):
+    run = Sequential([LowerOpaqueBlock(), LoopPartition(), Simplify()])
+
+    @T.prim_func
+    def Before(A: T.Buffer((64,), "int8"), B: T.Buffer((64,), "int8"), C: T.Buffer((96,), "int8")):
+        for i in T.serial(96, annotations={"pragma_loop_partition_hint": 1}):
+            if 64 <= i:
+                C[i] = A[i - 64]
+            if 32 <= i and i < 64:
+                C[i] = B[i - 32]
+            if i < 32:
+                C[i] = A[i]
+
+    @T.prim_func
+    def Expected(
+        A: T.Buffer((64,), "int8"), B: T.Buffer((64,), "int8"), C: T.Buffer((96,), "int8")
+    ):
+        for i in range(32):
+            C[i] = A[i]
+        for i in range(32):
+            C[i + 32] = B[i]
+        for i in range(32):
+            C[i + 64] = A[i]
+
+
+class TestChainOfBranches(PassTest):
+    run = Sequential([LowerOpaqueBlock(), LoopPartition(), Simplify()])
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "float32")):
+        for i in T.serial(16, annotations={"pragma_loop_partition_hint": 1}):
+            if i < 3:
+                A[i] = 1.0
+            elif i < 14:
+                A[i] = 2.0
+            else:
+                A[i] = 3.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "float32")):
+        for i in range(3):
+            A[i] = 1.0
+        for i in range(11):
+            A[i + 3] = 2.0
+        for i in range(2):
+            A[i + 14] = 3.0
+
+
+def test_single_iterations_stay_loops_on_request() -> None:
+    @T.prim_func
+    def last(A: T.Buffer((16,), "float32")):
+        for i in T.serial(16, annotations={"pragma_loop_partition_hint": 1}):
+            if i < 15:
+                A[i] = 1.0
+
+    assert "range(1)" not in lowered(last)
+    assert "range(1)" in lowered(last, no_unroll_loop_with_extent_one=True)
+
+
+def test_loops_that_cannot_be_cut_are_unrolled_on_request() -> None:
+    @T.prim_func
+    def whole(A: T.Buffer((16,), "float32"), n: T.int32):
+        for i in T.serial(16, annotations={"pragma_loop_partition_hint": 1}):
+            if n < 15:
+                A[i] = 1.0
+
+    assert "range(16)" in lowered(whole)
+    assert "T.unroll(16)" in lowered(whole, unroll_loop_with_partition_hint_no_interval=True)

@@ -6,14 +6,18 @@
                 B[i * 8 + j] = ...                  if 32 + j < 37: B[32 + j] = ...
 
 A guard is a comparison, linear in the loop's variable, under `T.likely`, or anywhere in a loop that
-is annotated with `pragma_loop_partition_hint`. Loops of constant extent are cut only with the hint
-or with `partition_const_loop` in the config `tir.LoopPartition`.
+has the hint `pragma_loop_partition_hint`; there each part is cut again where other guards hold in
+all of it. Loops of constant extent are cut only with the hint or with `partition_const_loop` in the
+config `tir.LoopPartition`. By its other options loops of one iteration stay loops, and loops with
+the hint that cannot be cut are unrolled.
 """
 
 from __future__ import annotations
 
+from tvm.ir.config import ConfigRecord
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
+from tvm.ir.node import with_fields
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -33,8 +37,7 @@ HINT = "pragma_loop_partition_hint"
 @tir_pass("tir.LoopPartition")
 def LoopPartition(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """Guards that hold for most iterations of a loop are tested only in the others."""
-    const_loops = bool(ctx.option("tir.LoopPartition").partition_const_loop)
-    body = _Partitioner(func, const_loops).visit_stmt(func.body)
+    body = _Partitioner(func, ctx.option("tir.LoopPartition")).visit_stmt(func.body)
     return func.with_body(_MarkRemover().visit_stmt(body))
 
 
@@ -68,7 +71,7 @@ class _Guards(StmtExprVisitor):
         super().visit_let_(op)
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> None:
-        self._collect(op.condition, op.else_case is None)
+        self._collect(op.condition, self._everything or op.else_case is None)
         super().visit_if_then_else_(op)
 
     def visit_call_(self, op: e.Call) -> None:
@@ -107,15 +110,28 @@ def _mark(condition: PrimExpr) -> PrimExpr:
 
 
 class _Partitioner(AnalyzedMutator):
-    def __init__(self, func: PrimFunc, const_loops: bool) -> None:
+    def __init__(self, func: PrimFunc, config: ConfigRecord) -> None:
         super().__init__(func)
-        self._const_loops = const_loops
+        self._const_loops = bool(config.partition_const_loop)
+        self._keep_single = bool(config.no_unroll_loop_with_extent_one)
+        self._unroll = bool(config.unroll_loop_with_partition_hint_no_interval)
+        self._hinted: set[e.Var] = set()  # by an attribute around them
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
 
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key != HINT:
+            return super().visit_attr_stmt_(op)
+        loop = op.body
+        while isinstance(loop, s.AttrStmt):
+            loop = loop.body
+        if isinstance(loop, s.For) and not ops.is_zero(op.value):
+            self._hinted.add(loop.loop_var)
+        return self.visit_stmt(op.body)
+
     def visit_for_(self, op: s.For) -> s.Stmt:
-        hinted = bool(op.annotations.get(HINT))
+        hinted = bool(op.annotations.get(HINT)) or op.loop_var in self._hinted
         constant = isinstance(op.extent, e.IntImm)
         kinds = (s.ForKind.SERIAL, s.ForKind.PARALLEL, s.ForKind.UNROLLED)
         wanted = not constant or hinted or self._const_loops
@@ -126,7 +142,10 @@ class _Partitioner(AnalyzedMutator):
         self.bind_range(op)
         low, high, held = self._where_all_hold(op, guards.found)
         if not held:
-            return super().visit_for_(op)
+            stmt = super().visit_for_(op)
+            if not (hinted and self._unroll and isinstance(stmt, s.For)):
+                return stmt
+            return with_fields(stmt, kind=s.ForKind.UNROLLED)
         return self._cut(op, low, high, held)
 
     def _where_all_hold(
@@ -141,8 +160,11 @@ class _Partitioner(AnalyzedMutator):
                 continue
             is_lower, bound = solved
             bound = ops.cast(bound, low.dtype)
-            low = ops.max_of(low, bound) if is_lower else low
-            high = high if is_lower else ops.min_of(high, ops.add(bound, 1))
+            new_low = ops.max_of(low, bound) if is_lower else low
+            new_high = high if is_lower else ops.min_of(high, ops.add(bound, 1))
+            if self.analyzer.can_prove(ops.less_equal(new_high, new_low)):
+                continue  # it holds elsewhere, perhaps in another part of the loop
+            low, high = new_low, new_high
             held.append(guard.term)
         return self.analyzer.simplify(low), self.analyzer.simplify(high), held
 
@@ -181,11 +203,18 @@ class _Partitioner(AnalyzedMutator):
         body = self.visit_stmt(_Assumer(held).visit_stmt(op.body))
         if whole:
             return self._piece(op, op.min, op.extent, body, rename=False)
-        return s.SeqStmt.flatten(
-            self._piece(op, op.min, ops.subtract(low, op.min), op.body, rename=True),
-            self._piece(op, low, middle, body, rename=False),
-            self._piece(op, high, ops.subtract(end, high), op.body, rename=True),
-        )
+        first = self._piece(op, op.min, ops.subtract(low, op.min), op.body, rename=True)
+        last = self._piece(op, high, ops.subtract(end, high), op.body, rename=True)
+        between = self._piece(op, low, middle, body, rename=False)
+        return s.SeqStmt.flatten(self._again(op, first), between, self._again(op, last))
+
+    def _again(self, op: s.For, piece: s.Stmt) -> s.Stmt:
+        """A part of a loop with the hint is cut where other guards hold in all of it."""
+        hinted = bool(op.annotations.get(HINT)) or op.loop_var in self._hinted
+        if not hinted or not isinstance(piece, s.For) or not isinstance(piece.extent, e.IntImm):
+            return piece
+        self._hinted.add(piece.loop_var)
+        return self.visit_stmt(piece)
 
     def _piece(
         self, op: s.For, low: PrimExpr, extent: PrimExpr, body: s.Stmt, rename: bool
@@ -194,7 +223,7 @@ class _Partitioner(AnalyzedMutator):
         extent = self.analyzer.simplify(extent)
         if isinstance(extent, e.IntImm) and extent.value <= 0:
             return s.Evaluate(0)
-        if isinstance(extent, e.IntImm) and extent.value == 1:
+        if isinstance(extent, e.IntImm) and extent.value == 1 and not self._keep_single:
             return FoldingSubstituter({op.loop_var: low}, rename).visit_stmt(body)
         var = op.loop_var.copy_with_name(op.loop_var.name) if rename else op.loop_var
         start = self.analyzer.simplify(low)
