@@ -66,6 +66,12 @@ def test_a_missing_kernel_is_named_when_it_is_needed() -> None:
               empty((2, 4, 4), "float32"), empty((2, 2, 4), "float32"))  # fmt: skip
 
 
+def test_a_number_stands_for_no_function() -> None:
+    cache = _call("paged_attention_kv_cache_create", *_arguments(append=0, mla=0))
+    assert cache.kernels.append is None
+    assert cache.kernels.prefill_mla is None
+
+
 def test_states_are_told_from_other_values() -> None:
     for name in ("kv_state_clear", "kv_state_end_forward", "attention_kv_cache_empty"):
         with pytest.raises(TypeError, match="a paged KV cache"):

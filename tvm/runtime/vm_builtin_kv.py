@@ -151,7 +151,8 @@ def paged_attention_kv_cache_create(*args: Any) -> PagedAttentionKVCache:
         _kernel, args[15:23]
     )
     kernels = Kernels(
-        append=args[13], append_mla=args[14], prefill_ragged=ragged, prefill=prefill,
+        append=_function(args[13]), append_mla=_function(args[14]), prefill_ragged=ragged,
+        prefill=prefill,
         decode=decode, prefill_sliding=sliding, decode_sliding=decode_sliding,
         prefill_tree_paged=paged_tree, prefill_tree=tree, prefill_mla=mla, merge=merges[0],
         split_rotary=args[24], copy_page=args[25], debug_get=args[26], compact=args[27],
@@ -159,9 +160,14 @@ def paged_attention_kv_cache_create(*args: Any) -> PagedAttentionKVCache:
     return PagedAttentionKVCache(config, kernels)
 
 
+def _function(given: Any) -> Kernel | None:
+    """A function; programs write a number where there is none."""
+    return given if callable(given) else None
+
+
 def _kernel(given: Any) -> Kernel | None:
     """The function of a backend's description: the backend's name, then its functions."""
-    described = list(given) if given is not None else []
+    described = list(given) if isinstance(given, Sequence) else []
     if not described:
         return None
     if str(described[0]) != "tir" or len(described) != 2:
