@@ -116,3 +116,11 @@ def test_extern_primfunc() -> None:
         te.extern_primfunc([a, a], doubler())
     with pytest.raises(ShapeError, match=r"equal shapes"):
         te.extern_primfunc([te.placeholder((5,))], doubler())
+
+
+@pytest.mark.parametrize("extent", [-1, "n", 2.5, tir.FloatImm("float32", 2)])
+def test_extents_are_whole_numbers(extent: object) -> None:
+    with pytest.raises(ShapeError, match="dimension 1 of a shape"):
+        te.placeholder((2, extent))
+    with pytest.raises(ShapeError, match="te.compute 'rows'"):
+        te.compute((2, extent), lambda i, j: i, name="rows")

@@ -12,7 +12,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
 from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import BufferLoad, IterVar, SizeVar, Var, as_expr
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, SizeVar, Var, as_expr
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import const as _const
@@ -43,7 +43,24 @@ def _tag_in_scope(tag: str) -> str:
 def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Tensor:
     """A tensor that is given from outside, float32 unless said otherwise."""
     element = DataType("float32" if dtype is None else dtype)
-    return PlaceholderOp(name, _one_or_many(shape), element).output(0)
+    return PlaceholderOp(name, _extents(shape, f"te.placeholder {name!r}"), element).output(0)
+
+
+def _extents(shape: Any, where: str) -> list[PrimExpr]:
+    """The extents of a shape: integers, and none that is known to be negative."""
+    extents = []
+    for i, given in enumerate(_one_or_many(shape)):
+        extent = as_expr(int(given) if isinstance(given, float) and given.is_integer() else given)
+        negative = isinstance(extent, IntImm) and extent.value < 0
+        if negative or not (extent.dtype.is_integer or extent.dtype.is_bool):
+            raise ShapeError(
+                message(
+                    f"dimension {i} of a shape", found=f"extent {given}", where=where,
+                    legal="integers of at least 0, and expressions of integers",
+                )
+            )  # fmt: skip
+        extents.append(extent)
+    return extents
 
 
 def compute(
@@ -60,7 +77,7 @@ def compute(
     function's parameters; those of `*varargs` are called `i0`, `i1`, ... unless named.
     """
     tag = _tag_in_scope(tag)
-    extents = [int(s) if isinstance(s, float) else s for s in _one_or_many(shape)]
+    extents = _extents(shape, f"te.compute {name!r}")
     names = _axis_names(fcompute, len(extents), varargs_names)
     if len(names) > len(extents):
         raise ValueError(

@@ -27,7 +27,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
     else:
         distance = (last - first).astype("float32")
         count = tir.ceil(tir.div(distance, by.astype("float32"))).astype("int32")
-    shape = [Analyzer().simplify(count)]
+    extent = Analyzer().simplify(count)
+    if isinstance(extent, tir.IntImm) and extent.value < 0:  # the bounds lie the other way round
+        extent = tir.const(0, extent.dtype)
+    shape = [extent]
 
     def element(i: PrimExpr) -> PrimExpr:
         return (first + by * i).astype(dtype)

@@ -75,3 +75,19 @@ def test_refuses() -> None:
         conv(x, w, (1, 1, 1), 0, 1, 1, "NCHW", "OIHW")
     with pytest.raises(ShapeError, match="axes O and I"):
         conv(x, w, 1, 0, 1, 1, "NCHW", "XYHW")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x, w: topi.nn.conv2d_nchw(x, w, 0, 0, 1),
+        lambda x, w: topi.nn.conv2d_nchw(x, w, 1, 0, (1, -1)),
+        lambda x, w: topi.nn.group_conv2d_nchw(x, w, 1, 0, 1, 0),
+        lambda x, w: topi.nn.conv2d_nchw(x, w, 1, 0, 3),  # the kernel does not fit
+        lambda x, w: topi.nn.dilate(x, (1, 1, 0, 1)),
+        lambda x, w: topi.nn.group_norm(x, None, None, 0, 1, [2, 3]),
+    ],
+)
+def test_numbers_that_fit_nothing(build: Any) -> None:
+    with pytest.raises(ShapeError):
+        build(te.placeholder((1, 2, 5, 5)), te.placeholder((4, 2, 3, 3)))

@@ -20,18 +20,18 @@ Numbers = Any  # one int for all dimensions, or one for each
 
 
 def per_dimension(value: Numbers, dims: int, what: str) -> list[Any]:
-    """One number for each dimension."""
-    if not isinstance(value, (tuple, list)):
-        return [value] * dims
-    if len(value) != dims:
+    """One number for each dimension; strides and dilations are at least one."""
+    values = list(value) if isinstance(value, (tuple, list)) else [value] * dims
+    least = 0 if what == "output_padding" else 1
+    if len(values) != dims or any(isinstance(v, int) and v < least for v in values):
         raise ShapeError(
             message(
                 f"convolution: {what}",
-                found=f"{len(value)} values",
-                legal=f"one, or one for each of {dims} dimensions",
+                found=f"{values}" if len(values) == dims else f"{len(values)} values",
+                legal=f"one, or one for each of {dims} dimensions, at least {least}",
             )
         )
-    return list(value)
+    return values
 
 
 class _Layout:
@@ -139,6 +139,8 @@ def _plain(extent: PrimExpr) -> Any:
 
 
 def _check_channels(channels: Any, filters: Any, own_channels: Any, groups: int) -> None:
+    if groups < 1:
+        raise ShapeError(f"convolution: {groups} groups; legal: at least 1")
     if isinstance(channels, int) and channels % groups:
         raise ShapeError(f"convolution: {channels} input channels in {groups} groups")
     if isinstance(filters, int) and filters % groups:

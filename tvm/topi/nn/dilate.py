@@ -22,6 +22,8 @@ def dilate(
         raise ShapeError(
             f"data dimension and strides size dismatch : {data.ndim} vs {len(strides)}"
         )
+    if any(isinstance(s, int) and s < 1 for s in strides):
+        raise ShapeError(f"dilate: strides {list(strides)}; legal: at least 1")
     simplify = Analyzer().simplify
     shape = tuple(simplify((n - 1) * s + 1) for n, s in zip(data.shape, strides))
     value = (

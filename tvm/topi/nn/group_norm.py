@@ -26,7 +26,7 @@ def group_norm(
     spatial = normal_axes(axes, data.ndim, "group_norm")
     channels = data.shape[channel]
     groups = int(num_groups)
-    if known(channels) and get_const_int(channels) % groups:
+    if groups < 1 or (known(channels) and get_const_int(channels) % groups):
         raise ShapeError(f"group_norm: {channels} channels in {groups} groups; legal: a divisor")
     each = Analyzer().simplify(tir.floordiv(channels, groups))
     grouped = reshape(data, [*data.shape[:channel], groups, each, *data.shape[channel + 1 :]])
