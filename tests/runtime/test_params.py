@@ -12,6 +12,7 @@ import pytest
 
 from tvm.error import TVMError
 from tvm.runtime import (
+    empty,
     load_param_dict,
     load_param_dict_from_file,
     save_param_dict,
@@ -67,3 +68,10 @@ def test_random_damage_never_gives_another_error() -> None:
         damaged[rng.integers(len(data))] ^= 1 << rng.integers(8)
         with contextlib.suppress(TVMError):
             load_param_dict(damaged)
+
+
+def test_vectors_keep_their_type() -> None:
+    vectors = empty((2,), "float32x4").copyfrom(np.arange(8.0).reshape(2, 4))
+    back = load_param_dict(save_param_dict({"v": vectors}))["v"]
+    assert (str(back.dtype), tuple(back.shape)) == ("float32x4", (2,))
+    np.testing.assert_array_equal(back.numpy(), vectors.numpy())

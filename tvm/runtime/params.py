@@ -18,7 +18,7 @@ import numpy as np
 from tvm.error import TVMError, message
 from tvm.support.dtype import DataType
 
-from ._tensor import Tensor, numpy_dtype, tensor
+from ._tensor import Tensor, empty, numpy_dtype
 from .files import write_beside
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
@@ -115,7 +115,7 @@ class _Reader:
         if any(extent < 0 for extent in shape) or nbytes != math.prod(full) * element.itemsize:
             raise ValueError(f"{nbytes} bytes for a tensor of shape {shape}, {dtype}")
         values = np.frombuffer(self.bytes(nbytes), element).reshape(full)
-        return tensor(values)
+        return empty(shape, dtype).copyfrom(values)
 
 
 def _dtype_of(code: int, bits: int, lanes: int) -> DataType:

@@ -6,11 +6,15 @@ import io
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import tvm
 from tests.runtime.test_export import program
+from tests.tir.transform import programs
 from tvm.error import TVMError
 from tvm.runtime import load_module, load_static_library
+from tvm.testing.random_inputs import random_inputs
 
 pytestmark = pytest.mark.cpu
 
@@ -51,3 +55,22 @@ def test_static_libraries_name_their_functions(tmp_path: Path) -> None:
     assert load_static_library(str(path), ["f"]).implements_function("f")
     with pytest.raises(ValueError, match="found: no function g"):
         load_static_library(str(path), ["f", "g"])
+
+
+def test_objects_without_a_description(tmp_path: Path) -> None:
+    mod = tvm.compile(programs.tail(), target="llvm").mod
+    mod.write_to_file(str(tmp_path / "plain.o"))
+    loaded = load_module(tmp_path / "plain.o")
+    assert loaded.function_names() == ["main"]
+    given = [tvm.runtime.tensor(a) for a in random_inputs(programs.tail(), 0)]
+    wanted = [tvm.runtime.tensor(a) for a in given]
+    loaded(*given)
+    mod["main"](*wanted)
+    for a, b in zip(given, wanted):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+def test_objects_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "bad.o").write_bytes(b"not an object")
+    with pytest.raises(TVMError, match=r"load_module '.*bad\.o'\n  found: (?!link compiled)"):
+        load_module(tmp_path / "bad.o")

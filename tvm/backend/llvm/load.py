@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -34,14 +35,12 @@ class ObjectModule(Module):
         super().__init__()
         self._owner = owner
         imports = {**host_functions(), **_ffi_functions(), **data}
+        whole = content if isinstance(content, bytes) else b"".join(content)
         if artefact is None:
-            probe = jit.link(content, [SYMBOL], imports)
-            text = ctypes.string_at(probe.address(SYMBOL)).decode()
-            artefact = Artefact.from_json(text)
+            artefact = _described(whole, imports)
         self.artefact = artefact
         names = [FFI_PREFIX + name for name in artefact.exports]
         inside = [t.name for t in artefact.tensors if t.name not in data]
-        whole = content if isinstance(content, bytes) else b"".join(content)
         context = [CONTEXT] if CONTEXT.encode() in whole else []
         self.code = jit.link(content, [*names, *inside, *context], imports)
         self._finder = Finder(self._imports, _entries(self.code, artefact.exports))
@@ -64,6 +63,17 @@ class ObjectModule(Module):
 
     def get_property_mask(self) -> int:
         return RUNNABLE
+
+
+def _described(content: bytes, imports: dict[str, int]) -> Artefact:
+    """What an object says about itself; of one without a description, by its symbols."""
+    if SYMBOL.encode() in content:
+        probe = jit.link(content, [SYMBOL], imports)
+        return Artefact.from_json(ctypes.string_at(probe.address(SYMBOL)).decode())
+    found = re.findall(rb"\b" + FFI_PREFIX.encode() + rb"(\w+)\0", content)
+    names = dict.fromkeys(name.decode() for name in found)
+    names.pop(CONTEXT.removeprefix(FFI_PREFIX), None)
+    return Artefact(exports=tuple(names))
 
 
 def _entries(code: jit.Linked, names: Sequence[str]) -> Callable[[str], Any]:
@@ -138,6 +148,6 @@ def _compiled(path: str, text: str) -> Module:
 
 
 def _refused(path: str, err: Exception, legal: str) -> TVMError:
-    return TVMError(
-        message(f"load_module {path!r}", found=str(err).splitlines()[0], legal=legal)
-    )
+    lines = str(err).splitlines()
+    told = next((line.partition("found: ")[2] for line in lines if "found: " in line), lines[0])
+    return TVMError(message(f"load_module {path!r}", found=told, legal=legal))
