@@ -49,3 +49,13 @@ def test_rules_made_of_functions() -> None:
         after = dlight.ApplyDefaultSchedule(rule)(tvm.IRModule({"a": matmul(8, 64, 8)}))
     assert "touched" in after.script()
     assert "annotate" in repr(rule)
+
+
+def test_functions_without_blocks_stay() -> None:
+    i = tir.Var("i", "int32")
+    out = tir.decl_buffer((4,), "float32")
+    store = tir.BufferStore(out, tir.FloatImm("float32", 1), [i])
+    loop = tir.For(i, 0, 4, tir.ForKind.SERIAL, store)
+    mod = tvm.IRModule({"main": tir.PrimFunc([out], loop)})
+    with tvm.target.Target("llvm"):
+        assert dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())(mod)["main"] is mod["main"]

@@ -7,6 +7,7 @@ from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule, ScheduleError
+from tvm.tir.stmt import BlockRealize
 
 from .schedule_rule import ScheduleRule, candidates
 
@@ -53,7 +54,9 @@ def target_of(func: PrimFunc) -> Target:
 def first_schedule(
     func: PrimFunc, target: Target, rules: list[ScheduleRule]
 ) -> PrimFunc | None:
-    """The function as the first fitting rule schedules it, or None."""
+    """The function as the first fitting rule schedules it, or None; one without blocks stays."""
+    if not isinstance(func.body, BlockRealize):
+        return None
     for rule in rules:
         if not rule.is_target_available(target):
             continue
