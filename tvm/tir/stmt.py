@@ -123,6 +123,9 @@ class AssertStmt(Stmt):
         self.span = span
         if not self.condition.dtype.is_bool:
             raise DTypeError(f"AssertStmt: the condition is {self.condition.dtype}; legal: bool")
+        said = self.message.dtype
+        if not (said.is_handle or said == "int32"):
+            raise DTypeError(f"AssertStmt: the message is {said}; legal: a text, or int32")
 
     def accept(self, f: TirFunctor[E, S]) -> S:
         return f.visit_assert_stmt_(self)

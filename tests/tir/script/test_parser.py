@@ -224,3 +224,25 @@ def test_realize_takes_a_region() -> None:
     text = '@T.prim_func\ndef f(A: T.Buffer((128,))):\n    T.realize(A, "")\n    T.evaluate(0)\n'
     with pytest.raises(DiagnosticError, match="takes a region such as A"):
         from_source(text)
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("x: T.int32 = A[0]", "variable x is int32, its value is float32"),
+        ("with T.LetStmt(A[0], var=T.int32()) as x:\n        T.evaluate(x)", "value is float32"),
+        ("assert A[0], 'text'", "the condition is float32"),
+        ("assert n < 1, A[0]", "the message is float32"),
+        ("with T.block():\n        T.where(A[0])", "the predicate is float32"),
+        ("with T.block() as (x, y):\n        T.evaluate(0)", "cannot unpack a BlockFrame"),
+    ],
+)
+def test_what_a_scope_refuses_is_told_where_it_was_said(statement: str, wanted: str) -> None:
+    text = (
+        '@T.prim_func\ndef main(A: T.Buffer((4,), "float32"), n: T.int32):\n    T.evaluate(n)\n'
+        f"    {statement}\n    T.evaluate(n)\n"
+    )
+    with pytest.raises(DiagnosticError, match=wanted) as caught:
+        from_source(text)
+    line = 5 if "T.where" in statement else 4
+    assert f"<str>:{line}:" in str(caught.value)

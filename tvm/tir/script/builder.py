@@ -6,9 +6,9 @@ Each opens a frame or adds to the innermost one; the parser and direct users cal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from tvm.error import ScriptError
+from tvm.error import DTypeError, ScriptError
 from tvm.ir.expr import PrimExpr, PrimExprConvertible, Range
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType, Type
@@ -36,6 +36,9 @@ from .difference import difference
 
 Shape = Sequence[Any] | PrimExpr | int
 Annotations = Mapping[str, Any] | None
+# Statements of scopes are made where their scope ends. What they refuse is to be told where it
+# was said, so some are made with this body beforehand.
+_NOTHING: Final = s.Evaluate(0)
 
 
 def _span() -> Span | None:
@@ -270,7 +273,10 @@ def where(predicate: PrimExpr | int) -> None:
     if frame.predicate is not None:
         raise ValueError("Duplicate block predicate declaration")
     condition = bool(predicate) if isinstance(predicate, int) else predicate
-    frame.predicate = f.condition_of(condition)
+    expr = f.condition_of(condition)
+    if not expr.dtype.is_bool:
+        raise DTypeError(f"T.where: the predicate is {expr.dtype}; legal: bool")
+    frame.predicate = expr
 
 
 def _regions(parts: tuple[Any, ...]) -> list[s.BufferRegion]:
@@ -473,7 +479,9 @@ def grid(*extents: Any) -> f.ForFrame:
 def Assert(condition: Any, message: Any) -> f.AssertFrame:
     """The condition must hold from here on."""
     text = StringImm(message) if isinstance(message, str) else message
-    return f.AssertFrame(f.condition_of(condition), text)
+    frame = f.AssertFrame(f.condition_of(condition), text)
+    s.AssertStmt(frame.condition, frame.message, _NOTHING)
+    return frame
 
 
 def LetStmt(
@@ -485,6 +493,7 @@ def LetStmt(
         kind = SizeVar if isinstance(type_annotation, SizeVar) else Var
         wanted = expr.dtype if type_annotation is None else as_type(type_annotation)
         var = kind("v", wanted, _span())
+    s.LetStmt(var, expr, _NOTHING)
     return f.LetFrame(var, expr)
 
 

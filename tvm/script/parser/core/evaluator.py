@@ -494,7 +494,7 @@ def _unpacked(target: ast.Tuple | ast.List, value: Any) -> list[Any]:
     try:
         items = list(value)
     except (TypeError, RuntimeError) as err:
-        raise ParserError(target, f"cannot unpack {value!r}: {err}") from err
+        raise ParserError(target, f"cannot unpack a {type(value).__name__}: {err}") from err
     stars = [i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
     if stars:
         tail = len(target.elts) - stars[0] - 1
