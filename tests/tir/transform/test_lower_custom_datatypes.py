@@ -86,3 +86,12 @@ def test_what_has_no_rule_is_named() -> None:
 
 def test_the_smallest_value() -> None:
     assert str(tir.min_value("custom[bitsfloat]32").dtype) == BITS
+
+
+def test_deep_functions_without_such_values_stay() -> None:
+    body: tir.Stmt = tir.Evaluate(0)
+    for i in range(20_000):
+        body = tir.LetStmt(tir.Var(f"v{i}", "int32"), i, body)
+    func = tir.PrimFunc([], body).with_attr("target", tvm.target.Target("llvm"))
+    mod = tvm.IRModule({"main": func})
+    assert tir.transform.LowerCustomDatatypes()(mod)["main"].body is body

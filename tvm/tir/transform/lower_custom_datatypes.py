@@ -22,7 +22,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.custom_datatypes import carrier
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import rewrite
+from tvm.tir.functor import rewrite, walk
 
 from .float_legalizer import StorageChanger
 from .pass_form import tir_pass
@@ -42,7 +42,24 @@ def LowerCustomDatatypes(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Pri
                 legal="functions to which tir.BindTarget has given one",
             )
         )
-    return rewrite(_Lowerer(target.kind.name), func)
+    # most functions hold no such value, and some are deeper than a rewriter that opens all scopes
+    return rewrite(_Lowerer(target.kind.name), func) if _is_concerned(func) else func
+
+
+def _is_concerned(func: PrimFunc) -> bool:
+    """A value, a variable or memory of a user's type stands somewhere in the function."""
+    buffers = [b.dtype for b in func.buffer_map.values()]
+    if any([dtype.is_custom for dtype in (*buffers, *(p.dtype for p in func.params))]):
+        return True
+    for node in walk(func.body):
+        dtype = getattr(node, "dtype", None)  # of expressions and of allocations
+        if isinstance(dtype, DataType) and dtype.is_custom:
+            return True
+        if isinstance(node, (s.BufferStore, s.DeclBuffer)) and node.buffer.dtype.is_custom:
+            return True
+        if isinstance(node, s.Block) and any([b.dtype.is_custom for b in node.alloc_buffers]):
+            return True
+    return False
 
 
 class _Lowerer(StorageChanger):
