@@ -8,6 +8,7 @@ from tvm import ir, relax
 from tvm.error import TVMError
 from tvm.relax import DataflowBlockRewrite, op
 from tvm.relax.analysis import well_formed
+from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
 
@@ -94,3 +95,16 @@ def test_the_block_of_the_function_is_the_one_handed_out() -> None:
     assert edit.mutated_root_fn().body.blocks[0] is edit.mutated_dfb()
     edit.remove_all_unused()
     assert len(edit.mutated_dfb().bindings) == 3
+
+
+def test_add_takes_an_expression() -> None:
+    @R.function
+    def f(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            y = R.add(x, x)
+            R.output(y)
+        return y
+
+    rewrite = relax.DataflowBlockRewrite(f.body.blocks[0], f)
+    with pytest.raises(TypeError, match="add_binding takes a binding"):
+        rewrite.add(f.body.blocks[0].bindings[0])

@@ -6,6 +6,7 @@ import pytest
 
 from tvm import ir, relax, tir
 from tvm.error import TVMError
+from tvm.ir import assert_structural_equal, load_json, save_json
 from tvm.relax.struct_info import const_int, const_number, static_shape
 
 pytestmark = pytest.mark.pure
@@ -38,10 +39,12 @@ def test_tensor_whose_shape_is_a_variable() -> None:
 
 
 def test_shape_and_ndim_must_agree() -> None:
-    with pytest.raises(TVMError, match="2 dimensions, ndim is 3"):
+    with pytest.raises(ValueError, match="2 dimensions, ndim is 3"):
         relax.TensorStructInfo((1, 2), ndim=3)
-    with pytest.raises(TVMError, match="contradict"):
-        relax.ShapeStructInfo([1, 2], ndim=3)
+    with pytest.raises(ValueError, match="cannot both specify values"):
+        relax.ShapeStructInfo([1, 2], ndim=2)
+    shape = relax.ShapeStructInfo([1, 2])
+    assert_structural_equal(load_json(save_json(shape)), shape)
     with pytest.raises(TVMError, match="ndim is -2"):
         relax.ShapeStructInfo(ndim=-2)
 

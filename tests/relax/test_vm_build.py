@@ -120,7 +120,7 @@ def test_no_relax_pipeline(mode: str) -> None:
 
 
 def test_rejects_an_unknown_pipeline() -> None:
-    with pytest.raises(TVMError) as caught:
+    with pytest.raises(ValueError) as caught:
         relax.build(Mod, "llvm", relax_pipeline="zeor")
     assert str(caught.value).startswith(
         "Unknown pre-built pipeline 'zeor'; did you mean 'zero'?; candidates are"

@@ -102,6 +102,11 @@ class DataflowBlockRewrite(Object):
 
     def add(self, expr: RelaxExpr, name: str | None = None, is_dfvar: bool = False) -> None:
         """Bind an expression to a new variable at the end of the block."""
+        if not isinstance(expr, RelaxExpr):
+            raise TypeError(
+                f"add: found a {type(expr).__name__}; legal: an expression to bind; "
+                "add_binding takes a binding"
+            )
         value = BlockBuilder().normalize(expr)
         fresh = self._names.fresh(name or ("lv" if is_dfvar else "gv"), "")
         kind = DataflowVar if is_dfvar else Var

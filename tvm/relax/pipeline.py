@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvm import dlight
-from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import (
     ModulePass,
@@ -155,7 +154,7 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Any:
     """The pipeline called `name`."""
     make = PIPELINES.get(name)
     if make is None:
-        raise TVMError(
+        raise ValueError(
             f"Unknown pre-built pipeline {name!r}{did_you_mean(name, PIPELINES)}; "
             f"candidates are {sorted(PIPELINES)}"
         )

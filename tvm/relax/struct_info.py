@@ -139,16 +139,24 @@ class ShapeStructInfo(RelaxStructInfo):
         span: Span | None = None,
     ) -> None:
         extents = None if values is None else tuple([dim(v, "ShapeStructInfo") for v in values])
-        if extents is not None and ndim not in (-1, len(extents)):
-            raise TVMError(
-                f"ShapeStructInfo: {len(extents)} values and ndim={ndim} contradict each other; "
-                "give one of them"
+        if extents is not None and ndim != -1:
+            raise ValueError(
+                f"ShapeStructInfo: cannot both specify values ({len(extents)} of them) and "
+                f"ndim={ndim}; legal: one of them"
             )
         if ndim < -1:
             raise TVMError(f"ShapeStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
         self.values: Final = extents
         self.ndim: Final = ndim if extents is None else len(extents)
         self.span = span
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> ShapeStructInfo:
+        """Of values and their number, the values are enough."""
+        given = dict(values)
+        if given.get("values") is not None:
+            given.pop("ndim", None)
+        return cls(**given)
 
     def is_unknown_ndim(self) -> bool:
         """True when not even the number of dimensions is known."""
@@ -178,7 +186,7 @@ class TensorStructInfo(RelaxStructInfo):
         if held is not None:
             known = _ndim_of_shape(held)
             if ndim not in (-1, known) and known != -1:
-                raise TVMError(
+                raise ValueError(
                     f"TensorStructInfo: the shape {held} has {known} dimensions, ndim is {ndim}; "
                     "give one of them"
                 )
