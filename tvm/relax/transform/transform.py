@@ -1,0 +1,3 @@
+"""All of `tvm.relax.transform` under the module name that TVM gives it."""
+
+from . import *  # noqa: F403
