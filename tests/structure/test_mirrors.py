@@ -115,7 +115,6 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/exec/compile.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/library.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/run.py": ("tests/end_to_end/test_cli.py", COMMANDS),
-    "tvm/relax/frontend/common.py": _IMPORTER,
     "tvm/relax/frontend/onnx/attributes.py": _IMPORTER,
     "tvm/relax/frontend/onnx/known_values.py": _IMPORTER,
     "tvm/relax/frontend/onnx/node.py": _IMPORTER,
