@@ -122,5 +122,5 @@ def test_extern_primfunc() -> None:
 def test_extents_are_whole_numbers(extent: object) -> None:
     with pytest.raises(ShapeError, match="dimension 1 of a shape"):
         te.placeholder((2, extent))
-    with pytest.raises(ShapeError, match="te.compute 'rows'"):
+    with pytest.raises(ShapeError, match=r"te\.compute 'rows'"):
         te.compute((2, extent), lambda i, j: i, name="rows")
