@@ -6,6 +6,7 @@
 
 The place behind the arguments takes the result. Shapes and tensors made for a call are put on the
 stack too. One stack serves all calls of a function; the body of a parallel loop has its own.
+Allocations of a device's memory become workspaces.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField, TypeIndex
 
+from .device_workspace import with_workspaces
 from .pass_form import tir_pass
 from .words_used import words_used
 
@@ -39,9 +41,11 @@ _STACKED = ("tir.tvm_stack_make_shape", "tir.tvm_stack_make_array", *_LOWERED)
 @tir_pass("tir.LowerTVMBuiltin")
 def LowerTVMBuiltin(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No call needs an argument list afterwards."""
-    if words_used(func.body).isdisjoint(_STACKED):
-        return func
-    return func.with_body(_Lowerer().region(func.body))
+    words = words_used(func.body)
+    body = with_workspaces(func.body) if {"AttrStmt", "Allocate"} <= words else func.body
+    if not words.isdisjoint(_STACKED):
+        body = _Lowerer().region(body)
+    return func.with_body(body)
 
 
 def _name(node: object) -> str:
