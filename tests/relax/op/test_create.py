@@ -7,6 +7,7 @@ import pytest
 from tests.relax.op.cases import info, shape_of, var
 from tvm import relax, tir
 from tvm.error import TVMError
+from tvm.ir.structural import structural_equal
 from tvm.relax import op
 
 pytestmark = pytest.mark.pure
@@ -72,3 +73,16 @@ def test_identity_and_window() -> None:
         info(op.hamming_window(0, True, 0.5, 0.5, "float32"))
     with pytest.raises(TVMError, match="must be a float dtype"):
         info(op.hamming_window(3, True, 0.5, 0.5, "int32"))
+
+
+def test_ranges_of_symbols() -> None:
+    start, stop, step = (tir.Var(name, "int64") for name in ("start", "stop", "step"))
+    for args, wanted in [
+        ((stop,), stop),
+        ((1, stop), stop - 1),
+        ((start, stop, 2), (stop + 1 - start) // 2),
+        ((start, stop, step), (stop + step - start - 1) // step),
+        ((9, 3), 0),
+    ]:
+        [found] = info(op.arange(*args)).values
+        assert structural_equal(found, tir.IntImm("int64", 0) if wanted == 0 else wanted), found

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
-from tvm.error import TVMError
+from tvm.error import DTypeError, ShapeError, TVMError
 from tvm.relax import op
+from tvm.relax.op import layouts
 from tvm.relax.op.layouts import (
     axes_of,
     from_plain,
@@ -63,3 +64,15 @@ def test_numbers_for_each_dimension() -> None:
         spread([1, 2, 3], 2, "x")
     with pytest.raises(ValueError, match="padding must have 1, 2 or 4 numbers"):
         padding_of([1, 2, 3], 2)
+
+
+@pytest.mark.parametrize("value", [0, (1, 0), -2])
+def test_steps_are_positive(value: object) -> None:
+    with pytest.raises(ShapeError, match="f: strides must be 1 or more"):
+        layouts.positive(value, 2, "f: strides")
+
+
+@pytest.mark.parametrize("value", ["same", (1.5, 2), [None]])
+def test_numbers_are_whole(value: object) -> None:
+    with pytest.raises(DTypeError, match="padding is no integer"):
+        layouts.padding_of(value, 2)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
 from tvm import relax, tir
-from tvm.error import TVMError
+from tvm.error import DTypeError, TVMError
 from tvm.relax import op
 
 pytestmark = pytest.mark.pure
@@ -85,3 +87,18 @@ def test_indexing_of_grids() -> None:
     assert shape_of(found.fields[0]) == (3, 2)
     with pytest.raises(ValueError, match="legal: 'ij', 'xy'"):
         op.meshgrid([var(2)], "yx")
+
+
+def test_dimensions_in_their_order_are_the_tensor_itself() -> None:
+    shape = relax.Var("s", relax.ShapeStructInfo(ndim=2))
+    x = relax.Var("x", relax.TensorStructInfo(shape, "float32"))
+    assert info(op.permute_dims(x, [0, -1])).shape is shape
+
+
+@pytest.mark.parametrize(
+    "build",
+    [lambda x: op.flip(x, 1.3), lambda x: op.repeat(x, 1.5, 0), lambda x: op.take(x, x, 0.5)],
+)
+def test_axes_and_counts_are_whole(build: Any) -> None:
+    with pytest.raises(DTypeError, match="is no integer"):
+        build(var(2, 3))

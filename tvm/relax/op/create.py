@@ -23,6 +23,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
+from tvm.tir.expr import IntImm
 
 from . import layout_moves
 from .binary import number_or_self
@@ -288,7 +289,8 @@ def _count(low: PrimExpr, high: PrimExpr, by: PrimExpr) -> PrimExpr:
             count = (high - low + by - 1) // by
         else:
             count = (low - high - by - 1) // -by
-        return tir_op.cast(tir_op.max(count, 0), INT64)
+        known = const_int(count)  # a symbol is trusted to be no less than where it starts
+        return IntImm(INT64, max(known, 0)) if known is not None else tir_op.cast(count, INT64)
     return tir_op.cast(tir_op.ceil((high - low) / by), INT64)
 
 

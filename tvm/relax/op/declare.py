@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeAlias
 
@@ -462,6 +463,15 @@ def as_shape(shape: Any) -> RelaxExpr:
                     legal=f"a tuple or list: ({shape},), or an expression that is a shape")
         )  # fmt: skip
     return ShapeExpr(tuple(shape))
+
+
+def whole(value: Any, name: str = "axis") -> int:
+    """An option that is an integer; an error for anything else, fractions too."""
+    known: Any = const_int(value) if isinstance(value, PrimExpr) else value
+    try:
+        return operator.index(known)
+    except TypeError:
+        raise DTypeError(message(f"{name} is no integer", found=f"{value!r}")) from None
 
 
 def int_tuple(value: Any, count: int | None = None) -> tuple[int, ...]:

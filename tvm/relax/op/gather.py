@@ -31,6 +31,7 @@ from .declare import (
     relax_op,
     show_shape,
     topi,
+    whole,
 )
 from .index import slice_extent
 from .manipulate import tensor_fields, tuple_items
@@ -67,7 +68,7 @@ def _check_same_ndim(ctx: Infer, *infos: tuple[str, TensorStructInfo]) -> int:
 )  # fmt: skip
 def gather_elements(data: ExprLike, indices: ExprLike, axis: int = 0) -> Call:
     """out[i][j] = data[indices[i][j]][j] for axis 0; the result has the shape of `indices`."""
-    return gather_elements.call(data, indices, axis=int(axis))
+    return gather_elements.call(data, indices, axis=whole(axis))
 
 
 @gather_elements.infer
@@ -249,7 +250,7 @@ def scatter_elements(
 
     `reduction` is update (replaced), add, mul, mean, max or min.
     """
-    return scatter_elements.call(data, indices, updates, axis=int(axis), reduction=reduction)
+    return scatter_elements.call(data, indices, updates, axis=whole(axis), reduction=reduction)
 
 
 @scatter_elements.infer
@@ -384,7 +385,7 @@ def slice_scatter(
 ) -> Call:
     """The tensor with the slice start:end:step along `axis` replaced by `src`."""
     parts = [v if isinstance(v, Expr) else PrimValue(v) for v in (start, end, step)]
-    return slice_scatter.call(input_tensor, src, *parts, axis=int(axis))
+    return slice_scatter.call(input_tensor, src, *parts, axis=whole(axis))
 
 
 @slice_scatter.infer

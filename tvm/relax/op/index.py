@@ -25,7 +25,18 @@ from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm, Var
 
 from . import layout_moves, layout_rules
-from .declare import FOLLOW, INJECTIVE, Array, Expr, Infer, attrs_class, relax_op, te, topi
+from .declare import (
+    FOLLOW,
+    INJECTIVE,
+    Array,
+    Expr,
+    Infer,
+    attrs_class,
+    relax_op,
+    te,
+    topi,
+    whole,
+)
 from .shapes import axis_index, axis_indices, check_ndim, dtype_of, like, ndim_of, values_of
 
 TakeAttrs = attrs_class("TakeAttrs", "axis", "mode")
@@ -39,7 +50,7 @@ def take(x: ExprLike, indices: ExprLike, axis: int | None = None, mode: str = "f
     Indices out of range: `mode` "clip" takes the nearest, "wrap" counts around, "nan" gives NaN,
     "fast" promises that there are none.
     """
-    return take.call(x, indices, axis=axis, mode=mode)
+    return take.call(x, indices, axis=None if axis is None else whole(axis), mode=mode)
 
 
 @take.infer

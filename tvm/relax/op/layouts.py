@@ -19,7 +19,7 @@ from tvm.relax.struct_info import TensorStructInfo, const_int
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm
 
-from .declare import Array, Infer
+from .declare import Array, Infer, whole
 from .shapes import check_ndim
 
 _PART = re.compile(r"(\d*)([A-Za-z])")
@@ -132,7 +132,7 @@ def windows(
 
 def spread(value: Any, count: int, name: str) -> tuple[int, ...]:
     """One number for each spatial dimension."""
-    numbers = (value,) * count if isinstance(value, int) else tuple(int(v) for v in value)
+    numbers = (value,) * count if isinstance(value, int) else _wholes(value, name)
     if len(numbers) == 1:
         numbers *= count
     if len(numbers) != count:
@@ -140,9 +140,21 @@ def spread(value: Any, count: int, name: str) -> tuple[int, ...]:
     return numbers
 
 
+def _wholes(value: Any, name: str) -> tuple[int, ...]:
+    return tuple(whole(part, name) for part in value)
+
+
+def positive(value: Any, count: int, name: str) -> tuple[int, ...]:
+    """As `spread`, for numbers that must be 1 or more."""
+    numbers = spread(value, count, name)
+    if any(n < 1 for n in numbers):
+        raise ShapeError(f"{name} must be 1 or more, found {list(numbers)}")
+    return numbers
+
+
 def padding_of(value: Any, count: int) -> tuple[int, ...]:
     """Padding before all spatial dimensions, then after them: 1, `count` or 2 * `count` numbers."""
-    numbers = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+    numbers = (value,) if isinstance(value, int) else _wholes(value, "padding")
     if len(numbers) == 1:
         return numbers * (2 * count)
     if len(numbers) == count:

@@ -57,6 +57,7 @@ from .declare import (
     show_shape,
     te,
     topi,
+    whole,
 )
 from .shapes import (
     axis_index,
@@ -329,6 +330,8 @@ def _permute_dims_info(
         )
     ndim = x.ndim if axes is None else len(axes)
     order = range(ndim - 1, -1, -1) if axes is None else axis_indices(ctx, axes, ndim, "axes")
+    if ndim != -1 and list(order) == list(range(ndim)):
+        return x
     if x.values is None:
         return like(x, None, ndim)
     return like(x, [x.values[i] for i in order])
@@ -534,7 +537,8 @@ def _split_numpy(
 @relax_op("relax.repeat", "data: Tensor", RepeatAttrs, pattern=INJECTIVE)
 def repeat(data: ExprLike, repeats: int, axis: int | None = None) -> Call:
     """Each element `repeats` times in a row along `axis`; flattened without an axis."""
-    return repeat.call(data, repeats=int(repeats), axis=axis)
+    at = None if axis is None else whole(axis)
+    return repeat.call(data, repeats=whole(repeats, "repeats"), axis=at)
 
 
 @repeat.infer
@@ -602,7 +606,7 @@ tile.reference(lambda data, repeats: np.tile(data, repeats))
 @relax_op("relax.flip", "data: Tensor", FlipAttrs, pattern=INJECTIVE)
 def flip(data: ExprLike, axis: int) -> Call:
     """The elements in reverse order along `axis`."""
-    return flip.call(data, axis=int(axis))
+    return flip.call(data, axis=whole(axis))
 
 
 @flip.infer
@@ -665,7 +669,7 @@ def one_hot(
     indices: ExprLike, on_value: ExprLike, off_value: ExprLike, depth: int, axis: int = -1
 ) -> Call:
     """`on_value` at each index along a new dimension of extent `depth`, `off_value` elsewhere."""
-    return one_hot.call(indices, on_value, off_value, depth=int(depth), axis=int(axis))
+    return one_hot.call(indices, on_value, off_value, depth=whole(depth, "depth"), axis=whole(axis))
 
 
 @one_hot.infer
@@ -740,6 +744,8 @@ def _layout_transform_info(
     wanted = len(index_map.initial_indices)
     if x.ndim not in (-1, wanted):
         raise ctx.shape_error("the index map does not fit x", f"{x.ndim} dimensions", f"{wanted}")
+    if isinstance(pad_value, float) and x.dtype.is_integer:
+        raise ctx.dtype_error("the dtypes of x and pad_value differ", f"{x.dtype}, {pad_value}")
     if x.values is None:
         return like(x, None, len(index_map.final_indices))
     return like(x, [dim(extent) for extent in _wide_map(index_map).map_shape(x.values)])

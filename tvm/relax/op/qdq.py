@@ -16,7 +16,17 @@ from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
 
 from . import layout_moves
-from .declare import ELEMENTWISE, Array, Expr, Infer, attrs_class, relax_op, show_shape, te
+from .declare import (
+    ELEMENTWISE,
+    Array,
+    Expr,
+    Infer,
+    attrs_class,
+    relax_op,
+    show_shape,
+    te,
+    whole,
+)
 from .shapes import axis_index, with_dtype
 
 QuantizeAttrs = attrs_class("QuantizeAttrs", "out_dtype", "axis")
@@ -33,7 +43,7 @@ def quantize(
 
     scale and zero_point are scalars, or have one number for each index of `axis`.
     """
-    return quantize.call(data, scale, zero_point, out_dtype=DataType(out_dtype), axis=int(axis))
+    return quantize.call(data, scale, zero_point, out_dtype=DataType(out_dtype), axis=whole(axis))
 
 
 @relax_op("relax.dequantize", "data: Tensor, scale: Tensor, zero_point: Tensor", QuantizeAttrs,
@@ -46,7 +56,7 @@ def dequantize(
     out_dtype: str = "float32",
 ) -> Call:
     """(data - zero_point) * scale."""
-    return dequantize.call(data, scale, zero_point, out_dtype=DataType(out_dtype), axis=int(axis))
+    return dequantize.call(data, scale, zero_point, out_dtype=DataType(out_dtype), axis=whole(axis))
 
 
 def _check_parameters(

@@ -7,7 +7,14 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, ExternFunc, ShapeExpr
 from tvm.relax.op import layout_moves, layout_rules
 from tvm.relax.op.base import call_dps_packed
-from tvm.relax.op.declare import Expr, Infer, OptionError, attrs_class, relax_op
+from tvm.relax.op.declare import (
+    Expr,
+    Infer,
+    OptionError,
+    attrs_class,
+    relax_op,
+    whole,
+)
 from tvm.relax.op.manipulate import permute_dims, reshape
 from tvm.relax.op.shapes import axis_index, like, values_of
 from tvm.relax.shape_math import simplify
@@ -86,7 +93,7 @@ def _broadcast_te(bb: BlockBuilder, x: Expr) -> Expr:
 @relax_op("relax.ccl.scatter_from_worker0", "x: Tensor", ScatterCollectiveAttrs)
 def scatter_from_worker0(x: ExprLike, num_workers: int, axis: int = 0) -> Call:
     """The first worker's tensor in equal pieces along `axis`; each worker gets one."""
-    return scatter_from_worker0.call(x, num_workers=int(num_workers), axis=int(axis))
+    return scatter_from_worker0.call(x, num_workers=int(num_workers), axis=whole(axis))
 
 
 @scatter_from_worker0.infer

@@ -11,7 +11,13 @@ from tvm.relax.distributed.global_info import DeviceMesh
 from tvm.relax.distributed.struct_info import DTensorStructInfo, Placement
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.op.base import TirVars, _operand_tuple
-from tvm.relax.op.declare import Array, Infer, attrs_class, relax_op
+from tvm.relax.op.declare import (
+    Array,
+    Infer,
+    attrs_class,
+    relax_op,
+    whole,
+)
 from tvm.relax.op.shapes import axis_index, like
 from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo, const_int
@@ -79,7 +85,7 @@ def _local_view_info(ctx: Infer, *operands: StructInfo) -> StructInfo:
 @relax_op("relax.dist.redistribute_replica_to_shard", "input: Tensor", ReplicaToShardAttrs)
 def redistribute_replica_to_shard(input: ExprLike, num_workers: int, axis: int) -> Call:
     """This worker's piece of a tensor that all workers have.   (.., n, ..) -> (.., n / w, ..)"""
-    return redistribute_replica_to_shard.call(input, num_workers=int(num_workers), axis=int(axis))
+    return redistribute_replica_to_shard.call(input, num_workers=int(num_workers), axis=whole(axis))
 
 
 @redistribute_replica_to_shard.infer

@@ -21,7 +21,7 @@ from tvm.relax.op.declare import (
     te,
     topi,
 )
-from tvm.relax.op.layouts import from_plain, letters_of, padding_of, spread, to_plain
+from tvm.relax.op.layouts import from_plain, letters_of, padding_of, positive, to_plain
 from tvm.relax.op.nn.loss import class_weights
 from tvm.relax.op.nn.pool import Pool2DAttrs
 from tvm.relax.struct_info import TensorStructInfo
@@ -166,10 +166,10 @@ def _pool_backward(kind: str) -> Any:
         return op.call(
             output_grad,
             data,
-            pool_size=spread(pool_size, 2, f"{name}: pool_size"),
-            strides=spread(strides, 2, f"{name}: strides"),
+            pool_size=positive(pool_size, 2, f"{name}: pool_size"),
+            strides=positive(strides, 2, f"{name}: strides"),
             padding=padding_of(padding, 2),
-            dilation=spread(dilation, 2, f"{name}: dilation"),
+            dilation=positive(dilation, 2, f"{name}: dilation"),
             ceil_mode=bool(ceil_mode),
             count_include_pad=bool(count_include_pad),
             layout=layout,

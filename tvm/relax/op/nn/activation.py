@@ -26,6 +26,7 @@ from tvm.relax.op.declare import (
     script_function,
     show_shape,
     topi,
+    whole,
 )
 from tvm.relax.op.shapes import axis_index, check_float, common_dtype, dtype_of
 from tvm.relax.op.unary import elementwise, erf_numpy
@@ -186,7 +187,7 @@ def _softplus_numpy(x: Array, *, beta: float, threshold: float) -> Array:
 @relax_op("relax.nn.prelu", "data: Tensor, alpha: Tensor", PReluAttrs, pattern=ELEMENTWISE)
 def prelu(data: ExprLike, alpha: ExprLike, axis: int = 1) -> Call:
     """x where it is positive, alpha * x elsewhere, with an alpha for each channel."""
-    return prelu.call(data, alpha, axis=int(axis))
+    return prelu.call(data, alpha, axis=whole(axis))
 
 
 @prelu.infer
@@ -230,13 +231,13 @@ def _softmax_info(ctx: Infer, data: TensorStructInfo, *, axis: int) -> TensorStr
 @relax_op("relax.nn.softmax", "data: Tensor", SoftmaxAttrs, pattern=OUT_FUSABLE)
 def softmax(data: ExprLike, axis: int = -1) -> Call:
     """exp(x) / sum(exp(x)) along `axis`."""
-    return softmax.call(data, axis=int(axis))
+    return softmax.call(data, axis=whole(axis))
 
 
 @relax_op("relax.nn.log_softmax", "data: Tensor", SoftmaxAttrs, pattern=OUT_FUSABLE)
 def log_softmax(data: ExprLike, axis: int = -1) -> Call:
     """The logarithm of softmax along `axis`."""
-    return log_softmax.call(data, axis=int(axis))
+    return log_softmax.call(data, axis=whole(axis))
 
 
 softmax.infer(_softmax_info)

@@ -32,6 +32,7 @@ from tvm.relax.op.layouts import (
     layout_parts,
     letters_of,
     padding_of,
+    positive,
     spatial,
     spread,
     to_plain,
@@ -72,9 +73,9 @@ def _checked(
     if groups <= 0:
         raise OptionError(f"{name}: groups is {groups}; legal: 1 or more")
     return {
-        "strides": spread(strides, count, f"{name}: strides"),
+        "strides": positive(strides, count, f"{name}: strides"),
         "padding": padding_of(padding, count),
-        "dilation": spread(dilation, count, f"{name}: dilation"),
+        "dilation": positive(dilation, count, f"{name}: dilation"),
         "groups": int(groups),
         "data_layout": data_layout,
         "kernel_layout": kernel_layout,

@@ -23,6 +23,7 @@ from tvm.relax.op.declare import (
     relax_op,
     show_shape,
     topi,
+    whole,
 )
 from tvm.relax.op.shapes import (
     axis_index,
@@ -106,7 +107,7 @@ def batch_norm(
     `momentum`; otherwise the moving ones are used and given back. (Ioffe and Szegedy, 2015)
     """
     return batch_norm.call(
-        data, gamma, beta, moving_mean, moving_var, axis=int(axis), epsilon=float(epsilon),
+        data, gamma, beta, moving_mean, moving_var, axis=whole(axis), epsilon=float(epsilon),
         center=bool(center), scale=bool(scale), momentum=float(momentum), training=bool(training),
     )  # fmt: skip
 

@@ -30,6 +30,7 @@ from tvm.relax.op.layouts import (
     layout_parts,
     letters_of,
     padding_of,
+    positive,
     spatial,
     spread,
     to_plain,
@@ -158,10 +159,10 @@ def _pool(count: int, kind: str, include_pad: bool) -> Any:
     ) -> Call:
         return op.call(
             data,
-            pool_size=spread(pool_size, count, f"{name}: pool_size"),
-            strides=spread(strides, count, f"{name}: strides"),
+            pool_size=positive(pool_size, count, f"{name}: pool_size"),
+            strides=positive(strides, count, f"{name}: strides"),
             padding=padding_of(padding, count),
-            dilation=spread(dilation, count, f"{name}: dilation"),
+            dilation=positive(dilation, count, f"{name}: dilation"),
             ceil_mode=bool(ceil_mode),
             count_include_pad=bool(count_include_pad),
             layout=layout,
