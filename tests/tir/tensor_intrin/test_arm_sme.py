@@ -23,7 +23,7 @@ SVL = 4 * tir.vscale()
 PAIRS = {
     "init": arm_cpu.get_sme_init_intrin(),
     "f32": arm_cpu.get_sme_transpose_interleave_2svlx2svl_fp32_intrin(13, 17),
-    "f16": arm_cpu.get_sme_transpose_interleave_block2_2svlx1svl_fp16_intrin(),
+    "f16": arm_cpu.get_sme_transpose_interleave_block2_2svl_fp16_intrin(),
     "gemm f32": GEMM(17, 5, "float32"),
     "gemm f16": GEMM(17, 5, "float16"),
 }

@@ -22,7 +22,7 @@ from .arm_sme import (
     get_sme_gemm_interleaved_mopa_2svlx2svl_intrin,
     get_sme_init_intrin,
     get_sme_transpose_interleave_2svlx2svl_fp32_intrin,
-    get_sme_transpose_interleave_block2_2svlx1svl_fp16_intrin,
+    get_sme_transpose_interleave_block2_2svl_fp16_intrin,
     get_transpose_interleave_intrin_name,
 )
 
@@ -33,7 +33,7 @@ __all__ = [
     "ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE", "ARM_SME_INIT", "get_dotprod_intrin",
     "get_sme_gemm_interleaved_mopa_2svlx2svl_intrin", "get_sme_init_intrin",
     "get_sme_transpose_interleave_2svlx2svl_fp32_intrin",
-    "get_sme_transpose_interleave_block2_2svlx1svl_fp16_intrin",
+    "get_sme_transpose_interleave_block2_2svl_fp16_intrin",
     "get_transpose_interleave_intrin_name", "neon_4x4_i8i8i32_desc", "neon_4x4_i8i8i32_impl",
 ]  # fmt: skip
 

@@ -117,7 +117,7 @@ def get_sme_transpose_interleave_2svlx2svl_fp32_intrin(cols: Any, rows: Any) -> 
     return _transposes(both, both, corners, "float32", one, rows, cols)
 
 
-def get_sme_transpose_interleave_block2_2svlx1svl_fp16_intrin() -> Pair:
+def get_sme_transpose_interleave_block2_2svl_fp16_intrin() -> Pair:
     """A[m, k] -> A_t[k, m] of two tiles of halves, one below the other."""
     one = get_vscale_expr("float16")
     return _transposes(2 * one, one, [(0, 0), (one, 0)], "float16", one, None, None)
@@ -273,5 +273,5 @@ def get_sme_init_intrin() -> Pair:
 TensorIntrin.register(ARM_SME_INIT, *get_sme_init_intrin())
 TensorIntrin.register(
     ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE,
-    *get_sme_transpose_interleave_block2_2svlx1svl_fp16_intrin(),
+    *get_sme_transpose_interleave_block2_2svl_fp16_intrin(),
 )
