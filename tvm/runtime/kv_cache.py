@@ -17,7 +17,7 @@ from tvm.error import ShapeError, TVMError, message
 from tvm.ffi.object import Object
 
 from ._device import Device
-from ._tensor import Tensor, empty, tensor
+from ._tensor import Tensor, empty, from_host, tensor
 from .kv_forward import Forward, PagesView
 from .kv_pages import PageTable
 
@@ -414,7 +414,9 @@ class PagedAttentionKVCache(Object):
             self.kernels.copy_page(pages, source, target, count)
 
     def _send(self, values: Any) -> Tensor:
-        return tensor(np.ascontiguousarray(np.array(values, "int32")), self.config.device)
+        array = np.array(values, "int32", order="C")
+        on_host = self.config.device.type == "cpu"
+        return from_host(array) if on_host else tensor(array, self.config.device)
 
     def _new(self, *shape: int) -> Tensor:
         return empty(shape, self.config.dtype, self.config.device)
