@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from tvm.backend.operands import integer_operand
 from tvm.error import DTypeError, TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
@@ -188,6 +189,7 @@ def _bitwise_not(emit: StmtEmitter, op: e.Call) -> Code:
 
 @_rule("popcount", "ctpop")
 def _popcount(emit: StmtEmitter, op: e.Call) -> Code:
+    integer_operand(op)
     bits = _as_unsigned64(emit, op.args[0])
     count = Code(f"__builtin_popcountll({bits.text})", ATOM, bits.depth + 1)
     return emit.cast(INT32, op.dtype, count)
@@ -195,6 +197,7 @@ def _popcount(emit: StmtEmitter, op: e.Call) -> Code:
 
 @_rule("clz")
 def _clz(emit: StmtEmitter, op: e.Call) -> Code:
+    integer_operand(op)
     bits = _as_unsigned64(emit, op.args[0])
     func = emit.module.need("clz64")
     count = Code(f"{func}({bits.text}, {op.args[0].dtype.bits})", ATOM, bits.depth + 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from tvm.backend.operands import integer_operand
 from tvm.error import DTypeError, TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
@@ -221,14 +222,14 @@ def _bitwise_not(emit: StmtEmitter, op: e.Call) -> str:
 
 @_rule("popcount", "ctpop")
 def _popcount(emit: StmtEmitter, op: e.Call) -> str:
-    source = op.args[0].dtype
+    source = integer_operand(op)
     count = emit.intrinsic("ctpop", source, [emit.visit_expr(op.args[0])])
     return emit.cast(_unsigned(source), op.dtype, count)
 
 
 @_rule("clz")
 def _clz(emit: StmtEmitter, op: e.Call) -> str:
-    source = op.args[0].dtype
+    source = integer_operand(op)
     value = emit.visit_expr(op.args[0])
     count = emit.intrinsic("ctlz", source, [value], extra=[("i1", "false")])
     return emit.cast(_unsigned(source), op.dtype, count)
