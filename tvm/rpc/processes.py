@@ -42,8 +42,9 @@ class Process:
         process, self._process = self._process, None
         if process is None:
             return
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGTERM)
+        if process.poll() is None:  # else the number may be that of another process by now
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGTERM)
         try:
             process.wait(5)
         except subprocess.TimeoutExpired:

@@ -403,9 +403,24 @@ def load_static_library(path: str, func_names: Sequence[str]) -> Module:
     return module
 
 
-def system_lib(symbol_prefix: str = "") -> Any:
+def system_lib(symbol_prefix: str = "") -> Module:
     """The module of the functions that are linked into this program itself."""
-    return library().system_lib(symbol_prefix)
+    return ForeignModule(library().system_lib(symbol_prefix))
+
+
+class ForeignModule(Module):
+    """A module of the tvm_ffi library, such as its system library, as one of ours."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        self._module = module
+        self.kind = str(module.kind)
+
+    def _find(self, name: str) -> Any:
+        try:
+            return self._module.get_function(name)
+        except AttributeError:
+            return None
 
 
 def enabled(target: str) -> bool:

@@ -38,3 +38,13 @@ def test_functions_are_found_without_a_module(target: str, tmp_path: Path) -> No
     out = tensor(np.zeros(4, "float32"))
     system_lib(prefix)["three"](out)
     np.testing.assert_array_equal(out.numpy(), [3] * 4)
+
+
+def test_the_system_library_is_a_module() -> None:
+    found = system_lib("testlib_nobody_")
+    assert isinstance(found, tvm.runtime.Module)
+    with pytest.raises(AttributeError, match="Module has no function 'three'"):
+        _ = found["three"]
+    root = tvm.runtime.Module()
+    root.import_module(found)
+    assert not root.implements_function("three", query_imports=True)

@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tvm import tir
 from tvm.error import TVMError
+from tvm.ir import Op
 from tvm.script import tir as T
 from tvm.tir import interp
 
@@ -83,6 +85,36 @@ def test_shuffles(kind: str, argument: int, wanted: list[int]) -> None:
     a, b = np.arange(16, dtype="int32"), np.zeros(16, "int32")
     interp.run(func, a, b)
     np.testing.assert_array_equal(b, wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "tail", "wanted"),
+    [
+        ("cuda.__shfl_sync", (5, 8), [5] * 8 + [13] * 8),
+        ("cuda.__shfl_up_sync", (2, 8),
+         [0, 1, 0, 1, 2, 3, 4, 5, 8, 9, 8, 9, 10, 11, 12, 13]),
+        ("cuda.__shfl_down_sync", (3, 8),
+         [3, 4, 5, 6, 7, 5, 6, 7, 11, 12, 13, 14, 15, 13, 14, 15]),
+        ("metal.simd_shuffle", (5,), [5] * 16),
+        ("metal.simd_shuffle_up", (14,), [*range(14), 0, 1]),
+        ("metal.simd_shuffle_down", (14,), [14, 15, *range(2, 16)]),
+    ],
+)  # fmt: skip
+def test_shuffles_as_devices_have_them(
+    name: str, tail: tuple[int, ...], wanted: list[int]
+) -> None:
+    def call(value):
+        mask = [tir.const(0xFFFFFFFF, "uint32")] if name.startswith("cuda") else []
+        return tir.Call("int32", Op.get(f"tir.{name}"), [*mask, value, *tail])
+
+    @T.prim_func
+    def func(a: T.Buffer((16,), "int32"), b: T.Buffer((16,), "int32")):
+        tx = T.launch_thread("threadIdx.x", 16)
+        b[tx] = call(a[tx])
+
+    out = np.zeros(16, "int32")
+    interp.run(func, np.arange(16, dtype="int32"), out)
+    assert out.tolist() == wanted
 
 
 def test_a_part_of_a_warp_may_shuffle() -> None:

@@ -87,8 +87,15 @@ def _place(compiler: Any, target: Any) -> Callable[[Frame, Value], None]:
 
 
 def _shuffle(source: Callable[[int, int, int], int], compiler: Any, op: e.Call) -> Code:
-    """`(mask, value, lane or offset, width, warp size)`; lanes that are not there give nothing."""
-    _, value, which, width, warp_size = (compiler.compile(a) for a in op.args)
+    """`(mask, value, lane or offset, width, warp size)`; lanes that are not there give nothing.
+
+    CUDA's form has no warp size, Metal's has neither mask nor width.
+    """
+    whole: Code = lambda frame: compiler.program.warp_size  # noqa: E731
+    operands = [compiler.compile(a) for a in op.args]
+    if len(operands) == 2:
+        operands = [whole, *operands, whole]
+    _, value, which, width, warp_size = [*operands, whole][:5]
 
     def run(frame: Frame) -> Value:
         own = value(frame)
@@ -208,12 +215,24 @@ def mma_sync(compiler: Any, op: e.Call) -> Code:
     return run
 
 
-TOGETHER: Final[dict[str, Callable[[Any, e.Call], Code]]] = {
+_Rule = Callable[[Any, e.Call], Code]
+_FROM: Final[_Rule] = partial(_shuffle, lambda lane, which, width: which % width)
+_UP: Final[_Rule] = partial(_shuffle, lambda lane, offset, width: lane - offset)
+_DOWN: Final[_Rule] = partial(_shuffle, lambda lane, offset, width: lane + offset)
+
+TOGETHER: Final[dict[str, _Rule]] = {
     "tir.tvm_thread_allreduce": thread_allreduce,
-    "tir.tvm_warp_shuffle": partial(_shuffle, lambda lane, which, width: which % width),
-    "tir.tvm_warp_shuffle_up": partial(_shuffle, lambda lane, offset, width: lane - offset),
-    "tir.tvm_warp_shuffle_down": partial(_shuffle, lambda lane, offset, width: lane + offset),
+    "tir.tvm_warp_shuffle": _FROM,
+    "tir.tvm_warp_shuffle_up": _UP,
+    "tir.tvm_warp_shuffle_down": _DOWN,
     "tir.tvm_warp_activemask": active_mask,
+    "tir.cuda.__shfl_sync": _FROM,
+    "tir.cuda.__shfl_up_sync": _UP,
+    "tir.cuda.__shfl_down_sync": _DOWN,
+    "tir.cuda.__activemask": active_mask,
+    "tir.metal.simd_shuffle": _FROM,
+    "tir.metal.simd_shuffle_up": _UP,
+    "tir.metal.simd_shuffle_down": _DOWN,
     "tir.tvm_fill_fragment": fill_fragment,
     "tir.tvm_load_matrix_sync": partial(_move_fragment, True),
     "tir.tvm_store_matrix_sync": partial(_move_fragment, False),

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 Step = Callable[[Frame], None]
 BARRIER: Final = "tir.tvm_storage_sync"
 EXCHANGES: Final = frozenset(
-    f"tir.tvm_{name}"
+    f"tir.{name}"
     for name in (
-        "thread_allreduce", "warp_shuffle", "warp_shuffle_up", "warp_shuffle_down",
-        "warp_activemask",
+        "tvm_thread_allreduce", "tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down",
+        "tvm_warp_activemask", "cuda.__shfl_sync", "cuda.__shfl_up_sync", "cuda.__shfl_down_sync",
+        "cuda.__activemask", "metal.simd_shuffle", "metal.simd_shuffle_up",
+        "metal.simd_shuffle_down",
     )
 )  # fmt: skip
 
