@@ -27,9 +27,29 @@ def _public() -> dict[object, str]:
     return dict(calls.public_functions())
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A promised test is there, in each file that is collected whole."""
+    if any("::" in arg for arg in config.args) or config.getoption("--update-golden"):
+        return
+    ours = [item for item in items if item.path.is_relative_to(HERE)]
+    there = {_own_id(item) for item in ours}
+    files = {test.partition("::")[0] for test in there}
+    gone = {test for test in _promises() if test.partition("::")[0] in files} - there
+    if gone:
+        raise pytest.UsageError(
+            f"{calls.RECORD}: no test {', '.join(sorted(gone))}; "
+            "run pytest -n0 tests/topi --update-golden"
+        )
+
+
+def _own_id(item: pytest.Item) -> str:
+    return f"{item.path.relative_to(HERE)}::{item.name}"
+
+
 @pytest.fixture(autouse=True)
 def _keeps_its_promises(request: pytest.FixtureRequest) -> Iterator[None]:
-    own = f"{request.path.relative_to(HERE)}::{request.node.name}"
+    own = _own_id(request.node)
     writing = request.config.getoption("--update-golden")
     wanted = _promises().get(own, set())
     if not writing and not wanted:
