@@ -56,3 +56,9 @@ def test_words_of_shapes_items_and_devices():
     assert [int(e) for e in R.ShapeExpr([2, 3])] == [2, 3]
     assert R.cuda(1).device_id == 1
     assert str(R.device("cpu", 0)) == str(R.cpu())
+
+
+def test_the_builder_has_the_rewriter_too():
+    from tvm.script.ir_builder.relax import ir as builder
+
+    assert builder.rewriter is R.rewriter

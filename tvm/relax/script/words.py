@@ -172,6 +172,8 @@ def find(name: str) -> Any:
         return _DistGroup(name)
     if name in _DISTRIBUTED:
         return getattr(_dist_module(), name)
+    if name == "rewriter":  # a decorator, which needs the parser
+        return importlib.import_module("tvm.relax.script.entry").rewriter
     if name in _DEVICES:
         return getattr(importlib.import_module("tvm.runtime"), name, None)
     if name == "device_mesh":
@@ -223,7 +225,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     names = getattr(_op_module(), "__all__", ())
-    others = (*_GROUPS, *_HIDING, *_DISTRIBUTED, *_DEVICES, "device_mesh", "dist")
+    others = (*_GROUPS, *_HIDING, *_DISTRIBUTED, *_DEVICES, "device_mesh", "dist", "rewriter")
     return sorted({*__all__, *names, *others})
 
 
