@@ -46,7 +46,7 @@ def in_place_of(
 
     def run(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
         def copy(i: PrimExpr) -> tir.Stmt:
-            at = _indices(i, data.shape) if data.shape else []
+            at = element_indices(i, data.shape)
             return store(outs[0], load(ins[0], *at), *at)
 
         return sequence(parallel(prod(data.shape), copy), body(outs[0], *ins[1:]))
@@ -99,11 +99,11 @@ def scatter_elements(
             goal = goal + _element(j, shape[place + 1 :], data.shape[place + 1 :])
 
             def step(k: PrimExpr) -> tir.Stmt:
-                at = _indices(first + k * rest, shape)
+                at = element_indices(first + k * rest, shape)
                 found = load(index, *at)
                 size = data.shape[place].astype(found.dtype)
                 target = found + (found < 0).astype(found.dtype) * size  # from the end
-                to = _indices(goal + target * axis_step, data.shape)
+                to = element_indices(goal + target * axis_step, data.shape)
                 return store(out, join(load(out, *to), load(update, *at)), *to)
 
             return loop(shape[place], step, "k")
@@ -122,10 +122,10 @@ def _element(number: PrimExpr, part: Any, shape: Any, step: Any = 1) -> PrimExpr
     return total
 
 
-def _indices(number: PrimExpr, shape: Any) -> list[PrimExpr]:
+def element_indices(number: PrimExpr, shape: Any) -> list[PrimExpr]:
     """The indices of an element by its number: n // 20, n % 20 // 5, n % 5."""
-    if len(shape) == 1:
-        return [number]
+    if len(shape) <= 1:
+        return [number] * len(shape)
     after = [prod(shape[k + 1 :]) for k in range(len(shape))]
     lower = [number, *(tir.indexmod(number, size) for size in after[:-1])]
     return [tir.indexdiv(n, size) for n, size in zip(lower, after)]

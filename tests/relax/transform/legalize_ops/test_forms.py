@@ -69,6 +69,12 @@ FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
         ["A = T.match_buffer(var_A, (T.int64(4), T.int64(4)), offset_factor=1)",
          "out_buf[i // T.int64(4), i % T.int64(4)] = A[i // T.int64(4), i % T.int64(4)]"],
     ),
+    (
+        lambda g, x, i: op.grad.take_backward(g, x, i, axis=1),
+        [((3, 2, 5), "float32"), ((3, 4, 5), "float32"), ((2,), "int32")],
+        ["out_buf[i // T.int64(20), i % T.int64(20) // T.int64(5), i % T.int64(5)] = T.float32(0.0)",
+         "for parallel, serial in T.grid(T.int64(15), T.int64(2)):"],
+    ),
 ]  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from tvm.relax.op.nn.loss import class_weights
 from tvm.relax.op.nn.pool import Pool2DAttrs
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir import op as tir_op
+from tvm.tir.buffer import decl_buffer as tir_decl_buffer
 from tvm.tir.op.arith import const as tir_const
 
 NLLLossBackwardAttrs = attrs_class("NLLLossBackwardAttrs", "reduction", "ignore_index")
@@ -356,17 +357,40 @@ def _take_backward_info(
 def _take_backward_te(
     bb: BlockBuilder, output_grad: Expr, x: Expr, indices: Expr, *, axis: int | None
 ) -> Expr:
+    from tvm.topi.loops import load, loop, sequence, store  # only legalisation needs them
+    from tvm.topi.scatter_elements import element_indices
+
     def compute(grad: Any, te_x: Any, places: Any) -> Any:
         at = 0 if axis is None else axis % len(te_x.shape)
-        axes = [te.reduce_axis((0, extent), name=f"k{i}") for i, extent in enumerate(places.shape)]
+        lead, rest = topi.utils.prod(te_x.shape[:at]), topi.utils.prod(te_x.shape[at + 1 :])
+        count = topi.utils.prod(places.shape)
 
-        def element(*index: Any) -> Any:
-            hit = places(*axes) == index[at].astype(places.dtype)
-            share = grad(*index[:at], *axes, *index[at + 1 :])
-            term = tir_op.if_then_else(hit, share, tir_const(0, te_x.dtype))
-            return te.sum(term, axis=axes) if axes else term
+        def run(ins: Any, outs: Any) -> Any:
+            [out] = outs
 
-        return te.compute(te_x.shape, element, name="take_backward")
+            def clear(i: Any) -> Any:
+                return store(out, tir_const(0, te_x.dtype), *element_indices(i, te_x.shape))
+
+            def row(fused: Any) -> Any:
+                i, j = tir_op.floordiv(fused, rest), tir_op.floormod(fused, rest)
+
+                def step(k: Any) -> Any:
+                    place = load(ins[2], *element_indices(k, places.shape))
+                    goal = i * rest * te_x.shape[at] + place * rest + j
+                    to = element_indices(goal, te_x.shape)
+                    of = element_indices(i * rest * count + k * rest + j, grad.shape)
+                    return store(out, load(out, *to) + load(ins[0], *of), *to)
+
+                return loop(count, step, "serial")
+
+            cleared = loop(topi.utils.prod(te_x.shape), clear)
+            return sequence(cleared, loop(lead * rest, row, "parallel"))
+
+        out = tir_decl_buffer(te_x.shape, te_x.dtype, "out_buf")
+        return te.extern(
+            [te_x.shape], [grad, te_x, places], run, dtype=[te_x.dtype], out_buffers=[out],
+            name="take_backward", tag="take_backward",
+        )  # fmt: skip
 
     return bb.call_te(compute, output_grad, x, indices, primfunc_name_hint="take_backward")
 
