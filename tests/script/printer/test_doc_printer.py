@@ -52,6 +52,7 @@ def test_literals(value: d.Literal, text: str) -> None:
         (op(Op.USub, op(Op.Add, x, y)), "-(x + y)"),
         (op(Op.IfThenElse, x, y, z), "y if x else z"),
         (d.LambdaDoc([x, y], op(Op.Add, x, y)).call(z), "(lambda x, y: x + y)(z)"),
+        (d.LambdaDoc([], x), "lambda : x"),
         (d.TupleDoc([x]), "(x,)"),
         (d.ListDoc([x, y]), "[x, y]"),
         (d.DictDoc({d.LiteralDoc("k"): x, y: z}), '{"k": x, y: z}'),
@@ -92,7 +93,6 @@ def _stmt(doc: d.StmtDoc, comment: str) -> d.StmtDoc:
         (d.ScopeDoc(z, x, [d.ExprStmtDoc(y)]), "with x as z:\n    y"),
         (d.CommentDoc("one\ntwo"), "# one\n# two"),
         (_stmt(d.ExprStmtDoc(x), "why"), "x  # why"),
-        (_stmt(d.ExprStmtDoc(x), "a\nb"), "# a\n# b\nx"),
         (_stmt(d.ForDoc(x, y, []), "loop"), "# loop\nfor x in y:\n    pass"),
     ],
 )
@@ -131,3 +131,14 @@ def test_depth_costs_no_recursion() -> None:
         left, right = op(Op.Add, left, y), op(Op.Add, y, right)
     assert to_python_script(left).count("+") == 20_000
     assert to_python_script(right).count("(") == 19_999
+
+
+@pytest.mark.parametrize(
+    "doc", [d.ExprStmtDoc(x), d.AssignDoc(x, y), d.ReturnDoc(x), d.AssertDoc(x)]
+)
+def test_the_comment_of_a_line_is_one_line(doc: d.StmtDoc) -> None:
+    doc.comment = "a\nb"
+    with pytest.raises(ValueError, match=r"comment string of \w+Doc cannot have newline"):
+        to_python_script(doc)
+    doc.comment = "a"
+    assert to_python_script(doc).rstrip().endswith("  # a")

@@ -173,7 +173,7 @@ def _dict(doc: d.DictDoc) -> list[Piece]:
 
 
 def _lambda(doc: d.LambdaDoc) -> list[Piece]:
-    return ["lambda ", *_joined(doc.args), ": ", doc.body] if doc.args else ["lambda: ", doc.body]
+    return ["lambda ", *_joined(doc.args), ": ", doc.body]
 
 
 def _lines(text: str, prefix: str = "") -> list[Piece]:
@@ -190,11 +190,13 @@ def _comment(text: str) -> list[Piece]:
 
 
 def _simple(doc: d.StmtDoc, pieces: list[Piece]) -> list[Piece]:
-    """A one-line statement with its comment: behind it, or above it if it has several lines."""
+    """A one-line statement with its comment behind it."""
     if not doc.comment:
         return pieces
     if "\n" in doc.comment:
-        return [*_comment(doc.comment), _NEWLINE, *pieces]
+        raise ValueError(
+            f"the comment string of {type(doc).__name__} cannot have newline: {doc.comment!r}"
+        )
     return [*pieces, f"  # {doc.comment}"]
 
 
