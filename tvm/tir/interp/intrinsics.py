@@ -10,7 +10,7 @@ import numpy as np
 
 from tvm.support.dtype import DataType
 
-from .values import Value, is_array, lane_count, numpy_dtype
+from .values import Value, is_array, is_odd_width, lane_count, numpy_dtype
 
 Rule = Callable[..., Value]
 
@@ -65,7 +65,8 @@ def _popcount(dtype: DataType) -> Callable[[Any], int]:
 
 
 def _count_bits(dtype: DataType, x: Value) -> Value:
-    return _in_type(_lanewise(_popcount(_int_of(x)), x), dtype)
+    kind = dtype if is_odd_width(dtype) else _int_of(x)  # int4 is held in 8 bits
+    return _in_type(_lanewise(_popcount(kind), x), dtype)
 
 
 def _int_of(x: Value) -> DataType:

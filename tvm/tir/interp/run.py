@@ -21,7 +21,7 @@ from .stack import Slot
 from .values import numpy_dtype
 
 _EMPTY: Final = IRModule({})
-_PARTS_OF_BYTES: Final = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
+_PARTS_OF_BYTES: Final = ("int1", "int2", "int4", "uint2", "uint4")
 
 
 def run(func_or_mod: PrimFunc | IRModule, *args: Any, name: str = "main") -> Any:
