@@ -35,7 +35,7 @@ def server(tracker: Tracker, key: str = "board") -> rpc.Server:
 
 def until(true: Callable[[], bool]) -> None:
     """Wait for what other processes do."""
-    for _ in range(200):
+    for _ in range(1200):
         if true():
             return
         time.sleep(0.05)
