@@ -138,7 +138,7 @@ def row(name: str) -> list[str]:
         _yes(symbolic) if not by_data else "by data",
         _legal(op),
         _gradient(op),
-        _yes(op.has_attr("FRelaxInferLayout"), "as it was"),
+        _yes(op.has_attr("FRelaxInferLayout"), "none"),
         POLICY[op.get_attr("TMixedPrecisionPolicy")],
         _yes(op.has_attr("FReference")),
         _dtypes(cases) if _takes_tensors(cases) else "",
@@ -175,7 +175,8 @@ def _operators() -> Iterator[str]:
     yield (
         "Each is declared once, in `tvm/relax/op`. *Static* and *symbolic*: the result's shape is "
         "inferred from constant extents and from symbols. *Layout*: a rule takes operands in other "
-        "layouts; others get them as they were. *Precision*: the policy of `ToMixedPrecision`. "
+        "layouts; none: the operator is about the order of elements, or about single ones. "
+        "*Precision*: the policy of `ToMixedPrecision`. "
         "*Reference*: its meaning in numpy, which tests and the interpreter use. *Types*: of the "
         "first operand."
     )
