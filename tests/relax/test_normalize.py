@@ -144,3 +144,13 @@ def test_span_of_what_is_rebuilt() -> None:
     binding = func.body.blocks[0].bindings[-1]
     assert binding.value.span is span
     assert binding.span is span
+
+
+def test_what_a_dataflow_block_hides_does_not_come_out() -> None:
+    one = relax.TensorStructInfo((), "int64")
+    hidden = relax.DataflowVar("d", one)
+    block = relax.DataflowBlock([relax.VarBinding(hidden, relax.const(1, "int64"))])
+    bb = relax.BlockBuilder()
+    told = r"Malformed AST(.|\n)*DataflowVar 'd'"
+    with pytest.raises(TVMError, match=told), bb.function("f", []):
+        bb.emit_func_output(bb.emit(relax.SeqExpr([block], hidden)))

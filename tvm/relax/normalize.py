@@ -23,6 +23,7 @@ from .expr import (
     Call,
     Constant,
     DataflowBlock,
+    DataflowVar,
     DataTypeImm,
     ExternFunc,
     Function,
@@ -335,6 +336,15 @@ def _flatten(block: BindingBlock) -> list[BindingBlock]:
     for binding in block.bindings:
         seq = binding.value
         if isinstance(seq, SeqExpr) and not (dataflow and _has_branch(seq)):
+            if isinstance(seq.body, DataflowVar) and not dataflow:
+                raise TVMError(
+                    message(
+                        "Malformed AST: a sequence gives a variable that only its dataflow block "
+                        "sees",
+                        found=f"DataflowVar {seq.body.name_hint!r}",
+                        legal="a Var, which is an output of the block",
+                    )
+                )
             result.append(type(block)(pending, block.span))
             for inner in seq.blocks:
                 # what stands in a dataflow block is pure, and so is what it is made of
