@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import tvm
+from tvm import rpc
 from tvm.script import tir as T
-from tvm.testing.runner import local_run
+from tvm.testing.runner import local_run, rpc_run
 
 pytestmark = pytest.mark.cpu
 
@@ -38,6 +39,25 @@ def test_results_and_times(scaled: Any) -> None:
     assert results[1] == 3
     assert len(timing.results) == 3
     np.testing.assert_array_equal(ARGS[2].numpy(), 0)       # the caller's own stay as they were
+
+
+def test_on_a_server(scaled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = rpc.Server("127.0.0.1", key="test")
+    try:
+
+        class Here:
+            def connect_server(self) -> Any:
+                return rpc.connect("127.0.0.1", server.port, key="test")
+
+        results, timing = rpc_run(scaled, "cpu", ARGS, Config(), Here())
+    finally:
+        server.terminate()
+    np.testing.assert_array_equal(results[2], ARGS[0] * 3)
+    assert len(timing.results) == 3
+    for name in ("HOST", "PORT", "KEY"):
+        monkeypatch.delenv(f"TVM_TRACKER_{name}", raising=False)
+    with pytest.raises(ValueError, match="no environment variable TVM_TRACKER_HOST"):
+        rpc_run(scaled, "cpu", ARGS)
 
 
 def test_an_export_of_the_callers(scaled: Any) -> None:

@@ -1,4 +1,4 @@
-"""Export a module, load it again and run it, as a user of the exported file would.
+"""Export a module, load it again and run it, here or on a machine that a tracker lends.
 
     results, timing = local_run(built, "cpu", [a, b, out])
 """
@@ -73,6 +73,59 @@ def local_run(
         timing = measured(loaded, dev, placed, config)
         loaded(*placed)
         return [_to_host(arg) for arg in placed], timing
+
+
+class RPCConfig(Protocol):
+    """How a machine is reached; the record of `tvm.meta_schedule.runner` is one."""
+
+    def connect_server(self) -> Any:
+        """A session on a server, ready to load modules."""
+
+
+class _Tracker:
+    """A machine of the tracker that the environment names."""
+
+    def connect_server(self) -> Any:
+        from tvm import rpc  # only those who run elsewhere need it
+
+        names = ("TVM_TRACKER_HOST", "TVM_TRACKER_PORT", "TVM_TRACKER_KEY")
+        missing = [name for name in names if not os.environ.get(name)]
+        if missing:
+            raise ValueError(
+                message(
+                    "rpc_run without an rpc_config",
+                    found=f"no environment variable {', '.join(missing)}",
+                    legal="the host, the port and the key of a tracker in the environment",
+                )
+            )
+        host, port, key = (os.environ[name] for name in names)
+        return rpc.connect_tracker(host, int(port)).request(key, session_timeout=300)
+
+
+def rpc_run(
+    mod: Any,
+    device_type: str,
+    args: Sequence[Any],
+    evaluator_config: EvaluatorConfig | None = None,
+    rpc_config: RPCConfig | None = None,
+    export_func: ExportFunc | str = "tar",
+    output_format: str | None = None,
+) -> tuple[list[Any], BenchmarkResult]:
+    """As `local_run`, on a server that `rpc_config` reaches, or a tracker of the environment."""
+    config = _Defaults() if evaluator_config is None else evaluator_config
+    export, suffix = _export(export_func, output_format)
+    session = (rpc_config or _Tracker()).connect_server()
+    name = f"tvm_tmp_mod.{suffix}"
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / name)
+        export(mod, path)
+        session.upload(path)
+    dev = session.device(device_type, 0)
+    loaded = session.load_module(name)
+    placed = [_on_device(arg, dev) for arg in args]
+    timing = measured(loaded, dev, placed, config)
+    loaded(*placed)
+    return [_to_host(arg) for arg in placed], timing
 
 
 def measured(
