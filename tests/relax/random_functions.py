@@ -86,9 +86,16 @@ class _Function:
             lambda: op.add(a, relax.const(self.rng.uniform(-1, 1, COLUMNS).astype("float32"))),
             lambda: op.multiply(a, relax.const(np.float32(self.rng.uniform(-1, 1)))),
             lambda: op.permute_dims(op.permute_dims(a, [1, 0]), [1, 0]),
-            lambda: op.astype(op.astype(op.clip(a, -8, 8), "int32"), "float32"),
+            lambda: self.whole(a),
         ]
         return rules[self.rng.integers(len(rules))]()
+
+    def whole(self, a: relax.Expr) -> relax.Expr:
+        """Integers near a value. Whole numbers, and halves of them, which are computed with an
+        error, are far from where rounding jumps."""
+        scale, shift = (relax.const(np.float32(value)) for value in (0.731, 0.123))
+        turned = op.add(op.multiply(a, scale), shift)
+        return op.astype(op.astype(op.round(op.clip(turned, -8, 8)), "int32"), "float32")
 
     def branch(self, flag: relax.Var) -> relax.Expr:
         sides = []

@@ -25,18 +25,18 @@ class Scheduler:
 
     def put(self, value: Any) -> None:
         """A resource has become free."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
     def request(self, user: str, priority: int, callback: Callable[[Any], bool]) -> None:
         """Somebody wants a resource; the callback says whether it still does."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
     def remove(self, value: Any) -> None:
         """A resource is gone."""
 
     def summary(self) -> dict[str, int]:
         """How many are free, and how many wait."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
 
 class PriorityScheduler(Scheduler):
