@@ -374,11 +374,10 @@ def conv1d(
     name: str = "conv1d",
 ) -> Tensor:
     """A convolution of (n, c, w) with (o, c / groups, k), and a bias (o,)."""
-    out = _op.nn.conv1d(
-        x._expr, weight._expr, strides=stride, padding=_padding(padding, weight, 1, stride),
-        dilation=dilation, groups=groups or 1,
-    )  # fmt: skip
-    return wrap_tensor(_with_bias(out, bias, [1, -1, 1]), name)
+    return _conv(
+        _op.nn.conv1d, x, weight, bias, stride, padding, dilation, groups, "NCW", name
+    )
+
 
 
 def conv2d(
@@ -394,11 +393,10 @@ def conv2d(
 ) -> Tensor:
     """A convolution of pictures with (o, c / groups, k, k), and a bias (o,)."""
     layout = data_layout or "NCHW"
-    out = _op.nn.conv2d(
-        x._expr, weight._expr, strides=stride, padding=_padding(padding, weight, 2, stride),
-        dilation=dilation, data_layout=layout, groups=groups or 1,
-    )  # fmt: skip
-    return wrap_tensor(_with_bias(out, bias, [-1 if c == "C" else 1 for c in layout]), name)
+    return _conv(
+        _op.nn.conv2d, x, weight, bias, stride, padding, dilation, groups, layout, name
+    )
+
 
 
 def conv3d(
@@ -414,11 +412,10 @@ def conv3d(
 ) -> Tensor:
     """A convolution of volumes with (o, c / groups, k, k, k), and a bias (o,)."""
     layout = data_layout or "NCDHW"
-    out = _op.nn.conv3d(
-        x._expr, weight._expr, strides=stride, padding=_padding(padding, weight, 3, stride),
-        dilation=dilation, data_layout=layout, groups=groups or 1,
-    )  # fmt: skip
-    return wrap_tensor(_with_bias(out, bias, [-1 if c == "C" else 1 for c in layout]), name)
+    return _conv(
+        _op.nn.conv3d, x, weight, bias, stride, padding, dilation, groups, layout, name
+    )
+
 
 
 def conv1d_transpose(
@@ -438,6 +435,19 @@ def conv1d_transpose(
         dilation=dilation, groups=groups or 1,
     )  # fmt: skip
     return wrap_tensor(_with_bias(out, bias, [1, -1, 1]), name)
+
+
+def _conv(
+    op: Any, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+    dilation: Any, groups: int | None, layout: str, name: str,
+) -> Tensor:  # fmt: skip
+    """A convolution over the axes of a layout behind n and c, and its bias."""
+    out = op(
+        x._expr, weight._expr, strides=stride,
+        padding=_padding(padding, weight, len(layout) - 2, stride), dilation=dilation,
+        data_layout=layout, groups=groups or 1,
+    )  # fmt: skip
+    return wrap_tensor(_with_bias(out, bias, [-1 if c == "C" else 1 for c in layout]), name)
 
 
 def _padding(padding: Any, weight: Tensor, ndim: int, stride: Any) -> Any:
