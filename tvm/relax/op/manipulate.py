@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import ShapeError, TVMError
+from tvm.error import ShapeError, TVMError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple
@@ -698,6 +698,12 @@ def _one_hot_te(
     bb: BlockBuilder, indices: Expr, on_value: Any, off_value: Any, *, depth: int, axis: int
 ) -> Expr:
     on, off = on_value.struct_info.value, off_value.struct_info.value
+    for name, value in (("on_value", on), ("off_value", off)):
+        if value is None:
+            raise TVMError(
+                message(f"relax.one_hot: the kernel needs to know {name}",
+                        found="a number that is handed in", legal="a relax.PrimValue")
+            )  # fmt: skip
     return bb.call_te(topi.one_hot, indices, on, off, depth, axis, str(on.dtype))
 
 
