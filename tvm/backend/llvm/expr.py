@@ -15,6 +15,7 @@ from tvm.tir.functor import TirFunctor, expr_children
 from .function_text import FunctionText
 from .jit import llvm_version
 from .module_text import ModuleText
+from .narrow_indices import NarrowIndices
 from .small_floats import narrow, widen
 from .types import (
     element_type,
@@ -44,6 +45,7 @@ class ExprEmitter(TirFunctor[str, None]):
         self.values: dict[e.Var, str] = {}
         # Index arithmetic may not overflow (the program would be wrong anyway), data may.
         self._index_depth = 0
+        self.narrow = NarrowIndices()
         # a multiplication and the addition of its result may become one instruction, always
         asked = out.module.fast_math
         fused = asked == "fast" or "contract" in asked
@@ -118,11 +120,13 @@ class ExprEmitter(TirFunctor[str, None]):
     def _int_division(self, op: e.BinaryOpExpr, a: str, b: str) -> str:
         dtype, kind = op.dtype, value_type(op.dtype)
         wants_rest = isinstance(op, (e.Mod, e.FloorMod))
+        power = _power_of_two(op.b)
+        if power is not None and wants_rest:
+            self.narrow.masks((1 << power) - 1, op.a)
         if not dtype.is_int:
             return self.out.temp(f"{'urem' if wants_rest else 'udiv'} {kind} {a}, {b}")
         if isinstance(op, (e.Div, e.Mod)):
             return self.out.temp(f"{'srem' if wants_rest else 'sdiv'} {kind} {a}, {b}")
-        power = _power_of_two(op.b)
         if power is not None:  # rounds toward minus infinity by itself
             if wants_rest:
                 mask = self.splat(dtype, str((1 << power) - 1))
@@ -390,6 +394,8 @@ class ExprEmitter(TirFunctor[str, None]):
     # --- casts ---
 
     def visit_cast_(self, op: e.Cast) -> str:
+        if op.dtype.is_integer and op.value.dtype.is_integer:
+            self.narrow.casts(op.value, op.dtype)
         return self.cast(op.value.dtype, op.dtype, self.visit_expr(op.value))
 
     def cast(self, source: DataType, target: DataType, value: str) -> str:
@@ -494,6 +500,8 @@ class ExprEmitter(TirFunctor[str, None]):
         """An index widened to 64 bits."""
         if isinstance(expr, e.IntImm):
             return str(expr.value)
+        if expr.dtype.is_uint:
+            self.narrow.casts(expr, INT64)
         return self.cast(expr.dtype, INT64, self.visit_index(expr))
 
 

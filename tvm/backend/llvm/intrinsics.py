@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from tvm.backend.operands import integer_operand
 from tvm.error import DTypeError, TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.float_math.neighbour import narrow_neighbour
@@ -207,11 +208,31 @@ def _bits(instruction: str, unsigned: str | None = None) -> Rule:
     return rule
 
 
-INTRINSICS["tir.bitwise_and"] = _bits("and")
+_INSTRUCTION_AND: Final = _bits("and")
+_SHIFT_LEFT: Final = Op.get("tir.shift_left")
+_INSTRUCTION_SHR: Final = _bits("ashr", "lshr")
+
+
+@_rule("bitwise_and")
+def _bitwise_and(emit: StmtEmitter, op: e.Call) -> str:
+    for operand, mask in (op.args, op.args[::-1]):
+        if isinstance(mask, e.IntImm):
+            emit.narrow.masks(mask.value, operand)
+    return _INSTRUCTION_AND(emit, op)
+
+
+@_rule("shift_right")
+def _shift_right(emit: StmtEmitter, op: e.Call) -> str:
+    moved, by = op.args
+    back = isinstance(moved, e.Call) and moved.op.same_as(_SHIFT_LEFT)
+    if back and isinstance(by, e.IntImm):  # x << 24 >> 24 is x cut to 8 bits
+        emit.narrow.wraps("sext" if op.dtype.is_int else "zext", op.dtype.bits - by.value, op)
+    return _INSTRUCTION_SHR(emit, op)
+
+
 INTRINSICS["tir.bitwise_or"] = _bits("or")
 INTRINSICS["tir.bitwise_xor"] = _bits("xor")
 INTRINSICS["tir.shift_left"] = _bits("shl")
-INTRINSICS["tir.shift_right"] = _bits("ashr", "lshr")
 
 
 @_rule("bitwise_not")

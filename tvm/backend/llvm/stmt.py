@@ -44,6 +44,9 @@ class HeldObject(str):
     __slots__ = ()
 
 
+_NOT_VECTORIZED: Final = '!{!"llvm.loop.vectorize.enable", i1 false}'
+
+
 class Loop(NamedTuple):
     """Where `continue` and `break` go."""
 
@@ -286,10 +289,12 @@ class StmtEmitter(MemoryEmitter):
         out.line(f"br i1 {holds}, label %{body}, label %{after}")
         out.begin(body)
         self._loops.append(Loop(head, after))
+        self.narrow.enter()
 
         def close() -> None:
             self._loops.pop()
-            out.line(f"br label %{head}")
+            hint = "" if self.narrow.leave() else self._hint([_NOT_VECTORIZED])
+            out.line(f"br label %{head}{hint}")
             out.begin(after)
 
         self._work += [close, op.body]
@@ -339,6 +344,7 @@ class StmtEmitter(MemoryEmitter):
         self.values[op.loop_var] = var
         latch = out.label(f"next.{name}")
         self._loops.append(Loop(latch, after))
+        self.narrow.enter()
 
         def close() -> None:
             self._loops.pop()
@@ -355,10 +361,15 @@ class StmtEmitter(MemoryEmitter):
 
     def _loop_hint(self, op: s.For) -> str:
         """What LLVM should do with a loop that nobody has unrolled or vectorised yet."""
-        wishes = {
-            s.ForKind.UNROLLED: ['!{!"llvm.loop.unroll.full"}'],
-            s.ForKind.VECTORIZED: ['!{!"llvm.loop.vectorize.enable", i1 true}'],
-        }.get(op.kind) or self._scalable_wish(op)
+        unroll = ['!{!"llvm.loop.unroll.full"}'] if op.kind is s.ForKind.UNROLLED else []
+        if not self.narrow.leave():
+            return self._hint([*unroll, _NOT_VECTORIZED])
+        if op.kind is s.ForKind.VECTORIZED:
+            return self._hint(['!{!"llvm.loop.vectorize.enable", i1 true}'])
+        return self._hint(unroll or self._scalable_wish(op))
+
+    def _hint(self, wishes: list[str]) -> str:
+        """What is said of a loop, behind its last jump."""
         if not wishes:
             return ""
         nodes = ", ".join(self.module.shared_metadata(wish) for wish in wishes)
@@ -466,6 +477,7 @@ class StmtEmitter(MemoryEmitter):
 
     def call_function(self, name: str, args: tuple[PrimExpr, ...]) -> str:
         """A direct call of a function of this module; a failure is passed on."""
+        self.narrow.calls()
         signature = self.module.signatures.get(name)
         if signature is None:
             raise TVMError(
