@@ -119,7 +119,12 @@ def _q_multiply_shift_per_axis(
 ) -> int:
     value = int(x) << int(left) if shift_left else int(x)
     total = int(q) + (int(right) if shift_right else 0)
-    return (value * int(y) + (1 << (total - 1))) >> total
+    return _in_64_bits(value * int(y) + (1 << (total - 1))) >> total
+
+
+def _in_64_bits(value: int) -> int:
+    low = value & (2**64 - 1)
+    return low - 2**64 if low >> 63 else low
 
 
 def _wrapped(rule: Callable[..., int]) -> Rule:

@@ -80,6 +80,7 @@ from .builtin import (
     vectorlow,
     vscale,
 )
+from .fixed_point import q_multiply_shift, q_multiply_shift_per_axis
 from .gpu import (
     create_barriers,
     make_filled_simdgroup_matrix,
@@ -152,8 +153,6 @@ from .math import (
     popcount,
     pow,
     power,
-    q_multiply_shift,
-    q_multiply_shift_per_axis,
     round,
     rsqrt,
     sigmoid,

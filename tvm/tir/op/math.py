@@ -113,10 +113,6 @@ _popcount = intrinsic("popcount", PURE, 1, vectorizable=True)
 _ctpop = intrinsic("ctpop", PURE, 1, vectorizable=True)
 _fma = intrinsic("fma", PURE, 3, vectorizable=True)
 _large_uint_imm = intrinsic("large_uint_imm", PURE, 2)
-_q_multiply_shift = intrinsic("q_multiply_shift", PURE, 4, vectorizable=True)
-_q_multiply_shift_per_axis = intrinsic(
-    "q_multiply_shift_per_axis", PURE, 7, vectorizable=True
-)
 
 
 def abs(x: Operand, span: Span | None = None) -> PrimExpr:
@@ -225,25 +221,6 @@ def popcount(x: Operand) -> PrimExpr:
     """The number of one bits."""
     value = as_expr(x)
     return e.Call(value.dtype, _popcount, (value,))
-
-
-def q_multiply_shift(x: Operand, y: Operand, q: Operand, s: Operand) -> PrimExpr:
-    """round(x * y * 2**(s - q)) of two int32 fixed-point numbers with q fractional bits."""
-    return e.Call("int32", _q_multiply_shift, (x, y, q, s))
-
-
-def q_multiply_shift_per_axis(
-    x: Operand,
-    y: Operand,
-    ls: Operand,
-    rs: Operand,
-    q: Operand,
-    is_lshift_required: Operand,
-    is_rshift_required: Operand,
-) -> PrimExpr:
-    """q_multiply_shift with a left and a right shift of their own."""
-    args = (x, y, ls, rs, q, is_lshift_required, is_rshift_required)
-    return e.Call("int32", _q_multiply_shift_per_axis, args)
 
 
 def min_value(dtype: Any, span: Span | None = None) -> PrimExpr:
