@@ -96,6 +96,26 @@ class TestKeepsNamesForValues(PassTest):
                 B[i] = A[x + 1]
 
 
+class TestNamesOfFloatsAndTruthValues(PassTest):
+    """They go from integer expressions and conditions, too, not only from float arithmetic."""
+
+    run = Simplify()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "int32"), flag: T.bool):
+        for i in range(16):
+            with T.LetStmt(T.float32(0.25)) as x:
+                with T.LetStmt(flag) as y:
+                    if y:
+                        B[i] = T.Select(A[i] == x, B[i], 1)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "int32"), flag: T.bool):
+        for i in range(16):
+            if flag:
+                B[i] = T.Select(A[i] == T.float32(0.25), B[i], 1)
+
+
 def test_a_loop_of_unknown_length_bounds_its_variable_inside() -> None:
     n = tir.SizeVar("n", "int64")
     a = tir.decl_buffer((n,), "float32", "A")

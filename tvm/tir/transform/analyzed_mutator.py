@@ -27,7 +27,7 @@ class AnalyzedMutator(StmtExprMutator):
     def bind_value(self, var: e.Var, value: PrimExpr) -> None:
         """From here on `var` is replaced by a literal or another variable."""
         self.values[var] = value
-        if var.dtype.is_integer:
+        if not var.dtype.is_handle:
             self.analyzer.bind(var, value, allow_override=True)
 
     def condition(self, expr: PrimExpr) -> PrimExpr:
