@@ -1,13 +1,15 @@
 """Random programs mean the same to the interpreter, to LLVM (optimising or not), and to C.
 
-Three families: loop nests over float data with every kind of loop, schedules of real operators, and
-arithmetic on small and large integers, where every bit has to agree.
+Four families: loop nests over float data with every kind of loop, schedules of real operators,
+arithmetic on small and large integers, and programs over values of every type in memory of every
+layout; in the last two every bit has to agree.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import tvm
 from tests.tir.schedule.test_random import WORKLOADS, Scheduler
 from tests.tir.transform.random_programs import Maker
+from tests.tir.transform.random_typed_programs import TypedMaker
 from tvm import tir
 from tvm.ir import PrimExpr
 from tvm.testing.random_inputs import random_inputs
@@ -147,6 +150,33 @@ def any_bits(func: tir.PrimFunc, seed: int) -> list[np.ndarray]:
     return found
 
 
+def check_typed(seeds: range) -> None:
+    """Programs of all types: all ways give the same bits."""
+    makers = [TypedMaker(seed) for seed in seeds]
+    funcs = [maker.program() for maker in makers]
+    wanted = [maker.inputs() for maker in makers]
+    for func, args in zip(funcs, wanted):
+        interp.run(func, *args)
+    for target in TARGETS:
+        for seed, call in enumerate(machine_code(funcs, target)):
+            given = makers[seed].inputs()
+            call(*(held := [_passed(array) for array in given]))
+            note = f"program {seeds[seed]}, {target}\n{funcs[seed]}"
+            for array, passed, want in zip(given, held, wanted[seed]):
+                found = array if passed is array else passed.numpy()
+                np.testing.assert_array_equal(_plain(found), _plain(want), err_msg=note)
+
+
+def _passed(array: np.ndarray) -> Any:
+    """numpy gives no other library its arrays of bfloat16."""
+    return tvm.runtime.tensor(array) if array.dtype.name == "bfloat16" else array
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """numpy knows no NaN of bfloat16."""
+    return array.astype("float64") if array.dtype.name == "bfloat16" else array
+
+
 @pytest.mark.parametrize("start", range(0, 120, 30))
 def test_loop_nests(start: int) -> None:
     check([Maker(seed).program() for seed in range(start, start + 30)], random_inputs)
@@ -162,11 +192,17 @@ def test_whole_numbers(start: int) -> None:
     check([Arithmetic(seed).program() for seed in range(start, start + 40)], any_bits, exact=True)
 
 
+@pytest.mark.parametrize("start", range(0, 60, 30))
+def test_values_of_all_types(start: int) -> None:
+    check_typed(range(start, start + 30))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("start", range(10_000, 15_000, 100))
 def test_many(start: int) -> None:
     seeds = range(start, start + 100)
     check([Maker(seed).program() for seed in seeds], random_inputs)
     check([Arithmetic(seed).program() for seed in seeds], any_bits, exact=True)
+    check_typed(range(start, start + 100))
     names = list(WORKLOADS)
     check([scheduled(names[s % len(names)], s) for s in seeds[:20]], random_inputs)
