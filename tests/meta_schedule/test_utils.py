@@ -57,7 +57,7 @@ def test_hash_of_a_module_is_sixteen_digits() -> None:
 def test_functions_on_a_worker() -> None:
     assert utils.get_global_func_with_default_on_worker(None, len) is len
     assert utils.get_global_func_with_default_on_worker(abs, len) is abs
-    with pytest.raises(AttributeError, match=r"Function 'no.such' on the worker process"):
+    with pytest.raises(ValueError, match=r"Function 'no.such' is not registered on the worker"):
         utils.get_global_func_with_default_on_worker("no.such", len)
 
 

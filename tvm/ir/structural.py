@@ -208,12 +208,15 @@ def _same_tensor(a: Any, b: Any, skip_content: bool) -> bool:
     return skip_content or a.numpy().tobytes() == b.numpy().tobytes()
 
 
-def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+def structural_equal(
+    lhs: Any, rhs: Any, map_free_vars: bool = False, *, skip_tensor_content: bool = False
+) -> bool:
     """True when both sides have the same structure up to the names of bound variables.
 
-    `map_free_vars` lets free variables of one side stand for those of the other, one to one.
+    `map_free_vars` lets free variables of one side stand for those of the other, one to one;
+    with `skip_tensor_content` only shape and type of constants count.
     """
-    return _Comparison(map_free_vars, False, False).run(lhs, rhs)
+    return _Comparison(map_free_vars, skip_tensor_content, False).run(lhs, rhs)
 
 
 def get_first_structural_mismatch(
@@ -310,10 +313,11 @@ def _parts(plan: tuple[tuple[str, bool], ...]) -> Callable[[Any], tuple[Any, ...
     return attrgetter(*names)
 
 
-def _tokens(node: Any, map_free_vars: bool) -> list[str]:
+def _tokens(node: Any, map_free_vars: bool, skip_tensors: bool = False) -> list[str]:
     """What two structurally equal programs have in common, as a list of short texts.
 
-    A free variable is told by its address, or by the order of appearance if `map_free_vars`.
+    A free variable is told by its address, or by the order of appearance if `map_free_vars`;
+    with `skip_tensors` the numbers in constants are left out.
     """
     numbers: dict[Node, int] = {}
     found: list[str] = []
@@ -364,7 +368,8 @@ def _tokens(node: Any, map_free_vars: bool) -> list[str]:
                 stack.extend((item[key], key))
         else:
             add(f"T{tuple(item.shape)}{item.dtype}")
-            add(item.numpy().tobytes().hex())
+            if not skip_tensors:
+                add(item.numpy().tobytes().hex())
     return found
 
 
@@ -390,13 +395,16 @@ def structural_digest(node: Any) -> str:
     return _digest(_tokens(node, True))
 
 
-def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+def structural_hash(
+    node: Any, map_free_vars: bool = False, *, skip_tensor_content: bool = False
+) -> int:
     """A number of 64 bits that structurally equal programs share.
 
     A free variable counts as the object that it is, unless `map_free_vars`: then only the order
-    of appearance counts, and the number is the same in every process.
+    of appearance counts, and the number is the same in every process. With `skip_tensor_content`
+    only shape and type of constants count.
     """
-    return int(_digest(_tokens(node, map_free_vars))[:16], 16)
+    return int(_digest(_tokens(node, map_free_vars, skip_tensor_content))[:16], 16)
 
 
 COMPARISONS.register("equal", structural_equal)

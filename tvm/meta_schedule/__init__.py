@@ -17,6 +17,8 @@ _CHILDREN = (
 )  # fmt: skip
 _HOME = "tvm.meta_schedule"
 _HOMES = {
+    "Builder": f"{_HOME}.builder:Builder",
+    "Profiler": f"{_HOME}.profiler:Profiler",
     "derived_object": f"{_HOME}.utils:derived_object",
 }
 

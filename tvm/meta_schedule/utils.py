@@ -61,16 +61,15 @@ def get_global_func_with_default_on_worker(
         return default
     if callable(name):
         return name
-    found = get_global_func(name, allow_missing=True)
+    found: Callable[..., Any] | None = get_global_func(name, allow_missing=True)
     if found is None:
-        raise AttributeError(
+        raise ValueError(
             message(
-                f"Function {name!r} on the worker process",
-                found="no function of this name is registered there",
-                legal="a name that `initializer` registers, or a function",
+                f"Function {name!r} is not registered on the worker process",
+                legal="a name that `initializer` registers there, or a function",
             )
         )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def get_global_func_on_rpc_session(
