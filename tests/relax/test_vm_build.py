@@ -371,3 +371,17 @@ def test_storage_of_elements(mode: str) -> None:
     x = np.zeros((4, 6), "float32")
     assert _call(relax.build(Storage, "llvm", exec_mode=mode), x).shape == (4, 6)
     assert run_interp(Storage, [x]).shape == (4, 6)
+
+
+def test_hundreds_of_parameters():
+    """Networks whose weights are parameters: each is checked, and none costs a level of nesting."""
+    bb = relax.BlockBuilder()
+    info = relax.TensorStructInfo((2, 1, 1, 3), "float32")
+    params = [relax.Var(f"p{n}", info) for n in range(400)]
+    with bb.function("main", params):
+        bb.emit_func_output(bb.emit(relax.op.add(params[0], params[-1])))
+    machine = relax.VirtualMachine(tvm.compile(bb.get(), "llvm"), tvm.cpu())
+    args = [np.full((2, 1, 1, 3), n, "float32") for n in range(400)]
+    np.testing.assert_array_equal(machine["main"](*args).numpy(), args[0] + args[-1])
+    with pytest.raises(ValueError, match=r"argument 399 \(p399\)(.|\n)*dimension 3 is 4"):
+        machine["main"](*args[:-1], np.zeros((2, 1, 1, 4), "float32"))

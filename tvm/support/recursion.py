@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Final
 
 # Python's own limit of 1,000 frames is meant to stop endless recursion; a nest of a thousand
-# statements, such as the names of a function's many parameters, is a legal program. Frames of this
-# number fit into the 8 MB that a thread's stack has.
-NESTED_FRAMES: Final = 12_000
+# statements, such as the names of a function's many parameters, is a legal program. Before 3.11
+# each frame takes some of the 8 MB that a thread's stack has; since then they live on the heap.
+NESTED_FRAMES: Final = 200_000 if sys.version_info >= (3, 11) else 12_000
 
 
 @contextmanager

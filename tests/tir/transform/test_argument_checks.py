@@ -40,3 +40,21 @@ def test_checks_come_before_what_relies_on_them():
     first = checks().around(tir.Evaluate(0))
     assert isinstance(first.seq[0], tir.AssertStmt)
     assert [n.name for n in walk(first.seq[0].condition) if isinstance(n, tir.Var)] == ["num_args"]
+
+
+def test_names_of_checks_do_not_nest_by_parameter():
+    """What is read of a tensor only to be checked is unknown to the next: programs stay shallow."""
+
+    def depth(count: int) -> int:
+        buffers = {tir.Var(f"p{n}", "handle"): tir.decl_buffer((2, 3, 4, 5)) for n in range(count)}
+        made = ArgumentChecks("func", tir.Var("args", "handle"), list(buffers), buffers)
+        made.bind_all()
+        deepest, todo = 0, [(made.around(tir.Evaluate(0)), 1)]
+        while todo:
+            stmt, level = todo.pop()
+            deepest = max(deepest, level)
+            below = stmt.seq if isinstance(stmt, tir.SeqStmt) else [getattr(stmt, "body", None)]
+            todo += [(inner, level + 1) for inner in below if inner is not None]
+        return deepest
+
+    assert depth(40) - depth(20) == 20 * 5  # kind, checks, address, checks, data

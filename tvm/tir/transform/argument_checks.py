@@ -7,7 +7,9 @@ values found) is worked out only after a check has failed.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias, TypeGuard
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr
@@ -26,6 +28,10 @@ FLOAT64 = DataType("float64")
 HANDLE = DataType("handle")
 
 
+# A check (or several), or the definition of a name for all that follows.
+Step: TypeAlias = "s.Stmt | tuple[e.Var, PrimExpr]"
+
+
 class ArgumentChecks:
     """Collects checks and definitions in the order in which they have to take place."""
 
@@ -35,19 +41,12 @@ class ArgumentChecks:
         self._args = args
         self._params = params
         self._buffers = buffers
-        self._steps: list[s.AssertStmt | tuple[e.Var, PrimExpr]] = []
+        self._steps: list[Step] = []
         self._defined: set[e.Var] = set()
 
     def around(self, body: s.Stmt) -> s.Stmt:
         """The body after all checks, with all names defined."""
-        parts: list[s.Stmt] = [body]
-        for step in reversed(self._steps):
-            if isinstance(step, s.AssertStmt):
-                parts.append(step)
-            else:
-                inner = s.SeqStmt.flatten(parts[::-1])
-                parts = [s.LetStmt(step[0], step[1], inner)]
-        return s.SeqStmt.flatten(parts[::-1])
+        return _nested(self._steps, [body])
 
     # --- the pieces that a caller puts together ---
 
@@ -74,12 +73,15 @@ class ArgumentChecks:
             if param in self._buffers
         ]
         for tensor in tensors:
-            self._check_kind(tensor)
+            self._check_value(tensor)
+            with self._passing(tensor):
+                self._check_kind(tensor)
         for tensor in tensors:
             self._define_sizes(tensor)
         for tensor in tensors:
-            self._check_sizes(tensor)
-            self._check_memory(tensor)
+            with self._passing(tensor):
+                self._check_sizes(tensor)
+                self._check_memory(tensor)
         for tensor in tensors:
             self._define(tensor.buffer.data, self._field(tensor, StructField.TENSOR_DATA, HANDLE))
 
@@ -131,16 +133,31 @@ class ArgumentChecks:
         skip = e.Select(ops.equal(kind, int(TypeIndex.TENSOR)), header, ops.const(0, INT64))
         return builtin.handle_add_byte_offset(held, skip)
 
-    def _check_kind(self, tensor: _Tensor) -> None:
-        """It is a tensor, of this type, with as many dimensions, on the CPU."""
-        buffer, where = tensor.buffer, self._where(tensor)
+    @contextmanager
+    def _passing(self, tensor: _Tensor) -> Iterator[None]:
+        """What is read of the tensor here has no name behind it.
+
+        So names do not nest by all that is read of all parameters, of which networks have hundreds.
+        """
+        steps, parts = self._steps, tensor.parts
+        self._steps, tensor.parts = [], dict(parts)
+        yield
+        steps.append(_nested(self._steps, []))
+        self._steps, tensor.parts = steps, parts
+
+    def _check_value(self, tensor: _Tensor) -> None:
+        """It is a tensor, and this is its address."""
         kind = self._kind_of(tensor.number, tensor.name)
         is_tensor = _any_of(kind, TypeIndex.TENSOR, TypeIndex.DLTENSOR_PTR, TypeIndex.OPAQUE_PTR)
         self._require(
-            is_tensor, "DTypeError", where, f"a value of {_KINDS}",
-            _tensor_text(buffer), kind,
+            is_tensor, "DTypeError", self._where(tensor), f"a value of {_KINDS}",
+            _tensor_text(tensor.buffer), kind,
         )  # fmt: skip
         self._define(tensor.handle, self._tensor_address(tensor.number, kind))
+
+    def _check_kind(self, tensor: _Tensor) -> None:
+        """It has this type, as many dimensions, and is on the CPU."""
+        buffer, where = tensor.buffer, self._where(tensor)
         ndim = self._read_field(tensor, "ndim", StructField.TENSOR_NDIM, "int32")
         self._require(
             ops.equal(ndim, len(buffer.shape)), "ShapeError", where,
@@ -182,18 +199,22 @@ class ArgumentChecks:
     def _define_sizes(self, tensor: _Tensor) -> None:
         buffer = tensor.buffer
         for axis, extent in enumerate(buffer.shape):
-            self._define_once(extent, self._extent(tensor, axis))
+            if self._is_open(extent):
+                self._define_size(extent, self._extent(tensor, axis))
         for axis, stride in enumerate(buffer.strides):
-            if isinstance(stride, e.Var) and stride not in self._defined:
-                self._define_once(stride, self._stride_or_compact(tensor, axis))
+            if self._is_open(stride):
+                self._define_size(stride, self._stride_or_compact(tensor, axis))
         offset = buffer.elem_offset
-        if isinstance(offset, e.Var) and offset not in self._defined:
+        if self._is_open(offset):
             size = ops.const(_item_bytes(buffer.dtype), INT64)
-            self._define_once(offset, ops.floordiv(self._offset(tensor), size))
+            self._define_size(offset, ops.floordiv(self._offset(tensor), size))
 
-    def _define_once(self, place: PrimExpr, value: PrimExpr) -> None:
-        if isinstance(place, e.Var) and place not in self._defined:
-            self._define(place, ops.cast(value, place.dtype))
+    def _is_open(self, place: PrimExpr) -> TypeGuard[e.Var]:
+        """Whether a size stands alone, and nothing has given it a value yet."""
+        return isinstance(place, e.Var) and place not in self._defined
+
+    def _define_size(self, size: e.Var, value: PrimExpr) -> None:
+        self._define(size, ops.cast(value, size.dtype))
 
     def _read(self, tensor: _Tensor, what: str, value: PrimExpr) -> e.Var:
         """A variable for a part of a tensor; it is read where it is first asked for."""
@@ -377,6 +398,17 @@ class _Tensor:
         self.buffer = buffer
         self.handle = e.Var(f"{buffer.name}_handle", HANDLE)
         self.parts: dict[str, e.Var] = {}  # what was read of the DLTensor
+
+
+def _nested(steps: Sequence[Step], last: list[s.Stmt]) -> s.Stmt:
+    """The steps one after the other, then what comes last, where all their names are known."""
+    parts = last
+    for step in reversed(steps):
+        if isinstance(step, s.Stmt):
+            parts.append(step)
+        else:
+            parts = [s.LetStmt(step[0], step[1], s.SeqStmt.flatten(parts[::-1]))]
+    return s.SeqStmt.flatten(parts[::-1])
 
 
 def _plain_name(param: e.Var) -> str:
