@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Add, BufferLoad, Cast, IterVar, Mul, Var
+from tvm.tir.expr import Add, BufferLoad, Cast, IntImm, IterVar, Mul, Var
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.stmt import Block, BufferStore
@@ -31,8 +31,8 @@ class Operand:
         return last if isinstance(last, Var) else None
 
     def is_plain(self) -> bool:
-        """True if all indices are variables."""
-        return all(isinstance(i, Var) for i in self.indices)
+        """True if all indices are variables, or places in dimensions of one."""
+        return all(isinstance(i, (Var, IntImm)) for i in self.indices)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def find_contraction(block: Block) -> Contraction | None:
     groups: dict[str, list[IterVar]] = {"batch": [], "m": [], "n": [], "k": []}
     for iv in block.iter_vars:
         var = iv.var
-        if iv.dom is not None and is_one(iv.dom.extent) and var not in in_a | in_b | in_c:
+        if iv.dom is not None and is_one(iv.dom.extent) and var not in in_a | in_b:
             groups["batch" if iv.iter_type == IterVar.DataPar else "k"].append(iv)
         elif iv.iter_type == IterVar.CommReduce:
             if var in in_c or not (var in in_a or var in in_b):
