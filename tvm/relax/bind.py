@@ -254,7 +254,7 @@ class _Copier(PyExprMutator):
 
     def visit_match_cast_(self, binding: MatchCast) -> None:
         for var in tir_vars_in_struct_info(binding.struct_info):
-            self.symbols.setdefault(var, tir.Var(var.name, var.dtype))
+            self.symbols.setdefault(var, var.copy_with_suffix(""))
         super().visit_match_cast_(binding)
 
 
@@ -263,7 +263,7 @@ def copy_with_new_vars(func: Function) -> Function:
     defined: dict[tir.Var, tir.Var] = {}
     for param in func.params:
         for var in tir_vars_in_struct_info(param.struct_info):
-            defined.setdefault(var, tir.Var(var.name, var.dtype))
+            defined.setdefault(var, var.copy_with_suffix(""))
     copy = _Copier(defined).visit_expr(func)
     assert isinstance(copy, Function), "a function stays one"
     return copy

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Node
 from tvm.tir.expr import (
+    Add,
     BinaryOpExpr,
     BufferLoad,
     Call,
     CmpExpr,
     IntImm,
     IterVar,
+    Mul,
     Select,
     Var,
     make_const,
@@ -37,11 +41,33 @@ def accesses(block: Block) -> list[tuple[BufferLoad | BufferStore, Strides]]:
             if not isinstance(node, (BufferLoad, BufferStore)) or not node.indices:
                 continue
             (offset, *more) = node.buffer.offset_of(node.indices)
-            terms = None if more else linear_terms(offset, domains)
-            if terms is None and not more:
-                terms = linear_terms(_simplified(offset, block), domains)
-            moves = {var: None if terms is None else terms.get(var, 0) for var in domains}
-            found.append((node, moves))
+            if more:
+                found.append((node, dict.fromkeys(domains)))
+                continue
+            if linear_terms(offset, domains) is None:
+                offset = _simplified(offset, block)
+            found.append((node, _moves(offset, domains)))
+    return found
+
+
+def _moves(offset: PrimExpr, domains: Mapping[Var, Range]) -> Strides:
+    """The coefficient of each variable in a sum, None where it is a symbol or changes."""
+    found: Strides = dict.fromkeys(domains, 0)
+    stack: list[tuple[PrimExpr, int]] = [(offset, 1)]
+    while stack:
+        node, scale = stack.pop()
+        factor = node.b if isinstance(node, Mul) else None
+        terms = linear_terms(node, domains)
+        if terms is not None:
+            for var, coefficient in terms.items():
+                known = found[var]
+                found[var] = None if known is None else known + scale * coefficient
+        elif isinstance(node, Add):
+            stack += [(node.a, scale), (node.b, scale)]
+        elif isinstance(node, Mul) and isinstance(factor, IntImm):
+            stack.append((node.a, scale * factor.value))
+        else:
+            found.update({part: None for part in walk(node) if part in domains})
     return found
 
 

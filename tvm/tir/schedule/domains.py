@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import FloorDiv, IntImm, Var, make_const
+from tvm.tir.expr import FloorDiv, FloorMod, IntImm, Var, make_const
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import (
     floordiv,
@@ -152,5 +152,30 @@ def placed_nest(
 
 def _limits(value: PrimExpr, whole: Range, analyzer: Analyzer) -> list[PrimExpr]:
     """The conditions for a value to lie in a domain that are not always true."""
+    if _is_digit(value, whole, analyzer):
+        return []
     ends = (greater_equal(value, whole.min), less(value, whole.min + whole.extent))
     return [analyzer.simplify(inside) for inside in ends if not analyzer.can_prove(inside)]
+
+
+def _is_digit(value: PrimExpr, whole: Range, analyzer: Analyzer) -> bool:
+    """True for the part of a fused loop that runs through the domain, whatever its symbols are.
+
+        for f in range(b * n):      f // n is in [0, b),  f % n is in [0, n)
+
+    Extents are sizes: where the loop runs at all, none of them is zero or less.
+    """
+    if not is_zero(whole.min):
+        return False
+    base: PrimExpr | None = None
+    if isinstance(value, FloorMod):
+        value, base = value.a, value.b
+    step: PrimExpr = make_const(1, value.dtype)
+    if isinstance(value, FloorDiv):
+        value, step = value.a, value.b
+    run = analyzer.ranges.get(value) if isinstance(value, Var) else None
+    if run is None or not is_zero(run.min):
+        return False
+    if base is not None:
+        return analyzer.can_prove_equal(base, whole.extent)
+    return analyzer.can_prove_equal(whole.extent * step, run.extent)

@@ -74,11 +74,11 @@ class IndexBounds:
             return self._of(x.value)
         if isinstance(x, e.Select):
             return self._hull(self._of(x.true_value), self._of(x.false_value))
-        if isinstance(x, e.BinaryOpExpr):
-            return self._of_binary(x)
-        if isinstance(x, e.BufferLoad) or any(self._moves(node) for node in walk(x)):
-            return None
-        return x, x
+        found = self._of_binary(x) if isinstance(x, e.BinaryOpExpr) else None
+        if found is not None:
+            return found
+        # f // n is a place like any other as long as f and n stay
+        return None if any(self._moves(node) for node in walk(x)) else (x, x)
 
     def _moves(self, node: object) -> bool:
         return isinstance(node, e.BufferLoad) or (isinstance(node, e.Var) and node in self._running)
