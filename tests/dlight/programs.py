@@ -76,16 +76,14 @@ def conv(
     return te.create_prim_func([x, w, bias, rest, g])
 
 
-def softmax(n: int, c: int) -> tir.PrimFunc:
+def softmax(*shape: int | tir.PrimExpr) -> tir.PrimFunc:
     """Softmax over rows, in four passes."""
-    a = te.placeholder((n, c), name="A")
-    k, r = te.reduce_axis((0, c), name="k"), te.reduce_axis((0, c), name="r")
-    top = te.compute((n,), lambda i: te.max(a[i, k], axis=k), name="M")
-    ex = te.compute((n, c), lambda i, j: tir.exp(a[i, j] - top[i]), name="E")
-    total = te.compute((n,), lambda i: te.sum(ex[i, r], axis=r), name="S")
-    return te.create_prim_func(
-        [a, te.compute((n, c), lambda i, j: ex[i, j] / total[i], name="B")]
-    )
+    a, rows = te.placeholder(shape, name="A"), shape[:-1]
+    k, r = te.reduce_axis((0, shape[-1]), name="k"), te.reduce_axis((0, shape[-1]), name="r")
+    top = te.compute(rows, lambda *i: te.max(a[(*i, k)], axis=k), name="M")
+    ex = te.compute(shape, lambda *i: tir.exp(a[i] - top[i[:-1]]), name="E")
+    total = te.compute(rows, lambda *i: te.sum(ex[(*i, r)], axis=r), name="S")
+    return te.create_prim_func([a, te.compute(shape, lambda *i: ex[i] / total[i[:-1]], name="B")])
 
 
 def reduction(

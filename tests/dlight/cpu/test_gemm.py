@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tests.dlight.programs import HASWELL, NEON, SPR, conv, matmul, reduction, scheduled
 from tvm import te
 from tvm.dlight.cpu import GEMM
@@ -34,6 +35,18 @@ def test_transposed_batched_with_epilogue() -> None:
 @pytest.mark.parametrize("dtype", ["float64", "int32"])
 def test_other_types(dtype: str) -> None:
     scheduled(GEMM(), matmul(6, 40, 8, dtype=dtype))
+
+
+@pytest.mark.parametrize(("m", "n"), [(16, 64), (7, 33)])
+def test_a_batch_of_one(m: int, n: int) -> None:
+    """Whose place in the operand is written as 0, as broadcasting writes it."""
+    a, b = te.placeholder((1, m, 8), name="A"), te.placeholder((8, n), name="B")
+    r = te.reduce_axis((0, 8), name="r")
+    c = te.compute((1, m, n), lambda _, i, j: te.sum(a[0, i, r] * b[r, j], axis=r), name="C")
+    func = te.create_prim_func([a, b, c])
+    assert "tile" in str(scheduled(GEMM(), func).attrs["schedule_reason"])
+    bare = tvm.tir.transform.Simplify()(tvm.IRModule({"main": func}))["main"]
+    assert GEMM().apply(bare, SPR, False) is None  # the batch is bound to no loop
 
 
 def test_symbolic_rows() -> None:

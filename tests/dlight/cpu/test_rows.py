@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tests.dlight.programs import scheduled, softmax
 from tvm import te, tir
 from tvm.dlight.cpu import Fallback
+from tvm.tir.functor import walk
 
 
 @pytest.mark.parametrize(("n", "c"), [(1, 10), (5, 64), (3, 100), (4, 37)])
@@ -27,3 +29,31 @@ def test_layer_norm() -> None:
     func = te.create_prim_func([a, te.compute((n, c), norm, name="B")])
     after = scheduled(Fallback(), func)
     assert "passes over each row in one loop" in str(after.attrs["schedule_reason"])
+
+
+B, N = tir.SizeVar("b", "int64"), tir.SizeVar("n", "int64")
+
+
+@pytest.mark.parametrize(
+    "shape", [(B, N, 128), (B, 3, N, 128), (5, N), (B, 3, N, N), (B, 2, 3, N)]
+)
+def test_symbolic_sizes(shape: tuple[int | tir.PrimExpr, ...]) -> None:
+    """Vectors along the row, rows in no more memory than one, whatever the sizes are called."""
+    after = scheduled(Fallback(), softmax(*shape), sizes={"b": 2, "n": 19})
+    text = after.script()
+    passes = str(after.attrs["schedule_reason"]).partition(" passes over each row in one loop")[0]
+    assert passes in ("8", "10")
+    assert "T.where(T.int64(0) <=" not in text  # rows of the fused loop lie in their domains
+    assert "T.vectorized" in text
+    lowering = [
+        tir.transform.PlanAndUpdateBufferAllocationLocation(),
+        tir.transform.ConvertBlocksToOpaque(),
+        tir.transform.CompactBufferAllocation(),
+    ]
+    lowered = tvm.transform.Sequential(lowering)(tvm.IRModule({"main": after}))["main"]
+    blocks = [node for node in walk(lowered.body) if isinstance(node, tir.Block)]
+    sizes = [d for block in blocks for buffer in block.alloc_buffers for d in buffer.shape]
+    kept = [int(d) if isinstance(d, tir.IntImm) else d for d in sizes]
+    assert max([d for d in kept if isinstance(d, int)]) <= 128
+    assert sum(d is N for d in kept) <= 1  # of what depends on sizes there is one row at most
+    assert all(isinstance(d, int) or d is N for d in kept)

@@ -56,3 +56,10 @@ def test_unknown_ranges_and_memory():
     assert IndexBounds({i: None}, Analyzer()).of(i + 1) is None
     assert IndexBounds(RUNNING, Analyzer()).of(data[i] + 1) is None
     assert IndexBounds({}, Analyzer()).of(data[0]) is None
+
+
+def test_what_stays_is_its_own_bound():
+    f = tir.Var("f", "int32")
+    place = f // n
+    assert [str(end) for end in IndexBounds(RUNNING, Analyzer()).of(place)] == ["f // n"] * 2
+    assert IndexBounds({f: Range(0, 8)}, Analyzer()).of(place) is None

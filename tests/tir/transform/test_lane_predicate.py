@@ -54,3 +54,10 @@ def test_refuses_divisions_that_the_condition_protects():
     divided = tir.FloorDiv(LANES, tir.Broadcast(i, 4))
     assert guard_lanes(divided, MASK, analyzer(4)) is None
     assert guard_lanes(tir.FloorDiv(LANES, tir.Broadcast(3, 4)), MASK, analyzer(4)) is not None
+
+
+def test_divisors_that_loops_around_run_through_are_not_zero():
+    n, m = tir.Var("n", "int32"), tir.Var("m", "int32")
+    divided = tir.Broadcast(tir.FloorDiv(i, n * 12), 4)
+    for around, fine in (([n * m * 12], True), ([m, n], True), ([m], False), ([n + m], False)):
+        assert (guard_lanes(divided, MASK, analyzer(4), around) is not None) is fine

@@ -12,6 +12,7 @@ from tvm.tir.expr import (
     BinaryOpExpr,
     BufferLoad,
     Call,
+    Cast,
     CmpExpr,
     IntImm,
     IterVar,
@@ -66,9 +67,16 @@ def _moves(offset: PrimExpr, domains: Mapping[Var, Range]) -> Strides:
             stack += [(node.a, scale), (node.b, scale)]
         elif isinstance(node, Mul) and isinstance(factor, IntImm):
             stack.append((node.a, scale * factor.value))
+        elif isinstance(node, Cast) and _keeps_numbers(node):
+            stack.append((node.value, scale))
         else:
             found.update({part: None for part in walk(node) if part in domains})
     return found
+
+
+def _keeps_numbers(cast: Cast) -> bool:
+    source = cast.value.dtype
+    return source.is_int and cast.dtype.is_int and cast.dtype.bits >= source.bits
 
 
 def _simplified(offset: PrimExpr, block: Block) -> PrimExpr:

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
 from tvm.target.target import Target
+from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.schedule import Schedule
+from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.schedule.analysis.query import realize_of
 
 from .base import CPUScheduleRule, open_schedule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
@@ -29,15 +31,14 @@ class GEMM(CPUScheduleRule):
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if no block is a matrix product worth a tile."""
         sch = open_schedule(func)
-        found = [find_contraction(sch.get(block)) for block in root_blocks(sch)]
-        if not any(is_gemm(contraction) for contraction in found):
+        if not any(_product(sch, block) for block in root_blocks(sch)):
             return None
         inline_epilogues(sch)
         rest = Rest(sch)
         reasons: list[str] = []
         for block in root_blocks(sch):
-            contraction = find_contraction(sch.get(block))
-            if contraction is not None and is_gemm(contraction):
+            contraction = _product(sch, block)
+            if contraction is not None:
                 form = MatrixForm(
                     contraction.batch, contraction.m, contraction.n, contraction.k
                 )
@@ -47,6 +48,13 @@ class GEMM(CPUScheduleRule):
                 rest.done(block)
         rest.schedule(target.cpu)
         return with_reason(sch, "; ".join(reasons))
+
+
+def _product(sch: Schedule, block: BlockRV) -> Contraction | None:
+    """The matrix product that a block is, each of its variables bound to a loop of its own."""
+    found = find_contraction(sch.get(block))
+    values = realize_of(sch.state, sch.get_sref(block)).iter_values
+    return found if is_gemm(found) and all(isinstance(v, Var) for v in values) else None
 
 
 def is_gemm(found: Contraction | None) -> bool:

@@ -167,15 +167,19 @@ def _is_digit(value: PrimExpr, whole: Range, analyzer: Analyzer) -> bool:
     """
     if not is_zero(whole.min):
         return False
+    rest: PrimExpr = value
     base: PrimExpr | None = None
-    if isinstance(value, FloorMod):
-        value, base = value.a, value.b
+    if isinstance(rest, FloorMod):  # f // step % base
+        base, rest = rest.b, rest.a
     step: PrimExpr = make_const(1, value.dtype)
-    if isinstance(value, FloorDiv):
-        value, step = value.a, value.b
-    run = analyzer.ranges.get(value) if isinstance(value, Var) else None
-    if run is None or not is_zero(run.min):
+    if isinstance(rest, FloorDiv):
+        step, rest = rest.b, rest.a
+    run: PrimExpr | None = None
+    if base is None and isinstance(rest, FloorMod):  # f % run // step
+        run, rest = rest.b, rest.a
+    loop = analyzer.ranges.get(rest) if isinstance(rest, Var) else None
+    if loop is None or not is_zero(loop.min):
         return False
     if base is not None:
         return analyzer.can_prove_equal(base, whole.extent)
-    return analyzer.can_prove_equal(whole.extent * step, run.extent)
+    return analyzer.can_prove_equal(whole.extent * step, loop.extent if run is None else run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from tvm.arith.analyzer import Analyzer
@@ -15,14 +16,18 @@ from tvm.tir.op import builtin
 N = TypeVar("N", bound=PrimExpr | s.Stmt)
 
 
-def guard_lanes(node: N, mask: PrimExpr, analyzer: Analyzer) -> N | None:
+def guard_lanes(
+    node: N, mask: PrimExpr, analyzer: Analyzer, around: Sequence[PrimExpr] = ()
+) -> N | None:
     """`node` with the mask as predicate of its vector loads and stores.
+
+    `around` are the extents of the loops that it is in.
 
     None where that is not possible: a scalar access or an effect in it would still take place for
     the lanes that the mask excludes.
     """
     try:
-        return rewrite(_LaneGuard(mask, analyzer), node)
+        return rewrite(_LaneGuard(mask, analyzer, around), node)
     except _Refused:
         return None
 
@@ -32,9 +37,9 @@ class _Refused(Exception):
 
 
 class _LaneGuard(StmtExprMutator):
-    def __init__(self, mask: PrimExpr, analyzer: Analyzer) -> None:
+    def __init__(self, mask: PrimExpr, analyzer: Analyzer, around: Sequence[PrimExpr]) -> None:
         super().__init__()
-        self._mask, self._analyzer = mask, analyzer
+        self._mask, self._analyzer, self._around = mask, analyzer, around
 
     def _predicate(self, present: PrimExpr | None, access: PrimExpr) -> PrimExpr:
         same = (
@@ -63,10 +68,9 @@ class _LaneGuard(StmtExprMutator):
 
     def visit_binary_(self, op: e.BinaryOpExpr) -> PrimExpr:
         # a division that the condition was to protect cannot be undone lane by lane
-        if isinstance(op, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)) and op.dtype.is_integer:
-            divisor = ops.literal(op.b)
-            if divisor is None or divisor == 0:
-                raise _Refused
+        divides = isinstance(op, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)) and op.dtype.is_integer
+        if divides and not _is_not_zero(op.b, self._around):
+            raise _Refused
         return super().visit_binary_(op)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
@@ -92,3 +96,32 @@ def _in_bounds(op: e.BufferLoad, analyzer: Analyzer) -> bool:
         analyzer.can_prove(ops.greater_equal(i, 0)) and analyzer.can_prove(ops.less(i, n))
         for i, n in zip(op.indices, op.buffer.shape)
     )
+
+
+def _is_not_zero(divisor: PrimExpr, around: Sequence[PrimExpr]) -> bool:
+    """A number, or a product of sizes that a loop around runs through: then none of them is zero.
+
+        for f in range(b * n * 12): ... f // (n * 12) ...
+    """
+    value = ops.literal(divisor)
+    if value is not None:
+        return value != 0
+    wanted = _symbols(divisor)
+    return wanted is not None and any(
+        wanted <= (_symbols(extent) or set()) for extent in around
+    )
+
+
+def _symbols(product: PrimExpr) -> set[e.Var] | None:
+    """The variables of a product of variables and numbers other than zero; None for others."""
+    found: set[e.Var] = set()
+    stack = [product]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, e.Mul):
+            stack += [node.a, node.b]
+        elif isinstance(node, e.Var):
+            found.add(node)
+        elif not (isinstance(node, e.IntImm) and node.value != 0):
+            return None
+    return found

@@ -88,13 +88,17 @@ class _LoopFinder(_StmtOnly):
         self._predicates = predicates
         self._analyzer = Analyzer()
         assume_sizes(self._analyzer, func)
+        self._around: list[PrimExpr] = []  # the extents of the loops here
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         if op.kind != s.ForKind.VECTORIZED:
             self._analyzer.bind(
                 op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True
             )
-            return super().visit_for_(op)
+            self._around.append(op.extent)
+            loop = super().visit_for_(op)
+            self._around.pop()
+            return loop
         if is_irregular(op):
             return _MarkRemover().visit_for_(op)
         lanes = self._analyzer.simplify(op.extent)
@@ -116,7 +120,8 @@ class _LoopFinder(_StmtOnly):
                     "vectors; split the loop first",
                 )
             )
-        return _Vectorizer(op, lanes, self._predicates, self._analyzer).visit_stmt(op.body)
+        maker = _Vectorizer(op, lanes, self._predicates, self._analyzer, self._around)
+        return maker.visit_stmt(op.body)
 
 
 # A vector of more lanes than this fills the registers several times over, and spills. A loop over
@@ -150,11 +155,18 @@ class _NeedsScalars(Exception):
 
 
 class _Vectorizer(StmtExprMutator):
-    def __init__(self, loop: s.For, lanes: PrimExpr, predicates: bool, analyzer: Analyzer) -> None:
+    def __init__(
+        self,
+        loop: s.For,
+        lanes: PrimExpr,
+        predicates: bool,
+        analyzer: Analyzer,
+        around: list[PrimExpr],
+    ) -> None:
         super().__init__()
         self._var, self._min, self._lanes = loop.loop_var, loop.min, lanes
         self._loop = loop
-        self._analyzer, self._predicates = analyzer, predicates
+        self._analyzer, self._predicates, self._around = analyzer, predicates, around
         one = ops.const(1, self._var.dtype)
         self._ramp: PrimExpr = loop.min
         if not (isinstance(lanes, e.IntImm) and lanes.value == 1):
@@ -248,7 +260,7 @@ class _Vectorizer(StmtExprMutator):
 
     def _masked(self, stmt: s.Stmt, mask: PrimExpr) -> s.Stmt:
         """The vectorized statement, its accesses limited to the lanes of the mask."""
-        found = guard_lanes(self.visit_stmt(stmt), mask, self._analyzer)
+        found = guard_lanes(self.visit_stmt(stmt), mask, self._analyzer, self._around)
         if found is None:
             raise _NeedsScalars
         return found
@@ -441,8 +453,9 @@ class _Vectorizer(StmtExprMutator):
         if not self._predicates:
             raise _NeedsScalars
         inverse = ops.logical_not(condition)
-        yes = guard_lanes(self.visit_expr(op.args[1]), condition, self._analyzer)
-        no = guard_lanes(self.visit_expr(op.args[2]), inverse, self._analyzer)
+        a, b = self.visit_expr(op.args[1]), self.visit_expr(op.args[2])
+        yes = guard_lanes(a, condition, self._analyzer, self._around)
+        no = guard_lanes(b, inverse, self._analyzer, self._around)
         if yes is None or no is None:
             raise _NeedsScalars
         return e.Select(condition, spread(yes, self._lanes), spread(no, self._lanes), op.span)

@@ -215,7 +215,8 @@ def _rf_block(
         (partial, _inserted(list(store.indices), axis, rf_var))
         for partial, store in zip(partials, reducer.stores)
     ]
-    guard, outside = _guards(realize.predicate, made)
+    others = {loop_of(sref).loop_var for sref in loops} - made.keys()
+    guard, outside = _guards(realize.predicate, made, others)
     parts = [rule.visit_expr(part) for part in reducer.parts]
     if not is_one(guard):
         parts = [
@@ -268,7 +269,9 @@ def _init(reducer: Reducer, places: Sequence[Place]) -> Stmt:
     )
 
 
-def _guards(predicate: PrimExpr, made: dict[Var, PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
+def _guards(
+    predicate: PrimExpr, made: dict[Var, PrimExpr], others: set[Var]
+) -> tuple[PrimExpr, PrimExpr]:
     """The conditions on reducing loops, in terms of block variables, and all the others.
 
     Within the block the former keep it a map of all its loops: what they leave out adds nothing.
@@ -276,8 +279,8 @@ def _guards(predicate: PrimExpr, made: dict[Var, PrimExpr]) -> tuple[PrimExpr, P
     inner: PrimExpr = TRUE
     outer: PrimExpr = TRUE
     for part in conjuncts(predicate):
-        names = [n for n in walk(part) if isinstance(n, Var)]
-        if names and all(n in made for n in names):
+        names = {n for n in walk(part) if isinstance(n, Var)}  # loops, and symbols that stay
+        if names & made.keys() and not names & others:
             inner = logical_and(inner, substitute(part, made))
         else:
             outer = logical_and(outer, part)
