@@ -117,3 +117,21 @@ def test_children_of_children_end_too() -> None:
     kill_child_processes(parent.pid)
     parent.wait(30)
     assert not os.path.exists(f"/proc/{children.split()[0]}")
+
+
+class _SlowToArrive:
+    def __setstate__(self, state: object) -> None:
+        time.sleep(1)
+
+    def __getstate__(self) -> object:
+        return 1
+
+
+def test_limits_on_time_count_from_when_the_function_begins() -> None:
+    worker = PopenWorker()
+    worker.send(lambda value: 5, [_SlowToArrive()], timeout=0.5)
+    assert worker.recv() == 5
+    worker.send(time.sleep, [30], timeout=0.01)
+    time.sleep(0.1)
+    with pytest.raises(TimeoutError):
+        worker.recv()

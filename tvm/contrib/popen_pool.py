@@ -25,7 +25,7 @@ from typing_extensions import Self
 from tvm.error import message
 
 from .by_value import from_bytes, to_bytes
-from .popen_worker import read_message, write_message
+from .popen_worker import BEGUN, CLOCK, read_message, write_message
 
 
 class StatusKind(IntEnum):
@@ -90,7 +90,7 @@ class PopenWorker:
         self._process: subprocess.Popen[bytes] | None = None
         self._to: BinaryIO | None = None
         self._from: BinaryIO | None = None
-        self._deadline: float | None = None
+        self._timeout: float | None = None
 
     def __del__(self) -> None:
         with contextlib.suppress(ImportError, TypeError, AttributeError):  # at the end of Python
@@ -138,7 +138,7 @@ class PopenWorker:
             self.kill()
             self._start()
         self._uses += 1
-        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._timeout = timeout
         self._write(data)
 
     def _write(self, data: bytes) -> None:
@@ -168,10 +168,10 @@ class PopenWorker:
         self._to, self._from = os.fdopen(to, "wb"), os.fdopen(back, "rb", buffering=0)
         self._uses = 0
         self._write(b"start")
-        read_message(self._from)  # limits on time count from when it is ready
+        read_message(self._from)  # it is ready
         if self._initializer is not None:
             self._write(to_bytes((self._initializer, self._initargs, {})))
-            self._deadline = None
+            self._timeout = None
             self.recv()
 
     def recv(self) -> Any:
@@ -184,8 +184,10 @@ class PopenWorker:
             raise RuntimeError(
                 message("recv of a PopenWorker", found="nothing was sent", legal="send first")
             )
-        self._wait()
         data = read_message(self._from)
+        if data is not None and data.startswith(BEGUN):
+            self._wait(CLOCK.unpack_from(data, len(BEGUN))[0])
+            data = read_message(self._from)
         if data is None:
             self.kill()
             raise ChildProcessError("the worker process died")
@@ -194,14 +196,15 @@ class PopenWorker:
             raise value
         return value
 
-    def _wait(self) -> None:
-        """Return when an answer begins, or the process is gone."""
+    def _wait(self, began: float) -> None:
+        """Return when an answer comes to a function that began then, or the process is gone."""
         assert self._from is not None, "recv looked"
-        if self._deadline is None:
+        if self._timeout is None:
             return
+        left = began + self._timeout - time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(self._from, selectors.EVENT_READ)
-            if not selector.select(max(self._deadline - time.monotonic(), 0)):
+            if not selector.select(max(left, 0)):
                 self.kill()
                 raise TimeoutError("the worker process took too long")
 
