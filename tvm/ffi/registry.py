@@ -25,7 +25,10 @@ HOMES: dict[str, list[str]] = {
     "runtime.CSourceModuleCreate": ["tvm.backend.c.given_source"],
     "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
-    "runtime.disco.": ["tvm.runtime.disco.session"],
+    "runtime.disco.": [
+        "tvm.runtime.disco.session", "tvm.runtime.disco.session_functions",
+        "tvm.runtime.disco.shard_loader",
+    ],
     "rpc.test.": ["tvm.rpc.testing"],
     "rpc.builtin.": ["tvm.rpc.builtins"],
     "tvm.rpc.server.": ["tvm.rpc.builtins"],

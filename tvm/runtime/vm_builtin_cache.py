@@ -217,11 +217,11 @@ def tensor_cache_load(folder: str, device_type: int, device_id: int) -> None:
             )
         for record in shard["records"]:
             start = record["byteOffset"]
-            values = _values(record, data[start : start + record["nbytes"]])
+            values = record_values(record, data[start : start + record["nbytes"]])
             _PARAMETERS[record["name"]] = tensor(values, device)
 
 
-def _values(record: dict[str, Any], raw: bytes) -> Any:
+def record_values(record: dict[str, Any], raw: bytes) -> Any:
     """The array of a record; float32 may be kept as the upper halves of its words."""
     shape = tuple(record["shape"])
     if record["format"] == "f32-to-bf16" and record["dtype"] == "float32":
