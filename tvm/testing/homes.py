@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 _FILES = {
+    "calls": (
+        "ErrorTest", "device_test", "echo", "identity_cpp", "nop", "object_use_count",
+        "test_check_eq_callback", "test_raise_error", "test_wrap_callback",
+    ),
     "compare": ("CompareBeforeAfter",),
     "expressions": (
         "assert_prim_expr_equal", "check_bool_expr_is_true",

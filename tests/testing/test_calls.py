@@ -1,0 +1,45 @@
+"""Values and errors that cross the ABI, and callbacks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import testing
+from tvm.error import InternalError, OpNotImplemented
+
+pytestmark = pytest.mark.cpu
+
+
+def test_values_come_back() -> None:
+    assert testing.nop(1, "a", None) is None
+    largest = 2**63 - 1
+    assert testing.echo(np.int64(largest)) == largest
+    node = tvm.tir.const(1, "int32")
+    for value in ("text", b"bytes", None, True, 1.5, tvm.cpu(1), node):
+        assert testing.echo(value) == value
+        assert testing.identity_cpp(value) == value
+    assert testing.device_test(tvm.cpu(0)) == tvm.cpu(0)
+    assert testing.object_use_count(tvm.runtime.convert([1, 2])) == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [OpNotImplemented, InternalError, ValueError, TypeError, AttributeError]
+)
+def test_errors_keep_their_kind(kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="myop") as caught:
+        testing.test_raise_error(kind.__name__, "myop")
+    assert type(caught.value) is kind
+
+
+def test_callbacks() -> None:
+    called: list[int] = []
+    assert testing.test_wrap_callback(lambda: called.append(1))() is None
+    assert called == [1]
+    check = testing.test_check_eq_callback("where I am")
+    check(2, 2)
+    with pytest.raises(InternalError, match=r"1 vs\. 2\n  where: where I am"):
+        check(1, 2)
+    with pytest.raises(InternalError, match="ErrorTest"):
+        testing.ErrorTest(0, 1)

@@ -1,0 +1,57 @@
+"""Functions to try calls out with: values that come back, errors of each kind, callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.error import InternalError, message
+from tvm.ffi import get_global_func
+
+
+def nop(*args: Any) -> Any:
+    """Takes anything, and gives nothing."""
+    return get_global_func("testing.nop")(*args)
+
+
+def echo(value: Any) -> Any:
+    """The argument, after a way through the ABI."""
+    return get_global_func("testing.echo")(value)
+
+
+identity_cpp = device_test = echo
+
+
+def object_use_count(value: Any) -> int:
+    """How many hold an object of the ABI."""
+    found: int = get_global_func("testing.object_use_count")(value)
+    return found
+
+
+def test_raise_error(kind: str, msg: str) -> None:
+    """Raises an error of a kind, from below the ABI."""
+    get_global_func("testing.test_raise_error")(kind, msg)
+
+
+def ErrorTest(x: int, y: int) -> None:
+    """InternalError for two numbers that differ."""
+    test_check_eq_callback("ErrorTest")(x, y)
+
+
+def test_wrap_callback(callback: Callable[[], Any]) -> Callable[[], None]:
+    """A function that calls another."""
+
+    def wrapped() -> None:
+        callback()
+
+    return wrapped
+
+
+def test_check_eq_callback(msg: str) -> Callable[[int, int], None]:
+    """A function that wants two equal numbers."""
+
+    def check(x: int, y: int) -> None:
+        if x != y:
+            raise InternalError(message("Check failed: x == y", found=f"{x} vs. {y}", where=msg))
+
+    return check
