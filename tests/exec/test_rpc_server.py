@@ -43,5 +43,3 @@ def test_options_that_do_not_fit() -> None:
         rpc_server.main(["--tracker=x"])
     with pytest.raises(SystemExit, match="--key is needed"):
         rpc_server.main(["--tracker=localhost:1"])
-    with pytest.raises(SystemExit, match="no proxy"):
-        rpc_server.main(["--through-proxy"])

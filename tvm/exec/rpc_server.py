@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from tvm.error import TVMError
 from tvm.rpc.server import serve
+from tvm.rpc.server_through_proxy import serve_through_proxy
 
 
 def parser() -> argparse.ArgumentParser:
@@ -22,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--host", default="0.0.0.0", help="the address to listen on")
     found.add_argument("--port", type=int, default=9090, help="the first port to try")
     found.add_argument("--port-end", type=int, default=9199, help="the port to stop at")
-    found.add_argument("--through-proxy", action="store_true", help="not offered here")
+    found.add_argument("--through-proxy", action="store_true", help="host and port are a proxy's")
     found.add_argument("--tracker", default="", help="HOST:PORT of the tracker to register at")
     found.add_argument("--key", default="", help="the kind of device that this is")
     found.add_argument("--silent", action="store_true", help="say nothing but errors")
@@ -48,14 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tracker = address(args.tracker)
     if tracker is not None and not args.key:
         raise SystemExit("--key is needed to register at a tracker")
-    if args.through_proxy:
-        raise SystemExit("--through-proxy: there is no proxy in this installation")
 
     def ready(port: int) -> None:
         if not args.silent:
             print(f"bind to {args.host}:{port}", flush=True)
 
     try:
+        if args.through_proxy:
+            library = args.load_library or None
+            serve_through_proxy(ready, args.host, args.port, args.key, library)
         serve(
             ready, args.host, args.port, args.port_end, args.key, tracker,
             args.load_library or None, args.custom_addr,

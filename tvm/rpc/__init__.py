@@ -13,20 +13,24 @@ from tvm.support.lazy import lazy_dir, lazy_names
 
 _HOMES = {
     "LocalSession": "tvm.rpc.client:LocalSession",
+    "PopenSession": "tvm.rpc.client:PopenSession",
     "RPCSession": "tvm.rpc.client:RPCSession",
     "Server": "tvm.rpc.server:Server",
     "TrackerSession": "tvm.rpc.client:TrackerSession",
     "connect": "tvm.rpc.client:connect",
     "connect_tracker": "tvm.rpc.client:connect_tracker",
+    "with_minrpc": "tvm.rpc.minrpc:with_minrpc",
 }
-_CHILDREN = ("base", "client", "server", "tracker")
+_CHILDREN = ("base", "client", "minrpc", "proxy", "server", "tornado_util", "tracker")
 
 if TYPE_CHECKING:
     from .client import LocalSession as LocalSession
+    from .client import PopenSession as PopenSession
     from .client import RPCSession as RPCSession
     from .client import TrackerSession as TrackerSession
     from .client import connect as connect
     from .client import connect_tracker as connect_tracker
+    from .minrpc import with_minrpc as with_minrpc
     from .server import Server as Server
 else:
     __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)

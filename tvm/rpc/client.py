@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
+import stat
+import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +23,7 @@ from tvm.runtime.wire import read_frame, write_frame
 from . import base
 from .base import TrackerCode
 from .core import Core
+from .processes import environment
 from .remote import Link
 
 _LOG = logging.getLogger(__name__)
@@ -143,7 +148,71 @@ class LocalSession(RPCSession):
         super().__init__(Link(core.answer))
 
 
+class PopenSession(RPCSession):
+    """A session with a program that it starts: a file of `tvm.rpc.minrpc`, or its content."""
+
+    def __init__(self, binary: str | os.PathLike[str] | bytes | bytearray) -> None:
+        super().__init__(Link(_Pipes(binary).exchange))
+
+
 # --- connections ---
+
+
+class _Pipes:
+    """Requests over pipes to a program, which ends with this object."""
+
+    def __init__(self, binary: str | os.PathLike[str] | bytes | bytearray) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        if isinstance(binary, (bytes, bytearray)):
+            self._folder = tempfile.TemporaryDirectory(prefix="tvm-popen-")
+            path = os.path.join(self._folder.name, "server.minrpc")
+            Path(path).write_bytes(binary)
+            os.chmod(path, stat.S_IXUSR | stat.S_IRUSR)
+        else:
+            path = os.path.abspath(binary)
+        self._process = subprocess.Popen(
+            [_program(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
+        )
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send a request and wait for the answer."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            write_frame(self._process.stdin, request)  # type: ignore[arg-type]
+            answer = read_frame(self._process.stdout)  # type: ignore[arg-type]
+        except OSError:
+            answer = None
+        if answer is None:
+            code = self._process.poll()
+            found = "the program has ended" + ("" if code is None else f" with exit code {code}")
+            raise RPCError(message("a remote call", found=found, legal="a new PopenSession"))
+        return answer
+
+    def __del__(self) -> None:
+        process = getattr(self, "_process", None)
+        if process is None:
+            return
+        for pipe in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):  # what was not sent yet, to a program that is gone
+                pipe.close()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _program(path: str) -> str:
+    """The path of a file that can be started."""
+    why = ""
+    if not os.path.isfile(path):
+        why = "no such file"
+    elif not stat.S_IMODE(os.stat(path).st_mode) & 0o111:
+        why = "a file that is not executable"
+    if why:
+        legal = "a file that export_library wrote with fcompile=tvm.rpc.with_minrpc(...)"
+        raise RPCError(message(f"PopenSession({path!r})", found=why, legal=legal))
+    return path
 
 
 class _Connection:
@@ -240,6 +309,7 @@ def _greet(sock: socket.socket, key: str) -> int:
     base.send_int(sock, base.RPC_MAGIC)
     base.send_text(sock, key)
     base.send_text(sock, base.token())
+    sock.settimeout(None)  # a server that is busy, or a proxy whose server is not there yet
     code = base.recv_int(sock)
     if code == base.RPC_CODE_SUCCESS:
         base.recv_text(sock)  # the server's own key

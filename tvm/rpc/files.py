@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from tvm.error import RPCError, message
 from tvm.runtime.archive import read_parts
 from tvm.runtime.export import link_objects, write_archived
 
-_folder: tempfile.TemporaryDirectory[str] | None = None
+# by process: one that was copied from another must not delete the other's folder
+_folders: Final[dict[int, tempfile.TemporaryDirectory[str]]] = {}
 
 
 def work_folder() -> Path:
     """The folder of this process's session."""
-    global _folder
-    if _folder is None:
-        _folder = tempfile.TemporaryDirectory(prefix="tvm-rpc-")
-    return Path(_folder.name)
+    here = os.getpid()
+    if here not in _folders:
+        _folders[here] = tempfile.TemporaryDirectory(prefix="tvm-rpc-")
+    return Path(_folders[here].name)
 
 
 def clean_up() -> None:
     """Delete the folder."""
-    global _folder
-    if _folder is not None:
-        _folder.cleanup()
-        _folder = None
+    folder = _folders.pop(os.getpid(), None)
+    if folder is not None:
+        folder.cleanup()
 
 
 def work_path(name: str) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -16,18 +17,23 @@ from typing import Any
 from tvm.error import RPCError
 
 
+def environment() -> dict[str, str]:
+    """The environment of a process that is to find this very package."""
+    home = str(Path(__file__).resolve().parents[2])
+    paths = os.pathsep.join(p for p in (home, os.environ.get("PYTHONPATH", "")) if p)
+    return {**os.environ, "PYTHONPATH": paths}
+
+
 class Process:
     """A process that runs a module with options, and has said on which port it listens."""
 
     def __init__(self, module: str, options: Mapping[str, Any], silent: bool) -> None:
-        home = str(Path(__file__).resolve().parents[2])
-        paths = os.pathsep.join(p for p in (home, os.environ.get("PYTHONPATH", "")) if p)
         self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
             [sys.executable, "-m", module, json.dumps(dict(options))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if silent else None,
-            env={**os.environ, "PYTHONPATH": paths},
+            env=environment(),
             start_new_session=True,
         )
         assert self._process.stdout is not None
@@ -69,6 +75,25 @@ def run_as_process(serve: Callable[..., Any]) -> None:
         serve(lambda port: print(f"port {port}", flush=True), **options)
     except RPCError as err:
         print(str(err).replace("\n", " "), flush=True)
+
+
+def in_thread(serve: Callable[..., Any], state: Any, *args: Any) -> threading.Thread:
+    """Serve in a thread of this process; `state.port` is the port, RPCError that there is none."""
+    said: queue.Queue[int | RPCError] = queue.Queue()
+
+    def run() -> None:
+        try:
+            serve(said.put, *args)
+        except RPCError as err:
+            said.put(err)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    answer = said.get()
+    if isinstance(answer, RPCError):
+        raise answer
+    state.port = answer
+    return thread
 
 
 def _end_with_parent() -> None:

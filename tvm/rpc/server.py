@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import multiprocessing
 import os
 import select
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Sequence
+from multiprocessing.util import Finalize
 from typing import Any, Final
 
 from tvm.error import RPCError
@@ -20,12 +23,14 @@ from tvm.runtime.wire import read_frame, write_frame
 from . import base, files
 from .base import TrackerCode
 from .core import Core
-from .processes import Process, run_as_process
+from .processes import Process, in_thread, run_as_process
 
 _LOG = logging.getLogger(__name__)
 _PING_S: Final = 2.0  # how often a server that waits looks whether its key is still known
 _UNUSED_S: Final = 6.0  # a key that was handed out and not used for so long is taken back
 _RETRY_S: Final = 5.0
+_FIRST_FILE: Final = 3  # after input, output and errors
+_MOST_FILES: Final = 1 << 12
 
 
 # --- one session ---
@@ -50,10 +55,22 @@ def serve_session(sock: socket.socket, libraries: Sequence[str]) -> None:
 
 
 def _session_process(sock: socket.socket, libraries: Sequence[str]) -> None:
+    _close_other_sockets(sock.fileno())
     try:
         serve_session(sock, libraries)
     finally:
         os._exit(0)  # what a session started must not keep its process
+
+
+def _close_other_sockets(mine: int) -> None:
+    """Among those of the process that was copied may be the other end, never to be closed here."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(_FIRST_FILE, _MOST_FILES):
+        if number != mine:
+            with contextlib.suppress(OSError):  # no file has this number
+                if stat.S_ISSOCK(os.fstat(number).st_mode):
+                    os.dup2(nothing, number)  # the number stays taken: objects here will close it
+    os.close(nothing)
 
 
 # --- the loop ---
@@ -145,7 +162,7 @@ def serve(
                 tracked.lost()
                 time.sleep(_RETRY_S)
             continue
-        _run_session(sock, libraries, session_timeout or timeout)
+        run_session(sock, libraries, session_timeout or timeout)
 
 
 def _next_client(
@@ -166,7 +183,7 @@ def _next_client(
                 base.send_int(sock, base.RPC_CODE_SUCCESS)
                 base.send_text(sock, f"server:{key}")
                 sock.settimeout(None)
-                return sock, _timeout_of(options)
+                return sock, timeout_of(options)
             _LOG.warning("mismatched key from %s", addr)
             base.send_int(sock, base.RPC_CODE_MISMATCH)
         except (OSError, ValueError, RPCError) as err:
@@ -182,17 +199,23 @@ def _greeting(sock: socket.socket) -> tuple[str, list[str]]:
     return (key if base.recv_text(sock) == base.token() else ""), options
 
 
-def _timeout_of(options: Sequence[str]) -> float:
+def timeout_of(options: Sequence[str]) -> float:
+    """The seconds that a client wants for its session; 0 for no limit."""
     for option in options:
         if option.startswith("-timeout="):
             return float(option.partition("=")[2])
     return 0.0
 
 
-def _run_session(sock: socket.socket, libraries: Sequence[str], timeout: float | None) -> None:
+def run_session(sock: socket.socket, libraries: Sequence[str], timeout: float | None) -> None:
+    """One session in a process of its own, until it ends or its time is over."""
     how = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     context: Any = multiprocessing.get_context(how)
-    process = context.Process(target=_session_process, args=(sock, libraries))
+    # what a thread of a program serves ends with the program
+    alone = threading.current_thread() is threading.main_thread()
+    process = context.Process(
+        target=_session_process, args=(sock, libraries), daemon=not alone
+    )
     process.start()
     sock.close()
     process.join(timeout or None)
@@ -205,11 +228,46 @@ def _run_session(sock: socket.socket, libraries: Sequence[str], timeout: float |
 # --- what users start ---
 
 
+class PopenRPCServerState:
+    """A server in a thread of this process."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int = 9091,
+        port_end: int = 9199,
+        is_proxy: bool = False,
+        tracker_addr: tuple[str, int] | None = None,
+        key: str = "",
+        load_library: str | None = None,
+        custom_addr: str | None = None,
+        silent: bool = False,
+        reuse_addr: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        from .server_through_proxy import serve_through_proxy
+
+        self.host, self.port = host, int(port)
+        if silent:
+            _LOG.setLevel(logging.ERROR)
+        if is_proxy:
+            self.thread = in_thread(
+                serve_through_proxy, self, host, self.port, key, load_library, timeout
+            )
+        else:
+            self.thread = in_thread(
+                serve, self, host, self.port, int(port_end), key, tracker_addr, load_library,
+                custom_addr, reuse_addr, timeout,
+            )  # fmt: skip
+
+
 class Server:
     """A server in a process of its own; it ends with this object.
 
-    Without a secret (TVM_RPC_TOKEN) it listens on this machine only, whatever `host` says. With
-    `server_init_callback` it runs in a copy of this process, in which the function is called first.
+    With `is_proxy`, host and port are those of a `tvm.rpc.proxy.Proxy`, where the server waits for
+    clients. Otherwise, and without a secret (TVM_RPC_TOKEN), it listens on this machine only,
+    whatever `host` says. With `server_init_callback` it runs in a copy of this process, in which
+    the function is called first.
     """
 
     def __init__(
@@ -228,24 +286,23 @@ class Server:
         reuse_addr: bool = True,
         timeout: float | None = None,
     ) -> None:
-        if is_proxy:
-            raise RPCError(
-                "Server(is_proxy=True)\n  found: no proxy in this installation\n"
-                "  legal: a server that clients or a tracker reach directly"
-            )
-        options = {
-            "host": host, "port": int(port), "port_end": int(port_end), "key": key,
-            "tracker_addr": tracker_addr, "load_library": load_library,
-            "custom_addr": custom_addr, "reuse_addr": reuse_addr, "timeout": timeout,
+        options: dict[str, Any] = {
+            "host": host, "port": int(port), "key": key, "load_library": load_library,
+            "timeout": timeout,
         }  # fmt: skip
+        if not is_proxy:
+            options |= {
+                "port_end": int(port_end), "tracker_addr": tracker_addr,
+                "custom_addr": custom_addr, "reuse_addr": reuse_addr,
+            }  # fmt: skip
         self.host = host
         self.proc: Any
         if server_init_callback is None:
-            self.proc = Process("tvm.rpc.server", options, silent)
-            self.port = self.proc.port
+            module = "tvm.rpc.server_through_proxy" if is_proxy else "tvm.rpc.server"
+            self.proc = Process(module, options, silent)
         else:
-            self.proc = _Forked(server_init_callback, options)
-            self.port = self.proc.port
+            self.proc = _Forked(server_init_callback, is_proxy, options)
+        self.port = self.proc.port
 
     def terminate(self) -> None:
         """End the server."""
@@ -261,15 +318,24 @@ class Server:
 class _Forked:
     """A server in a copy of this process, which knows the functions that are registered here."""
 
-    def __init__(self, prepare: Callable[[], Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self, prepare: Callable[[], Any], is_proxy: bool, options: dict[str, Any]
+    ) -> None:
+        from .server_through_proxy import serve_through_proxy
+
         context: Any = multiprocessing.get_context("fork")
         mine, theirs = context.Pipe()
-        self._process = context.Process(target=_prepared, args=(theirs, prepare, options))
+        serving = serve_through_proxy if is_proxy else serve
+        self._process = context.Process(
+            target=_prepared, args=(theirs, prepare, serving, options)
+        )
         self._process.start()
         said = mine.recv()
         if isinstance(said, str):
             raise RPCError(said)
         self.port: int = said
+        # Python waits for its processes at its end
+        Finalize(self, self._process.kill, exitpriority=1)
 
     def end(self) -> None:
         """End the process and its session."""
@@ -277,11 +343,16 @@ class _Forked:
         self._process.join()
 
 
-def _prepared(said: Any, prepare: Callable[[], Any], options: dict[str, Any]) -> None:
+def _prepared(
+    said: Any,
+    prepare: Callable[[], Any],
+    serving: Callable[..., None],
+    options: dict[str, Any],
+) -> None:
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     try:
         prepare()
-        serve(said.send, **options)
+        serving(said.send, **options)
     except RPCError as err:
         said.send(str(err))
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from . import base
 from .base import TrackerCode
-from .processes import Process, run_as_process
+from .processes import Process, in_thread, run_as_process
 
 _LOG = logging.getLogger(__name__)
 _INT: Final = struct.Struct("<i")
@@ -288,6 +288,27 @@ def serve(
     sock = base.listen(base.bind_address(host), port, port_end, reuse_addr)
     ready(sock.getsockname()[1])
     TrackerServerHandler(sock, stop_key).run()
+
+
+class PopenTrackerServerState:
+    """A tracker in a thread of this process."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int = 9190,
+        port_end: int = 9199,
+        silent: bool = False,
+        reuse_addr: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        if silent:
+            _LOG.setLevel(logging.ERROR)
+        self.host, self.port = host, int(port)
+        self.stop_key = base.random_key("tracker")
+        self.thread = in_thread(
+            serve, self, host, self.port, int(port_end), self.stop_key, reuse_addr
+        )
 
 
 class Tracker:
