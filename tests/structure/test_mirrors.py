@@ -27,7 +27,20 @@ MOVES = (f"{_SCHEDULE}/primitive/test_compute_at.py", "what moving a block is ma
 COPIES = (f"{_SCHEDULE}/primitive/test_cache_read.py", "what copies of buffers are made of")
 INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is made of")
 BITS = ("tests/topi/nn/test_bitserial.py", "one plain arithmetic for all")
+_META = "tests/meta_schedule"
 COVERED_BY: dict[str, tuple[str, str]] = {
+    "tvm/meta_schedule/lowered.py": (f"{_META}/postproc/test_postprocs.py", "lists of passes"),
+    "tvm/meta_schedule/mutator/": (f"{_META}/mutator/test_mutators.py", "each changes a trace"),
+    "tvm/meta_schedule/postproc/": (f"{_META}/postproc/test_postprocs.py", "on small programs"),
+    "tvm/meta_schedule/schedule_rule/": (
+        f"{_META}/schedule_rule/test_rules.py", "rules on the same programs, alone and together",
+    ),
+    "tvm/meta_schedule/search_strategy/": (
+        f"{_META}/search_strategy/test_strategies.py", "strategies search alike",
+    ),
+    "tvm/meta_schedule/space_generator/": (
+        f"{_META}/space_generator/test_generators.py", "generators make spaces of one program",
+    ),
     "tvm/arith/iter_map_expr.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/arith/iter_map_padding.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/dlight/base/schedule_rule.py": ("tests/dlight/base/test_transform.py", "rules at work"),

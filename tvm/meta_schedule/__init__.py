@@ -18,11 +18,25 @@ _CHILDREN = (
 _HOME = "tvm.meta_schedule"
 _HOMES = {
     "Builder": f"{_HOME}.builder:Builder",
+    "MeasureCandidate": f"{_HOME}.search_strategy:MeasureCandidate",
+    "Mutator": f"{_HOME}.mutator:Mutator",
+    "Postproc": f"{_HOME}.postproc:Postproc",
     "Profiler": f"{_HOME}.profiler:Profiler",
+    "ScheduleRule": f"{_HOME}.schedule_rule:ScheduleRule",
+    "SearchStrategy": f"{_HOME}.search_strategy:SearchStrategy",
+    "SpaceGenerator": f"{_HOME}.space_generator:SpaceGenerator",
+    "TuneContext": f"{_HOME}.tune_context:TuneContext",
     "derived_object": f"{_HOME}.utils:derived_object",
 }
 
 if TYPE_CHECKING:
+    from .mutator import Mutator as Mutator
+    from .postproc import Postproc as Postproc
+    from .schedule_rule import ScheduleRule as ScheduleRule
+    from .search_strategy import MeasureCandidate as MeasureCandidate
+    from .search_strategy import SearchStrategy as SearchStrategy
+    from .space_generator import SpaceGenerator as SpaceGenerator
+    from .tune_context import TuneContext as TuneContext
     from .utils import derived_object as derived_object
 else:
     __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)

@@ -50,3 +50,16 @@ def test_rejects_different_extents():
 
     with pytest.raises(TVMError, match="should have the same extent"):
         loops(uneven)
+
+
+def test_each_kernel_has_extents_of_its_own():
+    @T.prim_func
+    def two(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for b in T.thread_binding(2, thread="blockIdx.x"):
+            for i in T.thread_binding(4, thread="threadIdx.x"):
+                A[b * 4 + i] = 0.0
+        for b in T.thread_binding(1, thread="blockIdx.x"):
+            for i in T.thread_binding(8, thread="threadIdx.x"):
+                B[b * 8 + i] = 1.0
+
+    assert [loop.extent.value for loop in loops(two)] == [2, 4, 1, 8]

@@ -42,6 +42,10 @@ class RandomEngine:
         """A number in [0, bound)."""
         return self.next() % bound
 
+    def uniform(self) -> float:
+        """A number in [0, 1)."""
+        return (self.next() - 1) / (_PRIME - 1)
+
     def weighted(self, weights: Sequence[float]) -> int:
         """An index, drawn with probability proportional to its weight."""
         target = (self.next() / _PRIME) * sum(weights)

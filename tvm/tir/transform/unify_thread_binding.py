@@ -5,7 +5,8 @@
     for j in T.thread_binding(4, "threadIdx.x"):           first of them; their extents have to
         B[j] = 0                                           be equal
 
-Nested launches of the same thread become one.
+Nested launches of the same thread become one. Each kernel, which begins where blocks of threads
+are launched, has variables and extents of its own.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class _Unifier(StmtExprMutator):
 
     def _thread(self, tag: str, var: e.Var, low: PrimExpr, extent: PrimExpr) -> e.IterVar:
         """The thread that all launches under the tag share; the variable stands for it."""
+        if _is_block(tag) and not any(_is_block(other) for other in self._open):
+            self._threads.clear()
         known = self._threads.get(tag)
         if known is None or (tag.startswith("vthread") and tag not in self._open):
             dom = Range.from_min_extent(low, extent)
@@ -96,3 +99,7 @@ class _Unifier(StmtExprMutator):
         if var is not known.var:
             self._values[var] = ops.cast(known.var, var.dtype)
         return known
+
+
+def _is_block(tag: str) -> bool:
+    return tag.startswith("blockIdx.")

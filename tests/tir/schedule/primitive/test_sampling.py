@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 
 from tests.tir.schedule.cases import chain, check, matmul
+from tvm import te
 from tvm.tir.schedule import Schedule, ScheduleError
-from tvm.tir.schedule.primitive.sampling import perfect_tiles
+from tvm.tir.schedule.primitive.sampling import compute_locations, perfect_tiles
 
 
 def test_same_seed_same_choices() -> None:
@@ -57,6 +58,34 @@ def test_compute_location() -> None:
     assert sch.get(loop).loop_var.name == "i"
     sch.compute_at("B", loop)
     check(sch, chain())
+
+
+def test_compute_location_of_marks() -> None:
+    before = Schedule(chain())
+    count = len(before.get_child_blocks(before.get_block("root")))
+    for decision, blocks in ((-1, count), (-2, count - 1)):
+        sch = Schedule(chain())
+        sch.compute_at("B", sch.sample_compute_location("B", decision=decision))
+        assert len(sch.get_child_blocks(sch.get_block("root"))) == blocks
+        check(sch, chain())
+
+
+def test_compute_locations_are_parallel_loops() -> None:
+    x = te.placeholder((4, 8), "float32", "X")
+    y = te.compute((4, 8), lambda i, j: x[i, j] + 1.0, "Y")
+    k = te.reduce_axis((0, 8), "k")
+    sch = Schedule(te.create_prim_func([x, te.compute((4,), lambda i: te.sum(y[i, k], k), "Z")]))
+    place = sch.get_sref(sch.get_block("Y"))
+    assert compute_locations(sch.state, place) == [-2, -1, 0]
+    sch.add_unit_loop(sch.get_loops("Z")[0])
+    assert compute_locations(sch.state, place) == [-2, -1, 1]
+
+
+def test_no_limit_of_the_innermost_factor() -> None:
+    sch = Schedule(matmul(), seed=2)
+    loop = sch.get_loops("C")[2]
+    last = {sch.get(sch.sample_perfect_tile(loop, 2, -1)[1]) for _ in range(60)}
+    assert last == {1, 2, 4, 8, 16}
 
 
 def test_all_perfect_tiles() -> None:

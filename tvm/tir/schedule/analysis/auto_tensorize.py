@@ -62,8 +62,10 @@ def get_auto_tensorize_mapping_info(
     _, realize = desc_parts(desc_func)
     desc = realize.block
     theirs, ours = _accesses(desc), _accesses(node)
+    if theirs is None or ours is None:
+        return None
     buffers = _paired(desc, node)
-    if theirs is None or ours is None or buffers is None:
+    if buffers is None:
         return None
     mapping = _fused(node, desc, ours, theirs, buffers)
     if mapping is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import BlockScope, DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Var
+from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import walk
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.tree import WITH_BODY, SRefTree
@@ -240,6 +240,30 @@ def vars_in(exprs: Sequence[PrimExpr]) -> set[Var]:
 def region_exprs(region: BufferRegion) -> list[PrimExpr]:
     """The bounds of a region."""
     return [part for rng in region.region for part in (rng.min, rng.extent)]
+
+
+def loop_kind(loop: StmtSRef) -> int:
+    """What the variables that depend on a loop are: IterVar.DataPar if it is for nothing.
+
+    IterVar.DimInfo if they are of several kinds, or neither data parallel nor reducing.
+    """
+    var = loop_of(loop).loop_var
+    kinds = {
+        iv.iter_type
+        for realize in realizes_below(loop_of(loop).body)
+        for iv, value in zip(realize.block.iter_vars, realize.iter_values)
+        if any(part is var for part in walk(value))
+    }
+    if not kinds:
+        return IterVar.DataPar
+    if kinds == {IterVar.DataPar} or kinds == {IterVar.CommReduce}:
+        return kinds.pop()
+    return IterVar.DimInfo
+
+
+def is_parallel_loop(loop: StmtSRef) -> bool:
+    """True if all variables that depend on the loop are data parallel."""
+    return loop_kind(loop) == IterVar.DataPar
 
 
 def mixed_loops(realize: BlockRealize) -> set[Var]:

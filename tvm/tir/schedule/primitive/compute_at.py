@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
@@ -36,6 +36,8 @@ from tvm.tir.schedule.domains import Domains, narrowed, placed_nest
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.leaves import leaf_top, without_leaf
+from tvm.tir.schedule.primitive.compute_inline import compute_inline
+from tvm.tir.schedule.primitive.reverse_compute_inline import reverse_compute_inline
 from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt
@@ -55,6 +57,8 @@ def compute_at(
     for i0: for i1:            ->        for ax0: B[i0 * n + ax0] = f(A[i0 * n + ax0])
         C[i0 * n + i1] = g(B)            for i1: C[i0 * n + i1] = g(B[i0 * n + i1])
     """
+    if _marked(state, block, loop, compute_inline):
+        return
     scope = _checked_scope(state, block, loop)
     if is_output_block(block, scope):
         raise Illegal(
@@ -85,6 +89,8 @@ def reverse_compute_at(
         B[i0 * n + i1] = f(A)            for i1: B[i0 * n + i1] = f(A)
     for i: C[i] = g(B[i])      ->        for ax0: C[i0 * n + ax0] = g(B[i0 * n + ax0])
     """
+    if _marked(state, block, loop, reverse_compute_inline):
+        return
     scope = _checked_scope(state, block, loop)
     makers = producers_of(block, state.get_block_scope(scope))
     _require_inside(block, loop, makers, "producers")
@@ -98,6 +104,15 @@ def reverse_compute_at(
         _require_finished(state, maker, loop)
     needed = _needed(state, loop, block, makers, reverse=True)
     _move(state, block, loop, needed, preserve_unit_loops, index, reverse=True)
+
+
+def _marked(
+    state: SRefTree, block: StmtSRef, loop: StmtSRef, inline: Callable[[SRefTree, StmtSRef], None]
+) -> bool:
+    """Do what a mark stands for: nothing for the root, inlining for the other; False for a loop."""
+    if loop is StmtSRef.inline_mark():
+        inline(state, block)
+    return loop in (StmtSRef.inline_mark(), StmtSRef.root_mark())
 
 
 def _checked_scope(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> StmtSRef:

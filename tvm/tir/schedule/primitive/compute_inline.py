@@ -28,6 +28,21 @@ def compute_inline(state: SRefTree, block: StmtSRef) -> None:
     for i: B[i] = f(A[i])
     for i: C[i] = g(B[i])      ->      for i: C[i] = g(f(A[i]))
     """
+    scope, new, reuse = _inlined(state, block)
+    state.replace(scope, new, reuse)
+
+
+def can_compute_inline(state: SRefTree, block: StmtSRef) -> bool:
+    """True if `compute_inline` would be legal."""
+    try:
+        _inlined(state, block)
+    except Illegal:
+        return False
+    return True
+
+
+def _inlined(state: SRefTree, block: StmtSRef) -> tuple[StmtSRef, Block, dict[Block, Block]]:
+    """The scope, as it is without the block, and what became of its other blocks."""
     node = block_of(block)
     scope = pipeline_scope(state, block)
     buffer = require_single_buffer(node)
@@ -45,7 +60,7 @@ def compute_inline(state: SRefTree, block: StmtSRef) -> None:
     rule = _Inliner(buffer, names, store.value)
     smaller = remove_leaf(state, block)
     new = rule.inline_into(smaller, drop=buffer)
-    state.replace(scope, new, {**rule.reuse, block_of(scope): new})
+    return scope, new, {**rule.reuse, block_of(scope): new}
 
 
 def require_single_buffer(block: Block) -> Buffer:

@@ -38,6 +38,21 @@ def reverse_compute_inline(state: SRefTree, block: StmtSRef) -> None:
     for i: B[i] = f(A[i])
     for i: C[i] = g(B[i])      ->      for i: C[i] = g(f(A[i]))
     """
+    scope, new, reuse = _inlined(state, block)
+    state.replace(scope, new, reuse)
+
+
+def can_reverse_compute_inline(state: SRefTree, block: StmtSRef) -> bool:
+    """True if `reverse_compute_inline` would be legal."""
+    try:
+        _inlined(state, block)
+    except Illegal:
+        return False
+    return True
+
+
+def _inlined(state: SRefTree, block: StmtSRef) -> tuple[StmtSRef, Block, dict[Block, Block]]:
+    """The scope, as it is without the block, and what became of its other blocks."""
     node = block_of(block)
     scope = pipeline_scope(state, block)
     require_complete(state, block)
@@ -62,7 +77,7 @@ def reverse_compute_inline(state: SRefTree, block: StmtSRef) -> None:
     body = swap.visit_stmt(smaller.body)
     allocs = [b for b in smaller.alloc_buffers if b is not made]
     new = change_block(smaller, body=body, alloc_buffers=allocs)
-    state.replace(scope, new, {**swap.reuse, maker: new_maker, block_of(scope): new})
+    return scope, new, {**swap.reuse, maker: new_maker, block_of(scope): new}
 
 
 def _only_producer(state: SRefTree, block: StmtSRef, scope: StmtSRef) -> StmtSRef:

@@ -9,18 +9,20 @@ from math import comb
 
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm
+from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.analysis.query import (
-    block_of,
     consumers_of,
     is_ancestor,
+    is_parallel_loop,
     loop_of,
+    loops_above,
     scope_of,
 )
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
+from tvm.tir.schedule.primitive.compute_inline import can_compute_inline
 from tvm.tir.schedule.random_engine import RandomEngine
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Block, For
 
 CATEGORICAL = kind(
     "SampleCategorical", "sample_categorical", "=candidates", "=probs", pure=True, decision=True
@@ -72,7 +74,7 @@ def sample_perfect_tile(
     max_innermost_factor: int,
     decision: Sequence[int] | None,
 ) -> list[int]:
-    """`n` factors whose product is the extent of the loop, the last at most the given one.
+    """`n` factors whose product is the extent of the loop, the last at most that given (-1: any).
 
     For a symbolic extent all but the first factor are drawn, and the first is told by split.
     """
@@ -82,9 +84,10 @@ def sample_perfect_tile(
         return [-1, *([1] * (n - 1))]
     if decision is not None:
         return _fit(extent, n, [int(d) for d in decision])
-    if _how_many(extent, n) > MANY_TILES:
-        return _spread(engine, extent, n, max_innermost_factor)
-    tiles = perfect_tiles(extent, n, max_innermost_factor)
+    most = extent if max_innermost_factor == -1 else max_innermost_factor
+    if ways_to_tile(extent, n) > MANY_TILES:
+        return _spread(engine, extent, n, most)
+    tiles = perfect_tiles(extent, n, most)
     return list(tiles[engine.below(len(tiles))])
 
 
@@ -105,7 +108,7 @@ def sample_partitioned_tile(
         return [-1, *([1] * (n - 1))]
     if decision is not None:
         return _fit(extent, n, [int(d) for d in decision])
-    if _how_many(extent, n) > MANY_TILES:
+    if ways_to_tile(extent, n) > MANY_TILES:
         needed = 1 if extent % innerpart_factor else innerpart_factor
         return _spread(engine, extent // needed, n, extent, needed)
     if partition_pos == 0 or innerpart_factor == 1 or extent % innerpart_factor:
@@ -126,7 +129,7 @@ def _require_factors(loop: StmtSRef, n: int) -> None:
         raise Illegal(f"{n} factors are asked for", legal="one factor or more", spots=[loop.stmt])
 
 
-def _how_many(extent: int, n: int) -> int:
+def ways_to_tile(extent: int, n: int) -> int:
     """In how many ways an extent is an ordered product of `n` factors."""
     ways = 1
     for prime, group in groupby(_primes(extent)):
@@ -204,33 +207,47 @@ def _fit(extent: int, n: int, decision: list[int]) -> list[int]:
     return tiles
 
 
-def compute_locations(state: SRefTree, block: StmtSRef) -> list[StmtSRef]:
-    """The loops that a block may be computed at: those around all of its consumers."""
-    scope = scope_of(block)
-    users = consumers_of(block, state.get_block_scope(scope))
-    found: list[StmtSRef] = []
-    if not users:
-        return found
-    place = users[0].parent
-    while place is not None and not isinstance(place.stmt, Block):
-        outside = not is_ancestor(place, block) and all(is_ancestor(place, u) for u in users)
-        if isinstance(place.stmt, For) and outside:
-            found.append(place)
-        place = place.parent
-    found.reverse()
+def compute_locations(state: SRefTree, block: StmtSRef) -> list[int]:
+    """Where a block may be computed: numbers of loops around its consumers, from the outside.
+
+    -2 stands for inlining it, where that is legal, and -1 for leaving it at the root. Loops of one
+    iteration are no places of their own. Nor are data-parallel loops within a reducing one, where
+    the block would be computed again and again, and reducing loops within all parallel ones.
+    """
+    found = [-2, -1] if can_compute_inline(state, block) else [-1]
+    places = _loops_of_users(state, block)
+    parallel = [is_parallel_loop(place) for place in places]
+    last = max((i for i, kind in enumerate(parallel) if kind), default=-1)
+    reducing = False
+    for i, place in enumerate(places):
+        if is_one(loop_of(place).extent):
+            continue
+        if (parallel[i] and reducing) or (not parallel[i] and i > last):
+            break
+        reducing = reducing or not parallel[i]
+        found.append(i)
     return found
+
+
+def _loops_of_users(state: SRefTree, block: StmtSRef) -> list[StmtSRef]:
+    """The loops around all consumers of a block, outermost first."""
+    users = consumers_of(block, state.get_block_scope(scope_of(block)))
+    if not users:
+        return []
+    return [loop for loop in loops_above(users[0]) if all(is_ancestor(loop, u) for u in users)]
 
 
 def sample_compute_location(
     state: SRefTree, engine: RandomEngine, block: StmtSRef, decision: int | None
 ) -> tuple[StmtSRef, int]:
     """A loop to compute the block at, or the marks -1 (leave at the root) and -2 (inline)."""
-    places = compute_locations(state, block)
-    choices = [-2 if not block_of(block).init else -1, -1, *range(len(places))]
-    index = choices[engine.below(len(choices))] if decision is None else int(decision)
-    if index == -1:
-        return StmtSRef.root_mark(), -1
-    if index == -2:
+    if decision is None:
+        choices = compute_locations(state, block)
+        index = choices[engine.below(len(choices))]
+    else:
+        index = int(decision)
+    if index == -2 and can_compute_inline(state, block):
         return StmtSRef.inline_mark(), -2
-    index = max(0, min(index, len(places) - 1)) if places else -1
+    places = _loops_of_users(state, block) if index >= 0 else []
+    index = min(index, len(places) - 1)
     return (places[index], index) if index >= 0 else (StmtSRef.root_mark(), -1)

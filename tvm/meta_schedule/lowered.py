@@ -1,0 +1,60 @@
+"""Scheduled functions lowered as far as a postprocessor needs it to see what they use."""
+
+from __future__ import annotations
+
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass, PassContext, Sequential
+from tvm.tir import transform as T
+from tvm.tir.function import PrimFunc
+
+
+def lowered(name: str, func: PrimFunc, passes: list[Pass]) -> IRModule:
+    """A module of one function, after some passes with options that only they see."""
+    if "global_symbol" not in func.attrs:
+        func = func.with_attr("global_symbol", name)
+    with PassContext(opt_level=PassContext.current().opt_level):
+        return Sequential(passes)(IRModule({name: func}))
+
+
+def without_blocks() -> list[Pass]:
+    """Blocks become plain statements, buffers have their final sizes, pipelines are built."""
+    return [
+        T.LowerInitBlock(),
+        T.PlanAndUpdateBufferAllocationLocation(),
+        T.ConvertBlocksToOpaque(),
+        T.CompactBufferAllocation(),
+        T.LowerMatchBuffer(),
+        T.InjectSoftwarePipeline(),
+        T.LowerOpaqueBlock(),
+        T.FlattenBuffer(),
+        T.BF16ComputeLegalize(),
+        T.NarrowDataType(32),
+        T.Simplify(),
+        T.InjectVirtualThread(),
+        T.StorageRewrite(),
+    ]
+
+
+def kernels() -> list[Pass]:
+    """The same for a GPU, with its reductions across threads and its shared memory."""
+    return [
+        T.LowerCrossThreadReduction(),
+        T.LowerInitBlock(),
+        T.PlanAndUpdateBufferAllocationLocation(),
+        T.ConvertBlocksToOpaque(),
+        T.CompactBufferAllocation(),
+        T.Simplify(),
+        T.LowerAutoCopy(),
+        T.UnifyThreadBinding(),
+        T.LowerMatchBuffer(),
+        T.InjectSoftwarePipeline(),
+        T.LowerOpaqueBlock(),
+        T.FlattenBuffer(),
+        T.BF16ComputeLegalize(),
+        T.NarrowDataType(32),
+        T.Simplify(),
+        T.VectorizeLoop(True),
+        T.InjectVirtualThread(),
+        T.StorageRewrite(),
+        T.MergeSharedMemoryAllocations(),
+    ]

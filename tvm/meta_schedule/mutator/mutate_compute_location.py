@@ -1,0 +1,52 @@
+"""Another place where a block is computed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.ir.module import IRModule
+from tvm.tir.schedule import Instruction, Schedule, Trace
+from tvm.tir.schedule.primitive.sampling import compute_locations
+
+from .decisions import plain
+from .mutator import Mutator
+
+if TYPE_CHECKING:
+    from tvm.meta_schedule.tune_context import TuneContext
+
+
+class MutateComputeLocation(Mutator):
+    """Replays the trace to learn which places are legal, and takes another one."""
+
+    def __init__(self) -> None:
+        self._mod: IRModule | None = None
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        self._mod = context.mod
+
+    def apply(self, trace: Trace) -> Trace | None:
+        """The trace with another place for one block."""
+        found = self._choices(trace)
+        if not found:
+            return None
+        inst, places = found[self.engine.below(len(found))]
+        return trace.with_decision(inst, places[self.engine.below(len(places))], True)
+
+    def _choices(self, trace: Trace) -> list[tuple[Instruction, list[int]]]:
+        """The samples of places that have another legal place, with those."""
+        kind = "SampleComputeLocation"
+        if self._mod is None or not any(inst.kind.name == kind for inst in trace.insts):
+            return []
+        sch = Schedule(self._mod, error_render_level="none")
+        found: list[tuple[Instruction, list[int]]] = []
+
+        def note(inst: Instruction, inputs: list[Any], attrs: list[Any], decision: Any) -> Any:
+            if inst.kind.name == kind:
+                places = compute_locations(sch.state, sch.get_sref(inputs[0]))
+                others = [place for place in places if place != plain(decision)]
+                if others:
+                    found.append((inst, others))
+            return decision
+
+        trace.apply_to_schedule(sch, remove_postproc=True, decision_provider=note)
+        return found

@@ -1,0 +1,97 @@
+"""Another number of iterations that may run in parallel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tvm.ir.module import IRModule
+from tvm.meta_schedule.rule_kind import number_of_cores, require_target
+from tvm.meta_schedule.structure import PARALLEL, extent_of, is_single
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.expr import IterVar
+from tvm.tir.schedule import Instruction, Schedule, Trace
+from tvm.tir.schedule.analysis.query import loop_kind, loop_of, loops_above
+from tvm.tir.stmt import ForKind
+
+from .decisions import annotated, plain
+from .mutator import Mutator
+
+if TYPE_CHECKING:
+    from tvm.meta_schedule.tune_context import TuneContext
+
+
+class MutateParallel(Mutator):
+    """Changes the annotation of the root block to a limit that fuses other loops than now."""
+
+    def __init__(self, max_jobs_per_core: int) -> None:
+        self.max_jobs_per_core = max_jobs_per_core
+        self._most = 0
+        self._mod: IRModule | None = None
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        cores = number_of_cores(require_target(context.target, "MutateParallel"))
+        self._most = cores * self.max_jobs_per_core
+        self._mod = context.mod
+
+    def apply(self, trace: Trace) -> Trace | None:
+        """The trace with another limit; None if all limits fuse the same loops."""
+        found = list(annotated(trace, [PARALLEL]))
+        if not found or self._mod is None:
+            return None
+        inst, now = found[0]
+        products = self._products(trace)
+        plans = {
+            _plan(products, limit): limit
+            for limit in sorted({p for block in products for p in block if p <= self._most})
+        }
+        plans.pop(_plan(products, int(plain(now))), None)
+        if not plans:
+            return None
+        limits = list(plans.values())
+        return _with_limit(trace, inst, limits[self.engine.below(len(limits))])
+
+    def _products(self, trace: Trace) -> list[list[int]]:
+        """For each block below the root, the iterations of its first one, two, ... loops."""
+        assert self._mod is not None, "asked for only then"
+        sch = Schedule(self._mod, error_render_level="none")
+        trace.apply_to_schedule(sch, remove_postproc=True)
+        roots = [made.inputs[0] for made, _ in annotated(sch.trace, [PARALLEL])]
+        children = sch.state.child_blocks(sch.get_sref(roots[0]))
+        return [_fusible(child) for child in children]
+
+
+def _fusible(block: StmtSRef) -> list[int]:
+    found: list[int] = []
+    total = 1
+    for place in loops_above(block):
+        loop = loop_of(place)
+        extent = extent_of(loop)
+        plain_loop = loop.kind is ForKind.SERIAL and not loop.annotations
+        if loop_kind(place) != IterVar.DataPar or extent is None or not plain_loop:
+            break
+        total *= extent
+        found.append(total)
+        if not is_single(loop.body):
+            break
+    return found
+
+
+def _plan(products: list[list[int]], limit: int) -> tuple[int, ...]:
+    """How many loops of each block are fused under a limit."""
+    plan = []
+    for block in products:
+        reached = next((i for i, total in enumerate(block) if total >= limit), len(block) - 1)
+        plan.append(reached + 1)
+    return tuple(plan)
+
+
+def _with_limit(trace: Trace, inst: Instruction, limit: int) -> Trace:
+    made = Trace()
+    for old in trace.insts:
+        if old.kind.name == "EnterPostproc":
+            break
+        new = old
+        if old is inst:
+            new = Instruction(old.kind, [old.inputs[0], limit], old.attrs, old.outputs)
+        made.append(new, trace.get_decision(old))
+    return made

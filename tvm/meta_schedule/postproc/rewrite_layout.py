@@ -1,0 +1,103 @@
+"""Buffers whose layout is free lie as the block that reads them goes through them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.meta_schedule.structure import PREPROC, func_names
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import substitute, walk
+from tvm.tir.index_map import IndexMap
+from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.schedule.analysis import suggest_index_map
+from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of
+from tvm.tir.stmt import Block
+
+from .postproc import Postproc
+
+FREE = "layout_free_buffers"  # the attribute of functions: numbers of parameters
+
+
+class RewriteLayout(Postproc):
+    """Copies each free buffer to the layout that its reader wants, in a block that others remove.
+
+    The copy is marked `meta_schedule.layout_rewrite_preproc`: it is done once, ahead of all runs.
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def apply(self, sch: Schedule) -> bool:
+        """Always True."""
+        for name, func in func_names(sch):
+            for buffer in _free_buffers(func):
+                _rewrite(sch, name, buffer)
+        return True
+
+
+def _free_buffers(func: PrimFunc) -> list[Buffer]:
+    numbers: Any = func.attrs.get(FREE, ())
+    return [func.buffer_map[func.params[int(i)]] for i in numbers]
+
+
+def _rewrite(sch: Schedule, func_name: str, buffer: Buffer) -> None:
+    chain: list[BlockRV] = []
+    reader = _reader(sch, func_name, buffer)
+    while reader is not None and _is_copy(sch, reader):
+        # a copy that tiling made: the layout is that of whoever reads the copy
+        chain.append(reader)
+        users = sch.get_consumers(reader)
+        if len(users) != 1:
+            return
+        reader = users[0]
+    if reader is None:
+        return
+    read = sch.get(chain[-1]).writes[0].buffer if chain else buffer
+    index_map = _wanted_map(sch, reader, read)
+    if index_map is None:
+        return
+    first = chain[0] if chain else reader
+    copy = sch.cache_read(first, _number(sch.get(first), buffer), "global")
+    sch.annotate(copy, PREPROC, True)
+    for made in [copy, *chain]:
+        sch.transform_layout(made, ("write", 0), index_map)
+
+
+def _reader(sch: Schedule, func_name: str, buffer: Buffer) -> BlockRV | None:
+    """The only block that reads a buffer."""
+    func = dict(func_names(sch))[func_name]
+    readers = [
+        node.name_hint
+        for node in walk(func.body)
+        if isinstance(node, Block) and any(r.buffer is buffer for r in node.reads)
+    ]
+    return sch.get_block(readers[-1], func_name) if len(set(readers)) == 1 else None
+
+
+def _is_copy(sch: Schedule, block: BlockRV) -> bool:
+    node: Block = sch.get(block)
+    body = getattr(node.body, "value", None)
+    return isinstance(body, BufferLoad) and node.init is None and len(node.writes) == 1
+
+
+def _number(node: Block, buffer: Buffer) -> int:
+    return next(i for i, region in enumerate(node.reads) if region.buffer is buffer)
+
+
+def _wanted_map(sch: Schedule, reader: BlockRV, buffer: Buffer) -> IndexMap | None:
+    """The layout in which the loops around a block go through a buffer from front to back."""
+    place = sch.get_sref(reader)
+    realize = realize_of(sch.state, place)
+    loads = [n for n in walk(block_of(place).body) if isinstance(n, BufferLoad)]
+    indices = [load.indices for load in loads if load.buffer is buffer]
+    if not indices:
+        return None
+    values = dict(zip([iv.var for iv in realize.block.iter_vars], realize.iter_values))
+    return suggest_index_map(
+        buffer,
+        [substitute(index, values) for index in indices[0]],
+        [loop_of(above) for above in loops_above(place)],
+        realize.predicate,
+    )

@@ -1,0 +1,23 @@
+"""Rules: each makes of a schedule and a block one or several schedules that may be better."""
+
+from .add_rfactor import AddRFactor
+from .apply_custom_rule import ApplyCustomRule
+from .auto_bind import AutoBind
+from .auto_inline import AutoInline, InlineConstantScalars
+from .cross_thread_reduction import CrossThreadReduction
+from .multi_level_tiling import (
+    MultiLevelTiling,
+    MultiLevelTilingWideVector,
+    MultiLevelTilingWithIntrin,
+    ReuseType,
+)
+from .parallel_vectorize_unroll import ParallelizeVectorizeUnroll
+from .random_compute_location import RandomComputeLocation
+from .schedule_rule import PyScheduleRule, ScheduleRule, create
+
+__all__ = [
+    "AddRFactor", "ApplyCustomRule", "AutoBind", "AutoInline", "CrossThreadReduction",
+    "InlineConstantScalars", "MultiLevelTiling", "MultiLevelTilingWideVector",
+    "MultiLevelTilingWithIntrin", "ParallelizeVectorizeUnroll", "PyScheduleRule",
+    "RandomComputeLocation", "ReuseType", "ScheduleRule", "create",
+]  # fmt: skip

@@ -1,0 +1,127 @@
+"""The threads of a block reduce together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tvm.meta_schedule.rule_kind import require_target
+from tvm.meta_schedule.structure import (
+    needs_multi_level_tiling,
+    needs_parallel_reduction,
+    thread_of,
+)
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.schedule.analysis.query import is_parallel_loop
+from tvm.tir.stmt import Block
+
+from .reductions import fuse_reduction_loops
+from .schedule_rule import ScheduleRule
+
+if TYPE_CHECKING:
+    from tvm.meta_schedule.tune_context import TuneContext
+
+
+class CrossThreadReduction(ScheduleRule):
+    """Binds a part of a long reduction to threadIdx.x, within the loops of its consumer.
+
+    for i, k: B[i] += A[i, k]        for i, k_0: for k_1 in threadIdx.x: B[i] += A[i, k_0 * n + k_1]
+    """
+
+    def __init__(self, thread_extents: Sequence[int]) -> None:
+        self.thread_extents = list(thread_extents)
+        self._most_threads = self._warp = -1
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        attrs = require_target(context.target, "CrossThreadReduction").attrs
+        self._most_threads = int(attrs.get("max_threads_per_block", -1))
+        self._warp = int(attrs.get("thread_warp_size", -1))
+        if -1 in (self._most_threads, self._warp):
+            context.logger.warning(
+                "CrossThreadReduction does not apply: the target tells no max_threads_per_block "
+                "or no thread_warp_size"
+            )
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        """The schedule with threads that reduce, and as it was."""
+        if -1 in (self._most_threads, self._warp):
+            return [sch]
+        place = sch.get_sref(block)
+        if not needs_parallel_reduction(sch.state, place, self._most_threads, self._warp):
+            return [sch]
+        made = sch.copy()
+        count = len(self.thread_extents)
+        target = _target(made, block)
+        threads = made.sample_categorical(self.thread_extents, [1.0 / count] * count)
+        if target is not None:
+            at = target.loop
+            if not _in_threads(made, target.block):
+                outer, inner = made.split(target.innermost, [None, threads])
+                made.bind(inner, "threadIdx.x")
+                at = outer if target.innermost is at else at
+            made.compute_at(block, at, preserve_unit_loops=True)
+            made.set_scope(block, 0, "shared")
+        loop, _ = fuse_reduction_loops(made, block)
+        _, inner = made.split(loop, [None, threads])
+        made.bind(inner, "threadIdx.x")
+        return [made, sch]
+
+
+class _Target(NamedTuple):
+    """The consumer that a reduction is computed for, the loop, and the innermost one around it."""
+
+    block: BlockRV
+    loop: LoopRV
+    innermost: LoopRV
+
+
+def _in_threads(sch: Schedule, block: BlockRV) -> bool:
+    threads = [thread_of(sch.get(loop)) for loop in sch.get_loops(block)]
+    return any(name.startswith("threadIdx") for name in threads)
+
+
+def _target(sch: Schedule, block: BlockRV) -> _Target | None:
+    """Where a reduction can be computed for its consumers; None if nowhere."""
+    if len(sch.get(block).writes) != 1:
+        return None
+    users = sch.get_consumers(block)
+    if not users or needs_multi_level_tiling(sch.state, sch.get_sref(users[0])):
+        return None
+    common = _common_place([sch.get_sref(user) for user in users])
+    if len(users) > 1 and isinstance(common.stmt, Block):
+        return None
+    theirs = sch.get_loops(users[0])
+    position = _position(sch, sch.get_loops(block), theirs, common)
+    return None if position < 0 else _Target(users[0], theirs[position], theirs[-1])
+
+
+def _common_place(places: Sequence[StmtSRef]) -> StmtSRef:
+    """The innermost place that is around all, or the only one itself."""
+    if len(places) == 1:
+        return places[0]
+    above: list[StmtSRef] = []
+    place: StmtSRef | None = places[0].parent
+    while place is not None:
+        above.append(place)
+        place = place.parent
+    for other in places[1:]:
+        around: set[StmtSRef] = set()
+        place = other.parent
+        while place is not None:
+            around.add(place)
+            place = place.parent
+        above = [p for p in above if p in around]
+    return above[0]
+
+
+def _position(
+    sch: Schedule, own: Sequence[LoopRV], theirs: Sequence[LoopRV], common: StmtSRef
+) -> int:
+    """The number of the consumer's loop to compute at: below as many as are parallel here too."""
+    for i, (mine, other) in enumerate(zip(own, theirs)):
+        if not is_parallel_loop(sch.get_sref(mine)):
+            return i - 1
+        if sch.get_sref(other) is common:
+            return i
+    return min(len(own), len(theirs)) - 1

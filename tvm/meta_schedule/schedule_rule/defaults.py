@@ -1,0 +1,124 @@
+"""The rules that a target has if nothing else is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tvm.meta_schedule.base import unknown_kind
+
+from .add_rfactor import AddRFactor
+from .apply_custom_rule import ApplyCustomRule
+from .auto_bind import AutoBind
+from .auto_inline import AutoInline, InlineConstantScalars
+from .cross_thread_reduction import CrossThreadReduction
+from .multi_level_tiling import (
+    MultiLevelTiling,
+    MultiLevelTilingWideVector,
+    MultiLevelTilingWithIntrin,
+    ReuseType,
+)
+from .parallel_vectorize_unroll import ParallelizeVectorizeUnroll
+from .random_compute_location import RandomComputeLocation
+from .schedule_rule import ScheduleRule
+
+_CPU_WRITE: Final = ReuseType("may", [1, 2], "global")
+_VECTOR_LOADS: Final = [1, 2, 3, 4, 8, 16]
+
+
+def default_rules(kind: str) -> list[ScheduleRule]:
+    """New rules of a kind."""
+    if kind not in _KINDS:
+        raise unknown_kind("kind of schedule rules", kind, sorted(_KINDS))
+    return _KINDS[kind]()
+
+
+def _cpu_inline() -> list[ScheduleRule]:
+    return [
+        ApplyCustomRule(),
+        InlineConstantScalars(),
+        AutoInline(
+            into_producer=False, into_consumer=True, inline_const_tensor=True,
+            disallow_if_then_else=True, require_injective=True, require_ordered=True,
+            disallow_op=["tir.exp"],
+        ),
+    ]  # fmt: skip
+
+
+def _cpu(
+    *intrins: str, jobs: int = 16, innermost: int = 64, steps: tuple[int, ...] = (0, 16, 64, 512)
+) -> list[ScheduleRule]:
+    """A CPU: where intrinsics fit they are used, the rest is tiled for registers and caches."""
+    return [
+        *_cpu_inline(),
+        AddRFactor(max_jobs_per_core=jobs, max_innermost_factor=innermost),
+        *[
+            MultiLevelTilingWithIntrin(
+                intrin, "SSRSRS", max_innermost_factor=innermost, reuse_write=_CPU_WRITE
+            )
+            for intrin in intrins
+        ],
+        MultiLevelTiling("SSRSRS", max_innermost_factor=innermost, reuse_write=_CPU_WRITE),
+        ParallelizeVectorizeUnroll(jobs, innermost, list(steps), unroll_explicit=True),
+        RandomComputeLocation(),
+    ]
+
+
+def _hexagon() -> list[ScheduleRule]:
+    return [
+        *_cpu_inline(),
+        MultiLevelTilingWideVector(
+            "SRSRS", vector_length_in_bits=1024, max_innermost_factor=128,
+            reuse_write=ReuseType("may", [1], "global"),
+        ),
+        ParallelizeVectorizeUnroll(16, 128, [0, 16, 64, 512], unroll_explicit=True),
+    ]  # fmt: skip
+
+
+def _micro() -> list[ScheduleRule]:
+    """Plain C for small devices: one core, no vectors."""
+    return [
+        *_cpu_inline(),
+        MultiLevelTiling("SSRSRS", max_innermost_factor=64, reuse_write=_CPU_WRITE),
+        ParallelizeVectorizeUnroll(-1, 64, [0, 16, 64, 512], unroll_explicit=True),
+        RandomComputeLocation(),
+    ]
+
+
+def _cuda() -> list[ScheduleRule]:
+    return [
+        ApplyCustomRule(),
+        MultiLevelTiling(
+            "SSSRRSRS",
+            tile_binds=["blockIdx.x", "vthread.x", "threadIdx.x"],
+            max_innermost_factor=64,
+            vector_load_lens=_VECTOR_LOADS,
+            reuse_read=ReuseType("must", [4], "shared"),
+            reuse_write=ReuseType("must", [3], "local"),
+        ),
+        InlineConstantScalars(),
+        AutoInline(
+            into_producer=True, into_consumer=True, inline_const_tensor=True,
+            disallow_if_then_else=False, require_injective=False, require_ordered=False,
+            disallow_op=[],
+        ),
+        CrossThreadReduction([4, 8, 16, 32, 64, 128, 256, 512]),
+        ParallelizeVectorizeUnroll(-1, -1, [0, 16, 64, 512, 1024], unroll_explicit=True),
+        AutoBind(max_threadblocks=256, thread_extents=[32, 64, 128, 256, 512, 1024]),
+    ]  # fmt: skip
+
+
+_KINDS: Final[dict[str, Callable[[], list[ScheduleRule]]]] = {
+    "llvm": _cpu,
+    "vnni": lambda: _cpu("dot_16x4_vnni"),
+    "avx512": lambda: _cpu("dot_16x4_avx512"),
+    "asimd": lambda: _cpu("dot_4x4_i8i8s32_neon", jobs=8, innermost=32, steps=(0, 8, 32, 256)),
+    "dotprod": lambda: _cpu(
+        "dot_4x4_i8i8s32_sdot", "dot_4x4_u8u8u32_udot", "dot_4x4_u8u8i32_hdot",
+        jobs=8, innermost=32, steps=(0, 8, 32, 256),
+    ),
+    "c": _micro,
+    "hexagon": _hexagon,
+    "cuda": _cuda,
+    "cuda-tensorcore": _cuda,
+}  # fmt: skip

@@ -1,0 +1,39 @@
+"""Blocks that are neither inlined nor tiled are computed at some loop of their consumers."""
+
+from __future__ import annotations
+
+from tvm.meta_schedule.structure import RANDOM_PRODUCER, is_root, is_tiled
+from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.schedule.analysis.query import block_of, consumers_of, loops_above, scope_of
+
+from .schedule_rule import ScheduleRule
+
+
+class RandomComputeLocation(ScheduleRule):
+    """Draws where a block is computed, and where its producer is, if rfactor made it."""
+
+    def __init__(self) -> None:
+        pass
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        """The schedule, with the block moved if it may be."""
+        if not _movable(sch, block):
+            return [sch]
+        producers: list[BlockRV] = []
+        if RANDOM_PRODUCER in block_of(sch.get_sref(block)).annotations:
+            producers = sch.get_producers(block)  # asked now: the block may be gone afterwards
+            sch.unannotate(block, RANDOM_PRODUCER)
+        for moved in [block, *producers]:
+            sch.compute_at(moved, sch.sample_compute_location(moved), preserve_unit_loops=True)
+        return [sch]
+
+
+def _movable(sch: Schedule, block: BlockRV) -> bool:
+    place = sch.get_sref(block)
+    if is_root(place) or is_tiled(place):
+        return False
+    scope = scope_of(place)
+    loops = loops_above(place)
+    if not is_root(scope) or not loops or len(sch.state.child_blocks(loops[0])) > 1:
+        return False
+    return bool(consumers_of(place, sch.state.get_block_scope(scope)))

@@ -1,0 +1,11 @@
+"""Strategies: which schedules of a space are measured, and when."""
+
+from .evolutionary_search import EvolutionarySearch
+from .replay_func import ReplayFunc
+from .replay_trace import ReplayTrace
+from .search_strategy import MeasureCandidate, PySearchStrategy, SearchStrategy, create
+
+__all__ = [
+    "EvolutionarySearch", "MeasureCandidate", "PySearchStrategy", "ReplayFunc", "ReplayTrace",
+    "SearchStrategy", "create",
+]  # fmt: skip

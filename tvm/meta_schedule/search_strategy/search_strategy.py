@@ -1,0 +1,145 @@
+"""The form of all strategies, and what they propose to measure."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from tvm.error import TVMError, message
+from tvm.ffi.object import Object
+from tvm.meta_schedule.arg_info import ArgInfo
+from tvm.meta_schedule.base import Component, unknown_kind
+from tvm.tir.schedule import Schedule
+
+if TYPE_CHECKING:
+    from tvm.meta_schedule.cost_model import CostModel
+    from tvm.meta_schedule.database import Database
+    from tvm.meta_schedule.runner import RunnerResult
+    from tvm.meta_schedule.tune_context import TuneContext
+
+
+class MeasureCandidate(Object):
+    """A schedule whose decisions are made, and the arguments that it is measured with."""
+
+    def __init__(self, sch: Schedule, args_info: Sequence[ArgInfo]) -> None:
+        self.sch: Final = sch
+        self.args_info: Final = list(args_info)
+
+
+class SearchStrategy(Component):
+    """Proposes candidates, is told how they did, and proposes others.
+
+    `pre_tuning`, then `generate_measure_candidates` and `notify_runner_results` in turn until the
+    former returns None, then `post_tuning`.
+    """
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Remember what is searched for."""
+        self._missing("_initialize_with_tune_context")
+
+    def pre_tuning(
+        self,
+        max_trials: int,
+        num_trials_per_iter: int,
+        design_spaces: list[Schedule],
+        database: Database | None = None,
+        cost_model: CostModel | None = None,
+    ) -> None:
+        """Begin a search."""
+        self._missing("pre_tuning")
+
+    def post_tuning(self) -> None:
+        """End the search."""
+        self._missing("post_tuning")
+
+    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
+        """What to measure next; None when the search is over."""
+        self._missing("generate_measure_candidates")
+
+    def notify_runner_results(
+        self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]
+    ) -> None:
+        """How the candidates did."""
+        self._missing("notify_runner_results")
+
+    def clone(self) -> SearchStrategy:
+        """Another one, not in a search, that can belong to another context."""
+        return copy.copy(self)
+
+    @staticmethod
+    def create(kind: str = "evolutionary", *args: Any, **kwargs: Any) -> SearchStrategy:
+        """A strategy by kind: evolutionary, replay-trace or replay-func."""
+        from .evolutionary_search import EvolutionarySearch  # derived from this class
+        from .replay_func import ReplayFunc
+        from .replay_trace import ReplayTrace
+
+        kinds: dict[str, type[SearchStrategy]] = {
+            "evolutionary": EvolutionarySearch,
+            "replay-trace": ReplayTrace,
+            "replay-func": ReplayFunc,
+        }
+        if kind not in kinds:
+            raise unknown_kind("SearchStrategy", kind, kinds)
+        return kinds[kind](*args, **kwargs)
+
+
+class PySearchStrategy(SearchStrategy):
+    """Derive from it, define its methods, and decorate with `derived_object`."""
+
+    def clone(self) -> SearchStrategy:
+        """Another one that can belong to another context."""
+        self._missing("clone")
+
+
+class Rounds:
+    """How many candidates were asked for so far, and how many the next round may have."""
+
+    def __init__(self, max_trials: int, num_trials_per_iter: int) -> None:
+        for name, value in (
+            ("max_trials", max_trials), ("num_trials_per_iter", num_trials_per_iter),
+        ):  # fmt: skip
+            if value <= 0:
+                raise ValueError(
+                    message(f"pre_tuning: {name} is {value}", legal="a number above zero")
+                )
+        self._most, self._each = max_trials, num_trials_per_iter
+        self._done = 0
+
+    @property
+    def next_count(self) -> int:
+        """Candidates of the next round; 0 when all trials are used up."""
+        return max(0, min(self._each, self._most - self._done))
+
+    def advance(self) -> None:
+        """A round was measured."""
+        self._done += self._each
+
+
+def not_searching(asked: str) -> TVMError:
+    """The error for a call out of turn."""
+    return TVMError(
+        message(f"{asked}: the strategy is in no search", legal="a call of pre_tuning before")
+    )
+
+
+def require_idle(searching: bool) -> None:
+    """Refuse to begin a search within another."""
+    if searching:
+        raise TVMError(
+            message(
+                "pre_tuning: the strategy is in a search already",
+                legal="a call of post_tuning between two searches",
+            )
+        )
+
+
+def require_spaces(spaces: Sequence[Schedule]) -> None:
+    """Refuse a search without anything to search in."""
+    if not spaces:
+        raise ValueError(
+            message("pre_tuning: there are no design spaces", legal="at least one schedule")
+        )
+
+
+create = SearchStrategy.create

@@ -1,0 +1,1 @@
+"""Helpers to try out and to check searches with."""
