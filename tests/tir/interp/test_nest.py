@@ -91,3 +91,15 @@ def test_lets_within_guards(monkeypatch: Any) -> None:
 
     func = te.create_prim_func([a, te.compute((8,), body)])
     both_ways(func, monkeypatch, np.arange(8, dtype="float32"), np.empty(8, "float32"))
+
+
+@pytest.mark.parametrize("bound", [0, 3])
+def test_guards_within_a_block_are_not_those_of_its_init(monkeypatch: Any, bound: int) -> None:
+    a, k = te.placeholder((6, 7), name="a"), te.reduce_axis((0, 7), "k")
+    total = te.compute((6,), lambda i: te.sum(a[i, k], k, where=k.var > bound))
+    func = te.create_prim_func([a, total])
+    data = np.arange(42, dtype="float32").reshape(6, 7)
+    found = np.full(6, 99, "float32")
+    both_ways(func, monkeypatch, data, found)
+    interp.run(func, data, found)
+    np.testing.assert_array_equal(found, data[:, bound + 1 :].sum(1))

@@ -177,7 +177,10 @@ class _Nest:
             (layout.place(var), compiler.compile(value)) for var, value in leaf.bindings.items()
         ]
         # the predicate of a block speaks of loop variables, guards within it of its own
-        self.guards = [compiler.compile(g) for g in leaf.guards if not _holds(g)]
+        outer = leaf.guards if leaf.block is None else leaf.guards[:1]
+        self.guards = [compiler.compile(g) for g in outer if not _holds(g)]
+        # what is guarded in a block is its body, not its init
+        self.inner = [compiler.compile(g) for g in leaf.guards[len(outer) :]]
         self.target, self.place = compiler.view(store.buffer), compiler.place_in("store to", store)
         self.indices = [compiler.compile(i) for i in store.indices]
         self.value = compiler.compile(store.value)
@@ -283,19 +286,15 @@ class _Nest:
     def _step(self, frame: Frame) -> None:
         """One store for all iterations of the wide loops."""
         self._bind(frame)
-        for guard in self.guards:
-            mask = guard(frame)
-            if not is_array(mask):
-                if not mask:
-                    return
-            elif not mask.all():
-                if not mask.any():
-                    return
-                frame = only_where(frame, mask)
-        array = self.target(frame)
+        chosen = _chosen(frame, self.guards)
+        if chosen is None:
+            return
+        array = self.target(chosen)
         if self.first is not None and self.init is not None:
-            self._start(frame, array)
-        put(array, self.place(frame, array), self.value(frame))
+            self._start(chosen, array)
+        inside = _chosen(chosen, self.inner)
+        if inside is not None:
+            put(array, self.place(inside, array), self.value(inside))
 
     def _start(self, frame: Frame, array: Any) -> None:
         assert self.first is not None, "the caller looked"
@@ -308,6 +307,20 @@ class _Nest:
         elif not is_array(first) and not first:
             return
         put(array, self.place(frame, array), self.init(frame))
+
+
+def _chosen(frame: Frame, guards: Sequence[Code]) -> Frame | None:
+    """The iterations for which all guards hold, None if there are none."""
+    for guard in guards:
+        mask = guard(frame)
+        if not is_array(mask):
+            if not mask:
+                return None
+        elif not mask.all():
+            if not mask.any():
+                return None
+            frame = only_where(frame, mask)
+    return frame
 
 
 def _holds(guard: PrimExpr) -> bool:
