@@ -1,20 +1,22 @@
 """Random programs mean the same to the interpreter, to LLVM (optimising or not), and to C.
 
-Four families: loop nests over float data with every kind of loop, schedules of real operators,
-arithmetic on small and large integers, and programs over values of every type in memory of every
-layout; in the last two every bit has to agree.
+Five families: loop nests over float data with every kind of loop, schedules of real operators,
+arithmetic on small and large integers, programs over values of every type in memory of every
+layout, and blocks (stages of tensors, views of parts of buffers); in the last three every bit has
+to agree.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tvm
+from tests.end_to_end.random_block_programs import TensorMaker, ViewMaker
 from tests.tir.schedule.test_random import WORKLOADS, Scheduler
 from tests.tir.transform.random_programs import Maker
 from tests.tir.transform.random_typed_programs import TypedMaker
@@ -150,19 +152,18 @@ def any_bits(func: tir.PrimFunc, seed: int) -> list[np.ndarray]:
     return found
 
 
-def check_typed(seeds: range) -> None:
-    """Programs of all types: all ways give the same bits."""
-    makers = [TypedMaker(seed) for seed in seeds]
+def check_bits(makers: Sequence[TypedMaker | TensorMaker | ViewMaker]) -> None:
+    """All ways give the same bits."""
     funcs = [maker.program() for maker in makers]
     wanted = [maker.inputs() for maker in makers]
     for func, args in zip(funcs, wanted):
         interp.run(func, *args)
     for target in TARGETS:
-        for seed, call in enumerate(machine_code(funcs, target)):
-            given = makers[seed].inputs()
+        for n, call in enumerate(machine_code(funcs, target)):
+            given = makers[n].inputs()
             call(*(held := [_passed(array) for array in given]))
-            note = f"program {seeds[seed]}, {target}\n{funcs[seed]}"
-            for array, passed, want in zip(given, held, wanted[seed]):
+            note = f"program {makers[n].seed}, {target}\n{funcs[n]}"
+            for array, passed, want in zip(given, held, wanted[n]):
                 found = array if passed is array else passed.numpy()
                 np.testing.assert_array_equal(_plain(found), _plain(want), err_msg=note)
 
@@ -194,7 +195,12 @@ def test_whole_numbers(start: int) -> None:
 
 @pytest.mark.parametrize("start", range(0, 60, 30))
 def test_values_of_all_types(start: int) -> None:
-    check_typed(range(start, start + 30))
+    check_bits([TypedMaker(seed) for seed in range(start, start + 30)])
+
+
+@pytest.mark.parametrize("make", [TensorMaker, ViewMaker])
+def test_blocks(make: type[TensorMaker | ViewMaker]) -> None:
+    check_bits([make(seed) for seed in range(20)])
 
 
 @pytest.mark.long
@@ -203,6 +209,7 @@ def test_many(start: int) -> None:
     seeds = range(start, start + 100)
     check([Maker(seed).program() for seed in seeds], random_inputs)
     check([Arithmetic(seed).program() for seed in seeds], any_bits, exact=True)
-    check_typed(range(start, start + 100))
+    for make in (TypedMaker, TensorMaker, ViewMaker):
+        check_bits([make(seed) for seed in seeds])
     names = list(WORKLOADS)
     check([scheduled(names[s % len(names)], s) for s in seeds[:20]], random_inputs)
