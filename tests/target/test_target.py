@@ -127,6 +127,11 @@ def test_composite_targets_hold_targets() -> None:
     target = Target({"kind": "composite", "devices": [{"kind": "opencl"}, "cuda"]})
     assert [device.kind.name for device in target.attrs["devices"]] == ["opencl", "cuda"]
     assert Target(target.export()) == target
+    text = Target("composite --host=llvm --devices=cuda,opencl")
+    assert [device.kind.name for device in text.attrs["devices"]] == ["cuda", "opencl"]
+    assert text.host.kind.name == "llvm"
+    with pytest.raises(ValueError, match="Target kind 'nope' is not defined"):
+        Target("composite --devices=cuda,nope")
 
 
 def test_a_host_in_the_text_may_be_a_tag() -> None:

@@ -80,7 +80,9 @@ def _from_text(kind: TargetKind, name: str, value: str) -> Any:
         return [item for item in value.split(",") if item]
     if option_type == "target":
         return parse_target(value)
-    if option_type in ("targets", "map"):
+    if option_type == "targets":
+        return [item for item in value.split(",") if item]
+    if option_type == "map":
         raise _refuse(kind, name, value, "an object; use a dict or JSON")
     return value
 
