@@ -51,3 +51,10 @@ def test_lanes_divide_where_they_can() -> None:
     assert lane_count(64, 16) == 32
     assert lane_count(1000, 16) == 16
     assert lane_count(None, 16) == 16
+
+
+@pytest.mark.parametrize("shape", [(64, 768), (6, 96), (3, 100), (2, 3, 64)])
+def test_of_everything(shape: tuple[int, ...]) -> None:
+    """Several summed variables become one, whether or not a row is whole vectors."""
+    after = scheduled(Fallback(), reduction(shape, tuple(range(len(shape)))))
+    assert "vectors along the reduction" in str(after.attrs["schedule_reason"])

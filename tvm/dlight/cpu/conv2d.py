@@ -14,6 +14,7 @@ from tvm.dlight.analysis.contraction import Contraction, find_contraction
 from tvm.target.target import Target
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
 from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import Block
 
@@ -51,7 +52,7 @@ def _conv_form(block: Block) -> MatrixForm | None:
     Variables of the result that stand before the rows (images of a batch) are outer loops.
     """
     found = find_contraction(block)
-    if found is None or not found.lhs.is_plain() or found.rhs.is_plain():
+    if found is None or found.rhs.is_plain() or not _is_weight(found):
         return None
     if extent_of(found.m) == 1 or extent_of(found.n) == 1 or not found.m:
         return None
@@ -64,6 +65,13 @@ def _conv_form(block: Block) -> MatrixForm | None:
     if not columns or any(extent_of([iv]) is None for iv in (*found.m, *columns, *found.k)):
         return None
     return MatrixForm((*found.batch, *outer), found.m, tuple(columns), found.k)
+
+
+def _is_weight(found: Contraction) -> bool:
+    """One number a row and step, also where they lie turned around as in transposed convolutions."""
+    own = {iv.var for iv in (*found.m, *found.k)}
+    used = {n for index in found.lhs.indices for n in walk(index) if isinstance(n, Var)}
+    return found.lhs.is_plain() or used <= own
 
 
 def _constants(found: Contraction) -> int:

@@ -195,8 +195,9 @@ def _rf_block(
     values: list[PrimExpr] = [loop.loop_var]
     made: dict[Var, PrimExpr] = {loop.loop_var: rf_var}
     replaced: dict[Var, PrimExpr] = {}
+    taken = _loops_taken(realize, loop, {loop_of(sref).loop_var for sref in loops})
     for iv, value in zip(block.iter_vars, realize.iter_values):
-        if not any(part is loop.loop_var for part in walk(value)):
+        if not any(part in taken for part in walk(value)):
             iter_vars.append(iv)
             values.append(value)
             continue
@@ -234,6 +235,20 @@ def _rf_block(
         (), (), block.annotations, block.span,
     )  # fmt: skip
     return BlockRealize(values, outside, new, realize.span), rf_var
+
+
+def _loops_taken(realize: BlockRealize, loop: For, all_loops: set[Var]) -> set[Var]:
+    """The loops that become variables: `loop`, and what variables made of it are made of too.
+
+    Two variables of one loop, f // 12 and f % 12 * 64 + loop, would overlap if one of them stayed.
+    """
+    taken = {loop.loop_var}
+    parts = [{part for part in walk(v) if part in all_loops} for v in realize.iter_values]
+    for _ in parts:
+        for names in parts:
+            if names & taken:
+                taken |= names
+    return taken
 
 
 def _update(
