@@ -50,3 +50,19 @@ def test_symbolic_batch() -> None:
 
 def test_products_are_left_to_gemm() -> None:
     assert Conv2D().apply(matmul(8, 8, 8), SPR, False) is None
+
+
+def test_transposed_weights() -> None:
+    """As in a transposed convolution of stride one: the weights lie turned around."""
+    x, w = te.placeholder((1, 3, 9, 9), name="X"), te.placeholder((3, 8, 3, 3), name="W")
+    c, ry, rx = (te.reduce_axis((0, n), name=name) for n, name in ((3, "c"), (3, "ry"), (3, "rx")))
+    turned = te.compute((8, 3, 3, 3), lambda f, c, i, j: w[c, f, 2 - i, 2 - j], name="T")
+    y = te.compute(
+        (1, 8, 7, 7),
+        lambda b, f, i, j: te.sum(
+            x[b, c, i + ry, j + rx] * turned[f, c, ry, rx], axis=[c, ry, rx]
+        ),
+        name="Y",
+    )
+    after = scheduled(Conv2D(), te.create_prim_func([x, w, y]))
+    assert "tile" in str(after.attrs["schedule_reason"])

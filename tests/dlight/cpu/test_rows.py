@@ -57,3 +57,15 @@ def test_symbolic_sizes(shape: tuple[int | tir.PrimExpr, ...]) -> None:
     assert max([d for d in kept if isinstance(d, int)]) <= 128
     assert sum(d is N for d in kept) <= 1  # of what depends on sizes there is one row at most
     assert all(isinstance(d, int) or d is N for d in kept)
+
+
+def test_a_reshape_at_the_end_is_stored_to_directly() -> None:
+    """As group normalisation ends: the passes are over rows of groups, the result is flat."""
+    a = te.placeholder((3, 8, 16), name="A")
+    k, r = te.reduce_axis((0, 8), name="k"), te.reduce_axis((0, 16), name="r")
+    total = te.compute((3,), lambda i: te.sum(a[i, k, r], axis=[k, r]), name="S")
+    norm = te.compute(a.shape, lambda i, j, l: a[i, j, l] - total[i] / 128.0, name="N")
+    flat = te.compute((24, 16), lambda i, j: norm[i // 8, i % 8, j], name="B")
+    after = scheduled(Fallback(), te.create_prim_func([a, flat]))
+    assert "passes over each row in one loop" in str(after.attrs["schedule_reason"])
+    assert "N = T.alloc_buffer" not in after.script()

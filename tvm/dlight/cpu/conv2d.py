@@ -68,7 +68,7 @@ def _conv_form(block: Block) -> MatrixForm | None:
 
 
 def _is_weight(found: Contraction) -> bool:
-    """One number a row and step, also where they lie turned around as in transposed convolutions."""
+    """One number a row and step, also turned around as in transposed convolutions."""
     own = {iv.var for iv in (*found.m, *found.k)}
     used = {n for index in found.lhs.indices for n in walk(index) if isinstance(n, Var)}
     return found.lhs.is_plain() or used <= own

@@ -81,7 +81,10 @@ def inline_epilogues(sch: Schedule) -> None:
     Operands of contractions are read many times: computing them once is cheaper. Copies that
     only rename places (transposes, reshapes) are inlined there too.
     """
-    for block in root_blocks(sch):
+    gone: set[StmtSRef] = set()
+    for block, place in [(block, sch.get_sref(block)) for block in root_blocks(sch)]:
+        if place in gone:
+            continue
         node: Block = sch.get(block)
         if node.init is not None or not isinstance(node.body, BufferStore):
             continue
@@ -95,7 +98,23 @@ def inline_epilogues(sch: Schedule) -> None:
             continue
         if any(_grows(node, sch.get(user)) for user in users):
             continue
+        user = sch.get_sref(users[0])
+        if not renames and len(users) == 1 and _stores_elsewhere(sch, users[0]):
+            gone.add(user)
+            continue
         try:
             sch.compute_inline(block)
         except ScheduleError:
             continue  # an output, or accessed in a way that needs the buffer
+
+
+def _stores_elsewhere(sch: Schedule, user: BlockRV) -> bool:
+    """A block that only renames places, as a reshape at the end, is gone: its producer does it."""
+    node: Block = sch.get(user)
+    if not isinstance(node.body, BufferStore) or not isinstance(node.body.value, BufferLoad):
+        return False
+    try:
+        sch.reverse_compute_inline(user)
+    except ScheduleError:
+        return False
+    return True
