@@ -29,6 +29,9 @@ INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is ma
 BITS = ("tests/topi/nn/test_bitserial.py", "one plain arithmetic for all")
 _META = "tests/meta_schedule"
 COVERED_BY: dict[str, tuple[str, str]] = {
+    "tvm/meta_schedule/feature_extractor/": (
+        f"{_META}/feature_extractor/test_features.py", "features of known programs",
+    ),
     "tvm/meta_schedule/lowered.py": (f"{_META}/postproc/test_postprocs.py", "lists of passes"),
     "tvm/meta_schedule/mutator/": (f"{_META}/mutator/test_mutators.py", "each changes a trace"),
     "tvm/meta_schedule/postproc/": (f"{_META}/postproc/test_postprocs.py", "on small programs"),

@@ -18,6 +18,7 @@ _CHILDREN = (
 _HOME = "tvm.meta_schedule"
 _HOMES = {
     "Builder": f"{_HOME}.builder:Builder",
+    "FeatureExtractor": f"{_HOME}.feature_extractor:FeatureExtractor",
     "MeasureCandidate": f"{_HOME}.search_strategy:MeasureCandidate",
     "Mutator": f"{_HOME}.mutator:Mutator",
     "Postproc": f"{_HOME}.postproc:Postproc",
@@ -30,6 +31,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from .feature_extractor import FeatureExtractor as FeatureExtractor
     from .mutator import Mutator as Mutator
     from .postproc import Postproc as Postproc
     from .schedule_rule import ScheduleRule as ScheduleRule

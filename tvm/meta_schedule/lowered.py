@@ -35,6 +35,22 @@ def without_blocks() -> list[Pass]:
     ]
 
 
+def with_blocks() -> list[Pass]:
+    """Blocks keep their places but for their variables, and buffers have their final sizes."""
+    return [
+        T.LowerCrossThreadReduction(),
+        T.LowerInitBlock(),
+        T.PlanAndUpdateBufferAllocationLocation(),
+        T.ConvertBlocksToOpaque(),
+        T.CompactBufferAllocation(),
+        T.Simplify(),
+        T.LowerAutoCopy(),
+        T.UnifyThreadBinding(),
+        T.LowerMatchBuffer(),
+        T.Simplify(),
+    ]
+
+
 def kernels() -> list[Pass]:
     """The same for a GPU, with its reductions across threads and its shared memory."""
     return [
