@@ -14,7 +14,12 @@ ENTRY_POINT_GROUP: Final = "tvm.backends"  # where installed packages offer reco
 
 BACKENDS: Final[dict[str, Backend]] = {
     "c": Backend("c", "tvm.backend.c", makes_host_code=True),
+    "cuda": Backend("cuda", "tvm.backend.cuda"),
     "llvm": Backend("llvm", "tvm.backend.llvm.module", makes_host_code=True),
+    "metal": Backend("metal", "tvm.backend.metal"),
+    "opencl": Backend("opencl", "tvm.backend.opencl"),
+    "rocm": Backend("rocm", "tvm.backend.rocm"),
+    "webgpu": Backend("webgpu", "tvm.backend.webgpu"),
 }
 
 

@@ -58,6 +58,7 @@ class Artefact:
     tensors: tuple[ValueInfo, ...] = ()
     kind: str = "llvm"
     entry: str | None = None
+    devices: tuple[Mapping[str, Any], ...] = ()  # kernels of devices: DeviceModule.as_record
 
     def function(self, name: str) -> FunctionInfo | None:
         """The function called `name`."""
@@ -78,6 +79,7 @@ class Artefact:
             "profile_calls": {name: list(calls) for name, calls in self.profile_calls.items()},
             "tensors": _values(self.tensors),
             "bytecode": None if self.bytecode is None else self.bytecode.as_record(),
+            "devices": [dict(device) for device in self.devices],
         }
         return json.dumps(record, separators=(",", ":"))
 
@@ -110,6 +112,7 @@ class Artefact:
                 tensors=_read_values(record["tensors"]),
                 kind=record["kind"],
                 entry=record["entry"],
+                devices=tuple(dict(device) for device in record.get("devices", ())),
             )
         except (ValueError, KeyError, TypeError) as err:
             raise TVMError(

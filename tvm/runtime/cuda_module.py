@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tvm.error import TVMError, message
-from tvm.ffi import library
+from tvm.ffi import get_global_func, library
 from tvm.support.dtype import DataType
+from tvm.support.kernel_info import KernelInfo
 
+from .device_module import DeviceModule
 from .module import RUNNABLE, Module
 
 _AXES: Final = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y",
                 "threadIdx.z")  # fmt: skip
 DYNAMIC_SHARED: Final = "tir.use_dyn_shared_memory"  # its value in a call: bytes a block
 _MAX_DYNAMIC_SHARED: Final = 8  # an attribute of functions, by the driver's number
-
-
-class KernelInfo(NamedTuple):
-    """What a kernel takes, and which launch extents a call gives after that."""
-
-    arg_types: tuple[str, ...]
-    launch_param_tags: tuple[str, ...]
 
 
 class CUDAModule(Module):
@@ -115,6 +111,23 @@ class CUDAModule(Module):
         if shared > 48 << 10:  # more than that is given only on demand
             call("cuFuncSetAttribute", kernel, _MAX_DYNAMIC_SHARED, shared)
         call("cuLaunchKernel", kernel, *dims, ctypes.c_uint(shared), None, pointers, None)
+
+
+def source_launcher(module: DeviceModule, name: str) -> Callable[..., None]:
+    """A kernel of CUDA source, compiled at the first launch for the machine it names."""
+    driver()  # before compiling, which is of no use without one
+    return lambda *args: _compiled(module)._launch(name, module.kernels[name], args)
+
+
+@functools.cache
+def _compiled(module: DeviceModule) -> CUDAModule:
+    """The binary of a source, made by whatever is registered as CUDA's compiler."""
+    compile_source = get_global_func("tvm_callback_cuda_compile")
+    target = None
+    if module.arch:
+        target = importlib.import_module("tvm.target").Target(f"cuda -arch={module.arch}")
+    binary = bytes(compile_source(module.source, target))
+    return CUDAModule(binary, "ptx", module.kernels, module.source)
 
 
 def _packed(kind: str, arg: Any) -> Any:

@@ -26,6 +26,7 @@ from . import linker
 from ._tensor import host_view
 from .archive import ARTEFACT_FILE, CONSTANTS_FILE, LAYOUT_FILE
 from .artefact import SYMBOL, Artefact, ValueInfo
+from .device_module import DeviceModule
 from .files import draft_of, write_beside
 from .module import Module, import_tree
 from .vm_executable import VMModule
@@ -44,7 +45,9 @@ class Program:
     def __init__(self, module: Module) -> None:
         tree = import_tree(module)
         self.code = [m for m in tree if m.is_compilation_exportable()]
-        others = sorted({m.kind for m in tree if m not in self.code and not _is_frame(m)})
+        self.devices = [m for m in tree if isinstance(m, DeviceModule)]
+        known = [*self.code, *self.devices]
+        others = sorted({m.kind for m in tree if m not in known and not _is_frame(m)})
         if not self.code or others:
             found = f"modules of kind {', '.join(others)}" if others else "no compiled code"
             raise TVMError(
@@ -75,7 +78,8 @@ class Program:
                     legal="functions of different names in modules that import each other",
                 )
             )
-        return replace(base, exports=tuple(exports), tensors=tuple(tensors))
+        devices = tuple(device.as_record() for device in self.devices)
+        return replace(base, exports=tuple(exports), tensors=tuple(tensors), devices=devices)
 
     @property
     def triple(self) -> str:

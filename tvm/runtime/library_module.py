@@ -12,6 +12,7 @@ from tvm.support.dtype import DataType
 
 from ._tensor import Tensor, from_host, numpy_dtype
 from .artefact import SYMBOL, Artefact, ValueInfo
+from .device_module import DeviceModule
 from .elf import check_whole
 from .imports import CONTEXT, Finder
 from .module import RUNNABLE, Module, load_archive
@@ -130,7 +131,9 @@ def load_library(path: str) -> Module:
 
 
 def as_program(artefact: Artefact, kernels: Module, tensors: list[Tensor]) -> Module:
-    """A compiled graph as such; other modules as they are."""
+    """A compiled graph as such; other modules as they are, with the kernels that they launch."""
+    for device in artefact.devices:
+        kernels.import_module(DeviceModule.from_record(device))
     if artefact.kind == VMModule.kind:
         return VMModule(artefact, kernels, tuple(tensors))
     return kernels

@@ -327,10 +327,13 @@ class Target(Node):
     @property
     def supports_integer_dot_product(self) -> bool:
         """Whether the GPU has integer dot products (sm_61 and later for CUDA)."""
-        if self.attrs.get("supports_integer_dot_product"):
-            return True
+        return bool(self.attrs.get("supports_integer_dot_product")) or self.cuda_version >= 61
+
+    @property
+    def cuda_version(self) -> int:
+        """The compute capability of a CUDA target, as 80 for sm_80; 0 where it is not told."""
         digits = "".join(c for c in self.arch if c.isdigit())
-        return self.kind.name == "cuda" and digits != "" and int(digits) >= 61
+        return int(digits) if self.kind.name == "cuda" and digits else 0
 
     @property
     def supports_cooperative_matrix(self) -> bool:

@@ -98,30 +98,140 @@ def finalize_host_passes() -> list[Pass]:
 
 def finalize_device_passes() -> list[Pass]:
     """From lowered device functions to what a device backend takes."""
+    own_types = [t.LowerCustomDatatypes()] if custom_types() else []
     return [
+        t.LowerWarpMemory(),  # memory of a warp becomes registers and shuffles
         t.Simplify(),  # indices of threads, now that their ranges stand in the code
+        *own_types,
+        t.LowerDeviceStorageAccessInfo(),  # what scopes need that only this device has
         t.LowerIntrin(),  # last, as other passes know the operators that it replaces
     ]
 
 
 def _default(mod: IRModule, ctx: PassContext) -> IRModule:
-    passes = [
-        *lowering_passes(ctx, to_source=not _all_for_llvm(mod)),
-        t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
-        *(_apart_from_devices() if _has_device(mod) else []),
-        t.MakeDirectAPI(),  # before calls by symbol would take the packed way
-        t.MakePackedAPI(),  # the last pass that needs the buffers of parameters
-    ]
+    if _has_device(mod):
+        passes = device_lowering_passes(ctx)
+    else:
+        passes = [
+            *lowering_passes(ctx, to_source=not _all_for_llvm(mod)),
+            t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
+            t.MakeDirectAPI(),  # before calls by symbol would take the packed way
+            t.MakePackedAPI(),  # the last pass that needs the buffers of parameters
+        ]
     with nested_programs():
         return Sequential(passes)(mod)
 
 
+def device_lowering_passes(ctx: PassContext) -> list[Pass]:
+    """From scheduled functions to host functions that launch kernels, and the kernels."""
+    return [
+        *_added(ctx, 0),
+        *_blocks_to_launches(),
+        *_added(ctx, 1),
+        *_final_kernels(ctx),
+        *_added(ctx, 2),
+        *_kernel_touches(ctx),
+        *_added(ctx, 3),
+        *_threads_in_step(ctx),
+        *_apart_from_devices(),
+    ]
+
+
+def _blocks_to_launches() -> list[Pass]:
+    return [
+        t.LowerCrossThreadReduction(),  # while blocks say what is reduced over which threads
+        t.LowerInitBlock(),  # reductions get their init statement before blocks disappear
+        t.PlanAndUpdateBufferAllocationLocation(),  # memory lies close to its use
+        t.ConvertBlocksToOpaque(),  # indices are in terms of loops from here on
+        t.LiftThreadBinding(),  # bindings stand around the loops that do not depend on them
+        t.ManifestSharedMemoryLocalStage(),  # needs blocks: a copy goes through registers
+        t.CompactBufferAllocation(),  # scratch memory is as small as its use; needs the loops
+        t.LowerAutoCopy(),  # copies that say only what, get their loops and threads
+        t.UnifyThreadBinding(),  # one variable for each axis of threads
+        t.LowerMatchBuffer(),  # after compaction, as strides follow from the shape
+        t.Simplify(),  # guards that always hold go while block facts are known
+        t.InjectPermutedLayout(),  # needs the annotations of blocks
+        t.AnnotateIrregularLoop(),  # loops with jumps are left alone by what follows
+        t.InjectSoftwarePipeline(),  # needs the stages that blocks are annotated with
+        t.TransformMmaBufferLayout(),  # after the pipeline, which adds versions of buffers
+        t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
+        t.FlattenBuffer(),  # from here on every buffer is one-dimensional
+        t.BF16ComputeLegalize(),  # where the device has no arithmetic on them
+    ]
+
+
+def _final_kernels(ctx: PassContext) -> list[Pass]:
+    passes: list[Pass] = [
+        t.NarrowDataType(32),  # half the bits for indices, if all values fit
+        t.LoopPartition(),  # likely guards leave the main loop; before guards become masks
+        t.VectorizeLoop(not ctx.option("tir.disable_vectorize", False)),  # needs flat indices
+        t.InjectVirtualThread(),  # after vectors, whose lanes are no threads
+        t.InjectDoubleBuffer(),
+    ]
+    if not ctx.option("tir.disable_storage_rewrite", False):
+        passes.append(t.StorageRewrite())  # after vectors, which widen allocations in loops
+    if ctx.option("tir.use_async_copy", False):
+        passes.append(t.LowerAsyncDMA())
+    passes += [
+        t.HoistIfThenElse(),  # conditions that do not change leave the loops
+        t.UnrollLoop(),  # after vectors, whose lanes are no copies of statements
+        t.RenormalizeSplitPattern(),  # indices of split loops, as unrolling left them
+        t.Simplify(),
+        t.RemoveNoOp(),  # what the passes above left empty
+        t.RewriteUnsafeSelect(),  # from here on nothing evaluates what a condition guards
+    ]
+    return passes
+
+
+def _kernel_touches(ctx: PassContext) -> list[Pass]:
+    passes: list[Pass] = []
+    if ctx.option("tir.instrument_bound_checkers", False):
+        passes.append(t.InstrumentBoundCheckers())  # of the accesses as the machine makes them
+    if ctx.option("tir.ptx_ldg32", False):
+        passes.append(t.InjectPTXLDG32(True))  # before common terms hide the guards
+    if ctx.option("tir.disable_assert", False):
+        passes.append(t.SkipAssert())
+    if not ctx.option("tir.disable_cse_tir", False):
+        equivalent = bool(ctx.option("tir.enable_equiv_terms_in_cse_tir", False))
+        passes.append(t.CommonSubexprElimTIR(True, equivalent))
+    if ctx.option("tir.instrument_lwp", False):
+        passes.append(t.InstrumentProfileIntrinsics())
+    return passes
+
+
+def _threads_in_step(ctx: PassContext) -> list[Pass]:
+    passes: list[Pass] = [
+        t.FP8ComputeLegalize(),  # where the device has no arithmetic on them
+        t.VerifyVTCMLimit(),  # before VTCM is given out
+        t.LowerVtcmAlloc(),
+        t.VerifyMemory(),  # a forgotten binding is found before code for the device is made of it
+        t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
+    ]
+    if ctx.option("tir.detect_global_barrier", False):
+        passes.append(t.ThreadSync("global"))
+    passes += [
+        *(t.ThreadSync(scope) for scope in ("shared", "shared.dyn", "warp")),
+        t.InferFragment(),  # shapes of fragments, for who declares them
+        t.LowerThreadAllreduce(),  # after barriers, as it places its own
+    ]
+    if ctx.option("tir.use_async_copy", False):
+        passes.append(t.InjectPTXAsyncCopy())
+    if ctx.option("tir.ptx_ldg32", False):
+        passes.append(t.InjectPTXLDG32(True))
+    return passes
+
+
 def _apart_from_devices() -> list[Pass]:
     return [
-        t.VerifyMemory(),  # a forgotten binding is found before code for the device is made of it
         t.AnnotateDeviceRegions(),  # launches are known by their attribute, of all loop forms
         t.SplitHostDevice(),  # kernels are functions of their own from here on
         t.ConvertSSA(),  # host and kernel do not share variables
+        t.MergeSharedMemoryAllocations(),  # one allocation a kernel; needs kernels
+        t.MakeDirectAPI(),  # before calls by symbol would take the packed way
+        t.MakePackedAPI(),  # the last pass that needs the buffers of parameters
+        t.FP8StorageLegalize(),  # after parameters, whose types callers see
+        t.BF16StorageLegalize(),
+        t.LowerDeviceKernelLaunch(),  # calls of kernels bring their extents
     ]
 
 

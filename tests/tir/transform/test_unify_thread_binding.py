@@ -43,13 +43,27 @@ def test_nested_launches_become_one():
 def test_rejects_different_extents():
     @T.prim_func
     def uneven(A: T.Buffer((8,), "float32")):
+        for b in T.thread_binding(1, thread="blockIdx.x"):
+            for i in T.thread_binding(4, thread="threadIdx.x"):
+                A[i] = 0.0
+            for j in T.thread_binding(8, thread="threadIdx.x"):
+                A[j + b] = 1.0
+
+    with pytest.raises(TVMError, match="should have the same extent"):
+        loops(uneven)
+
+
+def test_kernels_that_follow_each_other_have_extents_of_their_own():
+    @T.prim_func
+    def two(A: T.Buffer((8,), "float32")):
         for i in T.thread_binding(4, thread="threadIdx.x"):
             A[i] = 0.0
         for j in T.thread_binding(8, thread="threadIdx.x"):
             A[j] = 1.0
 
-    with pytest.raises(TVMError, match="should have the same extent"):
-        loops(uneven)
+    first, second = loops(two)
+    assert first.loop_var is not second.loop_var
+    assert (first.extent.value, second.extent.value) == (4, 8)
 
 
 def test_each_kernel_has_extents_of_its_own():

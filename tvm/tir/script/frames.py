@@ -453,8 +453,9 @@ def _name_var(var: Var, name: str) -> None:
 
 
 def _name_buffer(buffer: Buffer, name: str) -> None:
+    own = buffer.data.name in ("", buffer.name)  # memory that was there before keeps its own name
     rename(buffer, "name", name)
-    if not buffer.data.name:  # memory that was there before keeps its own name
+    if own:
         rename(buffer.data, "name", name)
     for i, stride in enumerate(buffer.strides):
         if isinstance(stride, Var) and not stride.name:  # of the buffer's own making

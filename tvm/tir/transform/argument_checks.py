@@ -27,6 +27,13 @@ INT64 = DataType("int64")
 FLOAT64 = DataType("float64")
 HANDLE = DataType("handle")
 
+CPU = 1  # kDLCPU
+
+
+def _device_text(device: int) -> str:
+    name = "the CPU" if device == CPU else "the device of the function's target"
+    return f"{name} (device type {device})"
+
 
 # A check (or several), or the definition of a name for all that follows.
 Step: TypeAlias = "s.Stmt | tuple[e.Var, PrimExpr]"
@@ -36,7 +43,8 @@ class ArgumentChecks:
     """Collects checks and definitions in the order in which they have to take place."""
 
     def __init__(self, function: str, args: e.Var, params: Sequence[e.Var],
-                 buffers: dict[e.Var, Buffer]) -> None:  # fmt: skip
+                 buffers: dict[e.Var, Buffer], device: int = CPU) -> None:  # fmt: skip
+        self._device = device  # where tensors have to be
         self._function = function
         self._args = args
         self._params = params
@@ -166,8 +174,8 @@ class ArgumentChecks:
         self._check_dtype(tensor, where)
         device = self._read_field(tensor, "device", StructField.TENSOR_DEVICE_TYPE, "int32")
         self._require(
-            ops.equal(device, 1), "ValueError", where,
-            "a tensor on device type {}", "a tensor on the CPU (device type 1)", device,
+            ops.equal(device, self._device), "ValueError", where,
+            "a tensor on device type {}", f"a tensor on {_device_text(self._device)}", device,
         )  # fmt: skip
 
     def _check_dtype(self, tensor: _Tensor, where: str) -> None:

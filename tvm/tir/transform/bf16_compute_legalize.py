@@ -5,15 +5,23 @@ C[i] = A[i] + B[i]     ->     C[i] = bfloat16(float32(A[i]) + float32(B[i]))
 
 from __future__ import annotations
 
+from typing import Final
+
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 
 from .float_legalizer import compute_in
 from .pass_form import tir_pass
 
+COMPUTES_BF16: Final = 80  # the compute capability from which CUDA devices do
+
 
 @tir_pass("tir.BF16ComputeLegalize")
 def BF16ComputeLegalize(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """Only loads, stores and casts touch bfloat16."""
+    """Only loads, stores and casts touch bfloat16, unless the target computes with it."""
+    target = func.attrs.get("target")
+    if isinstance(target, Target) and target.cuda_version >= COMPUTES_BF16:
+        return func
     return compute_in(func, lambda dtype: dtype.is_bfloat16, "float32")

@@ -50,8 +50,11 @@ def CompactBufferAllocation(
 class _Use:
     """The box of a buffer that is used: bounds by dimension, None where nothing is known."""
 
-    def __init__(self, depth: int, analyzer: Analyzer) -> None:
+    def __init__(
+        self, depth: int, analyzer: Analyzer, threads: Sequence[tuple[e.Var, Range | None]] = ()
+    ) -> None:
         self.depth = depth  # the number of loops around the allocation
+        self.threads = threads  # loops around the allocation whose iterations share the memory
         self.box: list[Bounds | None] | None = None
         self.analyzer = analyzer
         self.opaque = False
@@ -85,6 +88,7 @@ class _Uses(StmtExprVisitor):
         self.aligned: dict[Buffer, list[tuple[int, int, int]]] = {}
         self.analyzer = Analyzer()
         self._loops: list[tuple[e.Var, Range | None]] = []
+        self._threads: list[tuple[str, e.Var, Range]] = []  # loops of these that are bound
         self._by_data: dict[e.Var, Buffer] = {}
         self._facts: list[PrimExpr] = []  # comparisons that hold at this place
 
@@ -116,9 +120,24 @@ class _Uses(StmtExprVisitor):
     def visit_for_(self, op: s.For) -> None:
         dom = Range.from_min_extent(op.min, op.extent)
         self._loops.append((op.loop_var, dom))
+        binding = op.thread_binding
+        if binding is not None:
+            self._threads.append((binding.thread_tag, op.loop_var, dom))
         self.analyzer.bind(op.loop_var, dom, allow_override=True)
         super().visit_for_(op)
         self._loops.pop()
+        if binding is not None:
+            self._threads.pop()
+
+    def _sharing(self, buffer: Buffer) -> list[tuple[e.Var, Range | None]]:
+        """The threads around an allocation that have its memory in common."""
+        scope = buffer.scope()
+        if not (scope.startswith("shared") or scope in ("", "global")):
+            return []
+        return [
+            (var, dom) for tag, var, dom in self._threads
+            if not scope.startswith("shared") or tag.startswith(("threadIdx", "vthread"))
+        ]  # fmt: skip
 
     def visit_let_stmt_(self, op: s.LetStmt) -> None:
         # a name for a value that changes inside varies like a loop variable, in no known range
@@ -129,7 +148,7 @@ class _Uses(StmtExprVisitor):
 
     def visit_block_(self, op: s.Block) -> None:
         for buffer in op.alloc_buffers:
-            self.of[buffer] = _Use(len(self._loops), self.analyzer)
+            self.of[buffer] = _Use(len(self._loops), self.analyzer, self._sharing(buffer))
             self._by_data[buffer.data] = buffer
         for item in _alignments(op):
             number, axis, factor, offset = item
@@ -155,7 +174,7 @@ class _Uses(StmtExprVisitor):
         use.add(box)
 
     def _bounds(self, use: _Use) -> IndexBounds:
-        return IndexBounds(dict(self._loops[use.depth :]), self.analyzer)
+        return IndexBounds(dict([*use.threads, *self._loops[use.depth :]]), self.analyzer)
 
     def _use_element(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
         use = self.of.get(buffer)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 
 from .float_legalizer import store_as_integers
@@ -15,5 +16,8 @@ from .pass_form import tir_pass
 
 @tir_pass("tir.FP8StorageLegalize")
 def FP8StorageLegalize(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """No buffer holds 8-bit floats."""
+    """No buffer holds 8-bit floats, unless the target\'s language has the type."""
+    target = func.attrs.get("target")
+    if isinstance(target, Target) and target.kind.name == "cuda":
+        return func
     return store_as_integers(func, lambda dtype: dtype.is_float8)

@@ -76,7 +76,7 @@ def _packed(func: PrimFunc) -> PrimFunc:
     num_args, result = e.Var("num_args", "int32"), e.Var("result", handle)
     given = func.params[: len(func.params) - result_count(func)]
     buffers = {param: func.buffer_map[param] for param in given if param in func.buffer_map}
-    checks = ArgumentChecks(symbol, args, given, buffers)
+    checks = ArgumentChecks(symbol, args, given, buffers, _device_of(func))
     checks.check_count(num_args)
     checks.bind_all()
     body = _Returner(result).visit_stmt(func.body)
@@ -96,12 +96,18 @@ def _packed(func: PrimFunc) -> PrimFunc:
     return PrimFunc(params, body, PrimType("int32"), {}, attrs, func.span)
 
 
+def _device_of(func: PrimFunc) -> int:
+    """The type of the device that the function's tensors are on."""
+    target = func.attrs.get("target")
+    return target.get_target_device_type() if isinstance(target, Target) else 1
+
+
 def _on_device(func: PrimFunc, body: s.Stmt) -> s.Stmt:
     """The body with the facts about the device that workspaces are taken from."""
     if not any(isinstance(node, s.Allocate) for node in walk(func.body)):
         return body
     node = "default"
-    for key, value in (("device_type", 1), ("device_id", 0)):
+    for key, value in (("device_type", _device_of(func)), ("device_id", 0)):
         body = s.AttrStmt(node, key, ops.const(value, "int32"), body, body.span)
     return body
 

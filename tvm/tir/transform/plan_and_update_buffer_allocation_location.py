@@ -42,7 +42,7 @@ def PlanAndUpdateBufferAllocationLocation(
     places: dict[Place, list[Buffer]] = {}
     for buffer in allocated.buffers:
         if buffer in sites:  # else nothing uses it
-            site = allocated.without_threads(sites[buffer], buffer.scope())
+            site = allocated.around_threads(sites[buffer], buffer.scope())
             places.setdefault(site, []).append(buffer)
     mover = _Mover(places, func, regions)
     body = mover.visit_stmt(func.body)
@@ -73,21 +73,15 @@ class _Allocated(StmtExprVisitor):
         self.visit_stmt(op.body)
         self._current = outer
 
-    def without_threads(self, site: Place, storage: str) -> Place:
-        """Memory that threads share lies outside of the loops that are bound to them."""
+    def around_threads(self, site: Place, storage: str) -> Place:
+        """Global memory, which all threads share, lies outside of the loops bound to them."""
         found = current = site
-        while current is not None:
-            binding = current.thread_binding if isinstance(current, s.For) else None
+        while current is not None and storage in ("", "global"):
+            bound = isinstance(current, s.For) and current.thread_binding is not None
             current = self._around[current]
-            if binding is not None and _shared_between(binding.thread_tag, storage):
+            if bound:
                 found = current
         return found
-
-
-def _shared_between(thread_tag: str, storage: str) -> bool:
-    if storage in ("", "global"):
-        return True
-    return storage.startswith("shared") and thread_tag.startswith(("threadIdx", "vthread"))
 
 
 class _Mover(StmtExprMutator):

@@ -1,12 +1,12 @@
 """Launches of one kind of thread share one variable.
 
-    for i in T.thread_binding(4, "threadIdx.x"):           all loops and attributes bound to
-        A[i] = 0                                     ->    threadIdx.x use the variable of the
-    for j in T.thread_binding(4, "threadIdx.x"):           first of them; their extents have to
-        B[j] = 0                                           be equal
+    for b in T.thread_binding(8, "blockIdx.x"):
+        for i in T.thread_binding(4, "threadIdx.x"):       all loops and attributes bound to
+            A[i] = 0                                 ->    threadIdx.x use the variable of the
+        for j in T.thread_binding(4, "threadIdx.x"):       first of them; their extents have to
+            B[j] = 0                                       be equal
 
-Nested launches of the same thread become one. Each kernel, which begins where blocks of threads
-are launched, has variables and extents of its own.
+Nested launches of the same thread become one. Kernels that follow each other share nothing.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ class _Unifier(StmtExprMutator):
         new = self.visit_stmt(body)
         if not nested:
             self._open.remove(tag)
+        if not self._open:
+            self._threads = {}  # what follows is another kernel, with extents of its own
         return new
 
     def _thread(self, tag: str, var: e.Var, low: PrimExpr, extent: PrimExpr) -> e.IterVar:
         """The thread that all launches under the tag share; the variable stands for it."""
-        if _is_block(tag) and not any(_is_block(other) for other in self._open):
-            self._threads.clear()
         known = self._threads.get(tag)
         if known is None or (tag.startswith("vthread") and tag not in self._open):
             dom = Range.from_min_extent(low, extent)
@@ -99,7 +99,3 @@ class _Unifier(StmtExprMutator):
         if var is not known.var:
             self._values[var] = ops.cast(known.var, var.dtype)
         return known
-
-
-def _is_block(tag: str) -> bool:
-    return tag.startswith("blockIdx.")

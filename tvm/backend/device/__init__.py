@@ -1,0 +1,1 @@
+"""What the writers of GPU source share: statements and expressions in the manner of C."""

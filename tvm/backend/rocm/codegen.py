@@ -1,0 +1,82 @@
+"""Lowered kernels to HIP, which is CUDA C++ with headers and shuffles of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from tvm.backend.cuda.codegen import CudaEmitter, emit_cuda
+from tvm.backend.cuda.intrinsics import RULES
+from tvm.backend.cuda.ptx import PTX
+from tvm.backend.cuda.types import TYPES
+from tvm.backend.device.bfloat16 import convert_carried
+from tvm.backend.device.expr import Rule
+from tvm.backend.device.kernels import DeviceText
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.support.dtype import DataType
+from tvm.target import Target
+
+_HEAD: Final = """\
+#ifndef __HIPCC_RTC__
+#include <hip/hip_runtime.h>
+#include <stdint.h>
+#endif
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long long ulonglong;"""
+_NOT_THERE: Final = {*PTX, *(name for name in RULES if "mma" in name or "fragment" in name
+                            or "matrix_sync" in name)}  # fmt: skip
+
+
+class HipEmitter(CudaEmitter):
+    """One function of HIP."""
+
+    LANGUAGE = "HIP"
+    RULES: ClassVar[Mapping[str, Rule]] = {n: r for n, r in RULES.items() if n not in _NOT_THERE}
+    TYPES: ClassVar[Mapping[str, str]] = {
+        name: word for name, word in TYPES.items() if not name.startswith(("float8", "bfloat"))
+    } | {"bfloat16": "ushort"}
+    HEADERS: ClassVar[Mapping[str, str]] = {"float16": "hip/hip_fp16.h"}
+
+    def shuffle(self, name: str, mask: PrimExpr, value: PrimExpr, at: PrimExpr,
+                width: PrimExpr) -> str:  # fmt: skip
+        """Lanes of a wavefront run in step and take no mask."""
+        lane, size = self.lane_of(at, None), self.lane_of(width, None)
+        return f"__shfl{name}({self.lane_of(value, self.lane)}, {lane}, {size})"
+
+    def active_mask(self) -> str:
+        return "0u"
+
+    def barrier(self, scope: str) -> str:
+        if scope == "warp":  # in step, but writes have to be seen
+            return "__threadfence_block(); __builtin_amdgcn_wave_barrier();"
+        return super().barrier(scope)
+
+    def has_vector(self, dtype: DataType) -> bool:
+        return not dtype.is_bfloat16 and super().has_vector(dtype)
+
+    def convert(self, source: DataType, target: DataType, text: str) -> str:
+        carried = convert_carried(
+            self, source, target, text, "__float_as_uint({})".format, "__uint_as_float({})".format
+        )
+        return super().convert(source, target, text) if carried is None else carried
+
+    def same_bits(self, value: PrimExpr, target: DataType) -> str:
+        if self.type_of(value.dtype) == self.type_of(target):
+            return self.value(value)
+        return super().same_bits(value, target)
+
+    def dot_of_bytes(self, a: PrimExpr, b: PrimExpr, start: PrimExpr | None) -> str:
+        return super(CudaEmitter, self).dot_of_bytes(a, b, start)
+
+
+def emit_file(mod: IRModule, target: Target) -> DeviceText:
+    """The HIP file of the device functions of a module."""
+    return emit_cuda(mod, target, HipEmitter, _HEAD)
+
+
+def emit_text(mod: IRModule, target: Target | str) -> str:
+    """The HIP text of lowered device functions."""
+    return emit_file(mod, Target(target)).text

@@ -1,0 +1,364 @@
+"""Lowered kernels to WGSL (W3C, WebGPU Shading Language).
+
+Buffers are bindings of group 0 in the order of the parameters; numbers come together in a uniform
+structure, the last binding. Memory holds 32-bit numbers, and half floats where the device can.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from tvm.backend.device.expr import INT32, Rule
+from tvm.backend.device.intrinsics import COMMON, written_out
+from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
+from tvm.backend.device.literals import float_digits
+from tvm.backend.device.stmt import Scratch, storage_scope
+from tvm.backend.device.text import SourceFile
+from tvm.backend.opencl.codegen import vector_arithmetic
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.support.dtype import DataType
+from tvm.target import Target
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
+from tvm.tir.functor import walk
+
+UINT32: Final = DataType("uint32")
+_TYPES: Final[dict[str, str]] = {
+    "bool": "bool", "int32": "i32", "uint32": "u32", "float16": "f16", "float32": "f32",
+}  # fmt: skip
+_NAMES: Final = {"fabs": "abs", "rsqrt": "inverseSqrt", "nearbyint": "round"}
+_KEYWORDS: Final = tuple(
+    """
+alias break case const const_assert continue continuing default diagnostic discard else enable false
+fn for if let loop override requires return struct switch true var while array atomic bool f16 f32 i32
+u32 mat2x2 mat3x3 mat4x4 ptr sampler texture_2d vec2 vec3 vec4 storage uniform workgroup private
+function read read_write write bitcast select min max abs exp exp2 log log2 sin cos tan sqrt pow floor
+ceil round trunc fma dot length arrayLength workgroupBarrier storageBarrier active arr bf16 class
+common do double enum extern export external final float fixed global goto half highp import in
+inline inout input int lowp mediump module mut namespace new null out output package precise
+precision public ref restrict set shared signed static std string super target template texture this
+thread throw trait try type typedef union unless unsigned use using vec void volatile where with
+workgroup_size podArgs blockIdx threadIdx gridDim smooth sample self sizeof std
+""".split()
+)
+_RULES: Final[dict[str, Rule]] = {
+    **COMMON,
+    **written_out("erf", "log1p", "hypot", "nextafter", "exp10", "log10"),
+}
+
+
+class WebGPUEmitter(DeviceEmitter):
+    """One function of WGSL."""
+
+    LANGUAGE = "WGSL"
+    RULES: ClassVar[Mapping[str, Rule]] = _RULES
+    TYPES: ClassVar[Mapping[str, str]] = _TYPES
+
+    # --- functions ---
+
+    def head(self) -> str:
+        body = self.signature.func.body
+        self._written = {n.buffer.data for n in walk(body) if isinstance(n, s.BufferStore)}
+        self._atomics = {
+            data
+            for n in walk(body)
+            if isinstance(n, e.Call) and getattr(n.op, "name", "") == "tir.atomic_add"
+            and (data := _memory_of(n.args[0])) is not None
+        }  # fmt: skip
+        return self._kernel_head() if self.signature.kernel else self._function_head()
+
+    def _function_head(self) -> str:
+        one = self.signature
+        given = []
+        for param in one.func.params:
+            if param.dtype.is_handle:
+                self.refuse(f"parameter {param.name}", "functions take no pointers into storage",
+                            "numbers")  # fmt: skip
+            given.append(f"{self.name_param(param)} : {self.type_of(param.dtype)}")
+        result = "" if one.result.is_void else f" -> {self.type_of(one.result)}"
+        return f"fn {one.name}({', '.join(given)}){result}"
+
+    def _kernel_head(self) -> str:
+        one, file = self.signature, self.out.file
+        threads = one.threads
+        if threads is None:
+            self.refuse("a launch", "threads of a workgroup known only at launch",
+                        "threadIdx extents that are constants")  # fmt: skip
+        buffers = [p for p in one.func.params if p.dtype.is_handle]
+        for number, param in enumerate(buffers):
+            self._binding(param, number)
+        scalars = [p for p in one.func.params if not p.dtype.is_handle]
+        if scalars:
+            self._uniform(scalars, len(buffers))
+        size = ", ".join(str(t) for t in threads)
+        file.names.reserve(one.name)
+        return (
+            f"@compute @workgroup_size({size})\nfn {one.name}(\n"
+            "  @builtin(workgroup_id) blockIdx : vec3<u32>,\n"
+            "  @builtin(local_invocation_id) threadIdx : vec3<u32>\n)"
+        )
+
+    def _binding(self, param: e.Var, number: int) -> None:
+        """Storage is known to the whole file, so kernels' names differ."""
+        name = self.out.file.names.fresh(self.out.fresh(param.name))
+        kind = self.pointee(param)
+        held = f"atomic<{kind}>" if param in self._atomics else kind
+        access = "read_write" if param in self._written | self._atomics else "read"
+        self.out.file.declarations.append(
+            f"@group(0) @binding({number}) var<storage, {access}> {name} : array<{held}>;"
+        )
+        self.place(param, name, kind)
+
+    def _uniform(self, params: Sequence[e.Var], number: int) -> None:
+        file = self.out.file
+        kind = file.names.fresh(f"{self.name}_args")
+        name = file.names.fresh("podArgs")
+        fields = []
+        for param in params:
+            field = self.out.fresh(param.name)
+            fields.append(f"  {field} : {self.type_of(INT32 if param.dtype.is_bool else param.dtype)},")
+            text = f"{name}.{field}"
+            self.values[param] = f"({text} != 0)" if param.dtype.is_bool else text
+        file.declarations += [
+            "\n".join([f"struct {kind} {{", *fields, "}"]),
+            f"@group(0) @binding({number}) var<uniform> {name} : {kind};",
+        ]
+
+    def function_word(self) -> str:
+        return "fn "
+
+    def need_floor(self, rest: bool, dtype: DataType) -> str:
+        name = f"floor{'mod' if rest else 'div'}_i32"
+        off = "(a % b != 0) && ((a % b < 0) != (b < 0))"
+        body = f"select(a % b, a % b + b, {off})" if rest else f"select(a / b, a / b - 1, {off})"
+        text = f"fn {name}(a : i32, b : i32) -> i32 {{ return {body}; }}"
+        return self.out.file.need(name, text)
+
+    # --- types ---
+
+    def type_of(self, dtype: DataType) -> str:
+        if dtype.element_of() == "float16":
+            self.out.file.need("f16", "enable f16;")
+        return super().type_of(dtype)
+
+    def memory_type(self, dtype: DataType) -> str:
+        return self.type_of(dtype)
+
+    def pointee(self, var: e.Var) -> str:
+        kind = super().pointee(var)
+        if kind == "void":
+            self.refuse(f"parameter {var.name}", "a pointer to memory of no known type",
+                        "pointers to 32-bit numbers and float16")  # fmt: skip
+        return kind
+
+    def has_vector(self, dtype: DataType) -> bool:
+        named = str(dtype.element_of()) in ("int32", "uint32", "float16", "float32")
+        return named and not dtype.is_scalable and dtype.lanes in (2, 3, 4)
+
+    def vector_type(self, dtype: DataType) -> str:
+        return f"vec{dtype.lanes}<{self.type_of(dtype.element_of())}>"
+
+    def lane_text(self, vector: str, dtype: DataType, lane: int) -> str:
+        return f"{vector}.{'xyzw'[lane]}"
+
+    def vector_of(self, dtype: DataType, lanes: Sequence[str]) -> str:
+        return f"{self.type_of(dtype)}({', '.join(lanes)})"
+
+    def same_lanes(self, dtype: DataType, value: str) -> str:
+        return f"{self.type_of(dtype)}({value})"
+
+    def native_vector(self, expr: PrimExpr) -> str | None:
+        return vector_arithmetic(self, expr)
+
+    def run_of(
+        self, buffer: Buffer, indices: Sequence[PrimExpr], dtype: DataType
+    ) -> PrimExpr | None:
+        return None  # an array of numbers is read and written one by one
+
+    def int_literal(self, dtype: DataType, value: int) -> str:
+        if dtype.is_bool:
+            return "true" if value else "false"
+        self.type_of(dtype)  # has it?
+        if dtype.is_uint:
+            return f"{value}u"
+        if value == -(1 << 31):
+            return "(-2147483647i - 1i)"
+        return f"{value}i" if value >= 0 else f"({value}i)"
+
+    def float_literal(self, dtype: DataType, value: float) -> str:
+        digits = float_digits(value, 32)
+        if not digits:
+            return self.not_finite(dtype, value)
+        self.type_of(dtype)  # has it?
+        text = f"f16({digits}f)" if dtype.bits == 16 else f"{digits}f"
+        return f"({text})" if digits.startswith("-") else text
+
+    def not_finite(self, dtype: DataType, value: float) -> str:
+        """The language has no names for these, and takes their bits only when the kernel runs."""
+        bits = "0x7fc00000u" if math.isnan(value) else (
+            "0xff800000u" if value < 0 else "0x7f800000u")  # fmt: skip
+        self.out.file.need(
+            "bits_to_float", "fn bits_to_float(bits : u32) -> f32 { return bitcast<f32>(bits); }"
+        )
+        text = f"bits_to_float({bits})"
+        return text if dtype.bits == 32 else f"f16({text})"
+
+    # --- variables and blocks ---
+
+    def declare(self, dtype: DataType, hint: str, value: str) -> str:
+        name = self.out.fresh(hint)
+        self.out.line(f"let {name} : {self.type_of(dtype)} = {value};")
+        return name
+
+    def declare_later(self, dtype: DataType, hint: str) -> str:
+        name = self.out.fresh(hint)
+        self.out.line(f"var {name} : {self.type_of(dtype)};")
+        return name
+
+    def declare_array(self, kind: str, name: str, count: int) -> None:
+        self.out.line(f"var {name} : array<{kind}, {count}>;")
+
+    def declare_constant(self, kind: str, name: str, words: list[str]) -> None:
+        text = f"array<{kind}, {len(words)}>({', '.join(words)})"
+        self.out.line(f"var {name} : array<{kind}, {len(words)}> = {text};")
+
+    def choose(self, condition: str, a: str, b: str) -> str:
+        return f"select({b}, {a}, {condition})"
+
+    def discard(self, value: PrimExpr, text: str) -> str:
+        return f"_ = {text};"
+
+    def endless(self) -> str:
+        return "loop {"
+
+    def loop_head(self, dtype: DataType, name: str, start: str, stop: str) -> str:
+        kind = self.type_of(dtype)
+        return f"for (var {name} : {kind} = {start}; {name} < {stop}; {name} = {name} + {kind}(1)) {{"
+
+    # --- arithmetic ---
+
+    def math(self, name: str, dtype: DataType, args: Sequence[str]) -> str:
+        if dtype.is_integer and name != "fabs":
+            self.refuse(f"{name} of {dtype}", "a function of floating numbers",
+                        "a cast to a floating type first")  # fmt: skip
+        if name == "fmod":
+            return f"({args[0]} % {args[1]})"
+        if name == "copysign":
+            size = f"abs({args[0]})"
+            return f"select({size}, -{size}, {args[1]} < {self.float_literal(dtype, 0.0)})"
+        return f"{_NAMES.get(name, name)}({', '.join(args)})"
+
+    def shift(self, dtype: DataType, a: str, sign: str, b: str) -> str:
+        return f"({a} {sign} {b if b.endswith('u') else f'u32({b})'})"
+
+    def _by_power(self, dtype: DataType, a: str, power: int, rest: bool) -> str:
+        if rest:
+            return super()._by_power(dtype, a, power, rest)
+        return f"({a} >> {power}u)" if power else a
+
+    def convert(self, source: DataType, target: DataType, text: str) -> str:
+        if source is target:
+            return text
+        if target.is_bool:
+            return f"({text} != {self.lane_of(e.make_const(0, source), None)})"
+        return f"{self.type_of(target)}({text})"
+
+    def popcount(self, dtype: DataType, text: str) -> str:
+        return f"i32(countOneBits({text}))"
+
+    def leading_zeros(self, dtype: DataType, text: str) -> str:
+        return f"i32(countLeadingZeros({text}))"
+
+    def same_bits(self, value: PrimExpr, target: DataType) -> str:
+        return f"bitcast<{self.type_of(target)}>({self.value(value)})"
+
+    # --- memory ---
+
+    def element(self, buffer: Buffer, index: str) -> str:
+        kind = self.memory_type(buffer.dtype.element_of())
+        if self.pointees.get(buffer.data) != kind:
+            self.refuse(f"buffer {buffer.name} of {buffer.dtype}",
+                        f"its memory holds {self.pointees.get(buffer.data)}",
+                        "one type of elements for one memory")  # fmt: skip
+        return f"{self.known(buffer.data)}[{index}]"
+
+    def from_memory(self, dtype: DataType, text: str) -> str:
+        return text
+
+    def to_memory(self, dtype: DataType, text: str) -> str:
+        return text
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> str:
+        text = super().visit_buffer_load_(op)
+        return f"atomicLoad(&{text})" if op.buffer.data in self._atomics else text
+
+    def _store(self, op: s.BufferStore, lane: int | None, value: str) -> None:
+        if op.buffer.data not in self._atomics:
+            super()._store(op, lane, value)
+            return
+        index = self.lane_of(self.index_of(op.buffer, op.indices, lane), None)
+        self.out.line(f"atomicStore(&{self.element(op.buffer, index)}, {value});")
+
+    def address(self, load: e.BufferLoad) -> str:
+        index = self.index_of(load.buffer, load.indices, None if load.dtype.is_scalar else 0)
+        return f"&{self.element(load.buffer, self.lane_of(index, None))}"
+
+    def access_pointer(self, dtype: DataType, data: PrimExpr, offset: PrimExpr) -> str:
+        assert isinstance(data, e.Var), "buffers lie behind variables"
+        return f"&{self.known(data)}[{self.lane_of(offset, None)}]"
+
+    def atomic_add(self, place: PrimExpr, value: PrimExpr) -> str:
+        if value.dtype.bits != 32 or not value.dtype.is_integer:
+            self.refuse(f"atomic_add of {value.dtype}", "the language has no such operation",
+                        "int32, uint32")  # fmt: skip
+        return f"atomicAdd({self.lane_of(place, None)}, {self.lane_of(value, None)})"
+
+    def declare_shared(self, one: Scratch) -> None:
+        if one.count is None:
+            self.refuse(f"dynamic shared memory {one.var.name}", "a size known only at launch",
+                        "shared memory of constant size")  # fmt: skip
+        kind = self.memory_type(one.dtype)
+        held = f"atomic<{kind}>" if one.var in self._atomics else kind
+        name = self.out.file.names.fresh(self.out.fresh(one.var.name))
+        self.out.file.declarations.append(
+            f"var<workgroup> {name} : array<{held}, {one.count}>;"
+        )
+        self.place(one.var, name, kind)
+
+    # --- threads ---
+
+    def barrier(self, scope: str) -> str:
+        if scope.startswith("shared") or scope == "warp":
+            return "workgroupBarrier();"
+        return self.refuse(f"a barrier over {scope!r}", "workgroups do not wait for each other",
+                           "barriers of scope shared")  # fmt: skip
+
+    def convert_thread(self, tag: str, dtype: DataType) -> str:
+        return f"{self.type_of(dtype)}({tag})"
+
+
+def _memory_of(place: PrimExpr) -> e.Var | None:
+    """The variable of the memory that an address points into."""
+    for arg in place.args if isinstance(place, e.Call) else ():
+        if isinstance(arg, e.BufferLoad):
+            return arg.buffer.data
+        if isinstance(arg, e.Var) and storage_scope(arg) is not None and arg.dtype.is_handle:
+            return arg
+    return None
+
+
+def emit_file(mod: IRModule, target: Target) -> DeviceText:
+    """The WGSL file of the device functions of a module."""
+    file = SourceFile(_KEYWORDS)
+    kernels = emit_kernels(mod, target, WebGPUEmitter, file)
+    helpers = sorted(file.helpers.values(), key=lambda text: not text.startswith("enable"))
+    return DeviceText("\n".join([*helpers, *file.declarations, *file.functions]), kernels)
+
+
+def emit_text(mod: IRModule, target: Target | str) -> str:
+    """The WGSL text of lowered device functions."""
+    return emit_file(mod, Target(target)).text

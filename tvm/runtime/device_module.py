@@ -1,0 +1,112 @@
+"""Kernels for a device as source text: what is exported, looked at, and launched where it can be.
+
+A launch asks the runtime of the device's kind; where this process has none, it says so.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from tvm.error import TVMError, message
+from tvm.ffi import library
+from tvm.support.kernel_info import KernelInfo
+
+from .files import write_beside
+from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
+
+# How kernels of a kind are made ready: launcher(module, name) -> a function of arguments and then
+# launch extents. Named and not imported.
+LAUNCHERS: dict[str, str] = {"cuda": "tvm.runtime.cuda_module:source_launcher"}
+_SUFFIXES: Final = {"cuda": "cu", "hip": "hip", "opencl": "cl", "metal": "metal", "wgsl": "wgsl"}
+
+
+class DeviceModule(Module):
+    """The kernels of one target as source text in the format `fmt`."""
+
+    def __init__(
+        self, kind: str, fmt: str, source: str, kernels: Mapping[str, KernelInfo], arch: str = ""
+    ) -> None:
+        super().__init__()
+        self.kind = kind
+        self.fmt: Final = fmt
+        self.source: Final = source
+        self.kernels: Final = dict(kernels)
+        self.arch: Final = arch  # the machine that the target names, for the compiler
+
+    def function_names(self) -> list[str]:
+        return list(self.kernels)
+
+    @property
+    def is_device_module(self) -> bool:
+        """Its functions run on a device."""
+        return True
+
+    def get_property_mask(self) -> int:
+        """It is stored inside other modules' files, and runs where its device is."""
+        return BINARY_SERIALIZABLE | RUNNABLE
+
+    def get_write_formats(self) -> Sequence[str]:
+        """The format of its source, and the suffix of files in it."""
+        return (self.fmt, _SUFFIXES.get(self.fmt, self.fmt))
+
+    def inspect_source(self, fmt: str = "") -> str:
+        """The source text."""
+        if fmt not in ("", self.kind, *self.get_write_formats()):
+            raise ValueError(
+                message(
+                    f"source of a {self.kind} module as {fmt!r}",
+                    found="no such form",
+                    legal=", ".join(dict.fromkeys(self.get_write_formats())),
+                )
+            )
+        return self.source
+
+    def write_to_file(self, file_name: str, fmt: str = "") -> None:
+        """Write the source text."""
+        write_beside(file_name, self.inspect_source(fmt).encode())
+
+    def _find(self, name: str) -> Any:
+        if name not in self.kernels:
+            return None
+        return library().convert(lambda *args: self._launcher(name)(*args))
+
+    def _launcher(self, name: str) -> Callable[..., None]:
+        home = LAUNCHERS.get(self.kind)
+        if home is None:
+            raise TVMError(
+                message(
+                    f"launch kernel {name!r}",
+                    found=f"no runtime for {self.kind} in this process",
+                    legal="inspect_source() and export_library, to run it elsewhere; kernels of "
+                    f"{', '.join(LAUNCHERS)} run where a driver is",
+                )
+            )
+        module, _, function = home.partition(":")
+        found: Callable[..., None] = getattr(importlib.import_module(module), function)(self, name)
+        return found
+
+    def as_record(self) -> dict[str, Any]:
+        """As plain values that `from_record` reads."""
+        return {
+            "kind": self.kind,
+            "format": self.fmt,
+            "arch": self.arch,
+            "source": self.source,
+            "kernels": {n: [list(k.arg_types), list(k.launch_param_tags)]
+                        for n, k in self.kernels.items()},
+        }  # fmt: skip
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any]) -> DeviceModule:
+        """The module that `as_record` told of; TVMError where it is damaged."""
+        try:
+            kernels = {
+                str(name): KernelInfo(tuple(map(str, kinds)), tuple(map(str, tags)))
+                for name, (kinds, tags) in record["kernels"].items()
+            }
+            texts = [str(record[key]) for key in ("kind", "format", "source")]
+            return DeviceModule(texts[0], texts[1], texts[2], kernels, str(record["arch"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as err:
+            raise TVMError(message("load kernels", found=f"a damaged description: {err}")) from err
