@@ -11,7 +11,8 @@ import pytest
 
 from tvm.error import TVMError
 from tvm.runtime import cuda_module
-from tvm.runtime.cuda_module import DYNAMIC_SHARED, CUDAModule, KernelInfo
+from tvm.runtime.cuda_module import DYNAMIC_SHARED, CUDAModule
+from tvm.support.kernel_info import KernelInfo
 
 pytestmark = pytest.mark.cpu
 KERNEL = KernelInfo(

@@ -30,6 +30,9 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.topi", "tvm.dlight"),
     ("tvm.backend",),
     ("tvm.backend.*",),
+    ("tvm.backend.device",),  # what the writers of GPU source share
+    ("tvm.backend.cuda", "tvm.backend.metal", "tvm.backend.opencl", "tvm.backend.webgpu"),
+    ("tvm.backend.rocm",),  # HIP is CUDA in other words
     ("tvm.tir.pipeline",),
     ("tvm.tir.build",),
     ("tvm.meta_schedule",),

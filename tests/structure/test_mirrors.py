@@ -26,6 +26,8 @@ STATE = (f"{_SCHEDULE}/test_state.py", "the state and what it is made of")
 MOVES = (f"{_SCHEDULE}/primitive/test_compute_at.py", "what moving a block is made of")
 COPIES = (f"{_SCHEDULE}/primitive/test_cache_read.py", "what copies of buffers are made of")
 INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is made of")
+_GPU = ("tests/backend/device/test_programs.py", "programs in all languages show it at work")
+_DEVICE_BUILD = ("tests/backend/device/test_build.py", "one line a language")
 BITS = ("tests/topi/nn/test_bitserial.py", "one plain arithmetic for all")
 _META = "tests/meta_schedule"
 COVERED_BY: dict[str, tuple[str, str]] = {
@@ -46,6 +48,21 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     ),
     "tvm/arith/iter_map_expr.py": ("tests/arith/test_iter_affine_map.py", MAPS),
     "tvm/arith/iter_map_padding.py": ("tests/arith/test_iter_affine_map.py", MAPS),
+    "tvm/backend/cuda/build.py": _DEVICE_BUILD,
+    "tvm/backend/cuda/intrinsics.py": ("tests/backend/cuda/test_fragments.py", "of fragments"),
+    "tvm/backend/cuda/math.py": ("tests/backend/cuda/test_codegen.py", "names of functions"),
+    "tvm/backend/cuda/types.py": ("tests/backend/cuda/test_codegen.py", "names of types"),
+    "tvm/backend/device/bfloat16.py": _GPU,
+    "tvm/backend/device/expr.py": _GPU,
+    "tvm/backend/device/intrinsics.py": _GPU,
+    "tvm/backend/device/kernels.py": _GPU,
+    "tvm/backend/device/stmt.py": _GPU,
+    "tvm/backend/device/text.py": _GPU,
+    "tvm/backend/metal/build.py": _DEVICE_BUILD,
+    "tvm/backend/opencl/build.py": _DEVICE_BUILD,
+    "tvm/backend/rocm/build.py": _DEVICE_BUILD,
+    "tvm/backend/webgpu/build.py": _DEVICE_BUILD,
+    "tvm/support/kernel_info.py": ("tests/runtime/test_device_module.py", "two fields"),
     "tvm/dlight/base/schedule_rule.py": ("tests/dlight/base/test_transform.py", "rules at work"),
     "tvm/dlight/cpu/base.py": ("tests/dlight/cpu/test_fallback.py", "the form of all rules"),
     "tvm/dlight/cpu/contraction.py": ("tests/dlight/cpu/test_gemm.py", "shared by two rules"),

@@ -196,6 +196,10 @@ class Target(Node):
         config = {key: value for key, value in self.export().items() if key != "host"}
         return Target(config, host)
 
+    def without_host(self) -> Target:
+        """The target alone, as kernels know it."""
+        return Target({key: value for key, value in self.export().items() if key != "host"})
+
     @staticmethod
     def canon_target(target: Any) -> Target | None:
         """`target` as a Target; None stays None."""

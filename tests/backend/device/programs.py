@@ -63,7 +63,9 @@ _keep(add_one, _floats((64,), (64,)), lambda a: a + 1)
 
 @T.prim_func
 def vectorized(
-    A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32"), C: T.Buffer((8, 64), "float32")
+    A: T.Buffer((8, 64), "float32"),
+    B: T.Buffer((8, 64), "float32"),
+    C: T.Buffer((8, 64), "float32"),
 ):
     T.func_attr({"tir.noalias": True})
     for bx in T.thread_binding(8, thread="blockIdx.x"):
@@ -189,8 +191,11 @@ def bits_of_floats(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "int32")):
             B[i] = T.bitwise_xor(T.reinterpret("int32", A[i]), 1)
 
 
-_keep(bits_of_floats, lambda rng: [rng.standard_normal(64).astype("float32"), np.zeros(64, "int32")],
-      lambda a: a.view("int32") ^ 1)  # fmt: skip
+_keep(
+    bits_of_floats,
+    lambda rng: [rng.standard_normal(64).astype("float32"), np.zeros(64, "int32")],
+    lambda a: a.view("int32") ^ 1,
+)
 
 
 @T.prim_func
@@ -339,7 +344,9 @@ _keep(transpose, _floats((32, 32), (32, 32)), lambda a: a.T)
 
 @T.prim_func
 def matmul(
-    A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")
+    A: T.Buffer((64, 64), "float32"),
+    B: T.Buffer((64, 64), "float32"),
+    C: T.Buffer((64, 64), "float32"),
 ):
     T.func_attr({"tir.noalias": True})
     for i, j, k in T.grid(64, 64, 64):
@@ -359,7 +366,8 @@ def tiled(func: tir.PrimFunc, storage: str = "shared", vector: int = 4) -> tir.P
     bx, tx, xi = sch.split(j, [None, 8, 4])
     ko, ki = sch.split(k, [None, 8])
     sch.reorder(by, bx, ty, tx, ko, ki, yi, xi)
-    for loop, tag in ((by, "blockIdx.y"), (bx, "blockIdx.x"), (ty, "threadIdx.y"), (tx, "threadIdx.x")):
+    tags = ("blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x")
+    for loop, tag in zip((by, bx, ty, tx), tags):
         sch.bind(loop, tag)
     local = sch.cache_write(block, 0, "local")
     sch.reverse_compute_at(local, tx)

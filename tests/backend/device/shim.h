@@ -195,6 +195,7 @@ VECTORS(char, char)
 #endif
 VECTORS(uchar, uchar)
 VECTORS(short, short)
+VECTORS(ushort, ushort)
 VECTORS(half, half)
 CONVERT(int) CONVERT(uint) CONVERT(float)
 template <typename T, typename A> static T as_type(A a)

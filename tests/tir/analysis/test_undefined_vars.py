@@ -4,7 +4,7 @@ import pytest
 
 from tests.tir.analysis.programs import matmul
 from tvm import tir
-from tvm.ir import Range
+from tvm.ir import PointerType, PrimType, Range
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis import undefined_vars
@@ -35,3 +35,10 @@ def test_functions() -> None:
     assert undefined_vars(matmul) == []
     names = {var.name for var in undefined_vars(matmul.body)}
     assert names == {b.data.name for b in matmul.buffer_map.values()}
+
+
+def test_what_is_said_of_a_fragment_is_no_use_of_it() -> None:
+    f = e.Var("f", PointerType(PrimType("float16"), "wmma.matrix_a"))
+    inner = s.Allocate(f, "float16", [256], tir.const(True, "bool"), s.Evaluate(f))
+    assert undefined_vars(s.AttrStmt(f, "fragment_shape", "16, 16, 16", inner)) == []
+    assert undefined_vars(s.AttrStmt(f, "fragment_shape", "16, 16, 16", s.Evaluate(f))) == [f]

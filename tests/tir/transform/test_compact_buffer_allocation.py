@@ -1,5 +1,6 @@
 import pytest
 
+import tvm
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import CompactBufferAllocation
@@ -197,3 +198,27 @@ class TestNoElementInSomeIterations(PassTest):
                 for j in range(1):
                     if i + j < 1:
                         C[i + j, 0] = B[i + j, 0] * 2.0
+
+
+def test_memory_of_a_block_holds_what_all_its_threads_use():
+    @T.prim_func
+    def before(A: T.Buffer((64, 8), "float32"), B: T.Buffer((64, 8), "float32")):
+        for bx in T.thread_binding(4, thread="blockIdx.x"):
+            for tx in T.thread_binding(16, thread="threadIdx.x"):
+                for k in range(8):
+                    with T.block(""):
+                        T.reads(A[bx * 16 + tx, k])
+                        T.writes(B[bx * 16 + tx, k])
+                        tile = T.alloc_buffer((64, 8), scope="shared")
+                        own = T.alloc_buffer((64, 8), scope="local")
+                        tile[bx * 16 + tx, k] = A[bx * 16 + tx, k]
+                        own[bx * 16 + tx, k] = tile[bx * 16 + (15 - tx), k]
+                        B[bx * 16 + tx, k] = own[bx * 16 + tx, k]
+
+    func = tvm.tir.transform.CompactBufferAllocation()(tvm.IRModule({"main": before}))["main"]
+    blocks = []
+    tvm.tir.stmt_functor.post_order_visit(
+        func.body, lambda n: blocks.append(n) if isinstance(n, tvm.tir.Block) else None
+    )
+    shapes = {b.name: [int(x) for x in b.shape] for n in blocks for b in n.alloc_buffers}
+    assert shapes == {"tile": [16, 1], "own": [1, 1]}

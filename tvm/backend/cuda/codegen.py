@@ -25,6 +25,8 @@ from .types import HEADERS, KEYWORDS, LANES, TYPES, VECTOR_BASES
 
 _HEAD: Final = """\
 #ifdef __CUDACC_RTC__
+#define __asm__ asm
+#define __volatile__ volatile
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
@@ -173,9 +175,11 @@ class CudaEmitter(DeviceEmitter):
 
     def emit(self, body: s.Stmt) -> None:
         for node in walk(body):
-            if isinstance(node, e.BufferLoad) and node.dtype.is_vector:
-                self._wide.add(node.buffer.data)
-            elif isinstance(node, s.BufferStore) and node.value.dtype.is_vector:
+            if isinstance(node, e.BufferLoad):
+                wide = node.dtype.is_vector
+            else:
+                wide = isinstance(node, s.BufferStore) and node.value.dtype.is_vector
+            if wide:
                 self._wide.add(node.buffer.data)
         super().emit(body)
 
@@ -186,7 +190,7 @@ class CudaEmitter(DeviceEmitter):
         else:
             volatile = "volatile " if one.var in self.volatile else ""
             aligned = "__align__(16) " if one.var in self._wide else ""
-            self.out.line(f"{volatile}__shared__ {aligned}{kind} {name}[{one.count}];")
+            self.out.line(f"{volatile}__shared__ {aligned}{kind} {name}[{one.size}];")
         self.place(one.var, name, kind)
 
     def declare_own(self, one: Scratch) -> None:
@@ -194,7 +198,7 @@ class CudaEmitter(DeviceEmitter):
             super().declare_own(one)
             return
         kind, name = self.memory_type(one.dtype), self.out.fresh(one.var.name)
-        self.out.line(f"__align__(16) {kind} {name}[{max(one.count or 1, 1)}];")
+        self.out.line(f"__align__(16) {kind} {name}[{max(one.size or 1, 1)}];")
         self.place(one.var, name, kind)
 
     def declare_special(self, one: Scratch) -> None:
@@ -242,7 +246,8 @@ class CudaEmitter(DeviceEmitter):
     def dot_of_bytes(self, a: PrimExpr, b: PrimExpr, start: PrimExpr | None) -> str:
         sign = "uint" if a.dtype.is_uint else "int"
         words = [f"(*({sign}*)(&({self.named(x)})))" for x in (a, b)]
-        return f"__dp4a({words[0]}, {words[1]}, {self.lane_of(start, None) if start is not None else 0})"
+        first = "0" if start is None else self.lane_of(start, None)
+        return f"__dp4a({words[0]}, {words[1]}, {first})"
 
 
 def emit_file(mod: IRModule, target: Target) -> DeviceText:
@@ -254,7 +259,7 @@ def emit_cuda(
     mod: IRModule, target: Target, language: type[CudaEmitter], head: str
 ) -> DeviceText:
     """A file in CUDA C++, or in a language with its grammar."""
-    file = SourceFile(KEYWORDS)
+    file = SourceFile(KEYWORDS.split())
     kernels = emit_kernels(mod, target, language, file)
     helpers = list(file.helpers.values())
     includes = [text for text in helpers if text.startswith("#include")]

@@ -48,5 +48,5 @@ class Fragments:
         kind = _NARROW.get(str(one.dtype)) or emit.type_of(one.dtype)
         layout = self.layouts.get(one.var, "row_major")
         order = "" if role == "accumulator" else f", nvcuda::wmma::{layout}"
-        count = max((one.count or size) // size, 1)
+        count = max((one.size or size) // size, 1)
         return f"nvcuda::wmma::fragment<nvcuda::wmma::{role}, {m}, {n}, {k}, {kind}{order}>", count

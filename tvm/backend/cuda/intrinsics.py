@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tvm.backend.device.expr import Rule
 from tvm.backend.device.intrinsics import COMMON, rule_in
+from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 
 from .ptx import PTX
@@ -33,7 +34,7 @@ def _activemask(emit: CudaEmitter, op: e.Call) -> str:
     return emit.active_mask()
 
 
-def _fragment(emit: CudaEmitter, var: e.PrimExpr, index: e.PrimExpr) -> str:
+def _fragment(emit: CudaEmitter, var: PrimExpr, index: PrimExpr) -> str:
     return f"{emit.lane_of(var, None)}[{emit.lane_of(index, None)}]"
 
 

@@ -130,8 +130,9 @@ def _ldmatrix(emit: CudaEmitter, op: e.Call) -> str:
     emit.out.open("{")
     addr = _shared_address(emit, _place(emit, op.args[5], op.args[6]))
     outputs = [f'"=r"(((unsigned*)({local}))[{n}])' for n in range(count)]
-    row = f"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared{kind} {_braces(0, count)}, [%{count}];"
-    _assembly(emit, [row + "\\n"], outputs, [f'"r"({addr})'])
+    name = f"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared{kind}"
+    row = f"{name} {_braces(0, count)}, [%{count}];\\n"
+    _assembly(emit, [row], outputs, [f'"r"({addr})'])
     emit.out.close()
     return ""
 

@@ -28,16 +28,14 @@ LANES: Final = """\
 template <typename T, int N> struct __align__(sizeof(T) * N) lanes {
   T s[N];
 };"""
-KEYWORDS: Final = tuple(
-    """
+KEYWORDS: Final = """
 alignas alignof and asm auto bitand bitor bool break case catch char char8_t class compl const
 constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit
 export extern false float for friend goto half half2 if inline int int64_t lanes long main mutable
 namespace new noexcept not nullptr nvcuda operator or private protected public register
-reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template
-this thread_local throw true try typedef typeid typename uchar uint uint64_t ulonglong union unsigned
-ushort using virtual void volatile wchar_t while xor min max blockIdx threadIdx blockDim gridDim
-warpSize INFINITY NAN int8_t int16_t int32_t uint8_t uint16_t uint32_t abs exp log sin cos tan sqrt
-pow floor ceil round trunc erf fma y0 y1 yn j0 j1 jn
-""".split()
-)
+reinterpret_cast return short signed sizeof static static_assert static_cast struct switch
+template this thread_local throw true try typedef typeid typename uchar uint uint64_t ulonglong
+union unsigned ushort using virtual void volatile wchar_t while xor min max blockIdx threadIdx
+blockDim gridDim warpSize INFINITY NAN int8_t int16_t int32_t uint8_t uint16_t uint32_t abs exp
+log sin cos tan sqrt pow floor ceil round trunc erf fma y0 y1 yn j0 j1 jn
+"""

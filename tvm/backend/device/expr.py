@@ -179,6 +179,18 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         """The expression in the vector arithmetic of the language, if it has that."""
         return None
 
+    def vector_arithmetic(self, expr: PrimExpr) -> str | None:
+        """Sums and products of vectors as such; None for other expressions."""
+        element = expr.dtype.element_of()
+        if not self.has_vector(expr.dtype) or element.is_bool or element.is_bfloat16:
+            return None
+        plain = isinstance(expr, (e.Add, e.Sub, e.Mul))
+        if isinstance(expr, e.BinaryOpExpr) and (
+            plain or (isinstance(expr, e.Div) and element.is_floating)
+        ):
+            return f"({self.whole(expr.a)} {_SIGNS[type(expr)]} {self.whole(expr.b)})"
+        return None
+
     def named(self, expr: PrimExpr) -> str:
         """A vector expression as a variable."""
         text = self.whole(expr)
@@ -341,9 +353,9 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         """The helper for division with rest of signed numbers; its name."""
         kind, name = self.type_of(dtype), f"floor{'mod' if rest else 'div'}_{dtype}"
         off = "(a % b != 0) && ((a % b < 0) != (b < 0))"
-        body = f"return a % b + (({off}) ? b : 0);" if rest else f"return a / b - (({off}) ? 1 : 0);"
+        value = f"a % b + (({off}) ? b : 0)" if rest else f"a / b - (({off}) ? 1 : 0)"
         return self.out.file.need(name, f"{self.function_word()}{kind} {name}({kind} a, {kind} b) "
-                                  f"{{ {body} }}")  # fmt: skip
+                                  f"{{ return {value}; }}")  # fmt: skip
 
     def function_word(self) -> str:
         """What stands before a function that kernels call."""
@@ -613,7 +625,7 @@ class DeviceExprEmitter(TirFunctor[str, None]):
             rule = self.RULES.get(op.op.name)
             if rule is None:
                 self.refuse(op.op.name, "no rule for this operator",
-                            "operators that lowering replaces, or that the language has")  # fmt: skip
+                            "operators that lowering replaces, or the language has")  # fmt: skip
             text = rule(self, op)
         finally:
             self.lane = before

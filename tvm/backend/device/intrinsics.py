@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .kernels import DeviceEmitter
 
 COMMON: Final[dict[str, Rule]] = {}
+_LARGEST: Final = {32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
 MATH: Final = (
     "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "pow", "atan2", "hypot",
@@ -81,7 +82,7 @@ def _isinf(emit: DeviceEmitter, op: e.Call) -> str:
     source = op.args[0].dtype.element_of()
     wide = source if source.bits == 64 else FLOAT32
     size = emit.math("fabs", wide, [emit.convert(source, wide, args_of(emit, op)[0])])
-    most = emit.float_literal(wide, 1.7976931348623157e308 if wide.bits == 64 else 3.4028234663852886e38)
+    most = emit.float_literal(wide, _LARGEST[wide.bits])
     sign = ">" if getattr(op.op, "name", "") == "tir.isinf" else "<="
     return f"({size} {sign} {most})"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
@@ -223,6 +223,6 @@ def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
 
 
 def _info(one: Signature) -> KernelInfo:
-    tags = one.func.attrs.get("tir.kernel_launch_params") or ()
+    tags: Any = one.func.attrs.get("tir.kernel_launch_params") or ()
     kinds = tuple("handle" if p.dtype.is_handle else str(p.dtype) for p in one.func.params)
     return KernelInfo(kinds, tuple(str(tag) for tag in tags))

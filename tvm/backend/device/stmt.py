@@ -29,7 +29,7 @@ class Scratch(NamedTuple):
     var: e.Var
     dtype: DataType
     scope: str
-    count: int | None
+    size: int | None
 
 
 class DeviceStmtEmitter(DeviceExprEmitter):
@@ -82,8 +82,8 @@ class DeviceStmtEmitter(DeviceExprEmitter):
     def declare_own(self, one: Scratch) -> None:
         """Declare memory of one thread."""
         kind, name = self.memory_type(one.dtype), self.out.fresh(one.var.name)
-        assert one.count is not None, "sizes were checked"
-        self.declare_array(kind, name, max(one.count, 1))
+        assert one.size is not None, "sizes were checked"
+        self.declare_array(kind, name, max(one.size, 1))
         self.place(one.var, name, kind)
 
     def place(self, var: e.Var, name: str, kind: str) -> None:
@@ -104,7 +104,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
     def declare_special(self, one: Scratch) -> None:
         """Declare memory of a scope that only some languages have."""
         self.refuse(f"memory {one.var.name} of scope {one.scope!r}", "no such memory",
-                    "scopes shared, local, and for CUDA wmma.*, for Metal metal.simdgroup")  # fmt: skip
+                    "scopes shared and local; CUDA has wmma.*, Metal metal.simdgroup")  # fmt: skip
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> None:
         if op.data is None:
@@ -112,7 +112,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         element = op.dtype.element_of()
         flat = op.data.numpy().reshape(-1).tolist()
         literal = self.float_literal if element.is_floating else self.int_literal
-        words = [literal(element, v) for v in flat]  # type: ignore[operator]
+        words = [literal(element, v) for v in flat]
         name, kind = self.out.fresh(op.buffer_var.name), self.memory_type(element)
         self.declare_constant(kind, name, words or ["0"])
         self.place(op.buffer_var, name, kind)

@@ -11,7 +11,6 @@ from tvm.backend.device.intrinsics import COMMON, rule_in, written_out
 from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
 from tvm.backend.device.stmt import Scratch, storage_scope
 from tvm.backend.device.text import SourceFile
-from tvm.backend.opencl.codegen import vector_arithmetic
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.support.dtype import DataType
@@ -28,17 +27,15 @@ _TYPES: Final[dict[str, str]] = {
     "handle": "void*", "void": "void",
 }  # fmt: skip
 _RENAMED: Final = {"round": "rint", "nearbyint": "rint"}  # ties to even, as numpy
-_KEYWORDS: Final = tuple(
-    """
-alignas alignof and asm auto bool break case catch char class compl const constant constexpr continue
-decltype default delete device do double else enum explicit extern false float for fragment friend
-goto half if inline int kernel long metal mutable namespace new not operator or private protected
-public return short signed sizeof static struct switch template this thread threadgroup true typedef
-typename uchar uint ulong union unsigned ushort using vertex virtual void volatile while min max abs
-clamp exp log sin cos tan sqrt pow floor ceil round trunc rint fma dot select length arg blockIdx
-threadIdx half2 half4 int2 int4 float2 float4 uint3 INFINITY NAN
-""".split()
-)
+_KEYWORDS: Final = """
+alignas alignof and asm auto bool break case catch char class compl const constant constexpr
+continue decltype default delete device do double else enum explicit extern false float for
+fragment friend goto half if inline int kernel long metal mutable namespace new not operator or
+private protected public return short signed sizeof static struct switch template this thread
+threadgroup true typedef typename uchar uint ulong union unsigned ushort using vertex virtual void
+volatile while min max abs clamp exp log sin cos tan sqrt pow floor ceil round trunc rint fma dot
+select length arg blockIdx threadIdx half2 half4 int2 int4 float2 float4 uint3 INFINITY NAN
+"""
 _RULES: Final[dict[str, Rule]] = {
     **COMMON,
     **written_out("erf", "log1p", "hypot", "nextafter"),
@@ -169,7 +166,7 @@ class MetalEmitter(DeviceEmitter):
         return f"{self.type_of(dtype)}({value})"
 
     def native_vector(self, expr: PrimExpr) -> str | None:
-        return vector_arithmetic(self, expr)
+        return self.vector_arithmetic(expr)
 
     def _long(self, dtype: DataType) -> str:
         return "l" if dtype.bits == 64 else ""
@@ -222,12 +219,12 @@ class MetalEmitter(DeviceEmitter):
         return f"device {kind}*" if scope in ("", "global") else f"thread {kind}*"
 
     def declare_shared(self, one: Scratch) -> None:
-        if one.count is None:
+        if one.size is None:
             self.refuse(f"dynamic shared memory {one.var.name}", "a size known only at launch",
                         "shared memory of constant size")  # fmt: skip
         kind, name = self.memory_type(one.dtype), self.out.fresh(one.var.name)
         volatile = "volatile " if one.var in self.volatile else ""
-        self.out.line(f"alignas(16) {volatile}threadgroup {kind} {name}[{one.count}];")
+        self.out.line(f"alignas(16) {volatile}threadgroup {kind} {name}[{one.size}];")
         self.place(one.var, name, kind)
 
     def declare_array(self, kind: str, name: str, count: int) -> None:
@@ -237,7 +234,7 @@ class MetalEmitter(DeviceEmitter):
         if one.scope != "metal.simdgroup":
             super().declare_special(one)
         element, name = self.type_of(one.dtype), self.out.fresh(one.var.name)
-        self.out.line(f"simdgroup_{element}8x8 {name}[{max((one.count or 64) // 64, 1)}];")
+        self.out.line(f"simdgroup_{element}8x8 {name}[{max((one.size or 64) // 64, 1)}];")
         self.matrix_elements[one.var] = element
         self.place(one.var, name, f"simdgroup_{element}8x8")
 
@@ -265,7 +262,7 @@ class MetalEmitter(DeviceEmitter):
 
 def emit_file(mod: IRModule, target: Target) -> DeviceText:
     """The Metal file of the device functions of a module."""
-    file = SourceFile(_KEYWORDS)
+    file = SourceFile(_KEYWORDS.split())
     kernels = emit_kernels(mod, target, MetalEmitter, file)
     parts = [_HEAD, *file.helpers.values(), *file.declarations, *file.functions]
     return DeviceText("\n".join(parts), kernels)

@@ -29,16 +29,15 @@ _TYPES: Final[dict[str, str]] = {
 _EXTENSIONS: Final = {"float16": "cl_khr_fp16", "float64": "cl_khr_fp64"}
 _VECTOR_LANES: Final = (2, 3, 4, 8, 16)
 _RENAMED: Final = {"round": "rint", "nearbyint": "rint"}  # ties to even, as numpy
-_KEYWORDS: Final = tuple(
-    """
+_KEYWORDS: Final = """
 auto bool break case char complex const constant continue default do double else enum extern false
 float for global goto half if image1d_t image2d_t image3d_t imaginary inline int kernel local long
-private quad read_only read_write restrict return sampler_t short signed sizeof static struct switch
-true typedef uchar uint ulong union unsigned ushort void volatile while write_only event_t barrier
-min max abs clamp exp log sin cos tan sqrt pow floor ceil round trunc rint erf fma dot select length
-distance cross normalize mix step sign M_PI INFINITY NAN half2 char2 char4 int2 int4 float2 float4
-""".split()
-)
+private quad read_only read_write restrict return sampler_t short signed sizeof static struct
+switch true typedef uchar uint ulong union unsigned ushort void volatile while write_only event_t
+barrier min max abs clamp exp log sin cos tan sqrt pow floor ceil round trunc rint erf fma dot
+select length distance cross normalize mix step sign M_PI INFINITY NAN half2 char2 char4 int2 int4
+float2 float4
+"""
 _ATOMIC_FLOAT: Final = """\
 static inline float atomic_add_float(volatile SPACE float* place, float value) {
   union { float value; uint bits; } old, sum, seen;
@@ -143,7 +142,7 @@ class OpenCLEmitter(DeviceEmitter):
         return f"(({self.type_of(dtype)})({value}))"
 
     def native_vector(self, expr: PrimExpr) -> str | None:
-        return vector_arithmetic(self, expr)
+        return self.vector_arithmetic(expr)
 
     def _long(self, dtype: DataType) -> str:
         return "l" if dtype.bits == 64 else ""
@@ -214,12 +213,12 @@ class OpenCLEmitter(DeviceEmitter):
         return True  # vload and vstore ask only for whole elements
 
     def declare_shared(self, one: Scratch) -> None:
-        if one.count is None:
+        if one.size is None:
             self.refuse(f"dynamic shared memory {one.var.name}", "a size known only at launch",
                         "shared memory of constant size")  # fmt: skip
         kind, name = self.memory_type(one.dtype), self.out.fresh(one.var.name)
         volatile = "volatile " if one.var in self.volatile else ""
-        self.out.line(f"{volatile}__local {kind} {name}[{one.count}];")
+        self.out.line(f"{volatile}__local {kind} {name}[{one.size}];")
         self.place(one.var, name, kind)
 
     def unrolled(self) -> None:
@@ -266,23 +265,9 @@ def _memory_of(place: PrimExpr) -> e.Var | None:
     return None
 
 
-def vector_arithmetic(emit: DeviceEmitter, expr: PrimExpr) -> str | None:
-    """Sums and products of vectors as the language writes them; None for other expressions."""
-    element = expr.dtype.element_of()
-    if not emit.has_vector(expr.dtype) or element.is_bool or element.is_bfloat16:
-        return None
-    signs = {e.Add: "+", e.Sub: "-", e.Mul: "*"}
-    if isinstance(expr, (e.Add, e.Sub, e.Mul)) or (
-        isinstance(expr, e.Div) and element.is_floating
-    ):
-        a, b = emit.whole(expr.a), emit.whole(expr.b)
-        return f"({a} {signs.get(type(expr), '/')} {b})"
-    return None
-
-
 def emit_file(mod: IRModule, target: Target) -> DeviceText:
     """The OpenCL file of the device functions of a module."""
-    file = SourceFile(_KEYWORDS)
+    file = SourceFile(_KEYWORDS.split())
     kernels = emit_kernels(mod, target, OpenCLEmitter, file)
     helpers = sorted(file.helpers.values(), key=lambda text: not text.startswith("#pragma"))
     return DeviceText("\n".join([*helpers, *file.declarations, *file.functions]), kernels)

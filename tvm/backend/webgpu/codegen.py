@@ -16,7 +16,6 @@ from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
 from tvm.backend.device.literals import float_digits
 from tvm.backend.device.stmt import Scratch, storage_scope
 from tvm.backend.device.text import SourceFile
-from tvm.backend.opencl.codegen import vector_arithmetic
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.support.dtype import DataType
@@ -31,20 +30,19 @@ _TYPES: Final[dict[str, str]] = {
     "bool": "bool", "int32": "i32", "uint32": "u32", "float16": "f16", "float32": "f32",
 }  # fmt: skip
 _NAMES: Final = {"fabs": "abs", "rsqrt": "inverseSqrt", "nearbyint": "round"}
-_KEYWORDS: Final = tuple(
-    """
-alias break case const const_assert continue continuing default diagnostic discard else enable false
-fn for if let loop override requires return struct switch true var while array atomic bool f16 f32 i32
-u32 mat2x2 mat3x3 mat4x4 ptr sampler texture_2d vec2 vec3 vec4 storage uniform workgroup private
-function read read_write write bitcast select min max abs exp exp2 log log2 sin cos tan sqrt pow floor
-ceil round trunc fma dot length arrayLength workgroupBarrier storageBarrier active arr bf16 class
-common do double enum extern export external final float fixed global goto half highp import in
-inline inout input int lowp mediump module mut namespace new null out output package precise
-precision public ref restrict set shared signed static std string super target template texture this
-thread throw trait try type typedef union unless unsigned use using vec void volatile where with
-workgroup_size podArgs blockIdx threadIdx gridDim smooth sample self sizeof std
-""".split()
-)
+_KEYWORDS: Final = """
+alias break case const const_assert continue continuing default diagnostic discard else enable
+false fn for if let loop override requires return struct switch true var while array atomic bool
+f16 f32 i32 u32 mat2x2 mat3x3 mat4x4 ptr sampler texture_2d vec2 vec3 vec4 storage uniform
+workgroup private function read read_write write bitcast select min max abs exp exp2 log log2 sin
+cos tan sqrt pow floor ceil round trunc fma dot length arrayLength workgroupBarrier storageBarrier
+active arr bf16 class common do double enum extern export external final float fixed global goto
+half highp import in inline inout input int lowp mediump module mut namespace new null out output
+package precise precision public ref restrict set shared signed static std string super target
+template texture this thread throw trait try type typedef union unless unsigned use using vec void
+volatile where with workgroup_size blockIdx threadIdx gridDim smooth sample self sizeof
+std
+"""
 _RULES: Final[dict[str, Rule]] = {
     **COMMON,
     **written_out("erf", "log1p", "hypot", "nextafter", "exp10", "log10"),
@@ -120,7 +118,8 @@ class WebGPUEmitter(DeviceEmitter):
         fields = []
         for param in params:
             field = self.out.fresh(param.name)
-            fields.append(f"  {field} : {self.type_of(INT32 if param.dtype.is_bool else param.dtype)},")
+            kind_of = self.type_of(INT32 if param.dtype.is_bool else param.dtype)
+            fields.append(f"  {field} : {kind_of},")
             text = f"{name}.{field}"
             self.values[param] = f"({text} != 0)" if param.dtype.is_bool else text
         file.declarations += [
@@ -172,7 +171,7 @@ class WebGPUEmitter(DeviceEmitter):
         return f"{self.type_of(dtype)}({value})"
 
     def native_vector(self, expr: PrimExpr) -> str | None:
-        return vector_arithmetic(self, expr)
+        return self.vector_arithmetic(expr)
 
     def run_of(
         self, buffer: Buffer, indices: Sequence[PrimExpr], dtype: DataType
@@ -237,7 +236,8 @@ class WebGPUEmitter(DeviceEmitter):
 
     def loop_head(self, dtype: DataType, name: str, start: str, stop: str) -> str:
         kind = self.type_of(dtype)
-        return f"for (var {name} : {kind} = {start}; {name} < {stop}; {name} = {name} + {kind}(1)) {{"
+        step = f"{name} = {name} + {kind}(1)"
+        return f"for (var {name} : {kind} = {start}; {name} < {stop}; {step}) {{"
 
     # --- arithmetic ---
 
@@ -318,14 +318,14 @@ class WebGPUEmitter(DeviceEmitter):
         return f"atomicAdd({self.lane_of(place, None)}, {self.lane_of(value, None)})"
 
     def declare_shared(self, one: Scratch) -> None:
-        if one.count is None:
+        if one.size is None:
             self.refuse(f"dynamic shared memory {one.var.name}", "a size known only at launch",
                         "shared memory of constant size")  # fmt: skip
         kind = self.memory_type(one.dtype)
         held = f"atomic<{kind}>" if one.var in self._atomics else kind
         name = self.out.file.names.fresh(self.out.fresh(one.var.name))
         self.out.file.declarations.append(
-            f"var<workgroup> {name} : array<{held}, {one.count}>;"
+            f"var<workgroup> {name} : array<{held}, {one.size}>;"
         )
         self.place(one.var, name, kind)
 
@@ -353,7 +353,7 @@ def _memory_of(place: PrimExpr) -> e.Var | None:
 
 def emit_file(mod: IRModule, target: Target) -> DeviceText:
     """The WGSL file of the device functions of a module."""
-    file = SourceFile(_KEYWORDS)
+    file = SourceFile(_KEYWORDS.split())
     kernels = emit_kernels(mod, target, WebGPUEmitter, file)
     helpers = sorted(file.helpers.values(), key=lambda text: not text.startswith("enable"))
     return DeviceText("\n".join([*helpers, *file.declarations, *file.functions]), kernels)

@@ -112,7 +112,8 @@ class _Finder(StmtExprVisitor):
         if isinstance(op.node, e.IterVar) and op.attr_key in ("thread_extent", "virtual_thread"):
             self._within([op.node.var], op.body)
         else:
-            if isinstance(op.node, PrimExpr):
+            # what is said of a fragment stands before the fragment itself
+            if isinstance(op.node, PrimExpr) and not op.attr_key.startswith("fragment_"):
                 self.visit_expr(op.node)
             self.visit_stmt(op.body)
 

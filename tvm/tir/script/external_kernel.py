@@ -16,8 +16,9 @@ from tvm.error import message
 from tvm.ffi import get_global_func
 from tvm.ir.expr import PrimExpr
 from tvm.runtime import Module
-from tvm.runtime.cuda_module import CUDAModule, KernelInfo
+from tvm.runtime.cuda_module import CUDAModule
 from tvm.script.ir_dialect.builder import module_get_attr, module_set_attr
+from tvm.support.kernel_info import KernelInfo
 from tvm.tir.expr import as_expr
 from tvm.tir.op.builtin import call_packed
 

@@ -10,8 +10,9 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType, PrimType
 from tvm.runtime import Module
-from tvm.runtime.cuda_module import DYNAMIC_SHARED, CUDAModule, KernelInfo
+from tvm.runtime.cuda_module import DYNAMIC_SHARED, CUDAModule
 from tvm.support.dtype import DataType
+from tvm.support.kernel_info import KernelInfo
 from tvm.tir.expr import IntImm, Var, as_expr
 
 from .external_kernel import BLOCKS, BaseKernel

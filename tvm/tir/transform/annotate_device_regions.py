@@ -29,12 +29,8 @@ def AnnotateDeviceRegions(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Pr
     target = func.attrs.get("target")
     if not isinstance(target, Target) or target.host is None:
         return func
-    return func.with_body(_Annotator(without_host(target)).visit_stmt(func.body))
+    return func.with_body(_Annotator(target.without_host()).visit_stmt(func.body))
 
-
-def without_host(target: Target) -> Target:
-    """The target of the device code alone."""
-    return Target({key: value for key, value in target.export().items() if key != "host"})
 
 
 class _Annotator(StmtExprMutator):

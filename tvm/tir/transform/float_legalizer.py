@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.node import with_fields
 from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
@@ -115,8 +116,11 @@ class StorageChanger(StmtExprMutator):
         self._vars: dict[e.Var, e.Var] = {}
 
     def function(self, func: PrimFunc) -> PrimFunc:
-        """The function with other buffers in place of those of its parameters."""
-        return rewrite(self, func)
+        """The function with other buffers, or pointers, in place of those of its parameters."""
+        new = rewrite(self, func)
+        params = tuple(p if p in new.buffer_map else self._pointer(p) for p in new.params)
+        same = all(a is b for a, b in zip(params, new.params))
+        return new if same else with_fields(new, params=params)
 
     def _stored(self, dtype: DataType) -> DataType:
         if not self._narrow(dtype.element_of()):
