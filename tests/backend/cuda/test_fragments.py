@@ -65,5 +65,5 @@ def unused(A: T.Buffer((16,), "float16")):
 
 
 def test_a_fragment_of_no_known_shape() -> None:
-    with pytest.raises(TVMError, match="fragment a\n *found: nothing loads, fills or multiplies"):
+    with pytest.raises(TVMError, match=r"fragment a\n *found: nothing loads, fills or multiplies"):
         source_of(IRModule({"main": unused}), "cuda")
