@@ -15,7 +15,9 @@ from .type import Type
 
 # Meaning of Python's operators, by dialect and operator name. A dialect fills its own table when
 # its operators load: words stand a floor below operators and cannot import them.
-OPERATORS: Final[dict[str, dict[str, Callable[..., object]]]] = {"tir": {}, "relax": {}}
+OPERATORS: Final[dict[str, dict[str, Callable[..., object]]]] = {
+    "tir": {}, "relax": {}, "relay": {},
+}  # fmt: skip
 
 
 class ExprOp(Node):
@@ -186,9 +188,12 @@ STRUCT_INFO_RULES: Final[Registry[Callable[[Any], StructInfo]]] = Registry(
 
 
 class RelaxExpr(BaseExpr):
-    """An expression over tensors, shapes and tuples; its struct info is filled once known."""
+    """An expression over tensors, shapes and tuples; its struct info is filled once known.
 
-    __slots__ = ("struct_info_",)
+    Relay, the older language of graphs, fills `checked_type_` instead.
+    """
+
+    __slots__ = ("checked_type_", "struct_info_", "virtual_device_")
     TYPE_KEY = "ir.RelaxExpr"
     DIALECT: ClassVar[str] = "relax"
     struct_info_: StructInfo | None
@@ -208,8 +213,8 @@ class RelaxExpr(BaseExpr):
 
     @property
     def checked_type(self) -> Type | None:
-        """Kept for older scripts: Relax keeps what is known in `struct_info`."""
-        return None
+        """The type that Relay inferred; None in Relax, which keeps what is known in `struct_info`."""
+        return getattr(self, "checked_type_", None)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -266,8 +271,10 @@ class GlobalVar(RelaxExpr):
         self.span = span
 
     def __call__(self, *args: object) -> object:
-        """A call of this function: a tir.Call for TIR arguments, a relax.Call otherwise."""
+        """A call of this function, in the dialect of its arguments."""
         dialect = "tir" if all(_is_prim(arg) for arg in args) else "relax"
+        if any(getattr(arg, "DIALECT", "") == "relay" for arg in args):
+            dialect = "relay"
         return OPERATORS[dialect]["call_global"](self, *args)
 
 

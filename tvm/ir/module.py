@@ -10,10 +10,11 @@ from tvm.support.frozen import FrozenMap
 from tvm.support.suggest import did_you_mean
 
 from .attrs import DictAttrs
-from .expr import GlobalVar, RelaxExpr
+from .expr import OPERATORS, GlobalVar, RelaxExpr
 from .function import BaseFunc, as_attrs
 from .global_info import GlobalInfo
 from .node import Field, Node, fields, register_nodes
+from .scriptable import PRINTERS
 
 GlobalInfos = Mapping[str, "list[GlobalInfo] | tuple[GlobalInfo, ...]"]
 Name: TypeAlias = "str | GlobalVar"
@@ -27,12 +28,17 @@ class IRModule(Node):
     `pyfuncs` holds the functions of a script that stay Python, by name; equality ignores them.
     """
 
-    __slots__ = ("__name__", "attrs", "functions", "global_infos", "pyfuncs", "source_map")
+    __slots__ = (
+        "__name__", "attrs", "functions", "global_infos", "pyfuncs", "source_map",
+        "type_definitions",
+    )  # fmt: skip
     TYPE_KEY = "ir.IRModule"
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
-        "functions", "source_map~", "attrs", "global_infos"
+        "type_definitions", "functions", "source_map~", "attrs", "global_infos"
     )
-    CTOR: ClassVar[tuple[str, ...]] = ("functions", "attrs", "global_infos", "source_map")
+    CTOR: ClassVar[tuple[str, ...]] = (
+        "functions", "attrs", "global_infos", "source_map", "type_definitions",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -40,6 +46,7 @@ class IRModule(Node):
         attrs: DictAttrs | Mapping[str, object] | None = None,
         global_infos: GlobalInfos | None = None,
         source_map: object = None,
+        type_definitions: Mapping[Any, Any] | None = None,
     ) -> None:
         if functions is not None and not hasattr(functions, "items"):
             raise TypeError(
@@ -65,6 +72,8 @@ class IRModule(Node):
             {name: tuple(infos) for name, infos in (global_infos or {}).items()}
         )
         self.source_map = source_map
+        # the data types of Relay by their names (GlobalTypeVar)
+        self.type_definitions: FrozenMap[Any, Any] = FrozenMap(type_definitions or {})
         self.pyfuncs: dict[str, Callable[..., Any]] = {}
 
     # --- reading ---
@@ -118,7 +127,10 @@ class IRModule(Node):
 
     # --- editing ---
 
-    def __setitem__(self, var: Name, func: BaseFunc) -> None:
+    def __setitem__(self, var: Any, func: Any) -> None:
+        if not isinstance(func, BaseFunc) and hasattr(func, "constructors"):
+            self.update_type_def(var, func)
+            return
         key = (self._find(var) or GlobalVar(var)) if isinstance(var, str) else var
         self.update_func(key, func)
 
@@ -138,6 +150,31 @@ class IRModule(Node):
             return
         self.functions = FrozenMap({**self.functions, var: func})
 
+    def update_type_def(self, var: Any, type_data: Any) -> None:
+        """Set the data type called `var` (a name of it, or its GlobalTypeVar)."""
+        key = type_data.header if isinstance(var, str) else var
+        self.type_definitions = FrozenMap({**self.type_definitions, key: type_data})
+
+    def get_global_type_var(self, name: str) -> Any:
+        """The name of the data type called `name`."""
+        for var in self.type_definitions:
+            if var.name_hint == name:
+                return var
+        known = sorted(var.name_hint for var in self.type_definitions)
+        raise UnknownFunctionError(
+            f"Cannot find global type var {name!r} in the module{did_you_mean(name, known)}; "
+            f"candidates are: {known}"
+        )
+
+    def get_global_type_vars(self) -> list[Any]:
+        """The names of all data types, sorted."""
+        return sorted(self.type_definitions, key=lambda var: str(var.name_hint))
+
+    def get_type(self, name: str) -> tuple[Any, ...]:
+        """The data type called `name` with its constructors."""
+        var = self.get_global_type_var(name)
+        return (var, *self.type_definitions[var].constructors)
+
     def update(self, other: IRModule | Mapping[GlobalVar, BaseFunc]) -> None:
         """Take over all functions of another module."""
         functions = other.functions if isinstance(other, IRModule) else other
@@ -156,7 +193,9 @@ class IRModule(Node):
         self, functions: Mapping[GlobalVar, BaseFunc], attrs: DictAttrs | Mapping[str, object]
     ) -> IRModule:
         """A module with other functions and attributes, and the rest of this one."""
-        made = IRModule(functions, attrs, self.global_infos, self.source_map)
+        made = IRModule(
+            functions, attrs, self.global_infos, self.source_map, self.type_definitions
+        )
         made.pyfuncs = dict(self.pyfuncs)
         return made
 
@@ -174,6 +213,18 @@ class IRModule(Node):
         from .replace_global_vars import replace_global_vars  # needs the functors of the dialects
 
         return replace_global_vars(self, replacements)
+
+    # --- text ---
+
+    def script(self, **options: Any) -> str:
+        """This module as TVMScript, or in the text format of Relay if its functions are Relay's."""
+        if any(func.DIALECT == "relay" for func in self.functions.values()):
+            return self.astext(show_meta_data=bool(options.get("show_meta", False)))
+        return super().script(**options)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """A module of Relay in the text format that `relay.parse` reads."""
+        return PRINTERS.get("relay")(self, {"show_meta_data": show_meta_data, "annotate": annotate})
 
     # --- attributes ---
 
@@ -199,7 +250,12 @@ class IRModule(Node):
     def from_expr(
         expr: RelaxExpr, functions: Mapping[GlobalVar, BaseFunc] | None = None
     ) -> IRModule:
-        """A module whose `main` (or global symbol) is the given function."""
+        """A module whose `main` (or global symbol) is the given function.
+
+        An expression of Relay is the body of a function of its free variables.
+        """
+        if not isinstance(expr, BaseFunc) and expr.DIALECT == "relay":
+            expr = OPERATORS["relay"]["as_function"](expr)  # type: ignore[assignment]
         if not isinstance(expr, BaseFunc):
             raise TypeError(
                 f"IRModule.from_expr takes a function, found {type(expr).__name__}; "

@@ -11,7 +11,7 @@ from .expr import RelaxExpr
 from .node import Field, fields, register_nodes
 
 # One registry for the operators of all dialects; the home of each is loaded on first need.
-OPS: Final[Registry[Op]] = Registry("operator", "tvm.tir.op", "tvm.relax.op")
+OPS: Final[Registry[Op]] = Registry("operator", "tvm.tir.op", "tvm.relax.op", "tvm.relay.op")
 
 
 @final

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 # The printer lives a floor above; it is found by name when something is printed.
 Printer: TypeAlias = "Callable[[object, dict[str, object]], str]"
-PRINTERS: Final[Registry[Printer]] = Registry("printer", "tvm.script.printer")
+PRINTERS: Final[Registry[Printer]] = Registry(
+    "printer", "tvm.script.printer", "tvm.relay.text_printer"
+)
 
 
 class Scriptable(Object):

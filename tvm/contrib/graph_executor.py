@@ -1,0 +1,87 @@
+"""Run what `relay.build` made: set inputs, run, read outputs.
+
+    runner = GraphModule(lib["default"](tvm.cpu()))
+    runner.set_input("x", x)
+    runner.run()
+    y = runner.get_output(0)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def create(graph_json_str: str, libmod: Any, device: Any) -> GraphModule:
+    """A runner of a graph with its library, as `graph, lib, params = relay.build(...)` gives them."""
+    if not isinstance(graph_json_str, str):
+        raise ValueError(f"Type {type(graph_json_str)} is not supported; legal: the JSON text")
+    name = getattr(libmod, "libmod_name", "default")
+    return GraphModule(libmod[name](device))
+
+
+class GraphModule:
+    """One state of a built module."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self._set_input = module["set_input"]
+        self._run = module["run"]
+        self._get_output = module["get_output"]
+        self._get_input = module["get_input"]
+        self._get_num_outputs = module["get_num_outputs"]
+        self._get_num_inputs = module["get_num_inputs"]
+        self._load_params = module["load_params"]
+
+    def set_input(self, key: int | str | None = None, value: Any = None, **params: Any) -> None:
+        """Set one input by name or place, and others by name."""
+        if key is not None:
+            self._set_input(key, value)
+        for name, given in params.items():
+            self._set_input(name, given)
+
+    def set_input_zero_copy(
+        self, key: int | str | None = None, value: Any = None, **params: Any
+    ) -> None:
+        """As `set_input`; a tensor of the device is taken as it is."""
+        self.set_input(key, value, **params)
+
+    def run(self, **input_dict: Any) -> None:
+        """Set the given inputs and run."""
+        self.set_input(**input_dict)
+        self._run()
+
+    def get_num_outputs(self) -> int:
+        """How many outputs there are."""
+        return int(self._get_num_outputs())
+
+    def get_num_inputs(self) -> int:
+        """How many inputs there are."""
+        return int(self._get_num_inputs())
+
+    def get_input(self, index: int | str, out: Any = None) -> Any:
+        """An input as it was set, copied into `out` if it is given."""
+        found = self._get_input(index)
+        if out is None:
+            return found
+        found.copyto(out)
+        return out
+
+    def get_input_index(self, name: str) -> int:
+        """The place of an input, or -1."""
+        return int(self.module["get_input_index"](name))
+
+    def get_input_info(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Shapes and data types of the inputs by name."""
+        info = self.module["get_input_info"]()
+        return info["shape"], info["dtype"]
+
+    def get_output(self, index: int, out: Any = None) -> Any:
+        """An output of the last run, copied into `out` if it is given."""
+        return self._get_output(index, out)
+
+    def load_params(self, params_bytes: bytes | bytearray) -> None:
+        """Set inputs from saved parameters."""
+        self._load_params(bytes(params_bytes))
+
+    def __getitem__(self, key: str) -> Any:
+        return self.module[key]

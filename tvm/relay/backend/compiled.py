@@ -1,0 +1,106 @@
+"""Relay compiled: passes of Relay, then Relax, then native code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tvm import relax
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import PassContext
+from tvm.relay.expr import Constant
+from tvm.relay.function import Function
+from tvm.relay.rewrite import bind
+from tvm.relay.to_relax import NotFirstOrder, to_relax
+from tvm.runtime import cpu
+from tvm.target.target import Target
+
+from .interpreter import Executor, Interpreter, arguments, as_tensor
+
+
+def target_of(target: Any) -> Target:
+    """The target to compile for: the given one, the current one, or llvm."""
+    if isinstance(target, Mapping):
+        target = next(iter(target.values()))
+    if isinstance(target, (list, tuple)):
+        target = target[0]
+    if target is None:
+        return Target.current() or Target("llvm")
+    return target if isinstance(target, Target) else Target(target)
+
+
+def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
+    """`func` with constants for the parameters of the given names; unknown names are ignored."""
+    by_name: dict[str, Any] = {}
+    for param in func.params:
+        if param.name_hint in by_name and param.name_hint in params:
+            raise ValueError(
+                f"bind_params_by_name: two parameters are called {param.name_hint!r}; "
+                "legal: names that tell them apart"
+            )
+        by_name[param.name_hint] = param
+    binds = {by_name[n]: Constant(v) for n, v in params.items() if n in by_name}
+    made = bind(func, binds)
+    assert isinstance(made, Function), "a function stays one"
+    return made
+
+
+def as_module(mod: IRModule | Function, params: Mapping[str, Any] | None = None) -> IRModule:
+    """A module whose main has constants for parameters."""
+    if isinstance(mod, Function):
+        mod = IRModule.from_expr(mod)
+    if params and "main" in mod:
+        main = mod["main"]
+        assert isinstance(main, Function), "main is a function of Relay"
+        mod = mod.clone()
+        mod["main"] = bind_params_by_name(main, params)
+    return mod
+
+
+def compile_module(mod: IRModule, target: Any, name: str = "main") -> Any:
+    """The executable of a module."""
+    found = to_relax(mod, name)
+    with PassContext.current() if _has_setting() else PassContext():
+        return relax.build(found, target_of(target))
+
+
+def _has_setting() -> bool:
+    from tvm.ir.transform import _STACK
+
+    return bool(_STACK.contexts)
+
+
+class CompiledExecutor(Executor):
+    """Runs compiled code; programs without a form in Relax are interpreted."""
+
+    def __init__(self, mod: IRModule, device: Any, target: Any) -> None:
+        self.mod = mod
+        self.device = cpu() if device is None else device
+        self.target = target
+
+    def _make_executor(self, expr: RelaxExpr | None = None) -> Callable[..., Any]:
+        mod, name = self._module_of(expr)
+        from tvm.relay.transform import InferType
+
+        mod = InferType()(mod)
+        try:
+            executable = compile_module(mod, self.target, name)
+        except NotFirstOrder:
+            return Interpreter(mod, self.device, self.target)._make_executor(
+                mod.get_global_var(name)
+            )
+        machine = relax.VirtualMachine(executable, self.device)
+        func = mod[name]
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            given = arguments(func, args, kwargs)  # type: ignore[arg-type]
+            return _listed(machine[name](*[as_tensor(arg, self.device) for arg in given]))
+
+        return run
+
+
+def _listed(value: Any) -> Any:
+    if hasattr(value, "numpy"):
+        return value
+    return [_listed(field) for field in value]

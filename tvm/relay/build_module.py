@@ -1,0 +1,155 @@
+"""Build Relay for a target, and make executors.
+
+    lib = relay.build(mod, target="llvm", params=params)
+    runner = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm.ir.module import IRModule
+from tvm.relay.backend.compiled import (
+    CompiledExecutor,
+    as_module,
+    bind_params_by_name,
+    compile_module,
+    target_of,
+)
+from tvm.relay.backend.executor import Executor
+from tvm.relay.backend.graph_runtime import GraphExecutorFactoryModule, graph_json
+from tvm.relay.backend.runtime import Runtime
+from tvm.relay.backend.vm import VMExecutor
+from tvm.relay.function import Function
+from tvm.runtime import cpu
+
+__all__ = [
+    "AotExecutor", "BuildModule", "Executor", "GraphExecutor", "Runtime", "bind_params_by_name",
+    "build", "create_executor", "optimize",
+]  # fmt: skip
+
+
+def build(
+    ir_mod: IRModule | Function,
+    target: Any = None,
+    target_host: Any = None,
+    executor: Executor = Executor("graph"),  # noqa: B008  a plain value, never changed
+    runtime: Runtime = Runtime("cpp"),  # noqa: B008  a plain value, never changed
+    workspace_memory_pools: Any = None,
+    constant_memory_pools: Any = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> GraphExecutorFactoryModule:
+    """Compile a module; parameters become constants of the code."""
+    if not isinstance(ir_mod, (IRModule, Function)):
+        raise ValueError("Type of input parameter mod must be tvm.IRModule")
+    from tvm.relay.transform import InferType
+
+    mod = InferType()(as_module(ir_mod, params))
+    main = mod["main"]
+    assert isinstance(main, Function), "main is a function of Relay"
+    library = compile_module(mod, target)
+    return GraphExecutorFactoryModule(
+        mod, target_of(target), executor, graph_json(main), library, mod_name, params or {}, {}
+    )
+
+
+def optimize(
+    mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
+) -> tuple[IRModule, dict[str, Any]]:
+    """The module after the passes that do not depend on kernels, and its parameters."""
+    from tvm.ir.transform import Sequential
+    from tvm.relay import transform as t
+
+    passes = [
+        t.InferType(), t.SimplifyInference(), t.FoldConstant(), t.EliminateCommonSubexpr(),
+        t.DeadCodeElimination(), t.InferType(),
+    ]  # fmt: skip
+    with target_of(target):
+        return Sequential(passes)(as_module(mod, params)), dict(params or {})
+
+
+class BuildModule:
+    """Builds in one call and keeps the parts for questions."""
+
+    def __init__(self) -> None:
+        self._built: GraphExecutorFactoryModule | None = None
+
+    def build(
+        self,
+        mod: IRModule,
+        target: Any = None,
+        target_host: Any = None,
+        executor: Executor = Executor("graph"),  # noqa: B008  a plain value, never changed
+        runtime: Runtime = Runtime("cpp"),  # noqa: B008  a plain value, never changed
+        workspace_memory_pools: Any = None,
+        constant_memory_pools: Any = None,
+        params: Mapping[str, Any] | None = None,
+        mod_name: str | None = None,
+    ) -> tuple[str, Any, dict[str, Any]]:
+        """Compile a module: graph, library, parameters."""
+        self._built = build(
+            mod, target, target_host, executor, runtime, params=params,
+            mod_name=mod_name or "default",
+        )  # fmt: skip
+        return self._built.graph_json_str, self._built, self._built.params
+
+    @property
+    def _made(self) -> GraphExecutorFactoryModule:
+        if self._built is None:
+            raise RuntimeError("BuildModule: nothing is built yet; call build(mod, target) first")
+        return self._built
+
+    def optimize(
+        self,
+        mod: IRModule,
+        target: Any = None,
+        target_host: Any = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> tuple[IRModule, dict[str, Any]]:
+        """As the function of this name."""
+        return optimize(mod, target, params)
+
+    def get_graph_json(self) -> str:
+        """The graph of what was built."""
+        return self._made.graph_json_str
+
+    def get_module(self) -> Any:
+        """The library that was built."""
+        return self._made
+
+    def get_params(self) -> dict[str, Any]:
+        """The parameters of what was built."""
+        return self._made.params
+
+    def get_irmodule(self) -> IRModule:
+        """The module that was built, with types."""
+        return self._made.ir_mod
+
+
+class GraphExecutor(CompiledExecutor):
+    """Runs functions of tensors."""
+
+
+class AotExecutor(CompiledExecutor):
+    """Runs functions of tensors, compiled ahead."""
+
+
+_KINDS = {"graph": GraphExecutor, "vm": VMExecutor, "aot": AotExecutor, "debug": CompiledExecutor}
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | Function | None = None,
+    device: Any = None,
+    target: Any = "llvm",
+    params: Mapping[str, Any] | None = None,
+) -> Any:
+    """An executor whose `evaluate()` gives a Python function; "debug", "graph", "vm" or "aot"."""
+    if kind not in _KINDS:
+        raise RuntimeError(f"unknown execution strategy: {kind}; legal: {', '.join(_KINDS)}")
+    made = IRModule() if mod is None else as_module(mod, params)
+    return _KINDS[kind](made, cpu() if device is None else device, target)
+
+

@@ -1,0 +1,148 @@
+"""Images: resizing, grids, dilation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import topi
+from tvm.relay.expr import Call
+
+from .declare import INJECTIVE, OPAQUE, Expr, Lower, relay_op, te
+from .nn.utils import get_pad_tuple2d
+
+
+def _resize(func: Any) -> Lower:
+    def lower(bb: Any, x: Any, **o: Any) -> Any:
+        roi = o["roi"] or [0.0] * (2 * len(o["size"]))
+        return bb.call_te(
+            func, x, list(roi), list(o["size"]), o["layout"], o["method"],
+            o["coordinate_transformation_mode"], o["rounding_method"], o["cubic_alpha"],
+            o["cubic_exclude"], o["extrapolation_value"], o["out_dtype"] or None,
+        )  # fmt: skip
+
+    return lower
+
+
+def _sizes(size: Any, count: int) -> tuple[int, ...]:
+    given = (size,) if isinstance(size, int) else tuple(int(s) for s in size)
+    return given * count if len(given) == 1 else given
+
+
+def _roi(roi: Any) -> tuple[float, ...] | None:
+    return None if roi is None else tuple(float(r) for r in roi)
+
+
+@relay_op("image.resize1d", "Resize1DAttrs", operands=("data",), level=5, pattern=INJECTIVE,
+          lower=_resize(topi.image.resize1d))  # fmt: skip
+def resize1d(
+    data: Expr, size: Any, roi: Any = None, layout: str = "NCW", method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
+    cubic_alpha: float = -0.5, cubic_exclude: int = 0, extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> Call:  # fmt: skip
+    """Signals of another length."""
+    return resize1d.call(
+        data, size=_sizes(size, 1), roi=_roi(roi), layout=layout, method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
+        cubic_exclude=cubic_exclude, extrapolation_value=float(extrapolation_value),
+        out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+@relay_op("image.resize2d", "Resize2DAttrs", operands=("data",), level=5, pattern=INJECTIVE,
+          lower=_resize(topi.image.resize2d))  # fmt: skip
+def resize2d(
+    data: Expr, size: Any, roi: Any = None, layout: str = "NCHW", method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
+    cubic_alpha: float = -0.5, cubic_exclude: int = 0, extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> Call:  # fmt: skip
+    """Images of another size."""
+    return resize2d.call(
+        data, size=_sizes(size, 2), roi=_roi(roi), layout=layout, method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
+        cubic_exclude=cubic_exclude, extrapolation_value=float(extrapolation_value),
+        out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+@relay_op("image.resize3d", "Resize3DAttrs", operands=("data",), level=5, pattern=INJECTIVE,
+          lower=_resize(topi.image.resize3d))  # fmt: skip
+def resize3d(
+    data: Expr, size: Any, roi: Any = None, layout: str = "NCDHW", method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "",
+    cubic_alpha: float = -0.5, cubic_exclude: int = 0, extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> Call:  # fmt: skip
+    """Volumes of another size."""
+    return resize3d.call(
+        data, size=_sizes(size, 3), roi=_roi(roi), layout=layout, method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
+        cubic_exclude=cubic_exclude, extrapolation_value=float(extrapolation_value),
+        out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+@relay_op("image.crop_and_resize", "CropAndResizeAttrs", level=5, pattern=INJECTIVE,
+          operands=("data", "boxes", "box_indices"),
+          lower=lambda bb, x, b, i, **o: bb.call_te(
+              topi.image.crop_and_resize, x, b, i, list(o["crop_size"]), o["layout"],
+              o["method"], o["extrapolation_value"], o["out_dtype"] or None))  # fmt: skip
+def crop_and_resize(
+    data: Expr, boxes: Expr, box_indices: Expr, crop_size: Any, layout: str,
+    method: str = "bilinear", extrapolation_value: float = 0, out_dtype: str | None = None,
+) -> Call:  # fmt: skip
+    """Boxes of images, each resized."""
+    return crop_and_resize.call(
+        data, boxes, box_indices, crop_size=_sizes(crop_size, 2), layout=layout, method=method,
+        extrapolation_value=float(extrapolation_value), out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+@relay_op("image.dilation2d", "Dilation2DAttrs", operands=("data", "weight"), level=5,
+          pattern=OPAQUE,
+          lower=lambda bb, x, w, **o: bb.call_te(
+              topi.image.dilation2d_nchw if o["data_layout"] == "NCHW"
+              else topi.image.dilation2d_nhwc, x, w, list(o["strides"]), list(o["padding"]),
+              list(o["dilations"]), o["out_dtype"] or str(x.struct_info.dtype)))  # fmt: skip
+def dilation2d(
+    data: Expr, weight: Expr, strides: Any = (1, 1), padding: Any = (0, 0),
+    dilations: Any = (1, 1), data_layout: str = "NCHW", kernel_layout: str = "IHW",
+    out_dtype: str = "",
+) -> Call:  # fmt: skip
+    """The greatest sum of image and kernel over windows."""
+    return dilation2d.call(
+        data, weight, strides=_sizes(strides, 2), padding=get_pad_tuple2d(padding),
+        dilations=_sizes(dilations, 2), data_layout=data_layout, kernel_layout=kernel_layout,
+        out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+@relay_op("image.affine_grid", "AffineGridAttrs", operands=("data",), level=5, pattern=INJECTIVE,
+          lower=lambda bb, x, *, target_shape: bb.call_te(
+              topi.image.affine_grid, x, list(target_shape)))  # fmt: skip
+def affine_grid(data: Expr, target_shape: Any = None) -> Call:
+    """Places of an image under affine maps."""
+    return affine_grid.call(data, target_shape=_sizes(target_shape, 2))
+
+
+@relay_op("image.grid_sample", "GridSampleAttrs", operands=("data", "grid"), level=5,
+          pattern=INJECTIVE, lower=te(topi.image.grid_sample))  # fmt: skip
+def grid_sample(
+    data: Expr, grid: Expr, method: str = "bilinear", layout: str = "NCHW",
+    padding_mode: str = "zeros", align_corners: bool = True,
+) -> Call:  # fmt: skip
+    """Images read at the places of a grid."""
+    return grid_sample.call(
+        data, grid, method=method, layout=layout, padding_mode=padding_mode,
+        align_corners=align_corners,
+    )  # fmt: skip
+
+
+__all__ = [
+    "affine_grid", "crop_and_resize", "dilation2d", "grid_sample", "resize1d", "resize2d",
+    "resize3d",
+]  # fmt: skip

@@ -1,0 +1,325 @@
+"""Pooling: windows, whole images, and a wanted number of windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import topi
+from tvm.ir.type import Type
+from tvm.relay.expr import Call
+from tvm.relay.op.declare import (
+    INJECTIVE,
+    OUT_FUSABLE,
+    Expr,
+    Lower,
+    Relate,
+    RelayOp,
+    relay_op,
+)
+from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
+from tvm.relay.ty import Any as AnyDim
+
+from .conv import _with_rank, arranged, letters
+from .utils import get_pad_tuple1d, get_pad_tuple2d, get_pad_tuple3d
+
+_PADS = {1: get_pad_tuple1d, 2: get_pad_tuple2d, 3: get_pad_tuple3d}
+_TE = {1: topi.nn.pool1d, 2: topi.nn.pool2d, 3: topi.nn.pool3d}
+
+
+def _axes(layout: str) -> str:
+    return "".join(s for s in layout if s in "DHW")
+
+
+def _pool_type(ctx: Relate) -> Type | None:
+    x = tensor(ctx, 0)
+    if x is None:
+        return None
+    o = ctx.attrs
+    sizes = letters(o.layout, extents(x))
+    axes = _axes(o.layout)
+    for at, axis in enumerate(axes):
+        if is_any(sizes[axis]):
+            continue
+        reach = (int(o.pool_size[at]) - 1) * int(o.dilation[at]) + 1
+        room = sizes[axis] + int(o.padding[at]) + int(o.padding[at + len(axes)]) - reach
+        stride = int(o.strides[at])
+        sizes[axis] = (room + (stride - 1 if o.ceil_mode else 0)) // stride + 1
+    return tensor_type(arranged(o.out_layout or o.layout, sizes), x.dtype)
+
+
+def _pool_lower(count: int, kind: str) -> Lower:
+    def lower(bb: Any, x: Any, **o: Any) -> Any:
+        more = {"count_include_pad": o["count_include_pad"]} if kind == "avg" else {}
+        return bb.call_te(
+            _TE[count], x, list(o["pool_size"]), list(o["strides"]), list(o["dilation"]),
+            list(o["padding"]), kind, o["ceil_mode"], o["layout"], **more,
+        )  # fmt: skip
+
+    return lower
+
+
+def _options(count: int, **o: Any) -> dict[str, Any]:
+    for name in ("pool_size", "strides", "dilation"):
+        o[name] = _with_rank(o[name], count)
+    o["padding"] = _PADS[count](o["padding"])
+    return o
+
+
+@relay_op("nn.max_pool1d", "MaxPool1DAttrs", operands=("data",), relation=_pool_type, level=2,
+          pattern=OUT_FUSABLE, lower=_pool_lower(1, "max"))  # fmt: skip
+def max_pool1d(
+    data: Expr, pool_size: Any = (1,), strides: Any = (1,), dilation: Any = (1,),
+    padding: Any = (0,), layout: str = "NCW", out_layout: str = "", ceil_mode: bool = False,
+) -> Call:  # fmt: skip
+    """The greatest value of each window along one axis."""
+    return max_pool1d.call(data, **_options(
+        1, pool_size=pool_size, strides=strides, dilation=dilation, padding=padding,
+        layout=layout, out_layout=out_layout, ceil_mode=ceil_mode))  # fmt: skip
+
+
+@relay_op("nn.max_pool2d", "MaxPool2DAttrs", operands=("data",), relation=_pool_type, level=2,
+          pattern=OUT_FUSABLE, lower=_pool_lower(2, "max"))  # fmt: skip
+def max_pool2d(
+    data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1), dilation: Any = (1, 1),
+    padding: Any = (0, 0), layout: str = "NCHW", out_layout: str = "", ceil_mode: bool = False,
+) -> Call:  # fmt: skip
+    """The greatest value of each window of images."""
+    return max_pool2d.call(data, **_options(
+        2, pool_size=pool_size, strides=strides, dilation=dilation, padding=padding,
+        layout=layout, out_layout=out_layout, ceil_mode=ceil_mode))  # fmt: skip
+
+
+@relay_op("nn.max_pool3d", "MaxPool3DAttrs", operands=("data",), relation=_pool_type, level=2,
+          pattern=OUT_FUSABLE, lower=_pool_lower(3, "max"))  # fmt: skip
+def max_pool3d(
+    data: Expr, pool_size: Any = (1, 1, 1), strides: Any = (1, 1, 1), dilation: Any = (1, 1, 1),
+    padding: Any = (0, 0, 0), layout: str = "NCDHW", out_layout: str = "",
+    ceil_mode: bool = False,
+) -> Call:  # fmt: skip
+    """The greatest value of each window of volumes."""
+    return max_pool3d.call(data, **_options(
+        3, pool_size=pool_size, strides=strides, dilation=dilation, padding=padding,
+        layout=layout, out_layout=out_layout, ceil_mode=ceil_mode))  # fmt: skip
+
+
+@relay_op("nn.avg_pool1d", "AvgPool1DAttrs", operands=("data",), relation=_pool_type, level=2,
+          pattern=OUT_FUSABLE, lower=_pool_lower(1, "avg"))  # fmt: skip
+def avg_pool1d(
+    data: Expr, pool_size: Any = (1,), strides: Any = (1,), dilation: Any = (1,),
+    padding: Any = (0,), layout: str = "NCW", out_layout: str = "", ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Call:  # fmt: skip
+    """The mean of each window along one axis."""
+    return avg_pool1d.call(data, **_options(
+        1, pool_size=pool_size, strides=strides, dilation=dilation, padding=padding,
+        layout=layout, out_layout=out_layout, ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad))  # fmt: skip
+
+
+@relay_op("nn.avg_pool2d", "AvgPool2DAttrs", operands=("data",), relation=_pool_type, level=2,
+          pattern=OUT_FUSABLE, lower=_pool_lower(2, "avg"))  # fmt: skip
+def avg_pool2d(
+    data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1), dilation: Any = (1, 1),
+    padding: Any = (0, 0), layout: str = "NCHW", out_layout: str = "", ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Call:  # fmt: skip
+    """The mean of each window of images."""
+    return avg_pool2d.call(data, **_options(
+        2, pool_size=pool_size, strides=strides, dilation=dilation, padding=padding,
+        layout=layout, out_layout=out_layout, ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad))  # fmt: skip
+
+
+@relay_op("nn.avg_pool3d", "AvgPool3DAttrs", operands=("data",), relation=_pool_type, level=2,
+          pattern=OUT_FUSABLE, lower=_pool_lower(3, "avg"))  # fmt: skip
+def avg_pool3d(
+    data: Expr, pool_size: Any = (1, 1, 1), strides: Any = (1, 1, 1), dilation: Any = (1, 1, 1),
+    padding: Any = (0, 0, 0), layout: str = "NCDHW", out_layout: str = "",
+    ceil_mode: bool = False, count_include_pad: bool = False,
+) -> Call:  # fmt: skip
+    """The mean of each window of volumes."""
+    return avg_pool3d.call(data, **_options(
+        3, pool_size=pool_size, strides=strides, dilation=dilation, padding=padding,
+        layout=layout, out_layout=out_layout, ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad))  # fmt: skip
+
+
+def _global_type(ctx: Relate) -> Type | None:
+    x = tensor(ctx, 0)
+    if x is None:
+        return None
+    sizes = letters(ctx.attrs.layout, extents(x))
+    sizes.update(dict.fromkeys(_axes(ctx.attrs.layout), 1))
+    return tensor_type(arranged(ctx.attrs.out_layout or ctx.attrs.layout, sizes), x.dtype)
+
+
+def _whole(kind: str) -> Lower:
+    def lower(bb: Any, x: Any, *, layout: str, out_layout: str) -> Any:
+        func = {1: topi.nn.adaptive_pool1d, 2: topi.nn.adaptive_pool, 3: topi.nn.adaptive_pool3d}
+        count = len(_axes(layout))
+        return bb.call_te(func[count], x, [1] * count, kind, layout)
+
+    return lower
+
+
+def _global(count: int, kind: str, layout: str) -> RelayOp[[Expr, str, str]]:
+    default = layout
+
+    def build(data: Expr, layout: str = default, out_layout: str = "") -> Call:
+        return made.call(data, layout=layout, out_layout=out_layout)
+
+    build.__name__ = build.__qualname__ = f"global_{kind}_pool{count}d"
+    build.__doc__ = f"The {'greatest value' if kind == 'max' else 'mean'} of each channel."
+    made = relay_op(
+        f"nn.global_{kind}_pool{count}d", f"GlobalPool{count}DAttrs", operands=("data",),
+        relation=_global_type, pattern=OUT_FUSABLE, level=2, lower=_whole(kind),
+    )(build)  # fmt: skip
+    return made
+
+
+global_max_pool1d = _global(1, "max", "NCW")
+global_max_pool2d = _global(2, "max", "NCHW")
+global_max_pool3d = _global(3, "max", "NCDHW")
+global_avg_pool1d = _global(1, "avg", "NCW")
+global_avg_pool2d = _global(2, "avg", "NCHW")
+global_avg_pool3d = _global(3, "avg", "NCDHW")
+
+
+def _adaptive_type(ctx: Relate) -> Type | None:
+    x = tensor(ctx, 0)
+    if x is None:
+        return None
+    o = ctx.attrs
+    sizes, axes = letters(o.layout, extents(x)), _axes(o.layout)
+    if o.output_size:
+        wanted = _with_rank(o.output_size, len(axes))
+        sizes.update(zip(axes, wanted))
+    return tensor_type(arranged(o.out_layout or o.layout, sizes), x.dtype)
+
+
+def _adaptive_lower(count: int, kind: str) -> Lower:
+    func = {1: topi.nn.adaptive_pool1d, 2: topi.nn.adaptive_pool, 3: topi.nn.adaptive_pool3d}
+
+    def lower(bb: Any, x: Any, *, output_size: Any, layout: str, out_layout: str) -> Any:
+        if not output_size:
+            return x
+        return bb.call_te(func[count], x, list(_with_rank(output_size, count)), kind, layout)
+
+    return lower
+
+
+def _adaptive(count: int, kind: str, layout: str) -> RelayOp[[Expr, Any, str, str]]:
+    default = layout
+
+    def build(
+        data: Expr, output_size: Any = None, layout: str = default, out_layout: str = ""
+    ) -> Call:
+        size = () if output_size is None else output_size
+        size = (size,) if isinstance(size, int) else tuple(size)
+        return made.call(data, output_size=size, layout=layout, out_layout=out_layout)
+
+    build.__name__ = build.__qualname__ = f"adaptive_{kind}_pool{count}d"
+    build.__doc__ = f"The {kind} of as many windows as are wanted."
+    made = relay_op(
+        f"nn.adaptive_{kind}_pool{count}d", f"AdaptivePool{count}DAttrs", operands=("data",),
+        relation=_adaptive_type, pattern=OUT_FUSABLE, level=10,
+        lower=_adaptive_lower(count, kind), optional={"output_size": ()},
+    )(build)  # fmt: skip
+    return made
+
+
+adaptive_max_pool1d = _adaptive(1, "max", "NCW")
+adaptive_max_pool2d = _adaptive(2, "max", "NCHW")
+adaptive_max_pool3d = _adaptive(3, "max", "NCDHW")
+adaptive_avg_pool1d = _adaptive(1, "avg", "NCW")
+adaptive_avg_pool2d = _adaptive(2, "avg", "NCHW")
+adaptive_avg_pool3d = _adaptive(3, "avg", "NCDHW")
+
+
+def _second(ctx: Relate) -> Type | None:
+    return tensor(ctx, 1)
+
+
+def _grad_lower(kind: str) -> Lower:
+    def lower(bb: Any, g: Any, x: Any, **o: Any) -> Any:
+        return bb.call_te(
+            topi.nn.pool_grad, g, x, list(o["pool_size"]), list(o["strides"]),
+            list(o["padding"]), kind, o["ceil_mode"], o.get("count_include_pad", False),
+            o["layout"],
+        )  # fmt: skip
+
+    return lower
+
+
+@relay_op("nn.max_pool2d_grad", "MaxPool2DAttrs", operands=("out_grad", "data"), level=2,
+          relation=_second, lower=_grad_lower("max"))  # fmt: skip
+def max_pool2d_grad(
+    out_grad: Expr, data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1),
+    padding: Any = (0, 0), layout: str = "NCHW", out_layout: str = "", ceil_mode: bool = False,
+) -> Call:  # fmt: skip
+    """The gradient of `max_pool2d`."""
+    return max_pool2d_grad.call(out_grad, data, **_options(
+        2, pool_size=pool_size, strides=strides, dilation=(1, 1), padding=padding,
+        layout=layout, out_layout=out_layout, ceil_mode=ceil_mode))  # fmt: skip
+
+
+@relay_op("nn.avg_pool2d_grad", "AvgPool2DAttrs", operands=("out_grad", "data"), level=2,
+          relation=_second, lower=_grad_lower("avg"))  # fmt: skip
+def avg_pool2d_grad(
+    out_grad: Expr, data: Expr, pool_size: Any = (1, 1), strides: Any = (1, 1),
+    padding: Any = (0, 0), layout: str = "NCHW", out_layout: str = "", ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Call:  # fmt: skip
+    """The gradient of `avg_pool2d`."""
+    return avg_pool2d_grad.call(out_grad, data, **_options(
+        2, pool_size=pool_size, strides=strides, dilation=(1, 1), padding=padding,
+        layout=layout, out_layout=out_layout, ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad))  # fmt: skip
+
+
+def _scaled(ctx: Relate) -> Type | None:
+    x = tensor(ctx, 0)
+    if x is None:
+        return None
+    o = ctx.attrs
+    sizes = letters(o.layout, extents(x))
+    scales = {"H": o.scale_h, "W": o.scale_w}
+    if "D" in o.layout:
+        scales["D"] = o.scale_d
+    for axis, scale in scales.items():
+        extent = sizes[axis]
+        sizes[axis] = AnyDim() if is_any(extent) else round(extent * float(scale))
+    return tensor_type(arranged(o.layout, sizes), x.dtype)
+
+
+@relay_op("nn.upsampling", "UpSamplingAttrs", operands=("data",), relation=_scaled, level=2,
+          pattern=INJECTIVE, optional={"scale_h": 1.0, "scale_w": 1.0},
+          lower=lambda bb, x, *, scale_h, scale_w, layout, method, align_corners: bb.call_te(
+              topi.nn.upsampling, x, scale_h, scale_w, layout, method, align_corners)
+          )  # fmt: skip
+def upsampling(
+    data: Expr, scale_h: Any = 1, scale_w: Any = 1, layout: str = "NCHW",
+    method: str = "nearest_neighbor", align_corners: bool = False,
+) -> Call:  # fmt: skip
+    """Images made larger by factors."""
+    return upsampling.call(
+        data, scale_h=float(scale_h), scale_w=float(scale_w), layout=layout, method=method,
+        align_corners=align_corners,
+    )  # fmt: skip
+
+
+@relay_op("nn.upsampling3d", "UpSampling3DAttrs", operands=("data",), relation=_scaled, level=2,
+          pattern=INJECTIVE, optional={"scale_d": 1.0, "scale_h": 1.0, "scale_w": 1.0},
+          lower=lambda bb, x, **o: bb.call_te(
+              topi.nn.upsampling3d, x, o["scale_d"], o["scale_h"], o["scale_w"], o["layout"],
+              o["method"], o["coordinate_transformation_mode"]))  # fmt: skip
+def upsampling3d(
+    data: Expr, scale_d: Any = 1, scale_h: Any = 1, scale_w: Any = 1, layout: str = "NCDHW",
+    method: str = "nearest_neighbor", coordinate_transformation_mode: str = "half_pixel",
+) -> Call:  # fmt: skip
+    """Volumes made larger by factors."""
+    return upsampling3d.call(
+        data, scale_d=float(scale_d), scale_h=float(scale_h), scale_w=float(scale_w),
+        layout=layout, method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+    )  # fmt: skip

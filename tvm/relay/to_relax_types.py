@@ -1,0 +1,107 @@
+"""Types of Relay as struct info of Relax, and back; the type of a call from its meaning in Relax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.error import DiagnosticError, TVMError, message
+from tvm.ir.type import TupleType, Type
+from tvm.relax import BlockBuilder
+from tvm.relax import Var as RelaxVar
+from tvm.relax.struct_info import (
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from tvm.tir.analysis import undefined_vars
+from tvm.tir.expr import IntImm
+from tvm.tir.expr import Var as TirVar
+
+from .expr import Call
+from .op.declare import options_of
+from .text_printer import type_text
+from .ty import Any as AnyDim
+from .ty import TensorType
+
+
+class NotFirstOrder(TVMError):
+    """A program has values that are no tensors or tuples of tensors: Relax has no kernels for it."""
+
+
+class Symbols:
+    """Variables for extents that are known only at run time."""
+
+    def __init__(self) -> None:
+        self.made: set[TirVar] = set()
+
+    def info(self, found: Type) -> StructInfo:
+        """The struct info of a type; each unknown extent gets a variable."""
+        if isinstance(found, TensorType):
+            return TensorStructInfo([self._dim(extent) for extent in found.shape], found.dtype)
+        if isinstance(found, TupleType):
+            return TupleStructInfo([self.info(field) for field in found.fields])
+        raise NotFirstOrder(
+            message("no tensor", found=type_text(found), legal="tensors and tuples of them")
+        )
+
+    def _dim(self, extent: Any) -> Any:
+        if isinstance(extent, AnyDim):
+            var = TirVar(f"any_{len(self.made)}", "int64")
+            self.made.add(var)
+            return var
+        if isinstance(extent, IntImm):
+            return int(extent.value)
+        return extent if str(extent.dtype) == "int64" else extent.astype("int64")
+
+    def type(self, info: StructInfo) -> Type:
+        """The type that a struct info says; extents of unknown ones are unknown."""
+        if isinstance(info, TupleStructInfo):
+            return TupleType([self.type(field) for field in info.fields])
+        if not isinstance(info, TensorStructInfo):
+            raise NotFirstOrder(f"{info} is no tensor; legal: tensors and tuples of them")
+        if info.shape is None or not hasattr(info.shape, "values"):
+            return TensorType([AnyDim() for _ in range(info.ndim)], str(info.dtype))
+        return TensorType([self._extent(v) for v in info.shape.values], str(info.dtype))
+
+    def _extent(self, value: Any) -> Any:
+        if isinstance(value, IntImm):
+            return int(value.value)
+        return AnyDim() if self.made & set(undefined_vars(value)) else value
+
+
+def lowered(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:
+    """What a call of an operator means in Relax, for operands in Relax."""
+    rule = call.op.get_attr("FRelayLower")  # type: ignore[attr-defined]
+    if rule is None:
+        name = getattr(call.op, "name", str(call.op))
+        raise TVMError(
+            message(
+                f"{name}: the operator has no meaning in Relax",
+                legal="operators of relay.op",
+            )
+        )
+    return bb.normalize(rule(bb, *args, **options_of(call)))
+
+
+def type_by_meaning(call: Call, types: Sequence[Type]) -> Type:
+    """The type of a call, found by writing it in Relax."""
+    symbols = Symbols()
+    params = [RelaxVar(f"x{at}", symbols.info(found)) for at, found in enumerate(types)]
+    bb = BlockBuilder()
+    bb.begin_scope(params)
+    bb.begin_binding_block()
+    try:
+        made = lowered(bb, call, params)
+    except DiagnosticError:
+        raise
+    except (TVMError, TypeError, ValueError, IndexError, AssertionError) as err:
+        name = getattr(call.op, "name", str(call.op))
+        shown = ", ".join(type_text(found) for found in types)
+        raise DiagnosticError(
+            message(f"{name}: the operands do not fit", found=shown, legal=str(err))
+        ) from err
+    finally:
+        bb.end_block()
+        bb.end_scope()
+    return symbols.type(made.struct_info)

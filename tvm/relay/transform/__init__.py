@@ -1,0 +1,3 @@
+"""Passes over Relay."""
+
+from .infer_type import InferType as InferType
