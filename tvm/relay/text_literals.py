@@ -34,9 +34,9 @@ def _float_text(value: Any, dtype: str) -> str:
     number = kinds.get(dtype, np.float32)(value)
     if not np.isfinite(number):
         return str(float(number))
-    text = np.format_float_positional(number, trim="-")
-    short = np.format_float_scientific(number, trim="-", exp_digits=2)
-    return text if len(text) <= 8 or abs(float(number)) in (0.0, 1.0) else short
+    if number == 0 or 1e-4 <= abs(float(number)) < 1e6:
+        return np.format_float_positional(number, trim="-")
+    return np.format_float_scientific(number, trim="-", exp_digits=2)
 
 
 def string_text(value: str) -> str:

@@ -30,8 +30,6 @@ from .function import Function
 from .to_relax_types import NotFirstOrder, Symbols, lowered
 from .traverse import children
 
-_MOST_INLINED: Final = 200
-
 
 class _Closure(NamedTuple):
     """A function with the values of the variables around it."""
@@ -55,7 +53,7 @@ class _Translator:
         self.mod = mod
         self.bb = relax.BlockBuilder()
         self.names: dict[str, GlobalVar] = {}
-        self.inlined = 0
+        self.open: list[Function] = []  # those that are being written in place of a call
 
     def function(self, name: str, func: Function) -> None:
         symbols = Symbols()
@@ -164,15 +162,15 @@ class _Translator:
         return self.bb.emit(value)
 
     def inline(self, closure: _Closure, args: Sequence[Any]) -> Any:
-        self.inlined += 1
-        if self.inlined > _MOST_INLINED:
+        if closure.func in self.open:
             raise NotFirstOrder("a local function calls itself; legal: functions of the module")
+        self.open.append(closure.func)
         inner = _Scope(closure.scope)
         for part in _inside(closure.func):  # values of an earlier call are not those of this one
             inner.values.pop(id(part), None)
         inner.vars.update({p.vid: arg for p, arg in zip(closure.func.params, args)})
         made = self.expr(closure.func.body, inner)
-        self.inlined -= 1
+        self.open.pop()
         return made
 
     def global_call(self, callee: GlobalVar, args: Sequence[Any]) -> Any:

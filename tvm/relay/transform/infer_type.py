@@ -135,3 +135,9 @@ def typed_module(expr: RelaxExpr) -> IRModule:
     """A module whose main is `expr`, with types."""
     func = expr if isinstance(expr, Function) else as_function(expr)
     return InferType()(IRModule.from_expr(func))
+
+
+def InferTypeLocal(expr: RelaxExpr) -> Type:
+    """The type of an expression whose parts are known."""
+    found: Type = infer_types_of(expr).checked_type  # type: ignore[assignment]
+    return found

@@ -1,0 +1,50 @@
+"""Helpers of tests, and small networks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import Pass
+from tvm.relay.expr import Call, Constant
+from tvm.relay.function import Function
+from tvm.relay.transform import InferType
+from tvm.relay.traverse import post_order
+
+from . import init as init
+from . import layers as layers
+from . import mlp as mlp
+from . import resnet as resnet
+from .init import create_workload as create_workload
+
+
+def run_opt_pass(expr: RelaxExpr, opt_pass: Pass, import_prelude: bool = False) -> RelaxExpr:
+    """An expression after a pass: a function, or the body of the one that was made of it."""
+    mod = opt_pass(InferType()(IRModule.from_expr(expr)))
+    main = mod["main"]
+    assert isinstance(main, Function), "main is a function of Relay"
+    return main if isinstance(expr, Function) else main.body
+
+
+def run_infer_type(expr: RelaxExpr) -> RelaxExpr:
+    """An expression with types."""
+    return run_opt_pass(expr, InferType())
+
+
+def rand(dtype: str, *shape: int) -> Constant:
+    """A constant of random numbers."""
+    return Constant(np.random.rand(*shape).astype(dtype))
+
+
+def count_ops(expr: RelaxExpr) -> Counter[Any]:
+    """How often each operator is called, by name."""
+    return Counter(
+        node.op.name
+        for node in post_order(expr)
+        if isinstance(node, Call) and isinstance(node.op, Op)
+    )

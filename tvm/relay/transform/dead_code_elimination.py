@@ -1,0 +1,107 @@
+"""Drop lets that nobody uses; with `inline_once`, write values that are used once in their place.
+
+    let %a = 1f; let %b = add(%x, 2f); %b    ->    let %b = add(%x, 2f); %b
+
+Values with effects (references, unknown functions) stay, unless `ignore_impurity`.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.node import Node
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.relay.adt import Constructor
+from tvm.relay.expr import Call, Let, RefCreate, RefRead, RefWrite, Var
+from tvm.relay.function import Function
+from tvm.relay.traverse import children, transform
+
+from .function_pass import expr_pass
+
+
+@expr_pass("DeadCodeElimination", opt_level=1)
+def DeadCodeElimination(
+    func: RelaxExpr, mod: IRModule, ctx: PassContext, inline_once: bool = False,
+    ignore_impurity: bool = False,
+) -> RelaxExpr:  # fmt: skip
+    """The function without lets that are not needed."""
+    before: RelaxExpr | None = None
+    while func is not before:
+        before = func
+        func = _Eliminator(func, inline_once, ignore_impurity).run(func)
+    return func
+
+
+class _Eliminator:
+    def __init__(self, root: RelaxExpr, inline_once: bool, ignore_impurity: bool) -> None:
+        self.inline_once = inline_once
+        self.ignore_impurity = ignore_impurity
+        self.uses = _counts(root)
+        self.values: dict[Node, RelaxExpr] = {}
+
+    def run(self, root: RelaxExpr) -> RelaxExpr:
+        return transform(root, self.rule)
+
+    def rule(self, old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
+        if isinstance(old, Var):
+            return new
+        if isinstance(new, Let):
+            count = self.uses.get(new.var.vid, 0)
+            free = self.ignore_impurity or is_pure(new.value)
+            if count == 0 and free:
+                return new.body
+            if self.inline_once and count == 1 and free and _is_plain(new.value):
+                from tvm.relay.rewrite import substitute
+
+                return substitute(new.body, {new.var.vid: new.value})
+        return new
+
+
+def _is_plain(value: RelaxExpr) -> bool:
+    return not isinstance(value, Function)
+
+
+def _counts(root: RelaxExpr) -> dict[Node, int]:
+    """How often each variable is used; a shared expression counts once."""
+    found: dict[Node, int] = {}
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        expr = stack.pop()
+        if isinstance(expr, Var):
+            found[expr.vid] = found.get(expr.vid, 0) + 1
+            continue
+        if id(expr) in seen:
+            continue
+        seen.add(id(expr))
+        parts = list(children(expr))
+        if isinstance(expr, Let):
+            parts = parts[1:]
+        elif isinstance(expr, Function):
+            parts = parts[-1:]
+        stack.extend(parts)
+    return found
+
+
+def is_pure(root: RelaxExpr) -> bool:
+    """True when computing an expression has no effect; a function's body runs only when called."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        expr = stack.pop()
+        if id(expr) in seen or isinstance(expr, Function):
+            continue
+        seen.add(id(expr))
+        if isinstance(expr, (RefCreate, RefRead, RefWrite)):
+            return False
+        if isinstance(expr, Call) and not isinstance(expr.op, (Op, Constructor)):
+            if not isinstance(expr.op, Function):
+                return False
+            stack.append(expr.op.body)
+        if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.get_attr("TOpIsStateful"):
+            return False
+        stack.extend(children(expr))
+    return True
+
+

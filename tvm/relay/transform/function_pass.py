@@ -1,0 +1,100 @@
+"""Passes that go from function to function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec
+
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass, PassContext, PassInfo, hide_leading_parameters, pass_class
+from tvm.relay.function import Function
+
+P = ParamSpec("P")
+
+
+class FunctionPass(Pass):
+    """A pass that sees one function of Relay at a time, with the module for questions."""
+
+    def __init__(
+        self, func: Callable[[Function, IRModule, PassContext], Function], info: PassInfo
+    ) -> None:
+        super().__init__(info)
+        self._func = func
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        made = dict(mod.functions)
+        for var, func in mod.functions.items():
+            if isinstance(func, Function) and "SkipOptimization" not in func.attrs:
+                made[var] = self._func(func, mod, ctx)
+        return mod.with_functions(made)
+
+    def __repr__(self) -> str:
+        return f"Run Function pass: {self.info.name} at the optimization level {self.info.opt_level}"
+
+    __str__ = __repr__
+
+
+def function_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+) -> Any:
+    """Decorate `f(func, mod, ctx) -> func`, or a class with `transform_function`, as a pass."""
+    if opt_level is None:
+        raise ValueError("Please provide opt_level for the function pass.")
+    level = opt_level
+
+    def create(arg: Any) -> Any:
+        info = PassInfo(level, name or arg.__name__, required)
+        if inspect.isclass(arg):
+            return pass_class(arg, info, FunctionPass, "transform_function")
+        if not callable(arg):
+            raise TypeError("pass_func must be a callable for Module pass")
+        return FunctionPass(arg, info)
+
+    return create(pass_func) if pass_func else create
+
+
+def expr_pass(
+    name: str, opt_level: int = 0, typed: bool = True
+) -> Callable[
+    [Callable[Concatenate[RelaxExpr, IRModule, PassContext, P], RelaxExpr]],
+    Callable[P, FunctionPass],
+]:
+    """The house form: `f(func, mod, ctx, **options)` becomes a factory `F(**options)` of passes.
+
+    With `typed` the module has types before and after.
+    """
+
+    def decorate(
+        func: Callable[Concatenate[RelaxExpr, IRModule, PassContext, P], RelaxExpr],
+    ) -> Callable[P, FunctionPass]:
+        info = PassInfo(opt_level, name, ["InferType"] if typed else [])
+
+        @functools.wraps(func)
+        def factory(*args: P.args, **kwargs: P.kwargs) -> FunctionPass:
+            def run(expr: Function, mod: IRModule, ctx: PassContext) -> Function:
+                made = func(expr, mod, ctx, *args, **kwargs)
+                assert isinstance(made, Function), "a function stays one"
+                return made
+
+            return _Typed(run, info) if typed else FunctionPass(run, info)
+
+        hide_leading_parameters(factory, func, 3)
+        return factory
+
+    return decorate
+
+
+class _Typed(FunctionPass):
+    """A function pass with types inferred before it and after it."""
+
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        from .infer_type import InferType
+
+        typed = InferType()
+        return typed(super().transform(typed(mod), ctx))

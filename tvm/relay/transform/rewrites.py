@@ -1,0 +1,243 @@
+"""Passes that replace calls one by one: canonical, fast, static, legal and simpler ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import PassContext
+from tvm.relay import op as R
+from tvm.relay.expr import Call, Constant, const
+from tvm.relay.op import nn
+from tvm.relay.traverse import transform
+from tvm.relay.ty import TensorType
+
+from .function_pass import expr_pass
+
+Rule = Callable[[Call, Call], RelaxExpr]
+
+
+def rewrite_calls(root: RelaxExpr, rules: Mapping[str, Rule]) -> RelaxExpr:
+    """`root` with `rules[op](old, new)` in place of calls of the named operators."""
+
+    def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
+        if isinstance(new, Call) and isinstance(new.op, Op) and isinstance(old, Call):
+            chosen = rules.get(new.op.name)
+            if chosen is not None:
+                return chosen(old, new)
+        return new
+
+    return transform(root, rule)
+
+
+def _bias_add(old: Call, new: Call) -> RelaxExpr:
+    found = old.args[0].checked_type
+    assert isinstance(found, TensorType), "the operator takes tensors"
+    rank = len(found.shape)
+    behind = rank - 1 - int(new.attrs["axis"]) % rank  # type: ignore[index,call-overload]
+    bias = new.args[1]
+    made: RelaxExpr = R.add(new.args[0], R.expand_dims(bias, 1, behind) if behind else bias)
+    return made
+
+
+@expr_pass("CanonicalizeOps", opt_level=3)
+def CanonicalizeOps(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
+    """`nn.bias_add` as `expand_dims` and `add`, which simplification and fusion know."""
+    return rewrite_calls(func, {"nn.bias_add": _bias_add})
+
+
+_FAST: Final[dict[str, Rule]] = {
+    "exp": lambda old, new: R.fast_exp(new.args[0]),
+    "tanh": lambda old, new: R.fast_tanh(new.args[0]),
+    "erf": lambda old, new: R.fast_erf(new.args[0]),
+    "nn.softmax": lambda old, new: nn.fast_softmax(new.args[0], new.attrs["axis"]),  # type: ignore[index,arg-type]
+}
+
+
+@expr_pass("FastMath", opt_level=4)
+def FastMath(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
+    """Exponentials, hyperbolic tangents, error functions and softmax in their less exact form."""
+    return rewrite_calls(func, _FAST)
+
+
+def _static_reshape(old: Call, new: Call) -> RelaxExpr:
+    shape = new.args[1]
+    if not isinstance(shape, Constant):
+        return new
+    made: RelaxExpr = R.reshape(new.args[0], [int(v) for v in shape.data.numpy()])
+    return made
+
+
+@expr_pass("DynamicToStatic", opt_level=2)
+def DynamicToStatic(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
+    """Operators whose shape turns out to be constant, in their form with a known shape."""
+    from .fold_constant import _Folder
+    from .infer_type import infer_types_of
+
+    before: RelaxExpr | None = None
+    while func is not before:
+        before = func
+        func = _Folder().run(infer_types_of(func, mod))
+        func = rewrite_calls(func, {"dyn.reshape": _static_reshape})
+    return func
+
+
+@expr_pass("Legalize", opt_level=1)
+def Legalize(
+    func: RelaxExpr, mod: IRModule, ctx: PassContext, legalize_map_attr_name: str = "FTVMLegalize"
+) -> RelaxExpr:
+    """Calls as the rules say that hang on their operators: `rule(attrs, inputs, types)`."""
+
+    def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
+        if not (isinstance(new, Call) and isinstance(new.op, Op) and isinstance(old, Call)):
+            return new
+        chosen = new.op.get_attr(legalize_map_attr_name)
+        if chosen is None:
+            return new
+        types = [*[arg.checked_type for arg in old.args], old.checked_type]
+        found = chosen(new.attrs, list(new.args), types)
+        return new if found is None else found
+
+    return transform(func, rule)
+
+
+@expr_pass("AlterOpLayout", opt_level=3)
+def AlterOpLayout(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
+    """Calls as the rules `FTVMAlterOpLayout(attrs, inputs, tinfos, out_type)` say."""
+
+    def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
+        if not (isinstance(new, Call) and isinstance(new.op, Op) and isinstance(old, Call)):
+            return new
+        chosen = new.op.get_attr("FTVMAlterOpLayout")
+        if chosen is None:
+            return new
+        types = [arg.checked_type for arg in old.args]
+        found = chosen(new.attrs, list(new.args), types, old.checked_type)
+        return new if found is None else found
+
+    return transform(func, rule)
+
+
+def _cast_of(expr: RelaxExpr) -> Call | None:
+    is_cast = isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == "cast"
+    return expr if is_cast else None  # type: ignore[return-value]
+
+
+def _simple_cast(old: Call, new: Call) -> RelaxExpr:
+    wanted = str(new.attrs["dtype"])  # type: ignore[index]
+    source = old.args[0].checked_type
+    if isinstance(source, TensorType) and str(source.dtype) == wanted:
+        return new.args[0]
+    return new
+
+
+def _reshape_chain(old: Call, new: Call) -> RelaxExpr:
+    """A reshape of a reshape is one; a reshape to the same shape is none."""
+    found, source = old.checked_type, old.args[0].checked_type
+    if not isinstance(found, TensorType) or not isinstance(source, TensorType):
+        return new
+    inner = new.args[0]
+    if isinstance(inner, Call) and isinstance(inner.op, Op) and inner.op.name == "reshape":
+        if all(hasattr(extent, "value") for extent in found.shape):
+            made: RelaxExpr = R.reshape(inner.args[0], found.concrete_shape)
+            return made
+    return inner if found == source else new
+
+
+def _transpose_chain(old: Call, new: Call) -> RelaxExpr:
+    inner = new.args[0]
+    found = old.checked_type
+    assert isinstance(found, TensorType), "the operator gives tensors"
+    axes = _axes(new, len(found.shape))
+    if isinstance(inner, Call) and isinstance(inner.op, Op) and inner.op.name == "transpose":
+        first = _axes(inner, len(found.shape))
+        axes = [first[axis] for axis in axes]
+        inner = inner.args[0]
+    if axes == list(range(len(axes))):
+        return inner
+    if inner is new.args[0]:
+        return new
+    made: RelaxExpr = R.transpose(inner, axes)
+    return made
+
+
+def _axes(call: Call, rank: int) -> list[int]:
+    axes: Any = call.attrs["axes"]  # type: ignore[index]
+    return list(range(rank))[::-1] if axes is None else [int(a) % rank for a in axes]
+
+
+def _is_fill(expr: RelaxExpr, value: float) -> bool:
+    if isinstance(expr, Constant):
+        return bool(np.all(expr.data.numpy() == value))
+    names = {0.0: ("zeros", "zeros_like"), 1.0: ("ones", "ones_like")}
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names[value]
+
+
+def _neutral(value: float, both: bool) -> Rule:
+    """Drops an operand that changes nothing, where the other has the result's type."""
+
+    def rule(old: Call, new: Call) -> RelaxExpr:
+        for at in (1, 0) if both else (1,):
+            kept = old.args[1 - at].checked_type
+            if _is_fill(new.args[at], value) and kept == old.checked_type:
+                return new.args[1 - at]
+        return new
+
+    return rule
+
+
+def _rsqrt(old: Call, new: Call) -> RelaxExpr:
+    """1 / sqrt(x) is rsqrt(x); x / sqrt(y) is x * rsqrt(y)."""
+    below = new.args[1]
+    if not (isinstance(below, Call) and isinstance(below.op, Op) and below.op.name == "sqrt"):
+        return _neutral(1.0, False)(old, new)
+    root = R.rsqrt(below.args[0])
+    if _is_fill(new.args[0], 1.0) and old.args[1].checked_type == old.checked_type:
+        return root
+    made: RelaxExpr = R.multiply(new.args[0], root)
+    return made
+
+
+_SIMPLER: Final[dict[str, Rule]] = {
+    "cast": _simple_cast,
+    "reshape": _reshape_chain,
+    "transpose": _transpose_chain,
+    "add": _neutral(0.0, True),
+    "subtract": _neutral(0.0, False),
+    "multiply": _neutral(1.0, True),
+    "divide": _rsqrt,
+}
+
+
+@expr_pass("SimplifyExpr", opt_level=0)
+def SimplifyExpr(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
+    """Chains of reshapes, transposes and casts as one; arithmetic with 0 and 1 gone."""
+    from .infer_type import infer_types_of
+
+    before: RelaxExpr | None = None
+    while func is not before:
+        before = func
+        func = rewrite_calls(func, _SIMPLER)
+        func = func if func is before else infer_types_of(func, mod)
+    return func
+
+
+@expr_pass("DivToMul", opt_level=0)
+def DivToMul(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
+    """Division by a constant as multiplication with its inverse."""
+
+    def rule(old: Call, new: Call) -> RelaxExpr:
+        below = new.args[1]
+        if not isinstance(below, Constant) or not str(below.data.dtype).startswith("float"):
+            return new
+        made: RelaxExpr = R.multiply(
+            new.args[0], const(1 / below.data.numpy(), str(below.data.dtype))
+        )
+        return made
+
+    return rewrite_calls(func, {"divide": rule})
