@@ -20,7 +20,8 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 """
 
-PACKAGES = ("ir", "tir", "arith", "script", "te", "relax", "topi", "dlight", "target")
+PACKAGES = ("ir", "tir", "arith", "script", "te", "relax", "topi", "dlight", "target",
+            "relay")  # fmt: skip
 
 MATMUL = """
 import numpy as np

@@ -30,6 +30,10 @@ _GPU = ("tests/backend/device/test_programs.py", "programs in all languages show
 _DEVICE_BUILD = ("tests/backend/device/test_build.py", "one line a language")
 BITS = ("tests/topi/nn/test_bitserial.py", "one plain arithmetic for all")
 _META = "tests/meta_schedule"
+_RELAY = "tests/relay"
+RELAY_TEXT = (f"{_RELAY}/test_text.py", "what is printed reads back")
+RELAY_WORDS = (f"{_RELAY}/test_words.py", "words, and walks over them")
+RELAY_RUN = (f"{_RELAY}/test_build_module.py", "one road from a program to its numbers")
 COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/meta_schedule/feature_extractor/": (
         f"{_META}/feature_extractor/test_features.py", "features of known programs",
@@ -67,6 +71,34 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/dlight/cpu/base.py": ("tests/dlight/cpu/test_fallback.py", "the form of all rules"),
     "tvm/dlight/cpu/contraction.py": ("tests/dlight/cpu/test_gemm.py", "shared by two rules"),
     "tvm/dlight/cpu/general.py": ("tests/dlight/cpu/test_fallback.py", "blocks of any kind"),
+    "tvm/contrib/graph_executor.py": RELAY_RUN,
+    "tvm/relay/adt.py": RELAY_WORDS,
+    "tvm/relay/analysis/": (f"{_RELAY}/analysis/test_analysis.py", "questions to small programs"),
+    "tvm/relay/backend/": RELAY_RUN,
+    "tvm/relay/base.py": RELAY_WORDS,
+    "tvm/relay/expr.py": RELAY_WORDS,
+    "tvm/relay/expr_functor.py": RELAY_WORDS,
+    "tvm/relay/function.py": RELAY_WORDS,
+    "tvm/relay/loops.py": RELAY_RUN,
+    "tvm/relay/op/": (f"{_RELAY}/op/test_numbers.py", "each operator is compared with numpy"),
+    "tvm/relay/op/nn/": (f"{_RELAY}/op/test_nn_numbers.py", "as other operators, with loops"),
+    "tvm/relay/param_dict.py": RELAY_RUN,
+    "tvm/relay/parser.py": RELAY_TEXT,
+    "tvm/relay/rewrite.py": RELAY_WORDS,
+    "tvm/relay/scope_builder.py": RELAY_WORDS,
+    "tvm/relay/testing/": (f"{_RELAY}/testing/test_networks.py", "small networks and helpers"),
+    "tvm/relay/text_literals.py": RELAY_TEXT,
+    "tvm/relay/text_parser.py": RELAY_TEXT,
+    "tvm/relay/text_printer.py": RELAY_TEXT,
+    "tvm/relay/text_tokens.py": RELAY_TEXT,
+    "tvm/relay/to_relax.py": RELAY_RUN,
+    "tvm/relay/to_relax_types.py": RELAY_RUN,
+    "tvm/relay/transform/": (f"{_RELAY}/transform/test_passes.py", "programs before and after"),
+    "tvm/relay/traverse.py": RELAY_WORDS,
+    "tvm/relay/ty.py": RELAY_WORDS,
+    "tvm/relay/type_functor.py": RELAY_WORDS,
+    "tvm/relay/variables.py": (f"{_RELAY}/analysis/test_analysis.py", "questions"),
+    "tvm/relay/vm.py": RELAY_RUN,
     "tvm/tir/schedule/analysis/affine.py": STATE,
     "tvm/tir/schedule/analysis/cover.py": STATE,
     "tvm/tir/schedule/analysis/flags.py": STATE,

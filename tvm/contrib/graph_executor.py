@@ -12,7 +12,7 @@ from typing import Any
 
 
 def create(graph_json_str: str, libmod: Any, device: Any) -> GraphModule:
-    """A runner of a graph with its library, as `graph, lib, params = relay.build(...)` gives them."""
+    """A runner of a graph with its library, as unpacking what `relay.build` made gives them."""
     if not isinstance(graph_json_str, str):
         raise ValueError(f"Type {type(graph_json_str)} is not supported; legal: the JSON text")
     name = getattr(libmod, "libmod_name", "default")

@@ -213,7 +213,7 @@ class RelaxExpr(BaseExpr):
 
     @property
     def checked_type(self) -> Type | None:
-        """The type that Relay inferred; None in Relax, which keeps what is known in `struct_info`."""
+        """The type that Relay inferred; None in Relax, which keeps `struct_info`."""
         return getattr(self, "checked_type_", None)
 
     def __eq__(self, other: object) -> bool:

@@ -233,6 +233,8 @@ def find_pass(name: str) -> Pass:
     dialect, _, short = name.rpartition(".")
     home = importlib.import_module(_HOMES.get(dialect or "relax", "tvm.relax.transform"))
     factory = getattr(home, short, None)
+    if factory is None and not dialect:  # the passes of Relay have no prefix either
+        factory = getattr(importlib.import_module("tvm.relay.transform"), short, None)
     if factory is None:
         raise TVMError(f"no pass {name!r}{did_you_mean(short, dir(home))}")
     made = factory()

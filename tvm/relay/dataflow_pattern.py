@@ -19,7 +19,7 @@ from tvm.ir.structural import structural_equal
 from tvm.ir.type import Type
 from tvm.tir.expr import IntImm
 
-from .expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
+from .expr import Call, Constant, If, Let, RelayExpr, Tuple, TupleGetItem, Var
 from .function import Function
 from .traverse import children, post_order, transform
 from .ty import Any as AnyDim
@@ -439,10 +439,7 @@ class Matcher:
                 (pattern.args[0], Call(expr.op, (expr.args[at], expr.args[1 - at])), at)
                 for at in (0, 1)
             ]
-            for top, _, at in ways:
-                if self._divide_inside(pattern, top, expr, at):
-                    return True
-            return False
+            return any(self._divide_inside(pattern, top, expr, at) for top, _, at in ways)
         return self._multiply_above(pattern, expr)
 
     def _divide_inside(self, pattern: CallPattern, top: DFPattern, expr: Call, at: int) -> bool:
@@ -700,9 +697,8 @@ def _rewrite_once(
         found = Matcher()
         if isinstance(old, Op) or not found.match(callback.pattern, new):
             return new
-        if new is not old and getattr(new, "checked_type_", None) is None:
-            if hasattr(new, "checked_type_") and hasattr(old, "checked_type_"):
-                new.checked_type_ = old.checked_type_
+        if isinstance(new, RelayExpr) and new.checked_type_ is None:
+            new.checked_type_ = getattr(old, "checked_type_", None)
         return callback.callback(old, new, _node_map(found))
 
     return transform(expr, rule)
@@ -739,7 +735,8 @@ def _inside(found: Matcher, root: RelaxExpr) -> set[int]:
     inside = {id(root)}
     loose = {id(e) for p, e in found.trail if isinstance(p, (WildcardPattern, VarPattern))}
     named = {
-        id(e) for p, e in found.trail if not isinstance(p, (WildcardPattern, VarPattern, AltPattern))
+        id(e) for p, e in found.trail
+        if not isinstance(p, (WildcardPattern, VarPattern, AltPattern))
     }
     for _, e in found.trail:
         is_inner = isinstance(e, (Call, Tuple, TupleGetItem, If, Let)) and id(e) in named

@@ -40,7 +40,7 @@ class Function(BaseFunc, RelayExpr):
         attrs: DictAttrs | Mapping[str, object] | None = None,
         span: Span | None = None,
     ) -> None:
-        body = cast("RelaxExpr", body.astuple()) if isinstance(body, TupleWrapper) else body
+        body = body.astuple() if isinstance(body, TupleWrapper) else body
         if not isinstance(body, RelaxExpr):
             raise TypeError(
                 f"Function: the body is a {type(body).__name__}; legal: a Relay expression"

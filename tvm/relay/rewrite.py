@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from tvm.ir.expr import OPERATORS, RelaxExpr
 from tvm.ir.node import Node
@@ -35,12 +36,12 @@ def bind(expr: RelaxExpr, binds: Mapping[Var, RelaxExpr]) -> RelaxExpr:
     return Function(params, body, expr.ret_type, kept, expr.attrs, expr.span)
 
 
-def _ids(given: Mapping[Node, RelaxExpr]) -> set[Node]:
+def _ids(given: Mapping[Any, RelaxExpr]) -> set[Node]:
     """What the substituted values bring along."""
     return {var.vid for value in given.values() for var in free_vars(value)}
 
 
-def substitute(expr: RelaxExpr, given: Mapping[Node, RelaxExpr]) -> RelaxExpr:
+def substitute(expr: RelaxExpr, given: Mapping[Any, RelaxExpr]) -> RelaxExpr:
     """`expr` with values for variables, by their ids."""
 
     def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:

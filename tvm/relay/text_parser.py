@@ -133,8 +133,12 @@ class Parser:
 
     def refuse(self, asked: str, legal: str, token: Token | None = None) -> NoReturn:
         """Raise the error for the next token."""
+        raise self.error(asked, legal, token)
+
+    def error(self, asked: str, legal: str, token: Token | None = None) -> DiagnosticError:
+        """The error for the next token."""
         token = token or self.now
-        raise self.source.error(token.at, f"Relay text: {asked}", token.text, legal)
+        return self.source.error(token.at, f"Relay text: {asked}", token.text, legal)
 
     def span_from(self, start: Token) -> Span:
         """From a token to the last one that was taken."""
@@ -390,13 +394,17 @@ class Parser:
         token = self.now
         rule = _ATOMS.get(token.kind)
         if rule is not None:
-            return rule(self, self.take())
+            found: RelaxExpr = rule(self, self.take())
+            return found
         word = _WORDS.get(token.text) if token.kind in ("name", "symbol") else None
         if word is not None:
-            return word(self, self.take())
+            named: RelaxExpr = word(self, self.take())
+            return named
         if token.kind == "name":
             return self.named(self.take())
-        self.refuse("expected an expression", "a variable, a number, an operator, fn, if, match")
+        raise self.error(
+            "expected an expression", "a variable, a number, an operator, fn, if, match"
+        )
 
     def named(self, token: Token) -> RelaxExpr:
         """An operator or a constructor."""
@@ -418,14 +426,16 @@ class Parser:
                 return scope[name]
         if name in self.free:
             return self.free[name]
-        self.refuse(f"the variable {token.text} is not known here", "a name in scope", token)
+        raise self.error(f"the variable {token.text} is not known here", "a name in scope", token)
 
     def graph(self, token: Token) -> RelaxExpr:
         number = int(token.text[1:])
         for graph in reversed(self.graphs):
             if number in graph:
                 return graph[number]
-        self.refuse(f"{token.text} is not defined here", f"{token.text} = ...; before", token)
+        raise self.error(
+            f"{token.text} is not defined here", f"{token.text} = ...; before", token
+        )
 
     def number(self, token: Token) -> Any:
         """A number of numpy, of the type that its letters tell."""
@@ -648,7 +658,7 @@ def _ref(parser: Parser, start: Token) -> RelaxExpr:
     kind, count = kinds[start.text]
     if len(args) != count:
         parser.refuse(f"{start.text} has {len(args)} operands", f"{count}", start)
-    return kind(*args, parser.span_from(start))  # type: ignore[operator,no-any-return]
+    return kind(*args, parser.span_from(start))  # type: ignore[no-any-return]
 
 
 _ATOMS: Final[dict[str, Callable[[Parser, Token], Any]]] = {

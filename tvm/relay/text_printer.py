@@ -10,6 +10,7 @@ Each expression is printed once; a later use shows the temporary that holds it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
@@ -63,6 +64,7 @@ from .ty import (
     TypeVar,
 )
 
+_UNUSUAL = re.compile(r"[^\w./]|\.(?![A-Za-z_])|/$")  # what a name does not read back with
 _OMITTED = "// meta data omitted. you can use show_meta_data=True to include meta data\n"
 _COMMENTED = (Constant, Call, Var, Function, Tuple, TupleGetItem)
 
@@ -182,7 +184,7 @@ class Printer:
 
     def comment(self, expr: RelaxExpr) -> str:
         """What is known of an expression besides its text."""
-        if self.annotate is not None:
+        if self.annotate is not None and not isinstance(expr, Op):
             said = self.annotate(expr)
             return f" /* {said} */" if said else ""
         if not isinstance(expr, _COMMENTED):
@@ -200,7 +202,7 @@ class Printer:
 
     def declare(self, var: Var) -> str:
         """A new variable with its annotation."""
-        name = var.name_hint
+        name = _UNUSUAL.sub("_", var.name_hint)
         alpha = bool(name) and name[0].isascii() and name[0].isalpha()
         self.vars[var.vid] = self.names.fresh("%" + (name if alpha else f"v{name}"))
         typed = "" if var.type_annotation is None else f": {self.type(var.type_annotation)}"
@@ -383,7 +385,7 @@ def _stated(attrs: Attrs) -> list[tuple[str, Any]]:
     non_default = getattr(attrs, "non_default", None)
     if non_default is not None:
         return cast("list[tuple[str, Any]]", non_default())
-    return [(name, attrs[name]) for name in attrs.keys()]
+    return [(str(name), attrs[name]) for name in list(attrs.keys())]
 
 
 _INLINE: Final = (GlobalVar, Constant, Op, Var, Constructor)

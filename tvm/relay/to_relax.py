@@ -281,7 +281,7 @@ def _joined_names(mod: IRModule, names: dict[str, GlobalVar]) -> IRModule:
     """Calls refer to the variables under which the functions stand."""
     own = {var.name_hint: var for var in mod.functions}
 
-    class Renamer(relax.PyExprMutator):  # type: ignore[misc]
+    class Renamer(relax.PyExprMutator):
         def visit_global_var_(self, op: GlobalVar) -> RelaxExpr:
             known = names.get(op.name_hint)
             return own[op.name_hint] if known is op else op

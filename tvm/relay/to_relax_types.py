@@ -1,4 +1,4 @@
-"""Types of Relay as struct info of Relax, and back; the type of a call from its meaning in Relax."""
+"""Types of Relay as struct info of Relax, and back; the type of a call from its meaning."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.error import DiagnosticError, TVMError, message
+from tvm.ir.expr import StructInfo
 from tvm.ir.type import TupleType, Type
 from tvm.relax import BlockBuilder
 from tvm.relax import Var as RelaxVar
-from tvm.relax.struct_info import (
-    StructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-)
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import IntImm
 from tvm.tir.expr import Var as TirVar
@@ -26,7 +23,7 @@ from .ty import TensorType
 
 
 class NotFirstOrder(TVMError):
-    """A program has values that are no tensors or tuples of tensors: Relax has no kernels for it."""
+    """A program has values that are no tensors or tuples of them: there are no kernels for it."""
 
 
 class Symbols:

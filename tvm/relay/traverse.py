@@ -74,7 +74,7 @@ def rebuild(expr: RelaxExpr, parts: Sequence[RelaxExpr]) -> RelaxExpr:
         return expr
     made = _BUILD[type(expr)](expr, parts)
     if getattr(expr, "virtual_device_", None) is not None:
-        made.virtual_device_ = expr.virtual_device_
+        made.virtual_device_ = expr.virtual_device_  # type: ignore[attr-defined]
     return made
 
 

@@ -142,6 +142,9 @@ class Unifier:
         """A function type with types (given or open) for its type parameters."""
         if not func.type_params:
             return func, []
+        known = self.resolve(func)
+        assert isinstance(known, ty.FuncType), "a function type stays one"
+        func = known
         chosen: list[Type] = list(given) or [ty.IncompleteType() for _ in func.type_params]
         made = substitute_types(
             ty.FuncType(func.arg_types, func.ret_type), dict(zip(func.type_params, chosen))
@@ -154,7 +157,7 @@ def _one_tensor(a: ty.TensorType, b: ty.TensorType) -> Type | None:
     """The more precise of two tensor types that do not contradict each other."""
     if a.dtype != b.dtype or len(a.shape) != len(b.shape):
         return None
-    dims = []
+    dims: list[Any] = []
     for x, y in zip(a.shape, b.shape):
         if isinstance(x, ty.Any) or isinstance(y, ty.Any):
             dims.append(y if isinstance(x, ty.Any) and isinstance(y, ty.Any) else ty.Any())
@@ -340,7 +343,7 @@ class Inference:
                     message(
                         "InferType: a call with the wrong number of arguments",
                         found=f"{len(args)} arguments in {expr}",
-                        legal=f"{len(callee.arg_types)}, as {type_text(self.types.resolve(callee))} takes",
+                        legal=f"those of {type_text(self.types.resolve(callee))}",
                     )
                 )
             for want, have, arg in zip(callee.arg_types, args, expr.args):
@@ -409,7 +412,7 @@ class Inference:
             self.found[id(pattern.var)] = self._var(pattern.var)
             self._kept.append(pattern.var)
         elif isinstance(pattern, PatternTuple):
-            fields = [ty.IncompleteType() for _ in pattern.patterns]
+            fields: list[Type] = [ty.IncompleteType() for _ in pattern.patterns]
             self.types.unify(found, TupleType(fields), where)
             for inner, field in zip(pattern.patterns, fields):
                 self._pattern(inner, field, where)

@@ -283,11 +283,8 @@ _ATOMS = (Var, GlobalVar, Constant, Op, Constructor)
 def detect_feature(a: RelaxExpr | IRModule, b: Any = None) -> set[Feature]:
     """What a program uses of the language: kinds of expressions, sharing, recursion."""
     if isinstance(a, IRModule):
-        a, b = b, a
-    if a is None and b is not None:
-        funcs = [f for f in b.functions.values() if isinstance(f, Function)]
+        funcs = [f for f in a.functions.values() if isinstance(f, Function)]
         return {feature for func in funcs for feature in detect_feature(func)}
-    assert isinstance(a, RelaxExpr), "a module or an expression"
     found: set[Feature] = set()
     uses: Counter[int] = Counter()
     for node in post_order(a):
@@ -358,9 +355,9 @@ def _deeper(clause: Pattern, candidate: Pattern, mod: IRModule | None) -> list[P
         return [
             PatternConstructor(c, [PatternWildcard() for _ in c.inputs]) for c in data.constructors
         ]
-    if isinstance(clause, PatternConstructor) and isinstance(candidate, PatternConstructor):
-        if clause.constructor.name_hint != candidate.constructor.name_hint:
-            return None
+    made = getattr(clause, "constructor", None)
+    if made is not None and made.name_hint != candidate.constructor.name_hint:  # type: ignore[attr-defined]
+        return None
     patterns = candidate.patterns  # type: ignore[attr-defined]
     for at, (a, b) in enumerate(zip(clause.patterns, patterns)):  # type: ignore[attr-defined]
         found = _deeper(a, b, mod)

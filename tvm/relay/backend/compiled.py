@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm import relax
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.relax.vm import VirtualMachine
+from tvm.relax.vm_build import build
 from tvm.relay.expr import Constant
 from tvm.relay.function import Function
 from tvm.relay.rewrite import bind
@@ -62,7 +63,7 @@ def compile_module(mod: IRModule, target: Any, name: str = "main") -> Any:
     """The executable of a module."""
     found = to_relax(mod, name)
     with PassContext.current() if _has_setting() else PassContext():
-        return relax.build(found, target_of(target))
+        return build(found, target_of(target))
 
 
 def _has_setting() -> bool:
@@ -90,7 +91,7 @@ class CompiledExecutor(Executor):
             return Interpreter(mod, self.device, self.target)._make_executor(
                 mod.get_global_var(name)
             )
-        machine = relax.VirtualMachine(executable, self.device)
+        machine = VirtualMachine(executable, self.device)
         func = mod[name]
 
         def run(*args: Any, **kwargs: Any) -> Any:

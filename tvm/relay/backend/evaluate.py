@@ -148,7 +148,7 @@ class Frame:
                 frame.vars.update(bound)
                 return frame.eval(clause.rhs)
         raise TVMError(
-            message("match: no clause fits", found=repr(data)[:200], legal="a clause for each value")
+            message("match: no clause fits", found=repr(data)[:200], legal="a clause a value")
         )
 
 

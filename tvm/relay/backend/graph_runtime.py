@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-
-from tvm import relax
 from tvm.error import TVMError, message
 from tvm.ir.module import IRModule
+from tvm.relax.vm import VirtualMachine
 from tvm.relay.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import children, post_order
@@ -24,7 +23,7 @@ class GraphRuntime:
     def __init__(self, factory: GraphExecutorFactoryModule, device: Any) -> None:
         self.factory = factory
         self.device = device
-        self.machine = relax.VirtualMachine(factory.executable, device)
+        self.machine = VirtualMachine(factory.executable, device)
         self.params = list(factory.function.params)
         self.inputs: list[Any] = [None] * len(self.params)
         self.outputs: list[Any] = []

@@ -89,13 +89,14 @@ _BUILT: dict[str, Any] = {}
 
 
 def _compiled(key: str, mod: Any, arrays: Sequence[Any]) -> Any:
-    import tvm.runtime as runtime
+    from tvm import runtime
+    from tvm.relax.vm import VirtualMachine
+    from tvm.relax.vm_build import build
 
     if key not in _BUILT:
         if len(_BUILT) >= _MOST:
             _BUILT.clear()
-        executable = relax.build(mod, "llvm")
-        _BUILT[key] = relax.VirtualMachine(executable, runtime.cpu())
+        _BUILT[key] = VirtualMachine(build(mod, "llvm"), runtime.cpu())
     given = [runtime.tensor(np.ascontiguousarray(array)) for array in arrays]
     return as_numpy(_BUILT[key]["main"](*given))
 

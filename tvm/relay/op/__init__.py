@@ -9,163 +9,445 @@ from . import op_attrs as op_attrs
 from . import vision as vision
 from .algorithm import (
     argsort as argsort,
+)
+from .algorithm import (
     searchsorted as searchsorted,
+)
+from .algorithm import (
     sort as sort,
+)
+from .algorithm import (
     topk as topk,
+)
+from .op import (
+    OpPattern as OpPattern,
+)
+from .op import (
+    get as get,
+)
+from .op import (
+    register as register,
+)
+from .op import (
+    register_alter_op_layout as register_alter_op_layout,
+)
+from .op import (
+    register_convert_op_layout as register_convert_op_layout,
+)
+from .op import (
+    register_external_compiler as register_external_compiler,
+)
+from .op import (
+    register_gradient as register_gradient,
+)
+from .op import (
+    register_legalize as register_legalize,
+)
+from .op import (
+    register_mixed_precision_conversion as register_mixed_precision_conversion,
+)
+from .op import (
+    register_pattern as register_pattern,
+)
+from .op import (
+    register_stateful as register_stateful,
 )
 from .reduce import (
     all as all,
+)
+from .reduce import (
     any as any,
+)
+from .reduce import (
     argmax as argmax,
+)
+from .reduce import (
     argmin as argmin,
+)
+from .reduce import (
     logsumexp as logsumexp,
+)
+from .reduce import (
     max as max,
+)
+from .reduce import (
     mean as mean,
+)
+from .reduce import (
     mean_std as mean_std,
+)
+from .reduce import (
     mean_variance as mean_variance,
+)
+from .reduce import (
     min as min,
+)
+from .reduce import (
     prod as prod,
+)
+from .reduce import (
     std as std,
+)
+from .reduce import (
     sum as sum,
+)
+from .reduce import (
     variance as variance,
 )
 from .tensor import (
     abs as abs,
+)
+from .tensor import (
     acos as acos,
+)
+from .tensor import (
     acosh as acosh,
+)
+from .tensor import (
     add as add,
+)
+from .tensor import (
     asin as asin,
+)
+from .tensor import (
     asinh as asinh,
+)
+from .tensor import (
     atan as atan,
+)
+from .tensor import (
     atanh as atanh,
+)
+from .tensor import (
     bitwise_and as bitwise_and,
+)
+from .tensor import (
     bitwise_not as bitwise_not,
+)
+from .tensor import (
     bitwise_or as bitwise_or,
+)
+from .tensor import (
     bitwise_xor as bitwise_xor,
+)
+from .tensor import (
     ceil as ceil,
+)
+from .tensor import (
     clip as clip,
+)
+from .tensor import (
     concatenate as concatenate,
+)
+from .tensor import (
     copy as copy,
+)
+from .tensor import (
     copy_shape_func as copy_shape_func,
+)
+from .tensor import (
     cos as cos,
+)
+from .tensor import (
     cosh as cosh,
+)
+from .tensor import (
     device_copy as device_copy,
+)
+from .tensor import (
     divide as divide,
+)
+from .tensor import (
     einsum as einsum,
+)
+from .tensor import (
     equal as equal,
+)
+from .tensor import (
     erf as erf,
+)
+from .tensor import (
     exp as exp,
-    fixed_point_multiply as fixed_point_multiply,
-    floor as floor,
-    floor_divide as floor_divide,
-    floor_mod as floor_mod,
-    greater as greater,
-    greater_equal as greater_equal,
-    isfinite as isfinite,
-    isinf as isinf,
-    isnan as isnan,
-    left_shift as left_shift,
-    less as less,
-    less_equal as less_equal,
-    log as log,
-    log10 as log10,
-    log2 as log2,
-    logical_and as logical_and,
-    logical_not as logical_not,
-    logical_or as logical_or,
-    logical_xor as logical_xor,
-    maximum as maximum,
-    minimum as minimum,
-    mod as mod,
-    multiply as multiply,
-    ndarray_size as ndarray_size,
-    negative as negative,
-    not_equal as not_equal,
-    ones as ones,
-    ones_like as ones_like,
-    power as power,
-    right_shift as right_shift,
-    round as round,
-    rsqrt as rsqrt,
-    shape_of as shape_of,
-    sigmoid as sigmoid,
-    sign as sign,
-    sin as sin,
-    sinh as sinh,
-    sqrt as sqrt,
-    stack as stack,
-    subtract as subtract,
-    tan as tan,
-    tanh as tanh,
-    trunc as trunc,
-    trunc_divide as trunc_divide,
-    trunc_mod as trunc_mod,
-    zeros as zeros,
-    zeros_like as zeros_like,
-)
-from .transform import (
-    adv_index as adv_index,
-    arange as arange,
-    argwhere as argwhere,
-    broadcast_to as broadcast_to,
-    broadcast_to_like as broadcast_to_like,
-    cast as cast,
-    cast_like as cast_like,
-    collapse_sum_like as collapse_sum_like,
-    collapse_sum_to as collapse_sum_to,
-    cumprod as cumprod,
-    cumsum as cumsum,
-    dft as dft,
-    expand_dims as expand_dims,
-    full as full,
-    full_like as full_like,
-    gather as gather,
-    gather_nd as gather_nd,
-    invert_permutation as invert_permutation,
-    layout_transform as layout_transform,
-    matrix_set_diag as matrix_set_diag,
-    meshgrid as meshgrid,
-    one_hot as one_hot,
-    reinterpret as reinterpret,
-    repeat as repeat,
-    reshape as reshape,
-    reshape_like as reshape_like,
-    reverse as reverse,
-    reverse_reshape as reverse_reshape,
-    reverse_sequence as reverse_sequence,
-    scatter_elements as scatter_elements,
-    scatter_nd as scatter_nd,
-    sequence_mask as sequence_mask,
-    slice_like as slice_like,
-    sliding_window as sliding_window,
-    sparse_to_dense as sparse_to_dense,
-    split as split,
-    squeeze as squeeze,
-    strided_set as strided_set,
-    strided_slice as strided_slice,
-    take as take,
-    tile as tile,
-    transpose as transpose,
-    trilu as trilu,
-    unravel_index as unravel_index,
-    where as where,
-)
-from .op import (
-    OpPattern as OpPattern,
-    get as get,
-    register as register,
-    register_alter_op_layout as register_alter_op_layout,
-    register_convert_op_layout as register_convert_op_layout,
-    register_external_compiler as register_external_compiler,
-    register_gradient as register_gradient,
-    register_legalize as register_legalize,
-    register_mixed_precision_conversion as register_mixed_precision_conversion,
-    register_pattern as register_pattern,
-    register_stateful as register_stateful,
 )
 from .tensor import fast_erf as fast_erf
 from .tensor import fast_exp as fast_exp
 from .tensor import fast_tanh as fast_tanh
+from .tensor import (
+    fixed_point_multiply as fixed_point_multiply,
+)
+from .tensor import (
+    floor as floor,
+)
+from .tensor import (
+    floor_divide as floor_divide,
+)
+from .tensor import (
+    floor_mod as floor_mod,
+)
+from .tensor import (
+    greater as greater,
+)
+from .tensor import (
+    greater_equal as greater_equal,
+)
+from .tensor import (
+    isfinite as isfinite,
+)
+from .tensor import (
+    isinf as isinf,
+)
+from .tensor import (
+    isnan as isnan,
+)
+from .tensor import (
+    left_shift as left_shift,
+)
+from .tensor import (
+    less as less,
+)
+from .tensor import (
+    less_equal as less_equal,
+)
+from .tensor import (
+    log as log,
+)
+from .tensor import (
+    log2 as log2,
+)
+from .tensor import (
+    log10 as log10,
+)
+from .tensor import (
+    logical_and as logical_and,
+)
+from .tensor import (
+    logical_not as logical_not,
+)
+from .tensor import (
+    logical_or as logical_or,
+)
+from .tensor import (
+    logical_xor as logical_xor,
+)
+from .tensor import (
+    maximum as maximum,
+)
+from .tensor import (
+    minimum as minimum,
+)
+from .tensor import (
+    mod as mod,
+)
+from .tensor import (
+    multiply as multiply,
+)
+from .tensor import (
+    ndarray_size as ndarray_size,
+)
+from .tensor import (
+    negative as negative,
+)
+from .tensor import (
+    not_equal as not_equal,
+)
+from .tensor import (
+    ones as ones,
+)
+from .tensor import (
+    ones_like as ones_like,
+)
+from .tensor import (
+    power as power,
+)
+from .tensor import (
+    right_shift as right_shift,
+)
+from .tensor import (
+    round as round,
+)
+from .tensor import (
+    rsqrt as rsqrt,
+)
+from .tensor import (
+    shape_of as shape_of,
+)
+from .tensor import (
+    sigmoid as sigmoid,
+)
+from .tensor import (
+    sign as sign,
+)
+from .tensor import (
+    sin as sin,
+)
+from .tensor import (
+    sinh as sinh,
+)
+from .tensor import (
+    sqrt as sqrt,
+)
+from .tensor import (
+    stack as stack,
+)
+from .tensor import (
+    subtract as subtract,
+)
+from .tensor import (
+    tan as tan,
+)
+from .tensor import (
+    tanh as tanh,
+)
+from .tensor import (
+    trunc as trunc,
+)
+from .tensor import (
+    trunc_divide as trunc_divide,
+)
+from .tensor import (
+    trunc_mod as trunc_mod,
+)
+from .tensor import (
+    zeros as zeros,
+)
+from .tensor import (
+    zeros_like as zeros_like,
+)
+from .transform import (
+    adv_index as adv_index,
+)
+from .transform import (
+    arange as arange,
+)
+from .transform import (
+    argwhere as argwhere,
+)
+from .transform import (
+    broadcast_to as broadcast_to,
+)
+from .transform import (
+    broadcast_to_like as broadcast_to_like,
+)
+from .transform import (
+    cast as cast,
+)
+from .transform import (
+    cast_like as cast_like,
+)
+from .transform import (
+    collapse_sum_like as collapse_sum_like,
+)
+from .transform import (
+    collapse_sum_to as collapse_sum_to,
+)
+from .transform import (
+    cumprod as cumprod,
+)
+from .transform import (
+    cumsum as cumsum,
+)
+from .transform import (
+    dft as dft,
+)
+from .transform import (
+    expand_dims as expand_dims,
+)
+from .transform import (
+    full as full,
+)
+from .transform import (
+    full_like as full_like,
+)
+from .transform import (
+    gather as gather,
+)
+from .transform import (
+    gather_nd as gather_nd,
+)
+from .transform import (
+    invert_permutation as invert_permutation,
+)
+from .transform import (
+    layout_transform as layout_transform,
+)
+from .transform import (
+    matrix_set_diag as matrix_set_diag,
+)
+from .transform import (
+    meshgrid as meshgrid,
+)
+from .transform import (
+    one_hot as one_hot,
+)
+from .transform import (
+    reinterpret as reinterpret,
+)
+from .transform import (
+    repeat as repeat,
+)
+from .transform import (
+    reshape as reshape,
+)
+from .transform import (
+    reshape_like as reshape_like,
+)
+from .transform import (
+    reverse as reverse,
+)
+from .transform import (
+    reverse_reshape as reverse_reshape,
+)
+from .transform import (
+    reverse_sequence as reverse_sequence,
+)
+from .transform import (
+    scatter_elements as scatter_elements,
+)
+from .transform import (
+    scatter_nd as scatter_nd,
+)
+from .transform import (
+    sequence_mask as sequence_mask,
+)
+from .transform import (
+    slice_like as slice_like,
+)
+from .transform import (
+    sliding_window as sliding_window,
+)
+from .transform import (
+    sparse_to_dense as sparse_to_dense,
+)
+from .transform import (
+    split as split,
+)
+from .transform import (
+    squeeze as squeeze,
+)
+from .transform import (
+    strided_set as strided_set,
+)
+from .transform import (
+    strided_slice as strided_slice,
+)
+from .transform import (
+    take as take,
+)
+from .transform import (
+    tile as tile,
+)
+from .transform import (
+    transpose as transpose,
+)
+from .transform import (
+    trilu as trilu,
+)
+from .transform import (
+    unravel_index as unravel_index,
+)
+from .transform import (
+    where as where,
+)
 
 __all__ = [
     "OpPattern", "abs", "acos", "acosh", "add", "adv_index", "all", "any", "arange", "argmax",

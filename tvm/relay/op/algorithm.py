@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import topi
 from tvm.ir.type import TupleType, Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper
 from tvm.relay.ty import TensorType
 
-from .declare import REQUIRED, Expr, Relate, relay_op
+from .declare import REQUIRED, Expr, Relate, relay_op, topi
 from .relations import axis_of, extents, tensor
 
 
@@ -21,7 +20,8 @@ def _argsort_type(ctx: Relate) -> Type | None:
 
 @relay_op("sort", "SortAttrs", operands=("data",), relation=lambda ctx: tensor(ctx, 0), level=6,
           optional={"dtype": "int32"},
-          lower=lambda bb, x, *, axis, is_ascend, dtype: R.sort(x, axis, not is_ascend))  # fmt: skip
+          lower=lambda bb, x, *, axis, is_ascend, dtype: R.sort(x, axis, not is_ascend)
+          )  # fmt: skip
 def sort(data: Expr, axis: int = -1, is_ascend: Any = 1) -> Call:
     """The values along an axis in order."""
     return sort.call(data, axis=axis, is_ascend=bool(is_ascend))

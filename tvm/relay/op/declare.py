@@ -17,6 +17,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, ParamSpec, TypeAlias
 
+from tvm import topi as _topi
 from tvm.error import TVMError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelaxExpr
@@ -28,6 +29,7 @@ from tvm.relay.text_printer import type_text
 from tvm.support.dtype import DataType
 
 P = ParamSpec("P")
+topi: Final[Any] = _topi  # its packages pass names on by star imports, which checkers do not see
 Expr: TypeAlias = Any  # an expression of Relay; operators of Python make them of each other
 Lower: TypeAlias = Callable[..., Any]
 Relation: TypeAlias = "Callable[[Relate], Type | None]"
@@ -67,11 +69,11 @@ class RelayAttrs(Attrs):
         for name, default in self.DEFAULTS.items():
             value = given.get(name, default)
             if value is REQUIRED:
-                raise TypeError(f"{self.TYPE_KEY}: the field {name!r} is missing; it has no default")
+                raise TypeError(f"{self.TYPE_KEY}: the field {name!r} has no value and no default")
             setattr(self, name, _frozen(value))
 
     @classmethod
-    def from_fields(cls, values: dict[str, object]) -> RelayAttrs:  # type: ignore[override]
+    def from_fields(cls, values: dict[str, object]) -> RelayAttrs:
         """A node of these options."""
         return cls(**values)
 
@@ -91,7 +93,7 @@ class RelayAttrs(Attrs):
 def _same(value: Any, default: Any) -> bool:
     if default is REQUIRED or (value is None) is not (default is None):
         return False
-    return type(value) is type(default) and bool(value == default) or value is default
+    return (type(value) is type(default) and bool(value == default)) or value is default
 
 
 def _frozen(value: Any) -> Any:

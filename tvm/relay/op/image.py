@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import topi
 from tvm.relay.expr import Call
 
-from .declare import INJECTIVE, OPAQUE, Expr, Lower, relay_op, te
+from .declare import INJECTIVE, OPAQUE, Expr, Lower, relay_op, te, topi
 from .nn.utils import get_pad_tuple2d
 
 

@@ -43,7 +43,7 @@ def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int 
 
 
 def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: int = 10) -> Any:
-    """Set the rule `f(attrs, inputs, tinfos, desired_layouts)` that gives a call a wanted layout."""
+    """Set the rule `f(attrs, inputs, tinfos, desired_layouts)` for a wanted layout."""
     return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm import topi
 from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call, Tuple, TupleWrapper
 from tvm.relay.ty import TensorType
 
-from .declare import COMM_REDUCE, Expr, Lower, Relate, RelayOp, relay_op
+from .declare import COMM_REDUCE, Expr, Lower, Relate, RelayOp, relay_op, topi
 from .relations import axis_of, extents, tensor
 from .tensor import exp, log, sqrt
 from .transform import squeeze
 
-Reduction = RelayOp[[Expr, Any, bool, bool]]
+Reduction = RelayOp[...]
 
 
 def reduced_axes(rank: int, axis: Any, exclude: bool = False) -> list[int]:
@@ -63,6 +62,15 @@ def _lower_te(func: Callable[..., Any]) -> Lower:
     return lower
 
 
+def _lower_place(func: Callable[..., Any]) -> Lower:
+    found = _lower_te(func)
+
+    def lower(bb: Any, x: Any, **o: Any) -> Any:
+        return R.astype(bb.emit(found(bb, x, **o)), "int32")
+
+    return lower
+
+
 def _reduction(
     name: str, doc: str, lower: Lower, relation: Any = _reduced, pattern: int = COMM_REDUCE
 ) -> Reduction:
@@ -89,7 +97,7 @@ any = _reduction("any", "Whether one value over axes holds.", _lower_te(topi.any
 
 def _arg_reduction(
     name: str, doc: str, func: Callable[..., Any]
-) -> RelayOp[[Expr, Any, bool, bool, bool]]:
+) -> RelayOp[...]:
     def build(
         data: Expr,
         axis: Any = None,
@@ -105,7 +113,7 @@ def _arg_reduction(
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc
     made = relay_op(
-        name, "ArgReduceAttrs", operands=("data",), lower=_lower_te(func),
+        name, "ArgReduceAttrs", operands=("data",), lower=_lower_place(func),
         relation=lambda ctx: _reduced(ctx, "int32"), pattern=COMM_REDUCE, level=4,
     )(build)  # fmt: skip
     return made

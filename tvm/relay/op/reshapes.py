@@ -100,9 +100,9 @@ def _rest(dims: Sequence[Any], found: Sequence[Any], at: int, kept: Any, refuse:
     total, divisor = product(left), product(others)
     if is_any(total, divisor) or is_any(kept):
         return AnyDim()
-    if isinstance(total, int) and isinstance(divisor, int):
-        if divisor == 0 or total % divisor:
-            raise refuse(f"{total} elements do not fill rows of {divisor}", "a divisor")
+    known = isinstance(total, int) and isinstance(divisor, int)
+    if known and (divisor == 0 or total % divisor):
+        raise refuse(f"{total} elements do not fill rows of {divisor}", "a divisor")
     return total // divisor
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tvm import topi
 from tvm.ir.expr import OPERATORS
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper, const
 from tvm.relay.ty import TensorType
+from tvm.topi.creating import tensor_size
 
 from .declare import (
     BROADCAST,
@@ -25,6 +25,7 @@ from .declare import (
     constant_ints,
     relay_op,
     te,
+    topi,
 )
 from .relations import (
     axis_of,
@@ -285,7 +286,7 @@ def shape_of(data: Expr, dtype: str = "int32") -> Call:
 
 @relay_op("ndarray_size", "NdarraySizeAttrs", operands=("data",), level=10,
           relation=lambda ctx: TensorType((), ctx.attrs.dtype), optional={"dtype": REQUIRED},
-          lower=lambda bb, x, *, dtype: bb.call_te(topi.ndarray_size, x, dtype))  # fmt: skip
+          lower=lambda bb, x, *, dtype: bb.call_te(tensor_size, x, dtype))  # fmt: skip
 def ndarray_size(data: Expr, dtype: str = "int32") -> Call:
     """The number of elements."""
     return ndarray_size.call(data, dtype=dtype)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import topi
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
@@ -27,6 +27,7 @@ from .declare import (
     constant_ints,
     relay_op,
     te,
+    topi,
 )
 from .relations import axis_of, extents, is_any, tensor, tensor_type
 from .reshapes import reshape_extents, reverse_extents
@@ -89,9 +90,8 @@ def _expand_type(ctx: Relate) -> Type | None:
           )  # fmt: skip
 def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Call:
     """New axes of extent 1 before `axis`."""
-    if not isinstance(axis, int):
-        axis = _ints(axis, "expand_dims: the axis")[0]
-    return expand_dims.call(data, axis=axis, num_newaxis=num_newaxis)
+    place = _ints(axis, "expand_dims: the axis")[0]
+    return expand_dims.call(data, axis=place, num_newaxis=num_newaxis)
 
 
 def _expand(x: Any, axis: int, count: int) -> Any:
@@ -237,7 +237,8 @@ def reshape_like(
 
 
 @relay_op("argwhere", relation=lambda ctx: _argwhere_type(ctx), level=10,
-          lower=lambda bb, x: R.permute_dims(bb.normalize_argument(R.nonzero(x)), None))  # fmt: skip
+          lower=lambda bb, x: R.permute_dims(bb.normalize_argument(R.nonzero(x)), None)
+          )  # fmt: skip
 def argwhere(condition: Expr) -> Call:
     """The places where a condition holds, one a row."""
     return argwhere.call(condition)
@@ -261,7 +262,8 @@ def scatter_elements(
 
 @relay_op("scatter_nd", "ScatterNDAttrs", operands=("data", "indices", "updates"),
           relation=lambda ctx: tensor(ctx, 0), optional={"mode": REQUIRED}, level=3,
-          lower=lambda bb, x, i, u, *, mode: bb.call_te(topi.scatter_nd, x, i, u, mode))  # fmt: skip
+          lower=lambda bb, x, i, u, *, mode: bb.call_te(topi.scatter_nd, x, i, u, mode)
+          )  # fmt: skip
 def scatter_nd(data: Expr, indices: Expr, updates: Expr, mode: str = "update") -> Call:
     """`data` with `updates` put at places that the columns of `indices` name."""
     return scatter_nd.call(data, indices, updates, mode=mode)
@@ -330,9 +332,9 @@ def _arange_type(ctx: Relate) -> Type | None:
     return TensorType((max(0, math.ceil((stop - start) / step)),), ctx.attrs.dtype)  # type: ignore[operator]
 
 
-def _arange(bb: Any, start: Any, stop: Any, step: Any, *, dtype: str, **_: Any) -> Any:
+def _arange(bb: Any, start: Any, stop: Any, step: Any, *, dtype: str) -> Any:
     values = [_known(bb, operand) for operand in (start, stop, step)]
-    return R.arange(*values, dtype=dtype)
+    return R.arange(values[0], values[1], values[2], dtype)
 
 
 def _known(bb: Any, operand: Any) -> Any:
@@ -348,7 +350,7 @@ def _known(bb: Any, operand: Any) -> Any:
 
 
 @relay_op("arange", "ArangeAttrs", operands=("start", "stop", "step"), relation=_arange_type,
-          level=3, optional={"dtype": REQUIRED, "start": None, "stop": None, "step": None},
+          level=3, optional={"dtype": REQUIRED},
           lower=_arange)  # fmt: skip
 def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: str = "float32"
@@ -358,7 +360,7 @@ def arange(
         stop, start = start, const(0, dtype)
     step = const(1, dtype) if step is None else step
     given = [v if isinstance(v, RelaxExpr) else const(v, dtype) for v in (start, stop, step)]
-    return arange.call(*given, dtype=dtype, start=given[0], stop=given[1], step=given[2])
+    return arange.call(*given, dtype=dtype)
 
 
 @relay_op("meshgrid", "MeshgridAttrs", operands=("data",), level=3, pattern=INJECTIVE,
@@ -512,8 +514,8 @@ def _split_type(ctx: Relate) -> Type | None:
             [tensor_type([*dims[:axis], size, *dims[axis + 1 :]], x.dtype)] * sections
         )
     ends = [0, *[int(place) for place in sections], extent]
-    parts = []
-    for low, high in zip(ends, ends[1:]):
+    parts: list[Type] = []
+    for low, high in itertools.pairwise(ends):
         if isinstance(high, int) and isinstance(low, int) and high < low:
             raise ctx.fail(f"places {list(sections)} do not ascend", "ascending places")
         size = AnyDim() if is_any(high) else high - low
@@ -616,7 +618,9 @@ def strided_slice(
 
 @relay_op("strided_set", relation=lambda ctx: tensor(ctx, 0), level=4, pattern=INJECTIVE,
           operands=("data", "v", "begin", "end", "strides"),
-          lower=lambda bb, *args: bb.call_te(topi.strided_set, *args))  # fmt: skip
+          lower=lambda bb, x, v, *places: bb.call_te(
+              topi.strided_set, x, v, *[bb.emit(R.astype(p, "int64")) for p in places])
+          )  # fmt: skip
 def strided_set(data: Expr, v: Expr, begin: Any, end: Any, strides: Any = None) -> Call:
     """`data` with `v` in place of a slice."""
     ends = [const(list(p)) if isinstance(p, (tuple, list)) else p for p in (begin, end)]
@@ -823,7 +827,8 @@ def invert_permutation(data: Expr) -> Call:
 @relay_op("trilu", "TriluAttrs", operands=("data", "k"), relation=lambda ctx: tensor(ctx, 0),
           pattern=INJECTIVE, level=3,
           lower=lambda bb, x, k, *, upper: bb.call_te(
-              lambda a, b: topi.trilu(a, b(), upper), x, k, primfunc_name_hint="trilu"))  # fmt: skip
+              lambda a, b: topi.trilu(a, b(), upper), x, k, primfunc_name_hint="trilu")
+          )  # fmt: skip
 def trilu(data: Expr, k: Any, upper: bool = True) -> Call:
     """The upper or lower triangle of matrices, zeros elsewhere."""
     k = k if isinstance(k, RelaxExpr) else const(k, "int32")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import topi
 from tvm.relay.expr import TupleWrapper
 
-from .declare import Expr, relay_op
+from .declare import Expr, relay_op, topi
 
 
 @relay_op("vision.get_valid_counts", "GetValidCountsAttrs", operands=("data",), level=5,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import relay
+from tvm.relay.expr import var
+from tvm.relay.op import nn
 
 
 def batch_norm_infer(
@@ -14,28 +15,28 @@ def batch_norm_infer(
     """Batch normalisation; `name` begins the names of its parameters."""
     name = kwargs.pop("name")
     given = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
-    made = {k: relay.var(f"{name}_{k}") if v is None else v for k, v in given.items()}
-    return relay.nn.batch_norm(data, **made, **kwargs)[0]
+    made: list[Any] = [var(f"{name}_{k}") if v is None else v for k, v in given.items()]
+    return nn.batch_norm(data, made[0], made[1], made[2], made[3], **kwargs)[0]
 
 
 def _weighted(op: Any, data: Any, weight: Any, kwargs: dict[str, Any]) -> Any:
     name = kwargs.pop("name")
-    return op(data, relay.var(f"{name}_weight") if weight is None else weight, **kwargs)
+    return op(data, var(f"{name}_weight") if weight is None else weight, **kwargs)
 
 
 def conv2d(data: Any, weight: Any = None, **kwargs: Any) -> Any:
     """A convolution over images."""
-    return _weighted(relay.nn.conv2d, data, weight, kwargs)
+    return _weighted(nn.conv2d, data, weight, kwargs)
 
 
 def conv3d(data: Any, weight: Any = None, **kwargs: Any) -> Any:
     """A convolution over volumes."""
-    return _weighted(relay.nn.conv3d, data, weight, kwargs)
+    return _weighted(nn.conv3d, data, weight, kwargs)
 
 
 def conv2d_transpose(data: Any, weight: Any = None, **kwargs: Any) -> Any:
     """The transpose of a convolution over images."""
-    return _weighted(relay.nn.conv2d_transpose, data, weight, kwargs)
+    return _weighted(nn.conv2d_transpose, data, weight, kwargs)
 
 
 def dense_add_bias(
@@ -43,9 +44,9 @@ def dense_add_bias(
 ) -> Any:
     """A dense layer with a bias."""
     name = kwargs.pop("name")
-    weight = relay.var(f"{name}_weight") if weight is None else weight
-    bias = relay.var(f"{name}_bias") if bias is None else bias
-    return relay.nn.bias_add(relay.nn.dense(data, weight, units, **kwargs), bias, axis=-1)
+    weight = var(f"{name}_weight") if weight is None else weight
+    bias = var(f"{name}_bias") if bias is None else bias
+    return nn.bias_add(nn.dense(data, weight, units, **kwargs), bias, axis=-1)
 
 
 def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:

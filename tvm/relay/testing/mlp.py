@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import relay
 from tvm.ir.module import IRModule
+from tvm.relay.expr import var
 from tvm.relay.function import Function
+from tvm.relay.op import nn
 from tvm.relay.variables import free_vars
 
 from .init import create_workload
@@ -17,13 +18,13 @@ def get_net(
     dtype: str = "float32",
 ) -> Function:  # fmt: skip
     """The network as a function of the image and the parameters."""
-    data = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
-    flat: Any = relay.nn.batch_flatten(data)
+    data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    flat: Any = nn.batch_flatten(data)
     for at, units in ((1, 128), (2, 64), (3, num_classes)):
-        flat = relay.nn.dense(flat, relay.var(f"fc{at}_weight"), units=units)
-        flat = relay.nn.bias_add(flat, relay.var(f"fc{at}_bias"), axis=-1)
-        flat = relay.nn.relu(flat) if at < 3 else flat
-    made = relay.nn.softmax(data=flat)
+        flat = nn.dense(flat, var(f"fc{at}_weight"), units=units)
+        flat = nn.bias_add(flat, var(f"fc{at}_bias"), axis=-1)
+        flat = nn.relu(flat) if at < 3 else flat
+    made = nn.softmax(data=flat)
     return Function(free_vars(made), made)
 
 

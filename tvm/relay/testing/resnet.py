@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import relay
 from tvm.ir.module import IRModule
+from tvm.relay.expr import var
 from tvm.relay.function import Function
+from tvm.relay.op import add, nn
 from tvm.relay.variables import free_vars
 
 from .init import create_workload
@@ -32,19 +33,19 @@ def residual_unit(
     body, start = data, None
     for at, (size, step, channels) in enumerate(plan, 1):
         body = batch_norm_infer(data=body, epsilon=2e-5, axis=axis, name=f"{name}_bn{at}")
-        body = relay.nn.relu(data=body)
+        body = nn.relu(data=body)
         start = body if start is None else start
         body = conv2d(
             data=body, channels=channels, kernel_size=(size, size), strides=step,
             padding=(size // 2, size // 2), name=f"{name}_conv{at}", **layouts,
         )  # fmt: skip
     if dim_match:
-        return relay.add(body, data)
+        return add(body, data)
     shortcut = conv2d(
         data=start, channels=num_filter, kernel_size=(1, 1), strides=stride, name=f"{name}_sc",
         **layouts,
     )  # fmt: skip
-    return relay.add(body, shortcut)
+    return add(body, shortcut)
 
 
 def resnet(
@@ -56,7 +57,7 @@ def resnet(
     kernel_layout = conv_kernel_layout(layout)
     axis = layout.index("C")
     layouts = {"data_layout": layout, "kernel_layout": kernel_layout}
-    data = relay.var("data", shape=data_shape, dtype=dtype)
+    data = var("data", shape=data_shape, dtype=dtype)
     body = batch_norm_infer(data=data, epsilon=2e-5, axis=axis, scale=False, name="bn_data")
     small = data_shape[layout.index("H")] <= 32
     size, step = (3, (1, 1)) if small else (7, (2, 2))
@@ -66,8 +67,8 @@ def resnet(
     )  # fmt: skip
     if not small:
         body = batch_norm_infer(data=body, epsilon=2e-5, axis=axis, name="bn0")
-        body = relay.nn.relu(data=body)
-        body = relay.nn.max_pool2d(
+        body = nn.relu(data=body)
+        body = nn.max_pool2d(
             data=body, pool_size=(3, 3), strides=(2, 2), padding=(1, 1), layout=layout
         )
     for stage in range(num_stages):
@@ -78,9 +79,9 @@ def resnet(
                 bottle_neck=bottle_neck, **layouts,
             )  # fmt: skip
     body = batch_norm_infer(data=body, epsilon=2e-5, axis=axis, name="bn1")
-    body = relay.nn.global_avg_pool2d(data=relay.nn.relu(data=body), layout=layout)
-    flat = relay.nn.batch_flatten(data=body)
-    made = relay.nn.softmax(data=dense_add_bias(data=flat, units=num_classes, name="fc1"))
+    body = nn.global_avg_pool2d(data=nn.relu(data=body), layout=layout)
+    flat = nn.batch_flatten(data=body)
+    made = nn.softmax(data=dense_add_bias(data=flat, units=num_classes, name="fc1"))
     return Function(free_vars(made), made)
 
 

@@ -32,7 +32,8 @@ class FunctionPass(Pass):
         return mod.with_functions(made)
 
     def __repr__(self) -> str:
-        return f"Run Function pass: {self.info.name} at the optimization level {self.info.opt_level}"
+        info = self.info
+        return f"Run Function pass: {info.name} at the optimization level {info.opt_level}"
 
     __str__ = __repr__
 

@@ -2,8 +2,8 @@
 
     %0 = add(%x, 1f); exp(%0)    ->    (fn (%p0, Primitive=1) { %0 = add(%p0, 1f); exp(%0) })(%x)
 
-A call joins the call that alone uses it, as the patterns of both allow (`TOpPattern`): elementwise and
-injective ones join each other, reductions and matrix products take elementwise followers.
+A call joins the call that alone uses it, as the patterns of both allow (`TOpPattern`): elementwise
+and injective ones join each other, reductions and matrix products take elementwise followers.
 """
 
 from __future__ import annotations

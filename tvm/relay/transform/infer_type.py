@@ -10,6 +10,8 @@ needs no change is kept as it is, with its type.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node, with_fields
@@ -42,10 +44,10 @@ def InferType(mod: IRModule, ctx: PassContext) -> IRModule:
             inference.infer(func)
         inference.solve()
         inference.check_solved()
-        typed = {var: typed_expr(func, inference) for var, func in functions}
-    for var, func in typed.items():
-        var.checked_type_ = func.checked_type_  # type: ignore[attr-defined]
-    return mod.with_functions({**mod.functions, **typed})  # type: ignore[arg-type]
+        typed: dict[Any, Any] = {var: typed_expr(func, inference) for var, func in functions}
+    for var, made in typed.items():
+        var.checked_type_ = made.checked_type_
+    return mod.with_functions({**mod.functions, **typed})
 
 
 def infer_types_of(expr: RelaxExpr, mod: IRModule | None = None) -> RelaxExpr:

@@ -151,9 +151,10 @@ def _recursive(root: RelaxExpr) -> set[Node]:
 
     found: set[Node] = set()
     for expr in post_order(root):
-        if isinstance(expr, Let) and isinstance(expr.value, Function):
-            if any(var.vid is expr.var.vid for var in free_vars(expr.value)):
-                found.add(expr.var.vid)
+        if not (isinstance(expr, Let) and isinstance(expr.value, Function)):
+            continue
+        if any(var.vid is expr.var.vid for var in free_vars(expr.value)):
+            found.add(expr.var.vid)
     return found
 
 

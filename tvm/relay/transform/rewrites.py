@@ -13,9 +13,10 @@ from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay import op as R
 from tvm.relay.expr import Call, Constant, const
+from tvm.relay.function import Function
 from tvm.relay.op import nn
 from tvm.relay.traverse import transform
-from tvm.relay.ty import TensorType
+from tvm.relay.ty import TensorType, is_dynamic
 
 from .function_pass import expr_pass
 
@@ -39,7 +40,8 @@ def _bias_add(old: Call, new: Call) -> RelaxExpr:
     found = old.args[0].checked_type
     assert isinstance(found, TensorType), "the operator takes tensors"
     rank = len(found.shape)
-    behind = rank - 1 - int(new.attrs["axis"]) % rank  # type: ignore[index,call-overload]
+    attrs: Any = new.attrs
+    behind = rank - 1 - int(attrs.axis) % rank
     bias = new.args[1]
     made: RelaxExpr = R.add(new.args[0], R.expand_dims(bias, 1, behind) if behind else bias)
     return made
@@ -82,9 +84,16 @@ def DynamicToStatic(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxEx
     before: RelaxExpr | None = None
     while func is not before:
         before = func
-        func = _Folder().run(infer_types_of(func, mod))
+        func = _Folder().run(infer_types_of(_open_result(func), mod))
         func = rewrite_calls(func, {"dyn.reshape": _static_reshape})
     return func
+
+
+def _open_result(func: RelaxExpr) -> RelaxExpr:
+    """A function whose result may turn out to be more precise than it was written."""
+    if not isinstance(func, Function) or func.ret_type is None or not is_dynamic(func.ret_type):
+        return func
+    return Function(func.params, func.body, None, func.type_params, func.attrs, func.span)
 
 
 @expr_pass("Legalize", opt_level=1)
@@ -142,10 +151,10 @@ def _reshape_chain(old: Call, new: Call) -> RelaxExpr:
     if not isinstance(found, TensorType) or not isinstance(source, TensorType):
         return new
     inner = new.args[0]
-    if isinstance(inner, Call) and isinstance(inner.op, Op) and inner.op.name == "reshape":
-        if all(hasattr(extent, "value") for extent in found.shape):
-            made: RelaxExpr = R.reshape(inner.args[0], found.concrete_shape)
-            return made
+    chain = isinstance(inner, Call) and isinstance(inner.op, Op) and inner.op.name == "reshape"
+    if chain and all(hasattr(extent, "value") for extent in found.shape):
+        made: RelaxExpr = R.reshape(inner.args[0], found.concrete_shape)  # type: ignore[attr-defined]
+        return made
     return inner if found == source else new
 
 
@@ -196,7 +205,7 @@ def _rsqrt(old: Call, new: Call) -> RelaxExpr:
     below = new.args[1]
     if not (isinstance(below, Call) and isinstance(below.op, Op) and below.op.name == "sqrt"):
         return _neutral(1.0, False)(old, new)
-    root = R.rsqrt(below.args[0])
+    root: RelaxExpr = R.rsqrt(below.args[0])
     if _is_fill(new.args[0], 1.0) and old.args[1].checked_type == old.checked_type:
         return root
     made: RelaxExpr = R.multiply(new.args[0], root)

@@ -2,7 +2,8 @@
 
     nn.batch_norm(%x, %gamma, %beta, %mean, %var).0
     ->
-    add(multiply(%x, %scale), %shift)        scale = gamma / sqrt(var + eps), shift = beta - mean * scale
+    add(multiply(%x, %scale), %shift)    scale = gamma / sqrt(var + eps)
+                                         shift = beta - mean * scale
 
 Dropout keeps everything; instance, layer and group norm and L2 normalisation become arithmetic.
 """

@@ -1,6 +1,6 @@
 """Compute in a narrow float type where that pays, and keep what needs range as it is.
 
-    nn.dense(%x, %w)    ->    cast(nn.dense(cast(%x), cast(%w)), "float32")    (casts that meet cancel)
+    nn.dense(%x, %w)    ->    cast(nn.dense(cast(%x), cast(%w)), "float32")
 
 Each operator is one of three: ALWAYS narrow (products), FOLLOW (narrow if an operand is), NEVER.
 """

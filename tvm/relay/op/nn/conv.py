@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvm import topi
 from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relax.op.relayout import relayout
 from tvm.relay.expr import Call
-from tvm.relay.op.declare import OUT_FUSABLE, Expr, Lower, Relate, relay_op
+from tvm.relay.op.declare import OUT_FUSABLE, Expr, Lower, Relate, relay_op, topi
 from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
 from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import IncompleteType, TensorType

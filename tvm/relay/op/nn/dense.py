@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import topi
 from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call
-from tvm.relay.op.declare import BROADCAST, INJECTIVE, OUT_FUSABLE, Expr, Relate, relay_op
+from tvm.relay.op.declare import BROADCAST, INJECTIVE, OUT_FUSABLE, Expr, Relate, relay_op, topi
 from tvm.relay.op.relations import axis_of, extents, is_any, same_extent, tensor, vector
 from tvm.relay.op.reshapes import product
 from tvm.relay.ty import IncompleteType, TensorType
@@ -91,7 +90,7 @@ def _turned(bb: Any, x: Any, turn: bool) -> Any:
 def matmul(
     tensor_a: Expr, tensor_b: Expr, units: int | None = None, out_dtype: str = "",
     transpose_a: bool = False, transpose_b: bool = False,
-) -> Call:  # fmt: skip
+) -> Any:  # fmt: skip
     """The product of two matrices, either of which may be turned."""
     if not transpose_a and transpose_b:  # the one form of it
         return dense(tensor_a, tensor_b, units, out_dtype)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import topi
 from tvm.ir.type import TupleType, Type
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper
-from tvm.relay.op.declare import ELEMWISE, OPAQUE, OUT_FUSABLE, Expr, Relate, relay_op, te
+from tvm.relay.op.declare import ELEMWISE, OPAQUE, OUT_FUSABLE, Expr, Relate, relay_op, te, topi
 from tvm.relay.op.relations import axis_of, extents, identity, tensor, vector
 from tvm.relay.ty import TensorType
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import topi
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 from tvm.relay.op.declare import (
@@ -15,6 +14,7 @@ from tvm.relay.op.declare import (
     Relate,
     RelayOp,
     relay_op,
+    topi,
 )
 from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
 from tvm.relay.ty import Any as AnyDim
@@ -162,7 +162,7 @@ def _whole(kind: str) -> Lower:
     return lower
 
 
-def _global(count: int, kind: str, layout: str) -> RelayOp[[Expr, str, str]]:
+def _global(count: int, kind: str, layout: str) -> RelayOp[...]:
     default = layout
 
     def build(data: Expr, layout: str = default, out_layout: str = "") -> Call:
@@ -208,7 +208,7 @@ def _adaptive_lower(count: int, kind: str) -> Lower:
     return lower
 
 
-def _adaptive(count: int, kind: str, layout: str) -> RelayOp[[Expr, Any, str, str]]:
+def _adaptive(count: int, kind: str, layout: str) -> RelayOp[...]:
     default = layout
 
     def build(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import topi
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
-from tvm.relay.op.declare import INJECTIVE, OPAQUE, OUT_FUSABLE, Expr, Relate, relay_op, te
+from tvm.relay.op.declare import INJECTIVE, OPAQUE, OUT_FUSABLE, Expr, Relate, relay_op, te, topi
 from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
 from tvm.relay.ty import Any as AnyDim
 

@@ -1,0 +1,107 @@
+"""Questions: variables, features, kinds, counts, completeness of matches, calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.relay import analysis
+from tvm.relay.analysis import Feature
+
+pytestmark = pytest.mark.pure
+HEAD = '#[version = "0.0.5"]\n'
+
+
+def test_variables() -> None:
+    x, y, z = relay.var("x"), relay.var("y"), relay.var("z")
+    func = relay.Function([x], relay.Let(z, x + y, z))
+    assert analysis.free_vars(func) == [y]
+    assert analysis.bound_vars(func) == [x, z]
+    assert set(analysis.all_vars(func)) == {x, y, z}
+    t, s = relay.TypeVar("t"), relay.TypeVar("s")
+    a = relay.Var("a", relay.TupleType([t, s]))
+    func = relay.Function([a], a, None, [t])
+    assert analysis.bound_type_vars(func) == [t]
+    assert analysis.free_type_vars(func) == [s]
+    assert set(analysis.all_type_vars(func)) == {t, s}
+
+
+def test_well_formed() -> None:
+    x, v = relay.var("x"), relay.var("v")
+    let = relay.Let(v, relay.const(1), v)
+    assert analysis.well_formed(relay.Function([x], relay.Let(v, x, v)))
+    assert not analysis.well_formed(relay.Tuple([let, relay.Let(v, relay.const(2), v)]))
+    assert not analysis.well_formed(relay.Let(v, v, v))
+    assert not analysis.well_formed(relay.Tuple([let, v]))
+    f = relay.var("f")
+    assert analysis.well_formed(relay.Let(f, relay.Function([x], relay.Call(f, [x])), f))
+
+
+def test_features() -> None:
+    x = relay.var("x", shape=(2,))
+    y = x + x
+    found = analysis.detect_feature(relay.Function([x], y * y))
+    assert found == {
+        Feature.fVar, Feature.fFunction, Feature.fOp, Feature.fCall, Feature.fGraph,
+    }  # fmt: skip
+    assert Feature.fGraph not in analysis.detect_feature(y)
+
+
+def test_kinds() -> None:
+    tensor = relay.TensorType((2,))
+    assert analysis.check_kind(tensor) == relay.TypeKind.Type
+    assert analysis.check_kind(relay.FuncType([tensor], tensor)) == relay.TypeKind.Type
+    with pytest.raises(tvm.TVMError, match="types of values"):
+        analysis.check_kind(relay.TupleType([relay.ShapeVar("s")]))
+    with pytest.raises(tvm.TVMError, match="the name of a data type"):
+        analysis.check_kind(relay.TypeCall(relay.TypeVar("t"), []))
+
+
+def test_counts() -> None:
+    x, w = relay.var("x", shape=(1, 16, 8, 8)), relay.var("w", shape=(32, 16, 3, 3))
+    y = relay.nn.conv2d(x, w, padding=1)
+    flat = relay.nn.dense(relay.nn.batch_flatten(y), relay.var("d", shape=(5, 2048)))
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(flat))
+    macs = 32 * 16 * 9 * 64 + 5 * 2048
+    assert analysis.get_total_mac_number(mod["main"]) == macs
+    assert analysis.list_op_freqs(mod) == {"nn.conv2d": 1, "nn.batch_flatten": 1, "nn.dense": 1}
+    assert analysis.all_dtypes(mod["main"]) == {"float32"}
+    assert analysis.count_layers(flat, ["nn.conv2d", "nn.dense"]) == 2
+    counter = analysis.LayerCounter(["nn.dense"])
+    counter.visit(flat)
+    assert counter.count() == 1
+    assert analysis.check_constant(relay.Tuple([relay.const(1)]))
+    assert not analysis.check_constant(x)
+
+
+LISTS = HEAD + "type List[A] { Cons(A, List[A]), Nil }\n"
+
+
+@pytest.mark.parametrize(
+    ("clauses", "missing"),
+    [
+        ("Cons(_, _) => 1, Nil => 0", []),
+        ("Cons(_, _) => 1", ["Nil"]),
+        ("Cons(_, Cons(_, _)) => 1, Nil => 0", ["Cons"]),
+        ("_ => 0", []),
+    ],
+)
+def test_matches(clauses: str, missing: list[str]) -> None:
+    mod = relay.parse(LISTS + f"def @f(%x: List[int32]) {{ match? (%x) {{ {clauses} }} }}")
+    found: list[Any] = analysis.unmatched_cases(mod["f"].body, mod)
+    assert [pattern.constructor.name_hint for pattern in found] == missing
+
+
+def test_calls() -> None:
+    mod = relay.parse(HEAD + "def @f(%x: int32) { @f(%x) }\ndef @g(%x: int32) { @f(@f(%x)) }")
+    graph = analysis.CallGraph(mod)
+    assert graph.ref_count("f") == 3
+    assert graph.global_call_count("g") == 2
+    assert graph.is_recursive("f")
+    assert not graph.is_recursive(mod.get_global_var("g"))
+    with pytest.raises(tvm.TVMError, match="Cannot find global var h"):
+        graph.ref_count("h")
+    assert "call site: f" in str(graph)

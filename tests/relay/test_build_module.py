@@ -1,0 +1,232 @@
+"""Relay compiled and run: the builds, the executors, and what cannot be compiled."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.contrib import graph_executor
+from tvm.relay.to_relax import NotFirstOrder, to_relax
+
+pytestmark = pytest.mark.cpu
+HEAD = '#[version = "0.0.5"]\n'
+RNG = np.random.default_rng(3)
+
+
+def rand(*shape: int) -> Any:
+    return RNG.uniform(-1, 1, shape).astype("float32")
+
+
+def dense() -> Any:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    return relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w)))
+
+
+@pytest.fixture(scope="module")
+def built() -> tuple[Any, Any]:
+    w = rand(4, 3)
+    return relay.build(tvm.IRModule.from_expr(dense()), "llvm", params={"w": w}), w
+
+
+def test_graph_modules(built: tuple[Any, Any]) -> None:
+    lib, w = built
+    runner = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    x = rand(2, 3)
+    runner.set_input("x", x)
+    runner.run()
+    np.testing.assert_allclose(runner.get_output(0).numpy(), np.maximum(x @ w.T, 0), rtol=1e-5)
+    runner.run(x=x + 1)
+    out = tvm.runtime.tensor(np.zeros((2, 4), "float32"))
+    runner.get_output(0, out)
+    np.testing.assert_allclose(out.numpy(), np.maximum((x + 1) @ w.T, 0), rtol=1e-5)
+    assert (runner.get_num_inputs(), runner.get_num_outputs()) == (1, 1)
+    assert runner.get_input_info() == ({"x": (2, 3)}, {"x": "float32"})
+    assert runner.get_input_index("x") == 0
+    np.testing.assert_allclose(runner.get_input("x").numpy(), x + 1)
+    runner.set_input(w=w)  # bound at the build: passed over
+
+
+def test_graph_modules_refuse(built: tuple[Any, Any]) -> None:
+    runner = graph_executor.GraphModule(built[0]["default"](tvm.cpu()))
+    with pytest.raises(tvm.TVMError, match=r"the inputs \['x'\] are not set"):
+        runner.run()
+    with pytest.raises(tvm.TVMError, match="no input 'z'"):
+        runner.set_input("z", rand(2, 3))
+    with pytest.raises(tvm.TVMError, match="does not fit 'x'"):
+        runner.set_input("x", rand(2, 4))
+    with pytest.raises(tvm.TVMError, match="nothing was run yet"):
+        runner.get_output(0)
+
+
+def test_older_scripts_unpack(built: tuple[Any, Any]) -> None:
+    graph, lib, params = built[0]
+    assert list(params) == ["w"]
+    nodes = json.loads(graph)["nodes"]
+    assert [node["name"] for node in nodes if node["op"] == "tvm_op"] == ["nn.dense", "nn.relu"]
+    runner = graph_executor.create(graph, lib, tvm.cpu())
+    runner.set_input(**params)
+    runner.run(x=rand(2, 3))
+    assert runner.get_output(0).shape == (2, 4)
+
+
+@pytest.mark.parametrize("kind", ["graph", "vm", "debug", "aot"])
+def test_executors(kind: str) -> None:
+    x, w = rand(2, 3), rand(4, 3)
+    run = relay.create_executor(kind, tvm.IRModule.from_expr(dense())).evaluate()
+    want = np.maximum(x @ w.T, 0)
+    np.testing.assert_allclose(run(x, w).numpy(), want, rtol=1e-5)
+    np.testing.assert_allclose(run(x, w=w).numpy(), want, rtol=1e-5)
+    with pytest.raises(TypeError, match="no parameters"):
+        run(x, w, z=1)
+
+
+def test_unknown_executors() -> None:
+    with pytest.raises(RuntimeError, match="unknown execution strategy: fast"):
+        relay.create_executor("fast")
+
+
+def test_expressions_are_evaluated() -> None:
+    executor = relay.create_executor("debug")
+    assert executor.evaluate(relay.const(1) + relay.const(2)).numpy() == 3
+    x = relay.var("x", "float32")
+    found = executor.evaluate(x * x, {x: relay.const(3.0)})
+    assert found.numpy() == 9
+
+
+def test_tuples_come_as_lists() -> None:
+    x = relay.var("x", shape=(4,))
+    func = relay.Function([x], relay.Tuple([relay.split(x, 2).astuple(), x]))
+    parts, whole = relay.create_executor("graph").evaluate(func)(np.arange(4, dtype="float32"))
+    assert [p.numpy().tolist() for p in parts] == [[0, 1], [2, 3]]
+    assert whole.shape == (4,)
+
+
+def test_control_flow_is_compiled() -> None:
+    mod = relay.parse(
+        HEAD + "def @f(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { add(%x, 1f) }\n"
+        "def @main(%x: Tensor[(2), float32], %c: bool) {\n"
+        "  let %g = fn (%y: Tensor[(2), float32]) { multiply(%y, %x) };\n"
+        "  if (%c) { %g(@f(%x)) } else { %g(%x) }\n}"
+    )
+    run = relay.create_executor("vm", mod).evaluate()
+    x = np.array([1, 2], "float32")
+    np.testing.assert_allclose(run(x, np.array(True)).numpy(), [2, 6])
+    np.testing.assert_allclose(run(x, np.array(False)).numpy(), [1, 4])
+    assert "relax" in type(to_relax(mod)["main"]).__module__
+
+
+def test_recursion_of_global_functions() -> None:
+    mod = relay.parse(
+        HEAD + "def @main(%n: int32) -> int32 "
+        "{ if (%n == 0) { 0 } else { %n + @main(%n - 1) } }"
+    )
+    for kind in ("vm", "debug"):
+        assert relay.create_executor(kind, mod).evaluate()(10).numpy() == 55
+
+
+def test_loops() -> None:
+    i, acc = relay.var("i", "int32"), relay.var("acc", shape=(2,))
+    loop = relay.while_loop(
+        lambda i, acc: relay.less(i, relay.const(5)), [i, acc],
+        lambda i, acc: [i + relay.const(1), acc + acc],
+    )  # fmt: skip
+    start, x = relay.var("s", "int32"), relay.var("x", shape=(2,))
+    func = relay.Function([start, x], relay.Call(loop, [start, x]))
+    count, total = relay.create_executor("vm").evaluate(func)(2, np.ones(2, "float32"))
+    assert count.numpy() == 5
+    assert total.numpy().tolist() == [8, 8]
+
+
+LISTS = HEAD + """
+type List[A] { Cons(A, List[A]), Nil, }
+def @map[A, B](%f: fn (A) -> B, %xs: List[A]) -> List[B] {
+  match (%xs) { Cons(%h, %t) => Cons(%f(%h), @map(%f, %t)), Nil => Nil }
+}
+def @sum(%xs: List[int32]) -> int32 {
+  match (%xs) { Cons(%h, %t) => add(%h, @sum(%t)), Nil => 0 }
+}
+def @main(%n: int32) -> int32 {
+  let %xs = Cons(%n, Cons(2, Cons(3, Nil)));
+  @sum(@map(fn (%x: int32) { multiply(%x, %x) }, %xs))
+}
+def @make(%n: int32) -> List[int32] { Cons(%n, Nil) }
+"""
+
+
+def test_data_and_functions_are_interpreted() -> None:
+    mod = relay.parse(LISTS)
+    assert relay.create_executor("vm", mod).evaluate()(1).numpy() == 14
+    made = relay.create_executor("debug", mod).evaluate(mod.get_global_var("make"))(7)
+    assert made.constructor.name_hint == "Cons"
+    assert made.fields[0].numpy() == 7
+    with pytest.raises(NotFirstOrder, match="has no form in Relax"):
+        to_relax(mod)
+
+
+def test_references_are_interpreted() -> None:
+    r, ignored = relay.var("r"), relay.var("_")
+    write = relay.RefWrite(r, relay.const(5))
+    body = relay.Let(
+        r, relay.RefCreate(relay.const(1)), relay.Let(ignored, write, relay.RefRead(r))
+    )
+    assert relay.create_executor("debug").evaluate(body).numpy() == 5
+
+
+def test_matches_without_a_clause() -> None:
+    mod = relay.parse(
+        HEAD + "type A { B, C }\ndef @main() -> int32 { match? (B) { C => 1 } }"
+    )
+    with pytest.raises(tvm.TVMError, match="no clause fits"):
+        relay.create_executor("debug", mod).evaluate()()
+
+
+def test_unknown_extents_run() -> None:
+    x = relay.var("x", shape=(relay.Any(), 2))
+    func = relay.Function([x], relay.sum(x * relay.const(2.0), axis=0))
+    run = relay.create_executor("vm").evaluate(func)
+    for rows in (1, 3):
+        np.testing.assert_allclose(run(np.ones((rows, 2), "float32")).numpy(), [2 * rows] * 2)
+
+
+def test_the_machine() -> None:
+    x = rand(2, 3)
+    w = rand(4, 3)
+    executable = relay.vm.compile(tvm.IRModule.from_expr(dense()), "llvm", params={"w": w})
+    machine = tvm.relax.VirtualMachine(executable, tvm.cpu())
+    found = machine["main"](tvm.runtime.tensor(x))
+    np.testing.assert_allclose(found.numpy(), np.maximum(x @ w.T, 0), rtol=1e-5)
+    compiler = relay.vm.VMCompiler()
+    with pytest.raises(RuntimeError, match="nothing is compiled yet"):
+        compiler.get_exec()
+
+
+def test_passes_then_parts() -> None:
+    mod, params = relay.optimize(tvm.IRModule.from_expr(dense()), "llvm", {"w": rand(4, 3)})
+    assert [p.name_hint for p in mod["main"].params] == ["x"]
+    assert list(params) == ["w"]
+
+
+def test_names_of_executors_and_runtimes() -> None:
+    found = relay.backend.executor.Executor("graph", {"link-params": True})
+    assert found["link-params"]
+    assert "graph" in type(found).list_registered()
+    with pytest.raises(tvm.TVMError, match="is not defined"):
+        relay.backend.executor.Executor("x")
+    with pytest.raises(tvm.TVMError, match="is not available on this Runtime"):
+        relay.backend.runtime.Runtime("cpp", {"x": 1})
+
+
+def test_two_parameters_of_one_name() -> None:
+    a, b = relay.var("a", shape=(2,)), relay.var("a", shape=(2,))
+    with pytest.raises(ValueError, match="two parameters are called 'a'"):
+        relay.build(tvm.IRModule.from_expr(relay.Function([a, b], a + b)), params={"a": rand(2)})
+
+
+def test_parameters_as_bytes() -> None:
+    saved = relay.save_param_dict({"w": tvm.runtime.tensor(rand(2))})
+    assert relay.load_param_dict(saved)["w"].shape == (2,)

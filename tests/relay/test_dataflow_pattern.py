@@ -1,0 +1,165 @@
+"""Patterns: what they fit, what rewrites and partitions make of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.relay import dataflow_pattern as dfp
+from tvm.relay.dataflow_pattern import (
+    is_constant,
+    is_expr,
+    is_if,
+    is_let,
+    is_op,
+    is_tuple,
+    is_tuple_get_item,
+    is_var,
+    wildcard,
+)
+
+pytestmark = pytest.mark.pure
+X, Y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(2, 3))
+
+
+def test_leaves() -> None:
+    assert is_var("x").match(X)
+    assert not is_var("y").match(X)
+    assert is_var().match(X)
+    assert is_constant().match(relay.const(1))
+    assert not is_constant().match(X)
+    assert is_expr(X).match(X)
+    assert not is_expr(X).match(Y)
+    assert wildcard().match(X)
+
+
+def test_calls() -> None:
+    pattern = is_op("add")(wildcard(), is_constant())
+    assert pattern.match(X + relay.const(1.0))
+    assert pattern.match(relay.const(1.0) + X)
+    assert not pattern.match(X + Y)
+    assert not (is_op("subtract")(is_var("x"), is_var("y"))).match(Y - X)
+    assert is_op("add")(is_var("x"), is_var("y")).match(Y + X)
+    assert is_op("add")(None).match(X + Y)
+
+
+def test_one_pattern_is_one_thing() -> None:
+    p = wildcard()
+    assert (p + p).match(X + X)
+    assert not (p + p).match(X + Y)
+
+
+def test_quotients_regroup() -> None:
+    a, b, c = wildcard(), wildcard(), wildcard()
+    z = relay.var("z", shape=(2, 3))
+    assert (a * b / c).match(X * Y / z)
+    assert (a * b / c).match((X / z) * Y)
+    assert ((a / b) * c).match((X * Y) / z)
+
+
+def test_other_forms() -> None:
+    pair = relay.Tuple([X, Y])
+    assert is_tuple([wildcard(), is_var("y")]).match(pair)
+    assert not is_tuple([wildcard()]).match(pair)
+    assert is_tuple(None).match(pair)
+    item = relay.TupleGetItem(pair, 1)
+    assert is_tuple_get_item(wildcard(), 1).match(item)
+    assert not is_tuple_get_item(wildcard(), 0).match(item)
+    assert is_tuple_get_item(wildcard()).match(item)
+    choice = relay.If(relay.var("c", "bool"), X, Y)
+    assert is_if(wildcard(), is_var("x"), is_var("y")).match(choice)
+    v = relay.var("v")
+    assert is_let(is_var("v"), wildcard(), is_var("v")).match(relay.Let(v, X + Y, v))
+    func = relay.Function([X], X + X)
+    p = wildcard()
+    assert dfp.FunctionPattern([p], p + p).match(func)
+
+
+def test_conditions_on_values() -> None:
+    conv = relay.nn.conv2d(relay.var("d", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3)))
+    pattern = is_op("nn.conv2d")(wildcard(), wildcard())
+    assert pattern.has_attr({"data_layout": "NCHW", "strides": [1, 1]}).match(conv)
+    assert not pattern.has_attr({"data_layout": "NHWC"}).match(conv)
+    assert is_op("add").has_attr({"TOpPattern": 1}).match(relay.op.get("add"))
+    assert pattern.has_dtype("float32").match(conv)
+    assert not pattern.has_dtype("int8").match(conv)
+    assert pattern.has_shape((1, 4, 6, 6)).match(conv)
+    assert not pattern.has_shape((1, 4, 6, 7)).match(conv)
+    assert dfp.has_type(relay.TensorType((2, 3))).match(X)
+    func = relay.Function([X], X).with_attr("Composite", "a")
+    assert dfp.has_attr({"Composite": "a"}).match(func)
+
+
+def test_options_and_alternatives() -> None:
+    pattern = is_op("nn.relu")(wildcard()).optional(lambda p: is_op("exp")(p))
+    assert pattern.match(relay.nn.relu(X))
+    assert pattern.match(relay.exp(relay.nn.relu(X)))
+    assert (is_op("add") | is_op("subtract"))(wildcard(), wildcard()).match(X - Y)
+
+
+def test_domination() -> None:
+    conv, elementwise = is_op("nn.conv2d")(wildcard(), wildcard()), wildcard().has_attr({})
+    d, w = relay.var("d", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3))
+    start = relay.nn.conv2d(d, w)
+    left, right = relay.nn.relu(start), relay.tanh(start)
+    path = is_op("nn.relu")(wildcard()) | is_op("tanh")(wildcard())
+    pattern = is_op("add")(wildcard(), wildcard()).dominates(conv, path)
+    assert pattern.match(left + right)
+    assert not pattern.match(left + relay.nn.relu(relay.nn.conv2d(d, w)))
+    assert elementwise is not None
+
+
+class AddToSub(dfp.DFPatternCallback):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = wildcard(), wildcard()
+        self.pattern = self.a + self.b
+
+    def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+        return node_map[self.a][0] - node_map[self.b][0]
+
+
+def test_rewrites() -> None:
+    found = dfp.rewrite(AddToSub(), relay.exp((X + Y) + Y))
+    tvm.ir.assert_structural_equal(found, relay.exp((X - Y) - Y), map_free_vars=True)
+    assert AddToSub().rewrite(X) is X
+    with pytest.raises(NotImplementedError, match="define callback"):
+        dfp.DFPatternCallback().callback(X, X, {})
+
+
+def test_rewrites_with_types() -> None:
+    class Flat(dfp.DFPatternCallback):
+        def __init__(self) -> None:
+            super().__init__(require_type=True)
+            self.x = wildcard()
+            self.pattern = is_op("nn.relu")(self.x)
+
+        def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+            assert pre.checked_type == relay.TensorType((2, 3))
+            return relay.maximum(node_map[self.x][0], relay.const(0.0))
+
+    found = dfp.rewrite(Flat(), relay.nn.relu(X))
+    assert relay.testing.count_ops(found) == {"maximum": 1}
+
+
+def test_partitions() -> None:
+    pattern = is_op("nn.relu")(is_op("add")(wildcard(), wildcard()))
+    found = pattern.partition(relay.exp(relay.nn.relu(X + Y)), {"Composite": "a"})
+    call = found.args[0]
+    assert call.op.attrs["PartitionedFromPattern"] == "add_nn.relu_"
+    assert call.op.attrs["Composite"] == "a"
+    a, b = call.op.params
+    tvm.ir.assert_structural_equal(call.op.body, relay.nn.relu(a + b))
+    assert list(call.args) == [X, Y]
+
+
+def test_what_others_use_is_not_cut_out() -> None:
+    pattern = is_op("nn.relu")(is_op("add")(wildcard(), wildcard()))
+    both = X + Y
+    expr = relay.nn.relu(both) * both
+    assert pattern.partition(expr) is expr
+    expr = relay.nn.relu(X + Y)
+    assert pattern.partition(expr, check=lambda e: False) is expr

@@ -1,0 +1,286 @@
+"""Relay as text: what is printed reads back as the same program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.error import DiagnosticError
+
+pytestmark = pytest.mark.pure
+HEAD = '#[version = "0.0.5"]\n'
+
+
+def roundtrip(expr: Any) -> None:
+    again = relay.parse_expr(expr.astext())
+    tvm.ir.assert_structural_equal(again, expr, map_free_vars=True)
+
+
+def same(text: str, expr: Any) -> None:
+    found = relay.parse_expr(text)
+    tvm.ir.assert_structural_equal(found, expr, map_free_vars=True)
+    roundtrip(found)
+
+
+def test_a_graph_is_numbered() -> None:
+    x = relay.var("x", shape=(3, 2))
+    y = relay.add(x, relay.const(1.5))
+    func = relay.Function([x], relay.multiply(y, y))
+    assert func.astext() == HEAD + (
+        "fn (%x: Tensor[(3, 2), float32]) {\n"
+        "  %0 = add(%x, 1.5f /* ty=float32 */);\n"
+        "  multiply(%0, %0)\n"
+        "}"
+    )
+    roundtrip(func)
+
+
+def test_types_stand_in_comments() -> None:
+    x = relay.var("x", shape=(2,))
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))))
+    assert mod.astext() == HEAD + (
+        "def @main(%x: Tensor[(2), float32] /* ty=Tensor[(2), float32] */)"
+        " -> Tensor[(2), float32] {\n"
+        "  exp(%x) /* ty=Tensor[(2), float32] */\n"
+        "}\n"
+    )
+    assert str(mod) == mod.astext()
+
+
+def test_constants_count() -> None:
+    c = relay.const(1)
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.add(c, c)))
+    assert mod.astext().count("/* ty=int32 */") == 3
+
+
+def test_names() -> None:
+    assert "%v1" in relay.var("1").astext()
+    x, y = relay.var("x"), relay.var("x")
+    assert "%x1" in relay.add(x, y).astext()
+
+
+def test_free_variables_come_first() -> None:
+    assert relay.var("x", "int32").astext() == HEAD + "free_var %x: int32;\n%x"
+
+
+def test_only_stated_attributes_are_shown() -> None:
+    x = relay.var("x", shape=(2, 3))
+    assert "softmax(%x)" in relay.nn.softmax(x).astext()
+    assert "axis=1" in relay.nn.softmax(x, axis=1).astext()
+
+
+def test_tensors_stand_in_the_metadata() -> None:
+    expr = relay.const(np.arange(3, dtype="float32"))
+    assert "meta[relay.Constant][0]" in expr.astext()
+    assert "metadata" in expr.astext()
+    assert "meta data omitted" in expr.astext(show_meta_data=False)
+    roundtrip(expr)
+
+
+def test_symbolic_extents_stand_in_the_metadata() -> None:
+    n = tvm.tir.Var("n", "int32")
+    x = relay.var("x", shape=(n, 3))
+    text = relay.Function([x], x).astext()
+    assert "meta[tir.Var][0]" in text
+    roundtrip(relay.Function([x], x))
+
+
+def test_annotations_of_the_user() -> None:
+    x = relay.var("x")
+    text = relay.add(x, x).astext(annotate=lambda e: type(e).__name__)
+    assert "add(%x, %x) /* Call */" in text
+
+
+def test_conditionals_and_lets() -> None:
+    x, y, cond = relay.var("x", "float32"), relay.var("y", "float32"), relay.var("cond", "bool")
+    sb = relay.ScopeBuilder()
+    with sb.if_scope(cond):
+        v1 = sb.let("v", relay.const(1, "float32"))
+        v2 = sb.let("v", x)
+        sb.ret(relay.subtract(v1, v2))
+    with sb.else_scope():
+        v3 = relay.var("v")
+        let2 = relay.Let(v3, y, v3)
+        sb.ret(relay.add(let2, let2))
+    func = relay.Function([x, y, cond], sb.get())
+    text = func.astext()
+    assert text.count("{") == 3
+    assert "%cond: bool" in text
+    roundtrip(func)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "dtype"),
+    [
+        ("1", 1, "int32"), ("10i64", 10, "int64"), ("7u8", 7, "uint8"), ("1.0f", 1, "float32"),
+        ("1e-1f", 0.1, "float32"), ("2f16", 2, "float16"), ("3f64", 3, "float64"),
+        ("True", True, "bool"), ("-5", -5, "int32"), ("--10", 10, "int32"),
+        ("1e+10f", 1e10, "float32"), ("-inff", -np.inf, "float32"),
+    ],
+)  # fmt: skip
+def test_literals(text: str, value: Any, dtype: str) -> None:
+    found = relay.parse_expr(text)
+    assert isinstance(found, relay.Constant)
+    assert str(found.data.dtype) == dtype
+    np.testing.assert_allclose(found.data.numpy(), np.array(value, dtype))
+    roundtrip(found)
+
+
+@pytest.mark.parametrize(
+    ("sign", "op"),
+    [("*", relay.multiply), ("/", relay.divide), ("+", relay.add), ("-", relay.subtract),
+     ("<", relay.less), (">", relay.greater), ("<=", relay.less_equal),
+     (">=", relay.greater_equal), ("==", relay.equal), ("!=", relay.not_equal)],
+)  # fmt: skip
+def test_infix(sign: str, op: Any) -> None:
+    same(f"1 {sign} 1", op(relay.const(1), relay.const(1)))
+
+
+def test_precedence() -> None:
+    def equal(a: str, b: str) -> bool:
+        return bool(tvm.ir.structural_equal(relay.parse_expr(a), relay.parse_expr(b)))
+
+    assert equal("1 * 1 + 1", "(1 * 1) + 1")
+    assert not equal("1 * 1 + 1", "1 * (1 + 1)")
+    assert equal("1 == 1 < 1 + 1 * 1", "1 == (1 < (1 + (1 * 1)))")
+    assert equal("1 - 1 - 1", "(1 - 1) - 1")
+
+
+def test_forms() -> None:
+    unit = relay.Tuple([])
+    x = relay.Var("x")
+    same("()", unit)
+    same("(0,)", relay.Tuple([relay.const(0)]))
+    same("(0, 1)", relay.Tuple([relay.const(0), relay.const(1)]))
+    same("let %x = 1; ()", relay.Let(x, relay.const(1), unit))
+    same("(); ()", relay.Let(relay.Var("_"), unit, unit))
+    same("fn (%x) { %x }", relay.Function([x], x))
+    same("fn () -> int32 { 0 }", relay.Function([], relay.const(0), relay.scalar_type("int32")))
+    same("fn (n=5) { () }", relay.Function([], unit, attrs=tvm.ir.DictAttrs({"n": 5})))
+    same(
+        "if (True) { 0 } else { 1 }", relay.If(relay.const(True), relay.const(0), relay.const(1))
+    )
+    same("%0 = (); %1 = 1; (%0, %0, %1)", relay.Tuple([unit, unit, relay.const(1)]))
+    same("free_var %x: (int32, int32); %x.0", relay.TupleGetItem(
+        relay.Var("x", relay.TupleType([relay.scalar_type("int32")] * 2)), 0))  # fmt: skip
+    same("ref(1)", relay.RefCreate(relay.const(1)))
+    assert isinstance(relay.parse_expr("@f"), relay.GlobalVar)
+    assert isinstance(relay.parse_expr("nn.global_avg_pool2d"), tvm.ir.Op)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("int32", relay.scalar_type("int32")),
+        ("Tensor[(), float32]", relay.TensorType((), "float32")),
+        ("Tensor[(1), float32]", relay.TensorType((1,), "float32")),
+        ("Tensor[(?, 2), float32]", relay.TensorType((relay.Any(), 2), "float32")),
+        ("()", relay.TupleType([])),
+        ("(int32,)", relay.TupleType([relay.scalar_type("int32")])),
+        ("fn (int32) -> bool", relay.FuncType(
+            [relay.scalar_type("int32")], relay.scalar_type("bool"))),
+        ("ref(int32)", relay.RefType(relay.scalar_type("int32"))),
+    ],
+)  # fmt: skip
+def test_types(text: str, found: Any) -> None:
+    expr = relay.parse_expr(f"let %_: {text} = (); ()")
+    assert expr.var.type_annotation == found
+    assert relay.pretty_print(found) == text.replace("Tensor[(), float32]", "float32")
+
+
+LISTS = HEAD + """
+type List[A] {
+  Cons(A, List[A]),
+  Nil,
+}
+
+def @length[A](%xs: List[A]) -> int32 {
+  match (%xs) {
+    Cons(_, %rest) => add(1, @length(%rest)),
+    Nil => 0,
+  }
+}
+"""
+
+
+def test_data_types_read_and_print() -> None:
+    mod = relay.parse(LISTS)
+    again = relay.parse(mod.astext())
+    tvm.ir.assert_structural_equal(mod, again)
+    names = [c.name_hint for c in mod.get_type("List")[1:]]
+    assert names == ["Cons", "Nil"]
+
+
+def test_modules_keep_their_calls() -> None:
+    mod = relay.parse(HEAD + "def @id(%x: int32) -> int32 { @id(%x) }")
+    assert mod["id"].body.op is mod.get_global_var("id")
+
+
+def test_places_are_kept() -> None:
+    expr = relay.parse_expr("add(1,\n 2)")
+    assert (expr.span.line, expr.span.column) == (1, 1)
+    assert (expr.args[1].span.line, expr.args[1].span.column) == (2, 2)
+
+
+def test_comments_are_passed_over() -> None:
+    same("1 // one", relay.const(1))
+    same("/* a /* b */ c */ 1", relay.const(1))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("meta[type_key][1337]", "is not in the metadata"),
+        ("let @x = 1; ()", "a local variable"),
+        ("%1 = (); %0", "%0 is not defined here"),
+        ("%x", "the variable %x is not known here"),
+        ("no_such_op(1)", "no_such_op is not known"),
+        ("nn.softmax(1, wrong=2)", "has no field 'wrong'"),
+        ("if (True) { let %a = 1; %a } else { %a }", "%a is not known"),
+        ("(1", "expected"),
+        ("1 ` 2", "an unknown character"),
+        ("/* x", "a comment without an end"),
+    ],
+)
+def test_errors_show_the_place(text: str, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message) as caught:
+        relay.parse_expr(text)
+    assert "^" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def @f() { 1 }", "the version of the format is missing"),
+        ('#[version = "0.1"]\n', "is not known"),
+        (HEAD + "def @f() { 1 } def @f() { 1 }", "a second definition of @f"),
+        (HEAD + "type A { B } type A { C }", "a second definition of the type A"),
+        (HEAD + "type A { B, B }", "a second constructor B"),
+        (HEAD + "x", "expected a definition"),
+    ],
+)
+def test_errors_of_modules(text: str, message: str) -> None:
+    with pytest.raises(DiagnosticError, match=message):
+        relay.parse(text)
+
+
+def test_long_programs() -> None:
+    x = relay.var("x", shape=(2,))
+    y: Any = x
+    for _ in range(5000):
+        y = relay.add(y, x)
+    func = relay.Function([x], y)
+    roundtrip(func)
+    lets: Any = relay.var("v0")
+    for at in range(3000):
+        lets = relay.Let(relay.var(f"v{at}"), relay.const(at), lets)
+    roundtrip(lets)
+
+
+def test_fromtext_reads_both() -> None:
+    assert isinstance(relay.fromtext(LISTS), tvm.IRModule)
+    assert isinstance(relay.fromtext(HEAD + "1"), relay.Constant)

@@ -1,0 +1,146 @@
+"""Types that follow: through functions, lets, conditionals, references, data, open extents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.error import DiagnosticError
+
+pytestmark = pytest.mark.pure
+HEAD = '#[version = "0.0.5"]\n'
+
+
+def typed(expr: Any) -> Any:
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(expr))
+    return mod["main"] if isinstance(expr, relay.Function) else mod["main"].body
+
+
+def test_the_old_program_is_left() -> None:
+    x = relay.var("x", shape=(2,))
+    func = relay.Function([x], relay.exp(x))
+    made = typed(func)
+    assert func.ret_type is None
+    assert made.ret_type == relay.TensorType((2,))
+
+
+def test_monomorphic_let() -> None:
+    x = relay.var("x")
+    assert typed(relay.Let(x, relay.const(1.0), x)).checked_type == relay.scalar_type("float32")
+
+
+def test_functions_as_values() -> None:
+    t = relay.scalar_type("float32")
+    x, f = relay.Var("x", t), relay.Var("f")
+    inner = relay.Function([x], relay.exp(x))
+    func = relay.Function([x], relay.Let(f, inner, relay.Call(f, [x])))
+    assert typed(func).checked_type == relay.FuncType([t], t)
+
+
+def test_a_parameter_learns_its_type_from_the_call() -> None:
+    x = relay.var("x")
+    call = relay.Call(relay.Function([x], x + x), [relay.const(1.0)])
+    assert typed(call).checked_type == relay.scalar_type("float32")
+
+
+def test_generic_functions() -> None:
+    a, b = relay.TypeVar("a"), relay.TypeVar("b")
+    x, y = relay.Var("x", a), relay.Var("y", b)
+    swap = relay.Function([x, y], relay.Tuple([y, x]), None, [a, b])
+    call = relay.Call(swap, [relay.const(1.0), relay.Tuple([])])
+    made = typed(call)
+    unit = relay.TupleType([])
+    assert made.checked_type == relay.TupleType([unit, relay.scalar_type("float32")])
+    assert list(made.type_args) == [relay.scalar_type("float32"), unit]
+
+
+def test_conditionals_agree() -> None:
+    with pytest.raises(DiagnosticError, match="two types that should be one differ"):
+        typed(relay.If(relay.const(True), relay.const(1.0), relay.const(1)))
+    with pytest.raises(DiagnosticError, match="two types"):
+        typed(relay.If(relay.const(1), relay.const(1.0), relay.const(1.0)))
+
+
+def test_references() -> None:
+    r = relay.Var("r")
+    place = relay.RefCreate(relay.const(1.0))
+    read = relay.Let(r, place, relay.RefRead(r))
+    assert typed(place).checked_type == relay.RefType(relay.scalar_type("float32"))
+    assert typed(read).checked_type == relay.scalar_type("float32")
+    write = relay.RefWrite(place, relay.const(2.0))
+    assert typed(write).checked_type == relay.TupleType([])
+
+
+def test_recursion() -> None:
+    mod = relay.parse(
+        HEAD + "def @f(%n: int32) -> float32 "
+        "{ if (%n == 0) { 1f } else { @f(subtract(%n, 1)) } }"
+    )
+    made = relay.transform.InferType()(mod)
+    assert made["f"].body.checked_type == relay.scalar_type("float32")
+
+
+def test_local_recursion() -> None:
+    mod = relay.parse(
+        HEAD + "def @f(%n: int32) { let %g = fn (%m: int32) -> int32 "
+        "{ if (%m == 0) { 0 } else { %g(%m - 1) } }; %g(%n) }"
+    )
+    assert relay.transform.InferType()(mod)["f"].ret_type == relay.scalar_type("int32")
+
+
+def test_data_types() -> None:
+    mod = relay.parse(
+        HEAD + "type Maybe[A] { Some(A), None_ }\n"
+        "def @f(%m: Maybe[float32]) { match (%m) { Some(%x) => exp(%x), None_ => 0f } }"
+    )
+    made = relay.transform.InferType()(mod)
+    assert made["f"].ret_type == relay.scalar_type("float32")
+    pattern = made["f"].body.clauses[0].lhs
+    assert pattern.patterns[0].var.checked_type == relay.scalar_type("float32")
+
+
+def test_unknown_extents() -> None:
+    x = relay.var("x", shape=(relay.Any(), 3))
+    y = relay.var("y", shape=(1, 3))
+    assert str(typed(x + y).checked_type) == "Tensor[(?, 3), float32]"
+    flat = typed(relay.reshape(x, (-1,)))
+    assert str(flat.checked_type) == "Tensor[(?), float32]"
+    joined = typed(relay.concatenate([x, x], 0))
+    assert str(joined.checked_type) == "Tensor[(?, 3), float32]"
+    assert str(typed(relay.argwhere(y)).checked_type) == "Tensor[(?, 2), int32]"
+
+
+def test_symbolic_extents() -> None:
+    n = tvm.tir.Var("n", "int32")
+    x = relay.var("x", shape=(n, 4))
+    assert typed(x + x).checked_type == relay.TensorType((n, 4))
+    shape = typed(relay.concatenate([x, x], 0)).checked_type.shape
+    tvm.ir.assert_structural_equal(tvm.arith.Analyzer().simplify(shape[0] - n * 2),
+                                   tvm.tir.IntImm("int32", 0))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        (lambda: relay.add(relay.var("x"), relay.var("y")), "are not known"),
+        (lambda: relay.TupleGetItem(relay.const(1), 0), "field 0 is taken of"),
+        (lambda: relay.Call(relay.Function([], relay.const(1)), [relay.const(1)]), "wrong number"),
+        (lambda: relay.Call(relay.const(1), []), "two types that should be one"),
+        (lambda: relay.Call(relay.op.get("add"), [relay.const(1)]), "called with 1 arguments"),
+        (lambda: relay.Call(relay.GlobalVar("nobody"), []), "@nobody is not in the module"),
+    ],
+)
+def test_wrong_programs_are_refused(build: Any, text: str) -> None:
+    with pytest.raises(DiagnosticError, match=text):
+        typed(relay.Function([], build()))
+
+
+def test_long_programs() -> None:
+    x = relay.var("x", shape=(2,))
+    y: Any = x
+    for _ in range(20000):
+        y = relay.add(y, x)
+    assert typed(relay.Function([x], y)).ret_type == relay.TensorType((2,))
