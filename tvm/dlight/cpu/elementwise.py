@@ -10,6 +10,7 @@ from tvm.tir.stmt import Block, For
 
 from .access import access_strides, collapses, flops, is_vectorizable, used_as_values, volume
 from .cost import bytes_us, flops_us, threads_for
+from .transpose import schedule_squares, square_of
 
 WIDE = 4  # vectors a step of the innermost loop, to pay its overhead once
 
@@ -23,6 +24,9 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
     names = [sch.get(loop).loop_var for loop in loops]
     if not loops or any(name not in by_loop for name in names):
         return f"{node.name_hint}: {'one value' if not loops else 'loops kept as they are'}"
+    square = square_of(node, cpu)
+    if square is not None:
+        return _turned(sch, block, cpu, {by_loop[n].var: l for n, l in zip(names, loops)}, square)
     strides = access_strides(node)
     valued = used_as_values(node)
     run = [loops[-1]]
@@ -46,6 +50,22 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
         sch.parallel(sch.fuse(*outer) if len(outer) > 1 else outer[0])
     spread = f"{threads} threads" if threads > 1 and outer else "serial"
     return f"{node.name_hint}: {words}, {spread}"
+
+
+def _turned(
+    sch: Schedule,
+    block: BlockRV,
+    cpu: CpuModel,
+    loops: dict[Var, LoopRV],
+    square: tuple[int, Var, Var],
+) -> str:
+    node: Block = sch.get(block)
+    threads = _threads(cpu, node, node.writes[0].buffer.dtype.bits)
+    outer = schedule_squares(sch, block, loops, square)
+    if threads > 1:
+        sch.parallel(sch.fuse(*outer) if len(outer) > 1 else outer[0])
+    spread = f"{threads} threads" if threads > 1 else "serial"
+    return f"{node.name_hint}: squares of {square[0]} turned in registers, {spread}"
 
 
 def _threads(cpu: CpuModel, node: Block, bits: int) -> int:

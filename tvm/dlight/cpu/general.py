@@ -35,9 +35,11 @@ class Rest:
         """Schedule all others, each by its kind; returns the reasons."""
         reasons: list[str] = []
         for block in root_blocks(self._sch):
-            if self._sch.get_sref(block) not in self._done:
+            place = self._sch.get_sref(block)
+            if place not in self._done:
                 reasons.append(self._attempt(block, cpu))
-                self.done(block)
+                if place.stmt is not None:  # an intrinsic takes a block's place
+                    self.done(block)
         decompose(self._sch, self.later)
         return reasons
 

@@ -1,0 +1,74 @@
+"""Copies that exchange the dimension along memory: squares of vectors, turned in registers.
+
+    for j, i: B[j, i] = A[i, j]   ->   for ib in I / 256: for jo in J / 16: for it in 16:
+                                           B[jo, ib + it] = turned(A[ib + it, jo])    # 16 x 16
+
+Rows of 256 are written at a time, so that whole pages of the target are in use, and each line of
+the source is read once. (Measured: the order of the squares matters most, then the registers.)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tvm.target.cpu_model import CpuModel
+from tvm.tir.expr import BufferLoad, Var
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.stmt import Block, BufferStore
+from tvm.tir.tensor_intrin.transposition import transposition
+
+from .access import extent
+
+LARGEST: Final = 16  # rows of a square
+ROWS: Final = 256  # that are written to the target one after the other
+_BITS: Final = (32, 64)  # shorter elements have more lanes than there are registers for rows
+
+
+def square_of(node: Block, cpu: CpuModel) -> tuple[int, Var, Var] | None:
+    """The size of the squares, the variable along the source and that along the target."""
+    body = node.body
+    if not isinstance(body, BufferStore) or not isinstance(body.value, BufferLoad):
+        return None
+    load, dtype = body.value, body.value.buffer.dtype
+    if dtype.bits not in _BITS or not dtype.is_scalar or load.buffer.strides or body.buffer.strides:
+        return None
+    names = (*body.indices, *load.indices)
+    if not all(isinstance(i, Var) for i in names) or set(load.indices) != set(body.indices):
+        return None
+    across, along = load.indices[-1], body.indices[-1]
+    size = min(LARGEST, cpu.lanes(dtype.bits))
+    sizes = [extent(iv) for iv in node.iter_vars if iv.var is across or iv.var is along]
+    if len(sizes) != 2 or any(length is None or length % size for length in sizes):
+        return None
+    assert isinstance(across, Var), "looked at above"
+    assert isinstance(along, Var), "looked at above"
+    return size, across, along
+
+
+def schedule_squares(
+    sch: Schedule, block: BlockRV, loops: dict[Var, LoopRV], square: tuple[int, Var, Var]
+) -> list[LoopRV]:
+    """Turn squares in registers; returns the loops that may be shared out."""
+    size, across, along = square
+    node: Block = sch.get(block)
+    store = node.body
+    assert isinstance(store, BufferStore), "checked by square_of"
+    assert isinstance(store.value, BufferLoad), "checked by square_of"
+    gaps = [
+        len(indices) - 2 - list(indices).index(other)
+        for indices, other in ((store.value.indices, along), (store.indices, across))
+    ]
+    count = next(n for n in range(ROWS // size, 0, -1) if _size(node, along) % (n * size) == 0)
+    outer = [loop for var, loop in loops.items() if var is not across and var is not along]
+    columns, column = sch.split(loops[across], factors=[None, size])
+    rows, row_square, row = sch.split(loops[along], factors=[None, count, size])
+    sch.reorder(*outer, rows, columns, row_square, column, row)
+    name = transposition(size, str(node.writes[0].buffer.dtype), *gaps)
+    sch.tensorize(column, name)
+    return [*outer, rows, columns]
+
+
+def _size(node: Block, var: Var) -> int:
+    found = next(extent(iv) for iv in node.iter_vars if iv.var is var)
+    assert found is not None, "checked by square_of"
+    return found

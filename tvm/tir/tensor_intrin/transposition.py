@@ -1,0 +1,130 @@
+"""A square of a matrix transposed in vector registers.
+
+    B[i, j] = A[j, i]    for i, j < n
+
+The n rows of A are loaded as vectors, and in log2(n) rounds every pair of vectors that are d apart
+exchanges halves: (a0 a1 ...), (b0 b1 ...) -> (a0 b0 ...), (a1 b1 ...) for d = 1. (J. O. Eklundh, "A
+Fast Computer Method for Matrix Transposing", IEEE Transactions on Computers C-21, 1972.)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tvm.ir.expr import PrimExpr, Range
+from tvm.support.dtype import DataType
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, Ramp, Shuffle, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.intrin_registry import INTRINSICS, TensorIntrin
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    For,
+    ForKind,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+)
+
+_INT32: Final = DataType("int32")
+
+
+def transposition(size: int, dtype: str, source_gap: int = 0, target_gap: int = 0) -> str:
+    """The name of the intrinsic: (size, ...1, size) -> (size, ...1, size) of `dtype`.
+
+    `size` is a power of two; the gaps are dimensions of one between the two that are exchanged.
+    """
+    name = f"transpose_{size}x{size}_{dtype}_{source_gap}_{target_gap}"
+    if name not in INTRINSICS:
+        TensorIntrin.register(name, *_functions(size, dtype, source_gap, target_gap))
+    return name
+
+
+def _functions(size: int, dtype: str, *gaps: int) -> tuple[PrimFunc, PrimFunc]:
+    source, target = (_square(name, size, dtype, gap) for name, gap in zip("AB", gaps))
+    handles = {Var(name, "handle"): buffer for name, buffer in (("a", source), ("b", target))}
+    regions = [
+        BufferRegion(buffer, [Range(0, extent) for extent in buffer.shape])
+        for buffer in (source, target)
+    ]
+
+    def function(body: Stmt) -> PrimFunc:
+        root = Block([], regions[:1], regions[1:], "root", body)
+        return PrimFunc(list(handles), BlockRealize([], True, root), None, handles)
+
+    return function(_meaning(source, target)), function(_rounds(source, target))
+
+
+def _square(name: str, size: int, dtype: str, gap: int) -> Buffer:
+    strides = [Var(f"{name}_stride_{axis}", "int64") for axis in range(gap + 1)]
+    shape = [IntImm("int64", extent) for extent in (size, *[1] * gap, size)]
+    return decl_buffer(
+        shape, dtype, name, strides=[*strides, IntImm("int64", 1)], offset_factor=1,
+        elem_offset=Var(f"{name}_offset", "int64"),
+    )  # fmt: skip
+
+
+def _meaning(source: Buffer, target: Buffer) -> Stmt:
+    size = source.shape[0]
+    loops = [Var(name, "int64") for name in "ij"]
+    i, j = variables = [Var(f"v{name}", "int64") for name in "ij"]
+    store = BufferStore(target, BufferLoad(source, _at(source, j, i)), _at(target, i, j))
+    block = Block(
+        [IterVar(Range(IntImm("int64", 0), size), v, IterVar.DataPar) for v in variables],
+        [BufferRegion.from_point(source, _at(source, j, i))],
+        [BufferRegion.from_point(target, _at(target, i, j))],
+        "transpose",
+        store,
+    )
+    body: Stmt = BlockRealize(loops, True, block)
+    for loop in reversed(loops):
+        body = For(loop, IntImm("int64", 0), size, ForKind.SERIAL, body)
+    return body
+
+
+def _at(buffer: Buffer, row: PrimExpr, column: PrimExpr) -> list[PrimExpr]:
+    return [row, *[IntImm("int64", 0)] * (len(buffer.shape) - 2), column]
+
+
+def _rounds(source: Buffer, target: Buffer) -> Stmt:
+    size = int(source.shape[0])  # type: ignore[call-overload]
+    lanes = Ramp(IntImm("int64", 0), IntImm("int64", 1), size)
+    dtype = source.dtype.with_lanes(size)
+    lets: list[tuple[Var, PrimExpr]] = []
+
+    def named(value: PrimExpr) -> Var:
+        lets.append((Var(f"r{len(lets)}", dtype), value))
+        return lets[-1][0]
+
+    rows = [
+        named(BufferLoad(source, _at(source, IntImm("int64", row), lanes))) for row in range(size)
+    ]
+    apart = 1
+    while apart < size:
+        for row in range(size):
+            if not row & apart:
+                pair = [rows[row], rows[row + apart]]
+                for place, picks in zip((row, row + apart), _halves(size, apart)):
+                    rows[place] = named(Shuffle(pair, [IntImm(_INT32, p) for p in picks]))
+        apart *= 2
+    body: Stmt = SeqStmt(
+        [
+            BufferStore(target, value, _at(target, IntImm("int64", row), lanes))
+            for row, value in enumerate(rows)
+        ]
+    )
+    for var, value in reversed(lets):
+        body = LetStmt(var, value, body)
+    return body
+
+
+def _halves(size: int, apart: int) -> tuple[list[int], list[int]]:
+    """Lanes of two vectors in a row: what the first and what the second keeps of both."""
+    lanes = range(size)
+    return (
+        [lane + size - apart if lane & apart else lane for lane in lanes],
+        [lane + size if lane & apart else lane + apart for lane in lanes],
+    )
