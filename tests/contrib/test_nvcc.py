@@ -55,3 +55,20 @@ def test_versions_of_devices() -> None:
         nvcc.parse_compute_version("new")
     with pytest.raises(ValueError, match="target_format='exe'"):
         nvcc.compile_cuda(TEXT, "exe")
+
+
+@pytest.mark.parametrize(
+    ("question", "yes", "no"),
+    [("have_fp16", ("5.3", "6.0"), ("5.2", "3.5")), ("have_int8", ("6.1", "10.0"), ("6.0",)),
+     ("have_tensorcore", ("7.0", "9.0a"), ("6.2",)), ("have_bf16", ("8.0",), ("7.5",)),
+     ("have_fp8", ("8.9", "9.0"), ("8.7",)), ("have_fp4", ("10.0", "12.0"), ("9.0",))],
+)  # fmt: skip
+def test_what_machines_have(question, yes, no):
+    asked = getattr(nvcc, question)
+    assert all(asked(version) for version in yes)
+    assert not any(asked(version) for version in no)
+
+
+def test_tensor_cores_of_a_target():
+    assert nvcc.have_tensorcore(target=Target("cuda -arch=sm_80"))
+    assert not nvcc.have_tensorcore(target=Target("cuda -arch=sm_61"))

@@ -385,3 +385,24 @@ def test_hundreds_of_parameters():
     np.testing.assert_array_equal(machine["main"](*args).numpy(), args[0] + args[-1])
     with pytest.raises(ValueError, match=r"argument 399 \(p399\)(.|\n)*dimension 3 is 4"):
         machine["main"](*args[:-1], np.zeros((2, 1, 1, 4), "float32"))
+
+
+def test_graphs_for_a_gpu_are_bytecode_over_kernels():
+    @I.ir_module
+    class Net:
+        @R.function
+        def main(x: R.Tensor((8, 16), "float32"), w: R.Tensor((16, 8), "float32")):
+            with R.dataflow():
+                y = R.nn.relu(R.matmul(x, w))
+                R.output(y)
+            return y
+
+    target = tvm.target.Target("cuda -arch=sm_80", host="llvm")
+    with target:
+        mod = tvm.tir.transform.DefaultGPUSchedule()(relax.transform.LegalizeOps()(Net))
+    made = tvm.compile(mod, target=target)
+    (host,) = made.mod.imports
+    (device,) = host.imports
+    assert device.kind == "cuda"
+    assert "__global__" in device.inspect_source()
+    assert "main" in made.as_text()

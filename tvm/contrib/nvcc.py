@@ -82,6 +82,51 @@ def get_target_compute_version(target: Target | None = None) -> str:
     )
 
 
+def _at_least(compute_version: str | None, least: tuple[int, int]) -> bool:
+    version = compute_version or get_target_compute_version()
+    return parse_compute_version(version) >= least
+
+
+def have_fp16(compute_version: str) -> bool:
+    """Whether a machine computes with half floats."""
+    return compute_version == "5.3" or _at_least(compute_version, (6, 0))
+
+
+def have_int8(compute_version: str) -> bool:
+    """Whether a machine has dot products of bytes."""
+    return _at_least(compute_version, (6, 1))
+
+
+def have_tensorcore(compute_version: str | None = None, target: Target | None = None) -> bool:
+    """Whether a machine, or that of a target, has tensor cores."""
+    if compute_version is None and target is not None:
+        compute_version = get_target_compute_version(target)
+    return _at_least(compute_version, (7, 0))
+
+
+def have_cudagraph() -> bool:
+    """Whether the toolkit here has graphs of launches."""
+    try:
+        return get_cuda_version() >= (10, 0)
+    except TVMError:
+        return False
+
+
+def have_bf16(compute_version: str) -> bool:
+    """Whether a machine computes with bfloat16."""
+    return _at_least(compute_version, (8, 0))
+
+
+def have_fp8(compute_version: str) -> bool:
+    """Whether a machine computes with 8-bit floats."""
+    return _at_least(compute_version, (8, 9))
+
+
+def have_fp4(compute_version: str) -> bool:
+    """Whether a machine computes with 4-bit floats."""
+    return _at_least(compute_version, (10, 0))
+
+
 def compile_cuda(
     code: str,
     target_format: str | None = None,

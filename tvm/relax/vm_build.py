@@ -37,6 +37,7 @@ from tvm.runtime.module import Module
 from tvm.runtime.vm_executable import VMExecutable, VMModule
 from tvm.support.log import logger
 from tvm.target.target import Target
+from tvm.tir.build import HOST_KINDS
 from tvm.tir.build import build as tir_build
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -59,7 +60,8 @@ def build(
     """Compile a Relax module.
 
     With `exec_mode="compiled"` each graph becomes native code; one that native code cannot express
-    (packed functions, branches) runs as bytecode beside it. `params` binds parameters of `main`.
+    (packed functions, branches) runs as bytecode beside it, and so does one for a GPU. `params`
+    binds parameters of `main`.
     """
     if exec_mode not in MODES:
         raise ValueError(
@@ -70,7 +72,8 @@ def build(
         mod = t.BindParams("main", dict(params))(mod)
     with chosen:
         mod = _pipeline(relax_pipeline, chosen)(mod)
-    linker = _Linker(mod, chosen, tir_pipeline, native=exec_mode == "compiled")
+    native = exec_mode == "compiled" and chosen.kind.name in HOST_KINDS
+    linker = _Linker(mod, chosen, tir_pipeline, native=native)
     made = linker.link()
     if linker.is_native:
         as_code = functools.cache(
