@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import threading
+import weakref
+from typing import ClassVar
 
 import pytest
 
@@ -36,6 +39,29 @@ def test_each_task_has_an_answer() -> None:
     assert first == (True, (3, 1))
     assert isinstance(second[1], ZeroDivisionError)
     assert "the result cannot be sent back" in str(third[1])
+
+
+class Connection:
+    """Stands for something that closes when nobody holds it."""
+
+    opened: ClassVar[list[weakref.ref[Connection]]] = []
+
+
+def _fails_with_a_connection() -> None:
+    connection = Connection()
+    Connection.opened.append(weakref.ref(connection))
+    raise ValueError("broken")
+
+
+def test_what_a_task_had_goes_with_its_error() -> None:
+    gc.disable()  # which would hide a circle of references
+    try:
+        ((done, _),) = answers((_fails_with_a_connection, (), {}))
+        still_open = [ref for ref in Connection.opened if ref() is not None]
+    finally:
+        gc.enable()
+    assert (done, still_open) == (False, [])
+    assert Connection.opened
 
 
 def test_a_message_that_is_cut_ends_it() -> None:

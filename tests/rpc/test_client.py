@@ -55,6 +55,10 @@ def test_functions(sess: rpc.RPCSession) -> None:
     assert echo([1, [2, "a"]]) == [1, [2, "a"]]
 
 
+def test_devices_by_the_kinds_of_targets(sess: rpc.RPCSession) -> None:
+    assert sess.device("llvm") == sess.cpu()
+
+
 def test_what_goes_wrong_there(sess: rpc.RPCSession) -> None:
     with pytest.raises(RPCError, match=r"Error caught from RPC call:\n(?s:.*)ValueError: abc"):
         sess.get_function("rpc.test.except")("abc")

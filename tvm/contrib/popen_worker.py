@@ -9,8 +9,11 @@ import os
 import struct
 import sys
 import time
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import Any, BinaryIO, TypeAlias
 
+_Reads: TypeAlias = Callable[[bytes], Any]
+_Writes: TypeAlias = Callable[[Any], bytes]
 HEAD = struct.Struct("<Q")  # the length of what follows
 BEGUN, CLOCK = b"begun", struct.Struct("<d")
 
@@ -44,22 +47,27 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
     first = read_message(source)
     if first is None:
         return
-    from .by_value import from_bytes, to_bytes  # after the path of modules is known
+    from . import by_value  # after the path of modules is known
 
     write_message(sink, b"ready")
     while (data := read_message(source)) is not None:
-        answer: tuple[bool, Any]
-        try:
-            func, args, kwargs = from_bytes(data)
-            write_message(sink, begun())  # limits on time count from here: imports are over
-            answer = True, func(*args, **(kwargs or {}))
-        except Exception as err:
-            answer = False, err
-        try:
-            reply = to_bytes(answer)
-        except Exception as err:
-            reply = to_bytes((False, TypeError(f"the result cannot be sent back: {err}")))
-        write_message(sink, reply)
+        write_message(sink, _reply(data, sink, by_value.from_bytes, by_value.to_bytes))
+
+
+def _reply(data: bytes, sink: BinaryIO, from_bytes: _Reads, to_bytes: _Writes) -> bytes:
+    """What comes of a message; nothing of it is held on to when this returns."""
+    answer: tuple[bool, Any]
+    try:
+        func, args, kwargs = from_bytes(data)
+        write_message(sink, begun())  # limits on time count from here: imports are over
+        answer = True, func(*args, **(kwargs or {}))
+    except Exception as err:
+        # its traceback would keep what the function had, an open connection for one
+        answer = False, err.with_traceback(None)
+    try:
+        return to_bytes(answer)
+    except Exception as err:
+        return to_bytes((False, TypeError(f"the result cannot be sent back: {err}")))
 
 
 def main() -> None:

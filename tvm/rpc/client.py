@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tvm.error import RPCError, RPCSessionTimeoutError, message
-from tvm.runtime._device import Device
+from tvm.runtime._device import Device, device
 from tvm.runtime.module import Module
 from tvm.runtime.wire import read_frame, write_frame
 
@@ -64,7 +64,7 @@ class RPCSession:
 
     def device(self, dev_type: str | int, dev_id: int = 0) -> Device:
         """A device of the server."""
-        return self._sess.device(Device(dev_type, dev_id))
+        return self._sess.device(device(dev_type, dev_id))
 
     def cpu(self, dev_id: int = 0) -> Device:
         """The server's CPU."""
