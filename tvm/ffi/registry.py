@@ -34,6 +34,11 @@ HOMES: dict[str, list[str]] = {
     "tvm.rpc.server.": ["tvm.rpc.builtins"],
     "rpc.Connect": ["tvm.rpc.builtins"],
     "device_api.remote.": ["tvm.rpc.remote"],
+    "meta_schedule.builder.": ["tvm.meta_schedule.builder.local_builder"],
+    "meta_schedule.runner.": ["tvm.meta_schedule.runner.local_runner"],
+    "tvm.meta_schedule.builder.": ["tvm.meta_schedule.builder.local_builder"],
+    "tvm.meta_schedule.tune_tir": ["tvm.meta_schedule.tir_integration"],
+    "tvm.meta_schedule.tune_relax": ["tvm.meta_schedule.relax_integration"],
     "vm.builtin.": [
         "tvm.runtime.vm_builtin", "tvm.runtime.vm_builtin_sampling",
         "tvm.runtime.vm_builtin_cache", "tvm.runtime.vm_builtin_debug",

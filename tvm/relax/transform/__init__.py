@@ -30,6 +30,7 @@ _HOMES = {
     "ExpandTupleArguments": _HOME + "expand_tuple_arguments:ExpandTupleArguments",
     "FastMathCodeGenerator": _HOME + "fast_math:FastMathCodeGenerator",
     "FastMathTransform": _HOME + "fast_math:FastMathTransform",
+    "FewShotTuning": _HOME + "few_shot_tuning:FewShotTuning",
     "FoldBatchnormToConv2D": (
         _HOME + "fold_batch_norm_to_conv2d_for_inference:FoldBatchnormToConv2D"
     ),
@@ -48,6 +49,9 @@ _HOMES = {
     "LiftTransformParams": _HOME + "lift_transform_params:LiftTransformParams",
     "LowerShapeToTensor": _HOME + "lower_shape_to_tensor:LowerShapeToTensor",
     "MergeCompositeFunctions": _HOME + "merge_composite_functions:MergeCompositeFunctions",
+    "MetaScheduleApplyDatabase": _HOME + "meta_schedule:MetaScheduleApplyDatabase",
+    "MetaScheduleTuneIRMod": _HOME + "meta_schedule:MetaScheduleTuneIRMod",
+    "MetaScheduleTuneTIR": _HOME + "meta_schedule:MetaScheduleTuneTIR",
     "Normalize": _HOME + "normalize:Normalize",
     "NormalizeGlobalVar": _HOME + "normalize_global_var:NormalizeGlobalVar",
     "PatternCheckContext": _HOME + "fuse_ops_by_pattern:PatternCheckContext",
@@ -124,6 +128,7 @@ if TYPE_CHECKING:
     from .expand_tuple_arguments import ExpandTupleArguments as ExpandTupleArguments
     from .fast_math import FastMathCodeGenerator as FastMathCodeGenerator
     from .fast_math import FastMathTransform as FastMathTransform
+    from .few_shot_tuning import FewShotTuning as FewShotTuning
     from .fold_batch_norm_to_conv2d_for_inference import (
         FoldBatchnormToConv2D as FoldBatchnormToConv2D,
     )
@@ -158,6 +163,9 @@ if TYPE_CHECKING:
     from .lower_runtime_builtin import VMBuiltinLower as VMBuiltinLower
     from .lower_shape_to_tensor import LowerShapeToTensor as LowerShapeToTensor
     from .merge_composite_functions import MergeCompositeFunctions as MergeCompositeFunctions
+    from .meta_schedule import MetaScheduleApplyDatabase as MetaScheduleApplyDatabase
+    from .meta_schedule import MetaScheduleTuneIRMod as MetaScheduleTuneIRMod
+    from .meta_schedule import MetaScheduleTuneTIR as MetaScheduleTuneTIR
     from .normalize import Normalize as Normalize
     from .normalize_global_var import NormalizeGlobalVar as NormalizeGlobalVar
     from .optimize_layout_transform import OptimizeLayoutTransform as OptimizeLayoutTransform

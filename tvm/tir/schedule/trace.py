@@ -71,8 +71,8 @@ class Trace(Object):
         """
         values: dict[Any, Any] = {}
         for inst in self._without_postproc(remove_postproc):
-            inputs = [_translate(v, values) for v in inst.inputs]
-            attrs = [_translate(v, values) for v in inst.attrs]
+            inputs = [translate(v, values) for v in inst.inputs]
+            attrs = [translate(v, values) for v in inst.attrs]
             decision = self.get_decision(inst)
             if decision_provider is not None and inst.kind.has_decision:
                 decision = decision_provider(inst, inputs, attrs, decision)
@@ -219,9 +219,10 @@ def _variables(value: Any) -> list[Any]:
     return []
 
 
-def _translate(value: Any, values: Mapping[Any, Any]) -> Any:
+def translate(value: Any, values: Mapping[Any, Any]) -> Any:
+    """An input or attribute with the variables of one schedule replaced by those of another."""
     if isinstance(value, (list, tuple)):
-        return [_translate(part, values) for part in value]
+        return [translate(part, values) for part in value]
     if isinstance(value, (BlockRV, LoopRV)):
         return values[value]
     if isinstance(value, (IntImm, FloatImm, StringImm)):

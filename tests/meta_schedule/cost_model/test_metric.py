@@ -1,0 +1,14 @@
+"""How good a ranking is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tvm.meta_schedule.cost_model.metric import max_curve
+
+pytestmark = pytest.mark.pure
+
+
+def test_best_so_far() -> None:
+    assert max_curve(np.array([1.0, 3.0, 2.0, 5.0])).tolist() == [1, 3, 3, 5]

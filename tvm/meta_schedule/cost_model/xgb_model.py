@@ -1,0 +1,252 @@
+"""The learned model: boosted trees over features of the candidates' programs.
+
+A candidate has a row of features for each block that stores; its score is the sum of what the trees
+say of its rows. The label is the throughput in relation to the best of the same program. Mistakes
+at fast candidates weigh more. After Zheng et al., "Ansor" (OSDI 2020), section 5.2.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tvm.meta_schedule.feature_extractor import FeatureExtractor
+from tvm.meta_schedule.profiler import Profiler
+from tvm.meta_schedule.utils import derived_object, shash2hex
+
+from .boosted_trees import Booster, Floats
+from .cost_model import PyCostModel, Scores
+from .feature_group import FeatureGroup, measured_features
+from .files import load_arrays, save_arrays
+from .metric import max_curve
+
+if TYPE_CHECKING:
+    from tvm.meta_schedule.runner import RunnerResult
+    from tvm.meta_schedule.search_strategy import MeasureCandidate
+    from tvm.meta_schedule.tune_context import TuneContext
+
+_LOG = logging.getLogger(__name__)
+_MOST_ROUNDS = 300
+TreeMethod = Literal["auto", "exact", "approx", "hist", "gpu_hist"]
+
+
+def make_metric_sorter(focused_metric: str) -> Callable[[tuple[str, float]], tuple[int, str]]:
+    """A key that sorts (name, value) pairs so that the focused metric comes first."""
+
+    def key(metric: tuple[str, float]) -> tuple[int, str]:
+        return (0 if metric[0] == focused_metric else 1, metric[0])
+
+    return key
+
+
+class Rows(NamedTuple):
+    """All rows of features, with a label each where it is known."""
+
+    data: npt.NDArray[np.float32]
+    label: Floats | None
+
+    def get_label(self) -> Floats:
+        """The labels."""
+        assert self.label is not None, "labels are for training"
+        return self.label
+
+
+class PackSum:
+    """The rows of several candidates in one matrix; `ids` says whose each row is.
+
+    `xs` has an array of rows for each candidate, `ys` its label.
+    """
+
+    def __init__(self, xs: Sequence[npt.NDArray[Any]], ys: npt.NDArray[Any] | None) -> None:
+        self._count = len(xs)
+        sizes = [len(x) for x in xs]
+        self.ids: npt.NDArray[np.int64] = np.repeat(np.arange(len(xs)), sizes)
+        data = np.concatenate(list(xs), axis=0).astype(np.float32)
+        label = None if ys is None else np.repeat(np.asarray(ys, np.float64), sizes)
+        self.dmatrix = Rows(data, label)
+
+    def predict_with_score(self, pred: Floats) -> Floats:
+        """The score of each candidate: the sum over its rows."""
+        summed: Floats = np.bincount(self.ids, weights=pred, minlength=self._count)
+        return summed.astype(np.float64)
+
+    def _labels(self) -> Floats:
+        """The label of each candidate that has rows, 0 for others."""
+        labels = np.zeros(self._count)
+        labels[self.ids] = self.dmatrix.get_label()
+        return labels
+
+    def obj_square_error(self, ys_pred: Floats) -> tuple[Floats, Floats]:
+        """Derivatives of the squared error of the scores, weighted by the labels."""
+        label = self.dmatrix.get_label()
+        gradient = (self.predict_with_score(ys_pred)[self.ids] - label) * label
+        return gradient, label.copy()
+
+    def rmse(self, ys_pred: Floats) -> tuple[str, float]:
+        """The root of the mean squared error of the scores."""
+        error = self.predict_with_score(ys_pred) - self._labels()
+        return "p-rmse", float(np.sqrt(np.mean(error * error)))
+
+    def average_peak_score(self, ys_pred: Floats, n: int) -> tuple[str, float]:
+        """How close, on average over n trials in the order of the scores, the best so far is."""
+        labels = self._labels()
+        trials = np.argsort(-self.predict_with_score(ys_pred), kind="stable")[:n]
+        curve = max_curve(labels[trials]) / max(float(labels.max()), 1e-12)
+        return f"a-peak@{n}", float(np.mean(curve))
+
+
+class XGBConfig(NamedTuple):
+    """Options of the trees. All values of `tree_method` mean histograms here."""
+
+    max_depth: int = 10
+    gamma: float = 0.001
+    min_child_weight: float = 0
+    eta: float = 0.2
+    seed: int = 43
+    nthread: int | None = None
+    tree_method: TreeMethod = "auto"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options by name, but those that are None."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+DEFAULT_CONFIG = XGBConfig()
+
+
+@derived_object
+class XGBModel(PyCostModel):
+    """Scores candidates by boosted trees; before `num_warmup_samples` were measured, at random.
+
+    With `adaptive_training` the trees are grown anew only when a fifth more was measured.
+    """
+
+    def __init__(
+        self,
+        *,
+        extractor: Any = "per-store-feature",
+        config: XGBConfig = DEFAULT_CONFIG,
+        num_warmup_samples: int = 100,
+        early_stopping_rounds: int = 50,
+        verbose_eval: int = 25,
+        average_peak_n: int = 32,
+        adaptive_training: bool = True,
+        num_tuning_cores: int | None = None,
+        tree_method: TreeMethod | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(extractor, FeatureExtractor):
+            extractor = FeatureExtractor.create(extractor)
+        if num_tuning_cores is not None:
+            config = config._replace(nthread=num_tuning_cores)
+        if tree_method is not None:
+            config = config._replace(tree_method=tree_method)
+        self.extractor: FeatureExtractor = extractor
+        self.config = config
+        self.num_warmup_samples = num_warmup_samples
+        self.early_stopping_rounds = early_stopping_rounds
+        self.verbose_eval = verbose_eval
+        self.average_peak_n = average_peak_n
+        self.adaptive_training = adaptive_training
+        self.data: dict[str, FeatureGroup] = {}
+        self.data_size = 0
+        self.booster: Booster | None = None
+        self.last_train_size = 0
+        self._random = np.random.RandomState(config.seed)
+
+    # --- storing ---
+
+    def load(self, path: str) -> None:
+        """Take up what was measured, and the trees that `save` wrote."""
+        names = ("group_hashes", "group_sizes", "costs", "row_counts", "rows", "trained")
+        stored = load_arrays(path, "an XGBModel", (*names, "tree_sizes"))
+        self.data = FeatureGroup.from_arrays(stored)
+        self.data_size = sum(len(group.costs) for group in self.data.values())
+        self.last_train_size = int(stored["trained"])
+        self.booster = self._new_booster() if len(stored["tree_sizes"]) else None
+        if self.booster is not None:
+            self.booster.set_arrays(stored)
+
+    def save(self, path: str) -> None:
+        """Write what was measured, and the trees."""
+        trees = self.booster or self._new_booster()
+        trained = {"trained": np.array(self.last_train_size)}
+        save_arrays(path, {**trained, **FeatureGroup.to_arrays(self.data), **trees.arrays()})
+
+    def _new_booster(self) -> Booster:
+        c = self.config
+        return Booster(c.max_depth, c.gamma, c.min_child_weight, c.eta)
+
+    # --- learning ---
+
+    def update(
+        self,
+        context: TuneContext,
+        candidates: Sequence[MeasureCandidate],
+        results: Sequence[RunnerResult],
+    ) -> None:
+        """Learn from measured candidates."""
+        assert len(candidates) == len(results), "a result a candidate"
+        if not candidates:
+            return
+        with Profiler.timeit("CostModel/ExtractFeatures"):
+            features, costs = measured_features(self.extractor, context, candidates, results)
+        if not features:
+            return
+        self._add(shash2hex(context.mod), features, costs)
+        if self.booster is not None:
+            self._report(features, costs)
+        if self._is_due():
+            with Profiler.timeit("CostModel/Train"):
+                self._train()
+
+    def _add(self, group: str, features: list[npt.NDArray[np.float32]], costs: Floats) -> None:
+        known = self.data.get(group)
+        if known is None:
+            self.data[group] = FeatureGroup(group, features, costs)
+        else:
+            known.append(features, costs)
+        self.data_size += len(features)
+
+    def _is_due(self) -> bool:
+        if not self.adaptive_training:
+            return True
+        return self.data_size - self.last_train_size >= self.last_train_size / 5
+
+    def _train(self) -> None:
+        self.last_train_size = self.data_size
+        groups = list(self.data.values())
+        pack = PackSum(
+            [x for group in groups for x in group.features],
+            np.concatenate([group.min_cost / group.costs for group in groups]),
+        )
+        self.booster = self._new_booster()
+        self.booster.fit(
+            pack.dmatrix.data, pack.obj_square_error, lambda pred: pack.rmse(pred)[1],
+            _MOST_ROUNDS, min(self.early_stopping_rounds, _MOST_ROUNDS),
+        )  # fmt: skip
+
+    def _report(self, features: list[npt.NDArray[np.float32]], costs: Floats) -> None:
+        """Say how well the trees knew what was measured since they grew."""
+        assert self.booster is not None, "asked before"
+        pack = PackSum(features, costs.min() / costs)
+        predicted = self.booster.predict(pack.dmatrix.data)
+        metrics = [pack.rmse(predicted), pack.average_peak_score(predicted, self.average_peak_n)]
+        metrics.sort(key=make_metric_sorter("p-rmse"))
+        _LOG.debug("XGB validation: %s", "\t".join(f"{n}: {v:.6f}" for n, v in metrics))
+
+    # --- scoring ---
+
+    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> Scores:
+        """A score for each candidate."""
+        if self.booster is None or self.data_size < self.num_warmup_samples or not candidates:
+            return self._random.uniform(0, 1, len(candidates))
+        with Profiler.timeit("CostModel/ExtractFeatures"):
+            extracted = self.extractor.extract_from(context, list(candidates))
+        pack = PackSum([x.numpy() for x in extracted], None)
+        with Profiler.timeit("CostModel/Predict"):
+            return pack.predict_with_score(self.booster.predict(pack.dmatrix.data))

@@ -1,0 +1,104 @@
+"""What a runner is given, what it answers, and what it has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeAlias
+
+from tvm.error import message
+from tvm.ffi.object import Object
+from tvm.meta_schedule.arg_info import ArgInfo
+from tvm.meta_schedule.base import Component, unknown_kind
+from tvm.meta_schedule.seconds import Seconds, seconds
+
+
+class RunnerInput(Object):
+    """A compiled file, the kind of device it runs on, and what its function takes."""
+
+    def __init__(
+        self, artifact_path: str, device_type: str, args_info: Sequence[ArgInfo] | None
+    ) -> None:
+        self.artifact_path = artifact_path
+        self.device_type = device_type
+        self.args_info = list(args_info or ())
+
+
+class RunnerResult(Object):
+    """Measured seconds, or why there are none."""
+
+    def __init__(self, run_secs: Iterable[Any] | None, error_msg: str | None) -> None:
+        self.run_secs: list[Seconds] | None = seconds(run_secs)
+        self.error_msg = error_msg
+
+
+class RunnerFuture(Component):
+    """A measurement under way, made of two functions."""
+
+    def __init__(
+        self, f_done: Callable[[], bool], f_result: Callable[[], RunnerResult] | None = None
+    ) -> None:
+        if not callable(f_done) or not callable(f_result):
+            raise TypeError(
+                message(
+                    "RunnerFuture",
+                    found=f"f_done={f_done!r}, f_result={f_result!r}",
+                    legal="two functions",
+                )
+            )
+        self._done, self._result = f_done, f_result
+
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return bool(self._done())
+
+    def result(self) -> RunnerResult:
+        """The result; waits for it."""
+        return self._result()
+
+
+class PyRunnerFuture(RunnerFuture):
+    """The base of futures that users write."""
+
+    def __init__(self) -> None:
+        """There are no two functions: subclasses define the methods."""
+
+    def done(self) -> bool:
+        """Whether the result is there."""
+        self._missing("Done")
+
+    def result(self) -> RunnerResult:
+        """The result; waits for it."""
+        self._missing("Result")
+
+
+class Runner(Component):
+    """Measures compiled files."""
+
+    def run(self, runner_inputs: Sequence[RunnerInput]) -> list[RunnerFuture]:
+        """Start to measure; one future an input."""
+        self._missing("Run")
+
+    @staticmethod
+    def create(
+        kind: Literal["local", "rpc"] | Runner = "local", *args: Any, **kwargs: Any
+    ) -> Runner:
+        """The runner of a kind; a runner is its own."""
+        from .local_runner import LocalRunner  # which are of our kind
+        from .rpc_runner import RPCRunner
+
+        if isinstance(kind, Runner):
+            return kind
+        if kind == "local":
+            return LocalRunner(*args, **kwargs)
+        if kind == "rpc":
+            return RPCRunner(*args, **kwargs)
+        raise unknown_kind("Runner", kind, ("local", "rpc"))
+
+
+RunnerType: TypeAlias = Runner | Literal["local", "rpc"]
+Runner.RunnerType = RunnerType  # type: ignore[attr-defined]  # the name that signatures use
+create = Runner.create
+
+
+class PyRunner(Runner):
+    """The base of runners that users write."""

@@ -1,0 +1,63 @@
+"""What runners here and elsewhere share: arguments with numbers in them, and measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from tvm.error import message
+from tvm.runtime import Device, Module, empty
+
+from .config import EvaluatorConfig
+
+T_ARGUMENT: TypeAlias = Any
+T_ARGUMENT_LIST: TypeAlias = list[T_ARGUMENT]
+T_ARG_INFO_JSON_OBJ_LIST: TypeAlias = Sequence[Any]
+
+FLUSH_BYTES = 64 << 20  # more than the caches of usual CPUs hold
+
+
+def alloc_argument_common(
+    f_random_fill: Callable[[Any], Any],
+    device: Device,
+    args_info: T_ARG_INFO_JSON_OBJ_LIST,
+    alloc_repeat: int,
+) -> list[T_ARGUMENT_LIST]:
+    """`alloc_repeat` lists of arguments, filled with random numbers."""
+    return [[_argument(f_random_fill, device, i) for i in args_info] for _ in range(alloc_repeat)]
+
+
+def _argument(fill: Callable[[Any], Any], device: Device, info: Any) -> T_ARGUMENT:
+    kind, *rest = info
+    if kind != "TENSOR":
+        raise NotImplementedError(
+            message(
+                "an argument to measure with", found=repr(info), legal='["TENSOR", dtype, shape]'
+            )
+        )
+    dtype, shape = rest
+    made = empty(tuple(int(extent) for extent in shape), dtype=dtype, device=device)
+    fill(made)
+    return made
+
+
+def run_evaluator_common(
+    rt_mod: Module,
+    device: Device,
+    evaluator_config: EvaluatorConfig,
+    repeated_args: Sequence[T_ARGUMENT_LIST],
+) -> list[float]:
+    """Seconds of the module's entry, for each list of arguments."""
+    evaluator = rt_mod.time_evaluator(
+        rt_mod.entry_name,
+        device,
+        number=evaluator_config.number,
+        repeat=evaluator_config.repeat,
+        min_repeat_ms=evaluator_config.min_repeat_ms,
+        cache_flush_bytes=FLUSH_BYTES if evaluator_config.enable_cpu_cache_flush else 0,
+    )
+    costs: list[float] = []
+    for args in repeated_args:
+        device.sync()
+        costs.extend(float(cost) for cost in evaluator(*args).results)
+    return costs

@@ -1,0 +1,97 @@
+"""Search for several programs at once, and keep what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.error import message
+
+from .builder import Builder
+from .cost_model import CostModel
+from .database import Database
+from .logging import create_scheduler_logger
+from .measure_callback import MeasureCallback
+from .runner import Runner
+from .task_scheduler import TaskScheduler
+from .tune_context import TuneContext
+
+
+def tune_tasks(
+    *,
+    tasks: Sequence[TuneContext],
+    task_weights: Sequence[float],
+    work_dir: str,
+    max_trials_global: int,
+    max_trials_per_task: int | None = None,
+    num_trials_per_iter: int = 64,
+    builder: Any = "local",
+    runner: Any = "local",
+    database: Any = "json",
+    cost_model: Any = "xgb",
+    measure_callbacks: Any = "default",
+    task_scheduler: Any = "gradient",
+    module_equality: str = "structural",
+    post_optimization: bool | None = False,
+    max_seconds_global: float | None = None,
+) -> Database:
+    """The database with the records of the search, which is also kept in `work_dir`.
+
+    The search ends after `max_trials_global` measurements, or `max_seconds_global` seconds. Parts
+    are given as objects, or by the names of their kinds. With `post_optimization` the best
+    schedules are then refined further, one decision after the other.
+    """
+    if not tasks:
+        raise ValueError(message("tune_tasks", found="no tasks to tune", legal="one or more"))
+    if len(tasks) != len(task_weights):
+        raise ValueError(
+            message(
+                f"Length of tasks ({len(tasks)}) and task_weights ({len(task_weights)}) do not "
+                "match.",
+                legal="a weight for each task",
+            )
+        )
+    cores = tasks[0].num_threads
+    if not isinstance(task_scheduler, TaskScheduler):
+        options = {"seed": tasks[0].rand_state} if task_scheduler == "gradient" else {}
+        logger = create_scheduler_logger(work_dir)
+        task_scheduler = TaskScheduler.create(task_scheduler, logger=logger, **options)
+    if not isinstance(builder, Builder):
+        builder = Builder.create(builder, max_workers=cores)
+    kept = _database(database, work_dir, module_equality)
+    task_scheduler.tune(
+        tasks,
+        task_weights,
+        max_trials_global=max_trials_global,
+        max_trials_per_task=(
+            max_trials_global if max_trials_per_task is None else max_trials_per_task
+        ),
+        num_trials_per_iter=num_trials_per_iter,
+        builder=builder,
+        runner=Runner.create(runner),
+        measure_callbacks=_callbacks(measure_callbacks),
+        database=kept,
+        cost_model=CostModel.create(cost_model, num_tuning_cores=cores),
+        max_seconds_global=max_seconds_global,
+    )
+    if post_optimization:
+        from .post_optimization import PostOpt  # seldom asked for
+
+        target = tasks[0].target
+        assert target is not None, "a task has a target"
+        PostOpt(work_dir, target, max_trials_global).run()
+    return kept
+
+
+def _database(given: Any, work_dir: str, module_equality: str) -> Database:
+    if isinstance(given, Database):
+        return given
+    if given == "json":
+        return Database.create("json", work_dir=work_dir, module_equality=module_equality)
+    return Database.create(given, module_equality=module_equality)
+
+
+def _callbacks(given: Any) -> list[MeasureCallback]:
+    if isinstance(given, MeasureCallback):
+        return [given]
+    return MeasureCallback.create(given) if isinstance(given, str) else list(given)
