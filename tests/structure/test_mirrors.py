@@ -34,6 +34,8 @@ _RELAY = "tests/relay"
 RELAY_TEXT = (f"{_RELAY}/test_text.py", "what is printed reads back")
 RELAY_WORDS = (f"{_RELAY}/test_words.py", "words, and walks over them")
 RELAY_RUN = (f"{_RELAY}/test_build_module.py", "one road from a program to its numbers")
+_CALLBACKS = (f"{_META}/measure_callback/test_measure_callback.py", "all see one batch")
+_SCHEDULERS = (f"{_META}/task_scheduler/test_task_scheduler.py", "all kinds pass the same tests")
 COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/meta_schedule/feature_extractor/": (
         f"{_META}/feature_extractor/test_features.py", "features of known programs",
@@ -99,6 +101,11 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relay/type_functor.py": RELAY_WORDS,
     "tvm/relay/variables.py": (f"{_RELAY}/analysis/test_analysis.py", "questions"),
     "tvm/relay/vm.py": RELAY_RUN,
+    "tvm/meta_schedule/measure_callback/add_to_database.py": _CALLBACKS,
+    "tvm/meta_schedule/measure_callback/remove_build_artifact.py": _CALLBACKS,
+    "tvm/meta_schedule/measure_callback/update_cost_model.py": _CALLBACKS,
+    "tvm/meta_schedule/task_scheduler/round_robin.py": _SCHEDULERS,
+    "tvm/meta_schedule/task_scheduler/task_record.py": _SCHEDULERS,
     "tvm/tir/schedule/analysis/affine.py": STATE,
     "tvm/tir/schedule/analysis/cover.py": STATE,
     "tvm/tir/schedule/analysis/flags.py": STATE,

@@ -71,8 +71,8 @@ class PackSum:
 
     def predict_with_score(self, pred: Floats) -> Floats:
         """The score of each candidate: the sum over its rows."""
-        summed: Floats = np.bincount(self.ids, weights=pred, minlength=self._count)
-        return summed.astype(np.float64)
+        # without any rows the sums are integers
+        return np.bincount(self.ids, pred, self._count).astype(np.float64)
 
     def _labels(self) -> Floats:
         """The label of each candidate that has rows, 0 for others."""

@@ -30,6 +30,10 @@ class RandomFeatureExtractor(PyFeatureExtractor):
         """The state of numpy's generator."""
         return self._numbers.get_state()
 
+    @random_state.setter
+    def random_state(self, state: Any) -> None:
+        self._numbers.set_state(state)
+
     def extract_from(
         self, context: TuneContext, candidates: list[MeasureCandidate]
     ) -> list[Tensor]:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class MeasureCandidate(Object):
     """A schedule whose decisions are made, and the arguments that it is measured with."""
 
-    def __init__(self, sch: Schedule, args_info: Sequence[ArgInfo]) -> None:
+    def __init__(self, sch: Schedule, args_info: Sequence[ArgInfo] | None) -> None:
         self.sch: Final = sch
-        self.args_info: Final = list(args_info)
+        self.args_info: Final = list(args_info or ())
 
 
 class SearchStrategy(Component):

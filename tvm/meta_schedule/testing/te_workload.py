@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from tvm import te, tir, topi
+from tvm import te, tir
 from tvm.support.suggest import did_you_mean
 from tvm.tir.function import PrimFunc
+from tvm.topi import nn as _nn
+from tvm.topi.utils import get_const_int
 
 Tensors: TypeAlias = tuple[te.Tensor, ...]
+nn: Any = _nn  # the operators are typed where they are defined
 
 
 def batch_matmul_nkkm(
@@ -49,7 +52,7 @@ def _conv_nd(
     names = {1: "l", 2: "hw", 3: "dhw"}[dims]
     window = [te.reduce_axis((0, kernel), name=f"r{letter}") for letter in names]
     rc = te.reduce_axis((0, ci // groups), name="rc")
-    padded = topi.nn.pad(inputs, [0, *[padding] * dims, 0])
+    padded = nn.pad(inputs, [0, *[padding] * dims, 0])
     per_group = co // groups
 
     def element(n: Any, *rest: Any) -> Any:
@@ -107,7 +110,7 @@ def depthwise_conv2d_nhwc(
     oh, ow = ((n + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1 for n in (H, W))
     rh = te.reduce_axis((0, kernel_size), name="rh")
     rw = te.reduce_axis((0, kernel_size), name="rw")
-    padded = topi.nn.pad(inputs, [0, padding, padding, 0])
+    padded = nn.pad(inputs, [0, padding, padding, 0])
     output = te.compute(
         (N, oh, ow, C * factor),
         lambda n, h, w, c: te.sum(
@@ -129,10 +132,10 @@ def conv2d_transpose_nhwc(
     """A transposed convolution; zeros between the inputs are left to a condition."""
     inputs = te.placeholder((N, H, W, CI), name="inputs", dtype=in_dtype)
     weight = te.placeholder((kernel_size, kernel_size, CI, CO), name="weight", dtype=in_dtype)
-    top, left, bottom, right = topi.nn.utils.get_pad_tuple(padding, (kernel_size, kernel_size))
+    top, left, bottom, right = nn.utils.get_pad_tuple(padding, (kernel_size, kernel_size))
     before = [kernel_size - 1 - int(p) for p in (top, left)]
     after = [kernel_size - 1 - int(p) for p in (bottom, right)]
-    padded = topi.nn.pad(
+    padded = nn.pad(
         inputs,
         [0, *((b + stride - 1) // stride for b in before), 0],
         [0, *((a + stride - 1) // stride for a in after), 0],
@@ -179,7 +182,7 @@ def conv2d_capsule_nhwijc(
     rw = te.reduce_axis((0, kernel_size), name="rw")
     cap_k = te.reduce_axis((0, size), name="cap_k")
     rc = te.reduce_axis((0, CI), name="rc")
-    padded = topi.nn.pad(inputs, [0, padding, padding, 0, 0, 0])
+    padded = nn.pad(inputs, [0, padding, padding, 0, 0, 0])
     output = te.compute(
         (N, oh, ow, size, size, CO),
         lambda n, h, w, cap_i, cap_j, co: te.sum(
@@ -207,17 +210,17 @@ def conv2d_nhwc_without_layout_rewrite(
     out_dtype: str = "float32",
 ) -> te.Tensor:  # fmt: skip
     """The convolution of `topi.nn.conv2d_nhwc`, whose weight stays as it lies."""
-    batch, height, width, channels = (int(d) for d in Input.shape)
-    kernel_h, kernel_w, _, filters = (int(d) for d in Filter.shape)
+    batch, height, width, channels = (get_const_int(d) for d in Input.shape)
+    kernel_h, kernel_w, _, filters = (get_const_int(d) for d in Filter.shape)
     reach = [(k - 1) * dilation + 1 for k in (kernel_h, kernel_w)]
-    top, left, bottom, right = (int(p) for p in topi.nn.utils.get_pad_tuple(padding, reach))
+    top, left, bottom, right = (int(p) for p in nn.utils.get_pad_tuple(padding, reach))
     out_h = (height - reach[0] + top + bottom) // stride + 1
     out_w = (width - reach[1] + left + right) // stride + 1
-    padded = topi.nn.pad(Input, [0, top, left, 0], [0, bottom, right, 0], name="PaddedInput")
+    padded = nn.pad(Input, [0, top, left, 0], [0, bottom, right, 0], name="PaddedInput")
     rc = te.reduce_axis((0, channels), name="rc")
     ry = te.reduce_axis((0, kernel_h), name="ry")
     rx = te.reduce_axis((0, kernel_w), name="rx")
-    return te.compute(
+    output: te.Tensor = te.compute(
         (batch, out_h, out_w, filters),
         lambda nn, yy, xx, ff: te.sum(
             padded[
@@ -229,6 +232,7 @@ def conv2d_nhwc_without_layout_rewrite(
         name="Conv2dOutput",
         tag="conv2d_nhwc",
     )
+    return output
 
 
 def conv2d_nhwc_bn_relu(
@@ -246,7 +250,7 @@ def conv2d_nhwc_bn_relu(
     added = te.compute(shape, lambda i, j, k, l: conv[i, j, k, l] + bias[l], name="bias_add")
     scaled = te.compute(shape, lambda i, j, k, l: added[i, j, k, l] * bn_scale[l], name="bn_mul")
     moved = te.compute(shape, lambda i, j, k, l: scaled[i, j, k, l] + bn_offset[l], name="bn_add")
-    return data, kernel, bias, bn_offset, bn_scale, topi.nn.relu(moved)
+    return data, kernel, bias, bn_offset, bn_scale, nn.relu(moved)
 
 
 def transpose_batch_matmul(
@@ -283,7 +287,7 @@ def conv2d_winograd_nhwc(
     size = tile_size + kernel_size - 1
     data = te.placeholder((N, H, W, CI), name="data")
     weight = te.placeholder((size, size, CO, CI), name="weight")
-    out = topi.nn.conv2d_winograd_nhwc_without_weight_transform(
+    out = nn.conv2d_winograd_nhwc_without_weight_transform(
         data, weight, stride, padding, dilation, "float32"
     )
     return data, weight, out
@@ -309,7 +313,7 @@ def matmul_relu(
 ) -> Tensors:
     """`matmul`, no element below zero."""
     a, b, c = matmul(n, m, k, in_dtype, out_dtype)
-    return a, b, topi.nn.relu(c)
+    return a, b, nn.relu(c)
 
 
 def conv2d_nchw(
@@ -319,7 +323,7 @@ def conv2d_nchw(
     """A convolution with channels first."""
     x = te.placeholder((n, ci, h, w), name="X", dtype=in_dtype)
     weight = te.placeholder((co, ci, kh, kw), name="W", dtype=in_dtype)
-    y = topi.nn.conv2d_nchw(x, weight, stride, padding, dilation, out_dtype)
+    y = nn.conv2d_nchw(x, weight, stride, padding, dilation, out_dtype)
     return x, weight, y
 
 
@@ -338,20 +342,20 @@ def conv2d_nchw_bias_bn_relu(
     added = te.compute(shape, lambda i, j, k, l: y[i, j, k, l] + b[j, 0, 0], name="bias_add")
     scaled = te.compute(shape, lambda i, j, k, l: added[i, j, k, l] * bn_s[j, 0, 0], name="bn_mul")
     moved = te.compute(shape, lambda i, j, k, l: scaled[i, j, k, l] + bn_o[j, 0, 0], name="bn_add")
-    return x, weight, b, bn_s, bn_o, topi.nn.relu(moved)
+    return x, weight, b, bn_s, bn_o, nn.relu(moved)
 
 
 def max_pool2d_nchw(n: int, h: int, w: int, ci: int, padding: int) -> Tensors:
     """The maxima of windows of 2 x 2."""
     x = te.placeholder((n, ci, h, w), name="X")
-    y = topi.nn.pool2d(x, [2, 2], [1, 1], [1, 1], [padding] * 4, "max")
+    y = nn.pool2d(x, [2, 2], [1, 1], [1, 1], [padding] * 4, "max")
     return x, y
 
 
 def softmax_mn(m: int, n: int) -> Tensors:
     """The softmax of each row."""
     a = te.placeholder((m, n), name="A")
-    return a, topi.nn.softmax(a, axis=1)
+    return a, nn.softmax(a, axis=1)
 
 
 CONFIGS: Final[dict[str, tuple[Callable[..., Tensors], list[tuple[int, ...]]]]] = {

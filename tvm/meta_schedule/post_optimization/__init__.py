@@ -1,0 +1,5 @@
+"""Refining the best schedules of a finished search."""
+
+from .post_opt import PostOpt
+
+__all__ = ["PostOpt"]
