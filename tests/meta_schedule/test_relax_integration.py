@@ -53,8 +53,9 @@ def expected(x: Any) -> Any:
 def test_tuned_model_computes_the_same(tmp_path: Path) -> None:
     mod, params = mlp(), {name: tensor(value) for name, value in values().items()}
     database = tune_relax(
-        mod, params, TARGET, str(tmp_path), max_trials_global=8, num_trials_per_iter=4, seed=1
-    )
+        mod, params, TARGET, str(tmp_path), max_trials_global=8, num_trials_per_iter=4, seed=1,
+        cost_model="random",
+    )  # fmt: skip
     assert len(database) == 8
     executable = compile_relax(database, mod, TARGET, params)
     x = np.random.default_rng(1).standard_normal((8, 32)).astype("float32")
@@ -77,12 +78,13 @@ def twice() -> tvm.IRModule:
     """Two equal products, one of them with a relu, and a third of another size."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((16, 16), "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((16, 16), "float32"))
     y = relax.Var("y", relax.TensorStructInfo((16, 32), "float32"))
-    with builder.function("main", [x, y]):
+    with builder.function("main", [x, w, y]):
         with builder.dataflow():
-            first = builder.emit(relax.op.nn.relu(relax.op.matmul(x, x)))
-            second = builder.emit(relax.op.matmul(first, x))
-            third = builder.emit(relax.op.matmul(second, x))
+            first = builder.emit(relax.op.nn.relu(relax.op.matmul(x, w)))
+            second = builder.emit(relax.op.matmul(first, w))
+            third = builder.emit(relax.op.matmul(second, w))
             out = builder.emit_output(relax.op.matmul(third, y))
         builder.emit_func_output(out)
     return relax.get_pipeline("zero")(builder.get())
@@ -112,7 +114,8 @@ def test_contexts(tmp_path: Path) -> None:
 
 
 def test_some_kernels(tmp_path: Path) -> None:
-    options = {"max_trials_global": 2, "database": "memory", "strategy": "replay-trace"}
+    options = {"max_trials_global": 2, "database": "memory", "strategy": "replay-trace",
+               "cost_model": "none"}
     database = tune_relax(mlp(), {}, TARGET, str(tmp_path), op_names=["relu"], **options)
     assert [len(database), len(database.workloads)] == [2, 1]
     with pytest.raises(ValueError, match=r"no tasks to tune"):

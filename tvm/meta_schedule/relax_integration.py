@@ -51,22 +51,23 @@ def extract_tasks(
     if not isinstance(target, Target):
         target = Target(target)
     found = _Tasks(target, module_equality)
+    kernels = {v.name_hint: f for v, f in mod.functions.items() if isinstance(f, PrimFunc)}
     for _, func in mod.functions_items():
         if isinstance(func, Function):
-            for gvar in _called_kernels(func):
-                kernel = mod[gvar]
-                if isinstance(kernel, PrimFunc):
-                    found.add(gvar.name_hint, kernel)
+            for name in _called_kernels(func):
+                if name in kernels:
+                    found.add(name, kernels[name])
     return found.items
 
 
-def _called_kernels(func: Function) -> list[GlobalVar]:
-    """The callees of all calls of kernels, each as often as it is called."""
-    call_tir, found = Op.get("relax.call_tir"), []
+def _called_kernels(func: Function) -> list[str]:
+    """The names of all callees, each as often as it is called."""
+    call_tir = Op.get("relax.call_tir")
+    found: list[str] = []
 
     def visit(node: object) -> None:
         if isinstance(node, Call) and node.op is call_tir and isinstance(node.args[0], GlobalVar):
-            found.append(node.args[0])
+            found.append(node.args[0].name_hint)
 
     post_order_visit(func, visit)
     return found

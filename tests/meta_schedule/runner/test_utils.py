@@ -21,5 +21,5 @@ def test_arguments() -> None:
 
 
 def test_unknown_kind() -> None:
-    with pytest.raises(NotImplementedError, match=r"an argument to measure with"):
+    with pytest.raises(ValueError, match=r"an argument to measure with"):
         alloc_argument_common(print, cpu(), [["SCALAR", "int32", 1]], 1)

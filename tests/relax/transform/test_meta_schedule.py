@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import pytest
 import tvm
 from tvm import meta_schedule as ms
 from tvm import relax
-from tvm.ir.transform import PassContext
 from tvm.relax.transform import (
     MetaScheduleApplyDatabase,
     MetaScheduleTuneIRMod,
@@ -75,24 +72,6 @@ def check_results(mod: tvm.IRModule) -> None:
     np.testing.assert_allclose(
         vm["main"](tensor(x), tensor(w)).numpy(), np.maximum(x @ w, 0), rtol=1e-4, atol=1e-5
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda folder: MetaScheduleTuneIRMod({}, folder, 4),
-        lambda folder: MetaScheduleTuneTIR(folder, 2),
-    ],
-)
-def test_tune_and_apply(make: Any, tmp_path: Path) -> None:
-    with TARGET, PassContext(opt_level=0):
-        tuned = make(str(tmp_path))(Module)
-        tvm.ir.assert_structural_equal(tuned, Module)
-        out = MetaScheduleApplyDatabase(str(tmp_path))(Module)
-    assert scheduled_names(out) == {"tir_matmul", "tir_relu"}
-    assert out["tir_matmul"].attrs["global_symbol"] == "tir_matmul"
-    check_results(out)
 
 
 def split_relu(sch: Schedule) -> bool:

@@ -30,7 +30,7 @@ def alloc_argument_common(
 def _argument(fill: Callable[[Any], Any], device: Device, info: Any) -> T_ARGUMENT:
     kind, *rest = info
     if kind != "TENSOR":
-        raise NotImplementedError(
+        raise ValueError(
             message(
                 "an argument to measure with", found=repr(info), legal='["TENSOR", dtype, shape]'
             )
