@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from scipy import special
 
+import tvm
 from tests.backend.llvm.kernel import built, call, compiled, evaluate, i32, kernel, packed, run
 from tvm.error import TVMError
 from tvm.ffi import register_global_func, remove_global_func
 from tvm.ir.op import Op
 from tvm.runtime import tensor
+from tvm.script import tir as T
 from tvm.tir import expr as e
+from tvm.tir import interp
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.op import builtin
@@ -395,3 +398,20 @@ def test_a_static_handle_is_a_place_of_the_module() -> None:
     assert ctypes.c_void_p.from_address(first).value is None, "null at first"
     assert call(module, out) == 0
     assert int(out[0]) == first
+
+
+@pytest.mark.parametrize("target", ["llvm -opt-level=0", "llvm", "c"])
+@pytest.mark.parametrize(("base", "limit"), [(2, 5), (7, 5), (2**31 - 3, 2**31 - 1), (-1, 5)])
+def test_lane_masks_are_of_unsigned_numbers_without_overflow(
+    target: str, base: int, limit: int
+) -> None:
+    @T.prim_func
+    def func(first: T.int32, last: T.int32, out: T.Buffer((8,), "bool")):
+        out[0:8] = T.get_active_lane_mask("boolx8", first, last)
+
+    wanted = [(base % 2**32) + lane < limit for lane in range(8)]
+    found, by_interp = np.zeros(8, bool), np.zeros(8, bool)
+    tvm.compile(func, target=target)(base, limit, found)
+    interp.run(func, np.int32(base), np.int32(limit), by_interp)
+    assert found.tolist() == wanted
+    assert by_interp.tolist() == wanted

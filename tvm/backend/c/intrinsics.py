@@ -607,9 +607,13 @@ def _atomic_add(emit: StmtEmitter, op: e.Call) -> Code:
 
 @_rule("get_active_lane_mask")
 def _lane_mask(emit: StmtEmitter, op: e.Call) -> Code:
-    first, limit = (emit.lane_of(a, "0") for a in op.args[:2])
-    wide = emit.cast(op.args[0].dtype, INT64, first)
-    return Code(f"{wide.at(ADD)} + {emit.lane} < {limit.at(ADD)}", COMPARE, first.depth + 1)
+    kind = op.args[0].dtype
+    unsigned = DataType(f"uint{kind.bits}")
+    first, limit = (
+        emit.cast(unsigned, INT64, emit.cast(kind, unsigned, emit.lane_of(arg, "0")))
+        for arg in op.args[:2]
+    )
+    return Code(f"{first.at(ADD)} + {emit.lane} < {limit.at(ADD)}", COMPARE, first.depth + 1)
 
 
 @_rule("vectorlow")

@@ -710,11 +710,24 @@ def _vscale(emit: StmtEmitter, op: e.Call) -> str:
 
 @_rule("get_active_lane_mask")
 def _lane_mask(emit: StmtEmitter, op: e.Call) -> str:
+    if not op.dtype.is_scalable:
+        return _fixed_lane_mask(emit, op)
     kind, limit = value_type(op.dtype), value_type(op.args[0].dtype)
     name = f"llvm.get.active.lane.mask.{mangled(op.dtype)}.{limit}"
     callee = emit.module.declare(name, kind, f"{limit}, {limit}")
     a, b = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
     return emit.out.temp(f"call {kind} {callee}({limit} {a}, {limit} {b})")
+
+
+def _fixed_lane_mask(emit: StmtEmitter, op: e.Call) -> str:
+    """base + lane < limit without overflow; LLVM's own form of it fails where nothing optimises."""
+    wide = op.args[0].dtype.with_lanes(op.dtype.lanes)
+    kind, one = value_type(wide), value_type(op.args[0].dtype)
+    base, limit = (emit.visit_expr(e.Broadcast(arg, op.dtype.lanes)) for arg in op.args)
+    lanes = ", ".join(f"{one} {lane}" for lane in range(op.dtype.lanes))
+    callee = emit.module.declare(f"llvm.uadd.sat.{mangled(wide)}", kind, f"{kind}, {kind}")
+    places = emit.out.temp(f"call {kind} {callee}({kind} {base}, {kind} <{lanes}>)")
+    return emit.out.temp(f"icmp ult {kind} {places}, {limit}")
 
 
 def _half(high: bool) -> Rule:

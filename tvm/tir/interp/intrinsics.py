@@ -139,7 +139,10 @@ def _wrapped(rule: Callable[..., int]) -> Rule:
 
 
 def _lane_mask(dtype: DataType, base: Value, limit: Value) -> Value:
-    return base + np.arange(lane_count(dtype), dtype=np.asarray(base).dtype) < limit
+    """Both are unsigned, and the sum has no end."""
+    bits = np.asarray(base).dtype.itemsize * 8
+    first, end = (int(value) & ((1 << bits) - 1) for value in (base, limit))
+    return np.arange(lane_count(dtype)) < end - first
 
 
 def _dot4(dtype: DataType, a: Value, b: Value, acc: Value) -> Value:
