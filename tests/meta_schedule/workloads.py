@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -43,6 +45,22 @@ def softmax() -> PrimFunc:
 def row_sum(rows: int = 2, columns: int = 512) -> PrimFunc:
     x = te.placeholder((rows, columns), F32, "X")
     return te.create_prim_func([x, topi.sum(x, axis=1)])
+
+
+def conv2d_transpose() -> PrimFunc:
+    """Indices with quotients, of which not all tiles are provably whole."""
+    x = te.placeholder((4, 4, 8), F32, "X")
+    w = te.placeholder((4, 4, 8, 8), F32, "W")
+    padded = topi.nn.pad(x, [1, 1, 0])
+    rh, rw = te.reduce_axis((0, 4), "rh"), te.reduce_axis((0, 4), "rw")
+    rc = te.reduce_axis((0, 8), "rc")
+
+    def element(h: Any, j: Any, co: Any) -> Any:
+        inside = te.all(((h + rh) % 2).equal(0), ((j + rw) % 2).equal(0))
+        value = padded[(h + rh) // 2, (j + rw) // 2, rc]
+        return te.sum(te.if_then_else(inside, value, 0.0) * w[rh, rw, rc, co], [rh, rw, rc])
+
+    return te.create_prim_func([x, w, te.compute((8, 8, 8), element, "Y")])
 
 
 def add_one() -> PrimFunc:

@@ -14,6 +14,7 @@ from tests.meta_schedule.workloads import (
     WORKLOADS,
     add_one,
     arguments,
+    conv2d_transpose,
     interpreted,
     matmul,
     row_sum,
@@ -374,6 +375,20 @@ def test_sketches_keep_the_meaning(name: str, target: str) -> None:
     expected = interpreted(func, args)
     for sch in ctx.generate_design_space():
         np.testing.assert_allclose(interpreted(sch.mod, args), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", [LLVM, "nvidia/nvidia-v100"])
+def test_decisions_that_do_not_fit_are_drawn_again(target: str) -> None:
+    func = conv2d_transpose()
+    args = arguments(func)
+    expected = interpreted(func, args)
+    for seed in range(1, 9):
+        parts: Any = {"space_generator": "post-order-apply", "rand_state": seed}
+        sketches = TuneContext(func, target=Target(target), **parts).generate_design_space()
+        assert len(sketches) == (3 if target == LLVM else 1)
+        assert any(annotation(s, "Y", "meta_schedule.tiling_structure") for s in sketches)
+    if target == LLVM:
+        np.testing.assert_allclose(interpreted(sketches[0].mod, args), expected, rtol=1e-4)
 
 
 def test_rule_that_is_no_rule() -> None:

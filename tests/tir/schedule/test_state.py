@@ -4,8 +4,13 @@ import pytest
 
 from tests.tir.schedule.cases import chain, matmul_relu, stencil
 from tvm import tir
+from tvm.arith import Analyzer
 from tvm.error import TVMError
+from tvm.ir.expr import Range
+from tvm.tir.expr import Var
+from tvm.tir.op.arith import floordiv
 from tvm.tir.schedule import Schedule, ScheduleDebugMask, ScheduleState
+from tvm.tir.schedule.analysis.cover import _at_most
 from tvm.tir.schedule.analysis.verify import verify_tree
 
 
@@ -115,3 +120,12 @@ def test_one_statement_at_two_places() -> None:
 def test_functions_without_a_root_block() -> None:
     with pytest.raises(TVMError, match="the body of the function is no block"):
         ScheduleState(tir.PrimFunc([], tir.Evaluate(1)))
+
+
+def test_quotients_that_differ_by_whole_steps() -> None:
+    x, t = Var("x", "int32"), Var("t", "int32")
+    analyzer = Analyzer()
+    analyzer.bind(t, Range(0, 4))
+    assert _at_most(analyzer, floordiv(x + 1, 2) + t, floordiv(x + 7, 2))
+    assert not _at_most(analyzer, floordiv(x + 1, 2) + t, floordiv(x + 6, 2))
+    assert _at_most(analyzer, floordiv(x - 3, 2), floordiv(x + 1, 2) - 2)

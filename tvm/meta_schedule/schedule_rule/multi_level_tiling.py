@@ -22,7 +22,7 @@ from tvm.meta_schedule.structure import (
     needs_multi_level_tiling,
 )
 from tvm.tir.expr import IterVar
-from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, For, SeqStmt
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 REQUESTS = ("no", "may", "must")
 ASYNC_COPIES_SINCE = 80  # Ampere copies to shared memory while it computes
 STAGES = (4, 5)
+MOST_DRAWS = 8  # of tile sizes, until one is found for which all steps are legal
 _MOST_LANES = {"float32": 4, "float16": 8, "int8": 16}
 
 
@@ -108,8 +109,14 @@ class MultiLevelTiling(ScheduleRule):
         wanted = self.filter_fn is not None and self.filter_fn(sch, block)
         if not wanted and not needs_multi_level_tiling(sch.state, sch.get_sref(block)):
             return [sch]
-        sch.annotate(block, TILING, self.structure)
-        return [state.sch for state in self._steps([Tiling(sch, block)])]
+        for _ in range(MOST_DRAWS):
+            made = sch.copy()
+            made.annotate(block, TILING, self.structure)
+            try:
+                return [state.sch for state in self._steps([Tiling(made, block)])]
+            except ScheduleError:
+                continue  # for tiles of other sizes a copy may not be provably whole
+        return [sch]
 
     def _steps(self, states: list[Tiling]) -> list[Tiling]:
         for step in (self._tile, self._reuse_write, self._reuse_read, self._pipeline):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tvm.meta_schedule.structure import RANDOM_PRODUCER, is_root, is_tiled
-from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import block_of, consumers_of, loops_above, scope_of
 
 from .schedule_rule import ScheduleRule
+
+MOST_DRAWS = 8  # of a place, until one is found that is legal
 
 
 class RandomComputeLocation(ScheduleRule):
@@ -19,13 +21,23 @@ class RandomComputeLocation(ScheduleRule):
         """The schedule, with the block moved if it may be."""
         if not _movable(sch, block):
             return [sch]
-        producers: list[BlockRV] = []
-        if RANDOM_PRODUCER in block_of(sch.get_sref(block)).annotations:
-            producers = sch.get_producers(block)  # asked now: the block may be gone afterwards
-            sch.unannotate(block, RANDOM_PRODUCER)
-        for moved in [block, *producers]:
-            sch.compute_at(moved, sch.sample_compute_location(moved), preserve_unit_loops=True)
+        for _ in range(MOST_DRAWS):
+            made = sch.copy()
+            try:
+                _move(made, block)
+            except ScheduleError:
+                continue  # at other places what the consumer reads may be provably whole
+            return [made]
         return [sch]
+
+
+def _move(sch: Schedule, block: BlockRV) -> None:
+    producers: list[BlockRV] = []
+    if RANDOM_PRODUCER in block_of(sch.get_sref(block)).annotations:
+        producers = sch.get_producers(block)  # asked now: the block may be gone afterwards
+        sch.unannotate(block, RANDOM_PRODUCER)
+    for moved in [block, *producers]:
+        sch.compute_at(moved, sch.sample_compute_location(moved), preserve_unit_loops=True)
 
 
 def _movable(sch: Schedule, block: BlockRV) -> bool:

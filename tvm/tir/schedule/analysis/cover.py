@@ -8,8 +8,9 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import IterVar, Var
-from tvm.tir.functor import walk
+from tvm.tir.expr import Add, FloorDiv, IntImm, IterVar, Sub, Var
+from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op.arith import floordiv
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import BlockRealize, BufferRegion, For
 
@@ -138,12 +139,33 @@ def _contains(
     """`part`, cut to the buffer, lies in `whole`."""
     prove = analyzer.can_prove
     return all(
-        (w_low is p_low or prove(w_low <= p_low) or prove(w_low <= 0))
-        and (w_high is p_high or prove(w_high >= p_high) or prove(w_high >= extent - 1))
+        (w_low is p_low or _at_most(analyzer, w_low, p_low) or prove(w_low <= 0))
+        and (w_high is p_high or _at_most(analyzer, p_high, w_high) or prove(w_high >= extent - 1))
         for w_low, w_high, p_low, p_high, extent in zip(
             whole.low, whole.high, part.low, part.high, shape
         )
     )
+
+
+def _at_most(analyzer: Analyzer, a: PrimExpr, b: PrimExpr) -> bool:
+    """True if a <= b, also for quotients some steps apart: (x + 7) // 2 and (x + 1) // 2 + 3."""
+    return analyzer.can_prove(a <= b) or analyzer.can_prove(_stepped(a) <= _stepped(b))
+
+
+def _stepped(expr: PrimExpr) -> PrimExpr:
+    return _Stepper().visit_expr(expr)
+
+
+class _Stepper(StmtExprMutator):
+    """Takes whole steps out of quotients."""
+
+    def visit_floor_div_(self, op: FloorDiv) -> PrimExpr:
+        a, step = self.visit_expr(op.a), op.b
+        if isinstance(a, (Add, Sub)) and isinstance(a.b, IntImm) and isinstance(step, IntImm):
+            shift = a.b.value if isinstance(a, Add) else -a.b.value
+            whole, rest = divmod(shift, step.value)
+            return floordiv(a.a + rest, step) + whole
+        return floordiv(a, op.b)
 
 
 def _merge(analyzer: Analyzer, pieces: list[Box], box: Box) -> list[Box]:
