@@ -193,6 +193,29 @@ def test_unknown_extents_run() -> None:
         np.testing.assert_allclose(run(np.ones((rows, 2), "float32")).numpy(), [2 * rows] * 2)
 
 
+@pytest.mark.parametrize(
+    ("shape", "build", "given", "wanted"),
+    [
+        ((relay.Any(),), relay.argsort, np.array([2, 1, 3], "float32"), [1, 0, 2]),
+        ((relay.Any(), relay.Any()), lambda x: relay.reshape(x, (-1,)), np.eye(2, dtype="float32"),
+         [1, 0, 0, 1]),
+        ((relay.Any(), 2), relay.shape_of, np.ones((3, 2), "float32"), [3, 2]),
+        ((relay.Any(), 2), relay.argwhere, np.eye(2, dtype="float32"), [[0, 0], [1, 1]]),
+        ((relay.Any(), 1), lambda x: relay.concatenate([x, x], 1), np.ones((1, 1), "float32"),
+         [[1, 1]]),
+    ],
+)  # fmt: skip
+def test_unknown_extents_of_operators(shape: Any, build: Any, given: Any, wanted: Any) -> None:
+    x = relay.var("x", shape=shape)
+    run = relay.create_executor("vm").evaluate(relay.Function([x], build(x)))
+    np.testing.assert_array_equal(run(given).numpy(), wanted)
+
+
+def test_older_contexts() -> None:
+    with relay.transform.build_config(opt_level=3) as ctx:
+        assert ctx.opt_level == 3
+
+
 def test_the_machine() -> None:
     x = rand(2, 3)
     w = rand(4, 3)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 RelayNode = Node
+Expr = RelaxExpr  # what every dialect of graphs shares: operators and global variables too
 
 
 class RelayExpr(RelaxExpr):
@@ -148,7 +149,7 @@ class Tuple(ExprWithOp):
     def __len__(self) -> int:
         return len(self.fields)
 
-    def astype(self, dtype: str, span: Span | None = None) -> Any:
+    def astype(self, _: str, span: Span | None = None) -> Any:
         """Tuples have no element type."""
         raise TypeError("astype cannot be used on tuple")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall, TypeRelation
@@ -118,19 +119,19 @@ def _types(node: RelaxExpr | Type) -> Iterator[Type]:
         yield from parts_of_type(root)
 
 
-def all_type_vars(node: RelaxExpr | Type) -> list[TypeVar]:
+def all_type_vars(expr: RelaxExpr | Type, mod: IRModule | None = None) -> list[TypeVar]:
     """Every type variable, in the order of its first appearance."""
-    return list(dict.fromkeys(t for t in _types(node) if isinstance(t, TypeVar)))
+    return list(dict.fromkeys(t for t in _types(expr) if isinstance(t, TypeVar)))
 
 
-def bound_type_vars(node: RelaxExpr | Type) -> list[TypeVar]:
+def bound_type_vars(expr: RelaxExpr | Type, mod: IRModule | None = None) -> list[TypeVar]:
     """The type variables that functions, function types and data types inside bind."""
     found: dict[TypeVar, None] = {}
-    if isinstance(node, RelaxExpr):
-        for inner in _pre_order(node):
+    if isinstance(expr, RelaxExpr):
+        for inner in _pre_order(expr):
             if isinstance(inner, Function):
                 found.update(dict.fromkeys(inner.type_params))
-    for item in _types(node):
+    for item in _types(expr):
         if isinstance(item, FuncType):
             found.update(dict.fromkeys(item.type_params))
         elif isinstance(item, TypeData):
@@ -138,7 +139,7 @@ def bound_type_vars(node: RelaxExpr | Type) -> list[TypeVar]:
     return list(found)
 
 
-def free_type_vars(node: RelaxExpr | Type) -> list[TypeVar]:
+def free_type_vars(expr: RelaxExpr | Type, mod: IRModule | None = None) -> list[TypeVar]:
     """The type variables that nothing inside binds."""
-    bound = set(bound_type_vars(node))
-    return [var for var in all_type_vars(node) if var not in bound]
+    bound = set(bound_type_vars(expr))
+    return [var for var in all_type_vars(expr) if var not in bound]

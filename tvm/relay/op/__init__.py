@@ -2,6 +2,7 @@
 
 from . import annotation as annotation
 from . import dynamic as dynamic
+from . import gradients as gradients
 from . import image as image
 from . import nn as nn
 from . import op as op

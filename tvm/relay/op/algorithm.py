@@ -49,7 +49,7 @@ def _topk_type(ctx: Relate) -> Type | None:
     return values if o.ret_type == "values" else places
 
 
-@relay_op("topk", "TopKAttrs", operands=("data",), relation=_topk_type, level=6,
+@relay_op("topk", "TopkAttrs", operands=("data",), relation=_topk_type, level=6,
           lower=lambda bb, x, *, k, axis, ret_type, is_ascend, dtype: R.topk(
               x, k, axis, ret_type, not is_ascend, dtype))  # fmt: skip
 def topk(

@@ -11,9 +11,11 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relax import op as R
 from tvm.relax.op.manipulate import tuple_items
+from tvm.relax.struct_info import TensorStructInfo
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import TensorType
+from tvm.tir.expr import Var as TirVar
 
 from .declare import (
     BROADCAST,
@@ -237,11 +239,20 @@ def reshape_like(
 
 
 @relay_op("argwhere", relation=lambda ctx: _argwhere_type(ctx), level=10,
-          lower=lambda bb, x: R.permute_dims(bb.normalize_argument(R.nonzero(x)), None)
-          )  # fmt: skip
+          lower=lambda bb, x: _argwhere(bb, x))  # fmt: skip
 def argwhere(condition: Expr) -> Call:
     """The places where a condition holds, one a row."""
     return argwhere.call(condition)
+
+
+def _argwhere(bb: Any, x: Any) -> Any:
+    """The places that hold, one a column, get a name for how many they are; then rows."""
+    count = TirVar("places", "int64")
+    rank = int(x.struct_info.ndim)
+    columns = bb.match_cast(
+        bb.normalize_argument(R.nonzero(x)), TensorStructInfo((rank, count), "int64")
+    )
+    return R.astype(bb.emit(R.permute_dims(columns)), "int32")
 
 
 def _argwhere_type(ctx: Relate) -> Type | None:

@@ -5,11 +5,15 @@ from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonS
 from .fold_constant import FoldConstant as FoldConstant
 from .fold_constant import FoldConstantExpr as FoldConstantExpr
 from .function_pass import FunctionPass as FunctionPass
+from .function_pass import build_config as build_config
 from .function_pass import function_pass as function_pass
 from .fuse_ops import DefuseOps as DefuseOps
 from .fuse_ops import FuseOps as FuseOps
+from .gradient import FirstOrderGradient as FirstOrderGradient
+from .gradient import gradient as gradient
 from .infer_type import InferType as InferType
 from .infer_type import InferTypeLocal as InferTypeLocal
+from .merge_composite import MergeComposite as MergeComposite
 from .modules import EtaExpand as EtaExpand
 from .modules import Inline as Inline
 from .modules import RemoveUnusedFunctions as RemoveUnusedFunctions

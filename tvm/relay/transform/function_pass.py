@@ -38,6 +38,16 @@ class FunctionPass(Pass):
     __str__ = __repr__
 
 
+def build_config(
+    opt_level: int = 2,
+    required_pass: Sequence[str] | None = None,
+    disabled_pass: Sequence[str] | None = None,
+    trace: Any = None,
+) -> PassContext:
+    """The context of older scripts: `with build_config(opt_level=3): ...`."""
+    return PassContext(opt_level, required_pass, disabled_pass)
+
+
 def function_pass(
     pass_func: Any = None,
     opt_level: int | None = None,
