@@ -228,6 +228,25 @@ def test_mixed_precision() -> None:
     same_numbers(before, found, rand(2, 4), rand(3, 4), tolerance=1e-2)
 
 
+@pytest.mark.parametrize(
+    ("build", "value", "name"),
+    [
+        (lambda x, w: relay.nn.conv2d(x, w, padding=1), 0, "nn.conv2d"),
+        (lambda x, w: relay.nn.max_pool2d(x, (2, 2)), -np.inf, "nn.max_pool2d"),
+        (lambda x, w: relay.nn.avg_pool2d(x, (2, 2)), 0, "nn.avg_pool2d"),
+    ],
+)
+def test_borders_are_made_by_the_next_operator(build: Any, value: float, name: str) -> None:
+    x, w = relay.var("x", shape=(1, 3, 4, 4)), relay.var("w", shape=(2, 3, 3, 3))
+    widths = ((0, 0), (0, 0), (1, 2), (0, 1))
+    before = relay.Function([x, w], build(relay.nn.pad(x, widths, value), w))
+    after = run(before, t.FoldExplicitPadding())
+    assert relay.testing.count_ops(after) == {name: 1}
+    same_numbers(before, after, rand(1, 3, 4, 4), rand(2, 3, 3, 3))
+    kept = relay.Function([x, w], build(relay.nn.pad(x, widths, 0.5), w))
+    assert "nn.pad" in run(kept, t.FoldExplicitPadding()).astext()
+
+
 def test_functions_of_modules() -> None:
     mod = relay.parse(
         HEAD + "def @a(%x: int32, Inline=1) { add(%x, 1) }\n"

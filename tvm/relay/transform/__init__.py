@@ -4,6 +4,7 @@ from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
 from .fold_constant import FoldConstant as FoldConstant
 from .fold_constant import FoldConstantExpr as FoldConstantExpr
+from .fold_explicit_padding import FoldExplicitPadding as FoldExplicitPadding
 from .function_pass import FunctionPass as FunctionPass
 from .function_pass import build_config as build_config
 from .function_pass import function_pass as function_pass
