@@ -28,6 +28,7 @@ COPIES = (f"{_SCHEDULE}/primitive/test_cache_read.py", "what copies of buffers a
 INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is made of")
 _GPU = ("tests/backend/device/test_programs.py", "programs in all languages show it at work")
 _DEVICE_BUILD = ("tests/backend/device/test_build.py", "one line a language")
+_RULES = "tests/dlight/gpu"
 BITS = ("tests/topi/nn/test_bitserial.py", "one plain arithmetic for all")
 _META = "tests/meta_schedule"
 _RELAY = "tests/relay"
@@ -69,6 +70,18 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/backend/rocm/build.py": _DEVICE_BUILD,
     "tvm/backend/webgpu/build.py": _DEVICE_BUILD,
     "tvm/support/kernel_info.py": ("tests/runtime/test_device_module.py", "two fields"),
+    "tvm/dlight/analysis/access.py": ("tests/dlight/analysis/test_gemv.py", "how matrices lie"),
+    "tvm/dlight/gpu/base.py": (f"{_RULES}/test_fallback.py", "the form of all rules"),
+    "tvm/dlight/gpu/einsum.py": (f"{_RULES}/test_matmul.py", "the form of all products"),
+    "tvm/dlight/gpu/gemv_config.py": (f"{_RULES}/test_gemv.py", "numbers of its schedules"),
+    "tvm/dlight/gpu/gemv_outer.py": (f"{_RULES}/test_gemv.py", "the other layout"),
+    "tvm/dlight/gpu/inline.py": (f"{_RULES}/test_matmul.py", "what stands around products"),
+    "tvm/dlight/gpu/matmul_dequantize.py": (f"{_RULES}/test_matmul.py", "products on phones"),
+    "tvm/dlight/gpu/matmul_tiles.py": (f"{_RULES}/test_matmul.py", "products in registers"),
+    "tvm/tir/tensor_intrin/cuda.py": (f"{_RULES}/test_tensor_core.py", "names of the next file"),
+    "tvm/tir/tensor_intrin/metal.py": (f"{_RULES}/test_simdgroup.py", "run by its rule"),
+    "tvm/tir/tensor_intrin/wmma.py": (f"{_RULES}/test_tensor_core.py", "run by its rule"),
+    "tvm/tir/interp/simdgroup.py": (f"{_RULES}/test_simdgroup.py", "run by its rule"),
     "tvm/dlight/base/schedule_rule.py": ("tests/dlight/base/test_transform.py", "rules at work"),
     "tvm/dlight/cpu/base.py": ("tests/dlight/cpu/test_fallback.py", "the form of all rules"),
     "tvm/dlight/cpu/contraction.py": ("tests/dlight/cpu/test_gemm.py", "shared by two rules"),

@@ -9,8 +9,9 @@ from .base import ApplyDefaultSchedule, ScheduleRule, try_inline, try_inline_con
 
 if TYPE_CHECKING:
     from . import cpu as cpu
+    from . import gpu as gpu
 else:
-    __getattr__ = lazy_packages(__name__, "analysis", "base", "cpu")
+    __getattr__ = lazy_packages(__name__, "analysis", "base", "cpu", "gpu")
 
 __all__ = [
     "ApplyDefaultSchedule", "BlockInfo", "IterInfo", "ScheduleRule", "normalize_prim_func",

@@ -8,8 +8,10 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.functor import walk
-from tvm.tir.op.arith import is_one
-from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.index_map import IndexMap
+from tvm.tir.op.arith import is_one, is_zero
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.schedule.analysis.blocks import is_reduction
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block
 
@@ -90,37 +92,66 @@ class BlockInfo:
 
 
 def normalize_prim_func(sch: Schedule) -> list[BlockInfo] | None:
-    """The blocks of the function, in order; None if one is not bound to one loop a variable."""
-    (gvar,) = [g for g, _ in sch.state.roots()]
-    root = sch.get_block("root", func_name=gvar.name_hint) if _has_root(sch) else None
-    if root is None:
+    """The blocks of the function, in order, each with one loop a variable; None if one has others.
+
+    Variables of extent 1 go away. A block without data-parallel ones gets one, so that rules
+    always find something to spread over threads.
+    """
+    if not _has_root(sch):
         return None
-    infos: list[BlockInfo] = []
-    for rv in sch.get_child_blocks(root):
-        block: Block = sch.get(rv)
-        realize = realize_of(sch.state, sch.get_sref(rv))
-        loops = {sch.get(l).loop_var: l for l in sch.get_loops(rv)}
-        iters: list[IterInfo] = []
-        for iv, value in zip(block.iter_vars, realize.iter_values):
-            assert iv.dom is not None, "block variables have domains"
-            loop = loops.pop(value, None) if isinstance(value, Var) else None
-            if loop is None:
-                if is_one(iv.dom.extent) and not isinstance(value, Var):
-                    continue  # a variable that has one value needs no loop
-                return None
-            iters.append(IterInfo(_KINDS.get(iv.iter_type, "O"), iv.var, iv.dom.extent, loop))
-        if loops:
-            return None
-        kinds = [i.kind for i in iters]
-        infos.append(BlockInfo(block.name_hint, iters, rv, block.init is not None or "R" in kinds))
-    return infos
+    blocks = sch.get_child_blocks(get_root_block(sch, _only_name(sch)))
+    if not all(_is_plain(sch, rv) for rv in blocks):
+        return None
+    try:
+        return [_normalized(sch, rv) for rv in blocks]
+    except ScheduleError:
+        return None
+
+
+def _only_name(sch: Schedule) -> str:
+    (gvar,) = [g for g, _ in sch.state.roots()]
+    return gvar.name_hint
+
+
+def _is_plain(sch: Schedule, rv: BlockRV) -> bool:
+    """Whether the block's variables are its loops, which begin at zero, in order."""
+    loops = [sch.get(loop) for loop in sch.get_loops(rv)]
+    values = realize_of(sch.state, sch.get_sref(rv)).iter_values
+    if not loops:
+        return True
+    return len(loops) == len(values) and all(
+        loop.loop_var is value and is_zero(loop.min) for loop, value in zip(loops, values)
+    )
+
+
+def _normalized(sch: Schedule, rv: BlockRV) -> BlockInfo:
+    sch.transform_block_layout(rv, _without_units(sch.get(rv)))
+    block: Block = sch.get(rv)
+    iters = [
+        IterInfo(_KINDS.get(iv.iter_type, "O"), iv.var, iv.dom.extent, loop)
+        for iv, loop in zip(block.iter_vars, sch.get_loops(rv))
+        if iv.dom is not None
+    ]
+    reduces = is_reduction(sch.state, sch.get_sref(rv))
+    return BlockInfo(block.name_hint, iters, rv, reduces)
+
+
+def _without_units(block: Block) -> IndexMap:
+    inputs = [Var(iv.var.name, iv.var.dtype) for iv in block.iter_vars]
+    moving = [
+        (iv, var)
+        for iv, var in zip(block.iter_vars, inputs)
+        if iv.dom is not None and not is_one(iv.dom.extent)
+    ]
+    outputs: list[PrimExpr] = [var for _, var in moving]
+    if all(iv.iter_type != IterVar.DataPar for iv, _ in moving):
+        outputs.insert(0, IntImm("int64", 0))
+    return IndexMap(inputs, outputs, None)
 
 
 def _has_root(sch: Schedule) -> bool:
-    return any(
-        isinstance(root.stmt, Block) and root.stmt.name_hint == "root"
-        for _, root in sch.state.roots()
-    )
+    roots = [root.stmt for _, root in sch.state.roots()]
+    return len(roots) == 1 and isinstance(roots[0], Block) and roots[0].name_hint == "root"
 
 
 def get_root_block(sch: Schedule, func_name: str = "main") -> BlockRV:

@@ -8,11 +8,12 @@ from .utils import (
     get_bytes,
     get_extent,
     max_threads_per_block,
+    open_schedule,
     suggest_threads_per_block,
 )
 
 __all__ = [
     "ApplyDefaultSchedule", "ScheduleRule", "auto_vectorize", "get_bytes", "get_extent",
-    "max_threads_per_block", "suggest_threads_per_block", "try_inline",
+    "max_threads_per_block", "open_schedule", "suggest_threads_per_block", "try_inline",
     "try_inline_contiguous_spatial",
 ]  # fmt: skip

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tvm.dlight.analysis.common_analysis import BlockInfo
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 
 
 def try_inline(sch: Schedule, blocks: list[BlockInfo]) -> list[BlockInfo]:
-    """Inline as many blocks as possible, into consumers or producers; returns those that stay."""
+    """Inline as many blocks as possible, into consumers or else producers; returns those left.
 
-    def attempt(rv: BlockRV) -> bool:
-        for inline in (sch.compute_inline, sch.reverse_compute_inline):
-            try:
-                inline(rv)
-            except ScheduleError:
-                continue
-            return True
-        return False
-
+    After each success everything is tried again from the front: it may have freed another block.
+    """
     rest = list(blocks)
     while True:
-        kept = [block for block in rest if not attempt(block.block_rv)]
-        if len(kept) == len(rest):
-            return kept
-        rest = kept
+        done = _first_inlined(sch.compute_inline, rest)
+        if done is None:
+            done = _first_inlined(sch.reverse_compute_inline, rest)
+        if done is None:
+            return rest
+        rest.remove(done)
+
+
+def _first_inlined(
+    inline: Callable[[BlockRV], None], blocks: list[BlockInfo]
+) -> BlockInfo | None:
+    for block in blocks:
+        try:
+            inline(block.block_rv)
+        except ScheduleError:
+            continue
+        return block
+    return None
 
 
 def try_inline_contiguous_spatial(

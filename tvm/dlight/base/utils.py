@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm
+from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import LoopRV, Schedule
 from tvm.tir.stmt import For
 
@@ -26,39 +29,43 @@ def auto_vectorize(sch: Schedule, loop: LoopRV, max_vec: int) -> None:
     extent = get_extent(sch, loop)
     if not isinstance(extent, int):
         return
-    lanes = min(extent, max_vec)
-    inner = sch.split(loop, factors=[None, lanes])[-1]
-    sch.vectorize(inner)
+    sch.vectorize(loop if extent <= max_vec else sch.split(loop, factors=[None, max_vec])[-1])
+
+
+def open_schedule(func: PrimFunc) -> Schedule:
+    """A schedule of one function, called `main` within it."""
+    return Schedule(func, error_render_level="fast")
 
 
 def max_threads_per_block(target: Target) -> int:
-    """How many threads a block of the target may have; 1 for CPUs."""
+    """How many threads a block of the target may have; by kind, if the target does not say."""
     for name in ("max_threads_per_block", "max_num_threads"):
         value = target.attrs.get(name)
         if value is not None:
             return int(value)
-    return 64 if "cpu" not in target.keys else 1
+    return 1024 if target.kind.name == "cuda" else 256
 
 
 def suggest_threads_per_block(
     target: Target, loops: list[For], max_threads_for_dynamic_loop: int = 32
 ) -> list[int]:
-    """How many threads each loop gets, powers of two whose product fits a block."""
-    threads = 1024 if str(target.kind) in ("cuda", "rocm") else 256
-    sizes: list[int | None] = []
-    for loop in loops:
-        sizes.append(loop.extent.value if isinstance(loop.extent, IntImm) else None)
-    chosen: list[int] = [1] * len(loops)
-    order = sorted(range(len(loops)), key=lambda i: (sizes[i] is None, sizes[i] or 0))
-    open_loops = sum(1 for size in sizes if size is None)
-    for i in order:
-        size, limit = sizes[i], threads
-        if size is None:
-            limit = min(max_threads_for_dynamic_loop, max(1, int(threads ** (1 / open_loops))))
-            open_loops -= 1
-        power = 1
-        while power * 2 <= limit and (size is None or power < size):
-            power *= 2
-        chosen[i] = power
-        threads //= power
+    """How many threads each loop gets: powers of two, none above its loop's extent.
+
+    Loops of known extent choose first, in order; the others share what is left.
+    """
+    left = _BUDGETS.get(target.kind.name, 64)
+    extents = [loop.extent.value if isinstance(loop.extent, IntImm) else None for loop in loops]
+    chosen = [1] * len(loops)
+    for i in sorted(range(len(loops)), key=lambda i: extents[i] is None):
+        extent = extents[i]
+        chosen[i] = _power_below(left, max_threads_for_dynamic_loop if extent is None else extent)
+        left //= chosen[i]
     return chosen
+
+
+_BUDGETS: Final = {"cuda": 1024, "rocm": 256, "metal": 256, "opencl": 256}
+
+
+def _power_below(*limits: int) -> int:
+    """The largest power of two that no limit forbids."""
+    return 1 << max(min(limits).bit_length() - 1, 0)

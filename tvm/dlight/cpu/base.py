@@ -30,11 +30,6 @@ class CPUScheduleRule(ScheduleRule):
         return "cpu" in target.keys or target.kind.name in ("llvm", "c")
 
 
-def open_schedule(func: PrimFunc) -> Schedule:
-    """A schedule of one function, called `main` within it."""
-    return Schedule(func, error_render_level="fast")
-
-
 def root_blocks(sch: Schedule) -> list[BlockRV]:
     """The blocks of the function, in order."""
     return sch.get_child_blocks(get_root_block(sch))

@@ -11,6 +11,7 @@ Convolutional Neural Networks for Document Processing", 2006, gather all of it a
 from __future__ import annotations
 
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
+from tvm.dlight.base import open_schedule
 from tvm.target.target import Target
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
@@ -18,7 +19,7 @@ from tvm.tir.functor import walk
 from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import Block
 
-from .base import CPUScheduleRule, open_schedule, root_blocks, with_reason
+from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .general import Rest, inline_epilogues
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from tvm.dlight.base import open_schedule
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import BlockRealize
 
-from .base import CPUScheduleRule, decompose, open_schedule, with_reason
+from .base import CPUScheduleRule, decompose, with_reason
 from .general import Rest, inline_epilogues
 from .rows import schedule_rows
 

@@ -14,13 +14,14 @@ TOMS 34, 2008); k is not split and A not packed, as measured best up to a few th
 from __future__ import annotations
 
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
+from tvm.dlight.base import open_schedule
 from tvm.target.target import Target
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis.query import realize_of
 
-from .base import CPUScheduleRule, open_schedule, root_blocks, with_reason
+from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .general import Rest, inline_epilogues
 

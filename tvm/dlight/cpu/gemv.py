@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from tvm.dlight.analysis.common_analysis import BlockInfo
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
+from tvm.dlight.base import open_schedule
 from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
 from tvm.tir.buffer import Buffer
@@ -18,7 +19,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import Block
 
-from .base import CPUScheduleRule, Decompositions, open_schedule, root_blocks, with_reason
+from .base import CPUScheduleRule, Decompositions, root_blocks, with_reason
 from .contraction import extent_of
 from .cost import bytes_us, threads_for
 from .general import Rest, inline_epilogues

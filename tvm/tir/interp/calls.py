@@ -23,8 +23,10 @@ from .errors import InterpreterError
 from .exchange import TOGETHER
 from .expr import Code, Frame, Layout
 from .fibers import exchange_in_warp, wait_for_others
+from .launch import launched_at_once
 from .lockstep import LockstepCompiler
 from .memory import Pointer, buffer_view, element_strides, run_of_memory
+from .simdgroup import SIMDGROUP
 from .stack import IN_C, RUNTIME, registered
 from .stmt import BreakLoop, ContinueLoop, Step, StmtCompiler
 from .threads import compile_threads
@@ -51,7 +53,7 @@ class Function:
             for i, param in enumerate(func.params)
             if (buffer := func.buffer_map.get(param)) is not None
         }
-        self.body = self.compiler.compile_stmt(func.body)
+        self.body = self.compiler.compile_stmt(launched_at_once(func.body))
 
     def call(self, args: Sequence[Any]) -> Any:
         """Run on arrays, addresses and numbers."""
@@ -463,5 +465,6 @@ _SPECIAL: dict[str, Callable[[Any, e.Call], Code]] = {
     "tir.type_annotation": lambda compiler, op: lambda frame: None,
     "tir.tvm_thread_invariant": lambda compiler, op: compiler.compile(op.args[0]),
     **TOGETHER,
+    **SIMDGROUP,
     **IN_C,
 }

@@ -12,6 +12,7 @@ from .arm_cpu import (
     ARM_SME_2SVLx2SVL_GEMM_INTERLEAVED_MOPA,
     ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE,
 )
+from .cuda import get_wmma_intrin_group
 from .dot_product_common import (
     DP4A_S8S8S32_INTRIN,
     DP4A_S8U8S32_INTRIN,
@@ -27,6 +28,7 @@ from .hexagon import (
     VRMPY_u8u8i32_INTRIN,
     VRMPY_u8u8i32_VTCM_INTRIN,
 )
+from .metal import get_simdgroup_intrin_group
 from .riscv_cpu import register_riscv_intrinsics, register_rvv_isa_intrinsics
 from .x86 import AVX512_DOT_16x4_INTRIN, VNNI_DOT_16x4_INTRIN
 
@@ -40,4 +42,6 @@ __all__ = [
     "INTRINSICS", "TensorIntrin", "VDMPY_i16i16i32_INTRIN", "VNNI_DOT_16x4_INTRIN",
     "VRMPY_u8i8i32_INTRIN", "VRMPY_u8i8i32_VTCM_INTRIN", "VRMPY_u8u8i32_INTRIN",
     "VRMPY_u8u8i32_VTCM_INTRIN", "register_riscv_intrinsics", "register_rvv_isa_intrinsics",
+    "get_simdgroup_intrin_group",
+    "get_wmma_intrin_group",
 ]  # fmt: skip

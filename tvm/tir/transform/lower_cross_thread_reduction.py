@@ -361,10 +361,32 @@ def _write_back(found: _Found) -> s.Stmt:
         for loop in found.threads:
             first = ops.equal(loop.loop_var, ops.const(0, loop.loop_var.dtype))
             predicate = first if ops.is_one(predicate) else ops.logical_and(predicate, first)
+    for part in _of_results(realize):
+        predicate = part if ops.is_one(predicate) else ops.logical_and(predicate, part)
     writes = [substitute(region, renamed) for region in block.writes]
     name = f"{block.name_hint}_write_back"
     made = s.Block(iters, _regions(found.over), writes, name, body, span=block.span)
     return s.BlockRealize([value for _, value in kept], predicate, made, realize.span)
+
+
+def _of_results(realize: s.BlockRealize) -> list[PrimExpr]:
+    """The parts of the predicate that say which results there are."""
+    summed = {
+        node
+        for iv, value in zip(realize.block.iter_vars, realize.iter_values)
+        if iv.iter_type != e.IterVar.DataPar
+        for node in walk(value)
+        if isinstance(node, e.Var)
+    }
+    found: list[PrimExpr] = []
+    stack = [realize.predicate]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, e.And):
+            stack += (part.b, part.a)
+        elif not ops.is_one(part) and not any(node in summed for node in walk(part)):
+            found.append(part)
+    return found
 
 
 def _copied(iter_vars: Sequence[e.IterVar]) -> tuple[list[e.IterVar], dict[e.Var, PrimExpr]]:

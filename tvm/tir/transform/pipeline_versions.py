@@ -8,10 +8,11 @@ from typing import Final
 
 from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.type import PointerType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
-from tvm.tir.functor import StmtExprMutator
+from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
 
 
@@ -63,6 +64,33 @@ def _may_overlap(a: Range, b: Range) -> bool:
 _POINTED: Final = {"tir.tvm_access_ptr": (1,), "tir.ptx_mma": (6, 8, 10), "tir.mma_store": (3,),
                    "tir.mma_fill": (1,), "tir.ptx_ldmatrix": (3, 5)}  # fmt: skip
 
+# Operators on fragments of matrices, with the places of the memory; behind it, or at the place
+# given, stands the number of the fragment within it.
+_NUMBERED: Final = {
+    "tir.tvm_mma_sync": ((0, 1), (2, 3), (4, 5), (6, 7)),
+    "tir.simdgroup_multiply_accumulate": ((0, 1), (2, 3), (4, 5), (6, 7)),
+    "tir.tvm_fill_fragment": ((0, 4),), "tir.tvm_load_matrix_sync": ((0, 4),),
+    "tir.tvm_store_matrix_sync": ((0, 4),), "tir.simdgroup_load": ((0, 1),),
+    "tir.simdgroup_store": ((0, 1),), "tir.make_filled_simdgroup_matrix": ((0, 1),),
+}  # fmt: skip
+_SIMDGROUP_SIZE: Final = 64
+
+
+def _fragment_sizes(stmt: s.Stmt) -> dict[e.Var, int]:
+    """How many elements the fragments have that a statement loads, fills or stores."""
+    found: dict[e.Var, int] = {}
+    for call in walk(stmt):
+        if not isinstance(call, e.Call):
+            continue
+        places = _NUMBERED.get(getattr(call.op, "name", ""), ())
+        if places != ((0, 4),) or not isinstance(call.args[0], e.Var):
+            continue
+        m, n, k = (a.value if isinstance(a, e.IntImm) else 0 for a in call.args[1:4])
+        kept = call.args[0].type_annotation
+        scope = kept.storage_scope if isinstance(kept, PointerType) else ""
+        found[call.args[0]] = {"wmma.matrix_a": m * k, "wmma.matrix_b": k * n}.get(scope, m * n)
+    return found
+
 
 class Versions(StmtExprMutator):
     """Statements of one iteration, with the version that is that iteration's."""
@@ -77,6 +105,7 @@ class Versions(StmtExprMutator):
         super().__init__()
         self._loop, self._all = loop, all_versions
         self._known = dict(by_data)
+        self._fragments = _fragment_sizes(loop.body)
         self.remap: Final = {b: _with_versions(b, n) for b, n in count.items() if n > 1}
         self.by_data: Final = {new.data: new for new in self.remap.values()}
 
@@ -114,6 +143,8 @@ class Versions(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
+        if getattr(op.op, "name", "") in _NUMBERED and isinstance(call, e.Call):
+            return self._numbered(call)
         places = _POINTED.get(getattr(op.op, "name", ""), ())
         if not places or not isinstance(call, e.Call):
             return call
@@ -129,6 +160,24 @@ class Versions(StmtExprMutator):
                 size = ops.multiply(size, extent)
             step = new.strides[0] if new.strides else size
             args[at + 1] = ops.add(args[at + 1], ops.multiply(self._version(new), step))
+        return e.Call(call.dtype, call.op, args, call.span)
+
+
+    def _numbered(self, call: e.Call) -> PrimExpr:
+        """The call on the fragments of the version that is meant."""
+        args = list(call.args)
+        for at, number in _NUMBERED[getattr(call.op, "name", "")]:
+            data = args[at]
+            buffer = self._known.get(data) if isinstance(data, e.Var) else None
+            new = None if buffer is None else self.remap.get(buffer)
+            if buffer is None or new is None or not isinstance(data, e.Var):
+                continue
+            count: PrimExpr = ops.const(1)
+            for extent in buffer.shape:
+                count = ops.multiply(count, extent)
+            size = self._fragments.get(data, _SIMDGROUP_SIZE)
+            step = ops.floordiv(count, size)
+            args[number] = ops.add(args[number], ops.multiply(self._version(new), step))
         return e.Call(call.dtype, call.op, args, call.span)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 from tvm.arith import Analyzer, IterSumExpr, detect_iter_map
@@ -11,7 +12,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import GE, LE, LT, And, IntImm, Var
 from tvm.tir.functor import substitute, walk
-from tvm.tir.op.arith import is_one
+from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For
@@ -167,6 +168,9 @@ def relax_upper(
     return Box(low, high)
 
 
+_NOTHING: Final[PrimExpr] = IntImm("bool", 1)  # the predicate that leaves nothing out
+
+
 def relax_exact(
     region: Sequence[Range],
     ranges: Ranges,
@@ -175,10 +179,15 @@ def relax_exact(
     analyzer: Analyzer,
 ) -> Box | None:
     """The box that `region`, cut to the buffer, fills while the loops run; None if it has gaps."""
+    for var, rng in ranges.items():
+        analyzer.bind(var, rng, allow_override=True)
+    region = [Range.from_min_extent(analyzer.simplify(p.min), p.extent) for p in region]
     mins = [part.min for part in region]
-    if _within_buffer(predicate, mins, ranges, shape, analyzer) and _each_dense(region, ranges):
+    rest = _not_buffer_bounds(predicate, mins, ranges, shape, analyzer)
+    if not rest and _each_dense(region, ranges):
         return relax_upper(region, ranges, shape, analyzer)
-    return _mapped_box(region, ranges, predicate, analyzer)
+    box = _mapped_box(region, ranges, reduce(logical_and, rest, _NOTHING), analyzer)
+    return _mapped_box(region, ranges, predicate, analyzer) if box is None else box
 
 
 def _each_dense(region: Sequence[Range], ranges: Ranges) -> bool:
@@ -196,6 +205,7 @@ def _mapped_box(
     region: Sequence[Range], ranges: Ranges, predicate: PrimExpr, analyzer: Analyzer
 ) -> Box | None:
     """The box of places that are an affine map of the loops; None for other places."""
+    region, ranges = _in_points(region, ranges)
     if not all(is_one(part.extent) for part in region):
         return None
     moving = [_mentions(part.min, ranges) for part in region]
@@ -227,32 +237,51 @@ def _mapped_box(
     return Box(low, high)
 
 
+def _in_points(
+    region: Sequence[Range], ranges: Ranges
+) -> tuple[list[Range], dict[Var, Range]]:
+    """The region as single places, each wide part walked by a loop of its own."""
+    points: list[Range] = []
+    loops = dict(ranges)
+    for axis, part in enumerate(region):
+        if is_one(part.extent) or not isinstance(part.extent, IntImm):
+            points.append(part)
+            continue
+        step = Var(f"step{axis}", part.extent.dtype)
+        loops[step] = Range.from_min_extent(IntImm(step.dtype, 0), part.extent)
+        points.append(Range.from_min_extent(part.min + step, IntImm(step.dtype, 1)))
+    return points, loops
+
+
 def _mentions(expr: PrimExpr, names: Ranges) -> bool:
     return any(isinstance(node, Var) and node in names for node in walk(expr))
 
 
-def _within_buffer(
+def _not_buffer_bounds(
     predicate: PrimExpr,
     mins: Sequence[PrimExpr],
     ranges: Ranges,
     shape: Sequence[PrimExpr],
     analyzer: Analyzer,
-) -> bool:
-    """True if the predicate leaves out no place within the buffer.
+) -> list[PrimExpr]:
+    """The parts of the predicate that may leave out a place within the buffer.
 
     Loops that do not move the place (those of a reduction) count by their first iteration.
     """
     if is_one(predicate):
-        return True
+        return []
     moving = {n for m in mins for n in walk(m) if isinstance(n, Var)}
     first = {var: rng.min for var, rng in ranges.items() if var not in moving}
     for var, rng in ranges.items():
         if var in moving:
             analyzer.bind(var, rng)
-    return all(
-        is_one(part) or analyzer.can_prove(part) or _is_bound(part, mins, shape, analyzer)
+    return [
+        part
         for part in conjuncts(substitute(predicate, first))
-    )
+        if not (
+            is_one(part) or analyzer.can_prove(part) or _is_bound(part, mins, shape, analyzer)
+        )
+    ]
 
 
 def _is_bound(

@@ -189,7 +189,9 @@ def _needed(
             buffer = region.buffer
             if buffer not in shared:
                 continue
-            ranges = {**inner, **_shared_threads(loop, buffer)}
+            # a consumer may need what other threads made; a producer's threads each had their part
+            threads = {} if reverse else _shared_threads(loop, buffer)
+            ranges = {**inner, **threads}
             box = relax_upper(bound_region(region, realize), ranges, buffer.shape, analyzer)
             if not is_one(realize.predicate):
                 box = _without_loads(box, buffer)
@@ -207,7 +209,10 @@ def _without_loads(box: Box, buffer: Buffer) -> Box:
 
 
 def _shared_threads(loop: StmtSRef, buffer: Buffer) -> dict[Var, Range]:
-    """Thread loops around `loop` whose threads share the buffer, so that all of them count."""
+    """Thread loops around `loop` whose threads share the buffer, so that all of them count.
+
+    Of a global buffer each thread is taken to write its own part, as it was before the move.
+    """
     scope = buffer.scope()
     found: dict[Var, Range] = {}
     place: StmtSRef | None = loop
@@ -218,7 +223,7 @@ def _shared_threads(loop: StmtSRef, buffer: Buffer) -> dict[Var, Range]:
             tag = stmt.thread_binding.thread_tag
             blocks = tag.startswith("blockIdx")
             shared = scope.startswith("shared") and not blocks
-            if shared or (scope == "warp" and tag == "threadIdx.x") or scope in ("global", ""):
+            if shared or (scope == "warp" and tag == "threadIdx.x"):
                 found[stmt.loop_var] = Range.from_min_extent(stmt.min, stmt.extent)
         place = place.parent
     return found

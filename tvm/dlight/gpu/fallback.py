@@ -1,0 +1,56 @@
+"""Every other function: the data-parallel loops of a block are shared out, the others run inside.
+
+    for i, j, k: C[i, j] += ...    ->    for bx in blockIdx.x: for tx in threadIdx.x:
+                                             C[...] = 0
+                                             for k: C[...] += ...
+"""
+
+from __future__ import annotations
+
+from tvm.dlight.analysis.common_analysis import BlockInfo, normalize_prim_func
+from tvm.dlight.base import max_threads_per_block, open_schedule, try_inline
+from tvm.target.target import Target
+from tvm.tir.function import PrimFunc
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+
+from .base import GPUScheduleRule
+
+
+class Fallback(GPUScheduleRule):
+    """Gives each block of any function threads of its own."""
+
+    def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
+        """The schedule; None if a block's loops are not its variables."""
+        if not isinstance(func, PrimFunc) or not self.is_target_available(target):
+            return None
+        sch = open_schedule(func)
+        infos = normalize_prim_func(sch)
+        if infos is None:
+            return None
+        threads = max_threads_per_block(target)
+        reductions: list[tuple[BlockRV, LoopRV]] = []
+        for info in try_inline(sch, infos):
+            loop = _bind(sch, info, threads)
+            if loop is not None:
+                reductions.append((info.block_rv, loop))
+        # Last: afterwards two blocks write one buffer.
+        for block, loop in reductions:
+            sch.decompose_reduction(block, loop)
+        return sch
+
+
+def _bind(sch: Schedule, info: BlockInfo, threads: int) -> LoopRV | None:
+    """Bind the block's loops; returns the outermost reducing one."""
+    loops = sch.get_loops(info.block_rv)
+    if not loops or any(sch.get(loop).thread_binding is not None for loop in loops):
+        return None
+    kinds = info.dom_kind()
+    spatial, reducing, other = (
+        [loop for loop, kind in zip(loops, kinds) if kind == wanted] for wanted in "SRO"
+    )
+    spatial = spatial or [sch.add_unit_loop(info.block_rv)]
+    sch.reorder(*spatial, *reducing, *other)
+    block, thread = sch.split(sch.fuse(*spatial), factors=[None, threads])
+    sch.bind(block, "blockIdx.x")
+    sch.bind(thread, "threadIdx.x")
+    return reducing[0] if reducing else None

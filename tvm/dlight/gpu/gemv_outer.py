@@ -1,0 +1,147 @@
+"""Matrix times vector where the rows move along memory: C[i] = sum over k of W[k, i] * x[k].
+
+`by_words`: the sum is shared by `tr` threads, in pieces of one scale and of packed words, as
+weights of 4 bits are stored; partial sums are added as in `gemv`. `by_columns`: each thread takes
+a few neighbouring results and sums alone. Both are for phones, whose vectors are wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm.dlight.analysis.common_analysis import BlockInfo
+from tvm.dlight.base import auto_vectorize, get_extent
+from tvm.target.target import Target
+from tvm.tir.buffer import Buffer
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+
+from .base import is_adreno, unroll_within
+
+
+@dataclass(frozen=True)
+class _Config:
+    ts: int
+    tr: int
+    axes: tuple[str, str] = ("threadIdx.x", "threadIdx.y")
+    scale_pack: int = 4  # words that share a scale
+    word_pack: int = 8  # elements of a word
+    vec_c: int = 8
+    vector_shared: bool = False
+    vec_vector: int = 4
+    vector_tile: int = 1
+    unroll: int = 8
+
+
+def by_words(
+    sch: Schedule, target: Target, block: BlockRV, epilogue: BlockInfo | None
+) -> Schedule | None:
+    """Share each sum between threads; None where the target or the sizes do not suit."""
+    _, rows, steps, packed = (get_extent(sch, loop) for loop in sch.get_loops(block))
+    if is_adreno(target):
+        config = _Config(64, 4)
+    elif target.kind.name == "metal":
+        config = _Config(4, 16, vec_c=1, vector_shared=False, unroll=256)
+    else:
+        return None
+    whole = config.vector_tile * config.tr * config.scale_pack * config.word_pack
+    if not isinstance(steps, int) or packed != 1 or steps % whole:
+        return None
+    if not isinstance(rows, int) or rows % config.ts:
+        return None
+    _Words(sch, block, config).run(epilogue)
+    return sch
+
+
+class _Words:
+    def __init__(self, sch: Schedule, block: BlockRV, config: _Config) -> None:
+        self.sch, self.block, self.config = sch, block, config
+        self.tag_s, self.tag_r = config.axes
+
+    def run(self, epilogue: BlockInfo | None) -> None:
+        sch, c = self.sch, self.config
+        batch, rows, steps, packed = sch.get_loops(self.block)
+        rows, steps = sch.fuse(batch, rows), sch.fuse(steps, packed)
+        bx, ts = sch.split(rows, factors=[None, c.ts])
+        steps, tile, tr, scale, word = sch.split(
+            steps, factors=[None, c.vector_tile, c.tr, c.scale_pack, c.word_pack]
+        )
+        sch.reorder(bx, ts, steps, tile, scale, tr, word)
+        partial = sch.rfactor(sch.fuse(tr, word), 0)
+        tr, _ = sch.split(sch.get_loops(self.block)[-1], factors=[c.tr, None])
+        line = sch.rfactor(tr, 0)
+        bx = self._bind_partial(partial)
+        self._add_up(line, bx)
+        sch.decompose_reduction(partial, sch.get_loops(partial)[3])
+        sch.decompose_reduction(line, sch.get_loops(line)[-1])
+        for part in (partial, line):
+            sch.set_scope(part, 0, "local")
+        unroll_within(sch, sch.get_loops(line)[3], c.unroll)
+        if epilogue is not None:
+            sch.reverse_compute_at(epilogue.block_rv, bx)
+            sch.set_scope(self.block, 0, "local")
+            _, *loops = sch.get_loops(epilogue.block_rv)
+            ts, _ = sch.split(sch.fuse(*loops), factors=[c.ts, None])
+            sch.bind(ts, self.tag_s)
+
+    def _bind_partial(self, partial: BlockRV) -> LoopRV:
+        sch, c = self.sch, self.config
+        bx, ts, steps, tile, scale, fused = sch.get_loops(partial)
+        tr, word = sch.split(fused, factors=[c.tr, c.word_pack])
+        sch.reorder(bx, ts, tr, steps, tile, scale, word)
+        sch.bind(bx, "blockIdx.x")
+        sch.bind(ts, self.tag_s)
+        sch.bind(tr, self.tag_r)
+        auto_vectorize(sch, word, c.vec_c)
+        if len(sch.get(partial).reads) >= 3:  # a scale serves several words
+            sch.compute_at(sch.cache_read(partial, 2, "local"), tile, preserve_unit_loops=True)
+        sch.compute_at(sch.cache_read(partial, 1, "local"), scale, preserve_unit_loops=True)
+        return bx
+
+    def _add_up(self, line: BlockRV, bx: LoopRV) -> None:
+        sch = self.sch
+        sch.reverse_compute_at(line, bx, preserve_unit_loops=True)
+        tr, word, *results = sch.get_loops(line)[1:]
+        ts = sch.fuse(*results)
+        sch.reorder(ts, tr, word)
+        sch.bind(ts, self.tag_s)
+        sch.bind(tr, self.tag_r)
+        sch.reverse_compute_at(self.block, bx, preserve_unit_loops=True)
+        tr, *results = sch.get_loops(self.block)[1:]
+        ts = sch.fuse(*results)
+        sch.reorder(ts, tr)
+        sch.bind(ts, self.tag_s)
+        sch.bind(tr, self.tag_r)
+
+
+def by_columns(
+    sch: Schedule,
+    target: Target,
+    block: BlockRV,
+    vectors: list[Buffer],
+    epilogue: BlockInfo | None,
+) -> Schedule | None:
+    """Let each thread sum for neighbouring results; only for phones."""
+    if not is_adreno(target):
+        return None
+    batch, rows, steps, packed = sch.get_loops(block)
+    extent = get_extent(sch, rows)
+    lanes = (4 if extent > 4096 else 2) if isinstance(extent, int) else 1
+    threads = 128
+    bx, tx, vec = sch.split(rows, factors=[None, threads, lanes])
+    outer, inner = sch.split(steps, factors=[None, 4])
+    sch.bind(batch, "blockIdx.y")
+    sch.bind(bx, "blockIdx.x")
+    sch.bind(tx, "threadIdx.x")
+    sch.reorder(bx, tx, outer, inner, packed, vec)
+    unroll_within(sch, tx, 8)
+    shared = sch.cache_read(block, vectors[0], "shared")
+    sch.compute_at(shared, bx, preserve_unit_loops=True)
+    _, thread, part = sch.split(sch.get_loops(shared)[-1], factors=[None, threads, 8])
+    sch.bind(thread, "threadIdx.x")
+    sch.vectorize(part)
+    sch.vectorize(vec)
+    if epilogue is not None:
+        sch.reverse_compute_at(epilogue.block_rv, tx)
+        sch.set_scope(block, 0, "local")
+    sch.decompose_reduction(block, outer)
+    return sch

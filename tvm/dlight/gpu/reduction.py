@@ -1,0 +1,221 @@
+"""One reduction with an elementwise block after it: the threads of a block share a sum.
+
+The reduced axis moves along memory:         for bx, tx: part[tx] = sum of every len(tx)-th element
+    B[i] = sum over k of A[i, k]             for bx: B[i] = sum over tx of part[tx]
+A spatial axis moves along memory:           threadIdx.x takes neighbours i, threadIdx.y shares k
+    B[i] = sum over k of A[k, i]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm.dlight.analysis.access import dominant_access, split_places
+from tvm.dlight.analysis.common_analysis import (
+    BlockInfo,
+    is_broadcast_epilogue,
+    normalize_prim_func,
+)
+from tvm.dlight.analysis.gemv import get_reduction_expr
+from tvm.dlight.base import (
+    open_schedule,
+    suggest_threads_per_block,
+    try_inline_contiguous_spatial,
+)
+from tvm.target.target import Target
+from tvm.tir.function import PrimFunc
+from tvm.tir.op.arith import is_zero
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.stmt import Block
+
+from .base import GPUScheduleRule, unroll_within
+
+_SIDE = 16  # threads in x and in y where neighbours in memory are results
+_UNROLL = 256
+
+
+class Reduction(GPUScheduleRule):
+    """Schedules functions of one reduction and an injective epilogue."""
+
+    def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
+        """The schedule, or None if the function is of another form."""
+        if not isinstance(func, PrimFunc) or not self.is_target_available(target):
+            return None
+        sch = open_schedule(func)
+        found = main_and_epilogue(sch)
+        if found is None or not _is_plain_reduction(sch, found[0]):
+            return None
+        info, epilogue = found
+        walk = _normalize(sch, info)
+        if walk is None:
+            return None
+        if walk.along_reduction:
+            _along_reduction(sch, target, info.block_rv, walk, epilogue)
+        else:
+            _along_results(sch, info, walk, epilogue)
+        return sch
+
+
+def main_and_epilogue(sch: Schedule) -> tuple[BlockInfo, BlockInfo | None] | None:
+    """The first block and an injective one after it, once spatial blocks are inlined."""
+    infos = normalize_prim_func(sch)
+    infos = None if infos is None else try_inline_contiguous_spatial(sch, infos)
+    if not infos or len(infos) > 2:
+        return None
+    epilogue = infos[1] if len(infos) == 2 else None
+    if epilogue is not None and not epilogue.is_injective():
+        return None
+    return infos[0], epilogue
+
+
+def _is_plain_reduction(sch: Schedule, info: BlockInfo) -> bool:
+    block: Block = sch.get(info.block_rv)
+    one = info.is_reduction() and len(block.writes) == 1
+    return one and get_reduction_expr(block) is not None
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """How the block moves through its input.
+
+    `order` says for each spatial variable where its loop stands among those of the input;
+    `unrolled` are the results that one word of the input serves, along variable `split_at`.
+    """
+
+    along_reduction: bool
+    order: tuple[int, ...]
+    unrolled: int | None
+    split_at: int | None
+
+
+def _normalize(sch: Schedule, info: BlockInfo) -> _Walk | None:
+    """Order the loops as the input lies in memory and fuse them: spatial, reducing, packed."""
+    access = dominant_access(sch.get(info.block_rv))
+    if access is None or not is_zero(access.base):
+        return None
+    places = split_places(access)
+    rest = {i.var: i for i in info.iters}
+    if not places or any(var not in rest for var, _ in places):
+        return None
+    if len({var for var, _ in places}) != len(places):
+        return None
+    spatial: list[LoopRV] = []
+    reducing: list[LoopRV] = []
+    packed: list[LoopRV] = []
+    origin: dict[LoopRV, int] = {}  # from the block's own loop to its place in `spatial`
+    unrolled, split_at, along = None, None, False
+    for var, factor in places:
+        item = rest.pop(var)
+        loop, along = item.loop_rv, item.kind == "R"
+        if not along:
+            origin[item.loop_rv] = len(spatial)
+        if factor > 1:
+            if packed:
+                return None
+            loop, inner = sch.split(loop, factors=[None, factor])
+            packed.append(inner)
+            if not along:
+                unrolled, split_at = factor, len(spatial)
+        (reducing if along else spatial).append(loop)
+    for item in rest.values():
+        if item.kind != "S" or item.dom != 1:
+            return None
+        origin[item.loop_rv] = len(spatial)
+        spatial.append(item.loop_rv)
+    if not reducing or not spatial:
+        return None
+    packed = packed or [sch.add_unit_loop(info.block_rv)]
+    sch.reorder(*spatial, *reducing, *packed)
+    sch.fuse(*spatial)
+    sch.fuse(*reducing)
+    order = tuple(origin[i.loop_rv] for i in info.iters if i.loop_rv in origin)
+    return _Walk(along, order, unrolled, split_at)
+
+
+def _along_reduction(
+    sch: Schedule, target: Target, block: BlockRV, walk: _Walk, epilogue: BlockInfo | None
+) -> None:
+    _, reduced, _ = sch.get_loops(block)
+    (threads,) = suggest_threads_per_block(target, [sch.get(reduced)])
+    _, thread = sch.split(reduced, factors=[None, threads])
+    partial = sch.rfactor(thread, 0)
+    row, reduced, thread, _ = sch.get_loops(partial)
+    sch.reorder(row, thread, reduced)
+    sch.bind(row, "blockIdx.x")
+    sch.bind(thread, "threadIdx.x")
+    unroll_within(sch, reduced, _UNROLL)
+    sch.set_scope(partial, 0, "local")
+    sch.decompose_reduction(partial, reduced)
+    sch.reverse_compute_at(block, row, preserve_unit_loops=True)
+    _, thread, *results = sch.get_loops(block)
+    result, inner = _results(sch, results, walk)
+    sch.reorder(result, thread, *inner)
+    sch.bind(thread, "threadIdx.x")
+    if epilogue is not None:
+        _finish(sch, block, epilogue, row, (threads,))
+
+
+def _along_results(
+    sch: Schedule, info: BlockInfo, walk: _Walk, epilogue: BlockInfo | None
+) -> None:
+    block = info.block_rv
+    result, reduced, _ = sch.get_loops(block)
+    width = _width([i.dom for i in info.iters if i.kind == "S"][-1])
+    sch.split(result, factors=[None, width])
+    _, ty = sch.split(reduced, factors=[None, _SIDE])
+    partial = sch.rfactor(ty, 0)
+    row, tx, reduced, ty, _ = sch.get_loops(partial)
+    sch.reorder(row, tx, ty, reduced)
+    sch.bind(tx, "threadIdx.x")
+    sch.bind(ty, "threadIdx.y")
+    sch.bind(row, "blockIdx.x")
+    sch.set_scope(partial, 0, "local")
+    sch.decompose_reduction(partial, reduced)
+    sch.reverse_compute_at(block, row, preserve_unit_loops=True)
+    _, ty, *results = sch.get_loops(block)
+    result, inner = _results(sch, results, walk)
+    sch.reorder(result, *inner, ty)
+    sch.bind(result, "threadIdx.x")
+    sch.bind(ty, "threadIdx.y")
+    if epilogue is not None:
+        _finish(sch, block, epilogue, row, (width, _SIDE))
+
+
+def _width(extent: object) -> int:
+    """How many threads in x share the innermost results evenly."""
+    if isinstance(extent, int):
+        return next(n for n in range(_SIDE, 0, -1) if extent % n == 0)
+    return 1
+
+
+def _results(
+    sch: Schedule, loops: list[LoopRV], walk: _Walk
+) -> tuple[LoopRV, list[LoopRV]]:
+    """One loop over the results of a thread block, and those that one word serves within it."""
+    if walk.unrolled is None or walk.split_at is None:
+        return sch.fuse(*loops), []
+    ordered: list[LoopRV] = [loops[place] for place in walk.order]
+    sch.reorder(*ordered)
+    ordered[walk.split_at], inner = sch.split(
+        ordered[walk.split_at], factors=[None, walk.unrolled]
+    )
+    sch.reorder(*ordered, inner)
+    return sch.fuse(*ordered), [inner]
+
+
+def _finish(
+    sch: Schedule, block: BlockRV, epilogue: BlockInfo, row: LoopRV, threads: tuple[int, ...]
+) -> None:
+    """Let the epilogue use the sum: from shared memory if more than its own thread needs it."""
+    sch.reverse_compute_at(epilogue.block_rv, row)
+    wide = is_broadcast_epilogue(sch, block, epilogue.block_rv)
+    sch.set_scope(block, 0, "shared" if wide else "local")
+    _, *loops = sch.get_loops(epilogue.block_rv)
+    if wide:
+        _, *parts = sch.split(sch.fuse(*loops), factors=[None, *threads])
+    elif len(threads) > 1:
+        parts = sch.split(sch.fuse(*loops), factors=[threads[0], None])[:1]
+    else:
+        parts = []
+    for loop, axis in zip(parts, ("threadIdx.x", "threadIdx.y")):
+        sch.bind(loop, axis)
