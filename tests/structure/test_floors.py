@@ -43,7 +43,10 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.transform", "tvm.relax.script", "tvm.relax.interp"),
     ("tvm.relax.vm", "tvm.relax.backend", "tvm.relax.distributed.transform"),
     ("tvm.relax.pipeline",),
-    ("tvm.relax.vm_build", "tvm.relax.backend.cpu_generic"),
+    (
+        "tvm.relax.vm_build", "tvm.relax.backend.cpu_generic", "tvm.relax.backend.cuda",
+        "tvm.relax.backend.gpu_generic", "tvm.relax.backend.rocm",
+    ),
     ("tvm.meta_schedule.relax_integration",),
     ("tvm.relax.base_py_module", "tvm.relax.testing"),
     ("tvm.relax.relax_to_pyfunc_converter",),

@@ -29,6 +29,7 @@ INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is ma
 _GPU = ("tests/backend/device/test_programs.py", "programs in all languages show it at work")
 _DEVICE_BUILD = ("tests/backend/device/test_build.py", "one line a language")
 _RULES = "tests/dlight/gpu"
+_ON_GPUS = "tests/relax/backend/gpu_generic/test_pipeline.py"
 BITS = ("tests/topi/nn/test_bitserial.py", "one plain arithmetic for all")
 _META = "tests/meta_schedule"
 _RELAY = "tests/relay"
@@ -82,6 +83,8 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/tir/tensor_intrin/metal.py": (f"{_RULES}/test_simdgroup.py", "run by its rule"),
     "tvm/tir/tensor_intrin/wmma.py": (f"{_RULES}/test_tensor_core.py", "run by its rule"),
     "tvm/tir/interp/simdgroup.py": (f"{_RULES}/test_simdgroup.py", "run by its rule"),
+    "tvm/relax/backend/cuda/": (_ON_GPUS, "one list of passes for all GPUs"),
+    "tvm/relax/backend/rocm/": (_ON_GPUS, "one list of passes for all GPUs"),
     "tvm/dlight/base/schedule_rule.py": ("tests/dlight/base/test_transform.py", "rules at work"),
     "tvm/dlight/cpu/base.py": ("tests/dlight/cpu/test_fallback.py", "the form of all rules"),
     "tvm/dlight/cpu/contraction.py": ("tests/dlight/cpu/test_gemm.py", "shared by two rules"),

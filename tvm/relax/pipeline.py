@@ -23,7 +23,7 @@ from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
 _CPU_KINDS: Final = ("llvm", "c")
-_GPU_KINDS: Final = ("cuda", "rocm", "metal", "webgpu", "opencl")
+_GPU_KINDS: Final = ("cuda", "rocm", "metal", "webgpu", "opencl", "vulkan")
 
 
 def library_dispatch_passes(target: Target) -> list[Pass]:
@@ -51,6 +51,8 @@ def legalize_passes(target: Target) -> list[Pass]:
     ]
     if target.kind.name in _CPU_KINDS:
         passes.append(dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules()))
+    else:
+        passes.append(dlight.ApplyDefaultSchedule(*dlight.gpu.default_rules()))
     return passes
 
 

@@ -1,5 +1,7 @@
 """Rules for GPUs, as users write them: `ApplyDefaultSchedule(gpu.Matmul(), gpu.GEMV(), ...)`."""
 
+from tvm.dlight.base import ScheduleRule
+
 from .base import GPUScheduleRule
 from .fallback import Fallback
 from .gemv import GEMV
@@ -10,7 +12,13 @@ from .reduction import Reduction
 from .rmsnorm import RMSNorm
 from .transpose import Transpose
 
+
+def default_rules() -> list[ScheduleRule]:
+    """The rules in the order in which a function is offered to them; the last takes the rest."""
+    return [Matmul(), GEMV(), Reduction(), GeneralReduction(), Fallback()]
+
+
 __all__ = [
     "GEMV", "Fallback", "GPUScheduleRule", "GeneralReduction", "LowBatchGEMV", "Matmul",
-    "RMSNorm", "Reduction", "Transpose",
+    "RMSNorm", "Reduction", "Transpose", "default_rules",
 ]  # fmt: skip
