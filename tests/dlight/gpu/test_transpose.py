@@ -15,7 +15,7 @@ def test_matrices(kind: str, shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_values_taken_out_of_words(kind: str) -> None:
-    after = check(Transpose(), transpose(40, 20, decode=True), target(kind))
+    after = check(Transpose(), transpose(40, 64, decode=True), target(kind))
     assert 'scope="shared"' in str(after)
     assert "T.vectorized(4)" in str(after)
 
@@ -26,6 +26,10 @@ def test_symbolic_extents() -> None:
     assert 'T.thread_binding((n + 15) // 16, thread="blockIdx.x"' in text
     assert '"pragma_auto_unroll_max_step": 256' in text
     assert '"buffer_dim_align": [[0, 0, 32, 1]]' in text
+
+
+def test_a_tile_that_leaves_rests_is_left() -> None:
+    assert Transpose().apply(transpose(40, 20, decode=True), CUDA, False) is None
 
 
 def test_other_functions_are_left() -> None:
