@@ -51,7 +51,8 @@ class _ByValue(pickle.Pickler):
 def _importable(func: types.FunctionType) -> bool:
     """Whether another process finds the function under its name."""
     found: Any = sys.modules.get(func.__module__)
-    if found is None or func.__module__ == "__main__":
+    # a module that was made and not imported is known to this process alone
+    if getattr(found, "__spec__", None) is None or func.__module__ == "__main__":
         return False
     for name in func.__qualname__.split("."):
         found = getattr(found, name, None)
