@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -46,3 +48,14 @@ def test_programs_and_tensors() -> None:
     values = tvm.runtime.tensor(np.arange(4, dtype="float32"))
     np.testing.assert_array_equal(again(values).numpy(), np.arange(4))
     assert again({"a": (1, np.ones(2).tolist(), None)}) == {"a": (1, [1.0, 1.0], None)}
+
+
+def test_functions_of_modules_that_were_not_imported_go_by_value() -> None:
+    made = types.ModuleType("made_here")
+    sys.modules["made_here"] = made
+    try:
+        exec("def double(x):\n    return 2 * x", made.__dict__)
+        data = to_bytes(made.double)
+    finally:
+        del sys.modules["made_here"]
+    assert from_bytes(data)(21) == 42
