@@ -94,7 +94,7 @@ def _share(title: str, wanted: Sequence[str], ours: set[str]) -> Iterator[str]:
 
 
 def _onnx() -> Iterator[str]:
-    from tvm.relax.frontend.onnx.importer import known_operators
+    from tvm.relax.frontend.onnx.registry import known_operators
 
     schemas = {s.name for s in onnx.defs.get_all_schemas() if s.domain == ""}
     known = known_operators()

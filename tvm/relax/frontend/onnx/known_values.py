@@ -29,19 +29,33 @@ LARGEST = 64
 
 
 class KnownValues:
-    """The known values of a graph by name."""
+    """The known values of a graph by name; `outer` finds those of the graph around it."""
 
-    def __init__(self) -> None:
+    def __init__(self, outer: Callable[[str], Array | None] | None = None) -> None:
         self._values: dict[str, Array] = {}
+        self._given: set[str] = set()
+        self._outer = outer
 
-    def add_constant(self, name: str, array: Array) -> None:
-        """Remember a weight if it may take part in shape arithmetic."""
+    def add_constant(self, name: str, array: Array, *, given: bool = False) -> None:
+        """Remember a weight if it may take part in shape arithmetic.
+
+        One that is `given` to the model anew for each run tells sizes; nothing is made of it.
+        """
         if array.size <= LARGEST and array.dtype.kind in "iubf":
             self._values[name] = array
+            if given:
+                self._given.add(name)
+
+    def set(self, name: str, array: Array) -> None:
+        """Remember a value."""
+        self._values[name] = array
 
     def get(self, name: str) -> Array | None:
         """The value, or None."""
-        return self._values.get(name)
+        found = self._values.get(name)
+        if found is None and self._outer is not None:
+            return self._outer(name)
+        return found
 
     def evaluate(
         self,
@@ -50,24 +64,36 @@ class KnownValues:
         outputs: Sequence[str],
         attrs: dict[str, Any],
         info: Info,
+        computed: Callable[[Sequence[Array | None]], Array | None],
     ) -> bool:
-        """Compute the node if all it needs is known; True if that was done."""
+        """Compute the node if all it needs is known; True if that was done.
+
+        `computed` gives the node's value for numbers where there is no rule here, or None.
+        """
         if op_type == "Shape":
             return self._shape(inputs[0], outputs[0], attrs, info)
         if op_type == "Constant":
             return self._constant(outputs[0], attrs)
-        rule = _RULES.get(op_type)
-        values = [self._values.get(name) for name in inputs if name]
-        if rule is None or not values or any(v is None or v.dtype.kind == "f" for v in values):
+        if any(name in self._given for name in inputs):
             return False
-        result = rule([v for v in values if v is not None], attrs)
+        values = [self.get(name) if name else None for name in inputs]
+        known = [value for name, value in zip(inputs, values) if name and value is not None]
+        if not known or len(known) < sum(bool(name) for name in inputs):
+            return False
+        rule = _RULES.get(op_type)
+        if rule is not None and not any(value.dtype.kind == "f" for value in known):
+            result = rule(known, attrs)
+        elif len(outputs) == 1 and all(value.dtype != object for value in known):
+            result = computed(values)
+        else:
+            return False
         if result is None:
             return False
         self._values[outputs[0]] = result
         return True
 
     def _shape(self, source: str, output: str, attrs: dict[str, Any], info: Info) -> bool:
-        known = self._values.get(source)
+        known = self.get(source)
         found = info(source)
         if found is not None and found[0] is not None:
             shape = list(found[0])

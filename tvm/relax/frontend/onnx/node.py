@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm.error import OpAttributeInvalid, OpAttributeRequired, message
@@ -10,8 +9,10 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax.expr import Constant
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 
+from .scope import Ref, Scope
+
 if TYPE_CHECKING:
-    from tvm.relax.block_builder import BlockBuilder
+    from .graph import GraphReader, Subgraph
 
 # Values known while importing: numbers, or for sizes expressions over the model's symbolic sizes.
 Known = Any  # numpy array of int64 or of objects
@@ -27,25 +28,23 @@ class Node:
 
     def __init__(
         self,
-        op_type: str,
+        proto: Any,
         name: str,
-        bb: BlockBuilder,
-        inputs: Sequence[str],
-        read: Callable[[str], RelaxExpr],
-        known: Callable[[str], Known | None],
         attrs: dict[str, Any],
         opset: int,
-        output_count: int,
+        reader: GraphReader,
+        scope: Scope,
     ) -> None:
-        self.op_type = op_type
+        self.op_type = str(proto.op_type)
         self.name = name
-        self.bb = bb
-        self.inputs = list(inputs)
-        self._read = read
-        self._known = known
+        self.bb = reader.bb
+        self.inputs = list(proto.input)
+        self.outputs = list(proto.output)
         self.attrs = attrs
         self.opset = opset
-        self.output_count = output_count
+        self.reader = reader
+        self.scope = scope
+        self.output_count = len(self.outputs)
 
     # --- inputs ---
 
@@ -58,7 +57,7 @@ class Node:
 
     def optional(self, i: int) -> RelaxExpr | None:
         """Input number `i`, or None when it is left out."""
-        return self._read(self.inputs[i]) if self.has(i) else None
+        return self.scope.read(self.inputs[i], self.bb) if self.has(i) else None
 
     def has(self, i: int) -> bool:
         """Whether input number `i` is given."""
@@ -66,7 +65,13 @@ class Node:
 
     def known(self, i: int) -> Known | None:
         """The value of input `i` if importing can know it: a numpy array."""
-        return self._known(self.inputs[i]) if self.has(i) else None
+        return self.scope.known.get(self.inputs[i]) if self.has(i) else None
+
+    def ref(self, i: int) -> Ref:
+        """Input number `i`, which must be there, without making a tensor of it."""
+        if not self.has(i):
+            raise OpAttributeRequired(self._message(f"input number {i} is missing"))
+        return Ref(self.scope, self.inputs[i])
 
     def integers(self, i: int, what: str) -> list[int]:
         """The integers of an input that must be known, such as axes."""
@@ -121,6 +126,14 @@ class Node:
         return None
 
     # --- attributes ---
+
+    def graph(self, name: str) -> Subgraph:
+        """The graph in an attribute, which must be there."""
+        from .graph import Subgraph  # graphs hold nodes, nodes hold graphs
+
+        if name not in self.attrs:
+            raise OpAttributeRequired(self._message(f"the graph {name!r} is missing"))
+        return Subgraph(self.reader, self.attrs[name], self.scope, f"{self.name}/{name}")
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute, or the default that the operator set gives it."""

@@ -10,12 +10,14 @@ from tvm.ir.expr import RelaxExpr
 
 if TYPE_CHECKING:
     from .node import Node
+    from .scope import Ref
 
-Result: TypeAlias = "RelaxExpr | list[RelaxExpr]"
+# a list may name values that importing knows, or that stand elsewhere
+Result: TypeAlias = "RelaxExpr | list[RelaxExpr | Ref] | list[RelaxExpr] | list[Ref]"
 Converter: TypeAlias = "Callable[[Node], Result]"
 
 _FAMILIES = (
-    "elementwise", "image", "linear", "microsoft", "nn", "quantized", "recurrent", "reduction",
+    "control", "elementwise", "image", "linear", "microsoft", "nn", "quantized", "recurrent", "reduction",
     "selection", "sequence", "shape", "tensor",
 )  # fmt: skip
 _CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}

@@ -1,0 +1,198 @@
+"""The cases of ONNX's own backend tests, run through `from_onnx`.
+
+A case is *passed* (the model as it stands), *passed frozen* (with the inputs that importing must
+know made constants), *refused* (by an error of ours that gives a reason), or *wrong* (other
+numbers, or an error that is none of ours).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+import tvm
+from tvm import relax
+from tvm.error import TVMError
+from tvm.relax.frontend.onnx import from_onnx
+
+Array = NDArray[Any]
+PASSED, FROZEN, REFUSED, WRONG = "passed", "passed frozen", "refused", "wrong"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, and what its inputs give."""
+
+    name: str
+    model: onnx.ModelProto
+    data: list[tuple[list[Any], list[Any]]]
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case, and why if it did not pass."""
+
+    status: str
+    reason: str = ""
+
+
+def node_cases() -> list[Case]:
+    """One case or more an operator, as the package makes them."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = collect_testcases(None)
+    cases = [
+        Case(c.name, c.model, [(_read(a), _read(b)) for a, b in c.data_sets], c.rtol, c.atol)
+        for c in found
+    ]
+    return sorted(cases, key=lambda case: case.name)
+
+
+def _read(values: Any) -> list[Any]:
+    """Tensors of types that numpy lacks come as protos."""
+    return [
+        numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+        for value in values
+    ]
+
+
+def stored_cases() -> Iterator[Case]:
+    """Small models that come as files: exported by PyTorch, and made by hand."""
+    root = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data")
+    for kind in ("simple", "pytorch-operator", "pytorch-converted"):
+        for name in sorted(os.listdir(os.path.join(root, kind))):
+            folder = os.path.join(root, kind, name)
+            path = os.path.join(folder, "model.onnx")
+            if os.path.exists(path):
+                model = onnx.load(path)
+                sets = sorted(d for d in os.listdir(folder) if d.startswith("test_data_set"))
+                data = [_data_set(os.path.join(folder, d), model) for d in sets]
+                yield Case(name, model, data, 1e-3, 1e-7)
+
+
+def _data_set(folder: str, model: onnx.ModelProto) -> tuple[list[Any], list[Any]]:
+    weights = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name not in weights]
+    return (
+        [_stored(folder, f"input_{i}.pb", value) for i, value in enumerate(inputs)],
+        [_stored(folder, f"output_{i}.pb", value) for i, value in enumerate(model.graph.output)],
+    )
+
+
+def _stored(folder: str, name: str, value: onnx.ValueInfoProto) -> Any:
+    with open(os.path.join(folder, name), "rb") as file:
+        content = file.read()
+    kind = value.type.WhichOneof("value")
+    if kind == "sequence_type":
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(content))
+    if kind == "optional_type":
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(content))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(content))
+
+
+def run_case(case: Case) -> Outcome:
+    """Import the model as it is; if values are missing that only data gives, freeze those."""
+    first = _run(case, frozen=False)
+    if first.status != REFUSED:
+        return first
+    second = _run(case, frozen=True)
+    if second.status == PASSED:
+        return Outcome(FROZEN, first.reason)
+    return second if second.status == WRONG else first
+
+
+def _run(case: Case, *, frozen: bool) -> Outcome:
+    for inputs, wanted in case.data:
+        model, given = (_frozen(case.model, inputs) if frozen else (case.model, inputs))
+        try:
+            mod = from_onnx(model)
+        except TVMError as err:
+            return Outcome(REFUSED, str(err))
+        except Exception as err:  # anything else is a fault of ours
+            return Outcome(WRONG, f"import: {type(err).__name__}: {err}")
+        try:
+            got = _compiled(mod, given)
+        except Exception as err:
+            return Outcome(WRONG, f"run: {type(err).__name__}: {err}")
+        difference = _difference(case, got, wanted)
+        if difference:
+            return Outcome(WRONG, difference)
+    return Outcome(PASSED)
+
+
+def _frozen(model: onnx.ModelProto, inputs: list[Any]) -> tuple[onnx.ModelProto, list[Any]]:
+    """The model with its inputs of integers, and its small ones, made initializers."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    weights = {tensor.name for tensor in copy.graph.initializer}
+    values = [value for value in copy.graph.input if value.name not in weights]
+    kept = []
+    for place, (value, array) in enumerate(zip(values, inputs)):
+        plain = isinstance(array, np.ndarray) and array.dtype.kind in "iufb"
+        if plain and (place > 0 or len(values) == 1 or array.dtype.kind == "i"):
+            copy.graph.initializer.append(numpy_helper.from_array(array, value.name))
+            copy.graph.input.remove(value)
+        else:
+            kept.append(array)
+    return copy, kept
+
+
+def _compiled(mod: tvm.IRModule, inputs: list[Any]) -> list[Any]:
+    vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    result = vm["main"](*(_argument(value) for value in inputs))
+    count = len(mod["main"].attrs["output_names"])
+    plain = _plain(result)
+    return [plain] if count == 1 else plain
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_argument(item) for item in value]
+    return tvm.runtime.tensor(np.asarray(value))
+
+
+def _plain(value: Any) -> Any:
+    return value.numpy() if hasattr(value, "numpy") else [_plain(item) for item in value]
+
+
+def _difference(case: Case, got: list[Any], wanted: list[Any]) -> str:
+    if len(got) != len(wanted):
+        return f"{len(got)} outputs instead of {len(wanted)}"
+    for number, (have, want) in enumerate(zip(got, wanted)):
+        if isinstance(want, list):
+            inner = _difference(case, have, want)
+            if inner:
+                return f"in sequence {number}: {inner}"
+            continue
+        want = np.asarray(want)
+        if have.shape != want.shape or have.dtype != want.dtype:
+            return f"output {number}: {have.dtype}{have.shape}, not {want.dtype}{want.shape}"
+        try:
+            _check_close(case, have, want)
+        except AssertionError as err:
+            return f"output {number}: {' '.join(str(err).split())[:300]}"
+    return ""
+
+
+def _check_close(case: Case, have: Array, want: Array) -> None:
+    if want.dtype.kind not in "fV" and want.dtype.name != "bfloat16":
+        np.testing.assert_array_equal(have, want)
+        return
+    wide = (have.astype(np.float64), want.astype(np.float64))
+    # 16 bits and fewer are rounded after each operator, in an order that nothing fixes
+    unit = 4 * float(ml_dtypes.finfo(want.dtype).eps) if want.dtype.itemsize < 4 else 0.0
+    atol = max(case.atol, 1e-6, unit / 4)
+    np.testing.assert_allclose(*wide, rtol=max(case.rtol, unit), atol=atol)

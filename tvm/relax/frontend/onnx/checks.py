@@ -1,0 +1,89 @@
+"""What is asked of a model before it is read: that there is a rule for each of its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tvm.error import OpNotImplemented, message
+from tvm.support.suggest import near_names
+
+from .bodies import has_body
+from .graph import inner_graphs, node_name, operator_name, opset_of
+from .registry import find_converter, known_operators
+
+Functions = Mapping[tuple[str, str], Any]
+
+_STRINGS = "strings are no tensors of a compiled program"
+# Operators that will not come, and why.
+REFUSED = {
+    "ImageDecoder": "decoding of image files belongs before the model",
+    "RegexFullMatch": _STRINGS,
+    "StringConcat": _STRINGS,
+    "StringNormalizer": _STRINGS,
+    "StringSplit": _STRINGS,
+    "ai.onnx.ml.CastMap": "maps are no tensors of a compiled program",
+    "ai.onnx.ml.CategoryMapper": _STRINGS,
+    "ai.onnx.ml.DictVectorizer": "maps are no tensors of a compiled program",
+    "ai.onnx.ml.ZipMap": "maps are no tensors of a compiled program; drop the node, and take the "
+    "scores it reads",
+    "ai.onnx.preview.training.Gradient": "tvm.relax.transform.Gradient differentiates a module",
+}
+
+
+def check_operators(nodes: Iterable[Any], opsets: Mapping[str, int], functions: Functions) -> None:
+    """Refuse the model with all operators at once that have no rule."""
+    missing: dict[str, list[str]] = {}
+    for number, node in _walk(nodes, functions, set()):
+        name = operator_name(node)
+        if (node.domain, node.op_type) in functions:
+            continue
+        version = opset_of(opsets, node.domain)
+        if find_converter(name, version) is None and not has_body(
+            node.op_type, node.domain, version
+        ):
+            missing.setdefault(name, []).append(node_name(node, number))
+    if missing:
+        raise OpNotImplemented(_refusal(missing, opset_of(opsets, "")))
+
+
+def _refusal(missing: Mapping[str, list[str]], opset: int) -> str:
+    shown = [
+        f"{name} ({', '.join(nodes)})" + (f": {REFUSED[name]}" if name in REFUSED else "")
+        for name, nodes in sorted(missing.items())
+    ]
+    plural = "s" if len(shown) > 1 else ""
+    return message(
+        "The following operators are not supported for frontend ONNX: "
+        + ", ".join(sorted(missing)),
+        found=f"{len(shown)} operator{plural} without a converter:\n" + "\n".join(shown),
+        where=f"operator set {opset}",
+        legal=f"{len(known_operators())} operators are known, among them "
+        + ", ".join(_nearest(missing)),
+    )
+
+
+def _walk(
+    nodes: Iterable[Any], functions: Functions, seen: set[tuple[str, str]]
+) -> Iterator[tuple[int, Any]]:
+    """All nodes, with those of graphs within, and of the model's functions that are called."""
+    for number, node in enumerate(nodes):
+        yield number, node
+        for graph in inner_graphs(node):
+            yield from _walk(graph.node, functions, seen)
+        key = (node.domain, node.op_type)
+        if key in functions and key not in seen:
+            seen.add(key)
+            yield from _walk(functions[key].node, functions, seen)
+
+
+def has_branches(nodes: Iterable[Any], functions: Functions) -> bool:
+    """Whether a node may become a branch or a loop, which stand outside of dataflow blocks."""
+    return any(inner_graphs(node) for _, node in _walk(nodes, functions, set()))
+
+
+def _nearest(missing: Mapping[str, object]) -> list[str]:
+    """A few known operators, those with names like the missing ones first."""
+    known = known_operators()
+    near = [name for wanted in missing for name in near_names(wanted, known)]
+    return list(dict.fromkeys([*near, "Conv", "Gemm", "MatMul", "Relu"]))[:6]

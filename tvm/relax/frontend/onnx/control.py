@@ -1,0 +1,363 @@
+"""Control flow: If, Loop, Scan, SequenceMap, and optional values.
+
+What importing can decide is decided: a known condition leaves one branch, a loop with few turns
+is written out. Everything else becomes branches, and functions that repeat (`repeat.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Constant, If, SeqExpr, Tuple, TupleGetItem
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.tir.expr import IntImm
+
+from .graph import Subgraph
+from .node import Node
+from .registry import Result, convert
+from .repeat import repeat, with_extents
+from .scope import Ref, Scope
+
+# Loops with more nodes than this, over all turns, are not written out.
+LARGEST_UNROLLED = 512
+
+
+# --- branches ---
+
+
+@convert("If")
+def if_(node: Node) -> Result:
+    """One of two graphs; only the taken one when importing knows the condition."""
+    known = node.known(0)
+    branches = node.graph("then_branch"), node.graph("else_branch")
+    if known is not None:
+        return branches[0 if bool(known.reshape(-1)[0]) else 1].read([])
+    condition = as_condition(node.bb, node[0])
+    taken, other = (_branch(node.bb, graph) for graph in branches)
+    value = node.bb.emit(If(condition, taken, other))
+    return [with_extents(node.bb, TupleGetItem(value, i)) for i in range(node.output_count)]
+
+
+def as_condition(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
+    """A truth value without dimensions."""
+    info = value.struct_info
+    if isinstance(info, TensorStructInfo) and info.ndim != 0:
+        value = op.reshape(value, ())
+    return bb.normalize_argument(value)
+
+
+def _branch(bb: BlockBuilder, graph: Subgraph) -> SeqExpr:
+    """A graph as a branch, whose value is the tuple of its outputs."""
+    bb.begin_scope(None)
+    bb.begin_binding_block()
+    outputs = [ref.scope.read(ref.name, bb) for ref in graph.read([])]
+    result = bb.emit(Tuple(outputs))
+    block = bb.end_block()
+    bb.end_scope()
+    return SeqExpr([block], result)
+
+
+# --- loops ---
+
+
+@dataclass
+class Turn:
+    """What one turn of a loop gives: whether to go on, its state, and what is collected."""
+
+    go_on: Ref | None
+    state: list[Ref]
+    collected: list[Ref]
+
+
+# the number of the turn, the state before, the builder, the scope that graphs see
+Body = Callable[[Ref, Sequence[Ref], BlockBuilder, Scope], Turn]
+
+
+@convert("Loop")
+def loop(node: Node) -> Result:
+    """Turns while a condition holds and a count is not reached; values of turns are stacked."""
+    graph = node.graph("body")
+    states = len(node.inputs) - 2
+
+    def body(number: Ref, state: Sequence[Ref], bb: BlockBuilder, around: Scope) -> Turn:
+        yes = Ref.to(np.asarray(True))
+        outputs = graph.read([number, yes, *state], bb, around)
+        return Turn(outputs[0], outputs[1 : states + 1], outputs[states + 1 :])
+
+    count = node.ref(0) if node.has(0) else None
+    first = node.ref(1) if node.has(1) else None
+    initial = [node.ref(2 + i) for i in range(states)]
+    turns = _Turns(node, graph, body, len(graph.outputs) - 1 - states)
+    state, collected = turns.run(count, first, initial)
+    return [*state, *collected]
+
+
+class _Turns:
+    """A loop, written out as far as importing knows how it goes on, and repeated from there."""
+
+    def __init__(self, node: Node, graph: Subgraph, body: Body, collects: int) -> None:
+        self.node = node
+        self.bb = node.bb
+        self.graph = graph
+        self.body = body
+        self.collects = collects
+
+    def run(
+        self, count: Ref | None, go_on: Ref | None, state: list[Ref]
+    ) -> tuple[list[Ref], list[Ref]]:
+        """The state at the end, and what was collected, stacked along a new first axis."""
+        number = 0
+        total = None if count is None or count.known is None else int(count.known.reshape(-1)[0])
+        seen: list[list[Ref]] = [[] for _ in range(self.collects)]
+        while True:
+            if go_on is not None and go_on.known is not None and not go_on.known.all():
+                break
+            if total is not None and number >= total:
+                break
+            if not self._is_written_out(number, count, total, go_on, state):
+                state, rest = repeat(self, number, count, go_on, state)
+                parts = [*([self._stacked(one)] if one else [] for one in seen)]
+                return state, [
+                    Ref.to(self.bb.emit(op.concat([*before, value], 0))) if before
+                    else Ref.to(value)
+                    for before, value in zip(parts, rest)
+                ]  # fmt: skip
+            turn = self.body(Ref.to(np.asarray(number, np.int64)), state, self.bb, self.node.scope)
+            go_on, state = turn.go_on, turn.state
+            for values, value in zip(seen, turn.collected):
+                values.append(value)
+            number += 1
+        return state, [
+            Ref.to(self._stacked(one)) if one else Ref.to(self._nothing(state, i))
+            for i, one in enumerate(seen)
+        ]
+
+    def _is_written_out(
+        self, number: int, count: Ref | None, total: int | None, go_on: Ref | None,
+        state: Sequence[Ref],
+    ) -> bool:  # fmt: skip
+        if go_on is not None and go_on.known is None:
+            return False
+        if (number + 1) * self.graph.size() > LARGEST_UNROLLED or (count and total is None):
+            return False
+        if total is not None and total * self.graph.size() > LARGEST_UNROLLED:
+            return False
+        return number > 0 or self._tells_its_end(state)
+
+    def _tells_its_end(self, state: Sequence[Ref]) -> bool:
+        """Whether importing knows after a turn if there is another; the turn is made aside."""
+        aside = BlockBuilder()
+        with scratch(aside):
+            first = Ref.to(np.asarray(0, np.int64))
+            turn = self.body(first, state, aside, self.node.scope)
+        return turn.go_on is None or turn.go_on.known is not None
+
+    def _stacked(self, values: Sequence[Ref]) -> RelaxExpr:
+        made = [value.scope.read(value.name, self.bb) for value in values]
+        return self.bb.emit(op.stack([self.bb.normalize_argument(v) for v in made], 0))
+
+    def _nothing(self, state: Sequence[Ref], i: int) -> RelaxExpr:
+        """What is collected over no turn: the shape is that of a turn that is made aside."""
+        aside = BlockBuilder()
+        with scratch(aside):
+            first = Ref.to(np.asarray(0, np.int64))
+            turn = self.body(first, state, aside, self.node.scope)
+            found = turn.collected[i]
+            info = found.scope.read(found.name, aside).struct_info
+        assert isinstance(info, TensorStructInfo), "tensors are collected"
+        if info.shape is None:
+            raise self.node.invalid("the body", f"an output {info}", "outputs of known shapes")
+        return self.bb.emit(op.zeros((0, *info.shape.values), info.dtype))  # type: ignore[attr-defined]
+
+
+class scratch:
+    """`with scratch(bb)`: what is emitted within is thrown away."""
+
+    def __init__(self, bb: BlockBuilder) -> None:
+        self._bb = bb
+
+    def __enter__(self) -> None:
+        self._bb.begin_binding_block()
+
+    def __exit__(self, *_: object) -> None:
+        self._bb.end_block()
+
+
+@convert("Scan")
+def scan_with_batch(node: Node) -> Result:
+    """The first form, with a batch and lengths of sequences."""
+    if node.has(0):
+        raise node.invalid("sequence_lens", "given", "whole sequences")
+    graph = node.graph("body")
+    scanned = int(node.attr("num_scan_inputs"))
+    ways = node.attr("directions", [0] * scanned)
+    outer = len(node.inputs) - 1 - scanned
+    size = _number_of(node, node.shape(1)[0], "batch")
+    each = []
+    for k in range(size):
+        row = [Ref.to(_picked(node.bb, node[1 + i], 0, k)) for i in range(outer + scanned)]
+        plan = _ScanPlan(node, graph, row, scanned, [0] * scanned, ways, [], [])
+        each.append(plan.run())
+    return [
+        node.bb.emit(op.stack([node.bb.normalize_argument(_made(node.bb, one[i])) for one in each]))
+        for i in range(node.output_count)
+    ]
+
+
+@convert("Scan", since=9)
+def scan(node: Node) -> Result:
+    """A loop over slices of the last inputs; the outputs of its turns are stacked."""
+    graph = node.graph("body")
+    scanned = int(node.attr("num_scan_inputs"))
+    inputs = [node.ref(i) for i in range(len(node.inputs))]
+    plan = _ScanPlan(
+        node, graph, inputs, scanned,
+        node.attr("scan_input_axes", [0] * scanned),
+        node.attr("scan_input_directions", [0] * scanned),
+        node.attr("scan_output_axes", []), node.attr("scan_output_directions", []),
+    )  # fmt: skip
+    return plan.run()
+
+
+class _ScanPlan:
+    """A Scan node: its state, what it goes along, and how its outputs lie."""
+
+    def __init__(
+        self, node: Node, graph: Subgraph, inputs: Sequence[Ref], scanned: int,
+        axes: Sequence[int], ways: Sequence[int], out_axes: Sequence[int], out_ways: Sequence[int],
+    ) -> None:  # fmt: skip
+        self.node, self.bb, self.graph = node, node.bb, graph
+        self.states = len(inputs) - scanned
+        self.initial = list(inputs[: self.states])
+        self.along = [self._forward(ref, axis, way)
+                      for ref, axis, way in zip(inputs[self.states :], axes, ways)]  # fmt: skip
+        self.collects = len(graph.outputs) - self.states
+        self.out_axes = list(out_axes) or [0] * self.collects
+        self.out_ways = list(out_ways) or [0] * self.collects
+
+    def _forward(self, ref: Ref, axis: int, way: int) -> RelaxExpr:
+        """An input with the axis that is gone along in front, in the order of the turns."""
+        value = _made(self.bb, ref)
+        info = value.struct_info
+        assert isinstance(info, TensorStructInfo), "tensors are scanned"
+        rank, axis = info.ndim, int(axis)
+        axis = axis + rank if axis < 0 else axis
+        if axis:
+            rest = [a for a in range(rank) if a != axis]
+            value = self.bb.emit(op.permute_dims(value, [axis, *rest]))
+        return self.bb.emit(op.flip(value, 0)) if way else value
+
+    def run(self) -> list[Ref]:
+        """The state at the end, and the outputs."""
+        extent = self.along[0].struct_info.shape.values[0]  # type: ignore[attr-defined]
+
+        def body(number: Ref, state: Sequence[Ref], bb: BlockBuilder, around: Scope) -> Turn:
+            slices = [Ref.to(self._slice(bb, around, i, number)) for i in range(len(self.along))]
+            outputs = self.graph.read([*state, *slices], bb, around)
+            return Turn(None, outputs[: self.states], outputs[self.states :])
+
+        turns = _Turns(self.node, self.graph, body, self.collects)
+        if isinstance(extent, IntImm):
+            count = Ref.to(np.asarray(extent.value, np.int64))
+        else:
+            count = Ref.to(np.array(extent, object))
+        for i, value in enumerate(self.along):
+            self.node.scope.bind(self._name(i), value)
+        state, collected = turns.run(count, None, self.initial)
+        return [*state, *(self._placed(ref, i) for i, ref in enumerate(collected))]
+
+    def _name(self, i: int) -> str:
+        return f"{self.node.name}/scanned/{i}"
+
+    def free_names(self) -> list[str]:
+        return [self._name(i) for i in range(len(self.along))]
+
+    def _slice(self, bb: BlockBuilder, around: Scope, i: int, number: Ref) -> RelaxExpr:
+        value = around.read(self._name(i), bb)
+        known = number.known
+        if known is not None:
+            return _picked(bb, value, 0, int(known))
+        return bb.emit(op.take(value, number.scope.read(number.name, bb), 0))
+
+    def _placed(self, ref: Ref, i: int) -> Ref:
+        """A stack of outputs with its new axis where it is wanted."""
+        value = _made(self.bb, ref)
+        axis = int(self.out_axes[i])
+        if self.out_ways[i]:
+            value = self.bb.emit(op.flip(value, 0))
+        if not axis:
+            return Ref.to(value)
+        rank = value.struct_info.ndim  # type: ignore[attr-defined]
+        order = list(range(1, rank))
+        order.insert(axis + rank if axis < 0 else axis, 0)
+        return Ref.to(self.bb.emit(op.permute_dims(value, order)))
+
+
+def _made(bb: BlockBuilder, ref: Ref) -> RelaxExpr:
+    return ref.scope.read(ref.name, bb)
+
+
+def _picked(bb: BlockBuilder, value: RelaxExpr, axis: int, place: int) -> RelaxExpr:
+    """One slice, at a place that is a number."""
+    return bb.emit(op.take(value, Constant(np.asarray(place, np.int64)), axis))
+
+
+def _number_of(node: Node, extent: Any, what: str) -> int:
+    if not isinstance(extent, IntImm):
+        raise node.invalid(what, str(extent), "a number")
+    return extent.value
+
+
+# --- sequences and optional values ---
+
+
+@convert("SequenceMap", since=17)
+def sequence_map(node: Node) -> Result:
+    """A graph for each element of sequences; other inputs are the same each time."""
+    graph = node.graph("body")
+    inputs = [node[i] for i in range(len(node.inputs))]
+    fields = [value.struct_info for value in inputs]
+    first = fields[0]
+    if not isinstance(first, TupleStructInfo):
+        raise node.invalid("input number 0", "a tensor", "a sequence")
+    rows: list[list[RelaxExpr]] = [[] for _ in range(node.output_count)]
+    for k in range(len(first.fields)):
+        values = [
+            Ref.to(node.bb.emit(TupleGetItem(value, k)) if isinstance(info, TupleStructInfo)
+                   else value)
+            for value, info in zip(inputs, fields)
+        ]  # fmt: skip
+        for row, ref in zip(rows, graph.read(values)):
+            row.append(_made(node.bb, ref))
+    return [Tuple(row) for row in rows]
+
+
+@convert("Optional", since=15)
+def optional(node: Node) -> Result:
+    """A value, or (without an input) none: a tuple of nothing."""
+    return [node.ref(0)] if node.has(0) else [Tuple([])]
+
+
+@convert("OptionalGetElement", since=15)
+def optional_get_element(node: Node) -> Result:
+    if _is_nothing(node[0]):
+        raise node.invalid("input number 0", "an optional value that is none", "one that is there")
+    return [node.ref(0)]
+
+
+@convert("OptionalHasElement", since=15)
+def optional_has_element(node: Node) -> Result:
+    there = node.has(0) and not _is_nothing(node[0])
+    return [Ref.to(np.asarray(there))]
+
+
+def _is_nothing(value: RelaxExpr) -> bool:
+    info = value.struct_info
+    return isinstance(info, TupleStructInfo) and not info.fields

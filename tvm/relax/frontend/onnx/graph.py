@@ -1,0 +1,262 @@
+"""Graphs node by node, into the block that is open: the model's, those within nodes, functions'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tvm.error import OpError, OpNotImplemented, TVMError, message
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.span import SourceName, Span, span_scope
+from tvm.relax.expr import Constant, TupleGetItem, Var
+from tvm.relax.struct_info import TupleStructInfo
+from tvm.support.suggest import did_you_mean
+
+from .attributes import node_attributes, tensor_array
+from .bodies import body_of, bound_attributes, with_defaults
+from .evaluated import evaluate_node
+from .node import Node
+from .registry import Result, find_converter
+from .scope import Ref, Scope
+
+if TYPE_CHECKING:
+    from tvm.relax.block_builder import BlockBuilder
+
+ONNX_DOMAINS = ("", "ai.onnx")
+# Functions may use functions; deeper than this, one uses itself.
+DEEPEST = 32
+
+
+class OpConversionError(OpError, ValueError):
+    """A node whose inputs or attributes do not fit together."""
+
+
+def operator_name(node: Any) -> str:
+    """The operator as converters are declared for it: with its domain, if that is not ONNX's."""
+    return str(node.op_type if node.domain in ONNX_DOMAINS else f"{node.domain}.{node.op_type}")
+
+
+def node_name(node: Any, number: int) -> str:
+    """The node's own name, else one from its operator and place."""
+    return str(node.name) or f"{node.op_type}_{number}"
+
+
+def opset_of(opsets: Mapping[str, int], domain: str) -> int:
+    """The version of a domain's operator set; 1 when the model says none."""
+    return opsets.get("" if domain in ONNX_DOMAINS else domain, 1)
+
+
+def source_span(name: str, number: int) -> Span:
+    """The source of a node: its name, and its number in the graph as the line."""
+    return Span(SourceName(name), number, number, 1, 1)
+
+
+class GraphReader:
+    """Converts nodes into the open block of a builder, with the model's own functions at hand."""
+
+    def __init__(
+        self, bb: BlockBuilder, functions: Mapping[tuple[str, str], Any], depth: int = 0
+    ) -> None:
+        self.bb = bb
+        self.functions = functions
+        self.depth = depth
+
+    def nodes(self, nodes: Iterable[Any], scope: Scope, prefix: str = "") -> None:
+        """Convert nodes in their order."""
+        for number, node in enumerate(nodes):
+            self._node(node, number, scope, prefix + node_name(node, number))
+
+    def output(self, scope: Scope, name: str) -> RelaxExpr:
+        """The value of an output of the graph."""
+        if not scope.has(name):
+            _refuse_unmade(name, "output of the model", scope)
+        return scope.read(name, self.bb)
+
+    def _node(self, node: Any, number: int, scope: Scope, name: str) -> None:
+        self._check_inputs(node, scope, name)
+        attrs = node_attributes(node)
+
+        def computed(values: Sequence[Any]) -> Any:
+            return evaluate_node(node, scope.opsets, values)
+
+        if operator_name(node) == node.op_type and scope.known.evaluate(
+            node.op_type, node.input, node.output, attrs, scope.info, computed
+        ):
+            # a shape computation: its value is known, and is made a tensor only where one is read
+            return
+        with span_scope(source_span(name, number + 1)):
+            try:
+                self._convert(node, scope, name, attrs)
+            except OpError:
+                raise
+            except (TVMError, TypeError, ValueError, IndexError) as err:
+                raise OpConversionError(
+                    message(
+                        f"from_onnx: node {name!r} ({node.op_type}) cannot be converted",
+                        found=str(err),
+                        where=f"node number {number} of the graph",
+                    )
+                ) from err
+
+    def _convert(self, node: Any, scope: Scope, name: str, attrs: dict[str, Any]) -> None:
+        own = self.functions.get((node.domain, node.op_type))
+        if own is not None:
+            self._call(node, own, scope, name)
+            return
+        opset = opset_of(scope.opsets, node.domain)
+        converter = find_converter(operator_name(node), opset)
+        if converter is not None:
+            view = Node(node, name, attrs, opset, self, scope)
+            _bind(self.bb, node, converter(view), scope)
+            return
+        infos = [scope.read(i, self.bb).struct_info_ if i else None for i in node.input]
+        body = body_of(node, opset, infos)
+        if body is None:
+            raise OpNotImplemented(
+                message(
+                    f"The following operators are not supported for frontend ONNX: {node.op_type}",
+                    where=f"node {name!r}",
+                )
+            )
+        self._call(with_defaults(node, opset), body, scope, name)
+
+    def _call(self, node: Any, body: Any, scope: Scope, name: str) -> None:
+        """Convert a function's body in the place of a node that calls it."""
+        if self.depth >= DEEPEST:
+            raise OpConversionError(
+                message(
+                    f"from_onnx: function {node.op_type!r} calls itself",
+                    where=f"node {name!r}",
+                    legal="functions that end in operators",
+                )
+            )
+        opsets = {entry.domain: int(entry.version) for entry in body.opset_import}
+        inner = Scope(opsets or scope.opsets)
+        for formal, actual in zip(body.input, node.input):
+            if actual:
+                inner.bind(formal, Ref(scope, actual))
+        given = {attr.name: attr for attr in body.attribute_proto}
+        given |= {attr.name: attr for attr in node.attribute}
+        left_out = set(body.input[len(node.input) :])
+        left_out |= {f for f, actual in zip(body.input, node.input) if not actual}
+        nodes = [_without(bound_attributes(inside, given), left_out) for inside in body.node]
+        reader = GraphReader(self.bb, self.functions, self.depth + 1)
+        reader.nodes(nodes, inner, f"{name}/")
+        for formal, actual in zip(body.output, node.output):
+            if actual and inner.has(formal):
+                scope.bind(actual, Ref(inner, formal))
+
+    def _check_inputs(self, node: Any, scope: Scope, name: str) -> None:
+        """Every value that a node reads must have been made before it."""
+        for read in node.input:
+            if read and not scope.has(read):
+                _refuse_unmade(read, f"input of node {name!r} ({node.op_type})", scope)
+
+
+def _without(node: Any, names: set[str]) -> Any:
+    """The node with inputs left out that the caller of its function leaves out."""
+    if not names.intersection(node.input):
+        return node
+    copy = type(node)()
+    copy.CopyFrom(node)
+    del copy.input[:]
+    copy.input.extend("" if name in names else name for name in node.input)
+    return copy
+
+
+def _refuse_unmade(name: str, where: str, scope: Scope) -> NoReturn:
+    raise TVMError(
+        message(
+            f"from_onnx: no node or input gives the value {name!r}"
+            f"{did_you_mean(name, scope.names())}",
+            where=where,
+            legal="a graph in which every value is made before it is read",
+        )
+    )
+
+
+def _bind(bb: BlockBuilder, node: Any, result: Result, scope: Scope) -> None:
+    parts: Sequence[RelaxExpr | Ref]
+    if isinstance(result, list):
+        parts = [part if isinstance(part, Ref) else _emit(bb, part) for part in result]
+    else:
+        value = _emit(bb, result)
+        info = value.struct_info
+        if isinstance(info, TupleStructInfo) and len(node.output) >= 1:
+            parts = [bb.emit(TupleGetItem(value, i)) for i in range(len(info.fields))]
+        else:
+            parts = [value]
+    for output, part in zip(node.output, parts):
+        if output:
+            scope.bind(output, part)
+
+
+def _emit(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
+    normal = bb.normalize(value)
+    return normal if isinstance(normal, (Var, Constant)) else bb.emit(normal)
+
+
+class Subgraph:
+    """The graph in an attribute of a node, which is read in place, any number of times."""
+
+    def __init__(self, reader: GraphReader, graph: Any, scope: Scope, name: str) -> None:
+        self._reader = reader
+        self._graph = graph
+        self._scope = scope
+        self._name = name
+        self.inputs = [value.name for value in graph.input]
+        self.outputs = [value.name for value in graph.output]
+
+    def read(
+        self, values: Sequence[Ref], bb: BlockBuilder | None = None, around: Scope | None = None
+    ) -> list[Ref]:
+        """The outputs for these inputs; `around` stands for the scope that the graph sees."""
+        reader = self._reader
+        if bb is not None:
+            reader = GraphReader(bb, reader.functions, reader.depth)
+        outer = self._scope if around is None else around
+        scope = Scope(outer.opsets, outer)
+        for tensor in self._graph.initializer:
+            add_weight(scope, tensor)
+        for name, value in zip(self.inputs, values):
+            scope.bind(name, value)
+        reader.nodes(self._graph.node, scope, f"{self._name}/")
+        for name in self.outputs:
+            if not scope.has(name):
+                _refuse_unmade(name, f"output of the graph in node {self._name!r}", scope)
+        return [Ref(scope, name) for name in self.outputs]
+
+    def free_names(self) -> list[str]:
+        """The names that the graph reads of the scope around it, in order."""
+        return list(dict.fromkeys(_free_names(self._graph, set())))
+
+    def size(self) -> int:
+        """How many nodes there are, with those of graphs within."""
+        return _size(self._graph)
+
+
+def add_weight(scope: Scope, tensor: Any) -> None:
+    """A tensor of a graph, as a constant."""
+    array = tensor_array(tensor)
+    scope.bind(tensor.name, Constant(array, None, source_span(tensor.name, 0)))
+    scope.known.add_constant(tensor.name, array)
+
+
+def inner_graphs(node: Any) -> list[Any]:
+    """The graphs in the attributes of a node."""
+    return [attr.g for attr in node.attribute if attr.HasField("g")]
+
+
+def _free_names(graph: Any, around: set[str]) -> list[str]:
+    made = {value.name for value in graph.input} | {t.name for t in graph.initializer} | around
+    free: list[str] = []
+    for node in graph.node:
+        free += [name for name in node.input if name and name not in made]
+        for inner in inner_graphs(node):
+            free += _free_names(inner, made)
+        made |= set(node.output)
+    return free + [value.name for value in graph.output if value.name not in made]
+
+
+def _size(graph: Any) -> int:
+    return sum(1 + sum(_size(inner) for inner in inner_graphs(node)) for node in graph.node)

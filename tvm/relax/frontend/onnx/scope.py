@@ -1,0 +1,108 @@
+"""Values by name: of a graph, of a graph within a node, of a function's body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
+
+from .known_values import KnownValues
+
+if TYPE_CHECKING:
+    from tvm.relax.block_builder import BlockBuilder
+
+    from .known_values import Array
+
+
+class Scope:
+    """What has been made so far; a graph within a node sees the scope around it.
+
+    A value is an expression, or known while importing, or another name of a value elsewhere. It
+    is made a tensor in the scope that reads it, since a branch's tensors end with the branch.
+    """
+
+    def __init__(self, opsets: Mapping[str, int], around: Scope | None = None) -> None:
+        self.opsets = opsets
+        self.around = around
+        self.known = KnownValues(self._known_elsewhere)
+        self._values: dict[str, RelaxExpr] = {}
+        self._others: dict[str, Ref] = {}
+
+    def bind(self, name: str, value: RelaxExpr | Ref) -> None:
+        """Give a name its value."""
+        if isinstance(value, Ref):
+            self._others[name] = value
+        else:
+            self._values[name] = value
+
+    def has(self, name: str) -> bool:
+        """Whether the value is there."""
+        return self.made(name) is not None or self.known.get(name) is not None
+
+    def names(self) -> list[str]:
+        """All names of values that are there."""
+        outer = [] if self.around is None else self.around.names()
+        return [*self._values, *self._others, *outer]
+
+    def made(self, name: str) -> RelaxExpr | None:
+        """The expression of a value, if one has been made."""
+        found = self._values.get(name)
+        if found is not None:
+            return found
+        other = self._elsewhere(name)
+        return None if other is None else other.scope.made(other.name)
+
+    def read(self, name: str, bb: BlockBuilder) -> RelaxExpr:
+        """The expression of a value that is there; a known one is made a tensor."""
+        found = self.made(name)
+        if found is None:
+            known = self.known.get(name)
+            assert known is not None, "the caller looked whether the value is there"
+            found = self.known.as_expr(bb, known)
+            self._values[name] = found
+        return found
+
+    def info(self, name: str) -> tuple[Sequence[Any] | None, str] | None:
+        """Shape and type of a value for which an expression was made, or None."""
+        value = self.made(name)
+        info = None if value is None else value.struct_info_
+        if not isinstance(info, TensorStructInfo):
+            return None
+        shape = info.shape.values if isinstance(info.shape, ShapeExpr) else None
+        return shape, str(info.dtype)
+
+    def _elsewhere(self, name: str) -> Ref | None:
+        other = self._others.get(name)
+        if other is None and self.around is not None:
+            return Ref(self.around, name)
+        return other
+
+    def _known_elsewhere(self, name: str) -> Array | None:
+        other = None if name in self._values else self._elsewhere(name)
+        return None if other is None else other.scope.known.get(other.name)
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A value of a scope by name: an expression, or something known."""
+
+    scope: Scope
+    name: str
+
+    @property
+    def known(self) -> Array | None:
+        """What importing knows of it."""
+        return self.scope.known.get(self.name)
+
+    @staticmethod
+    def to(value: RelaxExpr | Array) -> Ref:
+        """A value that has no name in the model."""
+        scope = Scope({})
+        if isinstance(value, RelaxExpr):
+            scope.bind("", value)
+        else:
+            scope.known.set("", value)
+        return Ref(scope, "")
