@@ -17,8 +17,9 @@ Result: TypeAlias = "RelaxExpr | list[RelaxExpr | Ref] | list[RelaxExpr] | list[
 Converter: TypeAlias = "Callable[[Node], Result]"
 
 _FAMILIES = (
-    "control", "elementwise", "image", "linear", "microsoft", "nn", "quantized", "recurrent", "reduction",
-    "selection", "sequence", "shape", "tensor",
+    "control", "elementwise", "image", "linear", "microsoft", "ml_models", "ml_tables", "ml_trees",
+    "nn", "quantized", "random", "recurrent", "reduction", "region",
+    "selection", "sequence", "shape", "signal", "tensor",
 )  # fmt: skip
 _CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}
 _loaded = False

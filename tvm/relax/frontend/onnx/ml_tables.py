@@ -1,0 +1,161 @@
+"""Classic models' preparation of tables (ai.onnx.ml): scaling, labels, columns, missing values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.expr import Constant
+
+from .node import Node
+from .registry import Result, convert
+
+DOMAIN = "ai.onnx.ml."
+
+
+def as_float(node: Node, i: int = 0) -> RelaxExpr:
+    """An input as float32, which these operators compute in, unless it is float64."""
+    if node.dtype(i) in ("float32", "float64"):
+        return node[i]
+    return node.bb.emit(op.astype(node[i], "float32"))
+
+
+def no_strings(node: Node, *names: str) -> None:
+    """Refuse attributes of strings."""
+    for name in names:
+        if node.attr(name):
+            raise node.invalid(name, "strings", "numbers; strings are no tensors here")
+
+
+@convert(DOMAIN + "Scaler")
+def scaler(node: Node) -> Result:
+    """(x - offset) * scale."""
+    offset, scale = (
+        Constant(np.asarray(node.attr(name, default), np.float32))
+        for name, default in (("offset", [0.0]), ("scale", [1.0]))
+    )
+    value = op.astype(node[0], "float32")
+    return op.multiply(op.subtract(value, offset), scale)
+
+
+@convert(DOMAIN + "Normalizer")
+def normalizer(node: Node) -> Result:
+    """Each row over its norm; rows of zeros stay."""
+    norm = str(node.attr("norm", "MAX"))
+    value = node.bb.emit(op.astype(node[0], "float32"))
+    sizes = {
+        "MAX": lambda: op.max(value, [-1], keepdims=True),
+        "L1": lambda: op.sum(op.abs(value), [-1], keepdims=True),
+        "L2": lambda: op.sqrt(op.sum(op.multiply(value, value), [-1], keepdims=True)),
+    }
+    if norm not in sizes:
+        raise node.invalid("norm", norm, ", ".join(sizes))
+    size = node.bb.emit(sizes[norm]())
+    zero, one = (Constant(np.float32(v)) for v in (0, 1))
+    return op.divide(value, op.where(op.equal(size, zero), one, size))
+
+
+@convert(DOMAIN + "Binarizer")
+def binarizer(node: Node) -> Result:
+    """1 above a threshold, 0 else."""
+    bound = Constant(np.asarray(node.attr("threshold", 0.0), node.dtype(0)))
+    return op.astype(op.greater(node[0], bound), node.dtype(0))
+
+
+@convert(DOMAIN + "Imputer")
+def imputer(node: Node) -> Result:
+    """Values that stand for missing ones, replaced, column by column."""
+    dtype = node.dtype(0)
+    floating = dtype.startswith("float")
+    new = node.attr("imputed_value_floats" if floating else "imputed_value_int64s")
+    if not new:
+        raise node.invalid("the imputed values", "none", "one, or one a column")
+    default = 0.0 if floating else 0
+    old = node.attr("replaced_value_float" if floating else "replaced_value_int64", default)
+    missing = (
+        op.isnan(node[0])
+        if floating and np.isnan(old)
+        else op.equal(node[0], Constant(np.asarray(old, dtype)))
+    )
+    return op.where(missing, Constant(np.asarray(new, dtype)), node[0])
+
+
+@convert(DOMAIN + "ArrayFeatureExtractor")
+def array_feature_extractor(node: Node) -> Result:
+    """Columns by their numbers."""
+    indices = node.bb.emit(op.reshape(node[1], [-1]))
+    value = node[0]
+    if node.rank(0) == 1:
+        value = node.bb.emit(op.expand_dims(value, [0]))
+    return op.take(value, indices, -1)
+
+
+@convert(DOMAIN + "FeatureVectorizer")
+def feature_vectorizer(node: Node) -> Result:
+    """Columns of all inputs side by side, each cut or filled to its size."""
+    parts = []
+    for i, size in enumerate(node.attr("inputdimensions")):
+        value = node.bb.emit(op.astype(node[i], "float32"))
+        if node.rank(i) == 1:
+            value = node.bb.emit(op.reshape(value, [-1, 1]))
+        have = int(value.struct_info.shape.values[1])  # type: ignore[attr-defined]
+        if have < size:
+            value = node.bb.emit(op.nn.pad(value, [0, 0, 0, int(size) - have]))
+        elif have > size:
+            value = node.bb.emit(op.strided_slice(value, [1], [0], [int(size)]))
+        parts.append(value)
+    return op.concat(parts, 1)
+
+
+@convert(DOMAIN + "OneHotEncoder")
+def one_hot_encoder(node: Node) -> Result:
+    """A new last axis, 1 where the element is that category."""
+    no_strings(node, "cats_strings")
+    categories = Constant(np.asarray(node.attr("cats_int64s"), node.dtype(0)))
+    if not node.attr("zeros", 1):
+        raise node.invalid("zeros", 0, "1: a compiled program cannot refuse a category")
+    return op.astype(op.equal(op.expand_dims(node[0], [-1]), categories), "float32")
+
+
+@convert(DOMAIN + "LabelEncoder")
+def label_encoder(node: Node) -> Result:
+    """Each element by a table of keys and values; another than the keys becomes the default."""
+    no_strings(node, "keys_strings", "values_strings")
+    keys = _table(node, "keys")
+    values = _table(node, "values")
+    if keys.dtype.kind in "OSU" or values.dtype.kind in "OSU":
+        raise node.invalid("keys, values", "strings", "numbers; strings are no tensors here")
+    default = node.attr("default_tensor")
+    if default is None:
+        name, other = (
+            ("default_float", -0.0) if values.dtype.kind == "f" else ("default_int64", -1)
+        )
+        default = np.asarray(node.attr(name, other), values.dtype)
+    shape = [1] * node.rank(0)
+    same = op.equal(
+        op.expand_dims(node[0], [-1]), Constant(keys.astype(node.dtype(0)).reshape([*shape, -1]))
+    )
+    if keys.dtype.kind == "f" and np.isnan(keys).any():  # a NaN is a key like any other
+        nan = Constant(np.isnan(keys).reshape([*shape, -1]))
+        same = op.logical_or(same, op.logical_and(op.expand_dims(op.isnan(node[0]), [-1]), nan))
+    # the last entry of the table is the default, where a row of marks that are all false ends
+    same = node.bb.emit(op.astype(same, "int64"))
+    found = op.max(same, [-1])
+    count = len(keys)
+    place = op.where(
+        op.equal(found, Constant(np.asarray(1, np.int64))),
+        op.argmax(same, -1), Constant(np.asarray(count, np.int64)),
+    )  # fmt: skip
+    table = np.append(values, default.reshape(-1)[:1].astype(values.dtype))
+    return op.take(Constant(table), node.bb.emit(place), 0)
+
+
+def _table(node: Node, what: str) -> Any:
+    for name, dtype in (("tensor", None), ("int64s", np.int64), ("floats", np.float32)):
+        found = node.attr(f"{what}_{name}")
+        if found is not None:
+            return np.asarray(found, dtype).reshape(-1)
+    raise node.invalid(what, "none", f"{what}_tensor, {what}_int64s or {what}_floats")

@@ -1,0 +1,261 @@
+"""Forests (ai.onnx.ml): all trees go down one level at a time, for all rows at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.expr import Constant
+
+from .ml_models import labels_of, transformed
+from .ml_tables import DOMAIN, as_float, no_strings
+from .node import Node
+from .registry import Result, convert
+
+_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ",
+          "BRANCH_MEMBER", "LEAF")  # fmt: skip
+_LEAF = _MODES.index("LEAF")
+_MEMBER = _MODES.index("BRANCH_MEMBER")
+
+
+@dataclass
+class _Forest:
+    """Trees as columns over all their nodes; a leaf follows itself."""
+
+    modes: Any
+    features: Any
+    splits: Any
+    true: Any
+    false: Any
+    missing_true: Any
+    members: Any  # (nodes, largest set) of what a member test compares with, filled with NaN
+    roots: Any
+    weights: Any  # (nodes, targets)
+    given: Any  # (nodes, targets): where a leaf has a weight
+
+    def depth(self) -> int:
+        """How many steps lead from the roots to the last leaf."""
+        here, steps = np.unique(self.roots), 0
+        while True:
+            inner = here[self.modes[here] != _LEAF]
+            if not len(inner):
+                return steps
+            here, steps = np.unique(np.concatenate([self.true[inner], self.false[inner]])), steps + 1
+            if steps > len(self.modes):
+                raise ValueError("the nodes of a tree follow each other in a circle")
+
+
+def _leaves(node: Node, forest: _Forest, x: RelaxExpr) -> RelaxExpr:
+    """(rows, features) -> (rows, trees): the leaf that each tree ends in."""
+    rows = x.struct_info.shape.values[0]  # type: ignore[attr-defined]
+    trees = len(forest.roots)
+    roots = Constant(forest.roots.reshape(1, trees))
+    place = node.bb.emit(op.broadcast_to(roots, [rows, trees]))
+    for _ in range(forest.depth()):
+        place = _next(node, forest, x, place)
+    return place
+
+
+def _next(node: Node, forest: _Forest, x: RelaxExpr, place: RelaxExpr) -> RelaxExpr:
+    bb = node.bb
+
+    def at(table: Any) -> RelaxExpr:
+        return bb.emit(op.take(Constant(table), place, 0))
+
+    value = bb.emit(op.gather_elements(x, at(forest.features), 1))
+    split, mode = at(forest.splits), at(forest.modes)
+    present = [int(m) for m in np.unique(forest.modes) if m != _LEAF]
+    taken = _test(node, present[0], value, split, forest, at)
+    for other in present[1:]:
+        here = op.equal(mode, Constant(np.asarray(other, forest.modes.dtype)))
+        taken = bb.emit(op.where(here, _test(node, other, value, split, forest, at), taken))
+    if forest.missing_true.any():
+        absent = op.logical_and(op.isnan(value), at(forest.missing_true))
+        taken = bb.emit(op.logical_or(taken, absent))
+    return bb.emit(op.where(taken, at(forest.true), at(forest.false)))
+
+
+def _test(
+    node: Node, mode: int, value: RelaxExpr, split: RelaxExpr, forest: _Forest, at: Any
+) -> RelaxExpr:
+    if mode == _MEMBER:
+        same = op.equal(op.expand_dims(value, [-1]), at(forest.members))
+        count = op.sum(op.astype(node.bb.emit(same), "int32"), [-1])
+        return node.bb.emit(op.greater(count, Constant(np.asarray(0, np.int32))))
+    tests = (op.less_equal, op.less, op.greater_equal, op.greater, op.equal, op.not_equal)
+    return node.bb.emit(tests[mode](value, split))
+
+
+def _scores(node: Node, forest: _Forest, how: str, base: Any) -> RelaxExpr:
+    """(rows, targets): the weights of the leaves of all trees, together with the base values."""
+    x = as_float(node)
+    if node.rank(0) == 1:
+        x = node.bb.emit(op.expand_dims(x, [0]))
+    place = _leaves(node, forest, x)
+    weights = forest.weights
+    if how in ("MIN", "MAX"):  # a leaf without a weight has no say
+        weights = np.where(forest.given, weights, np.inf if how == "MIN" else -np.inf)
+    chosen = node.bb.emit(op.take(Constant(weights.astype(forest.weights.dtype)), place, 0))
+    if how == "MIN":
+        total = node.bb.emit(op.min(chosen, [1]))
+    elif how == "MAX":
+        total = node.bb.emit(op.max(chosen, [1]))
+    else:
+        total = node.bb.emit(op.sum(chosen, [1]))
+    if how in ("MIN", "MAX"):
+        zero = Constant(np.zeros((), forest.weights.dtype))
+        total = node.bb.emit(op.where(op.isfinite(total), total, zero))
+    if how == "AVERAGE":
+        total = node.bb.emit(
+            op.divide(total, Constant(np.asarray(len(forest.roots), forest.weights.dtype)))
+        )
+    if base is not None and len(base):
+        total = node.bb.emit(op.add(total, Constant(np.asarray(base, forest.weights.dtype))))
+    return total
+
+
+def _listed(node: Node, prefix: str, targets: int) -> _Forest:
+    """The forest of the older operators: lists over nodes, and over weights of leaves."""
+
+    def attr(name: str) -> Any:
+        tensor = node.attr(f"{name}_as_tensor")
+        return np.asarray(node.attr(name, []) if tensor is None else tensor)
+
+    keys = list(zip(node.attr("nodes_treeids"), node.attr("nodes_nodeids")))
+    number = {key: i for i, key in enumerate(keys)}
+    modes = np.array([_mode(node, name) for name in node.attr("nodes_modes")], np.int64)
+    dtype = np.float64 if node.attr("nodes_values_as_tensor") is not None else np.float32
+
+    def follow(name: str) -> Any:
+        ids = node.attr(name)
+        return np.array([i if modes[i] == _LEAF else number[keys[i][0], ids[i]]
+                         for i in range(len(keys))], np.int64)  # fmt: skip
+
+    weights = np.zeros((len(keys), targets), dtype)
+    given = np.zeros((len(keys), targets), bool)
+    for tree, leaf, target, weight in zip(
+        node.attr(f"{prefix}_treeids"), node.attr(f"{prefix}_nodeids"), node.attr(f"{prefix}_ids"),
+        attr(f"{prefix}_weights"),
+    ):  # fmt: skip
+        weights[number[tree, leaf], target] += weight
+        given[number[tree, leaf], target] = True
+    true, false = follow("nodes_truenodeids"), follow("nodes_falsenodeids")
+    missing = np.asarray(node.attr("nodes_missing_value_tracks_true") or [0] * len(keys), bool)
+    first: dict[Any, int] = {}
+    for i, (tree, _) in enumerate(keys):
+        first.setdefault(tree, i)  # the first node of a tree is its root
+    return _Forest(
+        modes, np.asarray(node.attr("nodes_featureids"), np.int64), attr("nodes_values").astype(dtype),
+        true, false, missing, np.full((len(keys), 1), np.nan, dtype),
+        np.array(list(first.values()), np.int64), weights, given,
+    )  # fmt: skip
+
+
+def _mode(node: Node, name: str) -> int:
+    if name not in _MODES:
+        raise node.invalid("nodes_modes", name, ", ".join(_MODES))
+    return _MODES.index(name)
+
+
+@convert(DOMAIN + "TreeEnsembleRegressor")
+def tree_ensemble_regressor(node: Node) -> Result:
+    targets = int(node.attr("n_targets", 1))
+    forest = _listed(node, "target", targets)
+    how = str(node.attr("aggregate_function", "SUM"))
+    base = node.attr("base_values_as_tensor")
+    scores = _scores(node, forest, how, node.attr("base_values") if base is None else base)
+    return op.astype(transformed(node, scores), "float32")
+
+
+@convert(DOMAIN + "TreeEnsembleClassifier")
+def tree_ensemble_classifier(node: Node) -> Result:
+    """The label of the largest score, and all scores."""
+    no_strings(node, "classlabels_strings")
+    labels = list(node.attr("classlabels_int64s", []))
+    forest = _listed(node, "class", len(labels))
+    base = node.attr("base_values_as_tensor")
+    base = node.attr("base_values") if base is None else base
+    used = sorted(set(node.attr("class_ids")))
+    if len(labels) == 2 and len(used) == 1:
+        return _two_classes(node, forest, used[0], base, labels)
+    scores = node.bb.emit(op.astype(_scores(node, forest, "SUM", base), "float32"))
+    return [labels_of(node, op.argmax(scores, 1), labels), transformed(node, scores)]
+
+
+def _two_classes(node: Node, forest: _Forest, used: int, base: Any, labels: Any) -> list[RelaxExpr]:
+    """Weights of one class only: its score tells two classes apart.
+
+    Weights that are all positive are probabilities, and 0.5 is the border; else it is 0.
+    """
+    forest.weights, forest.given = forest.weights[:, [used]], forest.given[:, [used]]
+    own = None if base is None or not len(base) else [base[-1]]
+    score = node.bb.emit(op.astype(_scores(node, forest, "SUM", own), "float32"))
+    probable = bool((forest.weights[forest.given] >= 0).all())
+    border = Constant(np.float32(0.5 if probable else 0.0))
+    place = op.astype(op.greater(op.squeeze(score, [1]), border), "int64")
+    label = labels_of(node, place, labels)
+    kind = str(node.attr("post_transform", "NONE"))
+    if probable:
+        other = op.subtract(Constant(np.float32(1)), score)
+        return [label, op.concat([node.bb.emit(other), score], 1)]
+    pair = node.bb.emit(op.concat([node.bb.emit(op.negative(score)), score], 1))
+    return [label, transformed(node, pair) if kind == "LOGISTIC" else pair]
+
+
+@convert(DOMAIN + "TreeEnsemble", since=5)
+def tree_ensemble(node: Node) -> Result:
+    """The newer form: inner nodes and leaves have lists of their own."""
+    how = ("AVERAGE", "SUM", "MIN", "MAX")[int(node.attr("aggregate_function", 1))]
+    kinds = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+    node.attrs["post_transform"] = kinds[int(node.attr("post_transform", 0))]
+    return transformed(node, _scores(node, _split_lists(node), how, None))
+
+
+def _split_lists(node: Node) -> _Forest:
+    splits = np.asarray(node.attr("nodes_splits"))
+    inner, dtype = len(splits), splits.dtype
+    leaf_weights = np.asarray(node.attr("leaf_weights"), dtype)
+    every = inner + len(leaf_weights)
+
+    def follow(name: str) -> Any:
+        ids, are_leaves = node.attr(f"nodes_{name}nodeids"), node.attr(f"nodes_{name}leafs")
+        found = [inner + i if leaf else i for i, leaf in zip(ids, are_leaves)]
+        return np.array([*found, *range(inner, every)], np.int64)
+
+    def filled(values: Any, kind: Any) -> Any:
+        return np.concatenate([np.asarray(values, kind), np.zeros(every - inner, kind)])
+
+    # numbers of modes are those of the names' order in the older operators, but for the last two
+    modes = np.concatenate([np.asarray(node.attr("nodes_modes"), np.int64),
+                            np.full(every - inner, _LEAF, np.int64)])  # fmt: skip
+    targets = int(node.attr("n_targets", 1))
+    weights, given = np.zeros((every, targets), dtype), np.zeros((every, targets), bool)
+    for i, (target, weight) in enumerate(zip(node.attr("leaf_targetids"), leaf_weights)):
+        weights[inner + i, target], given[inner + i, target] = weight, True
+    missing = node.attr("nodes_missing_value_tracks_true") or [0] * inner
+    return _Forest(
+        modes, filled(node.attr("nodes_featureids"), np.int64), filled(splits, dtype),
+        follow("true"), follow("false"), filled(missing, bool),
+        _member_sets(node, modes, dtype), np.asarray(node.attr("tree_roots"), np.int64),
+        weights, given,
+    )  # fmt: skip
+
+
+def _member_sets(node: Node, modes: Any, dtype: Any) -> Any:
+    """The sets of member tests stand one after the other, each ended by a NaN."""
+    values = node.attr("membership_values")
+    sets: list[list[float]] = [[]]
+    for value in [] if values is None else values.reshape(-1):
+        if np.isnan(value):
+            sets.append([])
+        else:
+            sets[-1].append(float(value))
+    width = max(max(len(one) for one in sets), 1)
+    table = np.full((len(modes), width), np.nan, dtype)
+    for place, one in zip(np.flatnonzero(modes == _MEMBER), sets):
+        table[place, : len(one)] = one
+    return table

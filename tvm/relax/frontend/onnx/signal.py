@@ -1,0 +1,264 @@
+"""Signals: Fourier transforms, their sliding form, mel filters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.expr import Constant, TupleGetItem
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir.expr import IntImm
+from tvm.topi.signal import dft as topi_dft
+
+from .attributes import dtype_name
+from .node import Node
+from .registry import Result, convert
+
+# Up to this length a transform is one product with a matrix; longer ones are taken apart.
+LONGEST_MATRIX = 128
+
+
+class _Fourier:
+    """Transforms along the last axis of a real and an imaginary part."""
+
+    def __init__(self, node: Node, dtype: str, *, inverse: bool) -> None:
+        self.bb = node.bb
+        self.dtype = dtype
+        self.inverse = inverse
+        self.sign = 1.0 if inverse else -1.0
+
+    def run(self, re: RelaxExpr, im: RelaxExpr | None, n: int) -> tuple[RelaxExpr, RelaxExpr]:
+        """(..., n), (..., n) -> the same; without an imaginary part it is zero."""
+        re, im = self._transform(re, im, n)
+        if self.inverse:
+            scale = self._constant(np.asarray(1 / n))
+            re, im = self._emit(op.multiply(re, scale)), self._emit(op.multiply(im, scale))
+        return re, im
+
+    def _transform(
+        self, re: RelaxExpr, im: RelaxExpr | None, n: int
+    ) -> tuple[RelaxExpr, RelaxExpr]:
+        if n <= LONGEST_MATRIX:
+            turns = np.outer(np.arange(n), np.arange(n)) % n
+            return self._product(re, im, turns, n)
+        rows = max((d for d in range(2, int(n**0.5) + 1) if n % d == 0), default=0)
+        if not rows:  # a long prime has no parts
+            im = self._emit(op.zeros_like(re)) if im is None else im
+            flag = IntImm("int32", int(self.inverse))
+            both = self.bb.emit_te(topi_dft, re, im, flag)
+            parts = self._emit(TupleGetItem(both, 0)), self._emit(TupleGetItem(both, 1))
+            if not self.inverse:
+                return parts
+            scale = self._constant(np.asarray(n))  # topi divides by the length; so does `run`
+            return self._emit(op.multiply(parts[0], scale)), self._emit(
+                op.multiply(parts[1], scale)
+            )
+        return self._in_parts(re, im, rows, n // rows)
+
+    def _in_parts(
+        self, re: RelaxExpr, im: RelaxExpr | None, rows: int, columns: int
+    ) -> tuple[RelaxExpr, RelaxExpr]:
+        """Cooley and Tukey 1965: transforms of the columns, turned, and then of the rows."""
+        re, im = self._grid(re, rows, columns), im and self._grid(im, rows, columns)
+        re, im = self._transform(self._swapped(re), im and self._swapped(im), rows)
+        n = rows * columns
+        turns = np.outer(np.arange(columns), np.arange(rows))
+        angle = self.sign * 2 * np.pi * turns / n
+        cos, sin = self._constant(np.cos(angle)), self._constant(np.sin(angle))
+        re, im = (
+            self._emit(op.subtract(op.multiply(re, cos), op.multiply(im, sin))),
+            self._emit(op.add(op.multiply(re, sin), op.multiply(im, cos))),
+        )
+        re, im = self._transform(self._swapped(re), self._swapped(im), columns)
+        return self._row(self._swapped(re)), self._row(self._swapped(im))
+
+    def _product(
+        self, re: RelaxExpr, im: RelaxExpr | None, turns: Any, n: int
+    ) -> tuple[RelaxExpr, RelaxExpr]:
+        angle = self.sign * 2 * np.pi * turns / n
+        cos, sin = self._constant(np.cos(angle)), self._constant(np.sin(angle))
+        if im is None:
+            return self._emit(op.matmul(re, cos)), self._emit(op.matmul(re, sin))
+        return (
+            self._emit(op.subtract(op.matmul(re, cos), op.matmul(im, sin))),
+            self._emit(op.add(op.matmul(re, sin), op.matmul(im, cos))),
+        )
+
+    def _grid(self, value: RelaxExpr, rows: int, columns: int) -> RelaxExpr:
+        return self._emit(op.reshape(value, [*_extents(value)[:-1], rows, columns]))
+
+    def _row(self, value: RelaxExpr) -> RelaxExpr:
+        *outer, a, b = _extents(value)
+        return self._emit(op.reshape(value, [*outer, a * b]))
+
+    def _swapped(self, value: RelaxExpr) -> RelaxExpr:
+        rank = len(_extents(value))
+        return self._emit(op.permute_dims(value, [*range(rank - 2), rank - 1, rank - 2]))
+
+    def _constant(self, array: Any) -> Constant:
+        return Constant(np.asarray(array, self.dtype))
+
+    def _emit(self, value: RelaxExpr) -> RelaxExpr:
+        return self.bb.emit(value)
+
+
+def _extents(value: RelaxExpr) -> list[Any]:
+    info = value.struct_info
+    assert isinstance(info, TensorStructInfo), "signals are tensors"
+    return list(info.shape.values)  # type: ignore[union-attr]
+
+
+@convert("DFT", since=17)
+def dft_axis_attribute(node: Node) -> Result:
+    """The axis as an attribute."""
+    return _dft(node, int(node.attr("axis", 1)))
+
+
+@convert("DFT", since=20)
+def dft(node: Node) -> Result:
+    """The axis as an input; the last but one without it."""
+    return _dft(node, node.integers(2, "axis")[0] if node.has(2) else -2)
+
+
+def _dft(node: Node, axis: int) -> RelaxExpr:
+    """(..., n, ..., 1 or 2) -> (..., k, ..., 2): the last axis is the real and imaginary part."""
+    rank, inverse = node.rank(0), bool(node.attr("inverse", 0))
+    axis = axis + rank if axis < 0 else axis
+    if not 0 <= axis < rank - 1:
+        raise node.invalid("axis", axis, f"0 ... {rank - 2}")
+    one_sided = bool(node.attr("onesided", 0))
+    extent = node.shape(0)[axis]
+    width = node.shape(0)[-1]
+    if not isinstance(extent, IntImm) or not isinstance(width, IntImm):
+        raise node.invalid("the extents", f"{extent}, {width}", "numbers")
+    parts = [op.squeeze(_part(node, node[0], i, rank - 1), [rank - 1]) for i in range(width.value)]
+    moved = [_moved(node, part, axis, rank - 2) for part in parts]
+    back = one_sided and inverse  # the other half is the conjugate of this one
+    default = 2 * (extent.value - 1) if back else extent.value
+    n = node.integers(1, "dft_length")[0] if node.has(1) else default
+    sized = [_sized(node, part, n // 2 + 1 if back else n) for part in moved]
+    if back:
+        sized = _mirrored(node, sized, n)
+    fourier = _Fourier(node, node.dtype(0), inverse=inverse)
+    found = fourier.run(sized[0], sized[1] if len(sized) > 1 else None, n)
+    kept = [found[0]] if back else list(found)
+    if one_sided and not inverse:
+        kept = [_part(node, part, 0, rank - 2, n // 2 + 1) for part in kept]
+    placed = [_moved(node, part, rank - 2, axis) for part in kept]
+    return op.stack(placed, rank - 1)
+
+
+def _part(node: Node, value: RelaxExpr, start: int, axis: int, count: int = 1) -> RelaxExpr:
+    return node.bb.emit(op.strided_slice(value, [axis], [start], [start + count]))
+
+
+def _moved(node: Node, value: RelaxExpr, source: int, target: int) -> RelaxExpr:
+    if source == target:
+        return node.bb.emit(value)
+    order = list(range(len(_extents(node.bb.normalize(value)))))
+    order.insert(target, order.pop(source))
+    return node.bb.emit(op.permute_dims(value, order))
+
+
+def _sized(node: Node, value: RelaxExpr, n: int) -> RelaxExpr:
+    """The first n elements of the last axis, or all with zeros after them."""
+    shape = _extents(value)
+    have, last = shape[-1].value, len(shape) - 1
+    if have > n:
+        return _part(node, value, 0, last, n)
+    width = [0] * (2 * last + 1) + [n - have]
+    return value if have == n else node.bb.emit(op.nn.pad(value, width))
+
+
+def _mirrored(node: Node, parts: list[RelaxExpr], n: int) -> list[RelaxExpr]:
+    """All n elements of a transform of real numbers, from the first half."""
+    last = len(_extents(parts[0])) - 1
+    rest = n - (n // 2 + 1)
+    found = []
+    for part, negative in zip(parts, (False, True)):
+        tail = node.bb.emit(op.flip(_part(node, part, 1, last, rest), last))
+        found.append(op.concat([part, op.negative(tail) if negative else tail], last))
+    return [node.bb.emit(part) for part in found]
+
+
+@convert("STFT", since=17)
+def stft(node: Node) -> Result:
+    """(batch, n, 1 or 2) -> (batch, frames, k, 2): transforms of windows that go along."""
+    step = node.integers(1, "frame_step")[0]
+    if node.has(3):
+        length = node.integers(3, "frame_length")[0]
+    elif node.has(2):
+        length = int(node.shape(2)[0])  # type: ignore[call-overload]
+    else:
+        raise node.invalid("window, frame_length", "neither", "one of them")
+    batch, extent, width = node.shape(0) if node.rank(0) == 3 else (*node.shape(0), IntImm("int64", 1))
+    if not isinstance(extent, IntImm) or not isinstance(width, IntImm):
+        raise node.invalid("the extents", f"{extent}, {width}", "numbers")
+    if step < 1 or not 0 < length <= extent.value:
+        raise node.invalid("frame_step, frame_length", (step, length), f"1 ... {extent.value}")
+    frames = (extent.value - length) // step + 1
+    places = np.arange(frames)[:, None] * step + np.arange(length)
+    signal = node.bb.emit(op.reshape(node[0], [batch, extent, width]))
+    parts = []
+    for i in range(width.value):
+        part = op.squeeze(_part(node, signal, i, 2), [2])
+        framed: RelaxExpr = op.take(part, Constant(places.astype(np.int64)), 1)
+        if node.has(2):
+            framed = op.multiply(framed, node[2])
+        parts.append(node.bb.emit(framed))
+    fourier = _Fourier(node, node.dtype(0), inverse=False)
+    found = list(fourier.run(parts[0], parts[1] if len(parts) > 1 else None, length))
+    if node.attr("onesided", 1):
+        found = [_part(node, part, 0, 2, length // 2 + 1) for part in found]
+    return op.stack(found, 3)
+
+
+@convert("MelWeightMatrix", since=17)
+def mel_weight_matrix(node: Node) -> Result:
+    """Triangles, evenly spaced on the mel scale (Stevens, Volkmann and Newman 1937)."""
+    bins, length, rate = (
+        node.integers(i, what)[0]
+        for i, what in enumerate(("num_mel_bins", "dft_length", "sample_rate"))
+    )
+    low, high = (_known_number(node, i) for i in (3, 4))
+    spectrum = length // 2 + 1
+    mels = np.linspace(_mel(low), _mel(high), bins + 2)
+    if not rate or bins < 0:
+        raise node.invalid("num_mel_bins, sample_rate", (bins, rate), "positive numbers")
+    hertz = 700 * (10 ** (_steps(mels) / 2595) - 1)
+    edges = np.floor((length + 1) * hertz / rate).astype(int)
+    weights = np.zeros((spectrum, bins))
+    for i in range(bins):
+        below, centre, above = edges[i : i + 3]
+        rising = centre - below
+        if rising == 0:
+            weights[centre, i] = 1
+        else:
+            span = np.arange(below, centre + 1)
+            weights[span, i] = (span - below) / rising
+        falling = above - centre
+        if falling > 0:
+            span = np.arange(centre, above)
+            weights[span, i] = (above - span) / falling
+    dtype = dtype_name(int(node.attr("output_datatype", 1)))
+    return Constant(weights.astype(dtype))
+
+
+def _mel(hertz: float) -> float:
+    return float(2595 * np.log10(1 + hertz / 700))
+
+
+def _steps(mels: Any) -> Any:
+    """Evenly spaced from the lowest on; the last point is no edge of its own."""
+    count = len(mels)
+    return np.arange(count) * ((mels[-1] - mels[0]) / count) + mels[0]
+
+
+def _known_number(node: Node, i: int) -> float:
+    value = node.known(i)
+    if value is None:
+        raise node.invalid(f"input {i}", "computed by the model", "a constant")
+    return float(value.reshape(-1)[0])
