@@ -9,7 +9,17 @@ import pytest
 from scipy import special
 
 import tvm
-from tests.backend.llvm.kernel import built, call, compiled, evaluate, i32, kernel, packed, run
+from tests.backend.llvm.kernel import (
+    built,
+    call,
+    compiled,
+    evaluate,
+    i32,
+    kernel,
+    packed,
+    run,
+    vector,
+)
 from tvm.error import TVMError
 from tvm.ffi import register_global_func, remove_global_func
 from tvm.ir.op import Op
@@ -415,3 +425,24 @@ def test_lane_masks_are_of_unsigned_numbers_without_overflow(
     interp.run(func, np.int32(base), np.int32(limit), by_interp)
     assert found.tolist() == wanted
     assert by_interp.tolist() == wanted
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_integers_are_raised_to_powers(lanes: int) -> None:
+    a, b = np.array([1, 2, -3, 4], "int32"), np.array([5, 6, 3, 0], "int32")
+    out = np.zeros(4, "int32")
+
+    def body(x: Buffer, y: Buffer, target: Buffer) -> s.Stmt:
+        def each(i: e.Var) -> s.Stmt:
+            at = vector(e.Mul(i, i32(lanes)), lanes)
+            power = e.Call(
+                x.dtype.with_lanes(lanes), Op.get("tir.pow"),
+                (e.BufferLoad(x, [at]), e.BufferLoad(y, [at])),
+            )  # fmt: skip
+            return s.BufferStore(target, power, [at])
+
+        i = e.Var("i", "int32")
+        return s.For(i, 0, 4 // lanes, s.ForKind.SERIAL, each(i))
+
+    assert run(body, a, b, out) == 0
+    np.testing.assert_array_equal(out, a**b)

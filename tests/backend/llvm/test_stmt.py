@@ -7,9 +7,12 @@ import ctypes
 import numpy as np
 import pytest
 
+import tvm
 from tests.backend.llvm.kernel import built, call, compiled, i32, kernel, packed, run, vector
+from tvm import te, topi
 from tvm.error import ShapeError, TVMError
 from tvm.ir.type import PointerType, PrimType
+from tvm.runtime import tensor
 from tvm.runtime.module import Module
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -255,3 +258,15 @@ def test_vector_indices_in_loops() -> None:
 
     assert run(body, a, out) == 0
     np.testing.assert_array_equal(out, a + a)
+
+
+def test_low_bits_of_a_counter_wrap() -> None:
+    """Unrolled and then vectorised by LLVM, i & 3 must not go on beyond 3."""
+    a = te.placeholder((2, 3, 4, 5), "float32", name="A")
+    repeats = (7, 6, 4, 2)
+    func = te.create_prim_func([a, topi.tile(a, repeats)]).with_attr("global_symbol", "main")
+    x = np.random.default_rng(0).random((2, 3, 4, 5), "float32")
+    wanted = np.tile(x, repeats)
+    out = tensor(np.zeros_like(wanted))
+    tvm.compile(func, "llvm")["main"](tensor(x), out)
+    np.testing.assert_array_equal(out.numpy(), wanted)

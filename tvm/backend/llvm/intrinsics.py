@@ -77,9 +77,13 @@ for _name, _llvm in (
 
 
 def _library(c_name: str) -> Rule:
-    """A function of the C library, called for each lane."""
+    """A function of the C library, called for each lane; on integers in float64."""
 
     def rule(emit: StmtEmitter, op: e.Call) -> str:
+        if not op.dtype.is_floating:
+            wide = FLOAT64.with_lanes(op.dtype.lanes)
+            given = [emit.cast(a.dtype, wide, emit.visit_expr(a)) for a in op.args]
+            return emit.cast(wide, op.dtype, _each_lane(emit, c_name, wide, given))
         return _in_float32(emit, op, lambda dtype, v: _each_lane(emit, c_name, dtype, v))
 
     return rule

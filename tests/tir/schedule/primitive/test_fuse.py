@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
-from tvm import tir
+from tvm import te, tir
 
 
 def test_fuse() -> None:
@@ -45,3 +45,11 @@ def test_bounds_must_not_depend_on_each_other() -> None:
     sch = open_schedule(tir.PrimFunc([buffer], tir.BlockRealize([], True, root)))
     refuses(sch, "depend on the loop 'i'", "fuse", *sch.get_loops("A"))
     refuses(sch, "bounds of the loop 'j'", "reorder", *reversed(sch.get_loops("A")))
+
+
+def test_loops_that_never_run_are_fused() -> None:
+    a = te.placeholder((4, 0, 3), name="A")
+    sch = open_schedule(te.create_prim_func([a, te.compute((4, 0, 3), lambda *i: a(*i) + 1)]))
+    loops = sch.get_loops("compute")
+    fused = sch.fuse(*loops)
+    assert sch.get(fused).extent.value == 0

@@ -8,7 +8,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import Var, make_const
 from tvm.tir.functor import walk
-from tvm.tir.op.arith import floordiv, floormod, is_one, multiply
+from tvm.tir.op.arith import floordiv, floormod, is_one, is_zero, multiply
 from tvm.tir.schedule.analysis.affine import analyzer_at
 from tvm.tir.schedule.analysis.query import loop_of
 from tvm.tir.schedule.error import Illegal
@@ -53,9 +53,12 @@ def fuse(state: SRefTree, loops: Sequence[StmtSRef], preserve_unit_iters: bool) 
             values[node.loop_var] = make_const(0, node.loop_var.dtype)
             continue
         outer = analyzer.simplify(multiply(inner, node.extent))
+        if is_zero(outer):  # nothing runs: any value will do, and there is no remainder by 0
+            values = {node.loop_var: make_const(0, node.loop_var.dtype) for node in nodes}
+            break
         values[node.loop_var] = floordiv(floormod(fused, outer), inner)
         inner = outer
-    values[nodes[0].loop_var] = floordiv(fused, inner)
+    values.setdefault(nodes[0].loop_var, floordiv(fused, inner))
     body, reuse = substitute_loops(nodes[-1].body, values)
     extent = analyzer.simplify(extent)
     loop = For(fused, 0, extent, ForKind.SERIAL, body, span=nodes[0].span)
