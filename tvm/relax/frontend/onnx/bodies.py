@@ -46,7 +46,7 @@ def body_of(node: Any, opset: int, infos: list[Any]) -> Any | None:
     if not content:
         return None
     body = onnx.FunctionProto.FromString(content)
-    if not body.opset_import:
+    if not body.opset_import and not schema.domain:
         body.opset_import.append(onnx.helper.make_opsetid("", version))
     return body
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 
 from tvm.ir.expr import RelaxExpr
@@ -14,12 +15,13 @@ from tvm.relax.struct_info import TensorStructInfo
 
 from .attributes import dtype_name
 from .node import Node
+from .random import drawn
 from .registry import Result, convert
 
 _UNARY: dict[str, Callable[[RelaxExpr], RelaxExpr]] = {
     "Abs": op.abs, "Acos": op.acos, "Acosh": op.acosh, "Asin": op.asin, "Asinh": op.asinh,
     "Atan": op.atan, "Atanh": op.atanh, "Ceil": op.ceil, "Cos": op.cos, "Cosh": op.cosh,
-    "Erf": op.erf, "Exp": op.exp, "Floor": op.floor, "IsInf": op.isinf, "IsNaN": op.isnan,
+    "Erf": op.erf, "Exp": op.exp, "Floor": op.floor, "IsNaN": op.isnan,
     "Log": op.log, "Neg": op.negative, "Not": op.logical_not, "Relu": op.nn.relu,
     "Round": op.round, "Sigmoid": op.sigmoid, "Sign": op.sign, "Sin": op.sin, "Sinh": op.sinh,
     "Sqrt": op.sqrt, "Tan": op.tan, "Tanh": op.tanh,
@@ -40,17 +42,34 @@ def unary(node: Node) -> Result:
 
 @convert(*_BINARY)
 def binary(node: Node) -> Result:
-    a, b = node[0], node[1]
+    a, b = node[0], _beside(node)
     if node.op_type == "Pow" and node.dtype(0) != node.dtype(1):
-        b = op.astype(b, node.dtype(0))  # ONNX: the result has the type of the base
+        return _mixed_power(node)
     return _BINARY[node.op_type](a, b)
+
+
+def _beside(node: Node) -> RelaxExpr:
+    """The second operand; before operator set 7 an axis says where it lies."""
+    if node.opset >= 7 or not node.attr("broadcast", 0) or "axis" not in node.attrs:
+        return node[1]
+    behind = node.rank(0) - node.axis(0) - node.rank(1)
+    return node.bb.emit(op.reshape(node[1], [*node.shape(1), *[1] * behind]))
+
+
+def _mixed_power(node: Node) -> RelaxExpr:
+    """The result has the type of the base; integers to fractions are computed in float64."""
+    base, exponent = node.dtype(0), node.dtype(1)
+    if exponent.startswith("float") and not base.startswith(("float", "bfloat")):
+        both = [op.astype(node[i], "float64") for i in (0, 1)]
+        return op.astype(op.power(*both), base)
+    return op.power(node[0], op.astype(node[1], base))
 
 
 @convert("Div")
 def div(node: Node) -> Result:
     """Floats are divided, integers rounded toward zero."""
     if not node.dtype().startswith(("int", "uint")):
-        return op.divide(node[0], node[1])
+        return op.divide(node[0], _beside(node))
     if node.dtype().startswith("uint"):
         return op.floor_divide(node[0], node[1])
     # toward zero: the floor of the quotient of the absolute values, with the sign put back
@@ -61,7 +80,16 @@ def div(node: Node) -> Result:
 @convert("Mod")
 def mod(node: Node) -> Result:
     """With `fmod` the sign is that of the dividend, otherwise that of the divisor."""
-    return (op.mod if node.attr("fmod", 0) else op.floor_mod)(node[0], node[1])
+    if node.attr("fmod", 0):
+        return op.mod(node[0], node[1])
+    if not node.dtype().startswith("float"):
+        return op.floor_mod(node[0], node[1])
+    # the remainder of the quotient toward zero is exact; it moves by one divisor, or keeps a zero
+    rest, divisor, zero = node.bb.emit(op.mod(node[0], node[1])), node[1], _number(0, node)
+    other_side = op.less(op.multiply(op.sign(rest), op.sign(divisor)), zero)
+    moved = op.where(other_side, op.add(rest, divisor), rest)
+    signed_zero = op.multiply(zero, op.sign(divisor))
+    return op.where(op.equal(rest, zero), signed_zero, moved)
 
 
 @convert("Max", "Min", "Sum", "Mean")
@@ -90,6 +118,42 @@ def identity(node: Node) -> Result:
     return node[0]
 
 
+@convert("IsInf")
+def isinf(node: Node) -> Result:
+    """Infinite, or only so with one of the signs."""
+    found, zero = op.isinf(node[0]), _number(0, node)
+    if not node.attr("detect_negative", 1):
+        found = op.logical_and(found, op.greater(node[0], zero))
+    if not node.attr("detect_positive", 1):
+        found = op.logical_and(found, op.less(node[0], zero))
+    return found
+
+
+@convert("Dropout", since=12)
+def dropout_mode(node: Node) -> Result:
+    """The mode as an input: without it, or when it is false, nothing is dropped."""
+    if node.has(2):
+        training = node.known(2)
+        if training is None:
+            raise node.invalid("training_mode", "computed by the model", "a constant")
+        if bool(training.reshape(-1)[0]):
+            return _dropped(node)
+    return dropout(node)
+
+
+def _dropped(node: Node) -> Result:
+    ratio = node.known(1) if node.has(1) else np.asarray(0.5)
+    if ratio is None:
+        raise node.invalid("ratio", "computed by the model", "a constant")
+    share = float(ratio.reshape(-1)[0])
+    if not 0 <= share < 1:
+        raise node.invalid("ratio", share, "0 <= ratio < 1")
+    even = drawn(node, "uniform", [0.0, 1.0], node.shape(0), "float32")
+    mask = node.bb.emit(op.greater_equal(even, Constant(np.float32(share))))
+    scaled = op.multiply(node[0], _number(1 / (1 - share), node))
+    return [op.where(mask, scaled, _number(0, node)), mask][: max(node.output_count, 1)]
+
+
 @convert("Dropout")
 def dropout(node: Node) -> Result:
     """Nothing, when the model is not trained; the mask is all true."""
@@ -103,12 +167,26 @@ def dropout(node: Node) -> Result:
 
 @convert("Cast")
 def cast(node: Node) -> Result:
-    return op.astype(node[0], dtype_name(node.attr("to")))
+    return _cast(node, dtype_name(node.attr("to")))
 
 
 @convert("CastLike")
 def cast_like(node: Node) -> Result:
-    return op.astype(node[0], node.dtype(1))
+    return _cast(node, node.dtype(1))
+
+
+def _cast(node: Node, dtype: str) -> RelaxExpr:
+    """To another type; numbers beyond a float of 8 bits become its largest, unless told not to."""
+    if dtype == "object":
+        raise node.invalid("to", "strings", "types of numbers; strings are no tensors here")
+    if dtype == "float8_e8m0fnu" and node.dtype(0).startswith(("float", "bfloat")):
+        raise node.invalid("to", dtype, "types other than powers of two, whose rounding is ONNX's")
+    small = dtype.startswith("float8") and node.dtype(0).startswith(("float", "bfloat"))
+    if not small or not node.attr("saturate", 1):
+        return op.astype(node[0], dtype)
+    largest = float(ml_dtypes.finfo(dtype).max)
+    wide = node.bb.emit(op.astype(node[0], "float32"))
+    return op.astype(op.clip(wide, PrimValue(-largest), PrimValue(largest)), dtype)
 
 
 @convert("Clip")
@@ -143,7 +221,10 @@ def leaky_relu(node: Node) -> Result:
 def prelu(node: Node) -> Result:
     """One slope for each element of a shape that is broadcast: max(x, 0) + slope * min(x, 0)."""
     zero = _number(0, node)
-    negative = op.multiply(node[1], op.minimum(node[0], zero))
+    slope = node[1]
+    if node.opset < 7 and node.rank(1) == 1 and node.rank(0) > 2:  # then one a channel
+        slope = node.bb.emit(op.reshape(slope, [-1, *[1] * (node.rank(0) - 2)]))
+    negative = op.multiply(slope, op.minimum(node[0], zero))
     return op.add(op.maximum(node[0], zero), negative)
 
 

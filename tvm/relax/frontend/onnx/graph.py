@@ -130,8 +130,8 @@ class GraphReader:
                     legal="functions that end in operators",
                 )
             )
-        opsets = {entry.domain: int(entry.version) for entry in body.opset_import}
-        inner = Scope(opsets or scope.opsets)
+        own = {entry.domain: int(entry.version) for entry in body.opset_import}
+        inner = Scope({**scope.opsets, **own})
         for formal, actual in zip(body.input, node.input):
             if actual:
                 inner.bind(formal, Ref(scope, actual))

@@ -132,6 +132,14 @@ class _Importer:
                 )
 
     def _input(self, value: Any, names: NameTable, sanitize: bool) -> Var:
+        kind = value.type.WhichOneof("value") or "tensor_type"
+        if kind != "tensor_type":
+            raise OpConversionError(
+                message(
+                    f"from_onnx: input {value.name!r} is of {kind.replace('_type', '')} type",
+                    legal="tensors: sequences and optional values live within a model only",
+                )
+            )
         tensor_type = value.type.tensor_type
         own: list[Any] = []
         for axis, dim in enumerate(tensor_type.shape.dim):
@@ -140,6 +148,7 @@ class _Importer:
             else:
                 own.append(dim.dim_param or f"{value.name}_{axis}")
         given = self._shapes.get(value.name)
+        ranked = tensor_type.HasField("shape") or given is not None
         if given is not None:
             own = self._merged_shape(value.name, own, list(given))
         shape = [self._size(value.name, dim) for dim in own]
@@ -152,7 +161,8 @@ class _Importer:
                 )
             )
         name = names.fresh(_identifier(value.name) if sanitize else value.name)
-        var = Var(name, TensorStructInfo(shape, dtype), source_span(value.name, 0))
+        info = TensorStructInfo(shape, dtype) if ranked else TensorStructInfo(dtype=dtype)
+        var = Var(name, info, source_span(value.name, 0))
         self._scope.bind(value.name, var)
         return var
 

@@ -57,6 +57,7 @@ def conv_transpose(node: Node) -> Result:
     dilations = [int(d) for d in node.attr("dilations", [1] * spatial)]
     extra = [int(p) for p in node.attr("output_padding", [0] * spatial)]
     groups = int(node.attr("group", 1))
+    extra = _stretched(node, kernel, strides, dilations, extra)
     pads = _transposed_pads(node, kernel, strides, dilations, extra)
     if spatial == 3:
         if groups != 1 or set(dilations) != {1}:
@@ -70,6 +71,21 @@ def conv_transpose(node: Node) -> Result:
             output_padding=extra, groups=groups,
         ))  # fmt: skip
     return with_channel_bias(result, node.optional(2), node.rank(0))
+
+
+def _stretched(
+    node: Node, kernel: list[int], strides: list[int], dilations: list[int], extra: list[int]
+) -> list[int]:
+    """The output padding, with what an asked shape has beyond the one that windows reach."""
+    asked = node.attr("output_shape")
+    extents = node.shape(0)[2:]
+    if asked is None or not all(isinstance(extent, IntImm) for extent in extents):
+        return extra
+    reach = [
+        stride * (int(size) - 1) + (k - 1) * dilation + 1  # type: ignore[call-overload]
+        for size, stride, k, dilation in zip(extents, strides, kernel, dilations)
+    ]
+    return [max(more, int(out) - r) for more, out, r in zip(extra, asked[-len(kernel) :], reach)]
 
 
 def _transposed_pads(
@@ -111,10 +127,30 @@ def average_pool(node: Node) -> Result:
 def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: Any) -> RelaxExpr:
     kernel = [int(k) for k in node.attr("kernel_shape")]
     strides, pads, dilations = window(node, kernel)
-    return _by_rank(node, table)(
+    result = _by_rank(node, table)(
         node[0], pool_size=kernel, strides=strides, padding=pads, dilation=dilations,
         ceil_mode=bool(node.attr("ceil_mode", 0)), **options,
     )  # fmt: skip
+    return _within_data(node, result, strides, pads) if node.attr("ceil_mode", 0) else result
+
+
+def _within_data(
+    node: Node, value: RelaxExpr, strides: list[int], pads: list[int]
+) -> RelaxExpr:
+    """Without windows that start behind the data, in the pads after it."""
+    value = node.bb.normalize(value)
+    have = value.struct_info.shape.values[2:]  # type: ignore[attr-defined]
+    extents = node.shape(0)[2:]
+    if not all(isinstance(extent, IntImm) for extent in extents):
+        return value
+    ends = [
+        min(int(count), -(-(int(extent) + before) // stride))  # type: ignore[call-overload]
+        for count, extent, before, stride in zip(have, extents, pads, strides)
+    ]
+    if ends == [int(count) for count in have]:
+        return value
+    axes = list(range(2, 2 + len(ends)))
+    return op.strided_slice(node.bb.emit(value), axes, [0] * len(ends), ends)
 
 
 @convert("GlobalAveragePool")
@@ -160,16 +196,32 @@ def group_normalization(node: Node) -> Result:
 
 @convert("LayerNormalization", since=17)
 def layer_normalization(node: Node) -> Result:
-    if node.output_count > 1:
-        raise node.invalid("the outputs mean and deviation", "asked for", "one output")
     rank = node.rank(0)
     axes = list(range(node.axis(-1), rank))
+    if node.output_count > 1:
+        return _norm_with_moments(node, axes)
     shift = node.optional(2)
     if shift is None:
         shape = [int(extent) for extent in node.shape(1)]  # type: ignore[call-overload]
         shift = Constant(np.zeros(shape, node.dtype(1)))
     epsilon = float(node.attr("epsilon", 1e-5))
     return op.nn.layer_norm(node[0], node[1], shift, axes=axes, epsilon=epsilon)
+
+
+def _norm_with_moments(node: Node, axes: list[int]) -> list[RelaxExpr]:
+    """The norm, the mean, and the inverse of the deviation."""
+    bb, dtype = node.bb, node.dtype(0)
+    x = bb.emit(op.astype(node[0], "float32")) if dtype != "float64" else node[0]
+    kind = "float64" if dtype == "float64" else "float32"
+    mean = bb.emit(op.mean(x, axes, keepdims=True))
+    centred = bb.emit(op.subtract(x, mean))
+    variance = op.mean(bb.emit(op.square(centred)), axes, keepdims=True)
+    epsilon = Constant(np.asarray(node.attr("epsilon", 1e-5), kind))
+    inverse = bb.emit(op.rsqrt(op.add(variance, epsilon)))
+    norm: RelaxExpr = op.multiply(op.astype(op.multiply(centred, inverse), dtype), node[1])
+    if node.has(2):
+        norm = op.add(norm, node[2])
+    return [norm, mean, inverse][: node.output_count]
 
 
 def _over_last_axes(

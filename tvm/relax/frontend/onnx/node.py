@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tvm import tir
 from tvm.error import OpAttributeInvalid, OpAttributeRequired, message
 from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.relax import op
 from tvm.relax.expr import Constant
-from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
+from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 
 from .scope import Ref, Scope
 
@@ -92,6 +94,17 @@ class Node:
                 )
             )
         return [v if isinstance(v, PrimExpr) else int(v) for v in value.reshape(-1)]
+
+    def run_time_sizes(self, value: RelaxExpr) -> list[tir.Var]:
+        """The elements of a tensor (n,) of int64 as symbols, which get their values as it runs."""
+        info = self.bb.normalize(value).struct_info
+        assert isinstance(info, TensorStructInfo) and info.shape is not None, "its length is known"
+        count = int(info.shape.values[0])  # type: ignore[attr-defined]
+        symbols = [tir.Var("size", "int64") for _ in range(count)]
+        if symbols:
+            shape = self.bb.emit(op.tensor_to_shape(value))
+            self.bb.match_cast(shape, ShapeStructInfo(symbols))
+        return symbols
 
     def info(self, i: int) -> TensorStructInfo:
         """The struct info of a tensor input."""

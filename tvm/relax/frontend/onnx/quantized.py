@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tvm.ir.expr import RelaxExpr
@@ -29,6 +30,8 @@ def _info(value: RelaxExpr) -> TensorStructInfo:
 
 def _along(node: Node, value: RelaxExpr, axis: int, rank: int) -> RelaxExpr:
     """A scale or zero point for each index of an axis, in a shape that broadcasts."""
+    if _info(value).ndim == rank > 1 and node.attr("block_size", 0):
+        return _blocks(node, value, axis % rank, int(node.attr("block_size")))
     if _info(value).ndim != 1:
         return value
     shape = [1] * rank
@@ -38,14 +41,26 @@ def _along(node: Node, value: RelaxExpr, axis: int, rank: int) -> RelaxExpr:
     return node.bb.emit(op.reshape(value, shape))
 
 
+def _blocks(node: Node, value: RelaxExpr, axis: int, size: int) -> RelaxExpr:
+    """One scale for `size` elements along an axis; the last block may be shorter."""
+    extent = node.shape(0)[axis]
+    whole = node.bb.emit(op.repeat(value, size, axis))
+    return node.bb.emit(op.strided_slice(whole, [axis], [0], [extent]))
+
+
 def _quantised(
     node: Node, real: RelaxExpr, scale: RelaxExpr, zero: RelaxExpr | None, dtype: str
 ) -> RelaxExpr:
-    """Integers of a type, rounded and cut to its range."""
+    """Integers of a type, rounded and cut to its range; small floats are cut, and rounded last."""
+    if dtype.startswith("float"):
+        largest = float(ml_dtypes.finfo(dtype).max)
+        value = op.divide(real, op.astype(scale, "float32"))
+        cut = op.clip(value, PrimValue(-largest), PrimValue(largest))
+        return node.bb.emit(op.astype(node.bb.emit(cut), dtype))
     rounded = op.round(op.divide(real, op.astype(scale, "float32")))
     if zero is not None:
         rounded = op.add(rounded, op.astype(zero, "float32"))
-    limits = np.iinfo(dtype)
+    limits = ml_dtypes.iinfo(dtype)
     cut = op.clip(rounded, PrimValue(float(limits.min)), PrimValue(float(limits.max)))
     return node.bb.emit(op.astype(cut, dtype))
 
@@ -79,6 +94,8 @@ def dequantize_linear(node: Node) -> Result:
     axis, rank = int(node.attr("axis", 1)), node.rank(0)
     scale = _along(node, node[1], axis, rank)
     dtype = str(_info(node[1]).dtype)
+    if node.dtype(0).startswith("float"):  # of 8 or 4 bits, whose zero point is 0
+        return op.multiply(op.astype(node[0], dtype), scale)
     return op.multiply(op.astype(_centred(node, 0, 2, axis), dtype), scale)
 
 
@@ -105,7 +122,7 @@ def qlinear_matmul(node: Node) -> Result:
     product = op.matmul(a, _centred(node, 3, 5, node.rank(3) - 1))
     rank = max(node.rank(0), node.rank(3))
     rows, columns = _along(node, node[1], rank - 2, rank), _along(node, node[4], rank - 1, rank)
-    scale = op.multiply(rows, columns)
+    scale = op.multiply(op.astype(rows, "float32"), op.astype(columns, "float32"))
     return _scaled_back(node, product, scale, 6, 7)
 
 
@@ -113,7 +130,7 @@ def _scaled_back(
     node: Node, sums: RelaxExpr, scale: RelaxExpr, out_scale: int, out_zero: int
 ) -> RelaxExpr:
     """Sums of products as integers of the output's scale."""
-    ratio = node.bb.emit(op.divide(scale, node[out_scale]))
+    ratio = node.bb.emit(op.divide(scale, op.astype(node[out_scale], "float32")))
     real = op.multiply(op.astype(sums, "float32"), ratio)
     one = Constant(np.float32(1))
     return _quantised(node, real, one, node[out_zero], node.dtype(out_zero))

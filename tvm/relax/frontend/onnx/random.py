@@ -21,7 +21,7 @@ from .node import Node
 from .registry import Result, convert
 
 
-def _drawn(node: Node, kind: str, numbers: Sequence[float], shape: Any, dtype: str) -> RelaxExpr:
+def drawn(node: Node, kind: str, numbers: Sequence[float], shape: Any, dtype: str) -> RelaxExpr:
     """A packed call, which no pass takes for a constant."""
     if dtype not in ("float16", "float32", "float64", "bfloat16"):
         raise node.invalid("dtype", dtype, "float16, float32, float64, bfloat16")
@@ -49,7 +49,7 @@ def random(node: Node) -> Result:
     """Of a shape that is given."""
     kind, numbers = _numbers(node)
     shape = [int(extent) for extent in node.attr("shape", [])]
-    return _drawn(node, kind, numbers, shape, dtype_name(int(node.attr("dtype", 1))))
+    return drawn(node, kind, numbers, shape, dtype_name(int(node.attr("dtype", 1))))
 
 
 @convert("RandomNormalLike", "RandomUniformLike")
@@ -57,7 +57,7 @@ def random_like(node: Node) -> Result:
     """Of the shape of a tensor, and of its type unless one is given."""
     kind, numbers = _numbers(node)
     dtype = dtype_name(int(node.attr("dtype", 0))) or node.dtype(0)
-    return _drawn(node, kind, numbers, node.shape(0), dtype)
+    return drawn(node, kind, numbers, node.shape(0), dtype)
 
 
 @convert("Multinomial")
@@ -69,7 +69,7 @@ def multinomial(node: Node) -> Result:
     batch, classes = node.shape(0)
     count = int(node.attr("sample_size", 1))
     dtype = dtype_name(int(node.attr("dtype", 6)))
-    even = _drawn(node, "uniform", [1e-20, 1.0], [batch, count, classes], "float32")
+    even = drawn(node, "uniform", [1e-20, 1.0], [batch, count, classes], "float32")
     noise = op.negative(op.log(op.negative(op.log(even))))
     scores = op.expand_dims(op.astype(node[0], "float32"), [1])
     return op.astype(op.argmax(op.add(scores, noise), 2), dtype)
@@ -79,7 +79,7 @@ def multinomial(node: Node) -> Result:
 def bernoulli(node: Node) -> Result:
     """1 with the probability that each element gives."""
     dtype = dtype_name(int(node.attr("dtype", 0))) or node.dtype(0)
-    even = _drawn(node, "uniform", [0.0, 1.0], node.shape(0), "float32")
+    even = drawn(node, "uniform", [0.0, 1.0], node.shape(0), "float32")
     hit = op.less(even, op.astype(node[0], "float32"))
     one, zero = (Constant(np.asarray(v, np.float32)) for v in (1, 0))
     return op.astype(op.where(hit, one, zero), dtype)

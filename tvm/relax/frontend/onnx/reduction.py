@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tvm.ir.expr import RelaxExpr
+import numpy as np
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
+from tvm.relax.expr import Constant
+from tvm.relax.struct_info import ShapeExpr
+from tvm.tir.expr import IntImm
 
 from .node import Node
 from .registry import Result, convert
@@ -51,25 +57,95 @@ def reduction(node: Node) -> Result:
     rank = node.rank(0)
     wanted = [int(a) % rank for a in axes]
     keepdims = bool(node.attr("keepdims", 1))
+    if _reduces_nothing(node, wanted):
+        return _of_nothing(node, wanted, keepdims)
+    if node.op_type in ("ReduceMax", "ReduceMin"):
+        return _extreme(node, wanted, keepdims)
     return _REDUCTIONS[node.op_type](node[0], wanted, keepdims=keepdims)
+
+
+def _reduces_nothing(node: Node, axes: list[int]) -> bool:
+    shape = node.info(0).shape
+    if not isinstance(shape, ShapeExpr):
+        return False
+    extents = [shape.values[a] for a in axes]
+    return any(isinstance(e, IntImm) and e.value == 0 for e in extents)
+
+
+def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> RelaxExpr:
+    """What a reduction over no elements gives."""
+    dtype = node.dtype(0)
+    floating = dtype.startswith(("float", "bfloat"))
+    lowest = -np.inf if floating else (0 if dtype == "bool" else np.iinfo(dtype).min)
+    highest = np.inf if floating else (1 if dtype == "bool" else np.iinfo(dtype).max)
+    values = {"ReduceProd": 1, "ReduceMax": lowest, "ReduceMin": highest, "ReduceMean": np.nan,
+              "ReduceLogSum": -np.inf, "ReduceLogSumExp": -np.inf}  # fmt: skip
+    kept = list(enumerate(node.shape(0)))
+    shape = [1 if a in axes else e for a, e in kept if keepdims or a not in axes]
+    value = np.asarray(values.get(node.op_type, 0)).astype(dtype)
+    return op.full(shape, Constant(value), dtype)
+
+
+def _extreme(node: Node, axes: list[int], keepdims: bool) -> RelaxExpr:
+    """The largest or smallest element, an infinity where all are that; false and true are 0, 1."""
+    largest, dtype = node.op_type == "ReduceMax", node.dtype(0)
+    if dtype == "bool":
+        numbers = node.bb.emit(op.astype(node[0], "int8"))
+        found: RelaxExpr = (op.max if largest else op.min)(numbers, axes, keepdims=keepdims)
+        return op.astype(found, "bool")
+    if dtype not in ("float32", "float64", "float16"):
+        return _REDUCTIONS[node.op_type](node[0], axes, keepdims=keepdims)
+
+    # topi starts from the lowest finite number, which stands above an infinity
+    def start(kind: str) -> PrimExpr:
+        return tir.infinity(kind) * tir.const(-1 if largest else 1, kind)
+
+    reducer = te.comm_reducer(tir.max if largest else tir.min, start, name=node.op_type)
+
+    def compute(x: te.Tensor) -> te.Tensor:
+        over = {a: te.reduce_axis((0, x.shape[a]), f"k{a}") for a in axes}
+        shape = [1 if a in over else e for a, e in enumerate(x.shape) if keepdims or a not in over]
+
+        def element(*at: PrimExpr) -> PrimExpr:
+            places = list(at)
+            if not keepdims:
+                for a in sorted(over):
+                    places.insert(a, over[a])
+            return reducer(
+                x(*(over.get(a, place) for a, place in enumerate(places))),
+                axis=[over[a] for a in sorted(over)],
+            )
+
+        return te.compute(shape, element, name="extreme")
+
+    return node.bb.emit_te(compute, node[0], primfunc_name_hint="max" if largest else "min")
 
 
 @convert("ArgMax", "ArgMin")
 def arg_reduction(node: Node) -> Result:
-    if node.attr("select_last_index", 0):
-        raise node.invalid("select_last_index", 1, "0")
+    """The place of the first such element, or of the last one."""
     call: Reduce = op.argmax if node.op_type == "ArgMax" else op.argmin
-    return call(node[0], node.axis(0), bool(node.attr("keepdims", 1)))
+    axis, keepdims = node.axis(0), bool(node.attr("keepdims", 1))
+    if not node.attr("select_last_index", 0):
+        return call(node[0], axis, keepdims)
+    # the first from behind
+    place = node.bb.emit(call(node.bb.emit(op.flip(node[0], axis)), axis, keepdims))
+    last = node.shape(0)[axis] - 1
+    if not isinstance(last, IntImm):
+        raise node.invalid("select_last_index", 1, "0 on an axis of a symbolic extent")
+    return op.subtract(Constant(np.asarray(last.value, np.int64)), place)
 
 
-@convert("CumSum")
-def cumsum(node: Node) -> Result:
+@convert("CumSum", "CumProd")
+def cumulative(node: Node) -> Result:
+    """Sums or products of what stands before each element, itself counted or not."""
     axis = node.integers(1, "axis")[0]
     data = node[0]
     reverse = bool(node.attr("reverse", 0))
     if reverse:
         data = op.flip(data, axis)
-    result = op.cumsum(data, axis, exclusive=bool(node.attr("exclusive", 0)))
+    call = op.cumsum if node.op_type == "CumSum" else op.cumprod
+    result = call(data, axis, exclusive=bool(node.attr("exclusive", 0)))
     return op.flip(result, axis) if reverse else result
 
 

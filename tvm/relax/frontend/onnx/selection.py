@@ -52,6 +52,8 @@ def compress(node: Node) -> Result:
 def unique(node: Node) -> Result:
     """Values (sorted, or as they come first), where they are first, which each is, how many."""
     axis = node.attr("axis")
+    if not node.attr("sorted", 1):
+        return _unique_in_order(node, axis)
     index, inverse, counts = (i < node.output_count for i in range(1, 4))
     found = node.bb.emit(
         op.unique(node[0], bool(node.attr("sorted", 1)), index, inverse, counts, axis)
@@ -69,6 +71,27 @@ def unique(node: Node) -> Result:
     for extent in (extent for extent, asked in extents if asked):
         parts.append(_sized(node, found[len(parts)], [extent], "int64"))
     return parts
+
+
+def _unique_in_order(node: Node, axis: Any) -> list[RelaxExpr]:
+    """As they come first: the sorted ones, by where each is first."""
+    bb = node.bb
+    found = bb.emit(op.unique(node[0], True, True, True, True, axis))
+    count, shape = _how_many(node.name), list(node.shape(0))
+    size = functools.reduce(lambda a, b: a * b, shape) if axis is None else shape[int(axis)]
+    if axis is None:
+        shape = [count]
+    else:
+        shape[int(axis)] = count
+    values = _sized(node, found[0], shape, node.dtype(0))
+    first, each, counts = (
+        _sized(node, found[i], [n], "int64") for i, n in ((1, count), (2, size), (3, count))
+    )
+    order = bb.emit(op.argsort(first, 0, dtype="int64"))
+    rank = bb.emit(op.argsort(order, 0, dtype="int64"))
+    parts = [op.take(values, order, int(axis or 0)), op.take(first, order, 0),
+             op.take(rank, each, 0), op.take(counts, order, 0)]  # fmt: skip
+    return [bb.emit(part) for part in parts[: node.output_count]]
 
 
 @convert("EyeLike")

@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tvm.ir.expr import PrimExpr
+import numpy as np
+
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
+from tvm.relax.expr import Constant
+from tvm.relax.struct_info import ShapeExpr
 from tvm.tir.expr import IntImm
 
 from .node import Node
@@ -23,9 +27,37 @@ def reshape_attribute(node: Node) -> Result:
 def reshape(node: Node) -> Result:
     """The shape as an input: 0 keeps the extent (unless `allowzero`), -1 is the rest."""
     if node.known(1) is None:
-        shape = node.bb.emit(op.tensor_to_shape(node[1]))
-        return op.reshape(node[0], shape)
+        return op.reshape(node[0], node.run_time_sizes(_computed_shape(node)))
     return op.reshape(node[0], _resolved(node, node.sizes(1, "shape")))
+
+
+def _computed_shape(node: Node) -> RelaxExpr:
+    """The asked shape as a tensor, with 0 and -1 replaced by what they stand for."""
+
+    def number(value: int) -> Constant:
+        return Constant(np.asarray(value, np.int64))
+
+    bb, asked = node.bb, node[1]
+    own = shape_tensor(node, node[0])
+    if not node.attr("allowzero", 0):
+        count, rank = int(node.shape(1)[0]), node.rank(0)  # type: ignore[call-overload]
+        kept = op.strided_slice(own, [0], [0], [min(count, rank)])
+        if count > rank:
+            kept = op.concat([bb.emit(kept), Constant(np.ones(count - rank, np.int64))], 0)
+        asked = bb.emit(op.where(op.equal(asked, number(0)), bb.emit(kept), asked))
+    is_rest = bb.emit(op.equal(asked, number(-1)))
+    others = op.prod(bb.emit(op.where(is_rest, number(1), asked)), [0], keepdims=True)
+    total = op.prod(own, [0], keepdims=True)
+    rest = op.floor_divide(bb.emit(total), op.maximum(bb.emit(others), number(1)))
+    return bb.emit(op.where(is_rest, bb.emit(rest), asked))
+
+
+def shape_tensor(node: Node, value: RelaxExpr) -> RelaxExpr:
+    """The shape of a value as a tensor; a constant where it is known."""
+    shape = value.struct_info.shape  # type: ignore[attr-defined]
+    if isinstance(shape, ShapeExpr) and all(isinstance(e, IntImm) for e in shape.values):
+        return Constant(np.array([int(e) for e in shape.values], np.int64))  # type: ignore[call-overload]
+    return node.bb.emit(op.shape_to_tensor(node.bb.emit(op.shape_of(value))))
 
 
 def _resolved(node: Node, sizes: list[Any]) -> list[Any]:
@@ -74,6 +106,8 @@ def unsqueeze(node: Node) -> Result:
 @convert("Expand")
 def expand(node: Node) -> Result:
     """Broadcasting in both directions: an extent of one in the asked shape keeps the input's."""
+    if node.known(1) is None:
+        return _expand_computed(node)
     sizes, own = node.sizes(1, "shape"), list(node.shape(0))
     rank = max(len(sizes), len(own))
     asked: list[Any] = [1] * (rank - len(sizes)) + list(sizes)
@@ -84,6 +118,23 @@ def expand(node: Node) -> Result:
         return isinstance(plain, int) and plain == 1
 
     return op.broadcast_to(node[0], [b if is_one(a) else a for a, b in zip(asked, padded)])
+
+
+def _expand_computed(node: Node) -> RelaxExpr:
+    """To a shape that only running tells: the larger of both extents, as the other one is 1."""
+    length = int(node.shape(1)[0])  # type: ignore[call-overload]
+    rank = max(length, node.rank(0))
+
+    def filled(value: RelaxExpr, count: int) -> RelaxExpr:
+        if count == rank:
+            return value
+        ones = Constant(np.ones(rank - count, np.int64))
+        return node.bb.emit(op.concat([ones, value], 0))
+
+    asked = filled(node[1], length)
+    own = filled(shape_tensor(node, node[0]), node.rank(0))
+    sizes = node.run_time_sizes(node.bb.emit(op.maximum(asked, own)))
+    return op.broadcast_to(node[0], sizes)
 
 
 @convert("Shape")

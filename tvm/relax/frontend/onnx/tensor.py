@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from tvm import tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir.expr import IntImm
 
 from .node import Node
 from .registry import Result, convert
+from .shape import shape_tensor
 
 
 @convert("Constant")
@@ -55,10 +59,41 @@ def slice_attributes(node: Node) -> Result:
 
 @convert("Slice", since=10)
 def slice_(node: Node) -> Result:
+    if node.known(1) is None or node.known(2) is None:
+        return _computed_slice(node)
     starts, ends = node.integers(1, "starts"), node.integers(2, "ends")
     axes = node.integers(3, "axes") if node.has(3) else list(range(len(starts)))
     steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
     return op.strided_slice(node[0], axes, starts, ends, steps)
+
+
+def _computed_slice(node: Node) -> RelaxExpr:
+    """Bounds that the model computes, along known axes in known steps forward."""
+    rank = node.rank(0)
+    count = int(node.shape(1)[0])  # type: ignore[call-overload]
+    axes = [a % rank for a in (node.integers(3, "axes") if node.has(3) else range(count))]
+    steps = node.integers(4, "steps") if node.has(4) else [1] * count
+    if min(steps, default=1) < 1:
+        raise node.invalid("steps", steps, "steps forward, where bounds are computed")
+    extents = shape_tensor(node, node[0])
+    own = node.bb.emit(op.take(extents, Constant(np.array(axes, np.int64)), 0))
+    zero, whole = Constant(np.asarray(0, np.int64)), extents
+
+    def bound(i: int) -> RelaxExpr:
+        given = node.bb.emit(op.astype(node[i], "int64"))
+        counted = op.where(op.less(given, zero), op.add(given, own), given)
+        return node.bb.emit(op.minimum(op.maximum(counted, zero), own))
+
+    places = Constant(np.array(axes, np.int64))
+    begin = op.scatter_elements(Constant(np.zeros(rank, np.int64)), places, bound(1), 0)
+    end = op.scatter_elements(whole, places, bound(2), 0)
+    strides = np.ones(rank, np.int64)
+    strides[axes] = steps
+    cut = op.dynamic_strided_slice(
+        node[0], node.bb.emit(begin), node.bb.emit(end), Constant(strides)
+    )
+    sizes = [tir.Var("size", "int64") if a in axes else e for a, e in enumerate(node.shape(0))]
+    return node.bb.match_cast(node.bb.emit(cut), TensorStructInfo(sizes, node.dtype(0)))
 
 
 @convert("Gather")
@@ -77,24 +112,54 @@ def gather(node: Node) -> Result:
 
 @convert("GatherElements")
 def gather_elements(node: Node) -> Result:
-    return op.gather_elements(node[0], node[1], node.axis(0))
+    axis = node.axis(0)
+    return op.gather_elements(node[0], _from_front(node, 1, [axis]), axis)
+
+
+def _from_front(node: Node, i: int, axes: list[int]) -> RelaxExpr:
+    """Indices into one axis, or (..., k) into k axes, with negative ones counted from the front."""
+    shape = node.shape(0)
+    extents = [shape[a] for a in axes]
+    indices = node[i]
+    if not all(isinstance(e, IntImm) for e in extents):
+        return indices
+    ends = np.array([int(e) for e in extents], node.dtype(i))  # type: ignore[call-overload]
+    ends = ends[0] if len(axes) == 1 else ends
+    if isinstance(indices, Constant):
+        values = indices.data.numpy()
+        return Constant(np.where(values < 0, values + ends, values).astype(values.dtype))
+    zero = Constant(np.asarray(0, node.dtype(i)))
+    back = op.add(indices, Constant(np.asarray(ends)))
+    return node.bb.emit(op.where(op.less(indices, zero), back, indices))
+
+
+def _axes_of_rows(node: Node, i: int, first: int = 0) -> list[int]:
+    """The axes that rows (..., k) of indices go into."""
+    width = node.shape(i)[-1]
+    if not isinstance(width, IntImm):
+        raise node.invalid(f"input {i}", str(width), "rows of a known length")
+    return list(range(first, first + width.value))
 
 
 @convert("GatherND")
 def gather_nd(node: Node) -> Result:
-    return op.gather_nd(node[0], node[1], int(node.attr("batch_dims", 0)))
+    batch = int(node.attr("batch_dims", 0))
+    indices = _from_front(node, 1, _axes_of_rows(node, 1, batch))
+    return op.gather_nd(node[0], indices, batch)
 
 
 @convert("Scatter", "ScatterElements")
 def scatter_elements(node: Node) -> Result:
     reduction = {"none": "update"}.get(node.attr("reduction", "none"), node.attr("reduction"))
-    return op.scatter_elements(node[0], node[1], node[2], node.axis(0), reduction)
+    axis = node.axis(0)
+    return op.scatter_elements(node[0], _from_front(node, 1, [axis]), node[2], axis, reduction)
 
 
 @convert("ScatterND")
 def scatter_nd(node: Node) -> Result:
     reduction = {"none": "update"}.get(node.attr("reduction", "none"), node.attr("reduction"))
-    return op.scatter_nd(node[0], node[1], node[2], reduction)
+    indices = _from_front(node, 1, _axes_of_rows(node, 1))
+    return op.scatter_nd(node[0], indices, node[2], reduction)
 
 
 @convert("Tile")
@@ -109,10 +174,38 @@ def pad_attributes(node: Node) -> Result:
 
 @convert("Pad", since=11)
 def pad(node: Node) -> Result:
+    pads, rank = node.integers(1, "pads"), node.rank(0)
+    if node.has(3):
+        axes = [a % rank for a in node.integers(3, "axes")]
+        whole = [0] * (2 * rank)
+        for i, axis in enumerate(axes):
+            whole[axis], whole[axis + rank] = pads[i], pads[i + len(axes)]
+        pads = whole
     value = node.scalar(2) if node.has(2) else 0.0
-    if value is None:
-        raise node.invalid("constant_value", "computed by the model", "a constant")
-    return _pad(node, node.integers(1, "pads"), float(value))
+    if value is None and node.attr("mode", "constant") == "constant":
+        return _padded_with(node, pads, node[2])
+    return _pad(node, pads, float(value or 0.0))
+
+
+def _padded_with(node: Node, pads: list[int], value: RelaxExpr) -> RelaxExpr:
+    """Pads of a value that the model computes."""
+    inside = node.bb.emit(op.ones(node.shape(0), "bool"))
+    rank = len(pads) // 2
+    width = [max(pads[i + side * rank], 0) for i in range(rank) for side in (0, 1)]
+    marks = op.nn.pad(_cropped(node, inside, pads), width)
+    padded = node.bb.emit(_pad(node, pads, 0.0))
+    return op.where(node.bb.emit(marks), padded, node.bb.emit(op.reshape(value, ())))
+
+
+def _cropped(node: Node, value: RelaxExpr, pads: list[int]) -> RelaxExpr:
+    """What negative pads leave of a tensor."""
+    rank = len(pads) // 2
+    axes = [a for a in range(rank) if pads[a] < 0 or pads[a + rank] < 0]
+    if not axes:
+        return value
+    begin = [max(-pads[a], 0) for a in axes]
+    end = [node.shape(0)[a] - max(-pads[a + rank], 0) for a in axes]
+    return node.bb.emit(op.strided_slice(value, axes, begin, end))
 
 
 def _pad(node: Node, pads: list[int], value: float) -> RelaxExpr:
@@ -122,25 +215,39 @@ def _pad(node: Node, pads: list[int], value: float) -> RelaxExpr:
     names = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}
     if mode not in names:
         raise node.invalid("mode", mode, ", ".join(names))
-    width = [pads[i + side * rank] for i in range(rank) for side in (0, 1)]
-    return op.nn.pad(node[0], width, names[mode], value)
+    width = [max(pads[i + side * rank], 0) for i in range(rank) for side in (0, 1)]
+    kept = _cropped(node, node[0], pads)
+    return op.nn.pad(kept, width, names[mode], value) if any(width) else kept
 
 
 @convert("ConstantOfShape")
 def constant_of_shape(node: Node) -> Result:
     value = node.attr("value")
     fill = np.zeros((), np.float32) if value is None else np.asarray(value).reshape(())
-    return op.full(node.sizes(0, "shape"), Constant(fill), str(fill.dtype))
+    sizes: Any = node.known(0)
+    sizes = node.run_time_sizes(node[0]) if sizes is None else node.sizes(0, "shape")
+    return op.full(sizes, Constant(fill), str(fill.dtype))
 
 
 @convert("Range")
 def range_(node: Node) -> Result:
     parts = [node.known(i) for i in range(3)]
     if any(part is None for part in parts):
-        raise node.invalid("start, limit, delta", "computed by the model", "known sizes")
+        return _computed_range(node)
     values = [part.reshape(-1)[0] for part in parts if part is not None]
     plain = [v if isinstance(v, PrimExpr) else v.item() for v in values]
     return op.arange(plain[0], plain[1], plain[2], node.dtype(0))
+
+
+def _computed_range(node: Node) -> RelaxExpr:
+    """Between bounds that the model computes: as many steps as fit, then scaled and moved."""
+    start, limit, delta = (node.bb.emit(op.reshape(node[i], [1])) for i in range(3))
+    span = node.bb.emit(op.astype(op.subtract(limit, start), "float64"))
+    steps = op.ceil(op.divide(span, op.astype(delta, "float64")))
+    least = op.maximum(steps, Constant(np.float64(0)))
+    count = node.run_time_sizes(node.bb.emit(op.astype(node.bb.emit(least), "int64")))
+    places = node.bb.emit(op.astype(op.arange(0, count[0], 1, "int64"), node.dtype(0)))
+    return op.add(op.multiply(places, delta), start)
 
 
 @convert("OneHot")
@@ -149,8 +256,15 @@ def one_hot(node: Node) -> Result:
     values = node.optional(2)
     if not isinstance(values, Constant):
         raise node.invalid("values", "computed by the model", "a constant")
-    off, on = (v.item() for v in values.data.numpy())
-    return op.one_hot(node[0], PrimValue(on), PrimValue(off), depth, int(node.attr("axis", -1)))
+    dtype = str(values.data.dtype)
+    off, on = (PrimValue(tir.const(v.item(), dtype)) for v in values.data.numpy())
+    places = node[0]
+    if not node.dtype(0).startswith("int"):
+        places = node.bb.emit(op.astype(places, "int64"))
+    width = Constant(np.asarray(depth, str(places.struct_info.dtype)))  # type: ignore[attr-defined]
+    low = Constant(np.asarray(0, width.data.numpy().dtype))
+    places = node.bb.emit(op.where(op.less(places, low), op.add(places, width), places))
+    return op.one_hot(places, on, off, depth, int(node.attr("axis", -1)))
 
 
 @convert("Trilu")
@@ -177,9 +291,10 @@ def depth_to_space(node: Node) -> Result:
 
 @convert("SpaceToDepth")
 def space_to_depth(node: Node) -> Result:
-    """(n, c, h * b, w * b) -> (n, c * b * b, h, w)."""
+    """(n, c, h * b, w * b) -> (n, c * b * b, h, w), by column (CRD) or by row (DCR) of channels."""
     block = int(node.attr("blocksize"))
     n, c, h, w = node.shape(0)
     parts = op.reshape(node[0], [n, c, h // block, block, w // block, block])
-    moved = op.permute_dims(parts, [0, 3, 5, 1, 2, 4])
+    by_row = node.attr("mode", "DCR") == "DCR"
+    moved = op.permute_dims(parts, [0, 3, 5, 1, 2, 4] if by_row else [0, 1, 3, 5, 2, 4])
     return op.reshape(moved, [n, c * block * block, h // block, w // block])
