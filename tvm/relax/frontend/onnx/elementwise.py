@@ -8,10 +8,12 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
+from tvm import te, tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue
 from tvm.relax.struct_info import TensorStructInfo
+from tvm.support.dtype import DataType
 
 from .attributes import dtype_name
 from .node import Node
@@ -45,7 +47,15 @@ def binary(node: Node) -> Result:
     a, b = node[0], _beside(node)
     if node.op_type == "Pow" and node.dtype(0) != node.dtype(1):
         return _mixed_power(node)
-    return _BINARY[node.op_type](a, b)
+    result = node.bb.normalize(_BINARY[node.op_type](a, b))
+    infos = [value.struct_info for value in (a, b, result)]
+    if all(isinstance(info, TensorStructInfo) for info in infos):
+        shapes = [getattr(info, "shape", None) for info in infos]
+        if shapes[2] is None and shapes[0] is not None and shapes[1] is not None:
+            raise node.invalid(
+                "the shapes", f"{shapes[0]} and {shapes[1]}", "extents that are known to be equal"
+            )
+    return result
 
 
 def _beside(node: Node) -> RelaxExpr:
@@ -168,6 +178,19 @@ def dropout(node: Node) -> Result:
 @convert("Cast")
 def cast(node: Node) -> Result:
     return _cast(node, dtype_name(node.attr("to")))
+
+
+@convert("BitCast", since=26)
+def bit_cast(node: Node) -> Result:
+    """The same bits, read as another type of the same size."""
+    dtype = dtype_name(node.attr("to"))
+    if DataType(dtype).bits != DataType(node.dtype(0)).bits or dtype == "bool":
+        raise node.invalid("to", dtype, f"types of as many bits as {node.dtype(0)}")
+
+    def compute(x: te.Tensor) -> te.Tensor:
+        return te.compute(x.shape, lambda *at: tir.reinterpret(dtype, x(*at)), name="bits")
+
+    return node.bb.emit_te(compute, node[0], primfunc_name_hint="bit_cast")
 
 
 @convert("CastLike")

@@ -29,6 +29,8 @@ def evaluate_node(
             found = ReferenceEvaluator(model).run(None, feeds)[0]
     except Exception:  # whatever the reference cannot do, the node's converter has to
         return None
+    if not isinstance(found, (np.ndarray, np.generic)):  # a sequence, or nothing
+        return None
     array = np.asarray(found)
     return array if array.dtype.kind in "iubf" and array.size <= LARGEST else None
 

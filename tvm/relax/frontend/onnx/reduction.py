@@ -93,10 +93,18 @@ def _extreme(node: Node, axes: list[int], keepdims: bool) -> RelaxExpr:
         numbers = node.bb.emit(op.astype(node[0], "int8"))
         found: RelaxExpr = (op.max if largest else op.min)(numbers, axes, keepdims=keepdims)
         return op.astype(found, "bool")
-    if dtype not in ("float32", "float64", "float16"):
-        return _REDUCTIONS[node.op_type](node[0], axes, keepdims=keepdims)
+    if dtype == "bfloat16":
+        wide = node.bb.emit(op.astype(node[0], "float32"))
+        return op.astype(_extreme_float(node, wide, axes, keepdims), dtype)
+    if dtype in ("float32", "float64", "float16"):
+        return _extreme_float(node, node[0], axes, keepdims)
+    return _REDUCTIONS[node.op_type](node[0], axes, keepdims=keepdims)
 
-    # topi starts from the lowest finite number, which stands above an infinity
+
+def _extreme_float(node: Node, value: RelaxExpr, axes: list[int], keepdims: bool) -> RelaxExpr:
+    """topi starts from the lowest finite number, which stands above an infinity."""
+    largest = node.op_type == "ReduceMax"
+
     def start(kind: str) -> PrimExpr:
         return tir.infinity(kind) * tir.const(-1 if largest else 1, kind)
 
@@ -118,7 +126,7 @@ def _extreme(node: Node, axes: list[int], keepdims: bool) -> RelaxExpr:
 
         return te.compute(shape, element, name="extreme")
 
-    return node.bb.emit_te(compute, node[0], primfunc_name_hint="max" if largest else "min")
+    return node.bb.emit_te(compute, value, primfunc_name_hint="max" if largest else "min")
 
 
 @convert("ArgMax", "ArgMin")

@@ -144,7 +144,7 @@ class _Loop:
     ) -> tuple[RelaxExpr, list[RelaxExpr]]:
         """Whether to go on, and the state with what is collected."""
         given = [Ref.to(value) for value in state[: self.states]]
-        turn = self.turns.body(Ref.to(number), given, bb, around)
+        turn = self.turns.body(_counted(bb, number), given, bb, around)
         go: RelaxExpr = Constant(np.asarray(True))
         if turn.go_on is not None:
             go = _scalar(bb, turn.go_on.scope.read(turn.go_on.name, bb))
@@ -269,6 +269,18 @@ class _Loop:
                 field = bb.match_cast(field, _renamed(info))
             found.append(field)
         return found
+
+
+def _counted(bb: BlockBuilder, number: RelaxExpr) -> Ref:
+    """The number of a turn, as a tensor and as a symbol that slices and shapes may use."""
+    symbol = tir.Var("turn", "int64")
+    row = bb.emit(op.reshape(number, (1,)))
+    bb.match_cast(bb.emit(op.tensor_to_shape(row)), ShapeStructInfo([symbol]))
+    ref = Ref.to(number)
+    known = np.empty((), object)
+    known[()] = symbol
+    ref.scope.known.set(ref.name, known)
+    return ref
 
 
 def _scalar(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:

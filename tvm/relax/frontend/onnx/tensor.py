@@ -61,7 +61,7 @@ def slice_attributes(node: Node) -> Result:
 def slice_(node: Node) -> Result:
     if node.known(1) is None or node.known(2) is None:
         return _computed_slice(node)
-    starts, ends = node.integers(1, "starts"), node.integers(2, "ends")
+    starts, ends = node.sizes(1, "starts"), node.sizes(2, "ends")
     axes = node.integers(3, "axes") if node.has(3) else list(range(len(starts)))
     steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
     return op.strided_slice(node[0], axes, starts, ends, steps)
