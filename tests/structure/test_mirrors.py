@@ -19,6 +19,8 @@ TEXTS = "a node's text shows all rules at work"
 _ONNX = "tests/relax/frontend/onnx"
 _IMPORTER = (f"{_ONNX}/test_importer.py", "parts of the importer, which shows what they do")
 _OPERATORS = (f"{_ONNX}/test_operators.py", "each operator is compared with ONNX Runtime")
+_CONTROL = (f"{_ONNX}/test_control.py", "graphs within graphs, functions, loops")
+_CASES = (f"{_ONNX}/test_conformance.py", "ONNX's own cases")
 _SCHEDULE = "tests/tir/schedule"
 QUESTIONS = (f"{_SCHEDULE}/primitive/test_queries.py", "primitives that only ask")
 ONE_BUFFER = (f"{_SCHEDULE}/primitive/test_buffers_of_blocks.py", "how one buffer is kept")
@@ -204,7 +206,15 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/exec/library.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/exec/run.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/relax/frontend/onnx/attributes.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/bodies.py": _CONTROL,
+    "tvm/relax/frontend/onnx/checks.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/evaluated.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/graph.py": _IMPORTER,
     "tvm/relax/frontend/onnx/known_values.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/ngrams.py": _CASES,
+    "tvm/relax/frontend/onnx/repeat.py": _CONTROL,
+    "tvm/relax/frontend/onnx/scope.py": _CONTROL,
+    "tvm/relax/frontend/onnx/training.py": _CASES,
     "tvm/relax/frontend/onnx/node.py": _IMPORTER,
     "tvm/relax/frontend/onnx/registry.py": _IMPORTER,
     "tvm/relax/frontend/onnx/elementwise.py": _OPERATORS,

@@ -30,6 +30,8 @@ def make_model(
     weights: Mapping[str, Array] | None = None,
     opset: int = 17,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
+    domains: Mapping[str, int] | None = None,
+    functions: Sequence[onnx.FunctionProto] = (),
 ) -> onnx.ModelProto:
     """A model of these nodes; shapes of inputs follow from the arrays unless given."""
     values = [
@@ -42,7 +44,10 @@ def make_model(
     constants = [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()]
     graph = helper.make_graph(list(nodes), "g", values, results, constants)
     imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=imports, ir_version=8)
+    imports += [helper.make_opsetid(name, number) for name, number in (domains or {}).items()]
+    model = helper.make_model(
+        graph, opset_imports=imports, ir_version=10, functions=list(functions)
+    )
     inferred: onnx.ModelProto = onnx.shape_inference.infer_shapes(model)
     known = {value.name: value for value in inferred.graph.value_info}
     known |= {value.name: value for value in inferred.graph.output}

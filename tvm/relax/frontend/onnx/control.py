@@ -114,7 +114,8 @@ class _Turns:
     ) -> tuple[list[Ref], list[Ref]]:
         """The state at the end, and what was collected, stacked along a new first axis."""
         number = 0
-        total = None if count is None or count.known is None else int(count.known.reshape(-1)[0])
+        known = None if count is None else count.known
+        total = None if known is None or known.dtype == object else int(known.reshape(-1)[0])
         seen: list[list[Ref]] = [[] for _ in range(self.collects)]
         while True:
             if go_on is not None and go_on.known is not None and not go_on.known.all():
@@ -282,7 +283,7 @@ class _ScanPlan:
     def _slice(self, bb: BlockBuilder, around: Scope, i: int, number: Ref) -> RelaxExpr:
         value = around.read(self._name(i), bb)
         known = number.known
-        if known is not None:
+        if known is not None and known.dtype != object:
             return _picked(bb, value, 0, int(known))
         return bb.emit(op.take(value, number.scope.read(number.name, bb), 0))
 

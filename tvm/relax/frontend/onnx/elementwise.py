@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -187,7 +188,7 @@ def bit_cast(node: Node) -> Result:
     if DataType(dtype).bits != DataType(node.dtype(0)).bits or dtype == "bool":
         raise node.invalid("to", dtype, f"types of as many bits as {node.dtype(0)}")
 
-    def compute(x: te.Tensor) -> te.Tensor:
+    def compute(x: te.Tensor) -> Any:
         return te.compute(x.shape, lambda *at: tir.reinterpret(dtype, x(*at)), name="bits")
 
     return node.bb.emit_te(compute, node[0], primfunc_name_hint="bit_cast")
@@ -207,7 +208,7 @@ def _cast(node: Node, dtype: str) -> RelaxExpr:
     small = dtype.startswith("float8") and node.dtype(0).startswith(("float", "bfloat"))
     if not small or not node.attr("saturate", 1):
         return op.astype(node[0], dtype)
-    largest = float(ml_dtypes.finfo(dtype).max)
+    largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
     wide = node.bb.emit(op.astype(node[0], "float32"))
     return op.astype(op.clip(wide, PrimValue(-largest), PrimValue(largest)), dtype)
 

@@ -177,7 +177,7 @@ def _refuse_unmade(name: str, where: str, scope: Scope) -> NoReturn:
 
 def _bind(bb: BlockBuilder, node: Any, result: Result, scope: Scope) -> None:
     parts: Sequence[RelaxExpr | Ref]
-    if isinstance(result, list):
+    if not isinstance(result, RelaxExpr):
         parts = [part if isinstance(part, Ref) else _emit(bb, part) for part in result]
     else:
         value = _emit(bb, result)

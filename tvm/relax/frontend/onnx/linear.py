@@ -41,9 +41,10 @@ def gemm(node: Node) -> Result:
 def determinant(node: Node) -> Result:
     """(..., n, n) -> (...): Gauss's elimination, the row with the largest head first."""
     *outer, rows, columns = node.shape(0)
-    if not isinstance(rows, IntImm) or not isinstance(columns, IntImm) or rows.value != columns.value:
+    known = isinstance(rows, IntImm) and isinstance(columns, IntImm)
+    if not known or int(rows) != int(columns):  # type: ignore[call-overload]
         raise node.invalid("the matrices", f"{rows} x {columns}", "n x n, where n is a number")
-    bb, size = node.bb, rows.value
+    bb, size = node.bb, int(rows)  # type: ignore[call-overload]
     matrix = bb.emit(op.reshape(node[0], [-1, size, size]))
     one = Constant(np.ones((), node.dtype(0)))
     total: RelaxExpr = one

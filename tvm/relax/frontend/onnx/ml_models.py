@@ -178,7 +178,7 @@ def _two_svm_classes(node: Node, decision: RelaxExpr, labels: Any) -> list[Relax
     zero = Constant(np.float32(0))
     first = op.greater(op.squeeze(decision, [1]), zero)
     place = op.where(first, Constant(np.int64(0)), Constant(np.int64(1)))
-    pair = node.bb.emit(op.concat([decision, node.bb.emit(op.negative(decision))], 1))
+    pair = node.bb.emit(op.concat([node.bb.emit(op.negative(decision)), decision], 1))
     return [labels_of(node, place, labels), transformed(node, pair)]
 
 
@@ -191,7 +191,8 @@ def _decisions(node: Node, sizes: list[int]) -> list[RelaxExpr]:
     x = node.bb.emit(op.astype(as_float(node), "float32"))
     kernel = _kernel(node, x, vectors)
     starts = np.cumsum([0, *sizes])
-    found, number = [], 0
+    found: list[RelaxExpr] = []
+    number = 0
     for i in range(len(sizes)):
         for j in range(i + 1, len(sizes)):
             column = np.zeros((total, 1), np.float32)

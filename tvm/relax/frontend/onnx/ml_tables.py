@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def normalizer(node: Node) -> Result:
     """Each row over its norm; rows of zeros stay."""
     norm = str(node.attr("norm", "MAX"))
     value = node.bb.emit(op.astype(node[0], "float32"))
-    sizes = {
+    sizes: dict[str, Callable[[], RelaxExpr]] = {
         "MAX": lambda: op.max(value, [-1], keepdims=True),
         "L1": lambda: op.sum(op.abs(value), [-1], keepdims=True),
         "L2": lambda: op.sqrt(op.sum(op.multiply(value, value), [-1], keepdims=True)),
@@ -135,10 +136,11 @@ def label_encoder(node: Node) -> Result:
         )
         default = np.asarray(node.attr(name, other), values.dtype)
     shape = [1] * node.rank(0)
-    same = op.equal(
+    same: RelaxExpr = op.equal(
         op.expand_dims(node[0], [-1]), Constant(keys.astype(node.dtype(0)).reshape([*shape, -1]))
     )
-    if keys.dtype.kind == "f" and np.isnan(keys).any():  # a NaN is a key like any other
+    # since version 4 a NaN is a key like any other
+    if node.opset >= 4 and keys.dtype.kind == "f" and np.isnan(keys).any():
         nan = Constant(np.isnan(keys).reshape([*shape, -1]))
         same = op.logical_or(same, op.logical_and(op.expand_dims(op.isnan(node[0]), [-1]), nan))
     # the last entry of the table is the default, where a row of marks that are all false ends

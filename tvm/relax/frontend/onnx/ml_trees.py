@@ -1,15 +1,18 @@
-"""Forests (ai.onnx.ml): all trees go down one level at a time, for all rows at once."""
+"""Forests (ai.onnx.ml): one kernel finds the leaf of each row in each tree."""
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tvm import te, tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
+from tvm.tir import ir_builder
 
 from .ml_models import labels_of, transformed
 from .ml_tables import DOMAIN, as_float, no_strings
@@ -44,50 +47,64 @@ class _Forest:
             inner = here[self.modes[here] != _LEAF]
             if not len(inner):
                 return steps
-            here, steps = np.unique(np.concatenate([self.true[inner], self.false[inner]])), steps + 1
+            here = np.unique(np.concatenate([self.true[inner], self.false[inner]]))
+            steps += 1
             if steps > len(self.modes):
                 raise ValueError("the nodes of a tree follow each other in a circle")
 
 
 def _leaves(node: Node, forest: _Forest, x: RelaxExpr) -> RelaxExpr:
     """(rows, features) -> (rows, trees): the leaf that each tree ends in."""
-    rows = x.struct_info.shape.values[0]  # type: ignore[attr-defined]
-    trees = len(forest.roots)
-    roots = Constant(forest.roots.reshape(1, trees))
-    place = node.bb.emit(op.broadcast_to(roots, [rows, trees]))
-    for _ in range(forest.depth()):
-        place = _next(node, forest, x, place)
-    return place
+    dtype = str(x.struct_info.dtype)  # type: ignore[attr-defined]
+    tables = [
+        forest.features, forest.splits.astype(dtype), forest.modes, forest.true, forest.false,
+        forest.missing_true.astype("int8"), forest.members.astype(dtype), forest.roots,
+    ]  # fmt: skip
+    depth, present = forest.depth(), [int(m) for m in np.unique(forest.modes) if m != _LEAF]
+
+    def compute(*tensors: te.Tensor) -> Any:
+        shape = (tensors[0].shape[0], len(forest.roots))
+
+        def body(ins: Any, outs: Any) -> Any:
+            return _descent(ins, outs[0], depth, present or [0])
+
+        return te.extern(shape, list(tensors), body, name="leaves", dtype="int64")
+
+    constants = [Constant(table) for table in tables]
+    return node.bb.emit_te(compute, x, *constants, primfunc_name_hint="leaves")
 
 
-def _next(node: Node, forest: _Forest, x: RelaxExpr, place: RelaxExpr) -> RelaxExpr:
-    bb = node.bb
+def _descent(ins: Any, out: Any, depth: int, present: list[int]) -> Any:
+    """Each row down each tree: one place that moves from node to node."""
+    ib = ir_builder.create()
+    x, features, splits, modes, true, false, missing, members, roots = map(ib.buffer_ptr, ins)
+    leaves = ib.buffer_ptr(out)
+    with (
+        ib.for_range(0, out.shape[0], "row", dtype="int64") as row,
+        ib.for_range(0, out.shape[1], "tree", dtype="int64") as tree,
+    ):
+        place = ib.allocate("int64", (1,), name="place", scope="local")
+        place[0] = roots[tree]
+        with ib.for_range(0, depth, "level"):
+            here = place[0]
+            value, split = x[row, features[here]], splits[here]
+            taken = _test(present[0], value, split, members, here, ins[7].shape[1])
+            for mode in present[1:]:
+                other = _test(mode, value, split, members, here, ins[7].shape[1])
+                taken = tir.Select(modes[here] == tir.const(mode, "int64"), other, taken)
+            absent = tir.all(tir.isnan(value), missing[here] != tir.const(0, "int8"))
+            place[0] = tir.Select(tir.any(taken, absent), true[here], false[here])
+        leaves[row, tree] = place[0]
+    return ib.get()
 
-    def at(table: Any) -> RelaxExpr:
-        return bb.emit(op.take(Constant(table), place, 0))
 
-    value = bb.emit(op.gather_elements(x, at(forest.features), 1))
-    split, mode = at(forest.splits), at(forest.modes)
-    present = [int(m) for m in np.unique(forest.modes) if m != _LEAF]
-    taken = _test(node, present[0], value, split, forest, at)
-    for other in present[1:]:
-        here = op.equal(mode, Constant(np.asarray(other, forest.modes.dtype)))
-        taken = bb.emit(op.where(here, _test(node, other, value, split, forest, at), taken))
-    if forest.missing_true.any():
-        absent = op.logical_and(op.isnan(value), at(forest.missing_true))
-        taken = bb.emit(op.logical_or(taken, absent))
-    return bb.emit(op.where(taken, at(forest.true), at(forest.false)))
-
-
-def _test(
-    node: Node, mode: int, value: RelaxExpr, split: RelaxExpr, forest: _Forest, at: Any
-) -> RelaxExpr:
+def _test(mode: int, value: Any, split: Any, members: Any, here: Any, width: Any) -> Any:
     if mode == _MEMBER:
-        same = op.equal(op.expand_dims(value, [-1]), at(forest.members))
-        count = op.sum(op.astype(node.bb.emit(same), "int32"), [-1])
-        return node.bb.emit(op.greater(count, Constant(np.asarray(0, np.int32))))
-    tests = (op.less_equal, op.less, op.greater_equal, op.greater, op.equal, op.not_equal)
-    return node.bb.emit(tests[mode](value, split))
+        return tir.any(*(value == members[here, k] for k in range(int(width))))
+    tests = (
+        operator.le, operator.lt, operator.ge, operator.gt, operator.eq, operator.ne,
+    )  # fmt: skip
+    return tests[mode](value, split)
 
 
 def _scores(node: Node, forest: _Forest, how: str, base: Any) -> RelaxExpr:
@@ -149,8 +166,9 @@ def _listed(node: Node, prefix: str, targets: int) -> _Forest:
     for i, (tree, _) in enumerate(keys):
         first.setdefault(tree, i)  # the first node of a tree is its root
     return _Forest(
-        modes, np.asarray(node.attr("nodes_featureids"), np.int64), attr("nodes_values").astype(dtype),
-        true, false, missing, np.full((len(keys), 1), np.nan, dtype),
+        modes, np.asarray(node.attr("nodes_featureids"), np.int64),
+        attr("nodes_values").astype(dtype), true, false, missing,
+        np.full((len(keys), 1), np.nan, dtype),
         np.array(list(first.values()), np.int64), weights, given,
     )  # fmt: skip
 
@@ -229,7 +247,7 @@ def _split_lists(node: Node) -> _Forest:
     def filled(values: Any, kind: Any) -> Any:
         return np.concatenate([np.asarray(values, kind), np.zeros(every - inner, kind)])
 
-    # numbers of modes are those of the names' order in the older operators, but for the last two
+    # modes are the places of their names among those of the older operators
     modes = np.concatenate([np.asarray(node.attr("nodes_modes"), np.int64),
                             np.full(every - inner, _LEAF, np.int64)])  # fmt: skip
     targets = int(node.attr("n_targets", 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def _pools(node: Node) -> list[tuple[Any, Any]]:
     starts = [*(int(c) for c in node.attr("ngram_counts")), len(pool)]
     low, high = int(node.attr("min_gram_length")), int(node.attr("max_gram_length"))
     found, done = [], 0
-    for n, (start, end) in enumerate(zip(starts, starts[1:]), 1):
+    for n, (start, end) in enumerate(itertools.pairwise(starts), 1):
         rows = pool[start:end].reshape(-1, n)
         if low <= n <= high and len(rows):
             found.append((rows, places[done : done + len(rows)]))

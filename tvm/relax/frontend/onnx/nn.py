@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm import te, tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue, Var
@@ -113,9 +114,44 @@ def _transposed_pads(
 
 @convert("MaxPool")
 def max_pool(node: Node) -> Result:
-    if node.output_count > 1:
-        raise node.invalid("the second output (indices)", "asked for", "one output")
-    return _pool(node, _MAX_POOLS)
+    largest = _pool(node, _MAX_POOLS)
+    if node.output_count == 1:
+        return largest
+    largest = node.bb.emit(largest)
+    return [largest, _places_of_largest(node, largest)]
+
+
+def _places_of_largest(node: Node, largest: RelaxExpr) -> RelaxExpr:
+    """Where in the whole tensor each window's largest element is, the first of equal ones."""
+    kernel = [int(k) for k in node.attr("kernel_shape")]
+    strides, pads, dilations = window(node, kernel)
+    out = largest.struct_info.shape.values  # type: ignore[attr-defined]
+    by_column = bool(node.attr("storage_order", 0))
+    later = te.comm_reducer(
+        lambda a, b: [tir.Select(a[1] >= b[1], a[0], b[0]), tir.max(a[1], b[1])],
+        lambda place, value: [tir.const(-1, place), tir.min_value(value)],
+        name="place_of_largest",
+    )
+
+    def compute(x: te.Tensor) -> Any:
+        taps = [te.reduce_axis((0, k), f"k{d}") for d, k in enumerate(kernel)]
+        spatial = list(range(len(kernel)))
+
+        def element(n: Any, c: Any, *at: Any) -> Any:
+            places = [at[d] * strides[d] - pads[d] + taps[d] * dilations[d] for d in spatial]
+            inside = [places[d] >= 0 for d in spatial]
+            inside += [places[d] < x.shape[2 + d] for d in spatial]
+            value = tir.if_then_else(tir.all(*inside), x(n, c, *places), tir.min_value(x.dtype))
+            flat: Any = 0
+            for d in reversed(spatial) if by_column else spatial:
+                flat = flat * x.shape[2 + d] + places[d]
+            size = functools.reduce(lambda a, b: a * b, x.shape[2:])
+            whole = (n * x.shape[1] + c) * size + flat
+            return later((whole.astype("int64"), value), axis=taps)
+
+        return te.compute(out, element, name="places")[0]
+
+    return node.bb.emit_te(compute, node[0], primfunc_name_hint="places_of_largest")
 
 
 @convert("AveragePool")
@@ -168,12 +204,30 @@ def global_max_pool(node: Node) -> Result:
 @convert("BatchNormalization")
 def batch_normalization(node: Node) -> Result:
     if node.attr("training_mode", 0):
-        raise node.invalid("training_mode", 1, "0: models are imported for inference")
+        return _batch_norm_in_training(node)
     result = op.nn.batch_norm(
         node[0], node[1], node[2], node[3], node[4], axis=1,
         epsilon=float(node.attr("epsilon", 1e-5)), training=False,
     )  # fmt: skip
     return [node.bb.emit(result)[0]]
+
+
+def _batch_norm_in_training(node: Node) -> list[RelaxExpr]:
+    """By the moments of this batch; the running ones move toward them."""
+    bb, rank = node.bb, node.rank(0)
+    axes = [0, *range(2, rank)]
+    mean = bb.emit(op.mean(node[0], axes, keepdims=True))
+    centred = bb.emit(op.subtract(node[0], mean))
+    variance = bb.emit(op.mean(bb.emit(op.square(centred)), axes, keepdims=True))
+    epsilon = _float(node, float(node.attr("epsilon", 1e-5)))
+    weight, bias = (bb.emit(op.reshape(node[i], [1, -1, *[1] * (rank - 2)])) for i in (1, 2))
+    scaled = op.multiply(centred, bb.emit(op.rsqrt(op.add(variance, epsilon))))
+    result: list[RelaxExpr] = [op.add(op.multiply(scaled, weight), bias)]
+    share = float(node.attr("momentum", 0.9))
+    for i, moment in ((3, mean), (4, variance)):
+        new = op.multiply(bb.emit(op.reshape(moment, [-1])), _float(node, 1 - share))
+        result.append(op.add(op.multiply(node[i], _float(node, share)), new))
+    return result[: node.output_count]
 
 
 @convert("InstanceNormalization")

@@ -53,14 +53,14 @@ def _quantised(
 ) -> RelaxExpr:
     """Integers of a type, rounded and cut to its range; small floats are cut, and rounded last."""
     if dtype.startswith("float"):
-        largest = float(ml_dtypes.finfo(dtype).max)
+        largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
         value = op.divide(real, op.astype(scale, "float32"))
         cut = op.clip(value, PrimValue(-largest), PrimValue(largest))
         return node.bb.emit(op.astype(node.bb.emit(cut), dtype))
     rounded = op.round(op.divide(real, op.astype(scale, "float32")))
     if zero is not None:
         rounded = op.add(rounded, op.astype(zero, "float32"))
-    limits = ml_dtypes.iinfo(dtype)
+    limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
     cut = op.clip(rounded, PrimValue(float(limits.min)), PrimValue(float(limits.max)))
     return node.bb.emit(op.astype(cut, dtype))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -110,12 +111,12 @@ def _extreme_float(node: Node, value: RelaxExpr, axes: list[int], keepdims: bool
 
     reducer = te.comm_reducer(tir.max if largest else tir.min, start, name=node.op_type)
 
-    def compute(x: te.Tensor) -> te.Tensor:
+    def compute(x: te.Tensor) -> Any:
         over = {a: te.reduce_axis((0, x.shape[a]), f"k{a}") for a in axes}
         shape = [1 if a in over else e for a, e in enumerate(x.shape) if keepdims or a not in over]
 
-        def element(*at: PrimExpr) -> PrimExpr:
-            places = list(at)
+        def element(*at: PrimExpr) -> Any:
+            places: list[Any] = list(at)
             if not keepdims:
                 for a in sorted(over):
                     places.insert(a, over[a])

@@ -76,7 +76,7 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
     moved = node.attr("coordinate_transformation_mode", default) == "half_pixel"
     adaptive = int(node.attr("sampling_ratio", 0)) <= 0
 
-    def compute(x: te.Tensor, rois: te.Tensor, which: te.Tensor) -> te.Tensor:
+    def compute(x: te.Tensor, rois: te.Tensor, which: te.Tensor) -> Any:
         kind = rois.dtype
         half = tir.const(0.5 if moved else 0.0, kind)
         i, j = te.reduce_axis((0, ratio), "i"), te.reduce_axis((0, ratio), "j")
@@ -89,16 +89,15 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
             if not moved:
                 size = tir.max(size, tir.const(1.0, kind))
             size = size / tir.const(bins, kind)
-            places = tir.max(tir.ceil(size), tir.const(1.0, kind)) if adaptive else tir.const(
-                ratio, kind
-            )
-            return low, size, places
+            return low, size, tir.ceil(size) if adaptive else tir.const(ratio, kind)
 
-        def element(r: Any, c: Any, oh: Any, ow: Any) -> PrimExpr:
+        def element(r: Any, c: Any, oh: Any, ow: Any) -> Any:
             left, wide, across = side(r, 0, columns)
             top, high, down = side(r, 1, rows)
-            row = top + oh.astype(kind) * high + (i.astype(kind) + 0.5) * high / down
-            column = left + ow.astype(kind) * wide + (j.astype(kind) + 0.5) * wide / across
+            one = tir.const(1, kind)
+            steps = tir.max(down, one), tir.max(across, one)
+            row = top + oh.astype(kind) * high + (i.astype(kind) + 0.5) * high / steps[0]
+            column = left + ow.astype(kind) * wide + (j.astype(kind) + 0.5) * wide / steps[1]
             parts = _between(x, which(r), c, row, column, clamped=True)
             counted = tir.all(i.astype(kind) < down, j.astype(kind) < across)
             if mode == "max":
@@ -106,13 +105,24 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
                 low = tir.min_value(x.dtype)
                 return te.max(tir.if_then_else(counted, value, low), axis=[i, j])
             value = parts[0] + parts[1] + parts[2] + parts[3]
-            value = value / (down * across).astype(x.dtype)
+            value = value / (steps[0] * steps[1]).astype(x.dtype)
             return te.sum(tir.if_then_else(counted, value, tir.const(0, x.dtype)), axis=[i, j])
 
         shape = (rois.shape[0], x.shape[1], rows, columns)
-        return te.compute(shape, element, name="roi_align")
+        found = te.compute(shape, element, name="roi_align")
+        return found if mode == "avg" else _unless_empty(found)
 
     return node.bb.emit_te(compute, node[0], node[1], node[2], primfunc_name_hint="roi_align")
+
+
+def _unless_empty(largest: te.Tensor) -> Any:
+    """The largest elements, 0 where there was none."""
+    least, zero = tir.min_value(largest.dtype), tir.const(0, largest.dtype)
+    return te.compute(
+        largest.shape,
+        lambda *at: tir.Select(largest(*at) == least, zero, largest(*at)),
+        name="unless_empty",
+    )
 
 
 def _largest_ratio(node: Node, rows: int, columns: int) -> int:
@@ -137,21 +147,23 @@ def max_roi_pool(node: Node) -> Result:
     rows, columns = (int(extent) for extent in node.attr("pooled_shape"))
     scale = float(node.attr("spatial_scale", 1.0))
 
-    def compute(x: te.Tensor, rois: te.Tensor) -> te.Tensor:
+    def compute(x: te.Tensor, rois: te.Tensor) -> Any:
         kind = rois.dtype
         height, width = x.shape[2], x.shape[3]
         i, j = te.reduce_axis((0, height), "i"), te.reduce_axis((0, width), "j")
 
-        def bounds(r: Any, start: int, o: Any, bins: int, extent: Any) -> tuple[PrimExpr, PrimExpr]:
-            low = tir.round(rois(r, start) * tir.const(scale, kind))
-            high = tir.round(rois(r, start + 2) * tir.const(scale, kind))
-            size = tir.max(high - low + 1, tir.const(1, kind)) / tir.const(bins, kind)
+        def bounds(r: Any, side: int, o: Any, bins: int, extent: Any) -> tuple[PrimExpr, PrimExpr]:
+            low = tir.round(rois(r, side) * tir.const(scale, kind))
+            high = tir.round(rois(r, side + 2) * tir.const(scale, kind))
+            start, end = low.astype("int64"), high.astype("int64")
             limit, none = extent.astype("int64"), tir.const(0, "int64")
-            first = tir.floor(o.astype(kind) * size).astype("int64") + low.astype("int64")
-            last = tir.ceil((o + 1).astype(kind) * size).astype("int64") + low.astype("int64")
+            # in integers, where nothing is rounded: floor(o * size / bins), and ceil for the next
+            size = tir.max(end - start + 1, tir.const(1, "int64"))
+            first = tir.indexdiv(o * size, bins) + start
+            last = tir.indexdiv((o + 1) * size + (bins - 1), bins) + start
             return tir.min(tir.max(first, none), limit), tir.min(tir.max(last, none), limit)
 
-        def element(r: Any, c: Any, oh: Any, ow: Any) -> PrimExpr:
+        def element(r: Any, c: Any, oh: Any, ow: Any) -> Any:
             left, right = bounds(r, 1, ow, columns, width)
             top, bottom = bounds(r, 2, oh, rows, height)
             inside = tir.all(i >= top, i < bottom, j >= left, j < right)
@@ -159,13 +171,7 @@ def max_roi_pool(node: Node) -> Result:
             return te.max(tir.if_then_else(inside, value, tir.min_value(x.dtype)), axis=[i, j])
 
         shape = (rois.shape[0], x.shape[1], rows, columns)
-        largest = te.compute(shape, element, name="roi_max")
-        least = tir.min_value(x.dtype)
-        return te.compute(
-            shape,
-            lambda *at: tir.Select(largest(*at) == least, tir.const(0, x.dtype), largest(*at)),
-            name="roi_pool",
-        )
+        return _unless_empty(te.compute(shape, element, name="roi_max"))
 
     return node.bb.emit_te(compute, node[0], node[1], primfunc_name_hint="max_roi_pool")
 
@@ -189,8 +195,8 @@ def deform_conv(node: Node) -> Result:
         raise node.invalid("the channels", f"{channels}, {filters}", "numbers")
     share = channels.value // moving
 
-    def columns(x: te.Tensor, offset: te.Tensor, *mask: te.Tensor) -> te.Tensor:
-        def element(n: Any, c: Any, t: Any, oh: Any, ow: Any) -> PrimExpr:
+    def columns(x: te.Tensor, offset: te.Tensor, *mask: te.Tensor) -> Any:
+        def element(n: Any, c: Any, t: Any, oh: Any, ow: Any) -> Any:
             kind = offset.dtype
             tap = tir.indexdiv(c, share) * taps + t
             row = oh * strides[0] - pads[0] + tir.indexdiv(t, kw) * dilations[0]
@@ -234,13 +240,13 @@ def col2im(node: Node) -> Result:
         for d in range(spatial)
     ]
 
-    def compute(x: te.Tensor) -> te.Tensor:
+    def compute(x: te.Tensor) -> Any:
         axes = [te.reduce_axis((0, extent), f"k{d}") for d, extent in enumerate(block)]
 
-        def element(n: Any, c: Any, *at: Any) -> PrimExpr:
+        def element(n: Any, c: Any, *at: Any) -> Any:
             tap: Any = tir.const(0, "int64")
             place: Any = tir.const(0, "int64")
-            legal: list[PrimExpr] = []
+            legal: list[Any] = []
             for d, (axis, position) in enumerate(zip(axes, at)):
                 start = position + pads[d] - axis * dilations[d]
                 tap = tap * block[d] + axis

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from tvm.ir.expr import RelaxExpr
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .node import Node
     from .scope import Ref
 
-# a list may name values that importing knows, or that stand elsewhere
-Result: TypeAlias = "RelaxExpr | list[RelaxExpr | Ref] | list[RelaxExpr] | list[Ref]"
+# a sequence of outputs may name values that importing knows, or that stand elsewhere
+Result: TypeAlias = "RelaxExpr | Sequence[RelaxExpr | Ref]"
 Converter: TypeAlias = "Callable[[Node], Result]"
 
 _FAMILIES = (

@@ -197,7 +197,9 @@ class _Loop:
             go, new = self._turn(self.bb, number, state, around)
             following = self.bb.emit(op.add(number, Constant(np.asarray(1, np.int64))))
             if self.count is not None:
-                count = self.count if isinstance(self.count, Constant) else around.made(" count")
+                count = self.count
+                if not isinstance(count, Constant):
+                    count = around.read(" count", self.bb)
                 go = op.logical_and(go, op.less(following, count))
             result = self.bb.emit(Tuple([self._operand(go), following, *map(self._operand, new)]))
             return self._add("step", every, SeqExpr([self.bb.end_block()], result))
@@ -262,7 +264,7 @@ class _Loop:
     def _unpacked(self, bb: BlockBuilder, value: RelaxExpr, skipped: int) -> list[RelaxExpr]:
         """The fields of a result, with symbols where extents change."""
         every = [None, None, *self.infos]
-        found = []
+        found: list[RelaxExpr] = []
         for i in range(skipped, len(every)):
             field, info = bb.emit(TupleGetItem(value, i)), every[i]
             if isinstance(info, TensorStructInfo) and field.struct_info.shape is None:  # type: ignore[attr-defined]

@@ -153,7 +153,7 @@ def tensor_scatter(node: Node) -> Result:
     if not isinstance(extent, IntImm) or not isinstance(count, IntImm):
         raise node.invalid("the extents", f"{extent}, {count}", "numbers")
     batch, behind = node.shape(0)[0], [1] * (node.rank(0) - 2)
-    start = Constant(np.zeros(1, np.int64))
+    start: RelaxExpr = Constant(np.zeros(1, np.int64))
     if node.has(2):
         start = node.bb.emit(op.astype(node[2], "int64"))
     # where each element of the cache would lie in the update

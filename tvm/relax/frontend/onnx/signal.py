@@ -194,7 +194,8 @@ def stft(node: Node) -> Result:
         length = int(node.shape(2)[0])  # type: ignore[call-overload]
     else:
         raise node.invalid("window, frame_length", "neither", "one of them")
-    batch, extent, width = node.shape(0) if node.rank(0) == 3 else (*node.shape(0), IntImm("int64", 1))
+    batch, extent, *parted = node.shape(0)
+    width = parted[0] if parted else IntImm("int64", 1)
     if not isinstance(extent, IntImm) or not isinstance(width, IntImm):
         raise node.invalid("the extents", f"{extent}, {width}", "numbers")
     if step < 1 or not 0 < length <= extent.value:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from tvm import tir
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.tir.expr import IntImm
 
 from .node import Node
@@ -64,7 +65,31 @@ def slice_(node: Node) -> Result:
     starts, ends = node.sizes(1, "starts"), node.sizes(2, "ends")
     axes = node.integers(3, "axes") if node.has(3) else list(range(len(starts)))
     steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
-    return op.strided_slice(node[0], axes, starts, ends, steps)
+    value = node[0]
+    for place in [i for i, step in enumerate(steps) if step == 1]:
+        count = _length(starts[place], ends[place])
+        if count is not None:  # a window that moves as the model runs
+            value = node.bb.emit(_window(node, value, axes[place], starts[place], count))
+            starts[place], ends[place] = 0, count
+    if all(isinstance(s, int) and s == 0 for s in starts) and value is not node[0]:
+        return value
+    return op.strided_slice(value, axes, starts, ends, steps)
+
+
+def _length(start: PrimExpr | int, end: PrimExpr | int) -> int | None:
+    """How long a slice from a symbolic place on is, if that is a number."""
+    if isinstance(start, int) or isinstance(end, int):
+        return None
+    count = Analyzer().simplify(end - start)
+    return count.value if isinstance(count, IntImm) and count.value > 0 else None
+
+
+def _window(
+    node: Node, value: RelaxExpr, axis: int, start: PrimExpr | int, count: int
+) -> RelaxExpr:
+    place = node.bb.emit(op.shape_to_tensor(ShapeExpr([start])))
+    places = op.add(place, Constant(np.arange(count, dtype=np.int64)))
+    return op.take(value, node.bb.emit(places), axis, mode="clip")
 
 
 def _computed_slice(node: Node) -> RelaxExpr:

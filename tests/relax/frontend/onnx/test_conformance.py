@@ -1,0 +1,65 @@
+"""ONNX's own cases: none is wrong. A part of them here, all of them as a long test."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.relax.frontend.onnx.conformance import (
+    FROZEN,
+    PASSED,
+    REFUSED,
+    WRONG,
+    Case,
+    node_cases,
+    run_case,
+    stored_cases,
+)
+
+pytestmark = pytest.mark.cpu
+# Cases of these are run each time; of all others, each case of which the number ends so.
+ALWAYS = ("test_adam", "test_ai_onnx_ml", "test_det", "test_tfidf", "test_momentum", "test_if",
+          "test_adagrad", "test_tensorscatter", "test_nesterov")  # fmt: skip
+STEP = 23
+
+
+def _sample(cases: list[Case]) -> list[Case]:
+    return [
+        case
+        for number, case in enumerate(cases)
+        if number % STEP == 0 or case.name.startswith(ALWAYS)
+    ]
+
+
+def _outcomes(cases: list[Case]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    wrong = []
+    for case in cases:
+        outcome = run_case(case)
+        found[outcome.status] += 1
+        if outcome.status == WRONG:
+            wrong.append(f"{case.name}: {outcome.reason}")
+    assert not wrong, "\n".join(wrong)
+    return found
+
+
+@pytest.mark.slow
+def test_a_part_of_the_cases() -> None:
+    cases = _sample(node_cases())
+    found = _outcomes(cases)
+    assert found[PASSED] + found[FROZEN] >= 0.9 * len(cases), found
+    assert found[REFUSED] > 0  # strings, for one
+
+
+@pytest.mark.long
+def test_all_cases_of_operators() -> None:
+    cases = node_cases()
+    found = _outcomes(cases)
+    assert found[PASSED] + found[FROZEN] >= 0.95 * len(cases), found
+
+
+@pytest.mark.long
+def test_all_stored_models() -> None:
+    found = _outcomes(list(stored_cases()))
+    assert found[PASSED] >= 100, found

@@ -1,0 +1,101 @@
+"""Fourier transforms and mel filters, against numpy and ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from tests.relax.frontend.onnx.models import Array, check, make_model, run_compiled
+from tvm.error import OpAttributeInvalid
+from tvm.relax.frontend.onnx import from_onnx
+
+pytestmark = pytest.mark.cpu
+RNG = np.random.default_rng(8)
+
+
+def _dft(x: Array, opset: int = 20, axis: int | None = None, length: int | None = None,
+         **attrs: Any) -> Any:  # fmt: skip
+    weights: dict[str, Array] = {}
+    names = ["x", "", ""]
+    if length is not None:
+        weights["n"], names[1] = np.array(length, "int64"), "n"
+    if axis is not None and opset >= 20:
+        weights["axis"], names[2] = np.array(axis, "int64"), "axis"
+    elif axis is not None:
+        attrs["axis"] = axis
+    node = helper.make_node("DFT", names if opset >= 20 else names[:2], ["y"], **attrs)
+    return make_model([node], {"x": x}, ["y"], weights, opset=opset)
+
+
+def _complex(pairs: Array) -> Array:
+    return pairs[..., 0] + 1j * pairs[..., 1]
+
+
+@pytest.mark.parametrize("n", [1, 6, 128, 360, 1024, 139])
+def test_lengths_that_are_small_composite_or_prime(n: int) -> None:
+    """One product up to 128, parts beyond it, sums one by one for a long prime."""
+    x = RNG.standard_normal((2, n, 2)).astype("float32")
+    (got,) = run_compiled(_dft(x), {"x": x})
+    np.testing.assert_allclose(_complex(got), np.fft.fft(_complex(x)), rtol=1e-3, atol=2e-3)
+    (back,) = run_compiled(_dft(got, inverse=1), {"x": got})
+    np.testing.assert_allclose(back, x, rtol=1e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize(("opset", "axis"), [(17, 1), (19, 2), (20, -2), (20, 1)])
+def test_axes(opset: int, axis: int) -> None:
+    x = RNG.standard_normal((2, 4, 5, 1)).astype("float32")
+    check(_dft(x, opset, axis), {"x": x}, rtol=1e-4)
+
+
+@pytest.mark.parametrize("length", [4, 7, 12])
+def test_one_sided_of_another_length(length: int) -> None:
+    x = RNG.standard_normal((2, 7, 1)).astype("float32")
+    (got,) = run_compiled(_dft(x, length=length, onesided=1), {"x": x})
+    wanted = np.fft.rfft(x[..., 0], length)
+    np.testing.assert_allclose(_complex(got), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("length", [6, 7])
+def test_one_sided_back(length: int) -> None:
+    x = RNG.standard_normal((2, length)).astype("float32")
+    half = np.fft.rfft(x)
+    pairs = np.stack([half.real, half.imag], -1).astype("float32")
+    model = _dft(pairs, length=length, onesided=1, inverse=1)
+    (got,) = run_compiled(model, {"x": pairs})
+    np.testing.assert_allclose(got[..., 0], x, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("one_sided", [0, 1])
+def test_windows_along_a_signal(one_sided: int) -> None:
+    x = RNG.standard_normal((2, 40, 1)).astype("float32")
+    weights = {
+        "step": np.array(8, "int64"), "w": np.hanning(16).astype("float32"),
+        "n": np.array(16, "int64"),
+    }  # fmt: skip
+    node = helper.make_node("STFT", ["x", "step", "w", "n"], ["y"], onesided=one_sided)
+    check(make_model([node], {"x": x}, ["y"], weights), {"x": x}, rtol=1e-3)
+
+
+@pytest.mark.parametrize("bins", [4, 8])
+def test_mel_filters(bins: int) -> None:
+    weights = {
+        "b": np.array(bins, "int64"), "n": np.array(64, "int64"), "r": np.array(8192, "int64"),
+        "low": np.float32(0), "high": np.float32(4096),
+    }  # fmt: skip
+    node = helper.make_node("MelWeightMatrix", list(weights), ["w"])
+    nodes = [node, helper.make_node("MatMul", ["x", "w"], ["y"])]
+    x = RNG.standard_normal((2, 33)).astype("float32")
+    check(make_model(nodes, {"x": x}, ["y"], weights), {"x": x}, rtol=1e-4)
+
+
+def test_errors() -> None:
+    x = np.zeros((2, 4, 2), "float32")
+    with pytest.raises(OpAttributeInvalid, match=r"legal: 0 \.\.\. 1"):
+        from_onnx(_dft(x, axis=2))
+    node = helper.make_node("STFT", ["x", "step"], ["y"])
+    model = make_model([node], {"x": x}, ["y"], {"step": np.array(2, "int64")})
+    with pytest.raises(OpAttributeInvalid, match="legal: one of them"):
+        from_onnx(model)
