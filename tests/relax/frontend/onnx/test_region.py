@@ -19,7 +19,9 @@ BOXES = np.array([[0, 0, 9, 9], [2.5, 1, 7, 8.25], [-1, -2, 30, 40], [4, 4, 4, 4
 WHICH = np.array([0, 1, 1, 0], "int64")
 
 
-def _check(op: str, inputs: dict[str, Array], opset: int, weights: Any = None, **attrs: Any) -> None:
+def _check(
+    op: str, inputs: dict[str, Array], opset: int, weights: Any = None, **attrs: Any
+) -> None:
     node = helper.make_node(op, [*inputs, *(weights or {})], ["y"], **attrs)
     check(make_model([node], inputs, ["y"], weights, opset=opset), inputs, rtol=1e-4)
 
