@@ -207,7 +207,6 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/exec/run.py": ("tests/end_to_end/test_cli.py", COMMANDS),
     "tvm/relax/frontend/onnx/attributes.py": _IMPORTER,
     "tvm/relax/frontend/onnx/bodies.py": _CONTROL,
-    "tvm/relax/frontend/onnx/checks.py": _IMPORTER,
     "tvm/relax/frontend/onnx/evaluated.py": _IMPORTER,
     "tvm/relax/frontend/onnx/graph.py": _IMPORTER,
     "tvm/relax/frontend/onnx/known_values.py": _IMPORTER,

@@ -1,16 +1,20 @@
 """The cases of ONNX's own backend tests, run through `from_onnx`.
 
-A case is *passed* (the model as it stands), *passed frozen* (with the inputs that importing must
-know made constants), *refused* (by an error of ours that gives a reason), or *wrong* (other
-numbers, or an error that is none of ours).
+`python -m tests.relax.frontend.onnx.conformance` writes docs/onnx-cases.md. A case is *passed*
+(the model as it stands), *passed frozen* (with the inputs that importing must know made
+constants), *refused* (by an error of ours that gives a reason), or *wrong* (other numbers, or an
+error that is none of ours).
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -26,6 +30,7 @@ from tvm.error import TVMError
 from tvm.relax.frontend.onnx import from_onnx
 
 Array = NDArray[Any]
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "onnx-cases.md"
 PASSED, FROZEN, REFUSED, WRONG = "passed", "passed frozen", "refused", "wrong"
 
 
@@ -228,3 +233,82 @@ def _check_close(case: Case, have: Array, want: Array) -> None:
         unit = 4 * float(ml_dtypes.finfo(want.dtype).eps)
     atol = max(case.atol, 1e-6, unit / 4)
     np.testing.assert_allclose(*wide, rtol=max(case.rtol, unit), atol=atol)
+
+
+# --- the page ---
+
+_HEAD = """# ONNX's own cases
+
+Written by `python -m tests.relax.frontend.onnx.conformance`. The onnx package brings cases for each
+operator, with inputs and outputs, and small models. Each is imported, compiled and compared.
+
+*Passed* is the model as it stands. *With constants* are cases in which axes, shapes or the like
+are inputs of the model, which importing must know: they pass with these inputs made constants.
+*Refused* are cases with an error that gives the reason. None may be wrong.
+"""
+
+
+def page(outcomes: Mapping[str, Outcome], cases: list[Case]) -> str:
+    """The text of docs/onnx-cases.md."""
+    total = Counter(outcome.status for outcome in outcomes.values())
+    rows: dict[str, Counter[str]] = {}
+    reasons: dict[str, Counter[str]] = {}
+    for case in cases:
+        outcome, group = outcomes[case.name], _group(case)
+        rows.setdefault(group, Counter())[outcome.status] += 1
+        if outcome.status == REFUSED:
+            reasons.setdefault(_reason(outcome), Counter())[group] += 1
+    lines = [
+        f"{len(outcomes)} cases: {total[PASSED]} passed, {total[FROZEN]} with constants, "
+        f"{total[REFUSED]} refused, {total[WRONG]} wrong.",
+        "", "## Why cases are refused", "", "| reason | cases |", "|---|---|",
+        *(f"| {reason} | {', '.join(f'{name} ({n})' for name, n in sorted(found.items()))} |"
+          for reason, found in sorted(reasons.items())),
+        "", "## Operators", "", "| operator | passed | with constants | refused |",
+        "|---|---|---|---|",
+        *(f"| {name} | {row[PASSED]} | {row[FROZEN]} | {row[REFUSED]} |"
+          for name, row in sorted(rows.items())),
+    ]  # fmt: skip
+    return _HEAD + "\n" + "\n".join(lines) + "\n"
+
+
+def _group(case: Case) -> str:
+    """The operator that a case is for: its only node's, else what it is a model of."""
+    if case.name.endswith("_expanded"):
+        return "bodies of operators"
+    nodes = case.model.graph.node
+    if len(nodes) == 1:
+        return f"{nodes[0].domain}.{nodes[0].op_type}".lstrip(".")
+    return "models of several nodes"
+
+
+def _reason(outcome: Outcome) -> str:
+    """A refusal without the names of what it met."""
+    known = (
+        ("strings are no tensors", "strings are no tensors"),
+        ("holds strings", "strings are no tensors"),
+        ("is of sequence type", "inputs that are sequences"),
+        ("is of optional type", "inputs that are optional"),
+        ("belongs before the model", "files of images are decoded before the model"),
+        ("differentiates a module", "gradients are made by a pass, not by a node"),
+        ("whose rounding is ONNX's", "rounding to powers of two"),
+    )
+    for words, reason in known:
+        if words in outcome.reason:
+            return reason
+    return "a value that importing must know, or an extent that must be a number"
+
+
+def all_outcomes(cases: list[Case]) -> dict[str, Outcome]:
+    """What becomes of each case."""
+    return {case.name: run_case(case) for case in cases}
+
+
+def main() -> int:
+    cases = [*node_cases(), *stored_cases()]
+    PAGE.write_text(page(all_outcomes(cases), cases))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

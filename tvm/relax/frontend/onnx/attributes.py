@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tvm.error import OpAttributeInvalid
+from tvm.error import OpAttributeInvalid, message
 
 
 def node_attributes(node: Any) -> dict[str, Any]:
@@ -29,11 +29,12 @@ def node_attributes(node: Any) -> dict[str, Any]:
 
 def tensor_array(tensor: Any) -> NDArray[Any]:
     """The values of a tensor proto."""
+    import onnx.checker
     import onnx.numpy_helper
 
     try:
         array: NDArray[Any] = onnx.numpy_helper.to_array(tensor)
-    except (ValueError, TypeError) as err:
+    except (ValueError, TypeError, KeyError, OSError, onnx.checker.ValidationError) as err:
         raise OpAttributeInvalid(f"ONNX tensor {tensor.name!r} cannot be read: {err}") from err
     return array
 
@@ -44,5 +45,10 @@ def dtype_name(elem_type: int) -> str:
         return ""
     import onnx.helper
 
-    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type))
-    return str(dtype.name)
+    try:
+        return str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(elem_type)).name)
+    except KeyError:
+        numbers = sorted(n for n in onnx.TensorProto.DataType.values() if n)
+        raise OpAttributeInvalid(
+            message("ONNX data type", found=repr(elem_type), legal=f"1 ... {numbers[-1]}")
+        ) from None

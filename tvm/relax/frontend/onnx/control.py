@@ -42,6 +42,8 @@ def if_(node: Node) -> Result:
     condition = as_condition(node.bb, node[0])
     taken, other = (_branch(node.bb, graph) for graph in branches)
     value = node.bb.emit(If(condition, taken, other))
+    if node.output_count == 1:
+        return [with_extents(node.bb, value)]
     return [with_extents(node.bb, TupleGetItem(value, i)) for i in range(node.output_count)]
 
 
@@ -54,11 +56,11 @@ def as_condition(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
 
 
 def _branch(bb: BlockBuilder, graph: Subgraph) -> SeqExpr:
-    """A graph as a branch, whose value is the tuple of its outputs."""
+    """A graph as a branch; several outputs are a tuple."""
     bb.begin_scope(None)
     bb.begin_binding_block()
     outputs = [ref.scope.read(ref.name, bb) for ref in graph.read([])]
-    result = bb.emit(Tuple(outputs))
+    result = bb.emit(outputs[0] if len(outputs) == 1 else Tuple(outputs))
     block = bb.end_block()
     bb.end_scope()
     return SeqExpr([block], result)
@@ -197,7 +199,7 @@ def scan_with_batch(node: Node) -> Result:
     if node.has(0):
         raise node.invalid("sequence_lens", "given", "whole sequences")
     graph = node.graph("body")
-    scanned = int(node.attr("num_scan_inputs"))
+    scanned = int(node.required("num_scan_inputs"))
     ways = node.attr("directions", [0] * scanned)
     outer = len(node.inputs) - 1 - scanned
     size = _number_of(node, node.shape(1)[0], "batch")
@@ -216,7 +218,7 @@ def scan_with_batch(node: Node) -> Result:
 def scan(node: Node) -> Result:
     """A loop over slices of the last inputs; the outputs of its turns are stacked."""
     graph = node.graph("body")
-    scanned = int(node.attr("num_scan_inputs"))
+    scanned = int(node.required("num_scan_inputs"))
     inputs = [node.ref(i) for i in range(len(node.inputs))]
     plan = _ScanPlan(
         node, graph, inputs, scanned,

@@ -178,13 +178,13 @@ def dropout(node: Node) -> Result:
 
 @convert("Cast")
 def cast(node: Node) -> Result:
-    return _cast(node, dtype_name(node.attr("to")))
+    return _cast(node, dtype_name(node.required("to")))
 
 
 @convert("BitCast", since=26)
 def bit_cast(node: Node) -> Result:
     """The same bits, read as another type of the same size."""
-    dtype = dtype_name(node.attr("to"))
+    dtype = dtype_name(node.required("to"))
     if DataType(dtype).bits != DataType(node.dtype(0)).bits or dtype == "bool":
         raise node.invalid("to", dtype, f"types of as many bits as {node.dtype(0)}")
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tvm.relax.block_builder import BlockBuilder
 
 ONNX_DOMAINS = ("", "ai.onnx")
+# What converters raise where inputs and attributes do not fit together.
+_MISFITS = (TVMError, TypeError, ValueError, IndexError, KeyError, OverflowError, MemoryError)
 # Functions may use functions; deeper than this, one uses itself.
 DEEPEST = 32
 
@@ -74,29 +76,31 @@ class GraphReader:
 
     def _node(self, node: Any, number: int, scope: Scope, name: str) -> None:
         self._check_inputs(node, scope, name)
-        attrs = node_attributes(node)
+        with span_scope(source_span(name, number + 1)):
+            try:
+                attrs = node_attributes(node)
+                if not self._is_known(node, scope, attrs):
+                    self._convert(node, scope, name, attrs)
+            except OpError:
+                raise
+            except _MISFITS as err:
+                raise OpConversionError(
+                    message(
+                        f"from_onnx: node {name!r} ({node.op_type}) cannot be converted",
+                        found=f"no {err}" if isinstance(err, KeyError) else str(err).strip(),
+                        where=f"node number {number} of the graph",
+                    )
+                ) from err
+
+    def _is_known(self, node: Any, scope: Scope, attrs: dict[str, Any]) -> bool:
+        """Whether importing knows the value now, which is made a tensor only where one is read."""
 
         def computed(values: Sequence[Any]) -> Any:
             return evaluate_node(node, scope.opsets, values)
 
-        if operator_name(node) == node.op_type and scope.known.evaluate(
+        return operator_name(node) == node.op_type and scope.known.evaluate(
             node.op_type, node.input, node.output, attrs, scope.info, computed
-        ):
-            # a shape computation: its value is known, and is made a tensor only where one is read
-            return
-        with span_scope(source_span(name, number + 1)):
-            try:
-                self._convert(node, scope, name, attrs)
-            except OpError:
-                raise
-            except (TVMError, TypeError, ValueError, IndexError) as err:
-                raise OpConversionError(
-                    message(
-                        f"from_onnx: node {name!r} ({node.op_type}) cannot be converted",
-                        found=str(err),
-                        where=f"node number {number} of the graph",
-                    )
-                ) from err
+        )
 
     def _convert(self, node: Any, scope: Scope, name: str, attrs: dict[str, Any]) -> None:
         own = self.functions.get((node.domain, node.op_type))

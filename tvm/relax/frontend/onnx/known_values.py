@@ -82,7 +82,10 @@ class KnownValues:
             return False
         rule = _RULES.get(op_type)
         if rule is not None and not any(value.dtype.kind == "f" for value in known):
-            result = rule(known, attrs)
+            try:
+                result = rule(known, attrs)
+            except (ValueError, IndexError, KeyError):  # the converter says what does not fit
+                return False
         elif len(outputs) == 1 and all(value.dtype != object for value in known):
             result = computed(values)
         else:

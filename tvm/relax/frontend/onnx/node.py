@@ -144,13 +144,19 @@ class Node:
         """The graph in an attribute, which must be there."""
         from .graph import Subgraph  # graphs hold nodes, nodes hold graphs
 
-        if name not in self.attrs:
+        if not hasattr(self.attrs.get(name), "node"):
             raise OpAttributeRequired(self._message(f"the graph {name!r} is missing"))
         return Subgraph(self.reader, self.attrs[name], self.scope, f"{self.name}/{name}")
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute, or the default that the operator set gives it."""
         return self.attrs.get(name, default)
+
+    def required(self, name: str) -> Any:
+        """An attribute that must be there."""
+        if name not in self.attrs:
+            raise OpAttributeRequired(self._message(f"attribute {name!r} is missing"))
+        return self.attrs[name]
 
     def axis(self, default: int, rank: int | None = None) -> int:
         """The attribute `axis`, counted from the front."""

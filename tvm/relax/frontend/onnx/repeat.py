@@ -44,7 +44,7 @@ LEVELS = 16  # 16^16 turns are more than a count of 64 bits can ask for
 
 def with_extents(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
     """The value, with symbols for extents that only running it tells."""
-    value = bb.emit(value)
+    value = bb.normalize_argument(value)
     info = value.struct_info
     if not isinstance(info, TensorStructInfo) or info.shape is not None or info.ndim < 1:
         return value

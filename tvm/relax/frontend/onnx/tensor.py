@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from tvm.tir.expr import IntImm
 from .node import Node
 from .registry import Result, convert
 from .shape import shape_tensor
+
+MOST_BYTES = 2**47
 
 
 @convert("Constant")
@@ -251,6 +254,9 @@ def constant_of_shape(node: Node) -> Result:
     fill = np.zeros((), np.float32) if value is None else np.asarray(value).reshape(())
     sizes: Any = node.known(0)
     sizes = node.run_time_sizes(node[0]) if sizes is None else node.sizes(0, "shape")
+    count = math.prod(size for size in sizes if isinstance(size, int))
+    if count * fill.itemsize >= MOST_BYTES:
+        raise node.invalid("the shape", sizes, "a tensor that an address space holds")
     return op.full(sizes, Constant(fill), str(fill.dtype))
 
 

@@ -1,0 +1,165 @@
+"""Bad models: each is refused in words of ours, whatever is wrong with it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from google.protobuf.message import DecodeError
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.relax.frontend.onnx.models import Array, make_model
+from tvm.error import TVMError
+from tvm.relax.frontend.onnx import from_onnx
+
+node = helper.make_node
+X = np.ones((2, 3), "float32")
+
+
+def _model(*nodes: onnx.NodeProto, **weights: Any) -> onnx.ModelProto:
+    """A model from `x` (2, 3) to `y` that ONNX's own checks never see."""
+    model = make_model([node("Relu", ["x"], ["y"])], {"x": X}, ["y"])
+    if nodes:
+        del model.graph.node[:]
+        model.graph.node.extend(nodes)
+    for name, array in weights.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    return model
+
+
+def _weight(change: Callable[[onnx.TensorProto], None]) -> onnx.ModelProto:
+    model = _model(node("Add", ["x", "w"], ["y"]), w=np.ones(3, "float32"))
+    change(model.graph.initializer[0])
+    return model
+
+
+def _cut(tensor: onnx.TensorProto) -> None:
+    tensor.raw_data = tensor.raw_data[:5]
+
+
+def _longer(tensor: onnx.TensorProto) -> None:
+    tensor.dims[0] = 7
+
+
+def _of_no_type(tensor: onnx.TensorProto) -> None:
+    tensor.data_type = 77
+
+
+def _elsewhere(tensor: onnx.TensorProto) -> None:
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    entry = tensor.external_data.add()
+    entry.key, entry.value = "location", "nowhere.bin"
+
+
+def _input(change: Callable[[Any], None]) -> onnx.ModelProto:
+    model = _model()
+    change(model.graph.input[0].type)
+    return model
+
+
+def _no_such_type(kind: Any) -> None:
+    kind.tensor_type.elem_type = 99
+
+
+def _negative(kind: Any) -> None:
+    kind.tensor_type.shape.dim[0].dim_value = -3
+
+
+def _sequence(kind: Any) -> None:
+    kind.CopyFrom(helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, [2])))
+
+
+def _reference() -> onnx.ModelProto:
+    model = _model(node("LeakyRelu", ["x"], ["y"]))
+    model.graph.node[0].attribute.add(name="alpha", ref_attr_name="q", type=1)
+    return model
+
+
+def _inner(nodes: Sequence[onnx.NodeProto], inputs: str, outputs: str) -> onnx.GraphProto:
+    return helper.make_graph(
+        list(nodes), "inner", [onnx.ValueInfoProto(name=name) for name in inputs],
+        [onnx.ValueInfoProto(name=name) for name in outputs],
+    )  # fmt: skip
+
+
+def _function() -> onnx.ModelProto:
+    body = [node("Add", ["a", "b"], ["c"])]
+    made = helper.make_function("own", "F", ["a", "b"], ["c"], body, [helper.make_opsetid("", 17)])
+    model = _model(node("F", ["x"], ["y"], domain="own"))
+    model.functions.append(made)
+    return model
+
+
+CIRCLE = [node("Add", ["x", "b"], ["a"]), node("Add", ["a", "x"], ["b"]), node("Neg", ["b"], ["y"])]
+SEQUENCE = [node("SequenceConstruct", ["x"], ["s"]), node("Relu", ["s"], ["y"])]
+ROW: Array = np.array([5, 7])
+CASES = {
+    "circle": (lambda: _model(*CIRCLE), "no node or input gives the value 'b'"),
+    "missing weight": (lambda: _model(node("Add", ["x", "w"], ["y"])), "gives the value 'w'"),
+    "cut weight": (lambda: _weight(_cut), "tensor 'w' cannot be read"),
+    "weight of other extents": (lambda: _weight(_longer), "tensor 'w' cannot be read"),
+    "weight of no type": (lambda: _weight(_of_no_type), "tensor 'w' cannot be read"),
+    "weight in a missing file": (lambda: _weight(_elsewhere), "nowhere.bin"),
+    "input of no type": (lambda: _input(_no_such_type), "found: 99"),
+    "negative extent": (lambda: _input(_negative), "no size"),
+    "sequence as input": (lambda: _input(_sequence), "is of sequence type"),
+    "huge tensor": (lambda: _model(node("ConstantOfShape", ["s"], ["y"]), s=[2**40, 2**40]),
+                    "an address space holds"),
+    "word for a number": (lambda: _model(node("Softmax", ["x"], ["y"], axis="one")), "invalid lit"),
+    "axis out of range": (lambda: _model(node("Softmax", ["x"], ["y"], axis=9)), r"-2 \.\.\. 1"),
+    "missing attribute": (lambda: _model(node("Cast", ["x"], ["y"])), "'to' is missing"),
+    "missing input": (lambda: _model(node("Add", [], ["y"])), "input number 0 is missing"),
+    "floats as indices": (lambda: _model(node("GatherND", ["x", "x"], ["y"])), "GatherND"),
+    "shape of other size": (lambda: _model(node("Reshape", ["x", "s"], ["y"]), s=ROW), "elements"),
+    "missing graph": (lambda: _model(node("If", ["x"], ["y"])), "'then_branch' is missing"),
+    "number for a graph": (lambda: _model(node("If", ["x"], ["y"], then_branch=3)),
+                           "'then_branch' is missing"),
+    "loop that reads what is not there": (
+        lambda: _model(node("Loop", ["", "", "x"], ["y"],
+                            body=_inner([node("Identity", ["q"], ["b"])], "icv", "bv"))),
+        "gives the value 'q'"),
+    "loop with too few outputs": (
+        lambda: _model(node("Loop", ["", "", "x"], ["y"],
+                            body=_inner([node("Identity", ["c"], ["b"])], "icv", "b"))),
+        "gives the value 'y'"),
+    "scan of nothing": (
+        lambda: _model(node("Scan", ["x"], ["y"],
+                            body=_inner([node("Identity", ["c"], ["b"])], "c", "b"))),
+        "'num_scan_inputs' is missing"),
+    "known values, axis out of range": (
+        lambda: _model(node("Gather", ["s", "s"], ["y"], axis=4), s=ROW), r"-1 \.\.\. 0"),
+    "known values of other ranks": (
+        lambda: _model(node("Concat", ["s", "t"], ["y"], axis=0), s=ROW, t=ROW[None]),
+        "numbers of dimensions differ"),
+    "known values, no single element": (
+        lambda: _model(node("Squeeze", ["s"], ["y"], axes=[0]), s=ROW), "dimension 0 is not 1"),
+    "bounds of other lengths": (
+        lambda: _model(node("Slice", ["x", "s", "e"], ["y"]), s=[0, 1], e=[1]), "cannot be conv"),
+    "more outputs than there are": (
+        lambda: _model(node("Relu", ["x"], ["z", "y"])), "gives the value 'y'"),
+    "sequence for a tensor": (lambda: _model(*SEQUENCE), "must be a tensor"),
+    "attribute of no function": (_reference, "reference attribute"),
+    "function with too few inputs": (_function, "input number 1 is missing"),
+    "more than there is": (
+        lambda: _model(node("TopK", ["x", "k"], ["y", "i"]), k=[50]), "k <= 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_models(name: str) -> None:
+    make, words = CASES[name]
+    with pytest.raises(TVMError, match=words):
+        from_onnx(make())
+
+
+@pytest.mark.parametrize("cut", [1, 7, 30, 60])
+def test_files_that_are_cut(cut: int) -> None:
+    """A part of a file is nothing that protobuf reads, or a model that lacks something."""
+    content = _model().SerializeToString()[:-cut]
+    with contextlib.suppress(DecodeError, TVMError):
+        from_onnx(onnx.ModelProto.FromString(content))
