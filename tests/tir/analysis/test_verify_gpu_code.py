@@ -45,3 +45,13 @@ def test_messages() -> None:
     ]
     with pytest.raises(ValueError, match="did you mean 'max_thread_x'"):
         verify_gpu_code(kernel, {"max_threadx": 1})
+
+
+def test_blocks_may_be_as_many_as_a_symbol_says() -> None:
+    @T.prim_func
+    def symbolic(a: T.handle, n: T.int32):  # type: ignore[no-untyped-def]
+        A = T.match_buffer(a, (n,), "float32")
+        for bx in T.thread_binding(n, thread="blockIdx.x"):
+            A[bx] = T.float32(0)
+
+    assert verify_gpu_code(symbolic, {"max_threads_per_block": 64})

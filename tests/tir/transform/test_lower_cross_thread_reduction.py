@@ -304,3 +304,19 @@ def test_other_reductions_stay() -> None:
 
     mod = IRModule({"main": serial})
     assert LowerCrossThreadReduction()(mod)["main"].body is mod["main"].body
+
+
+def test_results_beyond_the_end_are_not_written() -> None:
+    @T.prim_func
+    def uneven(A: T.Buffer((3, 8), "float32"), B: T.Buffer((3,), "float32")) -> None:
+        for i in T.thread_binding(4, thread="threadIdx.y"):
+            for k in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("B"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    T.where(i < 3)
+                    with T.init():
+                        B[vi] = T.float32(0)
+                    B[vi] = B[vi] + A[vi, vk]
+
+    text = str(LowerCrossThreadReduction()(IRModule({"main": uneven}))["main"])
+    assert "T.where(k == 0 and i < 3)" in text

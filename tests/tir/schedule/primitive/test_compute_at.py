@@ -9,6 +9,7 @@ from tests.tir.schedule.cases import (
     stencil,
 )
 from tvm import te
+from tvm.tir.schedule import Schedule
 
 
 def test_elementwise_producer() -> None:
@@ -118,4 +119,16 @@ def test_what_memory_tells_under_a_predicate_is_not_read_without_it() -> None:
     _, inner = sch.split(i, factors=[None, 3])
     sch.compute_at("copied", inner)
     assert "T.axis.spatial(5, rows" not in sch.mod.script()
+    check(sch, func)
+
+
+def test_each_thread_block_finishes_its_own_part() -> None:
+    a = te.placeholder((8, 16), name="A")
+    b = te.compute((8, 16), lambda i, j: a[i, j] + 1.0, name="B")
+    func = te.create_prim_func([a, te.compute((8, 16), lambda i, j: b[i, j] * 2.0, name="C")])
+    sch = Schedule(func)
+    row, _ = sch.get_loops("B")
+    sch.bind(row, "blockIdx.x")
+    sch.reverse_compute_at("C", row)
+    assert [str(sch.get(loop).extent) for loop in sch.get_loops("C")] == ["8", "16"]
     check(sch, func)
