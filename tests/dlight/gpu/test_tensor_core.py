@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from tests.dlight.gpu.lowered import arguments, check, scheduled
 from tests.dlight.gpu.workloads import product
 from tvm import tir
@@ -30,6 +31,13 @@ def test_products_on_tensor_cores(shape: tuple[int, int, int], dtype: str, out: 
     assert "T.tvm_mma_sync" in text
     assert '"software_pipeline_order": [0, 3, 1, 4, 5, 2, 6]' in text
     assert '"tir.manifest_shared_memory_local_stage": 1' in text
+
+
+def test_the_kernel_as_source() -> None:
+    after = scheduled(Matmul(), product(128, 128, 128, dtype="float16"), A100)
+    built = tvm.compile(tvm.IRModule({"main": after}), target=A100.with_host("llvm"))
+    source = built.mod.imports[0].inspect_source()
+    assert "nvcuda::wmma::mma_sync" in source
 
 
 def test_symbolic_rows() -> None:

@@ -36,6 +36,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, substitute
 from tvm.tir.op import arith as ops
 
+from .convert_ssa import to_ssa
 from .pass_form import tir_pass
 from .pipeline_queues import Part, Queues, with_queues
 from .pipeline_versions import Staged, Versions, versions_needed
@@ -50,9 +51,10 @@ class PipelineError(TVMError, ValueError):
 
 @tir_pass("tir.InjectSoftwarePipeline")
 def InjectSoftwarePipeline(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """No loop is annotated as a pipeline afterwards."""
+    """No loop is annotated as a pipeline afterwards; copied statements have their own variables."""
     buffers = {buffer.data: buffer for buffer in func.buffer_map.values()}
-    return func.with_body(_Injector(buffers).visit_stmt(func.body))
+    body = _Injector(buffers).visit_stmt(func.body)
+    return func if body is func.body else to_ssa(func.with_body(body))
 
 
 def _refuse(found: str, legal: str, where: s.Stmt) -> NoReturn:
