@@ -79,6 +79,14 @@ def test_queries(kind: str, tmp_path: Any) -> None:
     assert database.query(Add, LLVM, kind="record") is None
 
 
+def test_databases_of_users_need_no_name() -> None:
+    database = Lists()
+    commit(database, [1.0], inner=8)
+    assert database.query_tuning_record(Matmul, LLVM).run_secs == [1.0]
+    assert str(database.query_schedule(Matmul, LLVM).trace) == str(scheduled(8).trace)
+    tvm.ir.assert_structural_equal(database.query_ir_module(Matmul, LLVM), scheduled(8).mod)
+
+
 def test_a_user_may_answer_otherwise() -> None:
     @derived_object
     class SecondBest(Lists._cls):

@@ -174,8 +174,27 @@ create = Database.create
 class PyDatabase(Database):
     """The base of databases that users write.
 
-    Queries have a meaning as soon as workloads and records can be kept and found.
+    Queries have a meaning as soon as workloads and records can be kept and found; the name of the
+    workload may be left out.
     """
+
+    def query_tuning_record(
+        self, mod: IRModule, target: Target, workload_name: str | None = None
+    ) -> TuningRecord | None:
+        """The fastest record of a module, or None."""
+        return super().query_tuning_record(mod, target, workload_name or "main")
+
+    def query_schedule(
+        self, mod: IRModule, target: Target, workload_name: str | None = None
+    ) -> Schedule | None:
+        """The fastest schedule of a module, or None."""
+        return super().query_schedule(mod, target, workload_name or "main")
+
+    def query_ir_module(
+        self, mod: IRModule, target: Target, workload_name: str | None = None
+    ) -> IRModule | None:
+        """The module as its fastest schedule leaves it, or None."""
+        return super().query_ir_module(mod, target, workload_name or "main")
 
 
 def fastest(records: Iterable[TuningRecord], top_k: int) -> list[TuningRecord]:
