@@ -1,0 +1,180 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+
+from .registry import convert
+from .values import Expr, dtype_of, lengths, product, rank, scalar, sizes
+
+_SWAPPED = [0, 2, 1, 3]
+
+
+@convert("scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    bb: BlockBuilder,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    attn_mask: Expr | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Expr:
+    """(..., heads, length, width); Relax has heads behind lengths."""
+    lead = sizes(query)[:-2]
+    if enable_gqa and rank(query) >= 3:
+        groups = lengths(query, "attention: query")[-3] // lengths(key, "attention: key")[-3]
+        if groups > 1:
+            key, value = (bb.emit(op.repeat(x, groups, rank(x) - 3)) for x in (key, value))
+    q, k, v = (bb.emit(op.permute_dims(_four(bb, x), _SWAPPED)) for x in (query, key, value))
+    bias = None if attn_mask is None else _bias(bb, attn_mask, query, key)
+    causal = "TopLeft" if is_causal else None
+    made = bb.emit(op.nn.attention(q, k, v, bias, scale=scale, causal_mask=causal))
+    made = bb.emit(op.permute_dims(made, _SWAPPED))
+    if len(lead) == 2:
+        return made
+    return op.reshape(made, [*lead, *sizes(made)[-2:]])
+
+
+def _four(bb: BlockBuilder, x: Expr) -> Expr:
+    """With one axis for the batch and one for heads."""
+    *lead, rows, width = sizes(x)
+    if len(lead) == 2:
+        return x
+    heads = lead[-1] if lead else 1
+    return bb.emit(op.reshape(x, [product(lead[:-1]), heads, rows, width]))
+
+
+def _bias(bb: BlockBuilder, mask: Expr, query: Expr, key: Expr) -> Expr:
+    """What is added to the scores: truth values become 0 and minus infinity."""
+    dtype = dtype_of(query)
+    if dtype_of(mask) == "bool":
+        mask = bb.emit(op.where(mask, scalar(0.0, dtype), scalar(-math.inf, dtype)))
+    lead = sizes(query)[:-2]
+    if len(lead) > 2:
+        mask = bb.emit(op.broadcast_to(mask, [*lead, sizes(query)[-2], sizes(key)[-2]]))
+        return bb.emit(op.reshape(mask, [product(lead[:-1]), *sizes(mask)[-3:]]))
+    missing = 4 - rank(mask)
+    return bb.emit(op.reshape(mask, [*[1] * missing, *sizes(mask)])) if missing else mask
+
+
+@convert("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention")
+def flash_attention(
+    bb: BlockBuilder, query: Expr, key: Expr, value: Expr, dropout_p: float = 0.0,
+    is_causal: bool = False, attn_mask: Any = None, scale: float | None = None, **options: Any,
+) -> Any:  # fmt: skip
+    """The result, and the logarithms of the sums of exponentials (of use in training alone)."""
+    made = scaled_dot_product_attention(
+        bb, query, key, value, attn_mask, dropout_p, is_causal, scale
+    )
+    return (made,)
+
+
+@convert("multi_head_attention_forward")
+def multi_head_attention_forward(
+    bb: BlockBuilder,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Expr | None,
+    in_proj_bias: Expr | None,
+    bias_k: Expr | None,
+    bias_v: Expr | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Expr,
+    out_proj_bias: Expr | None,
+    training: bool = True,
+    key_padding_mask: Expr | None = None,
+    need_weights: bool = True,
+    attn_mask: Expr | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Expr | None = None,
+    k_proj_weight: Expr | None = None,
+    v_proj_weight: Expr | None = None,
+    static_k: Any = None,
+    static_v: Any = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> Any:
+    """(length, batch, width): project, attend by heads, project; and the weights, if asked for."""
+    batched = rank(query) == 3
+    if not batched:
+        query, key, value = (bb.emit(op.expand_dims(x, 1)) for x in (query, key, value))
+    if in_proj_weight is None or use_separate_proj_weight:
+        weights = [q_proj_weight, k_proj_weight, v_proj_weight]
+    else:
+        weights = _thirds(bb, in_proj_weight)
+    biases = [None] * 3 if in_proj_bias is None else _thirds(bb, in_proj_bias)
+    width = lengths(query, "attention")[-1]
+    size = width // num_heads
+    q, k, v = (
+        _heads(bb, bb.emit(op.linear(x, w, b)), num_heads, size)
+        for x, w, b in zip((query, key, value), weights, biases)
+    )
+    mask = _mask(bb, q, attn_mask, key_padding_mask, num_heads)
+    dtype = dtype_of(q)
+    scores = op.matmul(q, op.permute_dims(k, [0, 1, 3, 2]))
+    scores = bb.emit(op.multiply(scores, scalar(1.0 / math.sqrt(size), dtype)))
+    if mask is not None:
+        scores = bb.emit(op.add(scores, mask))
+    chances = bb.emit(op.nn.softmax(scores, -1))
+    joined = op.permute_dims(op.matmul(chances, v), [2, 0, 1, 3])
+    rows, batch = sizes(query)[:2]
+    made = op.linear(bb.emit(op.reshape(joined, [rows, batch, width])), out_proj_weight, out_proj_bias)
+    made = bb.emit(made)
+    shown = _shown(bb, chances, need_weights, average_attn_weights)
+    if batched:
+        return made, shown
+    return op.squeeze(made, [1]), None if shown is None else op.squeeze(shown, [0])
+
+
+def _shown(bb: BlockBuilder, chances: Expr, wanted: bool, average: bool) -> Expr | None:
+    if not wanted:
+        return None
+    return bb.emit(op.mean(chances, 1)) if average else chances
+
+
+def _thirds(bb: BlockBuilder, x: Expr) -> list[Any]:
+    third = lengths(x, "attention: weights")[0] // 3
+    return [
+        bb.emit(op.strided_slice(x, [0], [i * third], [(i + 1) * third])) for i in range(3)
+    ]
+
+
+def _heads(bb: BlockBuilder, x: Expr, heads: int, size: int) -> Expr:
+    """(length, batch, heads * size) to (batch, heads, length, size)"""
+    length, batch, _ = sizes(x)
+    return bb.emit(op.permute_dims(op.reshape(x, [length, batch, heads, size]), [1, 2, 0, 3]))
+
+
+def _mask(
+    bb: BlockBuilder, q: Expr, mask: Expr | None, padding: Expr | None, heads: int
+) -> Expr | None:
+    """What is added to the scores; here truth means: not to be looked at."""
+    found: Expr | None = None
+    if mask is not None:
+        found = _added(bb, mask, dtype_of(q))
+        if rank(found) == 3:
+            batch, _, *rest = [sizes(q)[0], 0, *sizes(found)[1:]]
+            found = bb.emit(op.reshape(found, [batch, heads, *rest]))
+    if padding is not None:
+        extra = _added(bb, padding, dtype_of(q))
+        batch, keys = sizes(extra)
+        extra = bb.emit(op.reshape(extra, [batch, 1, 1, keys]))
+        found = extra if found is None else bb.emit(op.add(found, extra))
+    return found
+
+
+def _added(bb: BlockBuilder, mask: Expr, dtype: str) -> Expr:
+    if dtype_of(mask) != "bool":
+        return mask
+    return bb.emit(op.where(mask, scalar(-math.inf, dtype), scalar(0.0, dtype)))

@@ -1,0 +1,300 @@
+"""A program of `torch.export` as a Relax module with one function, `main`."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from tvm.error import OpAttributeUnImplemented, message
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.relax import op
+from tvm.relax.expr import Constant, Var
+from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, TensorStructInfo
+
+from .base_fx_graph_translator import BaseFXGraphImporter, target_name
+from .dtypes import dtype_name, tensor_constant
+from .symbols import Symbols
+from .values import cast, tensor_of
+
+if TYPE_CHECKING:
+    import torch
+    from torch import fx
+
+_WEIGHTS: Final = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")
+
+
+class ExportedProgramImporter(BaseFXGraphImporter):
+    """Converts the graph of an exported program, which is in operators of ATen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._symbols = Symbols()
+        self._owner: Any = None
+
+    def create_convert_map(self) -> dict[Any, Callable[[fx.Node], Any]]:
+        """Operators by ATen's name, and the calls of graphs within the graph."""
+        own: dict[Any, Callable[[fx.Node], Any]] = {
+            "getitem": self._getitem,
+            "wrap_with_set_grad_enabled": functools.partial(self._inlined, 1),
+            "wrap_with_autocast": functools.partial(self._inlined, 4),
+            "invoke_subgraph": self._invoked,
+            "cond": self._cond,
+        }
+        return {**super().create_convert_map(), **own}
+
+    # --- inputs ---
+
+    def create_input_vars(
+        self, exported_program: torch.export.ExportedProgram
+    ) -> tuple[dict[str, Var], dict[str, Var]]:
+        """Variables for parameters, buffers and constants; and those for what the user gives."""
+        weights: dict[str, Var] = {}
+        inputs: dict[str, Var] = {}
+        held = {node.name: node.meta.get("val") for node in _placeholders(exported_program.graph)}
+        for value in held.values():
+            self._symbols.know(getattr(value, "shape", ()))
+        for spec in exported_program.graph_signature.input_specs:
+            name = spec.arg.name
+            if spec.kind.name in _WEIGHTS:
+                tensor = _weight(exported_program, str(spec.target))
+                info = TensorStructInfo(list(tensor.shape), dtype_name(tensor.dtype))
+                weights[name] = Var(name, info)
+            elif spec.kind.name == "USER_INPUT":
+                var = self._input(name, held.get(name))
+                if var is not None:
+                    inputs[name] = var
+            else:
+                raise OpAttributeUnImplemented(
+                    message(
+                        f"from_exported_program: input {name!r}",
+                        found=f"a {spec.kind.name.lower()}",
+                        legal="tensors, sizes and numbers",
+                    )
+                )
+        return weights, inputs
+
+    def _input(self, name: str, value: Any) -> Var | None:
+        """A tensor, or a symbolic size; other values are part of the program already."""
+        if hasattr(value, "shape"):
+            shape = self._symbols.define(value.shape)
+            return Var(name, TensorStructInfo(shape, dtype_name(value.dtype)))
+        if hasattr(value, "node"):
+            return Var(name, PrimStructInfo(value=self._symbols.extent(value)))
+        return None
+
+    # --- the program ---
+
+    def from_exported_program(
+        self,
+        exported_program: torch.export.ExportedProgram,
+        keep_params_as_input: bool,
+        unwrap_unit_return_tuple: bool,
+        no_bind_return_tuple: bool,
+    ) -> IRModule:
+        """The module; see the function of the same name."""
+        program, user_outputs = _functional(exported_program)
+        graph = program.graph_module.graph
+        self._check_graph(program.graph_module)
+        weights, inputs = self.create_input_vars(program)
+        kept = self._bind_weights(program, weights, keep_params_as_input)
+        attrs: dict[str, Any] = self._symbols.bounds(program.range_constraints)
+        if keep_params_as_input:
+            attrs["num_input"] = len(inputs)
+            attrs["params"] = tuple(tensor_constant(tensor) for _, tensor in kept)
+        bb = self.block_builder
+        with bb.function("main", [*inputs.values(), *(var for var, _ in kept)], attrs):
+            with bb.dataflow():
+                for node in _placeholders(graph):
+                    if node not in self.env:
+                        self.env[node] = self._given(node, inputs)
+                results = self._run(program.graph_module)
+                if user_outputs is not None:
+                    results = [results[i] for i in user_outputs]
+                output = self._emit_result(
+                    results, unwrap_unit_return_tuple, no_bind_return_tuple
+                )
+            bb.emit_func_output(output)
+        return bb.get()
+
+    def _bind_weights(
+        self, program: Any, weights: dict[str, Var], keep_params: bool
+    ) -> list[tuple[Var, Any]]:
+        """Constants for the weights; parameters, if they stay inputs, with their tensors."""
+        nodes = {node.name: node for node in _placeholders(program.graph_module.graph)}
+        kept: list[tuple[Var, Any]] = []
+        made: dict[int, Constant] = {}
+        for spec in program.graph_signature.input_specs:
+            name = spec.arg.name
+            if name not in weights:
+                continue
+            tensor = _weight(program, str(spec.target))
+            if keep_params and spec.kind.name == "PARAMETER":
+                kept.append((weights[name], tensor))
+                self.env[nodes[name]] = weights[name]
+                continue
+            if not nodes[name].users:
+                continue
+            self.env[nodes[name]] = made.setdefault(id(tensor), tensor_constant(tensor))
+        return kept
+
+    def _given(self, node: fx.Node, inputs: dict[str, Var]) -> Any:
+        """The value of a placeholder: a variable, a size, or a number of the program."""
+        var = inputs.get(node.name)
+        if var is None:
+            return node.meta.get("val")
+        info = var.struct_info
+        return info.value if isinstance(info, PrimStructInfo) else var
+
+    # --- the graph ---
+
+    def _run(self, module: Any) -> Any:
+        """Convert the nodes of a graph whose placeholders have values; what it gives."""
+        outer, self._owner = self._owner, module
+        try:
+            for node in module.graph.nodes:
+                if node.op == "output":
+                    return self._retrieve_args(node.args[0])
+                if node.op == "get_attr":
+                    self.env[node] = self._attribute(module, node)
+                elif node.op == "call_function":
+                    converter = self._find([target_name(node)])
+                    assert converter is not None, "operators were checked before"
+                    self._convert_node(node, converter)
+                    self._fix_shape(node)
+        finally:
+            self._owner = outer
+        raise AssertionError("a graph has an output")
+
+    def _attribute(self, module: Any, node: fx.Node) -> Any:
+        found = operator.attrgetter(str(node.target))(module)
+        return tensor_constant(found) if hasattr(found, "detach") else found
+
+    def _fix_shape(self, node: fx.Node) -> None:
+        """Where the shape depends on values, torch's symbols for it get the sizes found."""
+        value, known = self.env[node], node.meta.get("val")
+        if not isinstance(value, Var) or not hasattr(known, "shape"):
+            return
+        info = value.struct_info
+        if isinstance(info, TensorStructInfo) and not isinstance(info.shape, ShapeExpr):
+            shape = self._symbols.shape(known.shape)
+            wanted = TensorStructInfo(shape, info.dtype)
+            self.env[node] = self.block_builder.match_cast(value, wanted)
+
+    def _check_graph(self, module: Any) -> None:
+        missing: dict[str, list[fx.Node]] = {}
+        for node in _all_nodes(module):
+            if node.op == "call_function" and self._find([target_name(node)]) is None:
+                missing.setdefault(target_name(node), []).append(node)
+        self._check_unsupported(missing)
+
+    # --- graphs within the graph ---
+
+    def _call(self, module: Any, args: Sequence[Any]) -> Any:
+        for node, value in zip(_placeholders(module.graph), args):
+            self.env[node] = value
+        return self._run(module)
+
+    def _inlined(self, place: int, node: fx.Node) -> Any:
+        """A part of the graph under another mode of torch's."""
+        module, *args = self._retrieve_args(node.args)[place:]
+        return self._call(module, args)
+
+    def _invoked(self, node: fx.Node) -> Any:
+        module, _, *args = self._retrieve_args(node.args)
+        return self._call(module, args)
+
+    def _cond(self, node: fx.Node) -> Any:
+        """Both branches have no effects: both are computed, and one is taken."""
+        given = self._retrieve_args(node.args)
+        chosen, on_true, on_false = given[:3]
+        operands = given[3] if len(given) > 3 else ()
+        if isinstance(chosen, bool):
+            return self._call(on_true if chosen else on_false, operands)
+        bb = self.block_builder
+        held = cast(bb, tensor_of(bb, chosen), "bool")
+        yes, no = self._call(on_true, operands), self._call(on_false, operands)
+        return tuple(
+            op.where(held, a, b) if isinstance(a, RelaxExpr) else a for a, b in zip(yes, no)
+        )
+
+
+def _placeholders(graph: Any) -> Iterator[Any]:
+    return (node for node in graph.nodes if node.op == "placeholder")
+
+
+def _all_nodes(module: Any) -> Iterator[Any]:
+    """The nodes of a graph and of the graphs in it."""
+    for one in module.modules():
+        if hasattr(one, "graph"):
+            yield from one.graph.nodes
+
+
+def _weight(program: Any, target: str) -> Any:
+    """A parameter, a buffer, or a constant of the program."""
+    state = program.state_dict
+    return state[target] if target in state else program.constants[target]
+
+
+def _functional(program: Any) -> tuple[Any, list[int] | None]:
+    """The program without writes to tensors, and which of its results are the user's.
+
+    A program that is functional is taken as it is, with all of its results.
+    """
+    writes = [node for node in _all_nodes(program.graph_module) if _writes(node)]
+    if not writes:
+        return program, None
+    made = program.run_decompositions({})
+    kept, changed = [], []
+    for i, spec in enumerate(made.graph_signature.output_specs):
+        if spec.kind.name == "USER_OUTPUT":
+            kept.append(i)
+        elif spec.target is not None and not str(spec.target).endswith("num_batches_tracked"):
+            changed.append(str(spec.target))
+    if changed:
+        warnings.warn(
+            "from_exported_program: the model changes "
+            + ", ".join(changed)
+            + "; the new values are not returned. Import program.run_decompositions({}), which "
+            "returns them before its other results.",
+            stacklevel=4,
+        )
+    return made, kept
+
+
+def _writes(node: Any) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return node.op == "call_function" and bool(schema is not None and schema.is_mutable)
+
+
+def from_exported_program(
+    exported_program: torch.export.ExportedProgram,
+    *,
+    keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False,
+    no_bind_return_tuple: bool = False,
+) -> IRModule:
+    """A Relax module with a function `main` that computes the program.
+
+    Weights become constants, or with `keep_params_as_input` parameters after the inputs (their
+    values in the attribute `params`, see `detach_params`). The result is a tuple;
+    `unwrap_unit_return_tuple` gives the only tensor of a tuple of one, `no_bind_return_tuple`
+    binds the results one by one. Dynamic dimensions are symbolic variables; their ranges are in
+    the attributes `tir_var_lower_bound` and `tir_var_upper_bound`.
+
+    Raises an error that lists every operator without a converter, with the lines it came from.
+    """
+    if not hasattr(exported_program, "graph_signature"):
+        raise TypeError(
+            message(
+                "from_exported_program: the program",
+                found=type(exported_program).__name__,
+                legal="a torch.export.ExportedProgram, as torch.export.export(model, args) gives it",
+            )
+        )
+    return ExportedProgramImporter().from_exported_program(
+        exported_program, keep_params_as_input, unwrap_unit_return_tuple, no_bind_return_tuple
+    )

@@ -1,0 +1,231 @@
+"""A traced graph (`torch.fx`) as a Relax module with one function, `main`."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.relax.expr import Var
+from tvm.relax.struct_info import TensorStructInfo
+
+from .base_fx_graph_translator import BaseFXGraphImporter, target_name
+from .dtypes import dtype_name, tensor_constant
+from .modules import ModuleCall
+from .registry import Converter, modules
+
+if TYPE_CHECKING:
+    from torch import fx
+
+_WRITING: Final = frozenset(
+    {"iadd", "isub", "imul", "itruediv", "ifloordiv", "iand", "ior", "ixor", "ipow", "setitem"}
+)
+
+
+class MissingInput(TVMError, AssertionError):
+    """A graph with more placeholders than inputs were given."""
+
+
+class TorchFXImporter(BaseFXGraphImporter):
+    """Converts a graph of functions of torch, methods of tensors and modules of `torch.nn`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.named_modules: dict[str, Any] = {}
+        self._custom: set[Any] = set()
+
+    def create_input_vars(self, input_info: Sequence[tuple[Sequence[Any], Any]]) -> list[Var]:
+        """A variable for each pair of a shape and a data type: inp_0, inp_1, ..."""
+        made = []
+        for i, given in enumerate(input_info):
+            if not isinstance(given, (tuple, list)) or len(given) != 2:
+                raise TypeError(
+                    message(
+                        f"from_fx: input_info[{i}]", found=repr(given),
+                        legal="a shape and a data type, as in ((1, 3, 224, 224), 'float32')",
+                    )
+                )  # fmt: skip
+            shape, dtype = given
+            made.append(Var(f"inp_{i}", TensorStructInfo(list(shape), dtype_name(dtype))))
+        return made
+
+    def create_convert_map(self) -> dict[Any, Callable[[fx.Node], Any]]:
+        """Functions and methods by name, and classes of `torch.nn`."""
+        import torch
+
+        found: dict[Any, Callable[[fx.Node], Any]] = dict(super().create_convert_map())
+        found["getitem"] = self._getitem
+        for name, converter in modules().items():
+            kind = getattr(torch.nn, name, None)
+            if kind is not None:
+                found[kind] = functools.partial(self._convert_module, converter)
+        return found
+
+    def update_convert_map(self, custom_convert_map: Mapping[Any, Callable[..., Any]]) -> None:
+        """Converters of the user's: `(node, importer)` to the value of the node."""
+        self._custom.update(custom_convert_map)
+        for key, converter in custom_convert_map.items():
+            self.convert_map[key] = functools.partial(self._convert_custom, converter)
+
+    def _convert_custom(self, converter: Callable[..., Any], node: fx.Node) -> Any:
+        return converter(node, self)
+
+    def _convert_module(self, converter: Converter, node: fx.Node) -> Any:
+        module = self.named_modules[str(node.target)]
+        args, kwargs = self._arguments(node)
+        call = ModuleCall(self.block_builder, self._parameter)
+        return converter(call, module, *args, **kwargs)
+
+    def _parameter(self, tensor: Any) -> RelaxExpr:
+        """A parameter or buffer; a constant the first time that it is asked for."""
+        if tensor not in self.params:
+            self.params[tensor] = tensor_constant(tensor)
+        return self.params[tensor]
+
+    def _converter_of(self, node: fx.Node) -> Callable[[fx.Node], Any] | None:
+        if node.op == "call_module":
+            module = self.named_modules[str(node.target)]
+            found = self.convert_map.get(type(module))
+            if found is None and type(module).__module__.startswith("torch.nn."):
+                declared = modules().get(type(module).__name__)
+                if declared is not None:
+                    found = functools.partial(self._convert_module, declared)
+            return found
+        name = target_name(node)
+        names = [name]
+        if getattr(node.target, "__module__", None) == "torch.nn.functional":
+            names.insert(0, f"{name}.functional")
+        return self._find(names)
+
+    def _check_graph(self, graph: fx.Graph) -> None:
+        missing: dict[str, list[fx.Node]] = {}
+        for node in graph.nodes:
+            if not node.op.startswith("call_") or self._converter_of(node) is not None:
+                continue
+            name = target_name(node)
+            if node.op == "call_module":
+                name = type(self.named_modules[str(node.target)]).__name__
+            missing.setdefault(name, []).append(node)
+        self._check_unsupported(missing)
+
+    def from_fx(
+        self,
+        model: Any,
+        input_info: Sequence[tuple[Sequence[Any], Any]],
+        keep_params_as_input: bool,
+        unwrap_unit_return_tuple: bool,
+        no_bind_return_tuple: bool,
+        custom_convert_map: Mapping[Any, Callable[..., Any]] | None = None,
+    ) -> IRModule:
+        """The module; see the function of the same name."""
+        if custom_convert_map:
+            self.update_convert_map(custom_convert_map)
+        self.named_modules = dict(model.named_modules())
+        self._check_graph(model.graph)
+        inputs = self.create_input_vars(input_info)
+        kept = self._kept_params(model) if keep_params_as_input else []
+        attrs: dict[str, Any] = {}
+        if keep_params_as_input:
+            attrs["num_input"] = len(inputs)
+            attrs["params"] = tuple(tensor_constant(tensor) for _, tensor in kept)
+        bb = self.block_builder
+        with bb.function("main", [*inputs, *(var for var, _ in kept)], attrs):
+            with bb.dataflow():
+                result = self._run(model, list(inputs))
+                output = self._emit_result(
+                    result, unwrap_unit_return_tuple, no_bind_return_tuple
+                )
+            bb.emit_func_output(output)
+        return bb.get()
+
+    def _kept_params(self, model: Any) -> list[tuple[Var, Any]]:
+        """Variables for the parameters, by name, with their tensors."""
+        kept = []
+        for name, param in sorted(model.named_parameters(), key=lambda pair: str(pair[0])):
+            var = Var(name, TensorStructInfo(list(param.shape), dtype_name(param.dtype)))
+            self.params[param] = var
+            kept.append((var, param))
+        return kept
+
+    def _run(self, model: Any, inputs: list[Var]) -> Any:
+        count = len(inputs)
+        for node in model.graph.nodes:
+            if node.op == "placeholder":
+                if "grapharg" in node.meta and node.meta["grapharg"].fake_tensor is None:
+                    continue  # a size, which the shapes of the tensors give
+                if not inputs:
+                    raise MissingInput(
+                        message(
+                            f"from_fx: the graph's input {node.name!r} has no entry in input_info",
+                            found=f"{count} entries",
+                            legal="one entry an input",
+                        )
+                    )
+                self.env[node] = inputs.pop(0)
+            elif node.op == "output":
+                return self._retrieve_args(node.args[0])
+            elif node.op == "get_attr":
+                self.env[node] = self._fetch_attr(model, str(node.target))
+            else:
+                converter = self._converter_of(node)
+                assert converter is not None, "operators were checked before"
+                self._convert_node(node, converter)
+                self._write_through(node)
+        raise AssertionError("a graph has an output")
+
+    def _fetch_attr(self, model: Any, target: str) -> Any:
+        found = operator.attrgetter(target)(model)
+        return self._parameter(found) if hasattr(found, "detach") else found
+
+    def _write_through(self, node: fx.Node) -> None:
+        """An operator that writes to its first operand: later readers see what it wrote."""
+        if not node.args or node.args[0] not in self.env:
+            return
+        name = target_name(node)
+        if node.op == "call_module":
+            writes = bool(getattr(self.named_modules[str(node.target)], "inplace", False))
+        else:
+            writes = name in _WRITING or bool(node.kwargs.get("inplace"))
+            writes = writes or (name.endswith("_") and not name.endswith("__"))
+            writes = writes and name not in ("and_", "or_", "not_", "is_", "requires_grad_")
+        if writes and isinstance(self.env[node], RelaxExpr):
+            self.env[node.args[0]] = self.env[node]  # type: ignore[index]
+
+
+def from_fx(
+    model: Any,
+    input_info: Sequence[tuple[Sequence[Any], Any]],
+    *,
+    keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False,
+    no_bind_return_tuple: bool = False,
+    custom_convert_map: Mapping[Any, Callable[..., Any]] | None = None,
+) -> IRModule:
+    """A Relax module with a function `main` that computes a torch.fx.GraphModule.
+
+    `input_info` has a shape and a data type for each input. Weights become constants, or with
+    `keep_params_as_input` parameters after the inputs (their values in the attribute `params`).
+    Where the graph gives a tuple, `unwrap_unit_return_tuple` gives the only tensor of a tuple of
+    one, and `no_bind_return_tuple` binds the results one by one. `custom_convert_map` adds
+    converters, `(node, importer)` to a value, by name of function or method or by module class.
+    """
+    if not hasattr(model, "graph"):
+        raise TypeError(
+            message(
+                "from_fx: the model",
+                found=type(model).__name__,
+                legal="a torch.fx.GraphModule, as torch.fx.symbolic_trace(model) gives it",
+            )
+        )
+    return TorchFXImporter().from_fx(
+        model,
+        input_info,
+        keep_params_as_input,
+        unwrap_unit_return_tuple,
+        no_bind_return_tuple,
+        custom_convert_map,
+    )

@@ -1,0 +1,398 @@
+"""Parts of tensors by places that tensors hold: gathers and scatters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+
+from .registry import convert
+from .values import (
+    Expr,
+    axis_of,
+    cast,
+    common_dtype,
+    dtype_of,
+    lengths,
+    product,
+    rank,
+    refuse,
+    scalar,
+    sizes,
+    tensor_of,
+)
+
+
+def counted_from_front(bb: BlockBuilder, index: Expr, extent: Any) -> Expr:
+    """Places below zero count from the end."""
+    dtype = dtype_of(index)
+    if dtype.startswith("u"):
+        return index
+    size = tensor_of(bb, extent, dtype)
+    return bb.emit(op.where(op.less(index, scalar(0, dtype)), op.add(index, size), index))
+
+
+@convert("index_select")
+def index_select(bb: BlockBuilder, input: Expr, dim: int, index: Expr) -> Expr:
+    return op.take(input, index, axis_of(dim, rank(input)))
+
+
+@convert("take")
+def take(bb: BlockBuilder, input: Expr, index: Expr) -> Expr:
+    """Of the flat tensor."""
+    count = product(sizes(input))
+    flat = bb.emit(op.reshape(input, [count]))
+    return op.take(flat, counted_from_front(bb, index, count), 0)
+
+
+@convert("gather")
+def gather(
+    bb: BlockBuilder, input: Expr, dim: int, index: Expr, sparse_grad: bool = False
+) -> Expr:
+    if rank(input) == 0:
+        return input
+    return op.gather_elements(input, index, axis_of(dim, rank(input)))
+
+
+@convert("take_along_dim")
+def take_along_dim(bb: BlockBuilder, input: Expr, indices: Expr, dim: int | None = None) -> Expr:
+    if dim is None:
+        flat = bb.emit(op.reshape(input, [product(sizes(input))]))
+        return op.take(flat, op.reshape(indices, [product(sizes(indices))]), 0)
+    axis = axis_of(dim, rank(input))
+    shape = [
+        a if i == axis or b == 1 else b for i, (a, b) in enumerate(zip(sizes(indices), sizes(input)))
+    ]
+    return op.gather_elements(input, op.broadcast_to(indices, shape), axis)
+
+
+@convert("embedding")
+def embedding(bb: BlockBuilder, weight: Expr, indices: Expr, *rest: Any, **options: Any) -> Expr:
+    """Rows of the weights; `padding_idx` and the like matter to training alone."""
+    x = bb.emit(op.astype(indices, "int32"))
+    if rank(x) == 1:
+        return op.take(weight, x, 0)
+    shape = sizes(x)
+    rows = bb.emit(op.take(weight, bb.emit(op.reshape(x, [product(shape)])), 0))
+    return op.reshape(rows, [*shape, sizes(weight)[-1]])
+
+
+@convert("embedding.functional")
+def functional_embedding(
+    bb: BlockBuilder, input: Expr, weight: Expr, *rest: Any, **options: Any
+) -> Expr:
+    """`torch.nn.functional.embedding` has the places first."""
+    return embedding(bb, weight, input)
+
+
+@convert("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(
+    bb: BlockBuilder,
+    weight: Expr,
+    indices: Expr,
+    offsets: Expr | None,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Expr | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> Any:
+    """Sums (0) or means (1) of the rows of each bag; bags start at the offsets.
+
+    A matrix says which index is in which bag: the bag of an index is the number of offsets that
+    are not behind it, less one.
+    """
+    if mode not in (0, 1) or padding_idx not in (-1, None) or offsets is None:
+        found = f"mode={mode}, padding_idx={padding_idx}"
+        raise refuse("embedding_bag", found, "mode 'sum' or 'mean', offsets, no padding_idx")
+    dtype = dtype_of(weight)
+    rows = bb.emit(op.take(weight, indices, 0))
+    if per_sample_weights is not None:
+        rows = bb.emit(op.multiply(rows, op.expand_dims(per_sample_weights, 1)))
+    starts = op.expand_dims(offsets, 0)
+    places = op.expand_dims(op.arange(0, sizes(indices)[0], 1, dtype_of(offsets)), 1)
+    begun = op.astype(op.greater_equal(places, starts), "int64")
+    bag = bb.emit(op.subtract(op.sum(begun, 1), scalar(1, "int64")))
+    count = sizes(offsets)[0] - int(include_last_offset)
+    numbers = op.expand_dims(op.arange(0, count, 1, "int64"), 1)
+    member = bb.emit(op.astype(op.equal(numbers, op.expand_dims(bag, 0)), dtype))
+    total = bb.emit(op.matmul(member, rows))
+    held = bb.emit(op.sum(member, 1, True))
+    if mode == 1:
+        total = bb.emit(op.divide(total, op.maximum(held, scalar(1.0, dtype))))
+    return total, bag, op.astype(op.squeeze(held, [1]), "int64"), offsets
+
+
+@convert("embedding_bag.functional")
+def functional_embedding_bag(
+    bb: BlockBuilder, input: Expr, weight: Expr, offsets: Any = None, *, mode: str = "mean",
+    per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: Any = None,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """Without offsets every row of the indices is a bag."""
+    number = {"sum": 0, "mean": 1}.get(mode, 2)
+    if offsets is None:
+        rows, width = lengths(input, "embedding_bag")
+        offsets = bb.emit(op.arange(0, rows * width, width, "int64"))
+        input = bb.emit(op.reshape(input, [rows * width]))
+    return embedding_bag(
+        bb, weight, input, offsets, False, number, False, per_sample_weights, include_last_offset,
+        -1 if padding_idx is None else padding_idx,
+    )[0]  # fmt: skip
+
+
+# --- x[indices] ---
+
+
+@convert("index", "_unsafe_index")
+def index(bb: BlockBuilder, input: Expr, indices: Sequence[Any]) -> Expr:
+    """`x[i, :, j]`: tensors index axes, None keeps one; truth values stand for their places.
+
+    The axes of the result that the tensors make stand where the first indexed axis was if they
+    are next to each other, else at the front.
+    """
+    x, places = _places(bb, input, list(indices))
+    given = [i for i, place in enumerate(places) if place is not None]
+    if len(given) == 1:
+        axis = given[0]
+        at = counted_from_front(bb, places[axis], sizes(x)[axis])
+        if axis == 0 and len(places) == 1:
+            return op.index_tensor(x, (places[0],))
+        return op.take(x, at, axis)
+    if given == list(range(len(given))):
+        return op.index_tensor(x, tuple(places[i] for i in given))
+    rest = [i for i in range(rank(x)) if i not in given]
+    front = bb.emit(op.permute_dims(x, [*given, *rest]))
+    made = bb.emit(op.index_tensor(front, tuple(places[i] for i in given)))
+    if given != list(range(given[0], given[-1] + 1)):
+        return made
+    return _moved_behind(made, given[0], rank(made) - len(rest))
+
+
+def _moved_behind(made: Expr, lead: int, count: int) -> Expr:
+    """The first `count` axes go behind the next `lead` ones."""
+    axes = [*range(count, count + lead), *range(count), *range(count + lead, rank(made))]
+    return op.permute_dims(made, axes)
+
+
+def _places(bb: BlockBuilder, x: Expr, indices: list[Any]) -> tuple[Expr, list[Any]]:
+    """The tensor, and one tensor of integers or None for each of its first axes."""
+    from .sorting import nonzero_columns
+
+    places: list[Any] = []
+    for given in indices:
+        if given is None:
+            places.append(None)
+        elif dtype_of(given) in ("bool", "uint8"):
+            places += nonzero_columns(bb, given)
+        else:
+            places.append(given)
+    while places and places[-1] is None:
+        places.pop()
+    return x, places
+
+
+@convert("masked_select")
+def masked_select(bb: BlockBuilder, input: Expr, mask: Expr) -> Expr:
+    shape = sizes(input) if rank(input) >= rank(mask) else sizes(mask)
+    x, held = (bb.emit(op.broadcast_to(v, shape)) for v in (input, mask))
+    return index(bb, x, [held])
+
+
+@convert("index_put", "_unsafe_index_put", "index_put_impl")
+def index_put(
+    bb: BlockBuilder, input: Expr, indices: Sequence[Any], values: Any, accumulate: bool = False
+) -> Expr:
+    """`x[indices] = values`, or `+=`; None keeps an axis."""
+    value = tensor_of(bb, values, dtype_of(input))
+    given = list(indices)
+    if len(given) == 1 and given[0] is not None and dtype_of(given[0]) == "bool":
+        if rank(value) == 0 and not accumulate:
+            mask = given[0]
+            extra = rank(input) - rank(mask)
+            if extra:
+                mask = bb.emit(op.reshape(mask, [*sizes(mask), *[1] * extra]))
+            return op.where(mask, value, input)
+    x, places = _places(bb, input, given)
+    if any(place is None for place in places):
+        return _put_around(bb, x, places, value, accumulate)
+    return op.index_put(x, tuple(places), _filled(bb, x, places, value), accumulate)
+
+
+def _filled(bb: BlockBuilder, x: Expr, places: list[Any], value: Expr) -> Expr:
+    """Values, one for each element that is written."""
+    lead: list[Any] = []
+    for place in places:
+        shape = sizes(place)
+        lead = [1] * (len(shape) - len(lead)) + lead
+        for i, size in enumerate(reversed(shape), start=1):
+            lead[-i] = size if isinstance(lead[-i], int) and lead[-i] == 1 else lead[-i]
+    wanted = [*lead, *sizes(x)[len(places) :]]
+    fits = len(wanted) == rank(value) and all(a is b or a == b for a, b in zip(wanted, sizes(value)))
+    return value if fits else bb.emit(op.broadcast_to(value, wanted))
+
+
+def _put_around(
+    bb: BlockBuilder, x: Expr, places: list[Any], value: Expr, accumulate: bool
+) -> Expr:
+    """Kept axes go to the back for the write, and return."""
+    given = [i for i, place in enumerate(places) if place is not None]
+    rest = [i for i in range(rank(x)) if i not in given]
+    order = [*given, *rest]
+    front = bb.emit(op.permute_dims(x, order))
+    tensors = [places[i] for i in given]
+    width = max(rank(t) for t in tensors)
+    together = given == list(range(given[0], given[-1] + 1))
+    lead = given[0] if together else 0
+    # the value has its axes as x[...] would give them: `lead` kept ones, then the places
+    missing = len(rest) + width - rank(value)
+    if missing > 0:
+        value = bb.emit(op.reshape(value, [*[1] * missing, *sizes(value)]))
+    if lead:
+        axes = [*range(lead, lead + width), *range(lead), *range(lead + width, rank(value))]
+        value = bb.emit(op.permute_dims(value, axes))
+    made = op.index_put(front, tuple(tensors), _filled(bb, front, tensors, value), accumulate)
+    back = [order.index(i) for i in range(rank(x))]
+    return op.permute_dims(bb.emit(made), back)
+
+
+# --- scatters ---
+
+_REDUCTIONS = {
+    "sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min",
+    "mean": "mean",
+}  # fmt: skip
+
+
+@convert("scatter")
+def scatter(
+    bb: BlockBuilder, input: Expr, dim: int, index: Expr, src: Any = None, *rest: Any,
+    reduce: str | None = None, value: Any = None,
+) -> Expr:  # fmt: skip
+    how = "update" if reduce is None else _reduction(reduce)
+    updates = value if src is None else src
+    if not isinstance(updates, RelaxExpr):
+        updates = bb.emit(op.broadcast_to(scalar(updates, dtype_of(input)), sizes(index)))
+    return op.scatter_elements(
+        input, index, _cut_to(bb, updates, index), axis_of(dim, rank(input)), how
+    )
+
+
+def _reduction(name: str) -> str:
+    if name not in _REDUCTIONS:
+        raise refuse("scatter: reduce", repr(name), ", ".join(_REDUCTIONS))
+    return _REDUCTIONS[name]
+
+
+def _cut_to(bb: BlockBuilder, src: Expr, index: Expr) -> Expr:
+    """Torch reads as much of `src` as there are places."""
+    wanted, found = sizes(index), sizes(src)
+    larger = [i for i, (a, b) in enumerate(zip(wanted, found)) if isinstance(a, int) and a != b]
+    if not larger:
+        return src
+    ends = [wanted[i] for i in larger]
+    return bb.emit(op.strided_slice(src, larger, [0] * len(larger), ends))
+
+
+@convert("scatter_add")
+def scatter_add(bb: BlockBuilder, input: Expr, dim: int, index: Expr, src: Expr) -> Expr:
+    return scatter(bb, input, dim, index, src, reduce="add")
+
+
+@convert("scatter_reduce")
+def scatter_reduce(
+    bb: BlockBuilder, input: Expr, dim: int, index: Expr, src: Expr, reduce: str,
+    include_self: bool = True,
+) -> Expr:  # fmt: skip
+    how, axis, dtype = _reduction(reduce), axis_of(dim, rank(input)), dtype_of(input)
+    part = _cut_to(bb, src, index)
+    x = input
+    if not include_self:
+        start = {"add": 0.0, "mean": 0.0, "mul": 1.0, "max": -float("inf"), "min": float("inf")}
+        if "float" not in dtype and how in ("max", "min"):
+            raise refuse("scatter_reduce", "include_self=False for integers", "floats")
+        fresh = bb.emit(op.broadcast_to(scalar(start[how], dtype), sizes(index)))
+        x = bb.emit(op.scatter_elements(x, index, fresh, axis, "update"))
+    if how != "mean":
+        return op.scatter_elements(x, index, part, axis, how)
+    ones = bb.emit(op.broadcast_to(scalar(1, dtype), sizes(index)))
+    base = op.ones_like(input) if include_self else op.zeros_like(input)
+    counts = bb.emit(op.scatter_elements(base, index, ones, axis, "add"))
+    total = op.scatter_elements(x, index, part, axis, "add")
+    return op.divide(total, op.maximum(counts, scalar(1, dtype)))
+
+
+def _spread_index(bb: BlockBuilder, index: Expr, like: Expr, axis: int) -> Expr:
+    """Places along one axis, for every element of `like`."""
+    shape = [-1 if i == axis else 1 for i in range(rank(like))]
+    wide = op.reshape(cast(bb, index, "int64"), shape)
+    return bb.emit(op.broadcast_to(wide, sizes(like)))
+
+
+@convert("index_add")
+def index_add(
+    bb: BlockBuilder, input: Expr, dim: int, index: Expr, source: Expr, alpha: Any = 1
+) -> Expr:
+    axis = axis_of(dim, rank(input))
+    part = source
+    if alpha != 1:
+        part = bb.emit(op.multiply(source, scalar(alpha, dtype_of(source))))
+    return op.scatter_elements(input, _spread_index(bb, index, part, axis), part, axis, "add")
+
+
+@convert("index_copy")
+def index_copy(bb: BlockBuilder, input: Expr, dim: int, index: Expr, source: Expr) -> Expr:
+    axis = axis_of(dim, rank(input))
+    return op.scatter_elements(input, _spread_index(bb, index, source, axis), source, axis)
+
+
+@convert("index_fill")
+def index_fill(bb: BlockBuilder, input: Expr, dim: int, index: Expr, value: Any) -> Expr:
+    axis = axis_of(dim, rank(input))
+    shape = sizes(input)
+    shape[axis] = sizes(index)[0]
+    filled = bb.emit(op.broadcast_to(tensor_of(bb, value, dtype_of(input)), shape))
+    return op.scatter_elements(input, _spread_index(bb, index, filled, axis), filled, axis)
+
+
+@convert("masked_scatter")
+def masked_scatter(bb: BlockBuilder, input: Expr, mask: Expr, source: Expr) -> Expr:
+    """Where the mask holds, the next element of `source`: its number counts the mask so far."""
+    shape = sizes(input)
+    held = bb.emit(op.broadcast_to(mask, shape))
+    flat = op.reshape(op.astype(held, "int64"), [product(shape)])
+    number = bb.emit(op.subtract(op.cumsum(flat, 0), scalar(1, "int64")))
+    number = bb.emit(op.maximum(number, scalar(0, "int64")))
+    last = product(lengths(source, "masked_scatter: source")) - 1  # type: ignore[arg-type,operator]
+    number = bb.emit(op.minimum(number, scalar(last, "int64")))
+    values = op.take(op.reshape(source, [-1]), number, 0)
+    return op.where(held, op.reshape(values, shape), input)
+
+
+@convert("put")
+def put(
+    bb: BlockBuilder, input: Expr, index: Expr, source: Expr, accumulate: bool = False
+) -> Expr:
+    """Of the flat tensor."""
+    shape = sizes(input)
+    flat = bb.emit(op.reshape(input, [product(shape)]))
+    at, values = (bb.emit(op.reshape(v, [product(sizes(v))])) for v in (index, source))
+    return op.reshape(op.index_put(flat, (at,), values, accumulate), shape)
+
+
+@convert("isin")
+def isin(
+    bb: BlockBuilder, elements: Any, test_elements: Any, assume_unique: bool = False,
+    invert: bool = False,
+) -> Expr:  # fmt: skip
+    """Each element against each of the test's."""
+    dtype = common_dtype(elements, test_elements)
+    x, wanted = (tensor_of(bb, v, dtype) for v in (elements, test_elements))
+    row = op.reshape(wanted, [product(sizes(wanted))])
+    equal = op.equal(op.expand_dims(x, -1), row)
+    found = bb.emit(op.max(op.astype(equal, "int8"), -1))
+    return op.equal(found, scalar(0, "int8")) if invert else op.astype(found, "bool")

@@ -1,0 +1,244 @@
+"""Pooling over the last one, two or three axes; a picture without a batch gets one for the while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Constant
+
+from .registry import convert
+from .values import Expr, dtype_of, lengths, product, rank, refuse, scalar, sizes, spread
+
+_LAYOUT: Final = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+_MAX: Final = {1: op.nn.max_pool1d, 2: op.nn.max_pool2d, 3: op.nn.max_pool3d}
+_AVG: Final = {1: op.nn.avg_pool1d, 2: op.nn.avg_pool2d, 3: op.nn.avg_pool3d}
+_ADAPTIVE: Final = {
+    1: op.nn.adaptive_avg_pool1d, 2: op.nn.adaptive_avg_pool2d, 3: op.nn.adaptive_avg_pool3d,
+}  # fmt: skip
+
+
+def _batched(
+    bb: BlockBuilder, x: Expr, n: int, rule: Callable[[Expr], Expr]
+) -> Expr:
+    if rank(x) == n + 2:
+        return rule(x)
+    made = bb.emit(rule(bb.emit(op.expand_dims(x, 0))))
+    return op.squeeze(made, [0])
+
+
+def max_pool(
+    bb: BlockBuilder, input: Expr, n: int, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    dilation: Any = 1, ceil_mode: bool = False,
+) -> Expr:  # fmt: skip
+    kernel = spread(kernel_size, n)
+    strides = spread(stride, n) if stride not in (None, [], ()) else kernel
+    return _batched(
+        bb, input, n,
+        lambda x: _MAX[n](
+            x, pool_size=kernel, strides=strides, padding=spread(padding, n),
+            dilation=spread(dilation, n), ceil_mode=ceil_mode, layout=_LAYOUT[n],
+        ),
+    )  # fmt: skip
+
+
+def _windows(
+    extents: Sequence[int], kernel: Sequence[int], strides: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], ceil_mode: bool,
+) -> np.ndarray[Any, Any]:  # fmt: skip
+    """Places that each window looks at, in the flat picture; -1 outside: (windows, kernel)."""
+    n = len(extents)
+    along = []
+    for i in range(n):
+        reach = dilation[i] * (kernel[i] - 1) + 1
+        room = extents[i] + 2 * padding[i] - reach
+        count = (-(-room // strides[i]) if ceil_mode else room // strides[i]) + 1
+        if ceil_mode and (count - 1) * strides[i] >= extents[i] + padding[i]:
+            count -= 1  # a window must not start behind the picture
+        starts = np.arange(count) * strides[i] - padding[i]
+        along.append(starts[:, None] + np.arange(kernel[i]) * dilation[i])
+    flat = np.zeros((1,) * (2 * n), "int64")
+    held = np.ones((1,) * (2 * n), bool)
+    for i, places in enumerate(along):
+        shape = [1] * (2 * n)
+        shape[i], shape[n + i] = places.shape
+        flat = flat * extents[i] + places.reshape(shape)
+        held = held & ((places >= 0) & (places < extents[i])).reshape(shape)
+    counts = [len(places) for places in along]
+    shape = [*counts, *kernel]
+    table = np.where(held, flat, -1)
+    return np.broadcast_to(table, shape).reshape(int(np.prod(counts)), -1)
+
+
+def _places_of_largest(bb: BlockBuilder, x: Expr, n: int, table: Any, out: Sequence[Any]) -> Expr:
+    """In the flat picture, where the largest element of each window is."""
+    lead = sizes(x)[:-n]
+    flat = bb.emit(op.reshape(x, [*lead, product(sizes(x)[-n:])]))
+    seen = bb.emit(op.take(flat, Constant(np.maximum(table, 0)), len(lead)))
+    least = scalar(-float("inf"), dtype_of(x))
+    seen = bb.emit(op.where(Constant(table >= 0), seen, least))
+    best = bb.emit(op.argmax(seen, -1))
+    # of window number w, the element number `best` of its row in the table
+    base = np.arange(table.shape[0], dtype="int64") * table.shape[1]
+    at = bb.emit(op.add(best, Constant(base)))
+    found = op.take(Constant(np.ascontiguousarray(table.reshape(-1))), at, 0)
+    return op.reshape(found, [*lead, *out])
+
+
+def _max_with_places(n: int) -> Callable[..., Any]:
+    def apply(
+        bb: BlockBuilder, input: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = True,
+    ) -> Any:  # fmt: skip
+        values = bb.emit(
+            max_pool(bb, input, n, kernel_size, stride, padding, dilation, ceil_mode)
+        )
+
+        def places() -> Expr:
+            kernel = spread(kernel_size, n)
+            strides = spread(stride, n) if stride not in (None, [], ()) else kernel
+            extents = lengths(input, "places of largest elements")[-n:]
+            options = spread(padding, n), spread(dilation, n), ceil_mode
+            table = _windows(extents, kernel, strides, *options)
+            return _places_of_largest(bb, input, n, table, sizes(values)[-n:])
+
+        return values, places
+
+    return apply
+
+
+def _max(n: int) -> Callable[..., Any]:
+    def apply(
+        bb: BlockBuilder, input: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        options = kernel_size, stride, padding, dilation, ceil_mode
+        if return_indices:
+            return _max_with_places(n)(bb, input, *options)
+        return max_pool(bb, input, n, *options)
+
+    return apply
+
+
+def avg_pool(
+    bb: BlockBuilder, input: Expr, n: int, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Expr:  # fmt: skip
+    kernel, pads = spread(kernel_size, n), spread(padding, n)
+    strides = spread(stride, n) if stride not in (None, [], ()) else kernel
+    options: dict[str, Any] = {"count_include_pad": count_include_pad} if any(pads) else {}
+    if divisor_override is not None:
+        if ceil_mode:
+            raise refuse("avg_pool: divisor_override", "ceil_mode=True", "ceil_mode=False")
+        options["count_include_pad"] = True
+
+    def rule(x: Expr) -> Expr:
+        made = _AVG[n](
+            x, pool_size=kernel, strides=strides, padding=pads, ceil_mode=ceil_mode,
+            layout=_LAYOUT[n], **options,
+        )  # fmt: skip
+        if divisor_override is None:
+            return made
+        factor = float(np.prod(kernel)) / divisor_override
+        return op.multiply(made, scalar(factor, dtype_of(x)))
+
+    return _batched(bb, input, n, rule)
+
+
+def _average(n: int) -> Callable[..., Expr]:
+    def apply(bb: BlockBuilder, input: Expr, kernel_size: Any, *args: Any, **options: Any) -> Expr:
+        return avg_pool(bb, input, n, kernel_size, *args, **options)
+
+    return apply
+
+
+def adaptive_avg_pool(bb: BlockBuilder, input: Expr, n: int, output_size: Any) -> Expr:
+    """None keeps an extent."""
+    wanted = _output(input, n, output_size)
+    return _batched(
+        bb, input, n, lambda x: _ADAPTIVE[n](x, output_size=wanted, layout=_LAYOUT[n])
+    )
+
+
+def _output(x: Expr, n: int, output_size: Any) -> list[Any]:
+    extents = sizes(x)[-n:]
+    return [e if o is None else o for e, o in zip(extents, spread(output_size, n))]
+
+
+def _adaptive_max(n: int) -> Callable[..., Any]:
+    def apply(
+        bb: BlockBuilder, input: Expr, output_size: Any, return_indices: Any = True
+    ) -> Any:
+        """Windows from floor(i * size / out) to ceil((i + 1) * size / out)."""
+        extents = lengths(input, "adaptive_max_pool")[-n:]
+        wanted = [int(o) for o in _output(input, n, output_size)]
+        table = _adaptive_windows(extents, wanted)
+        lead = sizes(input)[:-n]
+        flat = bb.emit(op.reshape(input, [*lead, int(np.prod(extents))]))
+        seen = bb.emit(op.take(flat, Constant(np.maximum(table, 0)), len(lead)))
+        least = scalar(-float("inf"), dtype_of(input))
+        held = op.where(Constant(table >= 0), seen, least)
+        values = bb.emit(op.reshape(op.max(held, -1), [*lead, *wanted]))
+        if return_indices is False:
+            return values
+        return values, lambda: _places_of_largest(bb, input, n, table, wanted)
+
+    return apply
+
+
+def _adaptive_windows(extents: Sequence[int], wanted: Sequence[int]) -> np.ndarray[Any, Any]:
+    """As `_windows`; windows differ in size, the table has the size of the largest."""
+    rows = []
+    for extent, out in zip(extents, wanted):
+        starts = [i * extent // out for i in range(out)]
+        ends = [-(-(i + 1) * extent // out) for i in range(out)]
+        widest = max(b - a for a, b in zip(starts, ends))
+        rows.append([[*range(a, b), *[-1] * (widest - b + a)] for a, b in zip(starts, ends)])
+    table = np.zeros((1, 1), "int64")
+    for extent, row in zip(extents, rows):
+        places = np.asarray(row, "int64")
+        joined = table[:, None, :, None] * extent + places[None, :, None, :]
+        missing = (table[:, None, :, None] < 0) | (places[None, :, None, :] < 0)
+        joined = np.where(missing, -1, joined)
+        table = joined.reshape(table.shape[0] * places.shape[0], -1)
+    return table
+
+
+def lp_pool(
+    bb: BlockBuilder, input: Expr, n: int, norm_type: float, kernel_size: Any, stride: Any = None,
+    ceil_mode: bool = False,
+) -> Expr:  # fmt: skip
+    """The p-norm of each window, by the mean of powers."""
+    dtype = dtype_of(input)
+    powers = bb.emit(op.power(input, scalar(float(norm_type), dtype)))
+    mean = bb.emit(avg_pool(bb, powers, n, kernel_size, stride, 0, ceil_mode))
+    count = float(np.prod(spread(kernel_size, n)))
+    total = op.multiply(op.nn.relu(mean), scalar(count, dtype))
+    return op.power(total, scalar(1.0 / norm_type, dtype))
+
+
+def _lp(n: int) -> Callable[..., Expr]:
+    def apply(bb: BlockBuilder, input: Expr, norm_type: float, *args: Any, **options: Any) -> Expr:
+        return lp_pool(bb, input, n, norm_type, *args, **options)
+
+    return apply
+
+
+def _adaptive_average(n: int) -> Callable[..., Expr]:
+    def apply(bb: BlockBuilder, input: Expr, output_size: Any) -> Expr:
+        return adaptive_avg_pool(bb, input, n, output_size)
+
+    return apply
+
+
+for _n in (1, 2, 3):
+    convert(f"max_pool{_n}d")(_max(_n))
+    convert(f"max_pool{_n}d_with_indices")(_max_with_places(_n))
+    convert(f"avg_pool{_n}d")(_average(_n))
+    convert(f"adaptive_avg_pool{_n}d", f"_adaptive_avg_pool{_n}d")(_adaptive_average(_n))
+    convert(f"adaptive_max_pool{_n}d", f"adaptive_max_pool{_n}d_with_indices")(_adaptive_max(_n))
+    convert(f"lp_pool{_n}d")(_lp(_n))

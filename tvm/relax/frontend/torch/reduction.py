@@ -1,0 +1,312 @@
+"""Reductions and scans."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+
+from .dtypes import is_float
+from .registry import convert
+from .values import (
+    Expr,
+    axes_of,
+    axis_of,
+    cast,
+    dtype_of,
+    floating,
+    lengths,
+    product,
+    promoted,
+    rank,
+    refuse,
+    scalar,
+    size_tensor,
+    sizes,
+)
+
+
+def _accumulated(bb: BlockBuilder, x: Expr, dtype: Any) -> Expr:
+    """Sums of integers and truth values are int64."""
+    if dtype is not None:
+        return cast(bb, x, dtype)
+    return x if is_float(dtype_of(x)) else cast(bb, x, "int64")
+
+
+@convert("sum")
+def sum_(
+    bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Expr:
+    x = _accumulated(bb, input, dtype)
+    return x if rank(x) == 0 else op.sum(x, axes_of(dim, rank(x)), keepdim)
+
+
+@convert("nansum")
+def nansum(
+    bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Expr:
+    zero = scalar(0.0, dtype_of(input))
+    return sum_(bb, bb.emit(op.where(op.isnan(input), zero, input)), dim, keepdim, dtype)
+
+
+@convert("mean")
+def mean(
+    bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Expr:
+    x = input if dtype is None else cast(bb, input, dtype)
+    return x if rank(x) == 0 else op.mean(x, axes_of(dim, rank(x)), keepdim)
+
+
+@convert("prod")
+def prod(
+    bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool = False, dtype: Any = None
+) -> Expr:
+    x = _accumulated(bb, input, dtype)
+    return x if rank(x) == 0 else op.prod(x, axes_of(dim, rank(x)), keepdim)
+
+
+@convert("amax")
+def amax(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    return input if rank(input) == 0 else op.max(input, axes_of(dim, rank(input)), keepdim)
+
+
+@convert("amin")
+def amin(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    return input if rank(input) == 0 else op.min(input, axes_of(dim, rank(input)), keepdim)
+
+
+@convert("aminmax")
+def aminmax(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Any:
+    return amin(bb, input, dim, keepdim), amax(bb, input, dim, keepdim)
+
+
+def _extreme(reduce: Any, arg: Any, pairwise: Any) -> Callable[..., Any]:
+    def apply(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Any:
+        """Of all, of two tensors, or along an axis with the places."""
+        if dim is None:
+            return reduce(input) if rank(input) else input
+        if not isinstance(dim, int):
+            return pairwise(*promoted(bb, input, dim))
+        axis = axis_of(dim, rank(input))
+        values = bb.emit(reduce(input, axis, keepdim))
+        return values, bb.emit(arg(input, axis, keepdim))
+
+    return apply
+
+
+convert("max")(_extreme(op.max, op.argmax, op.maximum))
+convert("min")(_extreme(op.min, op.argmin, op.minimum))
+
+
+def _place(rule: Any) -> Callable[..., Expr]:
+    def apply(
+        bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool = False
+    ) -> Expr:
+        axis = None if dim is None else axis_of(dim, rank(input))
+        found: Expr = rule(input, axis, keepdim)
+        return found
+
+    return apply
+
+
+convert("argmax")(_place(op.argmax))
+convert("argmin")(_place(op.argmin))
+
+
+@convert("any")
+def any_(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    x = cast(bb, cast(bb, input, "bool"), "int8")
+    return cast(bb, bb.emit(amax(bb, x, dim, keepdim)), "bool")
+
+
+@convert("all")
+def all_(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+    x = cast(bb, cast(bb, input, "bool"), "int8")
+    return cast(bb, bb.emit(amin(bb, x, dim, keepdim)), "bool")
+
+
+@convert("count_nonzero")
+def count_nonzero(bb: BlockBuilder, input: Expr, dim: Any = None) -> Expr:
+    return sum_(bb, cast(bb, input, "bool"), dim)
+
+
+def _count(x: Expr, dim: Any) -> Any:
+    """How many elements one result of a reduction is made of."""
+    extents = sizes(x)
+    axes = axes_of(dim, len(extents))
+    return product(extents if axes is None else [extents[axis] for axis in axes])
+
+
+def _variance(bb: BlockBuilder, x: Expr, dim: Any, correction: Any, keepdim: bool) -> Expr:
+    """The mean square distance from the mean, over n - correction in place of n."""
+    plain = bb.emit(op.variance(x, axes_of(dim, rank(x)), keepdim))
+    if correction == 0:
+        return plain
+    count, dtype = _count(x, dim), dtype_of(x)
+    if isinstance(count, int):
+        left = count - correction
+        factor = scalar(count / left if left > 0 else math.nan, dtype)
+        return bb.emit(op.multiply(plain, factor))
+    size = cast(bb, bb.emit(size_tensor(count)), dtype)
+    return bb.emit(
+        op.multiply(plain, op.divide(size, op.subtract(size, scalar(float(correction), dtype))))
+    )
+
+
+def _correction(unbiased: Any, correction: Any) -> Any:
+    """Torch says n - 1 either way."""
+    if correction is not None:
+        return correction
+    return 1 if unbiased in (None, True) else 0
+
+
+def _moment(
+    finish: Callable[[Expr], Expr], with_mean: bool
+) -> Callable[..., Any]:
+    def apply(
+        bb: BlockBuilder,
+        input: Expr,
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        correction: Any = None,
+    ) -> Any:
+        if isinstance(dim, bool):  # the overload without axes
+            dim, unbiased = None, dim
+        spread = finish(_variance(bb, input, dim, _correction(unbiased, correction), keepdim))
+        if not with_mean:
+            return spread
+        return spread, op.mean(input, axes_of(dim, rank(input)), keepdim)
+
+    return apply
+
+
+convert("var")(_moment(lambda x: x, False))
+convert("std")(_moment(op.sqrt, False))
+convert("var_mean")(_moment(lambda x: x, True))
+convert("std_mean")(_moment(op.sqrt, True))
+
+
+@convert("logsumexp", "special_logsumexp")
+def logsumexp(bb: BlockBuilder, input: Expr, dim: Any, keepdim: bool = False) -> Expr:
+    """log(sum(exp(x))), with the largest element taken out before."""
+    x = floating(bb, input)
+    axes = axes_of(dim, rank(x))
+    largest = bb.emit(op.max(x, axes, True))
+    # where all are infinite, the difference would be none
+    largest = bb.emit(op.where(op.isinf(largest), scalar(0.0, dtype_of(x)), largest))
+    total = bb.emit(op.log(op.sum(op.exp(op.subtract(x, largest)), axes, keepdim)))
+    return op.add(total, largest if keepdim else op.squeeze(largest, axes))
+
+
+def norm(bb: BlockBuilder, x: Expr, p: Any, dim: Any, keepdim: bool = False) -> Expr:
+    """The p-norm along axes."""
+    axes, dtype = axes_of(dim, rank(x)), dtype_of(x)
+    if p == math.inf:
+        return op.max(op.abs(x), axes, keepdim)
+    if p == -math.inf:
+        return op.min(op.abs(x), axes, keepdim)
+    if p == 0:
+        held = op.astype(op.not_equal(x, scalar(0.0, dtype)), dtype)
+        return op.sum(held, axes, keepdim)
+    if p == 1:
+        return op.sum(op.abs(x), axes, keepdim)
+    if p == 2:
+        return op.sqrt(op.sum(op.multiply(x, x), axes, keepdim))
+    total = op.sum(op.power(op.abs(x), scalar(float(p), dtype)), axes, keepdim)
+    return op.power(total, scalar(1.0 / p, dtype))
+
+
+@convert("norm", "linalg_vector_norm", "vector_norm", "linalg_norm")
+def vector_norm(
+    bb: BlockBuilder, input: Expr, p: Any = None, dim: Any = None, keepdim: bool = False,
+    dtype: Any = None, **options: Any,
+) -> Expr:  # fmt: skip
+    x = input if dtype is None else cast(bb, input, dtype)
+    order = options.get("ord", p)
+    if order in (None, "fro"):
+        order = 2
+    if isinstance(order, str):
+        raise refuse("norm: p", repr(order), "a number or 'fro'")
+    return norm(bb, x, order, dim, keepdim)
+
+
+@convert("cumsum")
+def cumsum(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Expr:
+    kind = dtype or (None if is_float(dtype_of(input)) else "int64")
+    return op.cumsum(input, axis_of(dim, rank(input)), kind)
+
+
+@convert("cumprod")
+def cumprod(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Expr:
+    kind = dtype or (None if is_float(dtype_of(input)) else "int64")
+    return op.cumprod(input, axis_of(dim, rank(input)), kind)
+
+
+def _running(better: Callable[[Expr, Expr], Expr]) -> Callable[..., Any]:
+    def apply(bb: BlockBuilder, input: Expr, dim: int) -> Any:
+        """The best element so far with its place, by doubling steps (Hillis and Steele, 1986).
+
+        After step k every element knows the best of the 2^k elements that end with it.
+        """
+        axis = axis_of(dim, rank(input))
+        extents = lengths(input, "a running maximum")
+        length = extents[axis]
+        shape = [-1 if i == axis else 1 for i in range(len(extents))]
+        places = op.reshape(op.arange(0, length, 1, "int64"), shape)
+        values, indices = input, bb.emit(op.broadcast_to(places, extents))
+        step = 1
+        while step < length:
+
+            def shifted(x: Expr, by: int = step) -> tuple[Expr, Expr]:
+                head = bb.emit(op.strided_slice(x, [axis], [0], [by]))
+                early = bb.emit(op.strided_slice(x, [axis], [0], [length - by]))
+                return bb.emit(op.concat((head, early), axis)), x
+
+            before, now = shifted(values)
+            places_before, places_now = shifted(indices)
+            wins = bb.emit(better(before, now))
+            values = bb.emit(op.where(wins, before, now))
+            indices = bb.emit(op.where(wins, places_before, places_now))
+            step *= 2
+        return values, indices
+
+    return apply
+
+
+convert("cummax")(_running(op.greater))
+convert("cummin")(_running(op.less))
+
+
+@convert("logcumsumexp")
+def logcumsumexp(bb: BlockBuilder, input: Expr, dim: int) -> Expr:
+    """log(cumsum(exp(x))), with the largest element of the row taken out before."""
+    axis = axis_of(dim, rank(input))
+    largest = bb.emit(op.max(input, axis, True))
+    return op.add(op.log(op.cumsum(op.exp(op.subtract(input, largest)), axis)), largest)
+
+
+@convert("diff")
+def diff(
+    bb: BlockBuilder, input: Expr, n: int = 1, dim: int = -1, prepend: Any = None,
+    append: Any = None,
+) -> Expr:  # fmt: skip
+    """Differences of neighbours, n times."""
+    axis = axis_of(dim, rank(input))
+    parts = [part for part in (prepend, input, append) if part is not None]
+    x = input if len(parts) == 1 else bb.emit(op.concat(parts, axis))
+    for _ in range(n):
+        size = sizes(x)[axis]
+        late = op.strided_slice(x, [axis], [1], [size])
+        early = op.strided_slice(x, [axis], [0], [size - 1])
+        rule = op.not_equal if dtype_of(x) == "bool" else op.subtract
+        x = bb.emit(rule(late, early))
+    return x
+
+
+@convert("dist")
+def dist(bb: BlockBuilder, input: Expr, other: Expr, p: float = 2.0) -> Expr:
+    return norm(bb, bb.emit(op.subtract(input, other)), p, None)

@@ -1,0 +1,458 @@
+"""Tensors with the same elements in another shape or order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tir
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Tuple, TupleGetItem
+
+from .registry import convert
+from .values import (
+    Expr,
+    Size,
+    axes_of,
+    axis_of,
+    cast,
+    common_dtype,
+    lengths,
+    product,
+    rank,
+    refuse,
+    same,
+    sizes,
+)
+
+
+def given_sizes(given: tuple[Any, ...]) -> list[Any]:
+    """`x.view(2, 3)` and `x.view((2, 3))` mean the same."""
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        return list(given[0])
+    return list(given)
+
+
+@convert("reshape", "view", "_unsafe_view", "_reshape_alias", "view_copy", "_reshape_copy")
+def reshape(bb: BlockBuilder, input: Expr, *shape: Any, **named: Any) -> Expr:
+    given = given_sizes(shape or (named.get("shape", named.get("size")),))
+    if len(given) == 1 and isinstance(given[0], str):  # view(dtype)
+        raise refuse("view as another data type", given[0], "a shape")
+    return op.reshape(input, _resolved(input, given))
+
+
+def _resolved(x: Expr, given: list[Any]) -> list[Any]:
+    """With symbolic extents, -1 is divided out here: torch knows that it divides."""
+    if -1 not in [g for g in given if isinstance(g, int)]:
+        return given
+    extents = sizes(x)
+    if not any(isinstance(s, PrimExpr) for s in [*extents, *given]):
+        return given
+    place = next(i for i, g in enumerate(given) if isinstance(g, int) and g == -1)
+    analyzer = Analyzer()
+    rest = [g for i, g in enumerate(given) if i != place]
+    left = list(extents)
+    for g in list(rest):  # extents that stay leave both sides
+        for i, extent in enumerate(left):
+            if _equal(analyzer, g, extent):
+                del left[i]
+                rest.remove(g)
+                break
+    above, below = product(left), product(rest)
+    if isinstance(above, PrimExpr) or isinstance(below, PrimExpr):
+        given[place] = analyzer.simplify(tir.floordiv(above, below))
+    else:
+        given[place] = above // below
+    return given
+
+
+def _equal(analyzer: Analyzer, a: Size, b: Size) -> bool:
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    return bool(analyzer.can_prove_equal(a, b))
+
+
+@convert("view_as", "reshape_as")
+def reshape_as(bb: BlockBuilder, input: Expr, other: Expr) -> Expr:
+    return op.reshape(input, sizes(other))
+
+
+@convert("flatten")
+def flatten(bb: BlockBuilder, input: Expr, start_dim: int = 0, end_dim: int = -1) -> Expr:
+    extents = sizes(input)
+    if not extents:
+        return op.reshape(input, [1])
+    start, end = axis_of(start_dim, len(extents)), axis_of(end_dim, len(extents))
+    joined = product(extents[start : end + 1])
+    return op.reshape(input, [*extents[:start], joined, *extents[end + 1 :]])
+
+
+@convert("ravel")
+def ravel(bb: BlockBuilder, input: Expr) -> Expr:
+    return flatten(bb, input)
+
+
+@convert("unflatten")
+def unflatten(bb: BlockBuilder, input: Expr, dim: int, sizes: Any = None, **named: Any) -> Expr:
+    from .values import sizes as sizes_of
+
+    extents = sizes_of(input)
+    axis = axis_of(dim, len(extents))
+    parts = list(sizes or named["unflattened_size"])
+    if -1 in [p for p in parts if isinstance(p, int)]:
+        known = product([p for p in parts if not (isinstance(p, int) and p == -1)])
+        whole = extents[axis]
+        symbolic = isinstance(whole, PrimExpr) or isinstance(known, PrimExpr)
+        rest = tir.floordiv(whole, known) if symbolic else whole // known
+        parts = [rest if isinstance(p, int) and p == -1 else p for p in parts]
+    return op.reshape(input, [*extents[:axis], *parts, *extents[axis + 1 :]])
+
+
+@convert("permute", "permute_copy")
+def permute(bb: BlockBuilder, input: Expr, *dims: Any, **named: Any) -> Expr:
+    axes = given_sizes(dims or (named["dims"],))
+    return op.permute_dims(input, [axis_of(a, rank(input)) for a in axes])
+
+
+@convert("transpose", "swapaxes", "swapdims", "transpose_copy")
+def transpose(bb: BlockBuilder, input: Expr, dim0: int, dim1: int) -> Expr:
+    axes = list(range(rank(input)))
+    if not axes:
+        return input
+    a, b = axis_of(dim0, len(axes)), axis_of(dim1, len(axes))
+    axes[a], axes[b] = axes[b], axes[a]
+    return op.permute_dims(input, axes)
+
+
+@convert("t", "numpy_T")
+def t(bb: BlockBuilder, input: Expr) -> Expr:
+    return input if rank(input) < 2 else transposed(bb, input)
+
+
+@convert("adjoint", "matrix_H", "mT")
+def adjoint(bb: BlockBuilder, input: Expr) -> Expr:
+    return transposed(bb, input, True)
+
+
+def transposed(bb: BlockBuilder, x: Expr, last_two: bool = False) -> Expr:
+    axes = list(range(rank(x)))
+    return op.permute_dims(x, [*axes[:-2], axes[-1], axes[-2]] if last_two else axes[::-1])
+
+
+@convert("movedim", "moveaxis")
+def movedim(bb: BlockBuilder, input: Expr, source: Any, destination: Any) -> Expr:
+    ndim = rank(input)
+    start, end = axes_of(source, ndim) or [], axes_of(destination, ndim) or []
+    axes: list[Any] = [None] * ndim
+    for a, b in zip(start, end):
+        axes[b] = a
+    rest = iter(a for a in range(ndim) if a not in start)
+    return op.permute_dims(input, [next(rest) if a is None else a for a in axes])
+
+
+@convert("squeeze", "squeeze_copy")
+def squeeze(bb: BlockBuilder, input: Expr, dim: Any = None) -> Expr:
+    """Axes of extent 1 are dropped; others that are named stay."""
+    extents = sizes(input)
+    axes = range(len(extents)) if dim is None else (axes_of(dim, len(extents)) or [])
+    dropped = [a for a in axes if extents and same(extents[a], 1)]
+    return op.squeeze(input, dropped) if dropped else input
+
+
+@convert("unsqueeze", "unsqueeze_copy")
+def unsqueeze(bb: BlockBuilder, input: Expr, dim: int) -> Expr:
+    return op.expand_dims(input, dim)
+
+
+@convert("expand", "broadcast_to", "expand_copy")
+def expand(bb: BlockBuilder, input: Expr, *shape: Any, **named: Any) -> Expr:
+    """-1 keeps an extent."""
+    given = given_sizes(shape or (named.get("size"),))
+    extents = sizes(input)
+    before = len(given) - len(extents)
+    wanted = [
+        extents[i - before] if isinstance(size, int) and size == -1 else size
+        for i, size in enumerate(given)
+    ]
+    return op.broadcast_to(input, wanted)
+
+
+@convert("expand_as")
+def expand_as(bb: BlockBuilder, input: Expr, other: Expr) -> Expr:
+    return op.broadcast_to(input, sizes(other))
+
+
+@convert("broadcast_tensors")
+def broadcast_tensors(bb: BlockBuilder, *tensors: Any) -> Any:
+    given = given_sizes(tensors)
+    ndim = max(rank(x) for x in given)
+    shape: list[Size] = [1] * ndim
+    for x in given:
+        for i, size in enumerate(sizes(x), start=ndim - rank(x)):
+            shape[i] = size if same(shape[i], 1) else shape[i]
+    return tuple(op.broadcast_to(x, shape) for x in given)
+
+
+@convert("repeat")
+def repeat(bb: BlockBuilder, input: Expr, *repeats: Any, **named: Any) -> Expr:
+    return op.tile(input, given_sizes(repeats or (named["repeats"],)))
+
+
+@convert("tile")
+def tile(bb: BlockBuilder, input: Expr, *dims: Any, **named: Any) -> Expr:
+    return op.tile(input, given_sizes(dims or (named["dims"],)))
+
+
+@convert("repeat_interleave")
+def repeat_interleave(
+    bb: BlockBuilder, input: Expr, repeats: Any = None, dim: int | None = None, **options: Any
+) -> Expr:
+    if not isinstance(repeats, int):
+        raise refuse("repeat_interleave: repeats", "a tensor", "a number")
+    if dim is None:
+        return op.repeat(op.reshape(input, [-1]), repeats, 0)
+    return op.repeat(input, repeats, axis_of(dim, rank(input)))
+
+
+@convert("cat", "concat", "concatenate")
+def cat(bb: BlockBuilder, tensors: Any, dim: int = 0, **named: Any) -> Expr:
+    """Empty one-dimensional tensors are left out, as torch does."""
+    dtype = common_dtype(*tensors)
+    held = [x for x in tensors if not (rank(x) == 1 and same(sizes(x)[0], 0))]
+    parts = [cast(bb, x, dtype) for x in held or list(tensors)[:1]]
+    return op.concat(tuple(parts), named.get("axis", dim))
+
+
+@convert("stack")
+def stack(bb: BlockBuilder, tensors: Any, dim: int = 0) -> Expr:
+    dtype = common_dtype(*tensors)
+    return op.stack(tuple(cast(bb, x, dtype) for x in tensors), dim)
+
+
+@convert("atleast_1d")
+def atleast_1d(bb: BlockBuilder, input: Expr) -> Expr:
+    return input if rank(input) >= 1 else op.reshape(input, [1])
+
+
+@convert("atleast_2d")
+def atleast_2d(bb: BlockBuilder, input: Expr) -> Expr:
+    return input if rank(input) >= 2 else op.reshape(input, [1, *sizes(input)] if rank(input) else [1, 1])
+
+
+@convert("hstack")
+def hstack(bb: BlockBuilder, tensors: Any) -> Expr:
+    parts = [bb.emit(atleast_1d(bb, x)) for x in tensors]
+    return cat(bb, parts, 0 if rank(parts[0]) == 1 else 1)
+
+
+@convert("vstack", "row_stack")
+def vstack(bb: BlockBuilder, tensors: Any) -> Expr:
+    return cat(bb, [bb.emit(atleast_2d(bb, x)) for x in tensors], 0)
+
+
+@convert("dstack")
+def dstack(bb: BlockBuilder, tensors: Any) -> Expr:
+    parts = []
+    for x in tensors:
+        flat = bb.emit(atleast_2d(bb, x))
+        parts.append(flat if rank(flat) > 2 else bb.emit(op.expand_dims(flat, 2)))
+    return cat(bb, parts, 2)
+
+
+@convert("column_stack")
+def column_stack(bb: BlockBuilder, tensors: Any) -> Expr:
+    parts = [x if rank(x) > 1 else bb.emit(op.reshape(x, [-1, 1])) for x in tensors]
+    return cat(bb, parts, 1)
+
+
+# --- in pieces ---
+
+
+def _pieces(bb: BlockBuilder, x: Expr, cuts: list[int] | int, axis: int) -> Expr:
+    """Relax cuts a tensor into a tuple."""
+    return bb.emit(op.split(x, cuts, axis))
+
+
+@convert("split", "split_copy")
+def split(bb: BlockBuilder, tensor: Expr, split_size: Any, dim: int = 0) -> Any:
+    """Pieces of a size, the last one smaller; or of the sizes given."""
+    axis = axis_of(dim, rank(tensor))
+    if not isinstance(split_size, int):
+        return split_with_sizes(bb, tensor, split_size, axis)
+    extent = sizes(tensor)[axis]
+    if isinstance(extent, PrimExpr):
+        raise refuse("split", f"the symbolic extent {extent}", "an axis whose extent is a number")
+    count = -(-extent // split_size)
+    if count <= 1:
+        return (tensor,)
+    if -(-extent // count) == split_size:
+        return _pieces(bb, tensor, count, axis)
+    return _pieces(bb, tensor, list(range(split_size, extent, split_size)), axis)
+
+
+@convert("split_with_sizes", "unsafe_split_with_sizes", "split_with_sizes_copy")
+def split_with_sizes(bb: BlockBuilder, input: Expr, split_sizes: Any, dim: int = 0) -> Any:
+    axis = axis_of(dim, rank(input))
+    cuts: list[Any] = []
+    for size in split_sizes[:-1]:
+        cuts.append(size if not cuts else cuts[-1] + size)
+    if not cuts:
+        return (input,)
+    if all(isinstance(cut, int) for cut in cuts):
+        return _pieces(bb, input, cuts, axis)
+    ends = [*cuts, sizes(input)[axis]]
+    return tuple(op.strided_slice(input, [axis], [a], [b]) for a, b in zip([0, *cuts], ends))
+
+
+@convert("chunk", "unsafe_chunk")
+def chunk(bb: BlockBuilder, input: Expr, chunks: int, dim: int = 0) -> Any:
+    """At most `chunks` pieces, all but the last of one size."""
+    axis = axis_of(dim, rank(input))
+    extent = sizes(input)[axis]
+    if isinstance(extent, int) and extent % chunks:
+        return split(bb, input, -(-extent // chunks), axis)
+    return _pieces(bb, input, chunks, axis)
+
+
+@convert("tensor_split")
+def tensor_split(bb: BlockBuilder, input: Expr, indices_or_sections: Any, dim: int = 0) -> Any:
+    """So many pieces, the first ones larger by one; or cuts at the places given."""
+    axis = axis_of(dim, rank(input))
+    cuts = indices_or_sections
+    if isinstance(cuts, int):
+        extent = lengths(input, "tensor_split")[axis]
+        small, more = divmod(extent, cuts)
+        cuts = [i * small + min(i, more) for i in range(1, cuts)]
+    return _pieces(bb, input, list(cuts), axis) if cuts else (input,)
+
+
+for _name, _axis in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):
+
+    def _split_at(bb: BlockBuilder, input: Expr, cuts: Any, axis: int = _axis) -> Any:
+        return tensor_split(bb, input, cuts, 0 if rank(input) == 1 else axis)
+
+    convert(_name)(_split_at)
+
+
+@convert("unbind", "unbind_copy")
+def unbind(bb: BlockBuilder, input: Expr, dim: int = 0) -> Expr:
+    axis = axis_of(dim, rank(input))
+    count = lengths(input, "unbind")[axis]
+    if count == 1:
+        return bb.emit(Tuple([bb.emit(op.squeeze(input, [axis]))]))
+    pieces = _pieces(bb, input, count, axis)
+    parts = [
+        bb.emit(op.squeeze(bb.emit(TupleGetItem(pieces, i)), [axis])) for i in range(count)
+    ]
+    return bb.emit(Tuple(parts))
+
+
+# --- reversed and turned ---
+
+
+@convert("flip", "reverse")
+def flip(bb: BlockBuilder, input: Expr, *dims: Any, **named: Any) -> Expr:
+    given = given_sizes(dims or (named["dims"],))
+    x = input
+    for axis in given:
+        x = bb.emit(op.flip(x, axis_of(axis, rank(x))))
+    return x
+
+
+@convert("fliplr")
+def fliplr(bb: BlockBuilder, input: Expr) -> Expr:
+    return op.flip(input, 1)
+
+
+@convert("flipud")
+def flipud(bb: BlockBuilder, input: Expr) -> Expr:
+    return op.flip(input, 0)
+
+
+@convert("rot90")
+def rot90(bb: BlockBuilder, input: Expr, k: int = 1, dims: Any = (0, 1)) -> Expr:
+    """Turns by a right angle, from the first axis towards the second."""
+    a, b = axes_of(dims, rank(input)) or [0, 1]
+    turns = k % 4
+    if turns == 2:
+        return op.flip(op.flip(input, a), b)
+    if turns == 0:
+        return input
+    if turns == 1:
+        return transpose(bb, bb.emit(op.flip(input, b)), a, b)
+    return transpose(bb, bb.emit(op.flip(input, a)), a, b)
+
+
+@convert("roll")
+def roll(bb: BlockBuilder, input: Expr, shifts: Any, dims: Any = None) -> Expr:
+    """What leaves at one end comes in at the other; without axes, in the flat tensor."""
+    by = [shifts] if isinstance(shifts, (int, PrimExpr)) else list(shifts)
+    axes = axes_of(dims, rank(input))
+    if axes is None:
+        flat = bb.emit(op.reshape(input, [product(sizes(input))]))
+        return op.reshape(roll(bb, flat, by, [0]), sizes(input))
+    x = input
+    for shift, axis in zip(by, axes):
+        x = _rolled(bb, x, shift, axis)
+    return x
+
+
+def _rolled(bb: BlockBuilder, x: Expr, shift: Any, axis: int) -> Expr:
+    extent = sizes(x)[axis]
+    if isinstance(extent, int) and isinstance(shift, int):
+        shift %= max(extent, 1)
+    elif isinstance(shift, int) and shift < 0:
+        shift = extent + shift
+    if isinstance(shift, int) and shift == 0:
+        return x
+    head = op.strided_slice(x, [axis], [extent - shift], [extent])
+    tail = op.strided_slice(x, [axis], [0], [extent - shift])
+    return bb.emit(op.concat((head, tail), axis))
+
+
+@convert("channel_shuffle", "native_channel_shuffle")
+def channel_shuffle(bb: BlockBuilder, input: Expr, groups: int) -> Expr:
+    """Channels of the groups, in turn."""
+    batch, channels, *rest = sizes(input)
+    apart = op.reshape(input, [batch, groups, channels // groups, *rest])
+    axes = [0, 2, 1, *range(3, 3 + len(rest))]
+    return op.reshape(op.permute_dims(apart, axes), [batch, channels, *rest])
+
+
+@convert("pixel_shuffle")
+def pixel_shuffle(bb: BlockBuilder, input: Expr, upscale_factor: int) -> Expr:
+    return op.nn.pixel_shuffle(input, upscale_factor)
+
+
+@convert("pixel_unshuffle")
+def pixel_unshuffle(bb: BlockBuilder, input: Expr, downscale_factor: int) -> Expr:
+    """(..., c, h r, w r) to (..., c r r, h, w)"""
+    r = downscale_factor
+    *lead, c, h, w = lengths(input, "pixel_unshuffle")
+    n = len(lead)
+    apart = op.reshape(input, [*lead, c, h // r, r, w // r, r])
+    axes = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
+    return op.reshape(op.permute_dims(apart, axes), [*lead, c * r * r, h // r, w // r])
+
+
+@convert("meshgrid")
+def meshgrid(bb: BlockBuilder, *tensors: Any, indexing: str = "ij") -> Expr:
+    given = given_sizes(tensors)
+    if given and isinstance(given[-1], str):
+        indexing = given.pop()
+    if len(given) == 1 and isinstance(given[0], (list, tuple)):
+        given = list(given[0])
+    return op.meshgrid(tuple(given), indexing)
+
+
+@convert("cartesian_prod")
+def cartesian_prod(bb: BlockBuilder, *tensors: Any) -> Expr:
+    given = given_sizes(tensors)
+    if len(given) == 1:
+        return given[0]  # type: ignore[no-any-return]
+    grids = bb.emit(op.meshgrid(tuple(given), "ij"))
+    parts = [op.reshape(TupleGetItem(grids, i), [-1]) for i in range(len(given))]
+    return op.stack(tuple(bb.emit(p) for p in parts), 1)
+

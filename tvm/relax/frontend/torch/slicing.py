@@ -1,0 +1,402 @@
+"""Parts of tensors by places that are known: slices, diagonals, windows; and writing to them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Constant, TupleGetItem, const
+from tvm.relax.struct_info import ShapeStructInfo, TupleStructInfo
+
+from .registry import convert
+from .values import (
+    Expr,
+    axis_of,
+    cast,
+    dtype_of,
+    lengths,
+    product,
+    rank,
+    refuse,
+    sizes,
+    spread,
+    tensor_of,
+)
+
+
+@convert("slice", "slice_copy")
+def slice_(
+    bb: BlockBuilder, input: Expr, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
+) -> Expr:
+    first = 0 if start is None else start
+    last = sys.maxsize if end is None else end
+    whole = isinstance(first, int) and isinstance(last, int) and first == 0 and last == sys.maxsize
+    if whole and step == 1:
+        return input
+    return op.strided_slice(input, [axis_of(dim, rank(input))], [first], [last], [step])
+
+
+@convert("narrow", "narrow_copy")
+def narrow(bb: BlockBuilder, input: Expr, dim: int, start: Any, length: Any) -> Expr:
+    axis = axis_of(dim, rank(input))
+    if isinstance(start, RelaxExpr):
+        places = op.add(op.arange(0, length, 1, "int64"), cast(bb, start, "int64"))
+        return op.take(input, bb.emit(places), axis)
+    if isinstance(start, int) and start < 0:
+        start = sizes(input)[axis] + start
+    return op.strided_slice(input, [axis], [start], [start + length])
+
+
+@convert("select", "select_copy")
+def select(bb: BlockBuilder, input: Expr, dim: int, index: Any) -> Expr:
+    axis = axis_of(dim, rank(input))
+    extent = sizes(input)[axis]
+    if isinstance(index, int) and index < 0:
+        index = extent + index
+    if isinstance(index, int):
+        return op.take(input, const(index, "int64"), axis)
+    return op.take(input, tensor_of(bb, index), axis)
+
+
+@convert("getitem")
+def getitem(bb: BlockBuilder, input: Any, index: Any) -> Any:
+    """An element of a tuple, of a shape, or `x[...]` of a tensor."""
+    if isinstance(input, (tuple, list)):
+        return input[index]
+    info = input.struct_info
+    if isinstance(info, TupleStructInfo):
+        return TupleGetItem(input, index + len(info.fields) if index < 0 else index)
+    if isinstance(info, ShapeStructInfo):
+        return info.values[index]
+    keys = list(index) if isinstance(index, tuple) else [index]
+    return _indexed(bb, input, keys)
+
+
+def _spelled_out(x: Expr, keys: list[Any]) -> list[Any]:
+    """Without `...`, and with `:` for the axes at the end."""
+    used = sum(_axes_taken(key) for key in keys)
+    rest = [slice(None)] * (rank(x) - used)
+    for i, key in enumerate(keys):
+        if key is Ellipsis:
+            return [*keys[:i], *rest, *keys[i + 1 :]]
+    return [*keys, *rest]
+
+
+def _axes_taken(key: Any) -> int:
+    if key is None or key is Ellipsis:
+        return 0
+    if isinstance(key, RelaxExpr) and dtype_of(key) == "bool":
+        return rank(key)
+    return 1
+
+
+def _indexed(bb: BlockBuilder, x: Expr, keys: list[Any]) -> Expr:
+    """Slices first, in one go; then axes that go and come; then tensors of places."""
+    keys = _spelled_out(x, keys)
+    begin: list[Any] = []
+    end: list[Any] = []
+    strides: list[Any] = []
+    shape_keys: list[Any] = []
+    extents = sizes(x)
+    for key in keys:
+        if key is None:
+            shape_keys.append(None)
+            continue
+        for _ in range(_axes_taken(key)):
+            extent = extents[len(begin)]
+            if isinstance(key, slice):
+                first, last, step = _bounds(key, extent)
+                shape_keys.append(slice(None))
+            elif isinstance(key, (int, PrimExpr)) and not isinstance(key, bool):
+                at = extent + key if isinstance(key, int) and key < 0 else key
+                first, last, step = at, at + 1, 1
+                shape_keys.append(0)
+            else:
+                first, last, step = 0, extent, 1
+            begin.append(first)
+            end.append(last)
+            strides.append(step)
+        if isinstance(key, (RelaxExpr, list)):
+            shape_keys.append(key)
+    cut = bb.emit(op.strided_slice(x, list(range(len(begin))), begin, end, strides))
+    return _gathered(bb, *_reshaped(bb, cut, shape_keys))
+
+
+def _bounds(key: slice, extent: Any) -> tuple[Any, Any, Any]:
+    """Where a slice starts and ends, within the extent where that is a number."""
+    step = 1 if key.step is None else key.step
+    if isinstance(extent, int) and all(
+        v is None or isinstance(v, int) for v in (key.start, key.stop)
+    ):
+        return key.indices(extent)
+    first = 0 if key.start is None else key.start
+    last = extent if key.stop is None else key.stop
+    if isinstance(first, int) and first < 0:
+        first = extent + first
+    if isinstance(last, int) and last < 0:
+        last = extent + last
+    return first, last, step
+
+
+def _reshaped(bb: BlockBuilder, cut: Expr, keys: list[Any]) -> tuple[Expr, list[Any]]:
+    """Axes of plain indices are dropped and new ones made; and the tensors, one an axis."""
+    extents = iter(sizes(cut))
+    shape: list[Any] = []
+    places: list[Any] = []
+    for key in keys:
+        if key is None:
+            shape.append(1)
+            places.append(None)
+        elif isinstance(key, int):
+            next(extents)
+        elif isinstance(key, slice):
+            shape.append(next(extents))
+            places.append(None)
+        else:
+            shape += [next(extents) for _ in range(_axes_taken(key))]
+            places.append(key)
+    return bb.emit(op.reshape(cut, shape)), places
+
+
+def _gathered(bb: BlockBuilder, x: Expr, places: list[Any]) -> Expr:
+    if all(place is None for place in places):
+        return x
+    from .indexing import index
+
+    tensors = [
+        Constant(np.asarray(place, "int64")) if isinstance(place, list) else place
+        for place in places
+    ]
+    return bb.emit(index(bb, x, tensors))
+
+
+# --- places as a table: which elements of the flat tensor ---
+
+
+def table(x: Expr, asked: str) -> np.ndarray[Any, Any]:
+    """The place of each element in the flat tensor, in the tensor's shape."""
+    extents = lengths(x, asked)
+    return np.arange(int(np.prod(extents)), dtype="int64").reshape(extents)
+
+
+def _by_table(bb: BlockBuilder, x: Expr, places: np.ndarray[Any, Any]) -> Expr:
+    flat = bb.emit(op.reshape(x, [product(sizes(x))]))
+    return op.take(flat, Constant(np.ascontiguousarray(places)), 0)
+
+
+def _written(bb: BlockBuilder, x: Expr, src: Expr, places: np.ndarray[Any, Any]) -> Expr:
+    """`x` with `src` at the places."""
+    extents = lengths(x, "a write to a part of a tensor")
+    flat = bb.emit(op.reshape(x, [int(np.prod(extents))]))
+    values = cast(bb, src, dtype_of(x))
+    values = bb.emit(op.broadcast_to(values, list(places.shape)))
+    values = bb.emit(op.reshape(values, [places.size]))
+    where = Constant(np.ascontiguousarray(places.reshape(-1)))
+    return op.reshape(op.scatter_elements(flat, where, values, 0), extents)
+
+
+@convert("setitem")
+def setitem(bb: BlockBuilder, input: Expr, index: Any, value: Any) -> Expr:
+    """The tensor after `x[index] = value`."""
+    from .indexing import index_put
+
+    keys = list(index) if isinstance(index, tuple) else [index]
+    if any(isinstance(key, RelaxExpr) for key in keys):
+        if len(keys) == 1 and dtype_of(keys[0]) == "bool" and rank(keys[0]) == rank(input):
+            return op.where(keys[0], tensor_of(bb, value, dtype_of(input)), input)
+        if not all(isinstance(key, RelaxExpr) for key in keys):
+            raise refuse("x[...] = value", "tensors and slices", "tensors alone, or slices alone")
+        return index_put(bb, input, keys, tensor_of(bb, value, dtype_of(input)))
+    places = table(input, "x[...] = value")[tuple(keys)]
+    return _written(bb, input, tensor_of(bb, value, dtype_of(input)), places)
+
+
+@convert("as_strided", "as_strided_copy")
+def as_strided(
+    bb: BlockBuilder, input: Expr, size: Any, stride: Any, storage_offset: int | None = None
+) -> Expr:
+    """Elements by their place in memory, where tensors lie densely."""
+    shape, steps = tuple(size), tuple(stride)
+    places = np.full(shape, storage_offset or 0, "int64")
+    for axis, (extent, step) in enumerate(zip(shape, steps)):
+        along = [1] * len(shape)
+        along[axis] = extent
+        places = places + (np.arange(extent, dtype="int64") * step).reshape(along)
+    return _by_table(bb, input, places)
+
+
+@convert("diagonal", "diagonal_copy", "linalg_diagonal")
+def diagonal(
+    bb: BlockBuilder, input: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1, **named: int
+) -> Expr:
+    places = np.diagonal(table(input, "diagonal"), offset, dim1, dim2)
+    return _by_table(bb, input, places)
+
+
+@convert("diag_embed")
+def diag_embed(
+    bb: BlockBuilder, input: Expr, offset: int = 0, dim1: int = -2, dim2: int = -1
+) -> Expr:
+    """The last axis as diagonals of matrices, zeros elsewhere."""
+    *lead, n = lengths(input, "diag_embed")
+    side, ndim = n + abs(offset), len(lead) + 2
+    axes = axis_of(dim1, ndim), axis_of(dim2, ndim)
+    shape = list(lead)
+    for axis in sorted(axes):
+        shape.insert(axis, side)
+    zeros = bb.emit(op.zeros(shape, dtype_of(input)))
+    places = np.diagonal(table(zeros, "diag_embed"), offset, *axes)
+    return _written(bb, zeros, input, places)
+
+
+@convert("diag")
+def diag(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Expr:
+    """A matrix of a vector, or the vector in a matrix."""
+    if rank(input) == 1:
+        return diag_embed(bb, input, diagonal)
+    return _by_table(bb, input, np.diagonal(table(input, "diag"), diagonal))
+
+
+@convert("diagonal_scatter")
+def diagonal_scatter(
+    bb: BlockBuilder, input: Expr, src: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Expr:
+    places = np.diagonal(table(input, "diagonal_scatter"), offset, dim1, dim2)
+    return _written(bb, input, src, places)
+
+
+@convert("as_strided_scatter")
+def as_strided_scatter(
+    bb: BlockBuilder, input: Expr, src: Expr, size: Any, stride: Any, storage_offset: Any = None
+) -> Expr:
+    dense = table(input, "as_strided_scatter").reshape(-1)
+    steps = [s * dense.itemsize for s in stride]
+    start = dense[storage_offset or 0 :]
+    places = np.lib.stride_tricks.as_strided(start, tuple(size), steps)
+    return _written(bb, input, src, places)
+
+
+@convert("unfold")
+def unfold(bb: BlockBuilder, input: Expr, dimension: int, size: int, step: int) -> Expr:
+    """Windows along an axis, as a new last axis."""
+    axis = axis_of(dimension, rank(input))
+    extent = lengths(input, "unfold")[axis]
+    starts = np.arange(0, extent - size + 1, step, dtype="int64")
+    places = starts[:, None] + np.arange(size, dtype="int64")
+    ndim = rank(input)
+    windows = bb.emit(op.take(input, Constant(places), axis))
+    axes = [*range(axis + 1), *range(axis + 2, ndim + 1), axis + 1]
+    return op.permute_dims(windows, axes)
+
+
+def _patches(
+    extents: list[int], kernel: Any, dilation: Any, padding: Any, stride: Any
+) -> np.ndarray[Any, Any]:
+    """Places of a padded picture: (kernel places, blocks)."""
+    h, w = (extents[i] + 2 * padding[i] for i in (0, 1))
+    places = np.arange(h * w, dtype="int64").reshape(h, w)
+    reach = [dilation[i] * (kernel[i] - 1) + 1 for i in (0, 1)]
+    windows = np.lib.stride_tricks.sliding_window_view(places, reach)
+    windows = windows[:: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
+    return windows.reshape(-1, kernel[0] * kernel[1]).T
+
+
+def _window_options(*options: Any) -> list[list[int]]:
+    return [spread(option, 2) for option in options]
+
+
+@convert("im2col", "unfold.functional")
+def im2col(
+    bb: BlockBuilder, input: Expr, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+    stride: Any = 1,
+) -> Expr:  # fmt: skip
+    """(n, c, h, w) to (n, c * kernel places, blocks)"""
+    batched = rank(input) == 4
+    x = input if batched else bb.emit(op.expand_dims(input, 0))
+    kernel, dilated, padded, strides = _window_options(kernel_size, dilation, padding, stride)
+    n, c, h, w = lengths(x, "unfold")
+    if any(padded):
+        width = [0, 0, 0, 0, padded[0], padded[0], padded[1], padded[1]]
+        x = bb.emit(op.nn.pad(x, width))
+    places = _patches([h, w], kernel, dilated, padded, strides)
+    flat = op.reshape(x, [n, c, -1])
+    taken = bb.emit(op.take(flat, Constant(np.ascontiguousarray(places)), 2))
+    made = bb.emit(op.reshape(taken, [n, c * places.shape[0], places.shape[1]]))
+    return made if batched else op.squeeze(made, [0])
+
+
+@convert("col2im", "fold")
+def col2im(
+    bb: BlockBuilder, input: Expr, output_size: Any, kernel_size: Any, dilation: Any = 1,
+    padding: Any = 0, stride: Any = 1,
+) -> Expr:  # fmt: skip
+    """(n, c * kernel places, blocks) to (n, c, h, w): what overlaps is added."""
+    batched = rank(input) == 3
+    x = input if batched else bb.emit(op.expand_dims(input, 0))
+    out, kernel, dilated, padded, strides = _window_options(
+        output_size, kernel_size, dilation, padding, stride
+    )
+    n, columns, blocks = lengths(x, "fold")
+    c = columns // (kernel[0] * kernel[1])
+    h, w = (out[i] + 2 * padded[i] for i in (0, 1))
+    places = _patches(out, kernel, dilated, padded, strides).reshape(1, -1)
+    rows = bb.emit(op.reshape(x, [n * c, places.size]))
+    zeros = bb.emit(op.zeros([n * c, h * w], dtype_of(x)))
+    where = Constant(np.ascontiguousarray(np.broadcast_to(places, (n * c, places.size))))
+    summed = op.scatter_elements(zeros, where, rows, 1, "add")
+    picture = bb.emit(op.reshape(summed, [n, c, h, w]))
+    if any(padded):
+        begin = [padded[0], padded[1]]
+        end = [padded[0] + out[0], padded[1] + out[1]]
+        picture = bb.emit(op.strided_slice(picture, [2, 3], begin, end))
+    return picture if batched else op.squeeze(picture, [0])
+
+
+@convert("slice_scatter")
+def slice_scatter(
+    bb: BlockBuilder, input: Expr, src: Expr, dim: int = 0, start: Any = None, end: Any = None,
+    step: Any = 1,
+) -> Expr:  # fmt: skip
+    axis = axis_of(dim, rank(input))
+    extent = sizes(input)[axis]
+    if isinstance(extent, int):
+        first, last, _ = _bounds(slice(start, end, None), extent)
+    else:
+        first = 0 if start is None else start
+        last = extent if end is None or (isinstance(end, int) and end >= 2**62) else end
+    if isinstance(first, int) and isinstance(last, int) and first == 0 and last == extent and step == 1:
+        return cast(bb, src, dtype_of(input))
+    return op.slice_scatter(input, cast(bb, src, dtype_of(input)), first, last, step, axis)
+
+
+@convert("select_scatter")
+def select_scatter(bb: BlockBuilder, input: Expr, src: Expr, dim: int, index: Any) -> Expr:
+    axis = axis_of(dim, rank(input))
+    at = sizes(input)[axis] + index if isinstance(index, int) and index < 0 else index
+    part = bb.emit(op.expand_dims(cast(bb, src, dtype_of(input)), axis))
+    return op.slice_scatter(input, part, at, at + 1, 1, axis)
+
+
+@convert("tril")
+def tril(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Expr:
+    return op.tril(input, diagonal)
+
+
+@convert("triu")
+def triu(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Expr:
+    return op.triu(input, diagonal)
+
+
+@convert("item", "_local_scalar_dense")
+def item(bb: BlockBuilder, input: Expr) -> Expr:
+    """The only element, as a tensor without axes."""
+    if rank(input) == 0:
+        return input
+    if rank(input) == 1:
+        return op.take(input, const(0, "int64"), 0)
+    return op.reshape(input, [])

@@ -1,0 +1,138 @@
+"""Orders: sorted tensors, largest elements, places where something holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelaxExpr
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Constant, Tuple, TupleGetItem, const
+
+from .registry import convert
+from .values import Expr, axis_of, dtype_of, lengths, product, rank, refuse, sizes, tensor_of
+
+
+@convert("sort", "msort")
+def sort(
+    bb: BlockBuilder, input: Expr, dim: int = -1, descending: bool = False, stable: Any = None
+) -> Any:
+    """Values and their places before."""
+    axis = axis_of(dim, rank(input))
+    places = bb.emit(op.argsort(input, axis, descending, "int64"))
+    values = bb.emit(op.gather_elements(input, places, axis))
+    return bb.emit(Tuple([values, places]))
+
+
+@convert("sort.stable")
+def stable_sort(
+    bb: BlockBuilder, input: Expr, stable: Any = None, dim: int = -1, descending: bool = False
+) -> Any:
+    return sort(bb, input, dim, descending)
+
+
+@convert("argsort")
+def argsort(
+    bb: BlockBuilder, input: Expr, dim: int = -1, descending: bool = False, stable: Any = None
+) -> Expr:
+    return op.argsort(input, axis_of(dim, rank(input)), descending, "int64")
+
+
+@convert("argsort.stable")
+def stable_argsort(
+    bb: BlockBuilder, input: Expr, stable: Any = None, dim: int = -1, descending: bool = False
+) -> Expr:
+    return argsort(bb, input, dim, descending)
+
+
+@convert("topk")
+def topk(
+    bb: BlockBuilder, input: Expr, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> Expr:
+    return op.topk(input, k, axis_of(dim, rank(input)), "both", largest, "int64")
+
+
+@convert("kthvalue")
+def kthvalue(
+    bb: BlockBuilder, input: Expr, k: int, dim: int = -1, keepdim: bool = False
+) -> Any:
+    """The k-th smallest element and its place."""
+    axis = axis_of(dim, rank(input))
+    places = bb.emit(op.argsort(input, axis, False, "int64"))
+    place = bb.emit(op.strided_slice(places, [axis], [k - 1], [k]))
+    value = bb.emit(op.gather_elements(input, place, axis))
+    if keepdim:
+        return value, place
+    return op.squeeze(value, [axis]), op.squeeze(place, [axis])
+
+
+@convert("median")
+def median(bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower of the two middle elements."""
+    if dim is None:
+        flat = bb.emit(op.reshape(input, [product(sizes(input))]))
+        count = lengths(flat, "median")[0]
+        return kthvalue(bb, flat, (count + 1) // 2, 0)[0]
+    count = lengths(input, "median")[axis_of(dim, rank(input))]
+    return kthvalue(bb, input, (count + 1) // 2, dim, keepdim)
+
+
+@convert("nonzero")
+def nonzero(bb: BlockBuilder, input: Expr, as_tuple: bool = False) -> Any:
+    """(count, axes): the places of what is not zero."""
+    if as_tuple:
+        return nonzero_columns(bb, input)
+    return op.permute_dims(op.nonzero(input), [1, 0])
+
+
+@convert("argwhere")
+def argwhere(bb: BlockBuilder, input: Expr) -> Any:
+    return nonzero(bb, input)
+
+
+def nonzero_columns(bb: BlockBuilder, x: Expr) -> Any:
+    """One tensor of places an axis."""
+    places = bb.emit(op.nonzero(x))
+    return tuple(bb.emit(op.take(places, const(i, "int64"), 0)) for i in range(rank(x)))
+
+
+@convert("bucketize")
+def bucketize(
+    bb: BlockBuilder, input: Any, boundaries: Expr, out_int32: bool = False, right: bool = False
+) -> Expr:
+    x = input if isinstance(input, RelaxExpr) else tensor_of(bb, input, dtype_of(boundaries))
+    return op.bucketize(x, boundaries, out_int32, right)
+
+
+@convert("searchsorted")
+def searchsorted(
+    bb: BlockBuilder, sorted_sequence: Expr, input: Any, out_int32: bool = False,
+    right: bool = False, side: str | None = None, sorter: Any = None,
+) -> Expr:  # fmt: skip
+    """Of one row of bounds as `bucketize`; of several, by counting the bounds before each value."""
+    if sorter is not None:
+        raise refuse("searchsorted: sorter", "an order", "a sequence that is sorted")
+    behind = right or side == "right"
+    x = tensor_of(bb, input, dtype_of(sorted_sequence))
+    if rank(sorted_sequence) == 1:
+        return op.bucketize(x, sorted_sequence, out_int32, behind)
+    before = op.less_equal if behind else op.less
+    held = before(op.expand_dims(sorted_sequence, -2), op.expand_dims(x, -1))
+    return op.sum(op.astype(held, "int32" if out_int32 else "int64"), -1)
+
+
+@convert("_unique2", "unique")
+def unique(
+    bb: BlockBuilder, input: Expr, sorted: bool = True, return_inverse: bool = False,
+    return_counts: bool = False, dim: int | None = None,
+) -> Any:  # fmt: skip
+    """The values, where each element is among them, and how many there are of each."""
+    made = bb.emit(op.unique(input, sorted, False, return_inverse, return_counts, dim))
+    if not (return_inverse or return_counts):
+        empty = Constant(np.zeros(0, "int64"))
+        return (made, empty, empty)
+    parts = [TupleGetItem(made, i) for i in range(1 + return_inverse + return_counts)]
+    inverse = op.reshape(parts[1], sizes(input)) if return_inverse and dim is None else parts[1]
+    return (parts[0], inverse if return_inverse else parts[-1], parts[-1])

@@ -1,0 +1,132 @@
+"""Torch's symbolic sizes as Relax's: one variable a symbol, expressions of torch's as ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tvm import tir
+from tvm.error import OpAttributeUnImplemented, message
+from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import SizeVar
+
+
+class Symbols:
+    """The symbols of one program, each a variable from its first use on."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, PrimExpr] = {}
+        self.variables: dict[str, SizeVar] = {}
+
+    def shape(self, extents: Any) -> list[Any]:
+        """A shape of torch: numbers, and expressions over symbols."""
+        return [self.extent(extent) for extent in extents]
+
+    def extent(self, extent: Any) -> Any:
+        if isinstance(extent, (int, PrimExpr)):
+            return extent
+        expr = extent.node.expr if hasattr(extent, "node") else extent
+        return self._converted(expr)
+
+    def define(self, extents: Any) -> list[Any]:
+        """The shape of an input, which gives symbols their values.
+
+        A symbol that no extent is by itself follows from the first one that it is part of, as
+        in 2 * s + 1: that extent gets a variable of its own.
+        """
+        return [self._defined(extent) for extent in extents]
+
+    def know(self, extents: Any) -> None:
+        """Note the symbols that extents of an input are by themselves."""
+        for extent in extents:
+            expr = getattr(getattr(extent, "node", None), "expr", None)
+            if expr is not None and expr.is_Symbol:
+                self._variable(str(expr))
+
+    def _variable(self, name: str) -> PrimExpr:
+        if name not in self._values:
+            self.variables[name] = SizeVar(name, "int64")
+            self._values[name] = self.variables[name]
+        return self._values[name]
+
+    def _defined(self, extent: Any) -> Any:
+        expr = getattr(getattr(extent, "node", None), "expr", None)
+        if expr is None or expr.is_Integer:
+            return int(extent) if not isinstance(extent, PrimExpr) else extent
+        unknown = [s for s in expr.free_symbols if str(s) not in self._values]
+        if len(unknown) != 1:
+            return self._converted(expr)
+        symbol = unknown[0]
+        scale, offset = expr.coeff(symbol, 1), expr.coeff(symbol, 0)
+        if expr != scale * symbol + offset or not (scale.is_Integer and offset.is_Integer):
+            return self._converted(expr)
+        name = f"{symbol}_size"
+        self.variables[name] = whole = SizeVar(name, "int64")
+        self._values[str(symbol)] = tir.floordiv(whole - int(offset), int(scale))
+        return whole
+
+    def _converted(self, expr: Any) -> Any:
+        if expr.is_Integer:
+            return int(expr)
+        if expr.is_Symbol:
+            return self._variable(str(expr))
+        rule = _RULES.get(type(expr).__name__)
+        if rule is None:
+            raise OpAttributeUnImplemented(
+                message(
+                    "a symbolic size of torch",
+                    found=f"{expr} ({type(expr).__name__})",
+                    legal=", ".join(sorted(_RULES)),
+                )
+            )
+        return rule([self._converted(arg) for arg in expr.args])
+
+    def bounds(self, constraints: Mapping[Any, Any]) -> dict[str, Any]:
+        """The attributes of a function that say between which values its variables lie."""
+        low: dict[str, int] = {}
+        high: dict[str, int] = {}
+        for symbol, span in constraints.items():
+            name = str(symbol)
+            if name not in self.variables:
+                continue
+            if (lower := _finite(span.lower)) is not None and lower > 0:
+                low[name] = lower
+            if (upper := _finite(span.upper)) is not None:
+                high[name] = upper
+        attrs: dict[str, Any] = {}
+        if low:
+            attrs["tir_var_lower_bound"] = low
+        if high:
+            attrs["tir_var_upper_bound"] = high
+        return attrs
+
+
+def _finite(bound: Any) -> int | None:
+    """A bound as a number, if it is one that a size can come near to."""
+    if getattr(bound, "is_infinite", False) or "oo" in str(bound) or math.isinf(float(bound)):
+        return None
+    return int(bound) if abs(int(bound)) < 2**62 else None
+
+
+def _product(factors: list[Any]) -> Any:
+    return math.prod(factors[1:], start=factors[0])
+
+
+def _sum(terms: list[Any]) -> Any:
+    return sum(terms[1:], terms[0])
+
+
+_RULES = {
+    "Add": _sum,
+    "Mul": _product,
+    "Pow": lambda a: _product([a[0]] * a[1]),
+    "PowByNatural": lambda a: _product([a[0]] * a[1]),
+    "FloorDiv": lambda a: tir.floordiv(*a),
+    "CleanDiv": lambda a: tir.floordiv(*a),
+    "CeilDiv": lambda a: tir.floordiv(a[0] + a[1] - 1, a[1]),
+    "Mod": lambda a: tir.floormod(*a),
+    "PythonMod": lambda a: tir.floormod(*a),
+    "Max": lambda a: tir.max(*a),
+    "Min": lambda a: tir.min(*a),
+}

@@ -1,0 +1,168 @@
+"""What converters ask of values, and the small casts that torch does by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented, message
+from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Constant, const
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
+from tvm.tir.expr import IntImm
+
+from .dtypes import DEFAULT_FLOAT, category, is_float, number_dtype, result_type
+
+Expr: TypeAlias = RelaxExpr
+Size: TypeAlias = "int | PrimExpr"
+
+
+# --- questions ---
+
+
+def info(x: Expr) -> TensorStructInfo:
+    """What is known of a tensor."""
+    found = x.struct_info
+    if not isinstance(found, TensorStructInfo):
+        raise OpAttributeInvalid(message("a tensor", found=str(found), legal="one tensor"))
+    return found
+
+
+def rank(x: Expr) -> int:
+    """The number of axes, which must be known."""
+    ndim = info(x).ndim
+    if ndim < 0:
+        raise OpAttributeInvalid(message("the rank of a tensor", found="it is not known"))
+    return ndim
+
+
+def sizes(x: Expr) -> list[Size]:
+    """The extents, which must be known; numbers as Python's."""
+    shape = info(x).shape
+    if not isinstance(shape, ShapeExpr):
+        raise OpAttributeInvalid(message("the shape of a tensor", found="it is not known"))
+    return [size_of(extent) for extent in shape.values]
+
+
+def size_of(extent: Any) -> Size:
+    """An extent, as a number of Python where it is one."""
+    return int(extent.value) if isinstance(extent, IntImm) else extent
+
+
+def lengths(x: Expr, asked: str) -> list[int]:
+    """The extents, which must be numbers."""
+    found = sizes(x)
+    if any(isinstance(size, PrimExpr) for size in found):
+        shown = ", ".join(map(str, found))
+        raise OpAttributeUnImplemented(
+            message(asked, found=f"the shape ({shown})", legal="extents that are numbers")
+        )
+    return [int(size) for size in found]  # type: ignore[arg-type]
+
+
+def dtype_of(x: Expr) -> str:
+    """The data type of a tensor, by name."""
+    return str(info(x).dtype)
+
+
+def axis_of(dim: int, ndim: int) -> int:
+    """An axis counted from the front."""
+    legal = max(ndim, 1)
+    if not -legal <= dim < legal:
+        raise OpAttributeInvalid(
+            message("dim", found=str(dim), legal=f"{-legal} ... {legal - 1}")
+        )
+    return dim + legal if dim < 0 else dim
+
+
+def axes_of(dim: Any, ndim: int) -> list[int] | None:
+    """Axes counted from the front; None (all of them) for none."""
+    if dim is None:
+        return None
+    given = [dim] if isinstance(dim, int) else list(dim)
+    return [axis_of(one, ndim) for one in given] or None
+
+
+def spread(value: Any, count: int) -> list[Any]:
+    """One number an axis: `3` for two axes is `[3, 3]`."""
+    given = list(value) if isinstance(value, (list, tuple)) else [value]
+    return given * count if len(given) == 1 else given
+
+
+def product(factors: Sequence[Size]) -> Size:
+    return math.prod(factors)  # type: ignore[type-var]
+
+
+def same(a: Size, b: Size) -> bool:
+    """Whether two extents are known to be the same."""
+    if isinstance(a, PrimExpr) or isinstance(b, PrimExpr):
+        return a is b
+    return a == b
+
+
+# --- made values ---
+
+
+def scalar(value: Any, dtype: str) -> Constant:
+    """A number as a constant of a data type; a float for an integer type loses its fraction."""
+    if not is_float(dtype) and isinstance(value, float):
+        value = int(value)
+    return const(value, dtype)
+
+
+def size_tensor(size: PrimExpr) -> Expr:
+    """The value of a symbolic size, as a tensor without axes (int64)."""
+    return op.reshape(op.shape_to_tensor(ShapeExpr([size])), ())
+
+
+def tensor_of(bb: BlockBuilder, value: Any, dtype: str | None = None) -> Expr:
+    """A tensor, a number or a symbolic size as a tensor, of `dtype` where one is given."""
+    if isinstance(value, RelaxExpr):
+        return value if dtype is None else cast(bb, value, dtype)
+    if isinstance(value, PrimExpr):
+        if isinstance(value, IntImm):
+            return tensor_of(bb, int(value.value), dtype or "int64")
+        return tensor_of(bb, bb.emit(size_tensor(value)), dtype)
+    return scalar(value, dtype or number_dtype(value))
+
+
+def cast(bb: BlockBuilder, x: Expr, dtype: str) -> Expr:
+    """The tensor with another data type; itself where it has it."""
+    return x if dtype_of(x) == dtype else bb.emit(op.astype(x, dtype))
+
+
+def floating(bb: BlockBuilder, x: Expr) -> Expr:
+    """Integers and truth values as the default float."""
+    return x if is_float(dtype_of(x)) else cast(bb, x, DEFAULT_FLOAT)
+
+
+def common_dtype(*operands: Any) -> str:
+    """The data type that torch computes several operands in."""
+    tensors = [v for v in operands if isinstance(v, RelaxExpr)]
+    numbers = [number_dtype(v) for v in operands if not isinstance(v, RelaxExpr)]
+    return result_type(
+        [dtype_of(t) for t in tensors if info(t).ndim != 0],
+        [dtype_of(t) for t in tensors if info(t).ndim == 0],
+        numbers,
+    )
+
+
+def promoted(bb: BlockBuilder, *operands: Any) -> list[Expr]:
+    """Operands as tensors of one data type."""
+    dtype = common_dtype(*operands)
+    return [tensor_of(bb, value, dtype) for value in operands]
+
+
+def promoted_floats(bb: BlockBuilder, *operands: Any) -> list[Expr]:
+    """Operands as tensors of one data type, which is a float."""
+    dtype = common_dtype(*operands)
+    kind = dtype if category(dtype) == 2 else DEFAULT_FLOAT
+    return [tensor_of(bb, value, kind) for value in operands]
+
+
+def refuse(asked: str, found: object, legal: str) -> OpAttributeUnImplemented:
+    """The error of an option that Relax has no meaning for."""
+    return OpAttributeUnImplemented(message(asked, found=str(found), legal=legal))
