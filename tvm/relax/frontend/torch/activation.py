@@ -45,13 +45,21 @@ def leaky_relu(bb: BlockBuilder, input: Expr, negative_slope: float = 0.01) -> E
     return op.nn.leakyrelu(input, float(negative_slope))
 
 
-@convert("rrelu", "rrelu_with_noise")
+@convert("rrelu")
 def rrelu(
     bb: BlockBuilder, input: Expr, lower: float = 1 / 8, upper: float = 1 / 3, *rest: Any,
     **options: Any,
 ) -> Expr:  # fmt: skip
     """In evaluation the slope is the middle of the bounds."""
     return op.nn.leakyrelu(input, (lower + upper) / 2)
+
+
+@convert("rrelu_with_noise_functional", "rrelu_with_noise")
+def rrelu_with_noise(
+    bb: BlockBuilder, input: Expr, noise: Expr, lower: float = 1 / 8, upper: float = 1 / 3,
+    *rest: Any,
+) -> Any:  # fmt: skip
+    return rrelu(bb, input, lower, upper), noise
 
 
 @convert("prelu", "_prelu_kernel")
@@ -141,7 +149,7 @@ def softsign(bb: BlockBuilder, input: Expr) -> Expr:
     return op.divide(input, op.add(op.abs(input), scalar(1.0, dtype_of(input))))
 
 
-@convert("threshold")
+@convert("threshold", "_threshold")
 def threshold(bb: BlockBuilder, input: Expr, threshold: float, value: float) -> Expr:
     dtype = dtype_of(input)
     return op.where(op.greater(input, scalar(threshold, dtype)), input, scalar(value, dtype))

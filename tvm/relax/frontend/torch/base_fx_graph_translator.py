@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -178,7 +180,7 @@ class BaseFXGraphImporter:
             converter = functions()["getitem"]
             return converter(self.block_builder, value, _plain(index))
         part = value[index]
-        if callable(part):
+        if _is_deferred(part):
             part = self._emitted(part())
             if _is_node(source):
                 parts = list(value)
@@ -209,7 +211,7 @@ class BaseFXGraphImporter:
 
     def _result(self, value: Any) -> Any:
         """What a function returns, as an expression: numbers become values, lists tuples."""
-        if callable(value) and not isinstance(value, RelaxExpr):
+        if _is_deferred(value):
             value = self._emitted(value())
         if isinstance(value, (tuple, list)):
             return Tuple([self._result(one) for one in value])
@@ -268,6 +270,11 @@ def _accepted(converter: Converter, kwargs: dict[str, Any]) -> dict[str, Any]:
     return accepted
 
 
+def _is_deferred(value: Any) -> bool:
+    """Whether this is a result that is computed when it is used (expressions can be called)."""
+    return callable(value) and not isinstance(value, RelaxExpr)
+
+
 def _is_node(value: Any) -> bool:
     return type(value).__module__ == "torch.fx.node" and type(value).__name__ == "Node"
 
@@ -310,7 +317,8 @@ _FRAME: Final = re.compile(r'File "([^"]*)", line (\d+)[^\n]*\n?\s*([^\n]*)')
 def _frame(trace: str) -> tuple[str, int, str] | None:
     """File, line and text of the last frame that is not torch's own."""
     found = _FRAME.findall(trace)
-    own = [f for f in found if "/torch/" not in f[0] and not f[0].startswith("torch/")]
+    inside = (f"{os.path.dirname(str(sys.modules['torch'].__file__))}{os.sep}", "torch/", "<")
+    own = [frame for frame in found if not frame[0].startswith(inside)]
     for file, line, text in reversed(own or found):
         return file, int(line), text.strip()
     return None

@@ -17,6 +17,7 @@ from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, TensorStructInfo
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .dtypes import dtype_name, tensor_constant
+from .inplace import plainly_written, writes
 from .symbols import Symbols
 from .values import cast, tensor_of
 
@@ -165,6 +166,8 @@ class ExportedProgramImporter(BaseFXGraphImporter):
                     assert converter is not None, "operators were checked before"
                     self._convert_node(node, converter)
                     self._fix_shape(node)
+                    if writes(node):
+                        self._write_through(node)
         finally:
             self._owner = outer
         raise AssertionError("a graph has an output")
@@ -174,15 +177,34 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         return tensor_constant(found) if hasattr(found, "detach") else found
 
     def _fix_shape(self, node: fx.Node) -> None:
-        """Where the shape depends on values, torch's symbols for it get the sizes found."""
+        """Where Relax does not see what torch knows of a shape, it is stated and checked."""
         value, known = self.env[node], node.meta.get("val")
         if not isinstance(value, Var) or not hasattr(known, "shape"):
             return
         info = value.struct_info
-        if isinstance(info, TensorStructInfo) and not isinstance(info.shape, ShapeExpr):
-            shape = self._symbols.shape(known.shape)
+        if not isinstance(info, TensorStructInfo):
+            return
+        if isinstance(info.shape, ShapeExpr):
+            self._symbols.learn(known.shape, info.shape.values)
+            if all(isinstance(extent, int) for extent in known.shape):
+                return
+        shape = self._symbols.shape(known.shape)
+        if not self._is_shape(info, shape):
             wanted = TensorStructInfo(shape, info.dtype)
             self.env[node] = self.block_builder.match_cast(value, wanted)
+
+    def _is_shape(self, info: TensorStructInfo, shape: list[Any]) -> bool:
+        if not isinstance(info.shape, ShapeExpr):
+            return False
+        equal = self.block_builder.analyzer.can_prove_equal
+        return all(a is b or equal(a, b) for a, b in zip(info.shape.values, shape))
+
+    def _write_through(self, node: fx.Node) -> None:
+        """Later readers of the tensor that was written to read the result."""
+        before = self.env[node.args[0]]  # type: ignore[index]
+        for other, value in self.env.items():
+            if value is before:
+                self.env[other] = self.env[node]
 
     def _check_graph(self, module: Any) -> None:
         missing: dict[str, list[fx.Node]] = {}
@@ -244,8 +266,8 @@ def _functional(program: Any) -> tuple[Any, list[int] | None]:
 
     A program that is functional is taken as it is, with all of its results.
     """
-    writes = [node for node in _all_nodes(program.graph_module) if _writes(node)]
-    if not writes:
+    nodes = list(_all_nodes(program.graph_module))
+    if not any(writes(node) for node in nodes) or plainly_written(nodes):
         return program, None
     made = program.run_decompositions({})
     kept, changed = [], []
@@ -263,11 +285,6 @@ def _functional(program: Any) -> tuple[Any, list[int] | None]:
             stacklevel=4,
         )
     return made, kept
-
-
-def _writes(node: Any) -> bool:
-    schema = getattr(node.target, "_schema", None)
-    return node.op == "call_function" and bool(schema is not None and schema.is_mutable)
 
 
 def from_exported_program(

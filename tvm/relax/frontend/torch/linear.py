@@ -72,6 +72,19 @@ def bilinear(
     return made if bias is None else op.add(made, bias)
 
 
+@convert("_trilinear")
+def trilinear(
+    bb: BlockBuilder, i1: Expr, i2: Expr, i3: Expr, expand1: Any, expand2: Any, expand3: Any,
+    sumdim: Any, unroll_dim: int = 1,
+) -> Expr:  # fmt: skip
+    """The product of three tensors with new axes, summed over axes."""
+    parts = [
+        bb.emit(op.expand_dims(x, sorted(axes))) if axes else x
+        for x, axes in ((i1, expand1), (i2, expand2), (i3, expand3))
+    ]
+    return op.sum(op.multiply(op.multiply(parts[0], parts[1]), parts[2]), list(sumdim))
+
+
 def _weighted_sum(
     bb: BlockBuilder, input: Expr, a: Expr, b: Expr, beta: Any, alpha: Any
 ) -> Expr:
@@ -149,7 +162,7 @@ def tensordot(bb: BlockBuilder, a: Expr, b: Expr, dims: Any = 2, *rest: Any) -> 
         op.permute_dims(b, [*right, *free_b]), (inner_size, product([extents_b[i] for i in free_b]))
     )
     shape = [*(extents_a[i] for i in free_a), *(extents_b[i] for i in free_b)]
-    return op.reshape(_product(rows, columns), shape)
+    return op.reshape(_product(bb.emit(rows), bb.emit(columns)), shape)
 
 
 @convert("chain_matmul", "linalg_multi_dot")

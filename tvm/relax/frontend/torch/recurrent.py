@@ -10,7 +10,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import TupleGetItem
 
 from .registry import convert
-from .values import Expr, dtype_of, lengths, rank, refuse, sizes
+from .values import Expr, dtype_of, rank, refuse, sizes
 
 # (gates of the inputs, state before, recurrent weights and bias) -> state after
 Cell: TypeAlias = "Callable[[BlockBuilder, Expr, list[Expr], Expr, Any], list[Expr]]"
@@ -66,7 +66,9 @@ def _direction(
     """(steps, batch, in) to (steps, batch, hidden), and the last state."""
     w_in, w_state, b_in, b_state = weights
     gates = bb.emit(op.linear(x, w_in, b_in))
-    steps = lengths(x, "a recurrent layer's sequence")[0]
+    steps = sizes(x)[0]
+    if not isinstance(steps, int):
+        raise refuse("a recurrent layer", f"a sequence of {steps} steps", "a number of steps")
     outputs: list[Any] = [None] * steps
     for number in range(steps):
         at = steps - 1 - number if backward else number

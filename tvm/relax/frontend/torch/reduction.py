@@ -256,7 +256,7 @@ def _running(better: Callable[[Expr, Expr], Expr]) -> Callable[..., Any]:
         extents = lengths(input, "a running maximum")
         length = extents[axis]
         shape = [-1 if i == axis else 1 for i in range(len(extents))]
-        places = op.reshape(op.arange(0, length, 1, "int64"), shape)
+        places = op.reshape(bb.emit(op.arange(0, length, 1, "int64")), shape)
         values, indices = input, bb.emit(op.broadcast_to(places, extents))
         step = 1
         while step < length:

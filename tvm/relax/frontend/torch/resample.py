@@ -85,11 +85,12 @@ def _how(mode: str, align_corners: bool, antialias: bool) -> Resampling:
     if mode == "nearest-exact":
         return Resampling("nearest", "half_pixel", "round_prefer_ceil")
     where = "align_corners" if align_corners else "half_pixel"
+    # a widened filter leaves out what lies outside, others repeat the edge
+    options: dict[str, Any] = {"antialias": antialias, "exclude_outside": antialias}
     if mode in _LINEAR:
-        return Resampling("linear", where, antialias=antialias)
+        return Resampling("linear", where, **options)
     if mode == "bicubic":
-        alpha = -0.5 if antialias else -0.75
-        return Resampling("cubic", where, cubic_a=alpha, antialias=antialias)
+        return Resampling("cubic", where, cubic_a=-0.5 if antialias else -0.75, **options)
     legal = "nearest, nearest-exact, linear, bilinear, trilinear, bicubic"
     raise refuse("interpolate: mode", repr(mode), legal)
 

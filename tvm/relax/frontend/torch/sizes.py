@@ -132,9 +132,16 @@ def sym_ite(bb: BlockBuilder, b: Any, t: Any, f: Any) -> Any:
     return tir.if_then_else(b, t, f) if isinstance(b, PrimExpr) else (t if b else f)
 
 
+_PAIR: Final = {"values": 0, "indices": 1}
+
+
 @convert("getattr")
 def getattr_(bb: BlockBuilder, input: RelaxExpr, name: str) -> Any:
-    """What a traced function reads of a tensor."""
+    """What a traced function reads of a tensor, or of a pair of values and places."""
+    if name in _PAIR:
+        from .slicing import getitem
+
+        return getitem(bb, input, _PAIR[name])
     if name == "shape":
         return tuple(sizes(input))
     if name == "ndim":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, Tuple, TupleGetItem, const
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir.expr import SizeVar
 
 from .registry import convert
 from .values import Expr, axis_of, dtype_of, lengths, product, rank, refuse, sizes, tensor_of
@@ -84,7 +87,21 @@ def nonzero(bb: BlockBuilder, input: Expr, as_tuple: bool = False) -> Any:
     """(count, axes): the places of what is not zero."""
     if as_tuple:
         return nonzero_columns(bb, input)
-    return op.permute_dims(op.nonzero(input), [1, 0])
+    return op.permute_dims(_places(bb, input), [1, 0])
+
+
+def _places(bb: BlockBuilder, x: Expr) -> Expr:
+    """(axes, count), with a symbol for the count."""
+    return counted(bb, op.nonzero(x), [rank(x), None])
+
+
+def counted(bb: BlockBuilder, x: Expr, shape: Sequence[Any]) -> Expr:
+    """A tensor whose shape depends on values: a new symbol stands for each None."""
+    made = bb.emit(x)
+    extents = [
+        SizeVar(bb.get_unique_name("count"), "int64") if size is None else size for size in shape
+    ]
+    return bb.match_cast(made, TensorStructInfo(extents, dtype_of(made)))
 
 
 @convert("argwhere")
@@ -94,7 +111,7 @@ def argwhere(bb: BlockBuilder, input: Expr) -> Any:
 
 def nonzero_columns(bb: BlockBuilder, x: Expr) -> Any:
     """One tensor of places an axis."""
-    places = bb.emit(op.nonzero(x))
+    places = _places(bb, x)
     return tuple(bb.emit(op.take(places, const(i, "int64"), 0)) for i in range(rank(x)))
 
 
@@ -130,9 +147,19 @@ def unique(
 ) -> Any:  # fmt: skip
     """The values, where each element is among them, and how many there are of each."""
     made = bb.emit(op.unique(input, sorted, False, return_inverse, return_counts, dim))
-    if not (return_inverse or return_counts):
-        empty = Constant(np.zeros(0, "int64"))
-        return (made, empty, empty)
-    parts = [TupleGetItem(made, i) for i in range(1 + return_inverse + return_counts)]
-    inverse = op.reshape(parts[1], sizes(input)) if return_inverse and dim is None else parts[1]
-    return (parts[0], inverse if return_inverse else parts[-1], parts[-1])
+    several = return_inverse or return_counts
+    shape: list[Any] = [None]
+    if dim is not None:
+        shape = list(sizes(input))
+        shape[axis_of(dim, rank(input))] = None
+    values = counted(bb, TupleGetItem(made, 0) if several else made, shape)
+    inverse: Expr = Constant(np.zeros(0, "int64"))
+    counts: Expr = inverse
+    if return_inverse:
+        flat = TupleGetItem(made, 1)
+        inverse = op.reshape(flat, sizes(input)) if dim is None else flat
+    if return_counts:
+        held = sizes(values)[axis_of(dim or 0, rank(values))]
+        info = TensorStructInfo([held], "int64")
+        counts = bb.match_cast(bb.emit(TupleGetItem(made, 1 + return_inverse)), info)
+    return values, inverse, counts

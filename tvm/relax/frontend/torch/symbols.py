@@ -18,6 +18,8 @@ class Symbols:
     def __init__(self) -> None:
         self._values: dict[str, PrimExpr] = {}
         self.variables: dict[str, SizeVar] = {}
+        # variables of extents that are scale * symbol + offset, by the symbol
+        self._wholes: dict[str, tuple[str, int, int]] = {}
 
     def shape(self, extents: Any) -> list[Any]:
         """A shape of torch: numbers, and expressions over symbols."""
@@ -44,6 +46,13 @@ class Symbols:
             if expr is not None and expr.is_Symbol:
                 self._variable(str(expr))
 
+    def learn(self, extents: Any, found: Any) -> None:
+        """Symbols for what depends on values are the extents that were found for it."""
+        for extent, size in zip(extents, found):
+            expr = getattr(getattr(extent, "node", None), "expr", None)
+            if expr is not None and expr.is_Symbol and isinstance(size, PrimExpr):
+                self._values.setdefault(str(expr), size)
+
     def _variable(self, name: str) -> PrimExpr:
         if name not in self._values:
             self.variables[name] = SizeVar(name, "int64")
@@ -64,6 +73,7 @@ class Symbols:
         name = f"{symbol}_size"
         self.variables[name] = whole = SizeVar(name, "int64")
         self._values[str(symbol)] = tir.floordiv(whole - int(offset), int(scale))
+        self._wholes[str(symbol)] = (name, int(scale), int(offset))
         return whole
 
     def _converted(self, expr: Any) -> Any:
@@ -87,13 +97,13 @@ class Symbols:
         low: dict[str, int] = {}
         high: dict[str, int] = {}
         for symbol, span in constraints.items():
-            name = str(symbol)
+            name, scale, offset = self._wholes.get(str(symbol), (str(symbol), 1, 0))
             if name not in self.variables:
                 continue
-            if (lower := _finite(span.lower)) is not None and lower > 0:
-                low[name] = lower
+            if (lower := _finite(span.lower)) is not None and scale * lower + offset > 0:
+                low[name] = scale * lower + offset
             if (upper := _finite(span.upper)) is not None:
-                high[name] = upper
+                high[name] = scale * upper + offset
         attrs: dict[str, Any] = {}
         if low:
             attrs["tir_var_lower_bound"] = low
