@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from tvm.error import TVMError, message
@@ -64,6 +66,10 @@ class TorchFXImporter(BaseFXGraphImporter):
             if kind is not None:
                 found[kind] = functools.partial(self._convert_module, converter)
         return found
+
+    def _arguments(self, node: fx.Node) -> tuple[list[Any], dict[str, Any]]:
+        args, kwargs = super()._arguments(node)
+        return _by_name(node, args, kwargs)
 
     def update_convert_map(self, custom_convert_map: Mapping[Any, Callable[..., Any]]) -> None:
         """Converters of the user's: `(node, importer)` to the value of the node."""
@@ -189,11 +195,34 @@ class TorchFXImporter(BaseFXGraphImporter):
         if node.op == "call_module":
             writes = bool(getattr(self.named_modules[str(node.target)], "inplace", False))
         else:
-            writes = name in _WRITING or bool(node.kwargs.get("inplace"))
+            _, options = _by_name(node, list(node.args), dict(node.kwargs))
+            writes = name in _WRITING or bool(options.get("inplace"))
             writes = writes or (name.endswith("_") and not name.endswith("__"))
             writes = writes and name not in ("and_", "or_", "not_", "is_", "requires_grad_")
         if writes and isinstance(self.env[node], RelaxExpr):
             self.env[node.args[0]] = self.env[node]  # type: ignore[index]
+
+
+def _by_name(
+    node: fx.Node, args: list[Any], kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments of `torch.nn.functional` by their names there; other calls stay as they are."""
+    target = node.target
+    if not isinstance(target, FunctionType) or target.__module__ != "torch.nn.functional":
+        return args, kwargs
+    names = _signature(target)
+    if names is None or len(args) > len(names):
+        return args, kwargs
+    return [], {**dict(zip(names, args)), **kwargs}
+
+
+@functools.lru_cache(maxsize=None)
+def _signature(func: FunctionType) -> tuple[str, ...] | None:
+    """The names of a function's parameters; None if it takes any number of them."""
+    parameters = inspect.signature(func).parameters.values()
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return None
+    return tuple(p.name for p in parameters)
 
 
 def from_fx(
