@@ -30,7 +30,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.interp import is_packed, run_packed
 from tvm.tir.interp import run as run_tir
 from tvm.tir.interp.errors import AssertionFailed, DivisionByZero, OutOfBoundsError
-from tvm.tir.transform.result_tensors import result_count
+from tvm.tir.transform.result_tensors import IN_ARRAY, result_count
 
 from .random_inputs import random_inputs
 from .relax_inputs import random_relax_inputs
@@ -259,7 +259,8 @@ def _run_packed(mod: IRModule, func: PrimFunc, name: str, given: list[Any]) -> A
     result = run_packed(mod, *taken, name=name)
     if not made:
         return (result, *_arrays(taken))
-    return (None, *_arrays(taken), *(result if made > 1 else [result]))
+    several = made > 1 or bool(func.attrs.get(IN_ARRAY))
+    return (None, *_arrays(taken), *(result if several else [result]))
 
 
 def _try(mod: IRModule, name: str, args: list[Any]) -> Any:

@@ -67,6 +67,12 @@ def test_several_results() -> None:
     assert len(native(mod)) == 2
 
 
+def test_a_tuple_of_one_result() -> None:
+    found = native(_graph(lambda bb, x: relax.Tuple([bb.emit(op.exp(x))]), (4,)))
+    assert isinstance(found, (list, tuple))
+    assert len(found) == 1
+
+
 def test_a_result_that_is_a_parameter() -> None:
     native(_graph(lambda bb, x: relax.Tuple([x, bb.emit(op.exp(x))]), (4,)))
     native(_graph(lambda bb, x: x, (4,)))

@@ -35,6 +35,13 @@ def test_one_result_is_returned_itself():
     np.testing.assert_array_equal(found.numpy(), np.stack([a, a * 2], axis=1))
 
 
+def test_one_result_may_be_in_an_array():
+    a = np.arange(3, dtype="float32")
+    func = one.with_attr("tir.results_in_array", True)
+    (found,) = tvm.compile(func)["one"](tvm.runtime.tensor(a))
+    np.testing.assert_array_equal(found.numpy(), np.stack([a, a * 2], axis=1))
+
+
 def test_several_results_are_returned_together():
     a = np.arange(3, dtype="float32")
     first, second = tvm.compile(two)["two"](tvm.runtime.tensor(a))

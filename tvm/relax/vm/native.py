@@ -45,7 +45,7 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField
 from tvm.tir.transform.direct_api import direct_params
-from tvm.tir.transform.result_tensors import ATTRIBUTE
+from tvm.tir.transform.result_tensors import ATTRIBUTE, IN_ARRAY
 
 PROFILE_SUFFIX = ".profile"
 _MONOTONIC_CLOCK = 1  # CLOCK_MONOTONIC of POSIX
@@ -166,6 +166,8 @@ class _Graph:
             "tir.is_scheduled": True,
             ATTRIBUTE: self._result_count,
         }
+        if isinstance(self._resolved(self._func.body.body), Tuple):
+            attrs[IN_ARRAY] = True
         return PrimFunc(self._params, body, None, self._buffer_map, attrs, self._func.span)
 
     # --- parameters and results ---

@@ -2,7 +2,8 @@
 
 A function with the attribute `tir.num_results = k` is called without its last k parameters. Their
 tensors are made at entry, with the shapes that the other arguments give, and returned: one as
-itself, several as an array. If the body fails, they are given up (`DROPPED_ON_FAILURE`).
+itself, several as an array (and one, if `tir.results_in_array` says so). If the body fails, they
+are given up (`DROPPED_ON_FAILURE`).
 
     __tvm_ffi_main(x)  ->  shape = (n, 10); tvm_rt_tensor_new(shape, ..., result); body
 """
@@ -20,6 +21,8 @@ from tvm.tir.op import builtin
 from tvm.tir.struct_field import TENSOR_OBJECT_HEADER_BYTES, StructField
 
 ATTRIBUTE = "tir.num_results"
+# Whether the results come in an array, however many there are: of a tuple of one
+IN_ARRAY = "tir.results_in_array"
 # On an AttrStmt whose value is the address of a TVMFFIAny: a failure inside gives its object up.
 DROPPED_ON_FAILURE = "tir.dropped_on_failure"
 HANDLE = DataType("handle")
@@ -37,7 +40,7 @@ def with_results(func: PrimFunc, result: e.Var, body: s.Stmt) -> s.Stmt:
     buffers = [func.buffer_map[param] for param in params]
     if not buffers:
         return body
-    if len(buffers) == 1:
+    if len(buffers) == 1 and not func.attrs.get(IN_ARRAY):
         return _made(buffers[0], result, 0, body)
     slots = e.Var("results", HANDLE)
     body = s.SeqStmt.flatten(body, _returned(slots, len(buffers), result))
