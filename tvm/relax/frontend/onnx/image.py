@@ -10,12 +10,20 @@ from tvm import te
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
+from tvm.relax.frontend.resampling import (
+    COORDINATES,
+    NEAREST,
+    Axis,
+    Resampling,
+    nearest_places,
+    outside,
+    taps,
+)
 from tvm.tir.expr import IntImm
 from tvm.topi.image.grid_sample import grid_sample as sample
 
 from .node import Node
 from .registry import Result, convert
-from .resample import COORDINATES, NEAREST, Axis, Resampling, nearest_places, outside, taps
 
 
 @convert("Upsample")
