@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 
 import onnx.defs
@@ -112,9 +112,21 @@ def _onnx() -> Iterator[str]:
 
 
 def _torch() -> Iterator[str]:
+    from tvm.relax.frontend.torch.registry import functions, modules
+
+    def listed(names: Iterable[str]) -> str:
+        return ", ".join(f"`{name}`" for name in sorted(names)) + "."
+
+    operators = [name for name in functions() if "." not in name]
     yield "## PyTorch"
     yield ""
-    yield "No importer yet; a model comes in by way of ONNX."
+    yield "Operators by their name in ATen and in `torch`; in-place forms and overloads share the"
+    yield "converters. Of the core operators of ATen, gradients, random numbers and the Fourier"
+    yield "transforms are not there."
+    yield ""
+    yield f"{len(operators)} operators: {listed(operators)}"
+    yield ""
+    yield f"{len(modules())} modules of `torch.nn` in traced graphs: {listed(modules())}"
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from tvm.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from . import onnx as onnx
+    from . import torch as torch
     from .common import detach_params as detach_params
 else:
     __getattr__ = lazy_names(

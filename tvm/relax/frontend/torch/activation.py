@@ -13,7 +13,7 @@ from .values import Expr, axis_of, cast, dtype_of, floating, lengths, rank, refu
 
 
 @convert("relu")
-def relu(bb: BlockBuilder, input: Expr) -> Expr:
+def relu(bb: BlockBuilder, input: Expr) -> Any:
     return op.nn.relu(input)
 
 
@@ -23,17 +23,17 @@ def relu6(bb: BlockBuilder, input: Expr) -> Expr:
 
 
 @convert("silu")
-def silu(bb: BlockBuilder, input: Expr) -> Expr:
+def silu(bb: BlockBuilder, input: Expr) -> Any:
     return op.nn.silu(input)
 
 
 @convert("selu")
-def selu(bb: BlockBuilder, input: Expr) -> Expr:
+def selu(bb: BlockBuilder, input: Expr) -> Any:
     return op.nn.selu(input)
 
 
 @convert("gelu")
-def gelu(bb: BlockBuilder, input: Expr, approximate: str = "none") -> Expr:
+def gelu(bb: BlockBuilder, input: Expr, approximate: str = "none") -> Any:
     rules = {"none": op.nn.gelu, "tanh": op.nn.gelu_tanh}
     if approximate not in rules:
         raise refuse("gelu: approximate", repr(approximate), "'none' or 'tanh'")
@@ -190,7 +190,7 @@ def log_softmax(
 
 
 @convert("softmin")
-def softmin(bb: BlockBuilder, input: Expr, dim: int | None = None, dtype: Any = None) -> Expr:
+def softmin(bb: BlockBuilder, input: Expr, dim: int | None = None, dtype: Any = None) -> Any:
     return softmax(bb, bb.emit(op.negative(input)), dim, dtype)
 
 

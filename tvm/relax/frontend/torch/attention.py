@@ -105,7 +105,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> Any:
-    """(length, batch, width): project, attend by heads, project; and the weights, if asked for."""
+    """(length, batch, width): project, attend by heads, project; the weights, if asked for."""
     batched = rank(query) == 3
     if not batched:
         query, key, value = (bb.emit(op.expand_dims(x, 1)) for x in (query, key, value))
@@ -117,20 +117,20 @@ def multi_head_attention_forward(
     width = lengths(query, "attention")[-1]
     size = width // num_heads
     q, k, v = (
-        _heads(bb, bb.emit(op.linear(x, w, b)), num_heads, size)
+        _heads(bb, bb.emit(op.linear(x, w, b)), num_heads, size)  # type: ignore[arg-type]
         for x, w, b in zip((query, key, value), weights, biases)
     )
     mask = _mask(bb, q, attn_mask, key_padding_mask, num_heads)
     dtype = dtype_of(q)
-    scores = op.matmul(q, op.permute_dims(k, [0, 1, 3, 2]))
-    scores = bb.emit(op.multiply(scores, scalar(1.0 / math.sqrt(size), dtype)))
+    product = op.matmul(q, op.permute_dims(k, [0, 1, 3, 2]))
+    scores = bb.emit(op.multiply(product, scalar(1.0 / math.sqrt(size), dtype)))
     if mask is not None:
         scores = bb.emit(op.add(scores, mask))
     chances = bb.emit(op.nn.softmax(scores, -1))
     joined = op.permute_dims(op.matmul(chances, v), [2, 0, 1, 3])
     rows, batch = sizes(query)[:2]
-    made = op.linear(bb.emit(op.reshape(joined, [rows, batch, width])), out_proj_weight, out_proj_bias)
-    made = bb.emit(made)
+    rejoined = bb.emit(op.reshape(joined, [rows, batch, width]))
+    made = bb.emit(op.linear(rejoined, out_proj_weight, out_proj_bias))
     shown = _shown(bb, chances, need_weights, average_attn_weights)
     if batched:
         return made, shown

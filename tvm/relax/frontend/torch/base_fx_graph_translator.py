@@ -174,7 +174,8 @@ class BaseFXGraphImporter:
 
     def _getitem(self, node: fx.Node) -> Any:
         """A part of a tuple; parts that nobody asked for are not computed."""
-        source, index = node.args[0], self._retrieve_args(node.args[1])
+        source: Any = node.args[0]
+        index = self._retrieve_args(node.args[1])
         value = self._retrieve_args(source)
         if not (isinstance(value, tuple) and isinstance(index, int)):
             converter = functions()["getitem"]
@@ -185,7 +186,7 @@ class BaseFXGraphImporter:
             if _is_node(source):
                 parts = list(value)
                 parts[index] = part
-                self.env[source] = tuple(parts)  # type: ignore[index]
+                self.env[source] = tuple(parts)
         return part
 
     def _check_unsupported(self, missing: dict[str, list[fx.Node]]) -> None:
@@ -248,7 +249,7 @@ _CAUGHT: Final = (
 )  # fmt: skip
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _parameters(converter: Converter) -> tuple[frozenset[str], bool]:
     """The names that a converter takes, and whether it takes any."""
     parameters = inspect.signature(converter).parameters.values()
@@ -264,7 +265,7 @@ def _accepted(converter: Converter, kwargs: dict[str, Any]) -> dict[str, Any]:
         if name not in named:
             if name in _SAME and _SAME[name] in named:
                 name = _SAME[name]
-            elif name in _SILENT or everything and value is None:
+            elif name in _SILENT or (everything and value is None):
                 continue
         accepted[name] = value
     return accepted

@@ -70,12 +70,12 @@ def _short(value: Any) -> Constant:
 
 
 @convert("ones_like")
-def ones_like(bb: BlockBuilder, input: Expr, dtype: Any = None) -> Expr:
+def ones_like(bb: BlockBuilder, input: Expr, dtype: Any = None) -> Any:
     return op.ones_like(input, dtype)
 
 
 @convert("zeros_like", "empty_like")
-def zeros_like(bb: BlockBuilder, input: Expr, dtype: Any = None) -> Expr:
+def zeros_like(bb: BlockBuilder, input: Expr, dtype: Any = None) -> Any:
     return op.zeros_like(input, dtype)
 
 
@@ -111,7 +111,7 @@ def new_tensor(bb: BlockBuilder, input: Expr, data: Any, dtype: Any = None) -> E
 @convert("tensor", "scalar_tensor", "as_tensor")
 def tensor(bb: BlockBuilder, data: Any, dtype: Any = None) -> Expr:
     """Numbers as a tensor."""
-    if isinstance(data, RelaxExpr) or isinstance(data, PrimExpr):
+    if isinstance(data, (RelaxExpr, PrimExpr)):
         return tensor_of(bb, data, dtype)
     if hasattr(data, "detach"):
         found = tensor_constant(data)
@@ -127,7 +127,7 @@ def fill(bb: BlockBuilder, input: Expr, value: Any) -> Expr:
 
 
 @convert("zero")
-def zero(bb: BlockBuilder, input: Expr) -> Expr:
+def zero(bb: BlockBuilder, input: Expr) -> Any:
     return op.zeros_like(input)
 
 

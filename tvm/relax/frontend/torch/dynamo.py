@@ -1,9 +1,10 @@
-"""Compiling with `torch.compile`: a backend that runs graphs compiled here; and graphs as modules."""
+"""`torch.compile`: a backend that runs graphs compiled here; and the graphs as modules."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from tvm.error import message
@@ -48,7 +49,10 @@ def _compiled(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Call
     """The graph as a function from tensors of torch to tensors of torch."""
     import torch
 
-    from tvm import driver, relax, runtime, target
+    from tvm import runtime, target
+    from tvm.relax.pipeline import get_pipeline
+    from tvm.relax.vm import VirtualMachine
+    from tvm.relax.vm_build import build
 
     mod = from_fx(graph_module, _input_info(_tensors(graph_module, examples)))
     device = device_from_inputs(examples)
@@ -59,10 +63,10 @@ def _compiled(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Call
         dev, goal = runtime.cpu(0), target.Target(llvm_target())
     passes = pipeline
     if pipeline is None or isinstance(pipeline, str):
-        passes = relax.get_pipeline(pipeline or "default")
+        passes = get_pipeline(pipeline or "default")
     with goal:
         mod = passes(mod)
-    vm = relax.VirtualMachine(driver.compile(mod, target=goal), dev)
+    vm = VirtualMachine(build(mod, goal), dev)
 
     def run(*given: Any) -> Any:
         tensors = [arg for arg in given if isinstance(arg, torch.Tensor)]
@@ -122,9 +126,7 @@ def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModul
 
     `params` and `kwargs` are the model's inputs; `keep_params_as_input` is as in `from_fx`.
     """
-    import torch
-    from torch import _dynamo as dynamo
-
+    torch: Any = import_module("torch")
     keep_params = bool(kwargs.pop("keep_params_as_input", False))
     mod = IRModule()
 
@@ -141,13 +143,13 @@ def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModul
         forward: Callable[..., Any] = graph_module.forward
         return forward
 
-    dynamo.reset()
+    import_module("torch._dynamo").reset()
     with torch.no_grad():
         torch.compile(model, backend=capture)(*params, **kwargs)
     return mod
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def llvm_target() -> str:
     """The host, as a target."""
     return "llvm"

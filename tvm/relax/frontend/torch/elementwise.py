@@ -237,6 +237,11 @@ def _never(x: Expr) -> Expr:
     return op.not_equal(x, x)
 
 
+_LARGEST: Final = {
+    "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float64": 1.7976931348623157e308,
+}  # fmt: skip
+
+
 @convert("nan_to_num")
 def nan_to_num(
     bb: BlockBuilder,
@@ -248,8 +253,7 @@ def nan_to_num(
     dtype = dtype_of(input)
     if not is_float(dtype):
         return input
-    largest = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float64": 1.7976931348623157e308}
-    bound = largest.get(dtype, 3.4028234663852886e38)
+    bound = _LARGEST.get(dtype, 3.4028234663852886e38)
     high = bound if posinf is None else posinf
     low = -bound if neginf is None else neginf
     x = op.where(op.isnan(input), scalar(float(nan or 0.0), dtype), input)
@@ -532,7 +536,7 @@ def addcdiv(bb: BlockBuilder, input: Expr, tensor1: Expr, tensor2: Expr, value: 
 
 
 @convert("clamp", "clip")
-def clamp(bb: BlockBuilder, input: Expr, min: Any = None, max: Any = None) -> Expr:
+def clamp(bb: BlockBuilder, input: Expr, min: Any = None, max: Any = None) -> Any:
     """Not below `min`, not above `max`; either may be left out, or be a tensor."""
     if isinstance(min, RelaxExpr) or isinstance(max, RelaxExpr):
         low = input if min is None else bb.emit(maximum(bb, input, min))
@@ -545,12 +549,12 @@ def clamp(bb: BlockBuilder, input: Expr, min: Any = None, max: Any = None) -> Ex
 
 
 @convert("clamp_min")
-def clamp_min(bb: BlockBuilder, input: Expr, min: Any) -> Expr:
+def clamp_min(bb: BlockBuilder, input: Expr, min: Any) -> Any:
     return clamp(bb, input, min)
 
 
 @convert("clamp_max")
-def clamp_max(bb: BlockBuilder, input: Expr, max: Any) -> Expr:
+def clamp_max(bb: BlockBuilder, input: Expr, max: Any) -> Any:
     return clamp(bb, input, None, max)
 
 
@@ -569,7 +573,7 @@ def to(bb: BlockBuilder, input: Expr, *args: Any, dtype: Any = None, **options: 
 
 
 @convert("to.dtype_layout")
-def to_dtype_layout(bb: BlockBuilder, input: Expr, dtype: Any = None, **options: Any) -> Expr:
+def to_dtype_layout(bb: BlockBuilder, input: Expr, dtype: Any = None, **options: Any) -> Any:
     return to(bb, input, dtype=dtype)
 
 

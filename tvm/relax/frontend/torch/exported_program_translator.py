@@ -178,7 +178,8 @@ class ExportedProgramImporter(BaseFXGraphImporter):
 
     def _fix_shape(self, node: fx.Node) -> None:
         """Where Relax does not see what torch knows of a shape, it is stated and checked."""
-        value, known = self.env[node], node.meta.get("val")
+        value: Any = self.env[node]
+        known: Any = node.meta.get("val")
         if not isinstance(value, Var) or not hasattr(known, "shape"):
             return
         info = value.struct_info
@@ -201,7 +202,8 @@ class ExportedProgramImporter(BaseFXGraphImporter):
 
     def _write_through(self, node: fx.Node) -> None:
         """Later readers of the tensor that was written to read the result."""
-        before = self.env[node.args[0]]  # type: ignore[index]
+        written: Any = node.args[0]
+        before = self.env[written]
         for other, value in self.env.items():
             if value is before:
                 self.env[other] = self.env[node]
@@ -309,7 +311,7 @@ def from_exported_program(
             message(
                 "from_exported_program: the program",
                 found=type(exported_program).__name__,
-                legal="a torch.export.ExportedProgram, as torch.export.export(model, args) gives it",
+                legal="a torch.export.ExportedProgram, as torch.export.export(model, args) makes",
             )
         )
     return ExportedProgramImporter().from_exported_program(

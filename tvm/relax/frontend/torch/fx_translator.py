@@ -189,7 +189,8 @@ class TorchFXImporter(BaseFXGraphImporter):
 
     def _write_through(self, node: fx.Node) -> None:
         """An operator that writes to its first operand: later readers see what it wrote."""
-        if not node.args or node.args[0] not in self.env:
+        written: Any = node.args[0] if node.args else None
+        if written not in self.env:
             return
         name = target_name(node)
         if node.op == "call_module":
@@ -200,7 +201,7 @@ class TorchFXImporter(BaseFXGraphImporter):
             writes = writes or (name.endswith("_") and not name.endswith("__"))
             writes = writes and name not in ("and_", "or_", "not_", "is_", "requires_grad_")
         if writes and isinstance(self.env[node], RelaxExpr):
-            self.env[node.args[0]] = self.env[node]  # type: ignore[index]
+            self.env[written] = self.env[node]
 
 
 def _by_name(
@@ -216,7 +217,7 @@ def _by_name(
     return [], {**dict(zip(names, args)), **kwargs}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _signature(func: FunctionType) -> tuple[str, ...] | None:
     """The names of a function's parameters; None if it takes any number of them."""
     parameters = inspect.signature(func).parameters.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from .values import (
     product,
     rank,
     refuse,
+    same,
     scalar,
     sizes,
     tensor_of,
@@ -64,7 +66,8 @@ def take_along_dim(bb: BlockBuilder, input: Expr, indices: Expr, dim: int | None
         return op.take(flat, op.reshape(indices, [product(sizes(indices))]), 0)
     axis = axis_of(dim, rank(input))
     shape = [
-        a if i == axis or b == 1 else b for i, (a, b) in enumerate(zip(sizes(indices), sizes(input)))
+        a if i == axis or same(b, 1) else b
+        for i, (a, b) in enumerate(zip(sizes(indices), sizes(input)))
     ]
     return op.gather_elements(input, op.broadcast_to(indices, shape), axis)
 
@@ -83,7 +86,7 @@ def embedding(bb: BlockBuilder, weight: Expr, indices: Expr, *rest: Any, **optio
 @convert("embedding.functional")
 def functional_embedding(
     bb: BlockBuilder, input: Expr, weight: Expr, *rest: Any, **options: Any
-) -> Expr:
+) -> Any:
     """`torch.nn.functional.embedding` has the places first."""
     return embedding(bb, weight, input)
 
@@ -197,7 +200,7 @@ def _places(bb: BlockBuilder, x: Expr, indices: list[Any]) -> tuple[Expr, list[A
 
 
 @convert("masked_select")
-def masked_select(bb: BlockBuilder, input: Expr, mask: Expr) -> Expr:
+def masked_select(bb: BlockBuilder, input: Expr, mask: Expr) -> Any:
     shape = sizes(input) if rank(input) >= rank(mask) else sizes(mask)
     x, held = (bb.emit(op.broadcast_to(v, shape)) for v in (input, mask))
     return index(bb, x, [held])
@@ -210,13 +213,11 @@ def index_put(
     """`x[indices] = values`, or `+=`; None keeps an axis."""
     value = tensor_of(bb, values, dtype_of(input))
     given = list(indices)
-    if len(given) == 1 and given[0] is not None and dtype_of(given[0]) == "bool":
-        if rank(value) == 0 and not accumulate:
-            mask = given[0]
-            extra = rank(input) - rank(mask)
-            if extra:
-                mask = bb.emit(op.reshape(mask, [*sizes(mask), *[1] * extra]))
-            return op.where(mask, value, input)
+    by_mask = len(given) == 1 and given[0] is not None and dtype_of(given[0]) == "bool"
+    if by_mask and rank(value) == 0 and not accumulate:
+        extra = rank(input) - rank(given[0])
+        mask = given[0] if not extra else op.reshape(given[0], [*sizes(given[0]), *[1] * extra])
+        return op.where(mask, value, input)
     x, places = _places(bb, input, given)
     if any(place is None for place in places):
         return _put_around(bb, x, places, value, accumulate)
@@ -232,7 +233,8 @@ def _filled(bb: BlockBuilder, x: Expr, places: list[Any], value: Expr) -> Expr:
         for i, size in enumerate(reversed(shape), start=1):
             lead[-i] = size if isinstance(lead[-i], int) and lead[-i] == 1 else lead[-i]
     wanted = [*lead, *sizes(x)[len(places) :]]
-    fits = len(wanted) == rank(value) and all(a is b or a == b for a, b in zip(wanted, sizes(value)))
+    found = sizes(value)
+    fits = len(wanted) == len(found) and all(same(a, b) for a, b in zip(wanted, found))
     return value if fits else bb.emit(op.broadcast_to(value, wanted))
 
 
@@ -299,7 +301,7 @@ def _cut_to(bb: BlockBuilder, src: Expr, index: Expr) -> Expr:
 
 
 @convert("scatter_add")
-def scatter_add(bb: BlockBuilder, input: Expr, dim: int, index: Expr, src: Expr) -> Expr:
+def scatter_add(bb: BlockBuilder, input: Expr, dim: int, index: Expr, src: Expr) -> Any:
     return scatter(bb, input, dim, index, src, reduce="add")
 
 
@@ -367,7 +369,7 @@ def masked_scatter(bb: BlockBuilder, input: Expr, mask: Expr, source: Expr) -> E
     flat = op.reshape(op.astype(held, "int64"), [product(shape)])
     number = bb.emit(op.subtract(op.cumsum(flat, 0), scalar(1, "int64")))
     number = bb.emit(op.maximum(number, scalar(0, "int64")))
-    last = product(lengths(source, "masked_scatter: source")) - 1  # type: ignore[arg-type,operator]
+    last = math.prod(lengths(source, "masked_scatter: source")) - 1
     number = bb.emit(op.minimum(number, scalar(last, "int64")))
     values = op.take(op.reshape(source, [-1]), number, 0)
     return op.where(held, op.reshape(values, shape), input)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Constant
 
 from .registry import convert
 from .values import (
@@ -36,12 +39,12 @@ def matmul(bb: BlockBuilder, input: Expr, mat2: Expr) -> Expr:
 
 
 @convert("vdot", "linalg_vecdot")
-def vecdot(bb: BlockBuilder, input: Expr, other: Expr, dim: int = -1) -> Expr:
+def vecdot(bb: BlockBuilder, input: Expr, other: Expr, dim: int = -1) -> Any:
     return op.sum(op.multiply(*promoted(bb, input, other)), axis=dim)
 
 
 @convert("inner")
-def inner(bb: BlockBuilder, input: Expr, other: Expr) -> Expr:
+def inner(bb: BlockBuilder, input: Expr, other: Expr) -> Any:
     """Sums over the last axis of both."""
     if rank(input) == 0 or rank(other) == 0:
         return op.multiply(input, other)
@@ -76,7 +79,7 @@ def bilinear(
 def trilinear(
     bb: BlockBuilder, i1: Expr, i2: Expr, i3: Expr, expand1: Any, expand2: Any, expand3: Any,
     sumdim: Any, unroll_dim: int = 1,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     """The product of three tensors with new axes, summed over axes."""
     parts = [
         bb.emit(op.expand_dims(x, sorted(axes))) if axes else x
@@ -87,7 +90,7 @@ def trilinear(
 
 def _weighted_sum(
     bb: BlockBuilder, input: Expr, a: Expr, b: Expr, beta: Any, alpha: Any
-) -> Expr:
+) -> Any:
     """beta * input + alpha * a b; with beta 0 not even a NaN of the input shows."""
     found: Expr | None = None
     if alpha != 0:
@@ -108,14 +111,14 @@ def _weighted_sum(
 @convert("addmm", "baddbmm")
 def addmm(
     bb: BlockBuilder, input: Expr, mat1: Expr, mat2: Expr, beta: Any = 1, alpha: Any = 1
-) -> Expr:
+) -> Any:
     return _weighted_sum(bb, input, mat1, mat2, beta, alpha)
 
 
 @convert("addmv")
 def addmv(
     bb: BlockBuilder, input: Expr, mat: Expr, vec: Expr, beta: Any = 1, alpha: Any = 1
-) -> Expr:
+) -> Any:
     return _weighted_sum(bb, input, mat, vec, beta, alpha)
 
 
@@ -166,7 +169,7 @@ def tensordot(bb: BlockBuilder, a: Expr, b: Expr, dims: Any = 2, *rest: Any) -> 
 
 
 @convert("chain_matmul", "linalg_multi_dot")
-def multi_dot(bb: BlockBuilder, *matrices: Any) -> Expr:
+def multi_dot(bb: BlockBuilder, *matrices: Any) -> Any:
     given = list(matrices[0]) if isinstance(matrices[0], (tuple, list)) else list(matrices)
     found = given[0]
     for other in given[1:]:
@@ -382,7 +385,7 @@ def convolution(
 
 
 @convert("cdist", "_cdist_forward")
-def cdist(bb: BlockBuilder, x1: Expr, x2: Expr, p: float = 2.0, *mode: Any, **o: Any) -> Expr:
+def cdist(bb: BlockBuilder, x1: Expr, x2: Expr, p: float = 2.0, *mode: Any, **o: Any) -> Any:
     """Distances between all rows of two tensors."""
     from .reduction import norm
 
@@ -390,10 +393,20 @@ def cdist(bb: BlockBuilder, x1: Expr, x2: Expr, p: float = 2.0, *mode: Any, **o:
     return norm(bb, difference, p, [-1])
 
 
+@convert("pdist", "_pdist_forward")
+def pdist(bb: BlockBuilder, input: Expr, p: float = 2.0) -> Any:
+    """Distances between each two rows, the pairs in order."""
+    from .reduction import norm
+
+    first, second = np.triu_indices(lengths(input, "pdist")[0], 1)
+    a, b = (op.take(input, Constant(rows.astype("int64")), 0) for rows in (first, second))
+    return norm(bb, bb.emit(op.subtract(a, b)), p, [-1])
+
+
 @convert("pairwise_distance")
 def pairwise_distance(
     bb: BlockBuilder, x1: Expr, x2: Expr, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Expr:
+) -> Any:
     from .reduction import norm
 
     difference = op.add(op.subtract(x1, x2), scalar(eps, dtype_of(x1)))
@@ -403,12 +416,12 @@ def pairwise_distance(
 @convert("cosine_similarity")
 def cosine_similarity(
     bb: BlockBuilder, x1: Expr, x2: Expr, dim: int = 1, eps: float = 1e-8
-) -> Expr:
+) -> Any:
     """The product of both, each over its length (or eps, if that is more)."""
     dtype = dtype_of(x1)
     small = scalar(eps, dtype)
 
-    def unit(x: Expr) -> Expr:
+    def unit(x: Expr) -> Any:
         size = op.sqrt(op.sum(op.multiply(x, x), axis=dim, keepdims=True))
         return bb.emit(op.divide(x, op.maximum(size, small)))
 
@@ -433,7 +446,7 @@ def cross(bb: BlockBuilder, input: Expr, other: Expr, dim: int | None = None) ->
 
 
 @convert("trace")
-def trace(bb: BlockBuilder, input: Expr) -> Expr:
+def trace(bb: BlockBuilder, input: Expr) -> Any:
     from .slicing import diagonal
 
     return op.sum(cast(bb, bb.emit(diagonal(bb, input)), _sum_dtype(input)))

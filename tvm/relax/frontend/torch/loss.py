@@ -22,7 +22,7 @@ def _reduction(reduction: Any) -> str:
     return name
 
 
-def _reduced(loss: Expr, reduction: Any) -> Expr:
+def _reduced(loss: Expr, reduction: Any) -> Any:
     how = _reduction(reduction)
     if how == "none":
         return loss
@@ -30,12 +30,14 @@ def _reduced(loss: Expr, reduction: Any) -> Expr:
 
 
 @convert("mse_loss")
-def mse_loss(bb: BlockBuilder, input: Expr, target: Expr, reduction: Any = "mean", **o: Any) -> Expr:
+def mse_loss(
+    bb: BlockBuilder, input: Expr, target: Expr, reduction: Any = "mean", **options: Any
+) -> Any:
     return _reduced(bb.emit(op.square(op.subtract(input, target))), reduction)
 
 
 @convert("l1_loss")
-def l1_loss(bb: BlockBuilder, input: Expr, target: Expr, reduction: Any = "mean", **o: Any) -> Expr:
+def l1_loss(bb: BlockBuilder, input: Expr, target: Expr, reduction: Any = "mean", **o: Any) -> Any:
     return _reduced(bb.emit(op.abs(op.subtract(input, target))), reduction)
 
 
@@ -43,7 +45,7 @@ def l1_loss(bb: BlockBuilder, input: Expr, target: Expr, reduction: Any = "mean"
 def huber_loss(
     bb: BlockBuilder, input: Expr, target: Expr, reduction: Any = "mean", delta: float = 1.0,
     weight: Any = None,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     """Half the square up to delta, a line behind it."""
     dtype = dtype_of(input)
     size = bb.emit(op.abs(op.subtract(input, target)))
@@ -57,7 +59,7 @@ def huber_loss(
 def smooth_l1_loss(
     bb: BlockBuilder, input: Expr, target: Expr, reduction: Any = "mean", beta: float = 1.0,
     **options: Any,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     """Huber's loss over beta."""
     if beta == 0:
         return l1_loss(bb, input, target, reduction)
@@ -69,7 +71,7 @@ def smooth_l1_loss(
 def binary_cross_entropy(
     bb: BlockBuilder, input: Expr, target: Expr, weight: Any = None, reduction: Any = "mean",
     **options: Any,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     """Logarithms are not below -100, as torch has it."""
     dtype = dtype_of(input)
     one, least = scalar(1.0, dtype), scalar(-100.0, dtype)
@@ -85,7 +87,7 @@ def binary_cross_entropy(
 def binary_cross_entropy_with_logits(
     bb: BlockBuilder, input: Expr, target: Expr, weight: Any = None, *rest: Any,
     pos_weight: Any = None, reduction: Any = "mean", **options: Any,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     """(1 - t) x + w softplus(-x), with w = 1 + (p - 1) t"""
     if rest:  # aten has pos_weight before the reduction
         names = (pos_weight, reduction)
@@ -105,7 +107,7 @@ def binary_cross_entropy_with_logits(
 def kl_div(
     bb: BlockBuilder, input: Expr, target: Expr, *rest: Any, reduction: Any = "mean",
     log_target: bool = False, **options: Any,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     """t (log t - x), with 0 where t is 0."""
     how = rest[0] if rest else reduction
     zero = scalar(0.0, dtype_of(input))
@@ -124,7 +126,7 @@ def kl_div(
 def nll_loss(
     bb: BlockBuilder, input: Expr, target: Expr, weight: Any = None, *rest: Any,
     reduction: Any = "mean", ignore_index: int = -100, **options: Any,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     if rest:
         reduction, ignore_index = rest[0], (*rest, ignore_index)[1]
     return op.nn.nll_loss(input, target, weight, _reduction(reduction), ignore_index)
@@ -137,7 +139,7 @@ def nll_loss_forward(
     """The loss, and the weights it was divided by."""
     loss = nll_loss(bb, input, target, weight, reduction, ignore_index)
 
-    def total() -> Expr:
+    def total() -> Any:
         dtype = dtype_of(input)
         counted = op.not_equal(target, scalar(ignore_index, dtype_of(target)))
         if weight is None:
@@ -154,7 +156,7 @@ def cross_entropy_loss(
     bb: BlockBuilder, input: Expr, target: Expr, weight: Any = None, *rest: Any,
     reduction: Any = "mean", ignore_index: int = -100, label_smoothing: float = 0.0,
     **options: Any,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     """-log softmax of the scores of classes, at the class or weighted by chances of classes."""
     if rest:
         defaults = (reduction, ignore_index, label_smoothing)
@@ -191,7 +193,7 @@ def _smoothed(
 def _chances(
     bb: BlockBuilder, scores: Expr, target: Expr, weight: Any, reduction: Any, smoothing: float,
     axis: int,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     dtype = dtype_of(scores)
     if smoothing:
         classes = int(sizes(scores)[axis])  # type: ignore[arg-type]
@@ -209,7 +211,7 @@ def _chances(
 def poisson_nll_loss(
     bb: BlockBuilder, input: Expr, target: Expr, log_input: bool = True, full: bool = False,
     eps: float = 1e-8, reduction: Any = "mean", **options: Any,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     if full:
         raise refuse("poisson_nll_loss: full", "True", "False")
     if log_input:
@@ -223,14 +225,14 @@ def poisson_nll_loss(
 @convert("soft_margin_loss")
 def soft_margin_loss(
     bb: BlockBuilder, input: Expr, target: Expr, reduction: Any = "mean", **options: Any
-) -> Expr:
+) -> Any:
     return _reduced(bb.emit(op.nn.softplus(op.negative(op.multiply(target, input)))), reduction)
 
 
 @convert("hinge_embedding_loss")
 def hinge_embedding_loss(
     bb: BlockBuilder, input: Expr, target: Expr, margin: float = 1.0, reduction: Any = "mean"
-) -> Expr:
+) -> Any:
     """x where the target is 1, max(0, margin - x) where it is -1."""
     dtype = dtype_of(input)
     away = op.nn.relu(op.subtract(scalar(margin, dtype), input))
@@ -242,7 +244,7 @@ def hinge_embedding_loss(
 def margin_ranking_loss(
     bb: BlockBuilder, input1: Expr, input2: Expr, target: Expr, margin: float = 0.0,
     reduction: Any = "mean",
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     gap = op.negative(op.multiply(target, op.subtract(input1, input2)))
     return _reduced(bb.emit(op.nn.relu(op.add(gap, scalar(margin, dtype_of(input1))))), reduction)
 
@@ -251,7 +253,7 @@ def margin_ranking_loss(
 def cosine_embedding_loss(
     bb: BlockBuilder, input1: Expr, input2: Expr, target: Expr, margin: float = 0.0,
     reduction: Any = "mean",
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     """1 - cos for pairs, max(0, cos - margin) for strangers."""
     from .linear import cosine_similarity
 
@@ -266,7 +268,7 @@ def cosine_embedding_loss(
 def gaussian_nll_loss(
     bb: BlockBuilder, input: Expr, target: Expr, var: Any, full: bool = False, eps: float = 1e-6,
     reduction: Any = "mean",
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     dtype = dtype_of(input)
     spread = op.maximum(floating(bb, var), scalar(eps, dtype))
     square = op.divide(op.square(op.subtract(input, target)), spread)
@@ -280,7 +282,7 @@ def gaussian_nll_loss(
 def triplet_margin_loss(
     bb: BlockBuilder, anchor: Expr, positive: Expr, negative: Expr, margin: float = 1.0,
     p: float = 2.0, eps: float = 1e-6, swap: bool = False, reduction: Any = "mean",
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     from .linear import pairwise_distance
 
     near = bb.emit(pairwise_distance(bb, anchor, positive, p, eps))

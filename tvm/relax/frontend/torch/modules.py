@@ -116,12 +116,12 @@ def prelu(call: ModuleCall, module: Any, input: Expr) -> Any:
 
 
 @convert_module("Linear", "NonDynamicallyQuantizableLinear")
-def linear_(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def linear_(call: ModuleCall, module: Any, input: Expr) -> Any:
     return linear.linear(call.bb, input, call.param(module.weight), call.param(module.bias))
 
 
 @convert_module("Bilinear")
-def bilinear(call: ModuleCall, module: Any, input1: Expr, input2: Expr) -> Expr:
+def bilinear(call: ModuleCall, module: Any, input1: Expr, input2: Expr) -> Any:
     weight, bias = call.param(module.weight), call.param(module.bias)
     return linear.bilinear(call.bb, input1, input2, weight, bias)
 
@@ -153,7 +153,7 @@ def conv_transpose(
 
 
 @convert_module("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
-def batch_norm(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def batch_norm(call: ModuleCall, module: Any, input: Expr) -> Any:
     momentum = 0.1 if module.momentum is None else module.momentum
     training = module.training or module.running_mean is None
     return normalize.batch_norm(
@@ -164,7 +164,7 @@ def batch_norm(call: ModuleCall, module: Any, input: Expr) -> Expr:
 
 
 @convert_module("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d")
-def instance_norm(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def instance_norm(call: ModuleCall, module: Any, input: Expr) -> Any:
     own = module.training or not module.track_running_stats
     return normalize.instance_norm(
         call.bb, input, call.param(module.weight), call.param(module.bias),
@@ -174,7 +174,7 @@ def instance_norm(call: ModuleCall, module: Any, input: Expr) -> Expr:
 
 
 @convert_module("LayerNorm")
-def layer_norm(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def layer_norm(call: ModuleCall, module: Any, input: Expr) -> Any:
     return normalize.layer_norm(
         call.bb, input, module.normalized_shape, call.param(module.weight),
         call.param(module.bias), module.eps,
@@ -182,13 +182,13 @@ def layer_norm(call: ModuleCall, module: Any, input: Expr) -> Expr:
 
 
 @convert_module("RMSNorm")
-def rms_norm(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def rms_norm(call: ModuleCall, module: Any, input: Expr) -> Any:
     weight = call.param(module.weight)
     return normalize.rms_norm(call.bb, input, module.normalized_shape, weight, module.eps)
 
 
 @convert_module("GroupNorm")
-def group_norm(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def group_norm(call: ModuleCall, module: Any, input: Expr) -> Any:
     return normalize.group_norm(
         call.bb, input, module.num_groups, call.param(module.weight), call.param(module.bias),
         module.eps,
@@ -196,12 +196,12 @@ def group_norm(call: ModuleCall, module: Any, input: Expr) -> Expr:
 
 
 @convert_module("Embedding")
-def embedding(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def embedding(call: ModuleCall, module: Any, input: Expr) -> Any:
     return indexing.embedding(call.bb, call.param(module.weight), input)
 
 
 @convert_module("Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d")
-def upsample(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def upsample(call: ModuleCall, module: Any, input: Expr) -> Any:
     return resample.interpolate(
         call.bb, input, module.size, module.scale_factor, module.mode, module.align_corners,
         module.recompute_scale_factor,
@@ -214,14 +214,14 @@ def unflatten(call: ModuleCall, module: Any, input: Expr) -> Any:
 
 
 @convert_module("Unfold")
-def unfold(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def unfold(call: ModuleCall, module: Any, input: Expr) -> Any:
     return slicing.im2col(
         call.bb, input, module.kernel_size, module.dilation, module.padding, module.stride
     )
 
 
 @convert_module("Fold")
-def fold(call: ModuleCall, module: Any, input: Expr) -> Expr:
+def fold(call: ModuleCall, module: Any, input: Expr) -> Any:
     return slicing.col2im(
         call.bb, input, module.output_size, module.kernel_size, module.dilation, module.padding,
         module.stride,
@@ -277,9 +277,9 @@ def bce_with_logits_loss(call: ModuleCall, module: Any, input: Expr, target: Exp
 
 @convert_module("MultiheadAttention")
 def multihead_attention(
-    call: ModuleCall, module: Any, query: Expr, key: Expr, value: Expr, key_padding_mask: Any = None,
-    need_weights: bool = True, attn_mask: Any = None, average_attn_weights: bool = True,
-    is_causal: bool = False,
+    call: ModuleCall, module: Any, query: Expr, key: Expr, value: Expr,
+    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
 ) -> Any:  # fmt: skip
     if module.bias_k is not None or module.add_zero_attn:
         raise refuse("MultiheadAttention", "bias_kv or add_zero_attn", "neither")

@@ -87,7 +87,7 @@ def functional_batch_norm(
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Expr:
+) -> Any:
     """`torch.nn.functional.batch_norm` has the statistics before the parameters."""
     return batch_norm(bb, input, weight, bias, running_mean, running_var, training, momentum, eps)
 
@@ -128,7 +128,7 @@ def batch_norm_training(
     )
     axes = [axis for axis in range(rank(input)) if axis != 1]
 
-    def variance_after() -> Expr:
+    def variance_after() -> Any:
         if training and running_var is not None:
             return _unbiased(bb, input, running_var, momentum)
         return TupleGetItem(made, 2)
@@ -229,7 +229,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
-) -> Expr:
+) -> Any:
     """Every picture and channel by itself; or, with running statistics, as batches are."""
     if not use_input_stats:
         return batch_norm(
@@ -254,7 +254,7 @@ def functional_instance_norm(
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Expr:
+) -> Any:
     """`torch.nn.functional.instance_norm` has the statistics before the parameters."""
     return instance_norm(
         bb, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
@@ -298,7 +298,8 @@ def machine_epsilon(dtype: str) -> float:
 
 @convert("local_response_norm")
 def local_response_norm(
-    bb: BlockBuilder, input: Expr, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    bb: BlockBuilder, input: Expr, size: int, alpha: float = 1e-4, beta: float = 0.75,
+    k: float = 1.0,
 ) -> Expr:
     """x / (k + alpha * mean of squares over `size` neighbouring channels) ** beta"""
     dtype = dtype_of(input)

@@ -1,4 +1,4 @@
-"""Pooling over the last one, two or three axes; a picture without a batch gets one for the while."""
+"""Pooling over the last one to three axes; a picture without a batch gets one for the while."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def avg_pool(
             raise refuse("avg_pool: divisor_override", "ceil_mode=True", "ceil_mode=False")
         options["count_include_pad"] = True
 
-    def rule(x: Expr) -> Expr:
+    def rule(x: Expr) -> Any:
         made = _AVG[n](
             x, pool_size=kernel, strides=strides, padding=pads, ceil_mode=ceil_mode,
             layout=_LAYOUT[n], **options,

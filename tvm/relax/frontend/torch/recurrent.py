@@ -1,4 +1,4 @@
-"""Recurrent layers, written out step by step; the products with the inputs are one for all steps."""
+"""Recurrent layers, written out step by step; products with inputs are one for all steps."""
 
 from __future__ import annotations
 

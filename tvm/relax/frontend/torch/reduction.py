@@ -47,7 +47,7 @@ def sum_(
 @convert("nansum")
 def nansum(
     bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> Expr:
+) -> Any:
     zero = scalar(0.0, dtype_of(input))
     return sum_(bb, bb.emit(op.where(op.isnan(input), zero, input)), dim, keepdim, dtype)
 
@@ -123,13 +123,13 @@ def any_(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) 
 
 
 @convert("all")
-def all_(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+def all_(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Any:
     x = cast(bb, cast(bb, input, "bool"), "int8")
     return cast(bb, bb.emit(amin(bb, x, dim, keepdim)), "bool")
 
 
 @convert("count_nonzero")
-def count_nonzero(bb: BlockBuilder, input: Expr, dim: Any = None) -> Expr:
+def count_nonzero(bb: BlockBuilder, input: Expr, dim: Any = None) -> Any:
     return sum_(bb, cast(bb, input, "bool"), dim)
 
 
@@ -140,7 +140,7 @@ def _count(x: Expr, dim: Any) -> Any:
     return product(extents if axes is None else [extents[axis] for axis in axes])
 
 
-def _variance(bb: BlockBuilder, x: Expr, dim: Any, correction: Any, keepdim: bool) -> Expr:
+def _variance(bb: BlockBuilder, x: Expr, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The mean square distance from the mean, over n - correction in place of n."""
     plain = bb.emit(op.variance(x, axes_of(dim, rank(x)), keepdim))
     if correction == 0:
@@ -191,7 +191,7 @@ convert("std_mean")(_moment(op.sqrt, True))
 
 
 @convert("logsumexp", "special_logsumexp")
-def logsumexp(bb: BlockBuilder, input: Expr, dim: Any, keepdim: bool = False) -> Expr:
+def logsumexp(bb: BlockBuilder, input: Expr, dim: Any, keepdim: bool = False) -> Any:
     """log(sum(exp(x))), with the largest element taken out before."""
     x = floating(bb, input)
     axes = axes_of(dim, rank(x))
@@ -202,7 +202,7 @@ def logsumexp(bb: BlockBuilder, input: Expr, dim: Any, keepdim: bool = False) ->
     return op.add(total, largest if keepdim else op.squeeze(largest, axes))
 
 
-def norm(bb: BlockBuilder, x: Expr, p: Any, dim: Any, keepdim: bool = False) -> Expr:
+def norm(bb: BlockBuilder, x: Expr, p: Any, dim: Any, keepdim: bool = False) -> Any:
     """The p-norm along axes."""
     axes, dtype = axes_of(dim, rank(x)), dtype_of(x)
     if p == math.inf:
@@ -224,7 +224,7 @@ def norm(bb: BlockBuilder, x: Expr, p: Any, dim: Any, keepdim: bool = False) -> 
 def vector_norm(
     bb: BlockBuilder, input: Expr, p: Any = None, dim: Any = None, keepdim: bool = False,
     dtype: Any = None, **options: Any,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     x = input if dtype is None else cast(bb, input, dtype)
     order = options.get("ord", p)
     if order in (None, "fro"):
@@ -235,13 +235,13 @@ def vector_norm(
 
 
 @convert("cumsum")
-def cumsum(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Expr:
+def cumsum(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Any:
     kind = dtype or (None if is_float(dtype_of(input)) else "int64")
     return op.cumsum(input, axis_of(dim, rank(input)), kind)
 
 
 @convert("cumprod")
-def cumprod(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Expr:
+def cumprod(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Any:
     kind = dtype or (None if is_float(dtype_of(input)) else "int64")
     return op.cumprod(input, axis_of(dim, rank(input)), kind)
 
@@ -308,5 +308,5 @@ def diff(
 
 
 @convert("dist")
-def dist(bb: BlockBuilder, input: Expr, other: Expr, p: float = 2.0) -> Expr:
+def dist(bb: BlockBuilder, input: Expr, other: Expr, p: float = 2.0) -> Any:
     return norm(bb, bb.emit(op.subtract(input, other)), p, None)

@@ -13,7 +13,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant
-from tvm.relax.frontend.onnx.resample import Axis, Resampling, nearest_places, taps
+from tvm.relax.frontend.resampling import Axis, Resampling, nearest_places, taps
 from tvm.relax.struct_info import ShapeExpr
 from tvm.topi.image.grid_sample import affine_grid as sampling_grid
 from tvm.topi.image.grid_sample import grid_sample as sample
@@ -49,7 +49,8 @@ def _scaled(extent: Any, factor: float) -> Any:
     if not isinstance(extent, PrimExpr):
         return math.floor(extent * factor)
     if factor != int(factor):
-        raise refuse("interpolate: scale_factor", f"{factor} of the symbolic {extent}", "an integer")
+        found = f"{factor} of the symbolic {extent}"
+        raise refuse("interpolate: scale_factor", found, "an integer")
     return extent * int(factor)
 
 
@@ -115,12 +116,12 @@ def _by_axes(
 def _weighted(bb: BlockBuilder, x: Expr, axis: int, indices: Any, weights: Any) -> Expr:
     """Sums of a few elements along an axis."""
 
-    def resize(data: te.Tensor, places: te.Tensor, shares: te.Tensor) -> te.Tensor:
+    def resize(data: te.Tensor, places: te.Tensor, shares: te.Tensor) -> Any:
         shape = list(data.shape)
         shape[axis] = places.shape[0]
         k = te.reduce_axis((0, places.shape[1]), "k")
 
-        def element(*i: Any) -> PrimExpr:
+        def element(*i: Any) -> Any:
             at = [*i[:axis], places(i[axis], k), *i[axis + 1 :]]
             return te.sum(data(*at) * shares(i[axis], k), k)
 
@@ -213,8 +214,8 @@ def affine_grid(
     grids = np.meshgrid(*along, indexing="ij")[::-1]
     places = np.stack([*grids, np.ones(extents)], -1).reshape(-1, len(extents) + 1)
     base = Constant(places.astype(dtype_of(theta)))
-    made = op.matmul(base, op.permute_dims(theta, [0, 2, 1]))
-    return op.reshape(made, [size[0], *extents, len(extents)])
+    moved = op.matmul(base, op.permute_dims(theta, [0, 2, 1]))
+    return op.reshape(moved, [size[0], *extents, len(extents)])
 
 
 def _steps(count: int, align_corners: bool) -> Any:

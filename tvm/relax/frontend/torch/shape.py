@@ -90,7 +90,7 @@ def flatten(bb: BlockBuilder, input: Expr, start_dim: int = 0, end_dim: int = -1
 
 
 @convert("ravel")
-def ravel(bb: BlockBuilder, input: Expr) -> Expr:
+def ravel(bb: BlockBuilder, input: Expr) -> Any:
     return flatten(bb, input)
 
 
@@ -238,22 +238,23 @@ def atleast_1d(bb: BlockBuilder, input: Expr) -> Expr:
 
 @convert("atleast_2d")
 def atleast_2d(bb: BlockBuilder, input: Expr) -> Expr:
-    return input if rank(input) >= 2 else op.reshape(input, [1, *sizes(input)] if rank(input) else [1, 1])
+    missing = 2 - rank(input)
+    return op.reshape(input, [*[1] * missing, *sizes(input)]) if missing > 0 else input
 
 
 @convert("hstack")
-def hstack(bb: BlockBuilder, tensors: Any) -> Expr:
+def hstack(bb: BlockBuilder, tensors: Any) -> Any:
     parts = [bb.emit(atleast_1d(bb, x)) for x in tensors]
     return cat(bb, parts, 0 if rank(parts[0]) == 1 else 1)
 
 
 @convert("vstack", "row_stack")
-def vstack(bb: BlockBuilder, tensors: Any) -> Expr:
+def vstack(bb: BlockBuilder, tensors: Any) -> Any:
     return cat(bb, [bb.emit(atleast_2d(bb, x)) for x in tensors], 0)
 
 
 @convert("dstack")
-def dstack(bb: BlockBuilder, tensors: Any) -> Expr:
+def dstack(bb: BlockBuilder, tensors: Any) -> Any:
     parts = []
     for x in tensors:
         flat = bb.emit(atleast_2d(bb, x))
@@ -262,7 +263,7 @@ def dstack(bb: BlockBuilder, tensors: Any) -> Expr:
 
 
 @convert("column_stack")
-def column_stack(bb: BlockBuilder, tensors: Any) -> Expr:
+def column_stack(bb: BlockBuilder, tensors: Any) -> Any:
     parts = [x if rank(x) > 1 else bb.emit(op.reshape(x, [-1, 1])) for x in tensors]
     return cat(bb, parts, 1)
 
@@ -367,12 +368,12 @@ def fliplr(bb: BlockBuilder, input: Expr) -> Expr:
 
 
 @convert("flipud")
-def flipud(bb: BlockBuilder, input: Expr) -> Expr:
+def flipud(bb: BlockBuilder, input: Expr) -> Any:
     return op.flip(input, 0)
 
 
 @convert("rot90")
-def rot90(bb: BlockBuilder, input: Expr, k: int = 1, dims: Any = (0, 1)) -> Expr:
+def rot90(bb: BlockBuilder, input: Expr, k: int = 1, dims: Any = (0, 1)) -> Any:
     """Turns by a right angle, from the first axis towards the second."""
     a, b = axes_of(dims, rank(input)) or [0, 1]
     turns = k % 4

@@ -23,6 +23,7 @@ from .values import (
     product,
     rank,
     refuse,
+    same,
     sizes,
     spread,
     tensor_of,
@@ -72,6 +73,7 @@ def getitem(bb: BlockBuilder, input: Any, index: Any) -> Any:
     if isinstance(info, TupleStructInfo):
         return TupleGetItem(input, index + len(info.fields) if index < 0 else index)
     if isinstance(info, ShapeStructInfo):
+        assert info.values is not None, "the sizes of a shape are known"
         return info.values[index]
     keys = list(index) if isinstance(index, tuple) else [index]
     return _indexed(bb, input, keys)
@@ -201,7 +203,7 @@ def _written(bb: BlockBuilder, x: Expr, src: Expr, places: np.ndarray[Any, Any])
 
 
 @convert("setitem")
-def setitem(bb: BlockBuilder, input: Expr, index: Any, value: Any) -> Expr:
+def setitem(bb: BlockBuilder, input: Expr, index: Any, value: Any) -> Any:
     """The tensor after `x[index] = value`."""
     from .indexing import index_put
 
@@ -255,7 +257,7 @@ def diag_embed(
 
 
 @convert("diag")
-def diag(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Expr:
+def diag(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Any:
     """A matrix of a vector, or the vector in a matrix."""
     if rank(input) == 1:
         return diag_embed(bb, input, diagonal)
@@ -296,7 +298,7 @@ def unfold(bb: BlockBuilder, input: Expr, dimension: int, size: int, step: int) 
 
 def _patches(
     extents: list[int], kernel: Any, dilation: Any, padding: Any, stride: Any
-) -> np.ndarray[Any, Any]:
+) -> Any:
     """Places of a padded picture: (kernel places, blocks)."""
     h, w = (extents[i] + 2 * padding[i] for i in (0, 1))
     places = np.arange(h * w, dtype="int64").reshape(h, w)
@@ -341,7 +343,7 @@ def col2im(
     out, kernel, dilated, padded, strides = _window_options(
         output_size, kernel_size, dilation, padding, stride
     )
-    n, columns, blocks = lengths(x, "fold")
+    n, columns, _ = lengths(x, "fold")
     c = columns // (kernel[0] * kernel[1])
     h, w = (out[i] + 2 * padded[i] for i in (0, 1))
     places = _patches(out, kernel, dilated, padded, strides).reshape(1, -1)
@@ -369,7 +371,8 @@ def slice_scatter(
     else:
         first = 0 if start is None else start
         last = extent if end is None or (isinstance(end, int) and end >= 2**62) else end
-    if isinstance(first, int) and isinstance(last, int) and first == 0 and last == extent and step == 1:
+    ends = isinstance(first, int) and isinstance(last, int) and same(last, extent)
+    if ends and first == 0 and step == 1:
         return cast(bb, src, dtype_of(input))
     return op.slice_scatter(input, cast(bb, src, dtype_of(input)), first, last, step, axis)
 
@@ -383,12 +386,12 @@ def select_scatter(bb: BlockBuilder, input: Expr, src: Expr, dim: int, index: An
 
 
 @convert("tril")
-def tril(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Expr:
+def tril(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Any:
     return op.tril(input, diagonal)
 
 
 @convert("triu")
-def triu(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Expr:
+def triu(bb: BlockBuilder, input: Expr, diagonal: int = 0) -> Any:
     return op.triu(input, diagonal)
 
 

@@ -46,7 +46,7 @@ def argsort(
 @convert("argsort.stable")
 def stable_argsort(
     bb: BlockBuilder, input: Expr, stable: Any = None, dim: int = -1, descending: bool = False
-) -> Expr:
+) -> Any:
     return argsort(bb, input, dim, descending)
 
 
@@ -127,7 +127,7 @@ def bucketize(
 def searchsorted(
     bb: BlockBuilder, sorted_sequence: Expr, input: Any, out_int32: bool = False,
     right: bool = False, side: str | None = None, sorter: Any = None,
-) -> Expr:  # fmt: skip
+) -> Any:  # fmt: skip
     """Of one row of bounds as `bucketize`; of several, by counting the bounds before each value."""
     if sorter is not None:
         raise refuse("searchsorted: sorter", "an order", "a sequence that is sorted")

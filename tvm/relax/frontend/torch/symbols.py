@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from tvm import tir
 from tvm.error import OpAttributeUnImplemented, message
@@ -127,7 +127,7 @@ def _sum(terms: list[Any]) -> Any:
     return sum(terms[1:], terms[0])
 
 
-_RULES = {
+_RULES: Final[dict[str, Callable[[list[Any]], Any]]] = {
     "Add": _sum,
     "Mul": _product,
     "Pow": lambda a: _product([a[0]] * a[1]),

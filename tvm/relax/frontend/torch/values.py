@@ -93,7 +93,7 @@ def spread(value: Any, count: int) -> list[Any]:
 
 
 def product(factors: Sequence[Size]) -> Size:
-    return math.prod(factors)  # type: ignore[type-var]
+    return math.prod(factors)
 
 
 def same(a: Size, b: Size) -> bool:

@@ -1,0 +1,13 @@
+"""Attention: imported, against torch's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from .cases import FAMILIES, Case
+from .running import check
+
+
+@pytest.mark.parametrize("case", FAMILIES["attention"], ids=lambda case: case.name)
+def test_numbers(case: Case) -> None:
+    check(case)

@@ -1,0 +1,25 @@
+"""New tensors: imported, against torch's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import relax
+from tvm.error import OpAttributeUnImplemented
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.frontend.torch.create import one_hot
+
+from .cases import FAMILIES, Case
+from .running import check
+
+x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+
+
+@pytest.mark.parametrize("case", FAMILIES["create"], ids=lambda case: case.name)
+def test_numbers(case: Case) -> None:
+    check(case)
+
+
+def test_classes_must_be_counted() -> None:
+    with pytest.raises(OpAttributeUnImplemented, match="found: -1"):
+        one_hot(BlockBuilder(), x)

@@ -1,0 +1,81 @@
+"""torch.compile with our backend, and the graphs that torch finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tvm
+from tvm import relax
+from tvm.relax.frontend.torch import dynamo_capture_subgraphs, relax_dynamo
+from tvm.relax.frontend.torch.dynamo import device_from_inputs, llvm_target
+
+from .networks import network
+from .running import assert_same
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.cpu
+
+
+def test_a_network() -> None:
+    model, args = network("mobilenet")
+    torch._dynamo.reset()
+    with torch.no_grad():
+        assert_same(torch.compile(model, backend=relax_dynamo())(*args), model(*args))
+
+
+def test_a_pipeline_of_ones_own() -> None:
+    seen: list[Any] = []
+
+    @tvm.transform.module_pass(opt_level=0, name="Note")
+    def note(mod: Any, ctx: Any) -> Any:
+        seen.append(mod)
+        return mod
+
+    pipeline = tvm.transform.Sequential([note, relax.get_pipeline()])
+    torch._dynamo.reset()
+    compiled = torch.compile(torch.sin, backend=relax_dynamo(pipeline))
+    assert_same(compiled(torch.ones(3)), torch.sin(torch.ones(3)))
+    assert len(seen) == 1
+
+
+def test_any_size() -> None:
+    torch._dynamo.reset()
+
+    def func(x: Any, y: Any) -> Any:
+        return torch.sin(x) + y, x * 2
+
+    compiled = torch.compile(func, backend=relax_dynamo(), dynamic=True)
+    for n in (3, 5):
+        x = torch.randn(n, 4)
+        assert_same(compiled(x, x), func(x, x))
+
+
+class Branching(torch.nn.Module):  # type: ignore[name-defined,misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = torch.nn.Linear(10, 4)
+
+    def forward(self, x: Any) -> Any:
+        y = self.lin(x)
+        if y.sum() > 1e6:
+            return y
+        return torch.relu(y)
+
+
+def test_graphs_that_torch_finds() -> None:
+    mod = dynamo_capture_subgraphs(Branching(), torch.randn(2, 10))
+    names = sorted(var.name_hint for var in mod.get_global_vars())
+    assert names == ["subgraph_0", "subgraph_1"]
+    last = mod["subgraph_1"]
+    assert last.attrs["global_symbol"] == "subgraph_1"
+    assert isinstance(last.ret_struct_info, relax.TensorStructInfo)
+
+
+def test_small_questions() -> None:
+    assert device_from_inputs([3, torch.ones(1)]).type == "cpu"
+    assert device_from_inputs([3]) is None
+    assert llvm_target() == "llvm"
+    with pytest.raises(TypeError, match="GraphModule"):
+        relax_dynamo()(3, [])

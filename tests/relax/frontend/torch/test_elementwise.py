@@ -1,0 +1,25 @@
+"""Functions of each element: imported, against torch's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import relax
+from tvm.error import OpAttributeUnImplemented
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.frontend.torch.elementwise import native_dropout
+
+from .cases import FAMILIES, Case
+from .running import check
+
+x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+
+
+@pytest.mark.parametrize("case", FAMILIES["elementwise"], ids=lambda case: case.name)
+def test_numbers(case: Case) -> None:
+    check(case)
+
+
+def test_dropout_in_training_is_refused() -> None:
+    with pytest.raises(OpAttributeUnImplemented, match=r"model.eval\(\)"):
+        native_dropout(BlockBuilder(), x, 0.5, True)

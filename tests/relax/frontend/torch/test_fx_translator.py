@@ -1,0 +1,149 @@
+"""Traced graphs: functions, methods and modules of torch.nn; inputs, weights, own converters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relax
+from tvm.relax.frontend import detach_params
+from tvm.relax.frontend.torch import from_fx
+from tvm.relax.frontend.torch.fx_translator import TorchFXImporter
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from .cases import FAMILIES, Case
+from .networks import network
+from .running import assert_same, check_traced, interpreted, module_of
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+fx = torch.fx
+# functions that torch itself cannot trace: they iterate over what is not there yet
+UNTRACEABLE = {"median", "split", "chunk", "tensor_split", "unbind", "sort", "topk"}
+CASES = [case for family in FAMILIES.values() for case in family if case.name not in UNTRACEABLE]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_numbers(case: Case) -> None:
+    check_traced(case)
+
+
+@pytest.mark.parametrize("name", ["resnet", "mobilenet", "vision", "recurrent", "unet"])
+def test_networks(name: str) -> None:
+    model, args = network(name)
+    info = [(tuple(arg.shape), str(arg.dtype)) for arg in args]
+    assert_same(interpreted(from_fx(fx.symbolic_trace(model), info), args), model(*args))
+
+
+def test_the_module() -> None:
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            inp_0: R.Tensor((2, 4), dtype="float32"),
+            lin_bias: R.Tensor((3,), dtype="float32"),
+            lin_weight: R.Tensor((3, 4), dtype="float32"),
+        ) -> R.Tensor((2, 3), dtype="float32"):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                lv = R.permute_dims(lin_weight, axes=None)
+                lv1 = R.matmul(inp_0, lv, out_dtype="float32")
+                lv2 = R.add(lv1, lin_bias)
+                lv3 = R.nn.relu(lv2)
+                gv = lv3
+                R.output(gv)
+            return gv
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lin = nn.Linear(4, 3)
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(self.lin(x))
+
+    model = Model()
+    mod = from_fx(fx.symbolic_trace(model), [((2, 4), "float32")], keep_params_as_input=True)
+    mod, params = detach_params(mod)
+    tvm.ir.assert_structural_equal(mod, Expected)
+    np.testing.assert_array_equal(params["main"][1].numpy(), model.lin.weight.detach().numpy())
+
+
+def test_forms_of_the_result() -> None:
+    graph = fx.symbolic_trace(module_of(lambda x: (x + 1,)))
+    info = [((2,), "float32")]
+    assert isinstance(from_fx(graph, info)["main"].ret_struct_info, relax.TupleStructInfo)
+    alone = from_fx(graph, info, unwrap_unit_return_tuple=True)["main"]
+    assert isinstance(alone.ret_struct_info, relax.TensorStructInfo)
+    unbound = from_fx(graph, info, no_bind_return_tuple=True)["main"]
+    assert isinstance(unbound.body.body, relax.Tuple)
+
+
+def test_symbolic_shapes() -> None:
+    n = tvm.tir.SizeVar("n", "int64")
+    graph = fx.symbolic_trace(module_of(lambda x: x.view(x.size(0), -1).softmax(-1)))
+    mod = from_fx(graph, [((n, 2, 3), "float32")])
+    x = torch.randn(4, 2, 3)
+    assert_same(interpreted(mod, [x]), x.view(4, -1).softmax(-1))
+
+
+def test_writes_through() -> None:
+    def func(x: Any) -> Any:
+        y = x * 2
+        y += 1
+        nn.functional.relu(y, True)
+        return y.add_(1)
+
+    x = torch.randn(3, 4)
+    mod = from_fx(fx.symbolic_trace(module_of(func)), [((3, 4), "float32")])
+    assert_same(interpreted(mod, [x]), func(x))
+
+
+def test_own_converters() -> None:
+    def convert_i0(node: Any, importer: TorchFXImporter) -> relax.Var:
+        (x,) = importer.retrieve_args(node)
+        assert tuple(importer.shape_of(x).values) == (3,)
+        return importer.block_builder.emit(relax.op.exp(x))
+
+    def convert_module(node: Any, importer: TorchFXImporter) -> relax.Var:
+        return importer.block_builder.emit(relax.op.negative(importer.env[node.args[0]]))
+
+    model = nn.Sequential(nn.ReLU(), nn.Tanh())
+    graph = fx.symbolic_trace(model)
+    mod = from_fx(graph, [((3,), "float32")], custom_convert_map={nn.Tanh: convert_module})
+    assert_same(interpreted(mod, [torch.ones(3)]), -torch.ones(3))
+    graph = fx.symbolic_trace(module_of(torch.special.i0))
+    name = next(node.target.__name__ for node in graph.graph.nodes if node.op == "call_function")
+    mod = from_fx(graph, [((3,), "float32")], custom_convert_map={name: convert_i0})
+    assert_same(interpreted(mod, [torch.ones(3)]), torch.ones(3).exp())
+
+
+def test_what_is_refused() -> None:
+    graph = fx.symbolic_trace(module_of(torch.relu))
+    with pytest.raises(AssertionError, match="has no entry in input_info"):
+        from_fx(graph, [])
+    with pytest.raises(TypeError, match="a shape and a data type"):
+        from_fx(graph, [(3,)])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"torch\.fx\.GraphModule"):
+        from_fx(3, [])
+    with pytest.raises(NotImplementedError, match="complex64"):
+        from_fx(graph, [((3,), "complex64")])
+
+
+def test_unsupported_modules_and_methods_are_listed_at_once() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.TransformerEncoderLayer(8, 2)
+
+        def forward(self, x: Any) -> Any:
+            return torch.special.i1(self.layer(x).cholesky())
+
+    with pytest.raises(NotImplementedError) as caught:
+        from_fx(fx.symbolic_trace(Model()), [((2, 3, 8), "float32")])
+    for name in ("TransformerEncoderLayer", "cholesky", "special_i1"):
+        assert name in str(caught.value)

@@ -1,0 +1,25 @@
+"""Gathers and scatters: imported, against torch's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import relax
+from tvm.error import OpAttributeUnImplemented
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.frontend.torch.indexing import embedding_bag
+
+from .cases import FAMILIES, Case
+from .running import check
+
+x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+
+
+@pytest.mark.parametrize("case", FAMILIES["indexing"], ids=lambda case: case.name)
+def test_numbers(case: Case) -> None:
+    check(case)
+
+
+def test_bags_of_largest_rows_are_refused() -> None:
+    with pytest.raises(OpAttributeUnImplemented, match="'sum' or 'mean'"):
+        embedding_bag(BlockBuilder(), x, x, x, mode=2)

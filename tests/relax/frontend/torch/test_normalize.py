@@ -1,0 +1,13 @@
+"""Normalisations: imported, against torch's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from .cases import FAMILIES, Case
+from .running import check
+
+
+@pytest.mark.parametrize("case", FAMILIES["normalize"], ids=lambda case: case.name)
+def test_numbers(case: Case) -> None:
+    check(case)

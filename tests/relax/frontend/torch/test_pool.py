@@ -1,0 +1,24 @@
+"""Pooling: imported, against torch's numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import relax
+from tvm.error import OpAttributeUnImplemented
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.frontend.torch.pool import avg_pool
+
+from .cases import FAMILIES, Case
+from .running import check
+
+
+@pytest.mark.parametrize("case", FAMILIES["pool"], ids=lambda case: case.name)
+def test_numbers(case: Case) -> None:
+    check(case)
+
+
+def test_a_divisor_with_partial_windows_is_refused() -> None:
+    picture = relax.Var("x", relax.TensorStructInfo((1, 2, 8, 8), "float32"))
+    with pytest.raises(OpAttributeUnImplemented, match="ceil_mode=False"):
+        avg_pool(BlockBuilder(), picture, 2, 3, ceil_mode=True, divisor_override=2)

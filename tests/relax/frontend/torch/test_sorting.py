@@ -1,0 +1,40 @@
+"""Orders, and places where something holds: imported, against torch's numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tvm import relax
+from tvm.error import OpAttributeUnImplemented
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.frontend.torch import from_exported_program
+from tvm.relax.frontend.torch.sorting import searchsorted
+
+from .cases import FAMILIES, Case
+from .running import assert_same, check, compiled, exported
+
+torch = pytest.importorskip("torch")
+x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+
+
+@pytest.mark.parametrize("case", FAMILIES["sorting"], ids=lambda case: case.name)
+def test_numbers(case: Case) -> None:
+    check(case)
+
+
+def test_an_order_beside_the_sequence_is_refused() -> None:
+    with pytest.raises(OpAttributeUnImplemented, match="a sequence that is sorted"):
+        searchsorted(BlockBuilder(), x, x, sorter=x)
+
+
+@pytest.mark.cpu
+def test_how_many_follows_from_values() -> None:
+    def func(x: Any) -> Any:
+        held = torch.nonzero(x > 0)
+        return held * 2, torch.unique(held, return_counts=True)[1], x[x > 0].sum()
+
+    wanted = torch.randn(6, 4)
+    run = compiled(from_exported_program(exported(func, torch.randn(6, 4))))
+    assert_same(run(wanted), func(wanted))
