@@ -92,6 +92,14 @@ def test_entered_database() -> None:
     check_results(out)
 
 
+def test_what_was_scheduled_is_not_fused() -> None:
+    with TARGET, ms.Database.create(split_relu):
+        out = MetaScheduleApplyDatabase()(Module)
+        built = relax.get_pipeline("zero")(out)
+    tvm.ir.assert_structural_equal(built["tir_relu"].body, out["tir_relu"].body)
+    assert "fused" not in built.script()
+
+
 def test_warning(caplog: pytest.LogCaptureFixture) -> None:
     with TARGET, ms.Database.create(split_relu), caplog.at_level(logging.WARNING):
         MetaScheduleApplyDatabase(enable_warning=True)(Module)

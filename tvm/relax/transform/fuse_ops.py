@@ -106,7 +106,8 @@ def _pattern(binding: Binding, mod: IRModule) -> OpPatternKind:
         return OpPatternKind.kOpaque
     if isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.call_tir":
         kernel = mod.functions.get(value.args[0]) if isinstance(value.args[0], GlobalVar) else None
-        if isinstance(kernel, PrimFunc):
+        # a kernel that was scheduled is as it is to be, say by a tuning record
+        if isinstance(kernel, PrimFunc) and not kernel.attrs.get("tir.is_scheduled"):
             pattern = kernel.attrs.get("op_pattern")
             if pattern is not None:
                 return OpPatternKind(int(pattern))  # type: ignore[call-overload]
