@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from tests.backend.llvm.kernel import built, call, compiled, i32, kernel, packed, run, vector
 from tvm.runtime import tensor
 from tvm.tir import expr as e
@@ -27,6 +28,24 @@ def test_each_iteration_runs_once(extent: int, dtype: str) -> None:
 
     assert run(body, out) == 0
     np.testing.assert_array_equal(out, [int(3 <= k < 3 + extent) for k in range(1003)])
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 9, 10, 11, 1000])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_few_iterations_stay_on_one_thread(count: int, dtype: str) -> None:
+    """`parallel_grain` says how many are worth a thread; all of them run."""
+    n, data = e.Var("n", dtype), decl_buffer((1003,), "int32", "data")
+    param = e.Var("param", "handle")
+    i = e.Var("i", dtype)
+    store = s.BufferStore(data, e.Add(e.BufferLoad(data, [i]), i32(1)), [i])
+    loop = s.For(i, 0, n, PARALLEL, store, annotations={"parallel_grain": 5})
+    func = tvm.tir.PrimFunc([param, n], loop, None, {param: data}).with_attr("global_symbol", "main")
+    library = tvm.compile(tvm.IRModule({"main": func}), target="llvm")
+    out = np.zeros(1003, "int32")
+    library["main"](out, count)
+    np.testing.assert_array_equal(out, [int(k < count) for k in range(1003)])
+    text = library.mod.inspect_source("ll")
+    assert f"sdiv {'i32' if dtype == 'int32' else 'i64'} %n, 5" in text
 
 
 def test_bodies_use_values_of_every_type() -> None:

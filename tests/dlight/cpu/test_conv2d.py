@@ -45,7 +45,7 @@ def test_symbolic_batch() -> None:
         name="C",
     )
     after = scheduled(Conv2D(), te.create_prim_func([x, w, y]), sizes={"n": 3})
-    assert "T.parallel" not in after.script()
+    assert 'T.parallel(n, annotations={"parallel_grain": ' in after.script()
 
 
 def test_products_are_left_to_gemm() -> None:

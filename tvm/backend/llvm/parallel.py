@@ -110,9 +110,27 @@ def _layout(dtypes: list[DataType]) -> tuple[list[int], int]:
 
 
 def _task_count(emit: FunctionEmitter, op: s.For, extent: str) -> str:
-    """At most one task an iteration; the pool takes fewer when it has fewer threads."""
+    """At most one task an iteration; the pool takes fewer when it has fewer threads.
+
+    A loop may say how many iterations make a task (`parallel_grain`): below two of them it is run
+    where it stands.
+    """
+    grain = op.annotations.get("parallel_grain")
+    if isinstance(grain, (int, e.IntImm)) and int(grain) > 1:
+        kind = value_type(op.loop_var.dtype)
+        extent = emit.out.temp(f"sdiv {kind} {extent}, {int(grain)}")
+        return _at_least_one(emit, _as_count(emit, op, extent))
     if isinstance(op.extent, e.IntImm):
         return str(min(max(op.extent.value, 0), _MOST_TASKS))
+    return _as_count(emit, op, extent)
+
+
+def _at_least_one(emit: FunctionEmitter, count: str) -> str:
+    some = emit.out.temp(f"icmp sgt i32 {count}, 1")
+    return emit.out.temp(f"select i1 {some}, i32 {count}, i32 1")
+
+
+def _as_count(emit: FunctionEmitter, op: s.For, extent: str) -> str:
     if op.loop_var.dtype.bits <= 32:
         return emit.cast(op.loop_var.dtype, DataType("int32"), extent)
     kind = value_type(op.loop_var.dtype)

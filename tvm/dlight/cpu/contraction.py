@@ -17,7 +17,7 @@ from tvm.tir.stmt import Block, BufferStore
 
 from .access import accesses, contiguous_run
 from .base import Decompositions
-from .cost import SYMBOLIC, flops_us, threads_for
+from .cost import SYMBOLIC, flops_us, share_out
 from .tiles import Tile, choose_tile
 
 PANEL_WORTH = 4  # row tiles that read a panel before packing it pays
@@ -87,7 +87,6 @@ def schedule_contraction(
     if panel is not None:
         sch.compute_at(panel, jo)
     sch.reverse_compute_at(back, io)
-    threads = _threads(cpu, bits, form)
     if panel is not None:
         _order_panel(sch, panel, jo)
         _vectorize_panel(sch, panel, jo, tile)
@@ -96,10 +95,10 @@ def schedule_contraction(
     sch.unroll(jv)
     sch.unroll(ii)
     sch.unroll(ki)
-    if threads > 1:
-        sch.parallel(_fuse_outer(sch, [*loops[:outer], jo]))
     later.append((block, ko))
-    return _reason(sch, cpu, tile, panel is not None, pads_rows, threads)
+    work = _work(cpu, bits, form)
+    spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block))
+    return _reason(sch, cpu, tile, panel is not None, pads_rows, spread)
 
 
 def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm) -> BlockRV:
@@ -332,20 +331,16 @@ def _vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> Non
     sch.unroll(outer)
 
 
-def _threads(cpu: CpuModel, bits: int, form: MatrixForm) -> int:
+def _work(cpu: CpuModel, bits: int, form: MatrixForm) -> float:
     sizes = [extent_of(part) for part in (form.outer, form.m, form.n, form.k)]
     work = 2.0
     for size in sizes:
         work *= SYMBOLIC if size is None else size
-    return threads_for(cpu, flops_us(cpu, work, bits))
-
-
-def _fuse_outer(sch: Schedule, loops: Sequence[LoopRV]) -> LoopRV:
-    return sch.fuse(*loops) if len(loops) > 1 else loops[0]
+    return flops_us(cpu, work, bits)
 
 
 def _reason(
-    sch: Schedule, cpu: CpuModel, tile: Tile, packed: bool, padded: bool, threads: int
+    sch: Schedule, cpu: CpuModel, tile: Tile, packed: bool, padded: bool, spread: str
 ) -> str:
     parts = [
         f"{tile.rows}x{tile.columns} tile: {tile.accumulators()} of {cpu.vector_registers} "
@@ -355,5 +350,5 @@ def _reason(
         parts.append("columns packed into a panel for contiguous vectors")
     if padded:
         parts.append("rows padded to whole tiles")
-    parts.append(f"{threads} threads" if threads > 1 else "serial, too little work for threads")
+    parts.append("serial, too little work for threads" if spread == "serial" else spread)
     return ", ".join(parts)

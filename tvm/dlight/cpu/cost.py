@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
+from tvm.tir.expr import IntImm, Mul, Var
+from tvm.tir.functor import substitute, walk
+from tvm.tir.schedule import LoopRV, Schedule, ScheduleError
+from tvm.tir.stmt import Block, For
 
 # A parallel region costs a few microseconds; a thread should have several times as much to do.
 LEAST_US = 20.0
@@ -27,3 +36,51 @@ def threads_for(cpu: CpuModel, microseconds: float) -> int:
 
 # What a symbolic extent counts as: mostly a batch, and mostly a small one.
 SYMBOLIC = 8
+ROW = 64  # the same of one within an iteration: the length of a row
+
+# The annotation of a parallel loop: how many iterations are worth a thread of their own.
+GRAIN: Final = "parallel_grain"
+
+
+def share_out(
+    sch: Schedule, loops: list[LoopRV], cpu: CpuModel, microseconds: float, node: Block
+) -> str:
+    """Make the loops one parallel loop where that pays; returns words for the reason.
+
+    Where the number of iterations is known only when the program runs, so is that of threads.
+    """
+    loop = sch.fuse(*loops) if len(loops) > 1 else loops[0]
+    around: For = sch.get(loop)
+    known = isinstance(around.extent, IntImm)
+    threads = threads_for(cpu, microseconds) if known else cpu.cores
+    if threads == 1:
+        return "serial"
+    try:
+        sch.parallel(loop)
+    except ScheduleError:
+        return "serial"  # a loop whose rounds are not known to be apart from each other
+    if known:
+        return f"{threads} threads"
+    rows = sum(
+        iv.dom is not None and not isinstance(iv.dom.extent, IntImm) for iv in node.iter_vars
+    ) - _symbols(around.extent)
+    each = microseconds / _guess(around.extent) * (ROW / SYMBOLIC) ** max(rows, 0)
+    grain = math.ceil(LEAST_US / each)
+    if grain > 1:
+        sch.annotate(loop, GRAIN, grain)
+    return f"a thread for every {grain} rounds"
+
+
+def _symbols(product: PrimExpr) -> int:
+    """How many symbolic factors a product has."""
+    if isinstance(product, Mul):
+        return _symbols(product.a) + _symbols(product.b)
+    return 0 if isinstance(product, IntImm) else 1
+
+
+def _guess(extent: PrimExpr) -> int:
+    names = {node for node in walk(extent) if isinstance(node, Var)}
+    value = Analyzer().simplify(
+        substitute(extent, {name: IntImm(name.dtype, SYMBOLIC) for name in names})
+    )
+    return max(value.value, 1) if isinstance(value, IntImm) else SYMBOLIC

@@ -9,7 +9,7 @@ from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, For
 
 from .access import access_strides, collapses, flops, is_vectorizable, used_as_values, volume
-from .cost import bytes_us, flops_us, threads_for
+from .cost import bytes_us, flops_us, share_out
 from .transpose import schedule_squares, square_of
 
 WIDE = 4  # vectors a step of the innermost loop, to pay its overhead once
@@ -40,15 +40,12 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
     bits = node.writes[0].buffer.dtype.bits if node.writes else 32
     vectorizable = is_vectorizable(strides, by_loop[names[-1]].var)
     inner = sch.fuse(*run) if len(run) > 1 else run[0]
-    threads = _threads(cpu, node, bits)
     words = "lane by lane"
     if vectorizable:
         outer, words = _vectorize(sch, outer, inner, cpu.lanes(bits))
     else:
         outer = [*outer, inner]
-    if threads > 1 and outer:
-        sch.parallel(sch.fuse(*outer) if len(outer) > 1 else outer[0])
-    spread = f"{threads} threads" if threads > 1 and outer else "serial"
+    spread = share_out(sch, outer, cpu, _work(cpu, node, bits), node) if outer else "serial"
     return f"{node.name_hint}: {words}, {spread}"
 
 
@@ -60,19 +57,15 @@ def _turned(
     square: tuple[int, Var, Var],
 ) -> str:
     node: Block = sch.get(block)
-    threads = _threads(cpu, node, node.writes[0].buffer.dtype.bits)
     outer = schedule_squares(sch, block, loops, square)
-    if threads > 1:
-        sch.parallel(sch.fuse(*outer) if len(outer) > 1 else outer[0])
-    spread = f"{threads} threads" if threads > 1 else "serial"
+    spread = share_out(sch, outer, cpu, _work(cpu, node, node.writes[0].buffer.dtype.bits), node)
     return f"{node.name_hint}: squares of {square[0]} turned in registers, {spread}"
 
 
-def _threads(cpu: CpuModel, node: Block, bits: int) -> int:
+def _work(cpu: CpuModel, node: Block, bits: int) -> float:
     runs = volume(node)
     moved = (len(node.reads) + len(node.writes)) * bits / 8
-    work = max(flops_us(cpu, runs * flops(node), bits), bytes_us(runs * moved))
-    return threads_for(cpu, work)
+    return max(flops_us(cpu, runs * flops(node), bits), bytes_us(runs * moved))
 
 
 def _vectorize(

@@ -32,7 +32,7 @@ from .access import (
     volume,
 )
 from .base import Decompositions
-from .cost import bytes_us, flops_us, threads_for
+from .cost import bytes_us, flops_us, share_out
 from .tiles import round_up
 
 SHORT = 16  # reductions of at most so many steps stay one chain of scalars
@@ -76,18 +76,17 @@ def schedule_reduction(
     name = sch.get(block).name_hint
     if nest is None:
         return f"{name}: loops kept as they are"
-    threads = _threads(cpu, nest)
     bits = nest.node.writes[0].buffer.dtype.bits
     if across_memory(nest):
-        _across(sch, nest, cpu.lanes(bits), threads, later)
+        spread = _across(sch, nest, cpu, later)
         words = "vectors across the result"
     elif along_memory(nest, cpu.lanes(bits)):
-        _along(sch, nest, cpu.lanes(bits), threads, later)
+        spread = _along(sch, nest, cpu, later)
         words = "vectors along the reduction, then a tree"
     else:
-        _plain(sch, nest, threads, later)
+        spread = _plain(sch, nest, cpu, later)
         words = "scalar chains"
-    return f"{name}: {words}, {f'{threads} threads' if threads > 1 else 'serial'}"
+    return f"{name}: {words}, {spread}"
 
 
 def across_memory(nest: Nest) -> bool:
@@ -135,23 +134,15 @@ def _collapsible(nest: Nest) -> int:
     return count
 
 
-def _threads(cpu: CpuModel, nest: Nest) -> int:
-    if not nest.spatial:
-        return 1
+def _share_out(sch: Schedule, nest: Nest, loops: list[LoopRV], cpu: CpuModel) -> str:
     runs = volume(nest.node)
     bits = nest.node.writes[0].buffer.dtype.bits
     work = max(flops_us(cpu, runs * flops(nest.node), bits), bytes_us(runs * bits / 8))
-    return threads_for(cpu, work)
+    return share_out(sch, loops, cpu, work, nest.node) if loops else "serial"
 
 
-def _parallel(sch: Schedule, loops: list[LoopRV], threads: int) -> None:
-    if threads > 1 and loops:
-        sch.parallel(sch.fuse(*loops) if len(loops) > 1 else loops[0])
-
-
-def _across(
-    sch: Schedule, nest: Nest, lanes: int, threads: int, later: Decompositions
-) -> None:
+def _across(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> str:
+    lanes = cpu.lanes(nest.node.writes[0].buffer.dtype.bits)
     spatial = [loop for _, loop in nest.spatial]
     reducing = [loop for _, loop in nest.reducing]
     back = write_back(sch, nest.block)
@@ -167,8 +158,8 @@ def _across(
         sch.vectorize(copied)
         sch.unroll(rest)
     _unroll_short(sch, reducing[-1])
-    _parallel(sch, [*spatial[:-1], outer], threads)
     later.append((nest.block, reducing[0]))
+    return _share_out(sch, nest, [*spatial[:-1], outer], cpu)
 
 
 def _columns(nest: Nest, lanes: int) -> list[PrimExpr | int | None]:
@@ -252,9 +243,8 @@ def lane_count(size: int | None, lanes: int) -> int:
     return lanes
 
 
-def _along(
-    sch: Schedule, nest: Nest, lanes: int, threads: int, later: Decompositions
-) -> None:
+def _along(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> str:
+    lanes = cpu.lanes(nest.node.writes[0].buffer.dtype.bits)
     spatial = [loop for _, loop in nest.spatial]
     stages = split_into_lanes(sch, nest, lanes)
     users = sch.get_consumers(nest.block)
@@ -263,7 +253,7 @@ def _along(
         for stage in stages:
             vectorize_stage(sch, stage, later, 0)
         vectorize_stage(sch, nest.block, later, 0)
-        return
+        return "serial"
     outer = split_loops(sch, nest.block, 0)[0]
     row = sch.fuse(*outer) if len(outer) > 1 else outer[0]
     if back is not None:
@@ -273,7 +263,7 @@ def _along(
         sch.compute_at(stage, row)
     for stage in [*stages, nest.block]:
         vectorize_stage(sch, stage, later, 1)
-    _parallel(sch, [row], threads)
+    return _share_out(sch, nest, [row], cpu)
 
 
 def split_loops(
@@ -308,7 +298,7 @@ def vectorize_stage(
         later.append((block, reducing[0]))
 
 
-def _plain(sch: Schedule, nest: Nest, threads: int, later: Decompositions) -> None:
+def _plain(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> str:
     spatial = [loop for _, loop in nest.spatial]
     reducing = [loop for _, loop in nest.reducing]
     if spatial:
@@ -318,8 +308,8 @@ def _plain(sch: Schedule, nest: Nest, threads: int, later: Decompositions) -> No
     size = reduction_size(nest)
     for loop in reducing if size is not None and size <= UNROLL else reducing[-1:]:
         _unroll_short(sch, loop)
-    _parallel(sch, spatial, threads)
     later.append((nest.block, reducing[0]))
+    return _share_out(sch, nest, spatial, cpu)
 
 
 def try_along(sch: Schedule, block: BlockRV, cpu: CpuModel) -> list[BlockRV]:

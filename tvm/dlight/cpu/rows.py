@@ -19,7 +19,7 @@ from tvm.tir.stmt import Block
 
 from .access import access_strides, flops, is_vectorizable, volume
 from .base import Decompositions, root_blocks
-from .cost import bytes_us, flops_us, threads_for
+from .cost import bytes_us, flops_us, share_out
 from .elementwise import vector_width
 from .reduction import try_along, vectorize_stage
 
@@ -53,10 +53,7 @@ def schedule_rows(sch: Schedule, cpu: CpuModel, later: Decompositions) -> str | 
     for block in moved:
         _vectorize(sch, block, row, cpu, later)
     _vectorize(sch, last, row, cpu, later)
-    threads = threads_for(cpu, work)
-    if threads > 1:
-        sch.parallel(row)
-    spread = f"{threads} threads" if threads > 1 else "serial"
+    spread = share_out(sch, [row], cpu, work, sch.get(last))
     return f"{len(moved) + 1} passes over each row in one loop, {spread}"
 
 
