@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from tests.backend.llvm.kernel import compiled, evaluate, i32, kernel
+from tvm.script import tir as T
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import decl_buffer
@@ -193,3 +195,23 @@ def test_fast_math_is_told_to_llvm(option: str, words: str) -> None:
     load = e.BufferLoad(b, [i32(0)])
     body = s.BufferStore(b, e.Mul(load, load), [i32(0)])
     assert words in compiled(kernel([b], body), target="llvm" + option).inspect_source()
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_the_least_of_a_converted_number_and_zero(level):
+    """LLVM's assembler is handed `min(fptoui(x), 0)`, over which it would end the process."""
+
+    @T.prim_func
+    def main(
+        f: T.Buffer((4,), "float64"), u: T.Buffer((4,), "uint8"), o: T.Buffer((4,), "uint8")
+    ):
+        m = T.decl_buffer((4,), "uint8", scope="local")
+        o[0] = T.min(T.Cast("uint8", f[0]), u[0] - u[0])
+        for i in T.vectorized(4):
+            m[i] = T.uint8(0)
+        o[1] = m[1]
+
+    found = np.full(4, 9, "uint8")
+    library = tvm.compile(main, target=f"llvm -opt-level={level}")
+    library(np.array([3.0] * 4), np.array([5] * 4, "uint8"), found)
+    assert list(found[:2]) == [0, 0]

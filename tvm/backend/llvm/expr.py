@@ -420,7 +420,10 @@ class ExprEmitter(TirFunctor[str, None]):
         if how in ("fptosi", "fptoui") and target.bits < 8:  # what does not fit loses high bits
             wide = DataType("int32").with_lanes(target.lanes, target.is_scalable)
             return self.cast(wide, target, self.cast(source, wide, value))
-        return self.out.temp(f"{how} {a} {value} to {b}")
+        found = self.out.temp(f"{how} {a} {value} to {b}")
+        # LLVM makes min(fptoui(x), 2**n - 1) one conversion to n bits, and ends the process over
+        # the n = 0 of a minimum with zero (22.1, where zero shows only late)
+        return self.out.temp(f"freeze {b} {found}") if how == "fptoui" else found
 
     def _cast_from_small(self, source: DataType, target: DataType, value: str) -> str:
         wide = FLOAT32.with_lanes(source.lanes, source.is_scalable)
