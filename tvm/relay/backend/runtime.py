@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
-from tvm.error import TVMError
-from tvm.ffi.object import Object
-
-_KNOWN: dict[str, dict[str, str]] = {
-    "cpp": {"system-lib": "bool"},
-    "crt": {"system-lib": "bool"},
-}
+from .named_options import NamedOptions
 
 
-class Runtime(Object):
+class Runtime(NamedOptions):
     """A runtime by name with its options."""
 
-    def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
-        options = dict(options or {})
-        if name not in _KNOWN:
-            raise TVMError(
-                f"Runtime {name!r} is not defined; legal: {', '.join(sorted(_KNOWN))}"
-            )
-        unknown = [key for key in options if key not in _KNOWN[name]]
-        if unknown:
-            raise TVMError(
-                f"Attribute {unknown[0]!r} is not available on this Runtime; "
-                f"legal: {', '.join(_KNOWN[name])}"
-            )
-        self.name = name
-        self.options = options
-        self.flag_registry_name = "runtime"
-
-    def __getitem__(self, name: str) -> Any:
-        return self.options.get(name)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.options
-
-    def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Runtime) and self.name == other.name
-        return same and self.options == other.options  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    @staticmethod
-    def list_registered() -> list[str]:
-        """The names of all runtimes."""
-        return sorted(_KNOWN)
+    KNOWN: ClassVar[dict[str, dict[str, str]]] = {
+        "cpp": {"system-lib": "bool"},
+        "crt": {"system-lib": "bool"},
+    }
 
     @staticmethod
     def list_registered_options(runtime: str) -> dict[str, str]:
         """The options of a runtime, with their types."""
-        return dict(_KNOWN[str(runtime)])
+        return dict(Runtime.KNOWN[str(runtime)])

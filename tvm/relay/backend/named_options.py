@@ -1,0 +1,49 @@
+"""A choice by name, with options that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tvm.error import TVMError
+from tvm.ffi.object import Object
+
+
+class NamedOptions(Object):
+    """One of some known names with values for its options; options without a value are None."""
+
+    KNOWN: ClassVar[dict[str, dict[str, str]]] = {}  # name -> option -> type
+
+    def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
+        what, options = type(self).__name__, dict(options or {})
+        if name not in self.KNOWN:
+            legal = ", ".join(sorted(self.KNOWN))
+            raise TVMError(f"{what} {name!r} is not defined; legal: {legal}")
+        unknown = [key for key in options if key not in self.KNOWN[name]]
+        if unknown:
+            raise TVMError(
+                f"Attribute {unknown[0]!r} is not available on this {what}; "
+                f"legal: {', '.join(self.KNOWN[name])}"
+            )
+        self.name = name
+        self.options = options
+        self.flag_registry_name = what.lower()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.options.get(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.options
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NamedOptions) or type(other) is not type(self):
+            return False
+        return self.name == other.name and self.options == other.options
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @classmethod
+    def list_registered(cls) -> list[str]:
+        """The known names."""
+        return sorted(cls.KNOWN)
