@@ -36,6 +36,7 @@ def threads_for(cpu: CpuModel, microseconds: float) -> int:
 
 # What a symbolic extent counts as: mostly a batch, and mostly a small one.
 SYMBOLIC = 8
+INNER_ROUNDS = 256  # of loops within a parallel one of symbolic extent
 ROW = 64  # the same of one within an iteration: the length of a row
 
 # The annotation of a parallel loop: how many iterations are worth a thread of their own.
@@ -49,6 +50,7 @@ def share_out(
 
     Where the number of iterations is known only when the program runs, so is that of threads.
     """
+    loops = _worth_fusing(sch, loops)
     loop = sch.fuse(*loops) if len(loops) > 1 else loops[0]
     around: For = sch.get(loop)
     known = isinstance(around.extent, IntImm)
@@ -69,6 +71,22 @@ def share_out(
     if grain > 1:
         sch.annotate(loop, GRAIN, grain)
     return f"a thread for every {grain} rounds"
+
+
+def _worth_fusing(sch: Schedule, loops: list[LoopRV]) -> list[LoopRV]:
+    """All of them, or, where sizes are symbols, the outer ones: within, nothing is divided."""
+    nodes: list[For] = [sch.get(loop) for loop in loops]
+    if len({node.loop_var.dtype for node in nodes}) > 1:
+        return loops[:1]
+    if all(isinstance(node.extent, IntImm) for node in nodes):
+        return loops
+    count, rounds = len(nodes), 1
+    while count > 1 and isinstance(extent := nodes[count - 1].extent, IntImm):
+        rounds *= extent.value
+        if rounds > INNER_ROUNDS:
+            break
+        count -= 1
+    return loops[:count]
 
 
 def _symbols(product: PrimExpr) -> int:

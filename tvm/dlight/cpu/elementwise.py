@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 from tvm.target.cpu_model import CpuModel
-from tvm.tir.expr import IntImm, Var
+from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block, For
 
-from .access import access_strides, collapses, flops, is_vectorizable, used_as_values, volume
-from .cost import bytes_us, flops_us, share_out
+from .access import (
+    access_strides,
+    collapses,
+    extent,
+    flops,
+    is_vectorizable,
+    used_as_values,
+    volume,
+)
+from .cost import ROW, bytes_us, flops_us, share_out
 from .transpose import schedule_squares, square_of
 
 WIDE = 4  # vectors a step of the innermost loop, to pay its overhead once
@@ -35,6 +45,8 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
             break
         if not collapses(strides, by_loop[names[i]], by_loop[names[i + 1]]):
             break
+        if extent(by_loop[names[i]]) is None and _enough([by_loop[n] for n in names[i + 1 :]]):
+            break  # the threads get whole rows, and no place has to be divided by a symbol
         run.insert(0, loops[i])
     outer = loops[: len(loops) - len(run)]
     bits = node.writes[0].buffer.dtype.bits if node.writes else 32
@@ -47,6 +59,12 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
         outer = [*outer, inner]
     spread = share_out(sch, outer, cpu, _work(cpu, node, bits), node) if outer else "serial"
     return f"{node.name_hint}: {words}, {spread}"
+
+
+def _enough(run: list[IterVar]) -> bool:
+    """The run is of a known length, and several vectors long."""
+    sizes = [extent(iv) for iv in run]
+    return all(size is not None for size in sizes) and math.prod(size or 1 for size in sizes) >= ROW
 
 
 def _turned(

@@ -94,6 +94,9 @@ def _is_one(expr: object) -> bool:
 def _fused(sch: Schedule, loops: list[LoopRV]) -> LoopRV | None:
     if not loops:
         return None
+    kinds = {sch.get(loop).loop_var.dtype for loop in loops}
+    if len(kinds) > 1:
+        return loops[-1]  # a fused loop of casts says nothing of where rows lie
     return sch.fuse(*loops) if len(loops) > 1 else loops[0]
 
 

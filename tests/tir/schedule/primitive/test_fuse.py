@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import numpy as np
+
 from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
 from tvm import te, tir
+from tvm.script import tir as T
+from tvm.tir.interp import run
+from tvm.tir.schedule import Schedule
 
 
 def test_fuse() -> None:
@@ -53,3 +58,30 @@ def test_loops_that_never_run_are_fused() -> None:
     loops = sch.get_loops("compute")
     fused = sch.fuse(*loops)
     assert sch.get(fused).extent.value == 0
+
+
+def test_loops_of_different_types() -> None:
+    """The fused loop counts in the wider type."""
+
+    @T.prim_func
+    def func(a: T.handle, b: T.handle) -> None:
+        n = T.int64()
+        A = T.match_buffer(a, (n, T.int64(8)))
+        B = T.match_buffer(b, (n, T.int64(8)))
+        for i in range(n):
+            for j in range(8):
+                with T.block("B"):
+                    vi = T.axis.spatial(n, i)
+                    vj = T.axis.spatial(T.int64(8), T.Cast("int64", j))
+                    B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    for order in (1, -1):
+        sch = Schedule(func)
+        loops = sch.get_loops(sch.get_block("B"))
+        if order < 0:
+            sch.reorder(*loops[::-1])
+        fused = sch.fuse(*loops[::order])
+        assert str(sch.get(fused).loop_var.dtype) == "int64"
+        arrays = [np.arange(24, dtype="float32").reshape(3, 8), np.zeros((3, 8), "float32")]
+        run(sch.mod["main"], *arrays)
+        np.testing.assert_array_equal(arrays[1], arrays[0] * 2)

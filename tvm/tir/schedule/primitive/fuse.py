@@ -8,7 +8,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import Var, make_const
 from tvm.tir.functor import walk
-from tvm.tir.op.arith import floordiv, floormod, is_one, is_zero, multiply
+from tvm.tir.op.arith import cast, floordiv, floormod, is_one, is_zero, multiply
 from tvm.tir.schedule.analysis.affine import analyzer_at
 from tvm.tir.schedule.analysis.query import loop_of
 from tvm.tir.schedule.error import Illegal
@@ -41,7 +41,8 @@ def fuse(state: SRefTree, loops: Sequence[StmtSRef], preserve_unit_iters: bool) 
     require_chain(loops)
     require_independent(nodes)
     name = "_".join([node.loop_var.name for node in nodes])
-    fused = Var(f"{name}_fused", nodes[0].loop_var.dtype)
+    widest = max([node.loop_var.dtype for node in nodes], key=lambda dtype: dtype.bits)
+    fused = Var(f"{name}_fused", widest)
     extent: PrimExpr = make_const(1, fused.dtype)
     for node in nodes:
         extent = multiply(extent, node.extent)
@@ -59,6 +60,8 @@ def fuse(state: SRefTree, loops: Sequence[StmtSRef], preserve_unit_iters: bool) 
         values[node.loop_var] = floordiv(floormod(fused, outer), inner)
         inner = outer
     values.setdefault(nodes[0].loop_var, floordiv(fused, inner))
+    for var, value in values.items():
+        values[var] = cast(value, var.dtype)  # the same where all loops are of one type
     body, reuse = substitute_loops(nodes[-1].body, values)
     extent = analyzer.simplify(extent)
     loop = For(fused, 0, extent, ForKind.SERIAL, body, span=nodes[0].span)
