@@ -158,3 +158,10 @@ def test_steps_are_counted_and_limited() -> None:
     analyzer.set_maximum_rewrite_steps(1)
     with pytest.raises(TVMError, match="more than 1 rewriting steps"):
         analyzer.rewrite_simplify(x * 2 + y * 3 - y * 3 - x * 2 + (x - 1) + (2 - y))
+
+
+def test_vectors_have_values_and_bounds():
+    analyzer, lanes = Analyzer(), tir.Var("lanes", "int32x4")
+    analyzer.bind(lanes, tir.Ramp(2, 1, 4))
+    assert analyzer.const_int_bound(lanes).max_value == 5
+    assert lanes not in analyzer.ranges

@@ -154,7 +154,8 @@ class Analyzer:
         if var.dtype.is_integer:
             self._set_bound(var, self.bounds.of(simple), allow_override)
             self.modular.variables[var] = self.modular.of(simple)
-            self.ranges[var] = Range.from_min_extent(simple, e.IntImm(var.dtype, 1))
+            if var.dtype.is_scalar:
+                self.ranges[var] = Range.from_min_extent(simple, e.IntImm(var.dtype, 1))
         self.rewriter.values[var] = simple
 
     def _set_bound(self, var: e.Var, bound: Bound, allow_override: bool) -> None:
