@@ -57,6 +57,29 @@ def get_make_filled_simdgroup_matrix_intrin(
     return desc, impl
 
 
+def _copy(
+    dtype: str, source: str, target: str, col: int, row: int, transposed: bool, name: str
+) -> PrimFunc:
+    """What copying a tile from one scope to another means."""
+
+    def place(i: PrimExpr, j: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        return (j, i) if transposed else (i, j)
+
+    @T.prim_func
+    def desc(a: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (col, row), dtype, scope=source, offset_factor=1)
+        C = T.match_buffer(c, (col, row), dtype, scope=target, offset_factor=1)
+        with T.block("root"):
+            T.reads(A[0:col, 0:row])
+            T.writes(C[0:col, 0:row])
+            for i, j in T.grid(col, row):
+                with T.block(name):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[place(vi, vj)] = A[vi, vj]
+
+    return desc
+
+
 def get_simdgroup_load_intrin(
     dtype: str,
     scope: Literal["global", "shared"],
@@ -65,21 +88,7 @@ def get_simdgroup_load_intrin(
     transpose_matrix: bool = False,
 ) -> tuple[PrimFunc, PrimFunc]:
     """A tile of memory to a matrix, its columns to rows if it is to be transposed."""
-
-    def place(i: PrimExpr, j: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-        return (j, i) if transpose_matrix else (i, j)
-
-    @T.prim_func
-    def desc(a: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (col, row), dtype, scope=scope, offset_factor=1)
-        C = T.match_buffer(c, (col, row), dtype, scope=_SIMDGROUP, offset_factor=1)
-        with T.block("root"):
-            T.reads(A[0:col, 0:row])
-            T.writes(C[0:col, 0:row])
-            for i, j in T.grid(col, row):
-                with T.block("load"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[place(vi, vj)] = A[vi, vj]
+    desc = _copy(dtype, scope, _SIMDGROUP, col, row, transpose_matrix, "load")
 
     @T.prim_func
     def impl(a: T.handle, c: T.handle) -> None:
@@ -112,21 +121,7 @@ def get_simdgroup_store_intrin(
     transpose_matrix: bool = False,
 ) -> tuple[PrimFunc, PrimFunc]:
     """A matrix to a tile of memory, its rows to columns if it is to be transposed."""
-
-    def place(i: PrimExpr, j: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-        return (j, i) if transpose_matrix else (i, j)
-
-    @T.prim_func
-    def desc(a: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (col, row), dtype, scope=_SIMDGROUP, offset_factor=1)
-        C = T.match_buffer(c, (col, row), dtype, scope=scope, offset_factor=1)
-        with T.block("root"):
-            T.reads(A[0:col, 0:row])
-            T.writes(C[0:col, 0:row])
-            for i, j in T.grid(col, row):
-                with T.block("store"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[place(vi, vj)] = A[vi, vj]
+    desc = _copy(dtype, _SIMDGROUP, scope, col, row, transpose_matrix, "store")
 
     @T.prim_func
     def impl(a: T.handle, c: T.handle) -> None:
