@@ -81,8 +81,14 @@ def _leading_zeros(dtype: DataType, x: Value) -> Value:
 
 def _power(dtype: DataType, x: Value, y: Value) -> Value:
     if dtype.is_integer:
-        return _in_type(_lanewise(lambda a, b: int(a) ** int(b) if b >= 0 else 0, x, y), dtype)
+        return _in_type(_lanewise(lambda a, b: _whole_power(int(a), int(b), dtype), x, y), dtype)
     return _of_numpy(np.power)(dtype, x, y)
+
+
+def _whole_power(base: int, power: int, dtype: DataType) -> int:
+    """What the type holds of it: the exact number, wrapped around; 0 of a negative power."""
+    found = 0 if power < 0 else pow(base, power, 1 << dtype.bits)
+    return found - (1 << dtype.bits) if dtype.is_int and found >> (dtype.bits - 1) else found
 
 
 def _shift_left(dtype: DataType, x: Value, y: Value) -> Value:

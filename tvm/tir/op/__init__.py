@@ -1,5 +1,6 @@
 """Operators of TIR: the functions users call, and the declarations behind them."""
 
+from . import integer_power as _integer_power
 from .arith import (
     add,
     all,
