@@ -24,6 +24,7 @@ from tvm.tir import expr as e
 from tvm.tir.buffer import Buffer
 from tvm.tir.functor import TirFunctor, walk
 from tvm.tir.op import builtin
+from tvm.tir.op.forms import power_of_two, terms_of
 
 from .function_text import FunctionText, in_statement
 from .source_text import SourceText
@@ -218,7 +219,7 @@ class ExprEmitter(TirFunctor[Code, None]):
         if dtype.is_float and isinstance(op, e.Mod):
             return self.library_call("fmod", dtype, [a, b])
         if isinstance(op, (e.FloorDiv, e.FloorMod)) and not dtype.is_float:
-            power = _power_of_two(op.b)
+            power = power_of_two(op.b)
             if power is not None:  # shift and mask round toward minus infinity
                 rest = isinstance(op, e.FloorMod)
                 digit = int_literal(dtype, (1 << power) - 1 if rest else power).text
@@ -279,7 +280,7 @@ class ExprEmitter(TirFunctor[Code, None]):
         return self._logic(op, "||", OR)
 
     def _logic(self, op: e.And | e.Or, sign: str, level: int) -> Code:
-        terms = _flatten(op, type(op))
+        terms = terms_of(op, type(op))
         made = [self.visit_expr(terms[0]), *[self.guarded(term) for term in terms[1:]]]
         text = f" {sign} ".join(term.at(COMPARE) for term in made)
         return Code(text, level, max(term.depth for term in made) + 1)
@@ -557,25 +558,3 @@ def _lane_number(index: PrimExpr) -> int:
     if isinstance(index, e.IntImm):
         return index.value
     raise TVMError("Shuffle: C code needs constant lane numbers")
-
-
-def _power_of_two(expr: PrimExpr) -> int | None:
-    """n of a literal 2**n (also a broadcast one), or None."""
-    if isinstance(expr, e.Broadcast):
-        expr = expr.value
-    if isinstance(expr, e.IntImm) and expr.value > 0 and expr.value & (expr.value - 1) == 0:
-        return expr.value.bit_length() - 1
-    return None
-
-
-def _flatten(op: e.And | e.Or, kind: type[e.And | e.Or]) -> list[PrimExpr]:
-    """The terms of a chain of one connective, left to right."""
-    terms: list[PrimExpr] = []
-    todo: list[PrimExpr] = [op]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, kind):
-            todo += [node.b, node.a]
-        else:
-            terms.append(node)
-    return terms

@@ -25,6 +25,7 @@ from tvm.tir import expr as e
 from tvm.tir.buffer import Buffer
 from tvm.tir.functor import TirFunctor, walk
 from tvm.tir.op import builtin
+from tvm.tir.op.forms import power_of_two, terms_of
 
 from .literals import float_digits
 from .text import FunctionText
@@ -336,7 +337,7 @@ class DeviceExprEmitter(TirFunctor[str, None]):
                 return self.math("floor", dtype, [f"({a} / {b})"])
             quotient = self.math("floor", dtype, [f"({a} / {b})"])
             return f"({a} - ({quotient} * {b}))"
-        power = _power_of_two(op.b)
+        power = power_of_two(op.b)
         if power is not None:
             return self._by_power(dtype, a, power, rest)
         if dtype.is_uint:
@@ -384,7 +385,7 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         return self._logic(op, e.Or, "||")
 
     def _logic(self, op: e.And | e.Or, kind: type[e.And | e.Or], sign: str) -> str:
-        terms = _terms(op, kind)
+        terms = terms_of(op, kind)
         text = self.visit_expr(terms[0])
         for term in terms[1:]:
             lane = self.lane
@@ -651,25 +652,3 @@ def _signed(digits: str) -> str:
 
 def _reads(expr: PrimExpr) -> bool:
     return any(isinstance(node, (e.BufferLoad, e.Call)) for node in walk(expr))
-
-
-def _power_of_two(expr: PrimExpr) -> int | None:
-    """n of a literal 2**n (also a broadcast one), or None."""
-    if isinstance(expr, e.Broadcast):
-        expr = expr.value
-    if isinstance(expr, e.IntImm) and expr.value > 0 and expr.value & (expr.value - 1) == 0:
-        return expr.value.bit_length() - 1
-    return None
-
-
-def _terms(op: e.And | e.Or, kind: type[e.And | e.Or]) -> list[PrimExpr]:
-    """The terms of a chain of one connective, left to right."""
-    terms: list[PrimExpr] = []
-    todo: list[PrimExpr] = [op]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, kind):
-            todo += [node.b, node.a]
-        else:
-            terms.append(node)
-    return terms

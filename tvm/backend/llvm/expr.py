@@ -11,6 +11,7 @@ from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.functor import TirFunctor, expr_children
+from tvm.tir.op.forms import power_of_two, terms_of
 
 from .function_text import FunctionText
 from .jit import llvm_version
@@ -120,7 +121,7 @@ class ExprEmitter(TirFunctor[str, None]):
     def _int_division(self, op: e.BinaryOpExpr, a: str, b: str) -> str:
         dtype, kind = op.dtype, value_type(op.dtype)
         wants_rest = isinstance(op, (e.Mod, e.FloorMod))
-        power = _power_of_two(op.b)
+        power = power_of_two(op.b)
         if power is not None and wants_rest:
             self.narrow.masks((1 << power) - 1, op.a)
         if not dtype.is_int:
@@ -205,7 +206,7 @@ class ExprEmitter(TirFunctor[str, None]):
         return self._logic(op, "or", e.Or)
 
     def _logic(self, op: e.And | e.Or, name: str, kind: type[e.And | e.Or]) -> str:
-        terms = _flatten(op, kind)
+        terms = terms_of(op, kind)
         value = self.visit_expr(terms[0])
         for term in terms[1:]:
             if op.dtype.is_scalar and not is_safe(term):
@@ -542,33 +543,11 @@ def _cast_instruction(source: DataType, target: DataType) -> str | None:
     return "sext" if signed else "zext"
 
 
-def _power_of_two(expr: PrimExpr) -> int | None:
-    """n of a literal 2**n (also a broadcast one), or None."""
-    if isinstance(expr, e.Broadcast):
-        expr = expr.value
-    if isinstance(expr, e.IntImm) and expr.value > 0 and expr.value & (expr.value - 1) == 0:
-        return expr.value.bit_length() - 1
-    return None
-
-
 def _is_plain_number(expr: PrimExpr) -> bool:
     """True for a floating literal that is a number."""
     if isinstance(expr, e.Broadcast):
         expr = expr.value
     return isinstance(expr, e.FloatImm) and expr.value == expr.value
-
-
-def _flatten(op: e.And | e.Or, kind: type[e.And | e.Or]) -> list[PrimExpr]:
-    """The terms of a chain of one connective, left to right."""
-    terms: list[PrimExpr] = []
-    todo: list[PrimExpr] = [op]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, kind):
-            todo += [node.b, node.a]
-        else:
-            terms.append(node)
-    return terms
 
 
 _SAFE_LIMIT: Final = 24  # beyond this, branching around a side is cheaper than computing it

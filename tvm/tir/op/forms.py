@@ -1,0 +1,28 @@
+"""Questions about the form of an expression that every code generator asks."""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+
+
+def power_of_two(expr: PrimExpr) -> int | None:
+    """n of a literal 2**n (also a broadcast one), or None."""
+    if isinstance(expr, e.Broadcast):
+        expr = expr.value
+    if isinstance(expr, e.IntImm) and expr.value > 0 and expr.value & (expr.value - 1) == 0:
+        return expr.value.bit_length() - 1
+    return None
+
+
+def terms_of(op: PrimExpr, kind: type[e.And | e.Or]) -> list[PrimExpr]:
+    """The terms of a chain of one connective, left to right."""
+    terms: list[PrimExpr] = []
+    todo: list[PrimExpr] = [op]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, kind):
+            todo += [node.b, node.a]
+        else:
+            terms.append(node)
+    return terms
