@@ -13,6 +13,7 @@ from tvm import rpc
 from tvm.error import RPCError
 from tvm.exec import query_rpc_tracker
 from tvm.rpc import base
+from tvm.rpc import server as rpc_server
 from tvm.rpc.base import TrackerCode
 from tvm.rpc.tracker import PriorityScheduler, Tracker
 
@@ -65,6 +66,31 @@ def test_servers_are_lent_and_come_back(tracker: Tracker) -> None:
     assert len(client.summary()["server_info"]) == 1
     assert f"127.0.0.1:{servers[1].port}" in client.text_summary()
     servers[1].terminate()
+
+
+def test_a_server_is_known_once_it_has_started(tracker: Tracker) -> None:
+    client = rpc.connect_tracker("127.0.0.1", tracker.port)
+    for count in range(1, 4):
+        board = server(tracker)
+        assert client.summary()["queue_info"]["board"] == {"free": 1, "pending": 0}, count
+        board.terminate()
+        until(lambda: not client.summary()["server_info"])
+
+
+def test_a_server_may_start_before_its_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rpc_server, "_RETRY_S", 0.01)
+    monkeypatch.setattr(base, "connect_with_retry", socket.create_connection)
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        port = place.getsockname()[1]
+    board = rpc_server.PopenRPCServerState(
+        "127.0.0.1", 9700, 9900, key="board", tracker_addr=("127.0.0.1", port), silent=True
+    )
+    late = Tracker("127.0.0.1", port=port, port_end=port + 1, silent=True)
+    client = rpc.connect_tracker("127.0.0.1", port)
+    until(lambda: len(client.summary()["server_info"]) == 1)
+    assert client.request("board").get_function("rpc.test.addone")(1) == 2
+    assert board.port >= 9700
+    late.terminate()
 
 
 def test_a_server_that_fails_is_given_up(tracker: Tracker) -> None:

@@ -29,6 +29,7 @@ _LOG = logging.getLogger(__name__)
 _PING_S: Final = 2.0  # how often a server that waits looks whether its key is still known
 _UNUSED_S: Final = 6.0  # a key that was handed out and not used for so long is taken back
 _RETRY_S: Final = 5.0
+_FIRST_S: Final = 3.0  # how long the first offer may take; who starts a server waits for it
 _FIRST_FILE: Final = 3  # after input, output and errors
 _MOST_FILES: Final = 1 << 12
 
@@ -86,7 +87,19 @@ class _Tracked:
         self._key, self._port, self._custom = key, port, custom_addr
         self._sock: socket.socket | None = None
         self.match_key = ""
+        self.offered = False
         self._taken_since = 0.0
+
+    def offer_at_once(self) -> None:
+        """The first offer; where the tracker does not answer soon, it is left to the next one."""
+        try:
+            sock = socket.create_connection(self._addr, _FIRST_S)
+            self._introduce(sock)
+            self.offer()
+            sock.settimeout(None)
+        except (OSError, RuntimeError, ValueError) as err:
+            _LOG.warning("not at the tracker yet: %s", err)
+            self.lost()
 
     def offer(self) -> None:
         """Say that the server is free, under a key that nobody knows yet."""
@@ -96,21 +109,24 @@ class _Tracked:
                              self._custom])  # fmt: skip
         if base.recvjson(sock) != TrackerCode.SUCCESS:
             raise RPCError("the tracker refuses this server")
-        self._taken_since = 0.0
+        self.offered, self._taken_since = True, 0.0
 
     def _connected(self) -> socket.socket:
         if self._sock is None:
-            sock = base.connect_with_retry(self._addr)
-            base.send_int(sock, base.RPC_TRACKER_MAGIC)
-            if base.recv_int(sock) != base.RPC_TRACKER_MAGIC:
-                raise RPCError(f"{self._addr} is not a tracker")
-            base.sendjson(sock, [TrackerCode.UPDATE_INFO,
-                                 {"key": f"server:{self._key}",
-                                  "addr": [self._custom, self._port]}])  # fmt: skip
-            if base.recvjson(sock) != TrackerCode.SUCCESS:
-                raise RPCError("the tracker refuses this server")
-            self._sock = sock
+            self._introduce(base.connect_with_retry(self._addr))
+        assert self._sock is not None
         return self._sock
+
+    def _introduce(self, sock: socket.socket) -> None:
+        self._sock = sock
+        base.send_int(sock, base.RPC_TRACKER_MAGIC)
+        if base.recv_int(sock) != base.RPC_TRACKER_MAGIC:
+            raise RPCError(f"{self._addr} is not a tracker")
+        base.sendjson(sock, [TrackerCode.UPDATE_INFO,
+                             {"key": f"server:{self._key}",
+                              "addr": [self._custom, self._port]}])  # fmt: skip
+        if base.recvjson(sock) != TrackerCode.SUCCESS:
+            raise RPCError("the tracker refuses this server")
 
     def look(self) -> None:
         """Take a key back that was handed out and is not used."""
@@ -125,6 +141,7 @@ class _Tracked:
 
     def lost(self) -> None:
         """Begin anew with the next offer."""
+        self.offered = False
         if self._sock is not None:
             self._sock.close()
             self._sock = None
@@ -146,14 +163,15 @@ def serve(
     listening = base.listen(base.bind_address(host), port, port_end, reuse_addr)
     real_port = listening.getsockname()[1]
     get_global_func("rpc.builtin.alloc")  # import what sessions need once, before they fork
-    ready(real_port)
     libraries = load_library.split(":") if load_library else []
     tracked = None
     if tracker_addr is not None:
         tracked = _Tracked(tracker_addr, key, real_port, custom_addr)
+        tracked.offer_at_once()
+    ready(real_port)
     while True:
         try:
-            if tracked is not None:
+            if tracked is not None and not tracked.offered:
                 tracked.offer()
             sock, session_timeout = _next_client(listening, key, tracked)
         except (OSError, RuntimeError, ValueError) as err:
@@ -162,6 +180,8 @@ def serve(
                 tracked.lost()
                 time.sleep(_RETRY_S)
             continue
+        if tracked is not None:
+            tracked.offered = False
         run_session(sock, libraries, session_timeout or timeout)
 
 
