@@ -35,7 +35,7 @@ def test_a_server_with_its_tracker() -> None:
     finally:
         for process in (server, tracker):
             process.terminate()
-            process.wait(10)
+            process.wait(600)
 
 
 def test_options_that_do_not_fit() -> None:

@@ -37,7 +37,7 @@ class Program:
 def test_all_that_a_machine_does(tmp_path: Path) -> None:
     tvm.compile(Program, target="llvm").export_library(tmp_path / "program.so")
     server = rpc.Server("127.0.0.1", silent=True)
-    sess = rpc.connect(server.host, server.port, session_timeout=60)
+    sess = rpc.connect(server.host, server.port, session_timeout=600)
     sess.upload(str(tmp_path / "program.so"))
     dev = sess.cpu()
     vm = relax.VirtualMachine(sess.load_module("program.so"), device=dev)

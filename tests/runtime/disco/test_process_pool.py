@@ -24,6 +24,6 @@ def test_a_process_from_start_to_end() -> None:
     assert channel.receive() == ["answer", True, None]
     channel.send(["stop"])
     assert channel.receive() is None
-    process.join(timeout=20)
+    process.join(timeout=600)
     assert process._process is None
     process.kill()  # nothing left to end

@@ -38,7 +38,7 @@ def sockets(num_workers: int, num_groups: int = 1) -> di.Session:
     )
     listen.start()
     joins = "import sys, time, tvm.exec.disco_remote_socket_session as s\n" + (
-        "for _ in range(200):\n"
+        "for _ in range(6000):\n"
         "    try: s.main(); break\n"
         "    except ConnectionRefusedError: time.sleep(0.05)"
     )
@@ -58,7 +58,7 @@ def sess(request: pytest.FixtureRequest) -> Iterator[di.Session]:
     yield session
     session.shutdown()
     if hasattr(session, "other"):
-        assert session.other.wait(20) == 0
+        assert session.other.wait(600) == 0
 
 
 @pytest.fixture(scope="module")
