@@ -24,4 +24,4 @@ def load_images() -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
 def tvm(*words: object) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
     command = [sys.executable, "-m", "tvm", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=1200)
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=900)

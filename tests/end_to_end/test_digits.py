@@ -72,7 +72,7 @@ def test_signature_names_inputs_and_outputs(library: Path) -> None:
 
 def test_demo_prints_accuracy_kernels_and_an_image() -> None:
     done = subprocess.run(
-        [sys.executable, EXAMPLE / "demo.py"], capture_output=True, text=True, cwd=ROOT, timeout=1200
+        [sys.executable, EXAMPLE / "demo.py"], capture_output=True, text=True, cwd=ROOT, timeout=900
     )
     assert done.returncode == 0, done.stderr
     assert "accuracy: 359 of 360 images" in done.stdout
