@@ -5,6 +5,7 @@
 A field holds plain data, or {"$": kind, ...} where kind is node, tuple, map, float, tensor or
 module (of the runtime, where its kind can be written as bytes).
 Loading builds nodes through their constructors and never executes anything from the text.
+Graphs that the original saved are read as well (`json_graph`, `json_older`).
 """
 
 from __future__ import annotations
@@ -16,20 +17,18 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import message
 from tvm.ffi.registry import get_global_func
 
 from .expr import GlobalVar
 from .host_tensor import HostTensor
+from .json_graph import JSONError, load_graph
+from .json_older import is_older, upgrade
 from .node import NODE_TYPES, Node
 from .op import Op
 from .structural import is_tensor_class
 
 VERSION = 1
-
-
-class JSONError(TVMError, ValueError):
-    """A text that is not a saved program."""
 
 
 class _Writer:
@@ -200,4 +199,8 @@ def load_json(json_str: str) -> Any:
         graph = json.loads(json_str)
     except ValueError as err:
         raise _refuse("JSON text", str(err)) from None
+    if is_older(graph):
+        graph = upgrade(graph)
+    if isinstance(graph, dict) and "root_index" in graph:
+        return load_graph(graph)
     return _Reader().load(graph)

@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from .json import VERSION, JSONError
+from .json import VERSION
+from .json_graph import JSONError
 
 Graph: TypeAlias = dict[str, Any]
 Updater: TypeAlias = Callable[[Graph], Graph]

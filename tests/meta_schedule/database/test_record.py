@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
 import pytest
 
 import tvm
+from tests.ir.json_forms import NewForm, old_form
 from tests.meta_schedule.programs import Add, Matmul
 from tests.meta_schedule.schedules import commit, scheduled
 from tvm.meta_schedule.database import MemoryDatabase, TuningRecord, Workload
@@ -22,6 +24,14 @@ def test_workload_round_trip() -> None:
     assert stored[0] == str(tvm.ir.structural_hash(Matmul))
     tvm.ir.assert_structural_equal(Workload.from_json(stored).mod, Matmul)
     tvm.ir.assert_structural_equal(Workload.from_json(json.dumps(stored)).mod, Matmul)
+
+
+@pytest.mark.parametrize("form", [NewForm().graph, old_form])
+def test_workloads_that_the_original_wrote(form: Any) -> None:
+    text = base64.b64encode(json.dumps(form(Matmul)).encode()).decode()
+    workload = Workload.from_json(["123456", text])
+    tvm.ir.assert_structural_equal(workload.mod, Matmul)
+    assert workload.shash == tvm.ir.structural_hash(Matmul)
 
 
 def test_record_round_trip() -> None:
