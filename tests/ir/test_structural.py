@@ -157,3 +157,19 @@ def test_numbers_of_different_kinds_differ() -> None:
         assert not structural_equal([x], [y])
         assert structural_hash(x) != structural_hash(y)
     assert structural_equal(float("nan"), float("nan"))
+
+
+def test_numbers_of_attributes_as_they_are_or_as_expressions() -> None:
+    def one(**attrs: object) -> tvm.tir.PrimFunc:
+        return tvm.tir.PrimFunc([], tvm.tir.Evaluate(0)).with_attr(attrs)
+
+    plain = one(a=True, b=3, c=[1, 2], d=0.5)
+    const = tvm.tir.const
+    held = one(a=const(True, "bool"), b=const(3, "int64"), c=[const(1), 2], d=const(0.5, "float32"))
+    for lhs, rhs in ((plain, held), (held, plain)):
+        tvm.ir.assert_structural_equal(lhs, rhs)
+        assert tvm.ir.structural_hash(lhs) == tvm.ir.structural_hash(rhs)
+    for other in (one(a=1), one(a=const(1)), one(a=const(False, "bool")), one(a=1.0)):
+        assert not tvm.ir.structural_equal(one(a=True), other)
+        assert not tvm.ir.structural_equal(other, one(a=True))
+    assert not tvm.ir.structural_equal(one(a=const(1, "int32")), one(a=const(1, "int64")))

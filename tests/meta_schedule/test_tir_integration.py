@@ -41,6 +41,14 @@ def test_tuned_and_run(tmp_path: Path) -> None:
     np.testing.assert_allclose(out.numpy(), a @ b, rtol=1e-4)
 
 
+@pytest.mark.parametrize("attrs", [{}, {"tir.noalias": tvm.tir.const(True, "bool")}])
+def test_found_again_whatever_its_attributes(attrs: dict[str, Any], tmp_path: Path) -> None:
+    func = Matmul["main"].without_attr("tir.noalias").with_attr(attrs)
+    for given in (func, IRModule({"main": func})):
+        database = tune_tir(given, TARGET, str(tmp_path), 4, **QUICK)
+        assert compile_tir(database, given, TARGET) is not None
+
+
 def both() -> IRModule:
     return IRModule({
         "matmul": Matmul["main"].with_attr("global_symbol", "matmul"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -89,3 +91,33 @@ def test_rejects_an_unknown_name() -> None:
 def test_rejects_a_target_without_passes(passes) -> None:
     with pytest.raises(ValueError, match="is not yet supported by"):
         passes(Target("hexagon"))
+
+
+@pytest.mark.slow
+@pytest.mark.cpu
+@pytest.mark.parametrize("prepack", [False, True])
+def test_tuned_for_fixed_shapes(prepack: bool, tmp_path: Path) -> None:
+    x, w = (relax.Var(n, relax.TensorStructInfo((16, 16), "float32")) for n in "xw")
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, w], attrs={"num_input": 1}):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.nn.relu(bb.emit(relax.op.matmul(x, w))))
+        bb.emit_func_output(out)
+    tuned = relax.get_pipeline(
+        "static_shape_tuning", total_trials=4, target="llvm -num-cores=2", work_dir=str(tmp_path),
+        cpu_weight_prepack=prepack,
+    )(bb.get())  # fmt: skip
+    assert (tmp_path / "database_tuning_record.json").read_text().count("\n") == 4
+    vm = relax.VirtualMachine(tvm.compile(tuned, "llvm"), tvm.cpu())
+    a, b = np.random.default_rng(0).standard_normal((2, 16, 16)).astype("float32")
+    weights = [tvm.runtime.tensor(b)]
+    if prepack:
+        weights = list(vm["main_transform_params"](weights))
+    found = vm["main"](tvm.runtime.tensor(a), *weights).numpy()
+    np.testing.assert_allclose(found, np.maximum(a @ b, 0), rtol=1e-4, atol=1e-5)
+    # what is known is applied without a search
+    again = relax.get_pipeline(
+        "static_shape_tuning", total_trials=0, target="llvm -num-cores=2", work_dir=str(tmp_path),
+        cpu_weight_prepack=prepack,
+    )(bb.get())  # fmt: skip
+    tvm.ir.assert_structural_equal(tuned, again)

@@ -52,6 +52,8 @@ class _Comparison:
                 continue
             if isinstance(a, Node):
                 if type(a) is not type(b):
+                    if not isinstance(b, Node) and self._plain(_value(a), b):
+                        continue
                     return self._differ(path_a, path_b)
                 kind = a.EQUALITY
                 if kind == "tree":
@@ -159,6 +161,7 @@ class _Comparison:
         return True
 
     def _plain(self, a: Any, b: Any) -> bool:
+        b = _value(b)
         if isinstance(a, float) and isinstance(b, float):
             return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
         if is_tensor_class(type(a)):
@@ -195,6 +198,23 @@ class _Comparison:
         else:
             self.mismatch = (path_a.array_item(len(b)), path_b.array_item_missing(len(b)))
         return False
+
+
+# Among attributes a number may stand as it is, or as an expression of one.
+_NUMBERS = frozenset(("ir.IntImm", "ir.FloatImm"))
+
+
+def _value(given: Any) -> Any:
+    """The number that a literal holds; what else is given stays."""
+    if not isinstance(given, Node) or given.TYPE_KEY not in _NUMBERS:
+        return given
+    value = given.value  # type: ignore[attr-defined]
+    return bool(value) if given.dtype == "bool" else value  # type: ignore[attr-defined]
+
+
+def _values(given: Any) -> Any:
+    """Of an attribute, with the literals in sequences."""
+    return [_values(g) for g in given] if isinstance(given, (list, tuple)) else _value(given)
 
 
 def is_tensor_class(cls: type) -> bool:
@@ -365,7 +385,7 @@ def _tokens(node: Any, map_free_vars: bool, skip_tensors: bool = False) -> list[
         elif kind == _MAP:
             add(f"{{{len(item)}")
             for key in sorted(item, key=lambda k: _key_order(k, numbers), reverse=True):
-                stack.extend((item[key], key))
+                stack.extend((_values(item[key]), key))
         else:
             add(f"T{tuple(item.shape)}{item.dtype}")
             if not skip_tensors:

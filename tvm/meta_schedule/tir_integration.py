@@ -115,4 +115,8 @@ def compile_tir(
     """The best schedule that the database knows for a module of one function, or None."""
     if not isinstance(target, Target):
         target = Target(target)
-    return database.query_schedule(normalize_mod(mod), target, workload_name="main")
+    for form in (*_functions(mod).values(), mod):  # as `tune_tir` has it, as a module tuned whole
+        sch = database.query_schedule(normalize_mod(form), target, workload_name="main")
+        if sch is not None:
+            return sch
+    return None

@@ -140,7 +140,9 @@ def normalize_mod(mod: IRModule | PrimFunc) -> IRModule:
     if isinstance(mod, PrimFunc):
         if "global_symbol" not in mod.attrs:
             mod = mod.with_attr("global_symbol", "main")
-        mod = IRModule({"main": mod.with_attr("tir.noalias", True)})
+        if "tir.noalias" not in mod.attrs:
+            mod = mod.with_attr("tir.noalias", True)
+        mod = IRModule({"main": mod})
     if not isinstance(mod, IRModule):
         raise TypeError(f"Expected `mod` to be PrimFunc or IRModule, but gets: {mod}")
     gvars = list(mod.functions)

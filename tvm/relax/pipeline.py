@@ -145,10 +145,44 @@ def zero_pipeline(mod: IRModule, ctx: PassContext, *, enable_warning: bool = Fal
     return Sequential(passes)(mod)
 
 
+def static_shape_tuning_pipeline(
+    total_trials: int,
+    target: str | Target,
+    work_dir: str = "tuning_logs",
+    cpu_weight_prepack: bool = False,
+) -> ModulePass:
+    """Tune the kernels of a model of fixed shapes, and take the best of what `work_dir` knows.
+
+    `total_trials` are shared by all kernels; with 0 the records in `work_dir` are applied as they
+    are. With `cpu_weight_prepack` weights may be laid out anew by a tuned kernel: that work becomes
+    `<function>_transform_params`, which makes the weights that the function takes from then on.
+    """
+    target = target if isinstance(target, Target) else Target(target)
+    passes: list[Pass] = [
+        t.DecomposeOpsForInference(),
+        t.CanonicalizeBindings(),
+        zero_pipeline(),
+    ]
+    if cpu_weight_prepack:
+        passes.append(t.AttachAttrLayoutFreeBuffers())
+    if total_trials > 0:
+        passes.append(t.MetaScheduleTuneIRMod({}, work_dir, total_trials))
+    passes.append(t.MetaScheduleApplyDatabase(work_dir))
+    if cpu_weight_prepack:
+        passes += [t.SplitLayoutRewritePreproc(), t.LiftTransformParams(), t.FoldConstant()]
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        with target, PassContext(opt_level=3):
+            return Sequential(passes)(mod)
+
+    return ModulePass(run, PassInfo(0, "relax.static_shape_tuning_pipeline"))
+
+
 PIPELINES: Final[dict[str, Callable[..., Any]]] = {
     "zero": zero_pipeline,
     "default": default_build_pipeline,
     "default_build": default_build_pipeline,
+    "static_shape_tuning": static_shape_tuning_pipeline,
 }
 
 
