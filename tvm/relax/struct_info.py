@@ -300,9 +300,11 @@ class FuncStructInfo(RelaxStructInfo):
 
 
 def prim_value(value: Any) -> PrimExpr:
-    """A number or expression as the value of a PrimValue; plain integers become int64."""
+    """A number or expression as the value of a PrimValue; plain numbers become 64 bits wide."""
     if isinstance(value, int) and not isinstance(value, bool):
         return IntImm(INT64, value)
+    if isinstance(value, float):
+        return FloatImm("float64", value)
     return as_expr(value)
 
 

@@ -264,6 +264,7 @@ for _name in (
 ):  # fmt: skip
     case(f"nn.{_name}", getattr(op.nn, _name), X)
 case("nn.prelu", op.nn.prelu, t("n", 4, 3), t(4))
+case("nn.prelu", op.nn.prelu, t("n", 4, 3), t(1))
 case("nn.softmax", op.nn.softmax, X)
 case("nn.softmax", lambda x: op.nn.softmax(x, axis=1), X)
 case("nn.log_softmax", op.nn.log_softmax, X)

@@ -66,6 +66,8 @@ def test_struct_infos(info: Any, text: str) -> None:
         (relax.PrimValue(3), "R.prim_value(3)"),
         (relax.PrimValue(n * 2), "R.prim_value(n * 2)"),
         (relax.PrimValue(tir.FloatImm("float32", 0.5)), "R.prim_value(T.float32(0.5))"),
+        (relax.PrimValue(0.5), "R.prim_value(T.float64(0.5))"),
+        (relax.PrimValue(float("inf")), 'R.prim_value(T.float64("inf"))'),
         (relax.ShapeExpr([1, n]), "R.shape([1, n])"),
         (relax.StringImm('a"b'), 'R.str("a\\"b")'),
         (relax.DataTypeImm("float16"), 'R.dtype("float16")'),

@@ -21,7 +21,8 @@ def test_activations() -> None:
     slope = floats(3, seed=1)
     wanted = np.where(x > 0, x, x * slope[:, None])
     close(evaluate(nn.prelu, x, slope), wanted)
-    with pytest.raises(ShapeError, match=r"as long as the axis"):
+    close(evaluate(nn.prelu, x, slope[:1]), np.where(x > 0, x, x * slope[0]))
+    with pytest.raises(ShapeError, match=r"one, or as many as the axis is long"):
         nn.prelu(te.placeholder((2, 3)), te.placeholder((4,)))
 
 

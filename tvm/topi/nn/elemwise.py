@@ -41,19 +41,21 @@ def softplus(x: te.Tensor, beta: float = 1.0, threshold: float = 20.0) -> te.Ten
 
 
 def prelu(x: te.Tensor, slope: te.Tensor, axis: int = 1) -> te.Tensor:
-    """x where it is positive, else slope * x with a slope of its own along an axis."""
-    if slope.ndim != 1 or not 0 <= axis < x.ndim or not _fits(slope.shape[0], x.shape[axis]):
+    """x where it is positive, else slope * x: one slope, or one for each place of an axis."""
+    one = slope.ndim == 1 and same_extent(slope.shape[0], 1)
+    fits = slope.ndim == 1 and 0 <= axis < x.ndim and (one or _fits(slope.shape[0], x.shape[axis]))
+    if not fits:
         raise ShapeError(
             message(
                 "prelu",
                 found=f"{slope.ndim} dimensions of slope, axis {axis} of {x.ndim} dimensions",
-                legal="a vector of slopes, as long as the axis",
+                legal="a vector of slopes: one, or as many as the axis is long",
             )
         )
 
     def element(*i: Any) -> PrimExpr:
         value = x(*i)
-        return tir.Select(value > 0, value, value * slope(i[axis]))
+        return tir.Select(value > 0, value, value * slope(0 if one else i[axis]))
 
     return compute(x.shape, element, tag=tag.BROADCAST)
 

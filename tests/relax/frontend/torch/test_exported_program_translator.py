@@ -469,3 +469,68 @@ def test_a_thousand_nodes() -> None:
     mod = from_exported_program(exported(func, torch.zeros(2)))
     assert len(mod["main"].body.blocks[0].bindings) == 1001
     assert_same(interpreted(mod, [torch.zeros(2)]), torch.full((2,), 500.0))
+
+
+# --- operators, written as TVM's importer writes them ---
+
+
+def _body(function: Any, *args: Any) -> list[str]:
+    """The operators of the program, a text for each binding but the last."""
+
+    class Model(nn.Module):  # type: ignore[name-defined, misc]
+        def forward(self, *inputs: Any) -> Any:
+            return function(*inputs)
+
+    (block,) = from_exported_program(torch.export.export(Model(), args))["main"].body.blocks
+    return [str(binding.value) for binding in block.bindings[:-1]]
+
+
+ROLLED = [
+    "R.strided_slice(inputs_0, (R.prim_value(0),), (R.prim_value(0),), (R.prim_value(3),), "
+    "(R.prim_value(1),), assume_inbound=False)",
+    "R.strided_slice(inputs_0, (R.prim_value(0),), (R.prim_value(3),), (R.prim_value(4),), "
+    "(R.prim_value(1),), assume_inbound=False)",
+    "R.concat((lv1, lv), axis=0)",
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "wanted"),
+    [
+        (
+            lambda x: torch.clamp(x, min=0.5),
+            (2, 3),
+            ['R.clip(inputs_0, R.prim_value(T.float64(0.5)), R.prim_value(T.float64("inf")))'],
+        ),
+        (
+            lambda x: F.hardtanh(x),
+            (2, 3),
+            ["R.clip(inputs_0, R.prim_value(T.float64(-1.0)), R.prim_value(T.float64(1.0)))"],
+        ),
+        (lambda x: torch.roll(x, 1, 0), (4, 2), ROLLED),
+        (lambda x: torch.squeeze(x), (3, 1, 4), ["R.squeeze(inputs_0, axis=None)"]),
+        (
+            lambda x: torch.linspace(0, 1, steps=9),
+            (2,),
+            [
+                "R.arange(R.prim_value(0), R.prim_value(T.float64(1.0625)), "
+                'R.prim_value(T.float64(0.125)), dtype="float32")'
+            ],
+        ),
+        (
+            lambda x: F.celu(x),
+            (2,),
+            [
+                "R.exp(inputs_0)",
+                'R.divide(lv, R.const(1.0, "float32"))',
+                'R.subtract(lv1, R.const(1.0, "float32"))',
+                'R.minimum(R.const(0.0, "float32"), lv2)',
+                'R.multiply(R.const(1.0, "float32"), lv3)',
+                "R.nn.relu(inputs_0)",
+                "R.add(lv4, lv5)",
+            ],
+        ),
+    ],
+)
+def test_operators(function: Any, shape: tuple[int, ...], wanted: list[str]) -> None:
+    assert _body(function, torch.zeros(shape)) == wanted

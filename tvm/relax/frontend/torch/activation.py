@@ -9,7 +9,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import PrimValue, TupleGetItem
 
 from .registry import convert
-from .values import Expr, axis_of, cast, dtype_of, floating, lengths, rank, refuse, scalar
+from .values import Expr, axis_of, cast, dtype_of, floating, rank, refuse, scalar
 
 
 @convert("relu")
@@ -66,10 +66,7 @@ def rrelu_with_noise(
 def prelu(bb: BlockBuilder, input: Expr, weight: Expr) -> Expr:
     """One slope for all channels, or one a channel (axis 1)."""
     ndim = rank(input)
-    if lengths(weight, "prelu: weight") == [1] and ndim > 1:
-        channels = lengths(input, "prelu: input")[1]
-        weight = bb.emit(op.broadcast_to(weight, [channels]))
-    elif rank(weight) > 1:
+    if rank(weight) > 1:
         weight = bb.emit(op.reshape(weight, [-1]))
     return op.nn.prelu(input, weight, 1 if ndim > 1 else 0)
 
@@ -99,7 +96,9 @@ def celu(bb: BlockBuilder, input: Expr, alpha: float = 1.0) -> Expr:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
     dtype = dtype_of(input)
     a = scalar(float(alpha), dtype)
-    below = op.subtract(op.exp(op.divide(input, a)), scalar(1.0, dtype))
+    # an alpha of one divides as well behind exp, where TVM's importer has it
+    power = op.divide(op.exp(input), a) if alpha == 1 else op.exp(op.divide(input, a))
+    below = op.subtract(power, scalar(1.0, dtype))
     below = op.multiply(a, op.minimum(scalar(0.0, dtype), below))
     return op.add(below, op.nn.relu(input))
 

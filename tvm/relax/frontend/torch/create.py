@@ -157,8 +157,12 @@ def arange(
 
 @convert("linspace")
 def linspace(bb: BlockBuilder, start: float, end: float, steps: int, dtype: Any = None) -> Expr:
+    """A range that ends half a step behind its last number, so that rounding loses none."""
     kind = dtype or DEFAULT_FLOAT
-    return Constant(np.linspace(start, end, steps).astype(_numpy(kind)))
+    if not str(kind).startswith("float") or steps < 1 or start == end:
+        return Constant(np.linspace(start, end, steps).astype(_numpy(kind)))
+    step = (end - start) / (steps - 1) if steps != 1 else 1
+    return op.arange(start, end + step / 2 if steps != 1 else start + step, step, kind)
 
 
 @convert("logspace")

@@ -158,6 +158,8 @@ def squeeze(bb: BlockBuilder, input: Expr, dim: Any = None) -> Expr:
     extents = sizes(input)
     axes = range(len(extents)) if dim is None else (axes_of(dim, len(extents)) or [])
     dropped = [a for a in axes if extents and same(extents[a], 1)]
+    if dim is None and all(isinstance(extent, int) for extent in extents):
+        return op.squeeze(input)
     return op.squeeze(input, dropped) if dropped else input
 
 
@@ -408,9 +410,10 @@ def _rolled(bb: BlockBuilder, x: Expr, shift: Any, axis: int) -> Expr:
         shift = extent + shift
     if isinstance(shift, int) and shift == 0:
         return x
-    head = op.strided_slice(x, [axis], [extent - shift], [extent])
-    tail = op.strided_slice(x, [axis], [0], [extent - shift])
-    return bb.emit(op.concat((head, tail), axis))
+    at = extent - shift
+    stays = bb.emit(op.strided_slice(x, [axis], [0], [at], [1]))
+    leaves = bb.emit(op.strided_slice(x, [axis], [at], [extent], [1]))
+    return bb.emit(op.concat((leaves, stays), axis))
 
 
 @convert("channel_shuffle", "native_channel_shuffle")

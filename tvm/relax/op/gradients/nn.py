@@ -95,8 +95,8 @@ def prelu_grad(
     grad = where(positive, output_grad, multiply(output_grad, slopes))
     share = where(positive, const(0, x), multiply(output_grad, x))
     total = sum_(share, [i for i in range(ndim) if i != axis]) if ndim > 1 else share
-    if ndim == 1 and const_int(extents(alpha)[0]) == 1:
-        total = sum_(share, [0], keepdims=True)
+    if const_int(extents(alpha)[0]) == 1:
+        total = reshape(sum_(share), [1])
     return [grad, total]
 
 

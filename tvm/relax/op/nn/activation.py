@@ -31,7 +31,7 @@ from tvm.relax.op.declare import (
 from tvm.relax.op.shapes import axis_index, check_float, common_dtype, dtype_of
 from tvm.relax.op.unary import elementwise, erf_numpy
 from tvm.relax.shape_math import same_extent
-from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
 from tvm.tir.op.arith import const as tir_const
 
 SoftmaxAttrs = attrs_class("SoftmaxAttrs", "axis")
@@ -186,7 +186,7 @@ def _softplus_numpy(x: Array, *, beta: float, threshold: float) -> Array:
 
 @relax_op("relax.nn.prelu", "data: Tensor, alpha: Tensor", PReluAttrs, pattern=ELEMENTWISE)
 def prelu(data: ExprLike, alpha: ExprLike, axis: int = 1) -> Call:
-    """x where it is positive, alpha * x elsewhere, with an alpha for each channel."""
+    """x where it is positive, alpha * x elsewhere, with one alpha, or one for each channel."""
     return prelu.call(data, alpha, axis=whole(axis))
 
 
@@ -201,6 +201,7 @@ def _prelu_info(
         if (
             data.values
             and alpha.values
+            and const_int(alpha.values[0]) != 1
             and same_extent(data.values[at], alpha.values[0], ctx.analyzer) is False
         ):
             raise ctx.shape_error(

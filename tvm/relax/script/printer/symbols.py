@@ -61,8 +61,6 @@ def _int_imm(imm: IntImm, d: Docsifier) -> ExprDoc:
 
 @rule(FloatImm, token=TOKEN)
 def _float_imm(imm: FloatImm, d: Docsifier) -> ExprDoc:
-    if str(imm.dtype) == "float64":
-        return LiteralDoc(imm.value)
     return d.word("tir", str(imm.dtype)).call(LiteralDoc(imm.value))
 
 

@@ -149,3 +149,10 @@ def test_kernels_of_others_are_not_here() -> None:
             "mha", *sizes, rx.ShapeExpr([0, 1]), 1, H, KV, DIM, DIM, 0, 0, RopeMode.NONE, 1, 1, {},
             rx.PrimValue(0), DIM, False, "float32", Target("cuda"),
         )  # fmt: skip
+
+
+def test_kernels_of_trees_are_found_here_too() -> None:
+    from tvm.relax.frontend.nn.llm import kv_cache, tree_attn
+
+    for name in ("tree_attn", "tree_attn_cpu", "tree_attn_with_paged_kv_cache_cpu"):
+        assert getattr(kv_cache, name) is getattr(tree_attn, name)

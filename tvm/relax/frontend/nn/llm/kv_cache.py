@@ -17,9 +17,11 @@ from . import kv_kernels
 from .attention import Heads
 from .attention_kernels import compressed, one_sequence, paged, ragged
 from .position_embedding import llama_rope_with_position_map
-from .tree_attn import (
+from .tree_attn import (  # noqa: F401  users find the kernels for CPUs here too
     tree_attn,
+    tree_attn_cpu,
     tree_attn_with_paged_kv_cache,
+    tree_attn_with_paged_kv_cache_cpu,
 )
 
 Kind = Literal["mha", "mla", "mha_sliding"]
