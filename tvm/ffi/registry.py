@@ -25,6 +25,7 @@ HOMES: dict[str, list[str]] = {
     "runtime.CSourceModuleCreate": ["tvm.backend.c.given_source"],
     "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
+    "tir.index_map": ["tvm.tir.tensor_intrin"],
     "runtime.disco.": [
         "tvm.runtime.disco.session", "tvm.runtime.disco.session_functions",
         "tvm.runtime.disco.shard_loader",

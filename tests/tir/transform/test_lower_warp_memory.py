@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
+from tvm.tir import interp
 from tvm.tir.function import PrimFunc
 from tvm.tir.transform import LowerWarpMemory
 
@@ -187,7 +189,7 @@ def test_refusals(func: PrimFunc, match: str) -> None:
         LowerWarpMemory()(IRModule.from_expr(func))
 
 
-def test_the_launch_stands_within() -> None:
+def test_the_launch_stands_around() -> None:
     @T.prim_func
     def func(A: T.Buffer((32,), "float32")):
         T.func_attr({"target": T.target("cuda")})
@@ -197,5 +199,40 @@ def test_the_launch_stands_within() -> None:
         W[tx] = A[tx]
         A[tx] = W[31 - tx]
 
-    with pytest.raises(TVMError, match=r"no threadIdx\.x within"):
+    after = LowerWarpMemory()(IRModule({"main": func}))["main"]
+    assert 'D = T.allocate([1], "float32", "local")' in after.script()
+    a = np.arange(32, dtype="float32")
+    interp.run(after, a)
+    np.testing.assert_array_equal(a, np.arange(32)[::-1])
+
+
+def test_indices_with_names() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32")):
+        T.func_attr({"target": T.target("cuda")})
+        tx = T.launch_thread("threadIdx.x", 32)
+        D = T.allocate([64], "float32", "warp")
+        W = T.Buffer((64,), "float32", data=D, scope="warp")
+        with T.LetStmt(tx * 2) as own:
+            for i in range(2):
+                W[own + i] = A[own + i]
+            for i in range(2):
+                A[own + i] = W[63 - (own + i)]
+
+    after = LowerWarpMemory()(IRModule({"main": func}))["main"]
+    assert 'D = T.allocate([2], "float32", "local")' in after.script()
+    a = np.arange(64, dtype="float32")
+    interp.run(after, a)
+    np.testing.assert_array_equal(a, np.arange(64)[::-1])
+
+
+def test_no_launch() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((32,), "float32")):
+        T.func_attr({"target": T.target("cuda")})
+        D = T.allocate([32], "float32", "warp")
+        W = T.Buffer((32,), "float32", data=D, scope="warp")
+        W[0] = A[0]
+
+    with pytest.raises(TVMError, match=r"no threadIdx\.x around or within"):
         LowerWarpMemory()(IRModule.from_expr(func))

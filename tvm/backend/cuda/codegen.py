@@ -21,6 +21,7 @@ from tvm.tir.functor import walk
 from .fragments import Fragments
 from .intrinsics import RULES
 from .math import math_call
+from .ptx import BY_REGISTERS
 from .types import HEADERS, KEYWORDS, LANES, TYPES, VECTOR_BASES
 
 _HEAD: Final = """\
@@ -59,7 +60,7 @@ class CudaEmitter(DeviceEmitter):
 
     def begin(self) -> None:
         self.fragments = Fragments()
-        self._wide: set[e.Var] = set()  # memory that is read or written as vectors
+        self._wide: set[e.Var] = set()  # memory that is read or written as vectors or words
 
     # --- functions ---
 
@@ -181,6 +182,8 @@ class CudaEmitter(DeviceEmitter):
                 wide = isinstance(node, s.BufferStore) and node.value.dtype.is_vector
             if wide:
                 self._wide.add(node.buffer.data)
+            if isinstance(node, e.Call) and getattr(node.op, "name", "") in BY_REGISTERS:
+                self._wide.update(arg for arg in node.args if isinstance(arg, e.Var))
         super().emit(body)
 
     def declare_shared(self, one: Scratch) -> None:

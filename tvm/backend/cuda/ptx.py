@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .codegen import CudaEmitter
 
 PTX: Final[dict[str, Rule]] = {}
+# Those that take a thread's elements as words of 32 bits.
+BY_REGISTERS: Final = {"tir.ptx_mma", "tir.ptx_mma_sp", "tir.ptx_ldmatrix"}
 _WARP: Final = 32
 # A type's name in the instruction, and its bits.
 _KINDS: Final[dict[str, tuple[str, int]]] = {
@@ -127,12 +129,28 @@ def _ldmatrix(emit: CudaEmitter, op: e.Call) -> str:
     trans = ".trans" if _number(emit, op, 0) else ""
     count, kind = _number(emit, op, 1), _word(emit, op, 2)
     local = _place(emit, op.args[3], op.args[4])
+    if trans and op.dtype.bits == 8:
+        return _bytes_turned(emit, op, local)
     emit.out.open("{")
     addr = _shared_address(emit, _place(emit, op.args[5], op.args[6]))
     outputs = [f'"=r"(((unsigned*)({local}))[{n}])' for n in range(count)]
     name = f"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared{kind}"
     row = f"{name} {_braces(0, count)}, [%{count}];\\n"
     _assembly(emit, [row], outputs, [f'"r"({addr})'])
+    emit.out.close()
+    return ""
+
+
+def _bytes_turned(emit: CudaEmitter, op: e.Call, local: str) -> str:
+    """The instruction turns pairs of bytes; the elements of a tile of bytes are read one by one."""
+    i, stride = emit.out.fresh("i"), emit.lane_of(op.args[6], None)
+    kind, lane = emit.type_of(op.dtype.element_of()), "((int)threadIdx.x)"
+    row = f"{i} % 8 / 4 * 16 + {lane} % 4 * 4 + {i} % 4"
+    source = f"(({kind}*)({emit.lane_of(op.args[5], None)}))"
+    emit.out.open(f"for (int {i} = 0; {i} < {_number(emit, op, 1) * 4}; ++{i}) {{")
+    emit.out.line(
+        f"(({kind}*)({local}))[{i}] = {source}[({row}) * {stride} + {lane} / 4 + {i} / 8 * 8];"
+    )
     emit.out.close()
     return ""
 
@@ -200,7 +218,8 @@ _BARRIERS: Final = "barrier"
 @rule_in(PTX, "create_barriers")
 def _create(emit: CudaEmitter, op: e.Call) -> str:
     emit.out.line(f"__shared__ uint64_t {_BARRIERS}[{_number(emit, op, 0)}];")
-    emit.out.line(f"for (int i = 0; i < {_number(emit, op, 0)}; ++i) {{ {_BARRIERS}[i] = 0; }}")
+    count, i = _number(emit, op, 0), emit.out.fresh("i")
+    emit.out.line(f"for (int {i} = 0; {i} < {count}; ++{i}) {{ {_BARRIERS}[{i}] = 0; }}")
     return ""
 
 
@@ -261,7 +280,10 @@ def _mma_fill(emit: CudaEmitter, op: e.Call) -> str:
     count, place = emit.lane_of(op.args[0], None), _place(emit, op.args[1], op.args[2])
     kind = emit.type_of(op.dtype.element_of())
     zero = emit.lane_of(e.make_const(0, op.dtype.element_of()), None)
-    emit.out.line(f"for (int i = 0; i < {count}; ++i) {{ (({kind}*)({place}))[i] = {zero}; }}")
+    i = emit.out.fresh("i")
+    emit.out.line(
+        f"for (int {i} = 0; {i} < {count}; ++{i}) {{ (({kind}*)({place}))[{i}] = {zero}; }}"
+    )
     return ""
 
 
@@ -273,10 +295,12 @@ def _mma_store(emit: CudaEmitter, op: e.Call) -> str:
         emit.refuse(f"mma_store of {m}x{n}", "another shape", "16x16")
     target, source = emit.lane_of(op.args[2], None), _place(emit, op.args[3], op.args[4])
     stride, kind = emit.lane_of(op.args[5], None), emit.type_of(op.dtype.element_of())
-    emit.out.open("for (int i = 0; i < 8; ++i) {")
-    row = "(i / 2 % 2) * 8 + ((int)threadIdx.x) / 4"
-    column = "(i / 4) * 8 + ((int)threadIdx.x) % 4 * 2 + i % 2"
-    emit.out.line(f"(({kind}*){target})[({row}) * {stride} + {column}] = (({kind}*)({source}))[i];")
+    i = emit.out.fresh("i")
+    emit.out.open(f"for (int {i} = 0; {i} < 8; ++{i}) {{")
+    row = f"({i} / 2 % 2) * 8 + ((int)threadIdx.x) / 4"
+    column = f"({i} / 4) * 8 + ((int)threadIdx.x) % 4 * 2 + {i} % 2"
+    place = f"({row}) * {stride} + {column}"
+    emit.out.line(f"(({kind}*){target})[{place}] = (({kind}*)({source}))[{i}];")
     emit.out.close()
     return ""
 

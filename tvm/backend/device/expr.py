@@ -205,7 +205,8 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         """Calls of functions that take and give vectors, as opposed to math on each lane."""
         name = getattr(call.op, "name", "")
         return isinstance(call.op, GlobalVar) or name in (
-            "tir.call_extern", "tir.call_pure_extern", "tir.reinterpret"
+            "tir.call_extern", "tir.call_pure_extern", "tir.reinterpret", "tir.call_llvm_intrin",
+            "tir.call_llvm_pure_intrin",
         )  # fmt: skip
 
     def in_branch(self, make: Callable[[], str]) -> tuple[list[str], str]:

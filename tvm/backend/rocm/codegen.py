@@ -17,6 +17,8 @@ from tvm.ir.module import IRModule
 from tvm.support.dtype import DataType
 from tvm.target import Target
 
+from .amdgcn import AMDGCN
+
 _HEAD: Final = """\
 #ifndef __HIPCC_RTC__
 #include <hip/hip_runtime.h>
@@ -34,7 +36,9 @@ class HipEmitter(CudaEmitter):
     """One function of HIP."""
 
     LANGUAGE = "HIP"
-    RULES: ClassVar[Mapping[str, Rule]] = {n: r for n, r in RULES.items() if n not in _NOT_THERE}
+    RULES: ClassVar[Mapping[str, Rule]] = {
+        **{name: rule for name, rule in RULES.items() if name not in _NOT_THERE}, **AMDGCN
+    }  # fmt: skip
     TYPES: ClassVar[Mapping[str, str]] = {
         name: word for name, word in TYPES.items() if not name.startswith(("float8", "bfloat"))
     } | {"bfloat16": "ushort"}

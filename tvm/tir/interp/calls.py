@@ -26,6 +26,8 @@ from .fibers import exchange_in_warp, wait_for_others
 from .launch import launched_at_once
 from .lockstep import LockstepCompiler
 from .memory import Pointer, buffer_view, element_strides, run_of_memory
+from .mfma import amdgcn_rule
+from .mma import MMA
 from .simdgroup import SIMDGROUP
 from .stack import IN_C, RUNTIME, registered
 from .stmt import BreakLoop, ContinueLoop, Step, StmtCompiler
@@ -280,6 +282,9 @@ class Program:
 
     def extern_symbol(self, compiler: Any, op: e.Call, name: str) -> Code:
         """A C symbol: a function of the module by that name, or none that is known."""
+        matrix = amdgcn_rule(name)
+        if matrix is not None:
+            return matrix(compiler, op)
         codes = [compiler.compile(a) for a in op.args[1:]]
         if name in self.mod:
             var = self.mod.get_global_var(name)
@@ -466,5 +471,6 @@ _SPECIAL: dict[str, Callable[[Any, e.Call], Code]] = {
     "tir.tvm_thread_invariant": lambda compiler, op: compiler.compile(op.args[0]),
     **TOGETHER,
     **SIMDGROUP,
+    **MMA,
     **IN_C,
 }

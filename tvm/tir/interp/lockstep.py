@@ -115,8 +115,12 @@ def _wait(frame: Frame) -> None:
 
 
 def _touches_shared(stmt: s.Stmt | PrimExpr) -> bool:
-    return any(
-        isinstance(node, (s.BufferStore, e.BufferLoad))
-        and is_shared(storage_scope(node.buffer.data))
-        for node in walk(stmt)
-    )
+    for node in walk(stmt):
+        if isinstance(node, (s.BufferStore, e.BufferLoad)):
+            touched = [node.buffer.data]
+        else:  # by address
+            given = node.args if isinstance(node, e.Call) else ()
+            touched = [a for a in given if isinstance(a, e.Var) and a.dtype.is_handle]
+        if any(is_shared(storage_scope(var)) for var in touched):
+            return True
+    return False

@@ -21,6 +21,7 @@ from tvm.tir.functor import walk
 from .expr import Code, Frame
 from .fibers import Group, is_shared
 from .memory import Pointer
+from .mfma import is_mfma
 from .stmt import storage_scope
 from .values import numpy_dtype
 
@@ -35,7 +36,8 @@ EXCHANGES: Final = frozenset(
         "tvm_thread_allreduce", "tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down",
         "tvm_warp_activemask", "cuda.__shfl_sync", "cuda.__shfl_up_sync", "cuda.__shfl_down_sync",
         "cuda.__activemask", "metal.simd_shuffle", "metal.simd_shuffle_up",
-        "metal.simd_shuffle_down",
+        "metal.simd_shuffle_down", "ptx_mma", "ptx_ldmatrix",
+        "mma_fill", "mma_store",
     )
 )  # fmt: skip
 
@@ -145,11 +147,20 @@ def _same_group(a: str, b: str) -> bool:
 
 def _meet(stmt: s.Stmt) -> bool:
     """Whether threads that run a statement need each other."""
-    return _calls(stmt, {BARRIER, *EXCHANGES}) or bool(_passed_on(stmt))
+    return _calls(stmt, {BARRIER, *EXCHANGES}) or bool(_passed_on(stmt)) or _multiplies(stmt)
 
 
 def _calls(stmt: s.Stmt, names: set[str]) -> bool:
     return any(isinstance(n, e.Call) and getattr(n.op, "name", "") in names for n in walk(stmt))
+
+
+def _multiplies(stmt: s.Stmt) -> bool:
+    """Whether threads multiply matrices by an intrinsic that is called by name."""
+    return any(
+        isinstance(n, e.Call) and n.args and isinstance(n.args[0], e.StringImm)
+        and is_mfma(n.args[0].value)
+        for n in walk(stmt)
+    )  # fmt: skip
 
 
 def _passed_on(stmt: s.Stmt) -> set[str]:

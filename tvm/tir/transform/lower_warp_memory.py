@@ -12,6 +12,7 @@ the factor of tx in what is stored and width the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from tvm.arith.analyzer import Analyzer
@@ -44,9 +45,20 @@ def LowerWarpMemory(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc
     target = func.attrs.get("target")
     if not isinstance(target, Target):
         _refuse("a function without target", "functions after BindTarget")
-    lowerer = _Lowerer(int(target.attrs.get("thread_warp_size", 1)))
+    lowerer = _Lowerer(int(target.attrs.get("thread_warp_size", 1)), _named_indices(func.body))
     body = lowerer.visit_stmt(func.body)
     return func.with_body(substitute(body, lowerer.registers))
+
+
+def _named_indices(body: s.Stmt) -> dict[e.Var, PrimExpr]:
+    """What names stand for that need no memory: an index may have been computed before its use."""
+    found: dict[e.Var, PrimExpr] = {}
+    for node in walk(body):
+        if isinstance(node, s.LetStmt) and not any(
+            isinstance(part, (e.BufferLoad, e.Call)) for part in walk(node.value)
+        ):
+            found[node.var] = substitute(node.value, found)
+    return found
 
 
 def _refuse(found: str, legal: str, where: object = None) -> NoReturn:
@@ -57,10 +69,12 @@ def _refuse(found: str, legal: str, where: object = None) -> NoReturn:
 class _Lowerer(StmtExprMutator):
     """Rewrites each allocation of scope `warp`, the innermost first."""
 
-    def __init__(self, warp_size: int) -> None:
+    def __init__(self, warp_size: int, named: dict[e.Var, PrimExpr]) -> None:
         super().__init__()
         self._warp_size = warp_size
+        self._named = named
         self._analyzer = Analyzer()
+        self._launches: list[s.AttrStmt] = []  # of threadIdx.x, around what is visited
         self.registers: dict[e.Var, PrimExpr] = {}  # what stands for the memory
 
     def visit_for_(self, op: s.For) -> s.Stmt:
@@ -72,7 +86,12 @@ class _Lowerer(StmtExprMutator):
         if op.attr_key == "thread_extent" and isinstance(op.node, e.IterVar):
             dom = Range.from_min_extent(ops.const(0, op.node.var.dtype), op.value)
             self._analyzer.bind(op.node.var, dom, allow_override=True)
-        return super().visit_attr_stmt_(op)
+        if not _is_launch(op):
+            return super().visit_attr_stmt_(op)
+        self._launches.append(op)
+        new = super().visit_attr_stmt_(op)
+        self._launches.pop()
+        return new
 
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
         new = super().visit_allocate_(op)
@@ -82,19 +101,29 @@ class _Lowerer(StmtExprMutator):
         assert isinstance(new, s.Allocate), "no rule removes one"
         local = PointerType(kind.element_type, "local")
         self.registers[op.buffer_var] = e.Var(op.buffer_var.name, local, op.buffer_var.span)
-        return _Accesses(new, self._warp_size, self._analyzer).rewritten()
+        return _Accesses(
+            new, self._warp_size, self._analyzer, self._launches, self._named
+        ).rewritten()
 
 
 class _Accesses(StmtExprMutator):
     """Rewrites the accesses to one allocation."""
 
-    def __init__(self, op: s.Allocate, warp_size: int, analyzer: Analyzer) -> None:
+    def __init__(
+        self,
+        op: s.Allocate,
+        warp_size: int,
+        analyzer: Analyzer,
+        around: Sequence[s.AttrStmt],
+        named: dict[e.Var, PrimExpr],
+    ) -> None:
         super().__init__()
         self._op: Final = op
         self._memory: Final = op.buffer_var
         self._warp_size: Final = warp_size
         self._analyzer: Final = analyzer
-        self._thread, self._width = self._find_thread()
+        self._named: Final = named
+        self._thread, self._width = self._find_thread(around)
         self._step = self._find_step()
         size = op.dtype.lanes
         for extent in op.extents:
@@ -124,13 +153,11 @@ class _Accesses(StmtExprMutator):
             self.buffers[buffer] = buffer.with_changes(shape=shape, strides=())
         return self.buffers[buffer]
 
-    def _find_thread(self) -> tuple[e.Var, int]:
+    def _find_thread(self, around: Sequence[s.AttrStmt]) -> tuple[e.Var, int]:
         found: tuple[e.Var, int] | None = None
-        for node in walk(self._op.body):
-            if not isinstance(node, s.AttrStmt) or not isinstance(node.node, e.IterVar):
-                continue
-            if node.attr_key != "thread_extent" or node.node.thread_tag != "threadIdx.x":
-                continue
+        within = [n for n in walk(self._op.body) if isinstance(n, s.AttrStmt) and _is_launch(n)]
+        for node in within or around[-1:]:
+            assert isinstance(node.node, e.IterVar), "a launch names an axis"
             extent = node.value.value if isinstance(node.value, e.IntImm) else 0
             if extent < 1 or self._warp_size % extent:
                 _refuse(
@@ -142,8 +169,8 @@ class _Accesses(StmtExprMutator):
             found = node.node.var, extent
         if found is None:
             _refuse(
-                f"no threadIdx.x within the allocation of {self._memory.name!r}",
-                "memory that is allocated around the launch of threadIdx.x",
+                f"no threadIdx.x around or within the allocation of {self._memory.name!r}",
+                "memory of a kernel that launches threadIdx.x",
             )
         return found
 
@@ -181,7 +208,7 @@ class _Accesses(StmtExprMutator):
             if not isinstance(index.stride, e.IntImm) or index.stride.value != 1:
                 _refuse(f"a store with stride {index.stride}", "stride 1", node)
             index = index.base
-        parts = detect_linear_equation(index, [self._thread])
+        parts = detect_linear_equation(substitute(index, self._named), [self._thread])
         factor = self._analyzer.canonical_simplify(parts[0]) if len(parts) == 2 else None
         if not isinstance(factor, e.IntImm) or factor.value < 1:
             _refuse(
@@ -232,12 +259,19 @@ class _Accesses(StmtExprMutator):
             own, thread = self._split(index.base)
             return e.Ramp(own, index.stride, index.lanes, index.span), thread
         simplify, step = self._analyzer.canonical_simplify, self._step
+        index = substitute(index, self._named)
         own = simplify(ops.floormod(index, step))
         if self._rounds == 1:
             return own, simplify(ops.floordiv(index, step))
         round_ = step * self._width
         within = ops.floordiv(ops.floormod(index, round_), step)
         return simplify(ops.floordiv(index, round_) * step + own), simplify(within)
+
+
+def _is_launch(op: s.AttrStmt) -> bool:
+    axis = op.node
+    named = isinstance(axis, e.IterVar) and axis.thread_tag == "threadIdx.x"
+    return named and op.attr_key == "thread_extent"
 
 
 def _only(indices: tuple[PrimExpr, ...], where: object) -> PrimExpr:

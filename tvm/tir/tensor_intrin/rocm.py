@@ -1,0 +1,343 @@
+"""Tensor intrinsics of AMD's GPUs: `sdot4`, and `mfma` by wavefronts of 64 (AMD CDNA3 ISA, 7).
+
+A thread holds as many elements of a factor as follow each other in what is summed over; of a
+result it holds four below each other.
+"""
+
+# What is below is TVMScript: its annotations are calls, its names are buffers.
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tvm.error import TVMError, message
+from tvm.tir.expr import IntImm, PrimExpr
+from tvm.tir.function import PrimFunc
+from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.op.arith import const
+from tvm.tir.script import language as T
+
+from .dot_product_common import get_dp4a_intrin
+
+_WARP: Final = 64
+_M: Final = 16
+_N: Final = 16
+_SHORT: Final = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32"}
+
+Place = tuple[Any, Any]
+
+
+@T.prim_func
+def sdot4(
+    A: T.Buffer((4,), "int8", offset_factor=1, align=4, scope="shared"),
+    B: T.Buffer((4,), "int8", offset_factor=1, align=4, scope="shared"),
+    C: T.Buffer((1,), "int32", offset_factor=1, align=4, scope="local"),
+) -> None:
+    with T.block("root"):
+        T.reads(C[0], A[0:4], B[0:4])
+        T.writes(C[0])
+        C[0] += T.call_llvm_pure_intrin(
+            "int32",
+            "llvm.amdgcn.sdot4",
+            T.reinterpret("int32", A.vload([0], "int8x4")),
+            T.reinterpret("int32", B.vload([0], "int8x4")),
+            T.int32(0),
+            T.bool(True),
+        )
+
+
+# --- layouts: where an element of a tile lies, and back ---
+
+
+def shared_16x4_to_local_64x1_layout_A(i: Any, j: Any) -> Place:
+    """Thread and element of (i, j) in a tile of 16x4 of A."""
+    return j * 16 + i, IntImm("int32", 0)
+
+
+def thread_id_shared_access_64x1_to_16x4_layout_A(thread_id: Any, local_id: Any) -> Place:
+    """The inverse."""
+    return thread_id % 16, thread_id // 16 + local_id
+
+
+def shared_4x16_to_local_64x1_layout_B(i: Any, j: Any) -> Place:
+    """Thread and element of (i, j) in a tile of 4x16 of B."""
+    return i * 16 + j, IntImm("int32", 0)
+
+
+def thread_id_shared_access_64x1_to_4x16_layout_B(thread_id: Any, local_id: Any) -> Place:
+    """The inverse."""
+    return thread_id // 16, thread_id % 16 + local_id
+
+
+def shared_16x16_to_local_64x4_layout_A(i: Any, j: Any) -> Place:
+    """Thread and element of (i, j) in a tile of 16x16 of A."""
+    return i + 16 * (j // 4), j % 4
+
+
+def thread_id_shared_access_64x4_to_16x16_layout_A(thread_id: Any, local_id: Any) -> Place:
+    """The inverse."""
+    return thread_id % 16, thread_id // 16 * 4 + local_id
+
+
+def shared_16x16_to_local_64x4_layout_B(i: Any, j: Any) -> Place:
+    """Thread and element of (i, j) in a tile of 16x16 of B."""
+    return j + i // 4 * 16, i % 4
+
+
+def thread_id_shared_access_64x4_to_16x16_layout_B(thread_id: Any, local_id: Any) -> Place:
+    """The inverse."""
+    return local_id + thread_id // 16 * 4, thread_id % 16
+
+
+def shared_16x16_to_local_64x4_layout_C(i: Any, j: Any) -> Place:
+    """Thread and element of (i, j) in a tile of the result."""
+    return j + i // 4 * 16, i % 4
+
+
+def thread_id_shared_access_64x4_to_16x16_layout_C(thread_id: Any, local_id: Any) -> Place:
+    """The inverse."""
+    return local_id + thread_id // 16 * 4, thread_id % 16
+
+
+def _layouts(
+    k_dim: int, is_b: bool, transposed: bool
+) -> tuple[Callable[..., Place], Callable[..., Place]]:
+    """The layout of a factor and its inverse; a transposed B lies as A does."""
+    as_a = not is_b or transposed
+    if k_dim == 4:
+        if as_a:
+            return (shared_16x4_to_local_64x1_layout_A,
+                    thread_id_shared_access_64x1_to_16x4_layout_A)  # fmt: skip
+        return shared_4x16_to_local_64x1_layout_B, thread_id_shared_access_64x1_to_4x16_layout_B
+    if k_dim == 16:
+        if as_a:
+            return (shared_16x16_to_local_64x4_layout_A,
+                    thread_id_shared_access_64x4_to_16x16_layout_A)  # fmt: skip
+        return shared_16x16_to_local_64x4_layout_B, thread_id_shared_access_64x4_to_16x16_layout_B
+    raise TVMError(message("a tile for mfma", found=f"k_dim={k_dim}", legal="k_dim 4 or 16"))
+
+
+# --- the steps of a product ---
+
+
+def get_mma_fill_intrin(dtype: str, local_size: int) -> tuple[PrimFunc, PrimFunc]:
+    """A tile of the result set to zero."""
+    zero = const(0, dtype)
+    layout = shared_16x16_to_local_64x4_layout_C
+
+    @T.prim_func
+    def mma_fill_desc(a: T.handle) -> None:
+        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp")
+        with T.block("root"):
+            T.reads()
+            T.writes(C_warp[0:_WARP, 0:local_size])
+            for i0, i1 in T.grid(_M, _N):
+                with T.block("C_warp"):
+                    i, j = T.axis.remap("SS", [i0, i1])
+                    thread_id, local_id = T.meta_var(layout(i, j))
+                    T.reads()
+                    T.writes(C_warp[thread_id, local_id])
+                    C_warp[thread_id, local_id] = zero
+
+    @T.prim_func
+    def mma_fill_impl(a: T.handle) -> None:
+        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp", offset_factor=1)
+        with T.block("root"):
+            T.reads()
+            T.writes(C_warp[0:_WARP, 0:local_size])
+            for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
+                for local_id in T.serial(0, local_size):
+                    C_warp[tx, local_id] = zero
+
+    return mma_fill_desc, mma_fill_impl
+
+
+def get_mfma_load_intrin(
+    k_dim: int = 4, dtype: str = "float32", scope: str = "shared", is_b: bool = False,
+    transposed: bool = False,
+) -> tuple[PrimFunc, PrimFunc]:  # fmt: skip
+    """A tile of a factor to registers."""
+    local_size = _M * k_dim // _WARP
+    rows, columns = (k_dim, _N) if is_b and not transposed else (_M, k_dim)
+    layout, place = _layouts(k_dim, is_b, transposed)
+
+    @T.prim_func
+    def mfma_load_desc(reg_handle: T.handle, memory_handle: T.handle) -> None:
+        memory = T.match_buffer(
+            memory_handle, (rows, columns), dtype, offset_factor=1, scope=scope
+        )
+        reg = T.match_buffer(
+            reg_handle, (_WARP, local_size), dtype, offset_factor=1, scope="warp"
+        )
+        with T.block("root"):
+            T.reads(memory[0:rows, 0:columns])
+            T.writes(reg[0:_WARP, 0:local_size])
+            for ax0, ax1 in T.grid(rows, columns):
+                with T.block("memory_reg"):
+                    v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                    T.reads(memory[v0, v1])
+                    thread_id, local_id = T.meta_var(layout(v0, v1))
+                    T.writes(reg[thread_id, local_id])
+                    reg[thread_id, local_id] = memory[v0, v1]
+
+    @T.prim_func
+    def mfma_load_impl(reg_handle: T.handle, memory_handle: T.handle) -> None:
+        s0 = T.int32()
+        s1 = T.int32()
+        memory = T.match_buffer(
+            memory_handle, (rows, columns), dtype, align=64, offset_factor=1, scope=scope,
+            strides=[s0, s1],
+        )  # fmt: skip
+        reg = T.match_buffer(
+            reg_handle, (_WARP, local_size), dtype, align=64, offset_factor=1, scope="warp"
+        )
+        with T.block("root"):
+            T.reads(memory[0:rows, 0:columns])
+            T.writes(reg[0:_WARP, 0:local_size])
+            for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
+                for local_id in T.serial(0, local_size):
+                    row, column = T.meta_var(place(tx, local_id))
+                    reg[tx, local_id] = memory[row, column]
+
+    return mfma_load_desc, mfma_load_impl
+
+
+def get_mfma_intrin(
+    k_dim: int, in_dtype: str = "float32", out_dtype: str = "float32", b_transposed: bool = False
+) -> tuple[PrimFunc, PrimFunc]:
+    """C += A @ B on tiles in registers; int8 factors go four to a word."""
+    local_size, local_size_out = _M * k_dim // _WARP, _M * _N // _WARP
+    a_layout, b_layout = _layouts(k_dim, False, False)[0], _layouts(k_dim, True, b_transposed)[0]
+    c_layout = shared_16x16_to_local_64x4_layout_C
+    name = f"llvm.amdgcn.mfma.{_SHORT[out_dtype]}.{_M}x{_N}x{k_dim}{_SHORT[in_dtype]}"
+
+    def swapped(i: PrimExpr, j: PrimExpr) -> Place:
+        return (j, i) if b_transposed else (i, j)
+
+    def wide(value: PrimExpr) -> PrimExpr:
+        return value if in_dtype == out_dtype else value.astype(out_dtype)
+
+    def packed(value: PrimExpr) -> PrimExpr:
+        return T.reinterpret("int32", value) if in_dtype == "int8" else value
+
+    @T.prim_func
+    def mfma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (_WARP, local_size), in_dtype, offset_factor=1, scope="warp")
+        B = T.match_buffer(b, (_WARP, local_size), in_dtype, offset_factor=1, scope="warp")
+        C = T.match_buffer(c, (_WARP, local_size_out), out_dtype, offset_factor=1, scope="warp")
+        with T.block("root"):
+            T.reads(
+                C[0:_WARP, 0:local_size_out], A[0:_WARP, 0:local_size], B[0:_WARP, 0:local_size]
+            )
+            T.writes(C[0:_WARP, 0:local_size_out])
+            for i, j, k in T.grid(_M, _N, k_dim):
+                with T.block("C"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    b_row, b_column = T.meta_var(swapped(vk, vj))
+                    c_thread, c_own = T.meta_var(c_layout(vi, vj))
+                    a_thread, a_own = T.meta_var(a_layout(vi, vk))
+                    b_thread, b_own = T.meta_var(b_layout(b_row, b_column))
+                    T.reads(C[c_thread, c_own], A[a_thread, a_own], B[b_thread, b_own])
+                    T.writes(C[c_thread, c_own])
+                    C[c_thread, c_own] += wide(A[a_thread, a_own]) * wide(B[b_thread, b_own])
+
+    @T.prim_func
+    def mfma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (_WARP, local_size), in_dtype, offset_factor=1, scope="warp")
+        B = T.match_buffer(b, (_WARP, local_size), in_dtype, offset_factor=1, scope="warp")
+        C = T.match_buffer(c, (_WARP, local_size_out), out_dtype, offset_factor=1, scope="warp")
+        with T.block("root"):
+            T.reads(
+                C[0:_WARP, 0:local_size_out], A[0:_WARP, 0:local_size], B[0:_WARP, 0:local_size]
+            )
+            T.writes(C[0:_WARP, 0:local_size_out])
+            for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
+                C[tx, 0:local_size_out] = T.call_llvm_pure_intrin(
+                    f"{out_dtype}x{local_size_out}",
+                    name,
+                    packed(A[tx, 0:local_size]),
+                    packed(B[tx, 0:local_size]),
+                    C[tx, 0:local_size_out],
+                    T.int32(0),
+                    T.int32(0),
+                    T.int32(0),
+                )
+
+    return mfma_sync_desc, mfma_sync_impl
+
+
+def get_mfma_store_intrin(
+    local_size: int = 4, dtype: str = "float32", scope: str = "global"
+) -> tuple[PrimFunc, PrimFunc]:
+    """A tile of the result to memory."""
+    layout = shared_16x16_to_local_64x4_layout_C
+    place = thread_id_shared_access_64x4_to_16x16_layout_C
+
+    @T.prim_func
+    def mfma_store_desc(a: T.handle, c: T.handle) -> None:
+        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp")
+        C = T.match_buffer(c, [_M, _N], dtype=dtype, scope=scope)
+        with T.block("root"):
+            T.reads(C_warp[0:_WARP, 0:local_size])
+            T.writes(C[0:_M, 0:_N])
+            for i0, i1 in T.grid(_M, _N):
+                with T.block("C_warp"):
+                    v0, v1 = T.axis.remap("SS", [i0, i1])
+                    thread_id, local_id = T.meta_var(layout(v0, v1))
+                    T.reads(C_warp[thread_id, local_id])
+                    T.writes(C[v0, v1])
+                    C[v0, v1] = C_warp[thread_id, local_id]
+
+    @T.prim_func
+    def mfma_store_impl(a: T.handle, c: T.handle) -> None:
+        s0 = T.int32()
+        s1 = T.int32()
+        C_warp = T.match_buffer(a, [_WARP, local_size], dtype=dtype, scope="warp", offset_factor=1)
+        C = T.match_buffer(
+            c, [_M, _N], dtype=dtype, scope=scope, offset_factor=1, strides=[s0, s1]
+        )
+        with T.block("root"):
+            T.reads(C_warp[0:_WARP, 0:local_size])
+            T.writes(C[0:_M, 0:_N])
+            for tx in T.thread_binding(0, _WARP, "threadIdx.x"):
+                for local_id in T.serial(0, local_size):
+                    row, column = T.meta_var(place(tx, local_id))
+                    C[row, column] = C_warp[tx, local_id]
+
+    return mfma_store_desc, mfma_store_impl
+
+
+AMDGPU_SDOT4_INTRIN: Final = "sdot4"
+ROCM_MFMA_fill_16x16_f32_INTRIN: Final = "ROCM_mfma_fill_16x16_f32"
+ROCM_MFMA_fill_16x16_i32_INTRIN: Final = "ROCM_mfma_fill_16x16_i32"
+ROCM_MFMA_LOAD_16x4_A_SHARED_f32_INTRIN: Final = "rocm_mfma_load_16x4_a_shared_f32"
+ROCM_MFMA_LOAD_16x4_B_SHARED_f32_INTRIN: Final = "rocm_mfma_load_b_16x4_shared_f32"
+ROCM_MFMA_LOAD_16x16_A_SHARED_s8_INTRIN: Final = "rocm_mfma_load_16x16_a_shared_s8"
+ROCM_MFMA_LOAD_16x16_B_SHARED_s8_INTRIN: Final = "rocm_mfma_load_b_16x16_shared_s8"
+ROCM_MFMA_LOAD_16x16_A_SHARED_f16_INTRIN: Final = "rocm_mfma_load_16x16_a_shared_f16"
+ROCM_MFMA_LOAD_16x16_B_SHARED_f16_INTRIN: Final = "rocm_mfma_load_b_16x16_shared_f16"
+ROCM_MFMA_f32f32f32_INTRIN: Final = "rocm_mfma_f32f32f32"
+ROCM_MFMA_f16f16f32_INTRIN: Final = "rocm_mfma_f16f16f32"
+ROCM_MFMA_s8s8s32_INTRIN: Final = "rocm_mfma_s8s8s32"
+ROCM_MFMA_STORE_16x16_s32_INTRIN: Final = "rocm_mfma_store_16x16_s32"
+ROCM_MFMA_STORE_16x16_f32_INTRIN: Final = "rocm_mfma_store_16x16_f32"
+
+TensorIntrin.register(AMDGPU_SDOT4_INTRIN, get_dp4a_intrin("int8", "int8", "int32")[0], sdot4)
+TensorIntrin.register(ROCM_MFMA_fill_16x16_f32_INTRIN, *get_mma_fill_intrin("float32", 4))
+TensorIntrin.register(ROCM_MFMA_fill_16x16_i32_INTRIN, *get_mma_fill_intrin("int32", 4))
+for _name, _k, _dtype, _b in (
+    (ROCM_MFMA_LOAD_16x4_A_SHARED_f32_INTRIN, 4, "float32", False),
+    (ROCM_MFMA_LOAD_16x4_B_SHARED_f32_INTRIN, 4, "float32", True),
+    (ROCM_MFMA_LOAD_16x16_A_SHARED_s8_INTRIN, 16, "int8", False),
+    (ROCM_MFMA_LOAD_16x16_B_SHARED_s8_INTRIN, 16, "int8", True),
+    (ROCM_MFMA_LOAD_16x16_A_SHARED_f16_INTRIN, 16, "float16", False),
+    (ROCM_MFMA_LOAD_16x16_B_SHARED_f16_INTRIN, 16, "float16", True),
+):
+    TensorIntrin.register(_name, *get_mfma_load_intrin(_k, _dtype, "shared", _b))
+TensorIntrin.register(ROCM_MFMA_f32f32f32_INTRIN, *get_mfma_intrin(4, "float32", "float32"))
+TensorIntrin.register(ROCM_MFMA_f16f16f32_INTRIN, *get_mfma_intrin(16, "float16", "float32"))
+TensorIntrin.register(ROCM_MFMA_s8s8s32_INTRIN, *get_mfma_intrin(16, "int8", "int32"))
+TensorIntrin.register(ROCM_MFMA_STORE_16x16_s32_INTRIN, *get_mfma_store_intrin(4, "int32"))
+TensorIntrin.register(ROCM_MFMA_STORE_16x16_f32_INTRIN, *get_mfma_store_intrin(4, "float32"))
