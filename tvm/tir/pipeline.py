@@ -59,6 +59,7 @@ def _final_loops(ctx: PassContext) -> list[Pass]:
         passes.append(t.StorageRewrite())  # after vectors, which widen allocations in loops
     passes += [
         t.UnrollLoop(),  # after vectors, whose lanes are no copies of statements
+        t.UnmaskLocalVectors(),  # once their places are constants: they become registers
         t.RemoveNoOp(),  # what the passes above left empty
         t.RewriteUnsafeSelect(),  # from here on nothing evaluates what a condition guards
     ]

@@ -57,6 +57,28 @@ def test_a_strided_load_reads_nothing_behind_its_last_element() -> None:
         del a, data
 
 
+@pytest.mark.parametrize("stride", [2, 3, 4])
+def test_a_masked_strided_load_reads_nothing_behind_its_last_element(stride: int) -> None:
+    import mmap
+
+    page, count = mmap.PAGESIZE, 4 * stride + 1
+    with mmap.mmap(-1, 2 * page) as memory:
+        data = np.frombuffer(memory, np.float32)
+        a = data[page // 4 - count : page // 4]  # ends where a page ends
+        a[:] = np.arange(count)
+        mask, out = np.arange(8) < 5, np.full(8, 7.0, "float32")
+
+        def body(source: Buffer, keep: Buffer, target: Buffer) -> s.Stmt:
+            lanes = e.BufferLoad(keep, [vector(0, 8)])
+            loaded = e.BufferLoad(source, [vector(0, 8, stride)], lanes)
+            return s.BufferStore(target, loaded, [vector(0, 8)])
+
+        assert run(body, a, mask, out) == 0
+        np.testing.assert_array_equal(out[:5], np.arange(5) * stride)
+        np.testing.assert_array_equal(out[5:], 0)
+        del a, data
+
+
 def test_gather_and_scatter_by_computed_indices() -> None:
     a, out = np.arange(64, dtype="float32"), np.zeros(64, "float32")
     places = np.array([5, 60, 3, 3, 17, 0, 63, 8], np.int32)
@@ -77,9 +99,9 @@ def test_gather_and_scatter_by_computed_indices() -> None:
     np.testing.assert_array_equal(out, expected)
 
 
-@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5])
 def test_masked_accesses_leave_other_lanes_alone(stride: int) -> None:
-    a, out = np.arange(1, 33, dtype="float32"), np.full(32, 9.0, "float32")
+    a, out = np.arange(1, 65, dtype="float32"), np.full(64, 9.0, "float32")
     mask = np.array([1, 0, 1, 1, 0, 0, 1, 0], np.bool_)
 
     def body(source: Buffer, keep: Buffer, target: Buffer) -> s.Stmt:
@@ -90,7 +112,7 @@ def test_masked_accesses_leave_other_lanes_alone(stride: int) -> None:
         return s.SeqStmt([both, masked])
 
     assert run(body, a, mask, out) == 0
-    expected = np.full(32, 9.0, "float32")
+    expected = np.full(64, 9.0, "float32")
     expected[np.arange(8) * stride] = np.where(mask, a[np.arange(8) * stride], 0)
     for lane in np.flatnonzero(mask):
         expected[16 + lane * stride] = a[lane * stride]

@@ -129,12 +129,53 @@ class MemoryEmitter(ExprEmitter):
         start = self.as_int64(base)
         if stride < 0:
             start = self.out.temp(f"add nsw i64 {start}, {1 - span}")
+        lanes = range(0, span, stride) if stride > 0 else range(span - 1, -1, stride)
+        if dtype.lanes & (dtype.lanes - 1) == 0 and not self._volatile(buffer):
+            starts = [*range(0, span - dtype.lanes, dtype.lanes), span - dtype.lanes]
+            parts = [
+                self.out.temp(
+                    f"load {memory_type(dtype)}, ptr {self._further(buffer, start, first)}, "
+                    f"align {element_bytes(dtype)}"
+                ) for first in starts
+            ]  # fmt: skip
+            return self.from_memory(dtype, self._pick_from(dtype, parts, starts, list(lanes)))
         raw = self.out.temp(
             f"load {self._volatile(buffer)}{vector_of(memory_element(dtype), span)}, "
             f"ptr {self.address(buffer, start)}, align {element_bytes(dtype)}"
         )
-        lanes = range(0, span, stride) if stride > 0 else range(span - 1, -1, stride)
         return self.from_memory(dtype, self._pick(memory_element(dtype), raw, span, list(lanes)))
+
+    def _further(self, buffer: Buffer, start: str, more: int) -> str:
+        """The address of the element `more` places after number `start`."""
+        return self.address(
+            buffer, start if not more else self.out.temp(f"add nsw i64 {start}, {more}")
+        )
+
+    def _pick_from(
+        self, dtype: DataType, parts: list[str], starts: list[int], lanes: list[int]
+    ) -> str:
+        """The elements at `lanes` out of whole vectors, of which part i begins at starts[i].
+
+        Two vectors at a time: processors have an instruction for that, and for no more.
+        """
+        count, kind = dtype.lanes, memory_type(dtype)
+        home = [max(i for i, first in enumerate(starts) if first <= lane) for lane in lanes]
+        picked: list[tuple[str, list[int]]] = []
+        for i in range(0, len(parts), 2):
+            pair = parts[i : i + 2] if i + 1 < len(parts) else [parts[i], "poison"]
+            here = [
+                str(lane - starts[own] + (own - i) * count) if own in (i, i + 1) else "poison"
+                for lane, own in zip(lanes, home)
+            ]
+            mask = [f"i32 {lane}" for lane in here]
+            text = f"shufflevector {kind} {pair[0]}, {kind} {pair[1]}, <{count} x i32> "
+            picked.append((self.out.temp(f"{text}<{', '.join(mask)}>"), [i, i + 1]))
+        while len(picked) > 1:
+            (a, in_a), (b, in_b) = picked[:2]
+            mask = [f"i32 {n if own in in_a else n + count}" for n, own in enumerate(home)]
+            text = f"shufflevector {kind} {a}, {kind} {b}, <{count} x i32> <{', '.join(mask)}>"
+            picked[:2] = [(self.out.temp(text), [*in_a, *in_b])]
+        return picked[0][0]
 
     def _pick(self, element: str, value: str, lanes: int, picks: list[int]) -> str:
         kind, mask = vector_of(element, lanes), ", ".join(f"i32 {i}" for i in picks)
@@ -146,20 +187,50 @@ class MemoryEmitter(ExprEmitter):
         self._refuse_volatile(op.buffer, "load")
         mask = self.visit_data(predicate)
         ramp = (index, 1) if index.dtype.is_scalar else as_ramp(index)
-        if ramp is None or ramp[1] != 1:
+        if ramp is None or (ramp[1] != 1 and not self._picks(op, ramp[1])):
             return self._gather(op.buffer, op.dtype, index, mask)
-        place = self.address(op.buffer, self.as_int64(ramp[0]))
-        stored, kind = _memory_form(op.dtype), memory_type(op.dtype)
+        start = self.as_int64(ramp[0])
+        if ramp[1] > 1:
+            return self._masked_strided_load(op, start, ramp[1], mask)
+        place = self.address(op.buffer, start)
         if op.dtype.is_scalar:
             return self._lane_if(op, place, mask)
+        return self.from_memory(op.dtype, self._lanes_if(op, place, mask))
+
+    def _picks(self, op: e.BufferLoad, stride: int) -> bool:
+        """True if lanes so far apart are better picked from whole vectors than gathered."""
+        lanes = op.dtype.lanes
+        whole = not op.dtype.is_scalable and lanes > 1 and lanes & (lanes - 1) == 0
+        return whole and op.buffer.dtype.lanes == 1 and 1 < stride <= WIDEST_PICK
+
+    def _lanes_if(self, op: e.BufferLoad, place: str, mask: str) -> str:
+        """A vector from memory under a mask; zero where it does not hold."""
+        stored, kind = _memory_form(op.dtype), memory_type(op.dtype)
         bools = vector_of("i1", op.dtype.lanes, op.dtype.is_scalable)
         name = f"llvm.masked.load.{mangled(stored)}.p0"
         callee = self.module.declare(name, kind, f"ptr, i32, {bools}, {kind}")
-        raw = self.out.temp(
+        return self.out.temp(
             f"call {kind} {callee}(ptr {place}, i32 {element_bytes(op.buffer.dtype)}, "
             f"{bools} {mask}, {kind} zeroinitializer)"
         )
-        return self.from_memory(op.dtype, raw)
+
+    def _masked_strided_load(self, op: e.BufferLoad, start: str, stride: int, mask: str) -> str:
+        """Whole vectors in which only the wanted elements are touched, and those picked."""
+        count, bools = op.dtype.lanes, vector_of("i1", op.dtype.lanes)
+        starts = list(range(0, (count - 1) * stride + 1, count))
+        parts: list[str] = []
+        for first in starts:
+            own = [  # lane / stride where there is one, else a lane of the zeros
+                f"i32 {count if lane % stride or lane // stride >= count else lane // stride}"
+                for lane in range(first, first + count)
+            ]
+            spread = self.out.temp(
+                f"shufflevector {bools} {mask}, {bools} zeroinitializer, "
+                f"<{count} x i32> <{', '.join(own)}>"
+            )
+            parts.append(self._lanes_if(op, self._further(op.buffer, start, first), spread))
+        lanes = list(range(0, (count - 1) * stride + 1, stride))
+        return self.from_memory(op.dtype, self._pick_from(op.dtype, parts, starts, lanes))
 
     def _lane_if(self, op: e.BufferLoad, place: str, mask: str) -> str:
         """A scalar load under a condition; zero where it does not hold."""

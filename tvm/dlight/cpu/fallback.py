@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.dlight.base import open_schedule
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
-from tvm.tir.schedule import Schedule
+from tvm.tir.schedule import Schedule, ScheduleError
 from tvm.tir.stmt import BlockRealize
 
 from .base import CPUScheduleRule, decompose, with_reason
@@ -20,6 +20,12 @@ class Fallback(CPUScheduleRule):
         """The schedule; None for a function without blocks."""
         if not isinstance(func.body, BlockRealize):
             return None
+        try:
+            return self._schedule(func, target, windows=True)
+        except ScheduleError:  # sizes of which too little is known
+            return self._schedule(func, target, windows=False)
+
+    def _schedule(self, func: PrimFunc, target: Target, *, windows: bool) -> Schedule:
         sch = open_schedule(func)
         inline_epilogues(sch)
         rest = Rest(sch)
@@ -27,4 +33,5 @@ class Fallback(CPUScheduleRule):
         if passes is not None:
             decompose(sch, rest.later)
             return with_reason(sch, passes)
-        return with_reason(sch, "; ".join(rest.schedule(target.cpu)))
+        reasons = rest.schedule_windows(target.cpu) if windows else []
+        return with_reason(sch, "; ".join([*reasons, *rest.schedule(target.cpu)]))

@@ -15,6 +15,7 @@ from tvm.tir.stmt import Block, BufferStore
 from .base import Decompositions, decompose, root_blocks
 from .elementwise import schedule_elementwise
 from .reduction import schedule_reduction
+from .window import schedule_window
 
 
 class Rest:
@@ -43,6 +44,18 @@ class Rest:
         decompose(self._sch, self.later)
         return reasons
 
+    def schedule_windows(self, cpu: CpuModel) -> list[str]:
+        """Schedule the blocks whose windows slide over planes, with the padding that they read."""
+        reasons: list[str] = []
+        for block in root_blocks(self._sch):
+            place = self._sch.get_sref(block)
+            if place.stmt is None or place in self._done or self._sch.get(block).init is None:
+                continue
+            found = schedule_window(self._sch, block, cpu, self.later)
+            if found is not None:
+                reasons.append(found)
+                self.done(block)
+        return reasons
 
     def _attempt(self, block: BlockRV, cpu: CpuModel) -> str:
         name = self._sch.get(block).name_hint
@@ -50,7 +63,11 @@ class Rest:
             return schedule_block(self._sch, block, cpu, self.later)
         except ScheduleError as err:
             # what was done up to here is legal, and so is leaving the rest undone
-            return f"{name}: {str(err).splitlines()[0].partition(': ')[2]}"
+            return _refusal(name, err)
+
+
+def _refusal(name: str, err: ScheduleError) -> str:
+    return f"{name}: {str(err).splitlines()[0].partition(': ')[2]}"
 
 
 def schedule_block(

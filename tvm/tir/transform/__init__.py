@@ -78,6 +78,7 @@ _PASSES: dict[str, str] = {
     "StorageRewrite": "storage_rewrite",
     "ThreadSync": "thread_sync",
     "UnifyThreadBinding": "unify_thread_binding",
+    "UnmaskLocalVectors": "unmask_local_vectors",
     "UnrollLoop": "unroll_loop",
     "UnrollLoopConfig": "config_records",
     "VectorizeLoop": "vectorize_loop",
@@ -205,6 +206,7 @@ if TYPE_CHECKING:
     from .thread_sync import ThreadSync as ThreadSync
     from .transform_mma_buffer_layout import TransformMmaBufferLayout as TransformMmaBufferLayout
     from .unify_thread_binding import UnifyThreadBinding as UnifyThreadBinding
+    from .unmask_local_vectors import UnmaskLocalVectors as UnmaskLocalVectors
     from .unroll_loop import UnrollLoop as UnrollLoop
     from .use_assume_to_reduce_branches import (
         UseAssumeToReduceBranches as UseAssumeToReduceBranches,

@@ -1,0 +1,207 @@
+"""Windows that slide over planes: depthwise convolutions, pools.
+
+    for c, y, x, ry, rx: B[c, y, x] += A[c, y * s + ry, x * s + rx] * W[c, ry, rx]
+
+    for c:                                            # parallel where it is worth it
+        for yo, xo:
+            P = rows of A[c] with their padding                # in the innermost cache
+            acc[RY, V] = 0                                     # vector registers
+            for rx, ry: acc[y, :] += P[y * s + ry, xo * V * s + rx :: s] * W[c, ry, rx]
+            B[c, yo * RY :, xo * V :] = epilogue(acc)
+
+All steps of a window stand one after the other, column by column, so that a row of the plane that
+was read for one row of the result is still in a register for the next.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tvm.target.cpu_model import CpuModel
+from tvm.tir.expr import BufferLoad, IterVar, Var
+from tvm.tir.functor import walk
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.stmt import Block, BufferStore
+
+from .access import accesses, extent, flops, volume
+from .base import Decompositions
+from .cost import bytes_us, flops_us, share_out
+from .elementwise import vector_width
+from .reduction import Nest, nest_of, write_back
+
+WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
+MOST_STEPS: Final = 64  # of a window that stand one after the other
+MOST_ROWS: Final = 8
+PLANE_BYTES: Final = 16 * 1024  # a padded plane of so many is made at once, larger ones by rows
+
+
+def slides(nest: Nest, cpu: CpuModel) -> bool:
+    """True for windows over planes that lie along the result, with steps of a few elements.
+
+    Vectors along the result are worth it where they are not mostly empty.
+    """
+    if not nest.spatial or any(extent(iv) is None for iv, _ in nest.reducing):
+        return False
+    last = nest.spatial[-1][0]
+    size = extent(last)
+    lanes = cpu.lanes(nest.node.writes[0].buffer.dtype.bits)
+    if size is not None and size * 4 < lanes:
+        return False
+    own = {region.buffer for region in nest.node.writes}
+    found = False
+    for access, moves in accesses(nest.node):
+        step = moves[last.var]
+        if access.buffer in own:
+            if step != 1:
+                return False
+            continue
+        if step is None or not 0 <= step <= WIDEST_STEP:
+            return False
+        if step:
+            found = found or _has_windows(nest, access)
+    return found
+
+
+def _has_windows(nest: Nest, access: BufferLoad | BufferStore) -> bool:
+    """True if a place in a plane is one of the result and one of the window together."""
+    plane = {iv.var for iv, _ in nest.spatial[-2:]}
+    steps = {iv.var for iv, _ in nest.reducing}
+    for index in access.indices:
+        used = {node for node in walk(index) if isinstance(node, Var)}
+        if used & plane and used & steps:
+            return True
+    return False
+
+
+def schedule_window(
+    sch: Schedule, block: BlockRV, cpu: CpuModel, later: Decompositions
+) -> str | None:
+    """Schedule a block whose windows slide over planes; None for others."""
+    nest = nest_of(sch, block)
+    if nest is None or not slides(nest, cpu):
+        return None
+    node, bits = nest.node, nest.node.writes[0].buffer.dtype.bits
+    work = _work(cpu, nest, bits)
+    pad = _padding(sch, nest)
+    back = write_back(sch, block)
+    spatial = [loop for _, loop in nest.spatial]
+    rows = _rows(nest, cpu)
+    xo, xi = sch.split(spatial[-1], factors=[None, _width(nest, cpu.lanes(bits))])
+    inner: list[LoopRV] = []
+    around = [xo]
+    if rows > 1:
+        yo, yi = sch.split(spatial[-2], factors=[None, rows])
+        inner, around, spatial = [yi], [yo, xo], spatial[:-1]
+    taps = _by_column(nest)
+    sch.reorder(*spatial[:-1], *around, *taps, *inner, xi)
+    sch.reverse_compute_at(back, xo)
+    _order_back(sch, back, xo, sch.get(xi).extent.value)
+    if pad is not None:
+        _make_padding(sch, pad, spatial[:-1], around, cpu)
+    sch.vectorize(xi)
+    steps = 1
+    for (iv, _), loop in reversed(list(zip(_columns_first(nest), taps))):
+        steps *= extent(iv) or 1
+        if steps <= MOST_STEPS:
+            sch.unroll(loop)
+    for loop in inner:
+        sch.unroll(loop)
+    later.append((block, taps[0]))
+    outer = spatial[:-1] or around[:1]
+    spread = share_out(sch, outer, cpu, work, node)
+    return f"{node.name_hint}: windows over {rows} rows of vectors, {spread}"
+
+
+def _work(cpu: CpuModel, nest: Nest, bits: int) -> float:
+    runs = volume(nest.node)
+    return max(flops_us(cpu, runs * flops(nest.node), bits), bytes_us(runs * bits / 8))
+
+
+def _width(nest: Nest, lanes: int) -> int:
+    """Lanes along the result: a vector, or the power of two that a short row fits in."""
+    size = extent(nest.spatial[-1][0])
+    if size is None or size >= lanes:
+        return lanes
+    return 1 << (size - 1).bit_length()
+
+
+def _rows(nest: Nest, cpu: CpuModel) -> int:
+    """Rows of the result made at once: as many as divide it and stay in registers."""
+    if len(nest.spatial) < 2:
+        return 1
+    height = extent(nest.spatial[-2][0])
+    step = _row_step(nest)
+    if height is None or step is None:
+        return 1
+    most = min(MOST_ROWS, (cpu.vector_registers - 6) // (step + 1))
+    return max(n for n in range(1, max(most, 1) + 1) if height % n == 0)
+
+
+def _row_step(nest: Nest) -> int | None:
+    """Rows of the plane between two rows of the result; None if rows are no part of windows."""
+    row, column = nest.spatial[-2][0].var, nest.spatial[-1][0].var
+    for access, moves in accesses(nest.node):
+        far = moves[row]
+        if not isinstance(access, BufferLoad) or not moves[column] or not far:
+            continue
+        near = [moves[iv.var] or 0 for iv, _ in nest.reducing]
+        steps = [far // m for m in near if m > WIDEST_STEP and far % m == 0]
+        if steps:
+            return max(steps)
+    return None
+
+
+def _columns_first(nest: Nest) -> list[tuple[IterVar, LoopRV]]:
+    """The reducing loops, with the last one (along rows) before the one over rows."""
+    loops = nest.reducing
+    return [*loops[:-2], loops[-1], loops[-2]] if len(loops) > 1 else loops
+
+
+def _by_column(nest: Nest) -> list[LoopRV]:
+    return [loop for _, loop in _columns_first(nest)]
+
+
+def _order_back(sch: Schedule, back: BlockRV, xo: LoopRV, width: int) -> None:
+    below = sch.get_loops(back)
+    place = [sch.get_sref(loop) for loop in below].index(sch.get_sref(xo))
+    below = below[place + 1 :]
+    if not below:
+        return
+    for loop in below[:-1]:
+        sch.unroll(loop)
+    sch.vectorize(sch.split(below[-1], factors=[None, width])[-1])
+
+
+def _padding(sch: Schedule, nest: Nest) -> BlockRV | None:
+    """The block that only makes the padded plane for this one."""
+    for producer in sch.get_producers(nest.block):
+        node: Block = sch.get(producer)
+        spatial = all(iv.iter_type == IterVar.DataPar for iv in node.iter_vars)
+        if spatial and node.init is None and len(sch.get_consumers(producer)) == 1:
+            step = [m for a, m in accesses(nest.node) if a.buffer is node.writes[0].buffer]
+            if any(moves[nest.spatial[-1][0].var] for moves in step):
+                return producer
+    return None
+
+
+def _make_padding(
+    sch: Schedule, pad: BlockRV, planes: list[LoopRV], around: list[LoopRV], cpu: CpuModel
+) -> None:
+    """Make the padded plane where it is used, whole or by the rows of a tile."""
+    buffer = sch.get(pad).writes[0].buffer
+    sizes = [extent(iv) for iv in sch.get(pad).iter_vars[len(planes) :]]
+    size = buffer.dtype.bits // 8
+    for n in sizes:
+        size = size * n if n is not None else PLANE_BYTES + 1
+    place = planes[-1] if planes and size <= PLANE_BYTES else around[0]
+    if place is around[-1]:
+        return
+    try:
+        sch.compute_at(pad, place, preserve_unit_loops=True)
+    except ScheduleError:
+        return
+    loop = sch.get_loops(pad)[-1]
+    length = sch.get(loop).extent
+    known = getattr(length, "value", None)
+    width = vector_width(known, cpu.lanes(buffer.dtype.bits))
+    sch.vectorize(loop if known == width else sch.split(loop, factors=[None, width])[-1])

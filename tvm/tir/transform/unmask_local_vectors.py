@@ -1,0 +1,187 @@
+"""Vectors in local memory are whole: each has a place of its own, and no mask.
+
+    acc = alloc(28)                                    acc = alloc(32)
+    acc[0:16 if lane < 14] = acc[...] + A[...]   ->    acc[0:16] = acc[...] + A[... if lane < 14]
+    acc[14:30 if lane < 14] = ...                      acc[16:32] = ...
+    B[0:16 if lane < 14] = acc[0:16 if lane < 14]      B[0:16 if lane < 14] = acc[0:16]
+
+Lanes outside of the mask then hold something that nobody looks at: every read is part of a store
+under the same mask. Only such memory can be kept in registers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_equal
+from tvm.ir.transform import PassContext
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator, walk
+
+from .pass_form import tir_pass
+
+
+@tir_pass("tir.UnmaskLocalVectors")
+def UnmaskLocalVectors(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+    """No access of local memory that holds nothing but vectors has a mask."""
+    return func.with_body(_Unmasker().visit_stmt(func.body))
+
+
+@dataclass
+class _Memory:
+    """How one allocation is accessed."""
+
+    dtype: object
+    lanes: int = 0
+    mask: PrimExpr | None = None
+    read_whole: bool = False
+    used: dict[int, int] = field(default_factory=dict)  # place -> lanes that an access may touch
+
+    def places(self) -> dict[int, int] | None:
+        """Old places to new ones; None if vectors share elements."""
+        order = sorted(self.used)
+        if any(low + self.used[low] > high for low, high in itertools.pairwise(order)):
+            return None
+        return {place: number * self.lanes for number, place in enumerate(order)}
+
+    def add(self, buffer: Buffer, indices: tuple[PrimExpr, ...], mask: PrimExpr | None) -> bool:
+        """One more access; False if it is not one of a whole vector at a constant place."""
+        if len(indices) != 1 or buffer.dtype != self.dtype:
+            return False
+        ramp = indices[0]
+        if not isinstance(ramp, e.Ramp) or not isinstance(ramp.base, e.IntImm):
+            return False
+        if not isinstance(ramp.stride, e.IntImm) or ramp.stride.value != 1:
+            return False
+        lanes = ramp.dtype.lanes
+        if ramp.dtype.is_scalable or lanes != (self.lanes or lanes):
+            return False
+        self.lanes = lanes
+        place = ramp.base.value
+        used = lanes if mask is None else _active(mask, lanes)
+        self.used[place] = max(used, self.used.get(place, 0))
+        if mask is None:
+            return True
+        self.mask = mask if self.mask is None else self.mask
+        return structural_equal(mask, self.mask)
+
+
+def _active(mask: PrimExpr, lanes: int) -> int:
+    """The most lanes of a mask that may be true, where the first ones are."""
+    if isinstance(mask, e.LT) and isinstance(mask.a, e.Ramp) and isinstance(mask.b, e.Broadcast):
+        start, step, end = mask.a.base, mask.a.stride, mask.b.value
+        by_one = isinstance(step, e.IntImm) and step.value == 1
+        if by_one and isinstance(start, e.IntImm) and isinstance(end, e.IntImm):
+            return max(0, min(lanes, end.value - start.value))
+    return lanes
+
+
+def _memory(alloc: s.Allocate) -> _Memory | None:
+    """How the memory is accessed; None if an access needs its mask, or its place."""
+    data = alloc.buffer_var
+    scope = str(getattr(data.type_annotation, "storage_scope", ""))
+    if scope != "local" or not alloc.dtype.is_scalar:
+        return None
+    found = _Memory(alloc.dtype)
+    inside = {id(node.loop_var) for node in walk(alloc.body) if isinstance(node, s.For)}
+    inside |= {id(node.var) for node in walk(alloc.body) if isinstance(node, (s.LetStmt, e.Let))}
+    loads = 0
+    for node in walk(alloc.body):
+        if node is data or (isinstance(node, e.BufferLoad) and node.buffer.data is data):
+            loads += 1
+        elif isinstance(node, s.BufferStore):
+            reads = [n for n in walk(node.value) if isinstance(n, e.BufferLoad)]
+            own = [n for n in reads if n.buffer.data is data]
+            loads -= len(own)
+            if not _keeps_lanes(node, own, data, found):
+                return None
+    if loads or found.mask is None or found.read_whole:  # of lanes that were masked, or elsewhere
+        return None
+    changing = any(id(n) in inside or isinstance(n, e.BufferLoad) for n in walk(found.mask))
+    return None if changing else found
+
+
+def _keeps_lanes(
+    store: s.BufferStore, own: list[e.BufferLoad], data: e.Var, found: _Memory
+) -> bool:
+    """True if what a store writes to a lane depends on nothing but that lane of the memory."""
+    if store.buffer.data is data:
+        if not found.add(store.buffer, store.indices, store.predicate):
+            return False
+    elif not own:
+        return True
+    for load in own:
+        same = load.predicate is None if store.predicate is None else (
+            load.predicate is not None and structural_equal(load.predicate, store.predicate)
+        )
+        found.read_whole |= load.predicate is None
+        if not same or not found.add(load.buffer, load.indices, load.predicate):
+            return False
+    return not own or all(
+        getattr(node, "dtype", store.value.dtype).lanes in (1, store.value.dtype.lanes)
+        and not isinstance(node, e.Shuffle)
+        for node in walk(store.value)
+    )
+
+
+class _Unmasker(StmtExprMutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: dict[e.Var, tuple[_Memory, dict[int, int]]] = {}
+        self._buffers: dict[Buffer, Buffer] = {}
+
+    def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
+        found = _memory(op)
+        places = None if found is None else found.places()
+        if found is None or places is None:
+            return super().visit_allocate_(op)
+        self._found[op.buffer_var] = (found, places)
+        size = len(places) * found.lanes
+        return s.Allocate(
+            op.buffer_var, op.dtype, [size], op.condition, self.visit_stmt(op.body),
+            op.annotations, op.span,
+        )  # fmt: skip
+
+    def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
+        if op.buffer.data not in self._found:
+            return super().visit_decl_buffer_(op)
+        return s.DeclBuffer(self._buffer(op.buffer), self.visit_stmt(op.body), op.span)
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
+        if op.buffer.data not in self._found:
+            return super().visit_buffer_load_(op)
+        buffer, indices = self._buffer(op.buffer), self._moved(op.buffer, op.indices)
+        return e.BufferLoad(buffer, indices, None, op.span)
+
+    def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
+        if op.buffer.data not in self._found:
+            return super().visit_buffer_store_(op)
+        return s.BufferStore(
+            self._buffer(op.buffer), self.visit_expr(op.value), self._moved(op.buffer, op.indices),
+            None, op.span,
+        )  # fmt: skip
+
+    def _buffer(self, old: Buffer) -> Buffer:
+        """The buffer with its new size."""
+        if old not in self._buffers:
+            found, places = self._found[old.data]
+            size = len(places) * found.lanes
+            self._buffers[old] = decl_buffer(
+                [size], old.dtype, old.name, old.data, scope="local",
+                data_alignment=old.data_alignment,
+            )  # fmt: skip
+        return self._buffers[old]
+
+    def _moved(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
+        found, places = self._found[buffer.data]
+        (ramp,) = indices
+        assert isinstance(ramp, e.Ramp), "looked at before"
+        assert isinstance(ramp.base, e.IntImm), "looked at before"
+        base = e.IntImm(ramp.base.dtype, places[ramp.base.value])
+        return [e.Ramp(base, ramp.stride, found.lanes, ramp.span)]
