@@ -105,10 +105,11 @@ def reduction(
 def results(func: tir.PrimFunc, mod: object, sizes: dict[str, int] | None = None) -> np.ndarray:
     """What the last parameter holds after a run on fixed random inputs."""
     rng = np.random.default_rng(7)
+    known = sizes or {}
     arrays = []
     for param in func.params:
         buffer = func.buffer_map[param]
-        shape = [(sizes or {}).get(str(d)) or int(d) for d in buffer.shape]
+        shape = [known[str(d)] if str(d) in known else int(d) for d in buffer.shape]
         values = rng.standard_normal(shape) * 4
         arrays.append(np.asarray(values).astype(str(buffer.dtype)))
     arrays[-1][...] = 99

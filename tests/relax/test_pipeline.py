@@ -121,3 +121,62 @@ def test_tuned_for_fixed_shapes(prepack: bool, tmp_path: Path) -> None:
         cpu_weight_prepack=prepack,
     )(bb.get())  # fmt: skip
     tvm.ir.assert_structural_equal(tuned, again)
+
+
+def _linear(rows: object, weight: np.ndarray | None) -> tvm.IRModule:
+    """x @ w + x, with a weight that is constant or else the second parameter."""
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((rows, 48), "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((48, 48), "float32"))
+    with bb.function("main", [x] if weight is not None else [x, w], {"num_input": 1}):
+        with bb.dataflow():
+            y = bb.emit(relax.op.matmul(x, w if weight is None else relax.const(weight)))
+            out = bb.emit_output(relax.op.add(y, x))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+def _kernels(func: Function) -> list[relax.Call]:
+    values = [b.value for block in func.body.blocks for b in block.bindings]
+    return [v for v in values if isinstance(v, relax.Call) and v.op.name == "relax.call_tir"]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64, "symbolic"])
+def test_constant_weights_are_packed_while_compiling(rows: int | str) -> None:
+    rng = np.random.default_rng(3)
+    weight = rng.standard_normal((48, 48)).astype("float32")
+    mod = _linear(tvm.tir.Var("m", "int64") if rows == "symbolic" else rows, weight)
+    with LLVM:
+        for step in pipeline.legalize_passes(LLVM):
+            mod = step(mod)
+    (call,) = _kernels(mod["main"])
+    (packed,) = [f.data.numpy() for f in call.args[1].fields if isinstance(f, relax.Constant)]
+    assert packed.ndim == 3
+    assert sorted(packed.ravel()) == sorted(weight.ravel())
+    assert not [v for v in mod.functions if "prepack" in v.name_hint and "weight" in v.name_hint]
+    for m in (0, 1, 9) if rows == "symbolic" else (rows,):
+        x = rng.standard_normal((m, 48)).astype("float32")
+        (found,) = [run_interp(mod, [x])]
+        np.testing.assert_allclose(found, x @ weight + x, rtol=1e-4, atol=1e-4)
+
+
+def test_weights_that_are_parameters_are_packed_where_they_are_transformed() -> None:
+    """Layouts are free to choose before `LiftTransformParams` has been run."""
+    t = relax.transform
+    mod = _linear(tvm.tir.Var("m", "int64"), None)
+    with LLVM:
+        for step in (
+            t.LegalizeOps(), t.AnnotateTIROpPattern(), t.FuseOps(), t.FuseTIR(),
+            t.AttachAttrLayoutFreeBuffers(),
+            tvm.dlight.ApplyDefaultSchedule(*tvm.dlight.cpu.default_rules()),
+            t.SplitLayoutRewritePreproc(), t.LiftTransformParams(),
+        ):  # fmt: skip
+            mod = step(mod)
+    assert mod["main"].params[1].struct_info.shape[0] == 1  # panels, rows, columns
+    assert len(_kernels(mod["main_transform_params"])) == 1
+    rng = np.random.default_rng(4)
+    x, w = (rng.standard_normal((n, 48)).astype("float32") for n in (5, 48))
+    machine = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    (packed,) = machine["main_transform_params"]([tvm.runtime.tensor(w)])
+    found = machine["main"](tvm.runtime.tensor(x), packed)
+    np.testing.assert_allclose(found.numpy(), x @ w + x, rtol=1e-4, atol=1e-4)

@@ -17,6 +17,7 @@ from tvm.ir.transform import (
 )
 from tvm.relax import transform as t
 from tvm.relax.expr import Function
+from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.vm_shape_lower import is_lowered
 from tvm.support.suggest import did_you_mean
@@ -50,7 +51,14 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.DeadCodeElimination(),  # kernels that were fused or folded away
     ]
     if target.kind.name in _CPU_KINDS:
-        passes.append(dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules()))
+        passes += [
+            MarkConstantWeights(),  # operands of products that may lie as the kernel likes
+            t.DeadCodeElimination(),  # kernels that are called with weights only
+            dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules()),
+            t.SplitLayoutRewritePreproc(),  # what packs weights becomes a kernel of its own
+            t.FoldConstant(),  # and packs them now
+            t.DeadCodeElimination(),  # kernels that have packed
+        ]
     else:
         passes.append(dlight.ApplyDefaultSchedule(*dlight.gpu.default_rules()))
     return passes

@@ -10,9 +10,9 @@ from tvm.target import Target
 @pytest.mark.parametrize(
     ("m", "n", "rows", "columns"),
     [
-        (1024, 1024, 4, 64),
+        (1024, 1024, 6, 64),
         (960, 960, 6, 64),
-        (960, 480, 8, 48),
+        (960, 480, 9, 48),
         (None, None, 6, 64),
         (32, 16, 16, 16),
     ],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tvm.relax.transform.kernel_runner import SMALL, run_kernel
+from tvm.relax.transform.kernel_runner import SMALL, KernelRunner
 from tvm.script import tir as T
 
 pytestmark = pytest.mark.cpu
@@ -25,12 +25,12 @@ def split(x: T.handle, a: T.handle, b: T.handle):
 @pytest.mark.parametrize("size", [3, SMALL])
 def test_results(size: int):
     x = np.arange(size, dtype="float32") + 0.5
-    a, b = run_kernel(split, [x], [((size,), "float32"), ((size,), "int32")])
+    a, b = KernelRunner().run(split, [x], [((size,), "float32"), ((size,), "int32")])
     np.testing.assert_array_equal(a, x * 2)
     np.testing.assert_array_equal(b, np.arange(size, dtype="int32"))
 
 
 def test_large_inputs_need_not_be_contiguous():
     x = np.arange(2 * SMALL, dtype="float32")[::2]
-    a, _ = run_kernel(split, [x], [((SMALL,), "float32"), ((SMALL,), "int32")])
+    a, _ = KernelRunner().run(split, [x], [((SMALL,), "float32"), ((SMALL,), "int32")])
     np.testing.assert_array_equal(a, x * 2)

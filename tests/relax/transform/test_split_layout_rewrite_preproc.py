@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.relax.programs import run_interp
+from tvm import relax
 from tvm.error import TVMError
 from tvm.ir import assert_structural_equal
 from tvm.relax.transform import SplitLayoutRewritePreproc
@@ -161,3 +162,19 @@ def test_rejects_a_layout_change_of_something_made_within() -> None:
 
     with pytest.raises(TVMError, match="a layout change from B to C"):
         SplitLayoutRewritePreproc()(Mod)
+
+
+def test_the_changed_weight_of_a_result_is_no_result() -> None:
+    """The call's variable leaves its dataflow block; that of the changed weight stays."""
+    bb = relax.BlockBuilder(One)
+    x, w = (relax.Var(name, relax.TensorStructInfo((8, 8), "float32")) for name in "xw")
+    with bb.function("direct", [x, w]):
+        with bb.dataflow():
+            kernel = bb.get().get_global_var("f")
+            call = relax.call_tir(kernel, (x, w), relax.TensorStructInfo((8, 8), "float32"))
+            out = bb.emit_output(call)
+        bb.emit_func_output(out)
+    after = SplitLayoutRewritePreproc()(bb.get())["direct"]
+    first, second = after.body.blocks[0].bindings
+    assert isinstance(first.var, relax.DataflowVar)
+    assert not isinstance(second.var, relax.DataflowVar)

@@ -11,7 +11,7 @@ from .gemv import GEMV
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
-    return [GEMV(), GEMM(), Conv2D(), Fallback()]
+    return [GEMM(), GEMV(), Conv2D(), Fallback()]
 
 
 __all__ = ["GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "Fallback", "default_rules"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tvm.dlight.analysis.contraction import Contraction, find_contraction
+from tvm.dlight.analysis.contraction import Contraction, Operand, find_contraction
 from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.expr import IntImm, IterVar, Var
@@ -18,7 +18,9 @@ from tvm.tir.stmt import Block, BufferStore
 from .access import accesses, contiguous_run
 from .base import Decompositions
 from .cost import SYMBOLIC, flops_us, share_out
+from .edges import read_last_row_again
 from .tiles import Tile, choose_tile
+from .weights import free_buffers, pack
 
 PANEL_WORTH = 4  # row tiles that read a panel before packing it pays
 
@@ -72,11 +74,13 @@ def schedule_contraction(
             block,
             [1] * outer + [tile.rows if pads_rows else 1, tile.columns if pads_columns else 1, 1],
         )
+    row_var = sch.get(block).iter_vars[outer].var
+    read_last_row_again(sch, block, _operand_of(sch, block, row_var).buffer)
     if rows is not None:
         sch.compute_inline(rows)
     _inline_gather(sch, block)
     back = _write_back(sch, block)
-    panel = _panel(sch, block, m, tile, outer)
+    panel, packed = _panel(sch, block, m, tile, outer)
     loops = sch.get_loops(block)
     row, column, step = loops[outer], loops[outer + 1], loops[outer + 2]
     io, ii = sch.split(row, factors=[None, tile.rows])
@@ -84,10 +88,10 @@ def schedule_contraction(
     jo, jv, ji = sch.split(column, factors=[None, tile.columns // lanes, lanes])
     ko, ki = sch.split(step, factors=[None, tile.unroll])
     sch.reorder(*loops[:outer], jo, io, ko, ki, ii, jv, ji)
-    if panel is not None:
+    if panel is not None and not packed:
         sch.compute_at(panel, jo)
     sch.reverse_compute_at(back, io)
-    if panel is not None:
+    if panel is not None and not packed:
         _order_panel(sch, panel, jo)
         _vectorize_panel(sch, panel, jo, tile)
     _vectorize_back(sch, back, io, lanes)
@@ -98,7 +102,8 @@ def schedule_contraction(
     later.append((block, ko))
     work = _work(cpu, bits, form)
     spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block))
-    return _reason(sch, cpu, tile, panel is not None, pads_rows, spread)
+    panels = None if panel is None else "beforehand" if packed else "into a panel"
+    return _reason(cpu, tile, panels, pads_rows, spread)
 
 
 def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm) -> BlockRV:
@@ -240,30 +245,43 @@ def _reads_in_place(sch: Schedule, block: BlockRV, back: BlockRV) -> bool:
 
 def _panel(
     sch: Schedule, block: BlockRV, m: int | None, tile: Tile, outer: int
-) -> BlockRV | None:
-    """The block that copies a panel of the right operand; None if it is read in place."""
-    found = find_contraction(sch.get(block))
-    assert found is not None, "still a contraction"
+) -> tuple[BlockRV | None, bool]:
+    """The block that copies panels of the right operand, and whether it does so beforehand.
+
+    None if the operand is read in place.
+    """
+    column = sch.get(block).iter_vars[outer + 1].var
+    operand = _operand_of(sch, block, column)
     copies = {
         sch.get(p).writes[0].buffer: p
         for p in sch.get_producers(block)
         if sch.get(p).name_hint.endswith(("_reindex", "_pad"))
     }
-    column = sch.get(block).iter_vars[outer + 1].var
-    operand = found.rhs if column in _used(found.rhs.indices) else found.lhs
     panel = copies.get(operand.buffer)
     contiguous = operand.innermost() is column
+    source = operand.buffer if panel is None else sch.get(panel).reads[0].buffer
+    free = source in free_buffers(sch)
     if panel is None:
         few_rows = m is not None and m < PANEL_WORTH * tile.rows
-        if few_rows and contiguous:
-            return None
+        if few_rows and contiguous and not free:
+            return None, False
         panel = sch.cache_read(block, operand.read_index, "global")
-    if not contiguous:
-        place = [i for i, index in enumerate(operand.indices) if index is column]
-        rank = len(operand.indices)
-        order = [i for i in range(rank) if i not in place] + place
+    place = next(i for i, index in enumerate(operand.indices) if index is column)
+    if free:
+        names = {iv.var for iv in sch.get(block).iter_vars[:outer]}
+        fixed = [isinstance(i, IntImm) or i in names for i in operand.indices]
+        pack(sch, panel, fixed, place, tile.columns)
+    elif not contiguous:
+        order = [i for i in range(len(operand.indices)) if i != place] + [place]
         sch.transform_layout(panel, ("write", 0), lambda *i: [i[d] for d in order])
-    return panel
+    return panel, free
+
+
+def _operand_of(sch: Schedule, block: BlockRV, var: Var) -> Operand:
+    """The operand that a variable of the block moves."""
+    found = find_contraction(sch.get(block))
+    assert found is not None, "still a contraction"
+    return found.rhs if var in _used(found.rhs.indices) else found.lhs
 
 
 def _order_panel(sch: Schedule, panel: BlockRV, jo: LoopRV) -> None:
@@ -340,15 +358,15 @@ def _work(cpu: CpuModel, bits: int, form: MatrixForm) -> float:
 
 
 def _reason(
-    sch: Schedule, cpu: CpuModel, tile: Tile, packed: bool, padded: bool, spread: str
+    cpu: CpuModel, tile: Tile, panels: str | None, overhangs: bool, spread: str
 ) -> str:
     parts = [
         f"{tile.rows}x{tile.columns} tile: {tile.accumulators()} of {cpu.vector_registers} "
         f"vector registers hold sums, {tile.unroll} steps of k a round"
     ]
-    if packed:
-        parts.append("columns packed into a panel for contiguous vectors")
-    if padded:
-        parts.append("rows padded to whole tiles")
+    if panels is not None:
+        parts.append(f"columns packed {panels} for contiguous vectors")
+    if overhangs:
+        parts.append("past the end the last row is read again")
     parts.append("serial, too little work for threads" if spread == "serial" else spread)
     return ", ".join(parts)

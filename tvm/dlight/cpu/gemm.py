@@ -18,12 +18,14 @@ from tvm.dlight.base import open_schedule
 from tvm.target.target import Target
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
+from tvm.tir.op.arith import is_one
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis.query import realize_of
 
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .general import Rest, inline_epilogues
+from .weights import free_buffers
 
 
 class GEMM(CPUScheduleRule):
@@ -40,9 +42,7 @@ class GEMM(CPUScheduleRule):
         for block in root_blocks(sch):
             contraction = _product(sch, block)
             if contraction is not None:
-                form = MatrixForm(
-                    contraction.batch, contraction.m, contraction.n, contraction.k
-                )
+                form = matrix_form(contraction)
                 reasons.append(
                     schedule_contraction(sch, block, contraction, form, target.cpu, rest.later)
                 )
@@ -55,7 +55,8 @@ def _product(sch: Schedule, block: BlockRV) -> Contraction | None:
     """The matrix product that a block is, each of its variables bound to a loop of its own."""
     found = find_contraction(sch.get(block))
     values = realize_of(sch.state, sch.get_sref(block)).iter_values
-    return found if is_gemm(found) and all(isinstance(v, Var) for v in values) else None
+    fits = is_gemm(found) or streams_panels(sch, found)
+    return found if fits and all(isinstance(v, Var) for v in values) else None
 
 
 def is_gemm(found: Contraction | None) -> bool:
@@ -63,3 +64,19 @@ def is_gemm(found: Contraction | None) -> bool:
     if found is None or not found.lhs.is_plain() or not found.rhs.is_plain():
         return False
     return extent_of(found.m) != 1 and extent_of(found.n) != 1
+
+
+def streams_panels(sch: Schedule, found: Contraction | None) -> bool:
+    """One row times a matrix that may be packed: then panels are read from end to end."""
+    if found is None or not found.lhs.is_plain() or not found.rhs.is_plain():
+        return False
+    one_row = extent_of(found.m) == 1 and extent_of(found.n) != 1
+    return one_row and bool(matrix_form(found).m) and found.rhs.buffer in free_buffers(sch)
+
+
+def matrix_form(found: Contraction) -> MatrixForm:
+    """The roles as they are; a single row may come from the variables of a batch."""
+    batch, m = found.batch, found.m
+    if not m and batch and is_one(batch[-1].dom.extent):  # type: ignore[union-attr]
+        batch, m = batch[:-1], batch[-1:]
+    return MatrixForm(batch, m, found.n, found.k)

@@ -18,7 +18,6 @@ MOST_ROWS = 16
 MOST_VECTORS = 4
 LATENCY = 4  # cycles of an FMA on today's cores; ports * latency accumulators hide it
 LOAD_COST = 0.7
-PAD_COST = 0.08  # copying A into padded rows, as a share of the product
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ def choose_tile(
 ) -> Tile:
     """The tile with the least modelled time; None stands for a symbolic extent.
 
-    `columns` are the widths to choose from, by default up to four vectors. Rows that do not divide
-    m cost a copy of A.
+    `columns` are the widths to choose from, by default up to four vectors. Rows past the end are
+    computed in vain.
     """
     lanes = cpu.lanes(bits)
     best: tuple[float, Tile] | None = None
@@ -96,7 +95,6 @@ def _cost(
         cost *= -(-n // width) * width / n
     if m is not None and m % rows:
         cost *= -(-m // rows) * rows / m
-        cost += PAD_COST
     return cost
 
 

@@ -28,38 +28,60 @@ def AttachAttrLayoutFreeBuffers() -> Sequential:
 
 @declare_module_pass("_AttachAttrLayoutFreeBuffers")
 def _attach(mod: IRModule, ctx: PassContext) -> IRModule:
+    return _marked(mod, params=True)
+
+
+@declare_module_pass("MarkConstantWeights")
+def MarkConstantWeights(mod: IRModule, ctx: PassContext) -> IRModule:
+    """The same for constants alone, whose layout costs nothing when the program runs."""
+    return _marked(mod, params=False)
+
+
+def _marked(mod: IRModule, params: bool) -> IRModule:
     bb = BlockBuilder(mod)
+    marker = _Marker(mod, bb)
     for var, func in mod.functions_items():
         if isinstance(func, Function):
-            new = _with_marked_calls(func, mod, bb)
+            new = marker.function(func, params)
             if new is not func:
                 bb.update_func(var, new)
     return bb.get()
 
 
-def _with_marked_calls(func: Function, mod: IRModule, bb: BlockBuilder) -> Function:
-    count = func.attrs.get("num_input")
-    weights = set(func.params[int(str(count)) :]) if count is not None else set()
+class _Marker:
+    """Makes the functions that know of their weights, each once."""
 
-    def marked(call: Call) -> RelaxExpr:
+    def __init__(self, mod: IRModule, bb: BlockBuilder) -> None:
+        self._mod, self._bb = mod, bb
+        self._made: dict[tuple[GlobalVar, tuple[int, ...]], GlobalVar] = {}
+
+    def function(self, func: Function, params: bool) -> Function:
+        """A graph whose calls are of such functions; `params` says if weights may be parameters."""
+        count = func.attrs.get("num_input") if params else None
+        weights = set(func.params[int(str(count)) :]) if count is not None else set()
+        return map_calls(func, lambda call: self._call(call, weights))
+
+    def _call(self, call: Call, weights: set[Var]) -> RelaxExpr:
         if not isinstance(call.op, Op) or call.op.name != "relax.call_tir":
             return call
         callee, operands = call.args[0], call.args[1]
         assert isinstance(operands, Tuple), "call_tir has a tuple of operands"
         free = [i for i, arg in enumerate(operands.fields) if _is_weight(arg, weights)]
-        kernel = mod[callee] if isinstance(callee, GlobalVar) else None
-        if not free or not isinstance(kernel, PrimFunc):
-            return call
-        if _indices(kernel) == free:
+        kernel = self._mod[callee] if isinstance(callee, GlobalVar) else None
+        if not free or not isinstance(kernel, PrimFunc) or _indices(kernel) == free:
             return call
         assert isinstance(callee, GlobalVar), "its function was found"
-        own = renew_defs(kernel).with_attr("layout_free_buffers", free)
-        target = bb.add_func(own.without_attr("global_symbol"), callee.name_hint)
+        target = self._kernel(callee, kernel, tuple(free))
         new = Call(call.op, [target, *call.args[1:]], call.attrs, call.sinfo_args, call.span)
         new.struct_info_ = call.struct_info_
         return new
 
-    return map_calls(func, marked)
+    def _kernel(self, var: GlobalVar, kernel: PrimFunc, free: tuple[int, ...]) -> GlobalVar:
+        if (var, free) not in self._made:
+            own = renew_defs(kernel).with_attr("layout_free_buffers", list(free))
+            own = own.without_attr("global_symbol")
+            self._made[var, free] = self._bb.add_func(own, var.name_hint)
+        return self._made[var, free]
 
 
 def _is_weight(arg: RelaxExpr, weights: set[Var]) -> bool:

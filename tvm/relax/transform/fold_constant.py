@@ -31,7 +31,7 @@ from tvm.relax.expr import (
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.dead_code_elimination import has_effects, remove_unused_bindings
-from tvm.relax.transform.kernel_runner import run_kernel
+from tvm.relax.transform.kernel_runner import KernelRunner
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
     rebuild_seq,
@@ -62,6 +62,7 @@ class _Folder:
     def __init__(self, mod: IRModule) -> None:
         self._mod = mod
         self._known: dict[Var, RelaxExpr] = {}
+        self._runner = KernelRunner()
 
     def block(self, block: BindingBlock) -> BindingBlock:
         return with_bindings(block, [self._binding(binding) for binding in block.bindings])
@@ -102,7 +103,7 @@ class _Folder:
             return None
         inputs = [f.data.numpy() for f in operands.fields if isinstance(f, Constant)]
         infos = info.fields if isinstance(info, TupleStructInfo) else (info,)
-        outputs = run_kernel(kernel, inputs, [_shape_and_dtype(one) for one in infos])
+        outputs = self._runner.run(kernel, inputs, [_shape_and_dtype(one) for one in infos])
         return _as_constant(outputs, info, call)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.ir.module import IRModule
@@ -14,23 +14,37 @@ from tvm.tir.function import PrimFunc
 SMALL = 2048
 
 
-def run_kernel(
-    kernel: PrimFunc, inputs: Sequence[Any], outputs: Sequence[tuple[tuple[int, ...], Any]]
-) -> list[Any]:
-    """The arrays that the kernel writes, given (shape, dtype) of each."""
-    import numpy as np  # Relax loads without numpy
+class KernelRunner:
+    """Runs kernels; what was compiled for one call serves the next one of the same kernel."""
 
-    results = [np.empty(shape, dtype) for shape, dtype in outputs]
-    work = sum(int(array.size) for array in [*inputs, *results])
-    if work <= SMALL or not is_installed("llvmlite"):
-        interp.run(kernel, *inputs, *results)
-        return results
-    from tvm.runtime import tensor  # only where native code can run
-    from tvm.tir.build import build
+    def __init__(self) -> None:
+        self._compiled: dict[PrimFunc, Callable[..., None]] = {}
 
-    mod = IRModule({"main": kernel.with_attr("global_symbol", "main")})
-    compiled = build(mod, target="llvm")
-    arguments = [tensor(np.ascontiguousarray(array)) for array in inputs]
-    made = [tensor(array) for array in results]
-    compiled["main"](*arguments, *made)
-    return [one.numpy() for one in made]
+    def run(
+        self,
+        kernel: PrimFunc,
+        inputs: Sequence[Any],
+        outputs: Sequence[tuple[tuple[int, ...], Any]],
+    ) -> list[Any]:
+        """The arrays that the kernel writes, given (shape, dtype) of each."""
+        import numpy as np  # Relax loads without numpy
+
+        results = [np.empty(shape, dtype) for shape, dtype in outputs]
+        work = sum(int(array.size) for array in [*inputs, *results])
+        if work <= SMALL or not is_installed("llvmlite"):
+            interp.run(kernel, *inputs, *results)
+            return results
+        from tvm.runtime import tensor  # only where native code can run
+
+        arguments = [tensor(np.ascontiguousarray(array)) for array in inputs]
+        made = [tensor(array) for array in results]
+        self._native(kernel)(*arguments, *made)
+        return [one.numpy() for one in made]
+
+    def _native(self, kernel: PrimFunc) -> Callable[..., None]:
+        from tvm.tir.build import build
+
+        if kernel not in self._compiled:
+            mod = IRModule({"main": kernel.with_attr("global_symbol", "main")})
+            self._compiled[kernel] = build(mod, target="llvm")["main"]
+        return self._compiled[kernel]

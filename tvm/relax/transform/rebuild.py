@@ -108,14 +108,27 @@ def map_calls(func: Function, rule: Callable[[Call], RelaxExpr]) -> Function:
     return map_bindings(func, on_binding)
 
 
+def vars_of_dataflow(func: Function) -> Iterator[Var]:
+    """The variables that dataflow blocks bind, their outputs too."""
+    for block in all_blocks(func):
+        if isinstance(block, DataflowBlock):
+            yield from (binding.var for binding in block.bindings)
+
+
 def all_bindings(func: Function) -> Iterator[Binding]:
     """Every binding of a function; those of branches and local functions after the block's own."""
+    for block in all_blocks(func):
+        yield from block.bindings
+
+
+def all_blocks(func: Function) -> Iterator[BindingBlock]:
+    """Every block of bindings, each before those of the branches and functions in it."""
     stack: list[SeqExpr] = [func.body]
     while stack:
         seq = stack.pop()
         for block in seq.blocks:
+            yield block
             for binding in block.bindings:
-                yield binding
                 if isinstance(binding.value, If):
                     stack.extend((binding.value.false_branch, binding.value.true_branch))
                 elif isinstance(binding.value, Function):

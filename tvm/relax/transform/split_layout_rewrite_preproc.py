@@ -33,7 +33,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.op.base import call_tir
 from tvm.relax.struct_info import TensorStructInfo
-from tvm.relax.transform.rebuild import map_bindings, with_value
+from tvm.relax.transform.rebuild import map_bindings, vars_of_dataflow, with_value
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -67,11 +67,14 @@ def SplitLayoutRewritePreproc(mod: IRModule, ctx: PassContext) -> IRModule:
     if not splits:
         return mod
 
+    inside: set[Var] = set()
+
     def on_binding(binding: Binding) -> Sequence[Binding]:
-        return _two_calls(bb, binding, splits)
+        return _two_calls(bb, binding, splits, binding.var in inside)
 
     for var, func in mod.functions_items():
         if isinstance(func, Function):
+            inside.update(vars_of_dataflow(func))
             new = map_bindings(func, on_binding)
             if new is not func:
                 bb.update_func(var, new)
@@ -157,7 +160,7 @@ def _rewritten(name: str, stmt: Stmt) -> tuple[Buffer, Buffer]:
 
 
 def _two_calls(
-    bb: BlockBuilder, binding: Binding, splits: dict[GlobalVar, _Split]
+    bb: BlockBuilder, binding: Binding, splits: dict[GlobalVar, _Split], in_dataflow: bool
 ) -> Sequence[Binding]:
     call = binding.value
     if not isinstance(call, Call) or not isinstance(call.op, Op):
@@ -169,7 +172,7 @@ def _two_calls(
     if split is None or not isinstance(operands, Tuple):
         return (binding,)
     infos = [_info(buffer) for buffer in split.results]
-    kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var
+    kind = DataflowVar if in_dataflow else Var
     given = [operands.fields[i] for i in split.places]
     first = bb.normalize(
         call_tir(split.prepack, Tuple(given), infos if len(infos) > 1 else infos[0])

@@ -1,0 +1,63 @@
+"""Operands whose layout is free, as those of weights: the packed form is made apart.
+
+    W_packed[jo, k, ji] = W[k, jo * NR + ji]         # once, when the program is compiled
+    C[i, jo * NR + ji] += A[i, k] * W_packed[jo, k, ji]
+
+The function says by its attribute `layout_free_buffers` which of its parameters these are (see
+`relax.transform.AttachAttrLayoutFreeBuffers`), and the packing block is marked, so that
+`relax.transform.SplitLayoutRewritePreproc` makes it a kernel of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, IntImm
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
+from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.stmt import Block
+
+LAYOUT_FREE: Final = "layout_free_buffers"
+PREPACK: Final = "meta_schedule.layout_rewrite_preproc"
+
+
+def free_buffers(sch: Schedule) -> set[Buffer]:
+    """The parameters of known shape whose layout may be changed, each read in one place."""
+    func = sch.mod["main"]
+    assert isinstance(func, PrimFunc), "rules schedule TIR functions"
+    places = func.attrs.get(LAYOUT_FREE)
+    if places is None:
+        return set()
+    params = [func.params[int(str(place))] for place in places]  # type: ignore[attr-defined]
+    found = {func.buffer_map[param] for param in params if param in func.buffer_map}
+    reads = [node.buffer for node in walk(func.body) if isinstance(node, BufferLoad)]
+    return {
+        buffer
+        for buffer in found
+        if all(isinstance(extent, IntImm) for extent in buffer.shape)
+        and sum(read is buffer for read in reads) == 1
+    }
+
+
+def pack(
+    sch: Schedule, copy: BlockRV, outer: Sequence[bool], column: int, width: int
+) -> None:
+    """Let a copy write panels of `width` columns, one after another, and mark it.
+
+    `outer` says which dimensions are those of a batch, `column` which one the columns are.
+    """
+
+    def panels(*at: PrimExpr) -> list[PrimExpr]:
+        batch = [index for index, first in zip(at, outer) if first]
+        rows = [index for i, index in enumerate(at) if not outer[i] and i != column]
+        return [*batch, at[column] // width, *rows, at[column] % width]
+
+    sch.transform_layout(copy, ("write", 0), panels)
+    node: Block = sch.get(copy)
+    if len(node.iter_vars) == len(node.writes[0].buffer.shape) - 1:
+        sch.transform_block_layout(copy, panels)
+    sch.annotate(copy, PREPACK, True)
