@@ -25,7 +25,7 @@ __version__ = "0.1.0"
 
 _CHILDREN = (
     "arith", "backend", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir",
-    "meta_schedule",
+    "meta_schedule", "nd",
     "relax", "relay", "rpc", "runtime", "script", "support", "target", "te", "testing", "tir",
     "tirx", "topi",
 )  # fmt: skip
@@ -45,6 +45,9 @@ _HOMES = {
     "const": "tvm.tir.op.arith:const",
     "register_global_func": "tvm.ffi:register_global_func",
     "get_global_func": "tvm.ffi:get_global_func",
+    # as scripts for Relay call them
+    "register_func": "tvm.ffi:register_global_func",
+    "register_object": "tvm.ffi:register_object",
     **{
         name: f"tvm.runtime:{name}"
         for name in (

@@ -1,0 +1,33 @@
+"""Tensors by the names that they had before TVM v0.22, as scripts for Relay write them.
+
+    x = tvm.nd.array(numpy_array, tvm.cpu())
+"""
+
+from __future__ import annotations
+
+from tvm.runtime import (
+    Device,
+    Tensor,
+    cpu,
+    cuda,
+    device,
+    empty,
+    ext_dev,
+    from_dlpack,
+    hexagon,
+    metal,
+    opencl,
+    rocm,
+    tensor,
+    vpi,
+    vulkan,
+    webgpu,
+)
+
+NDArray = Tensor
+array = tensor
+
+__all__ = [
+    "Device", "NDArray", "array", "cpu", "cuda", "device", "empty", "ext_dev", "from_dlpack",
+    "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu",
+]  # fmt: skip
