@@ -104,6 +104,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relay/op/nn/": (f"{_RELAY}/op/test_nn_numbers.py", "as other operators, with loops"),
     "tvm/relay/param_dict.py": RELAY_RUN,
     "tvm/relay/parser.py": RELAY_TEXT,
+    "tvm/relay/qnn/": (f"{_RELAY}/qnn/test_qnn.py", "quantized operators against numpy"),
     "tvm/relay/rewrite.py": RELAY_WORDS,
     "tvm/relay/scope_builder.py": RELAY_WORDS,
     "tvm/relay/testing/": (f"{_RELAY}/testing/test_networks.py", "small networks and helpers"),

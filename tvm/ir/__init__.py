@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tvm.ffi.object import Object
 from tvm.support.lazy import lazy_names
 
+from .affine_type import AffineType, TensorAffineType, TupleAffineType
 from .attrs import Attrs, DictAttrs
 from .env_func import EnvFunc
 from .expr import BaseExpr, GlobalVar, PrimExpr, PrimExprConvertible, Range, RelaxExpr, StructInfo
@@ -57,12 +58,13 @@ else:
     )
 
 __all__ = [
-    "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "DictAttrs", "DummyGlobalInfo", "EnvFunc",
-    "FuncType",
+    "AffineType", "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "DictAttrs", "DummyGlobalInfo",
+    "EnvFunc", "FuncType",
     "GlobalInfo", "GlobalVar", "GlobalVarSupply", "HostTensor", "IRModule", "ModulePass",
     "NameSupply", "Node", "Object", "Op", "Pass", "PassContext", "PassInfo", "PointerType",
     "PrimExpr", "PrimExprConvertible", "PrimType", "Range", "RelaxExpr", "Sequential",
-    "SequentialSpan", "SourceName", "Span", "StructInfo", "TensorMapType", "TupleType", "Type",
+    "SequentialSpan", "SourceName", "Span", "StructInfo", "TensorAffineType", "TensorMapType",
+    "TupleAffineType", "TupleType", "Type",
     "VDevice", "assert_structural_equal", "get_first_structural_mismatch", "load_json",
     "make_node", "register_intrin_lowering", "register_op_attr", "save_json", "structural_equal",
     "structural_hash",

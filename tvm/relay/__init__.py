@@ -96,7 +96,7 @@ _HOMES = {
 }
 _CHILDREN = (
     "analysis", "backend", "build_module", "dataflow_pattern", "loops", "param_dict", "parser",
-    "scope_builder", "testing", "transform", "type_functor", "vm",
+    "qnn", "scope_builder", "testing", "transform", "type_functor", "vm",
 )  # fmt: skip
 
 __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)

@@ -231,9 +231,10 @@ def to_relax(mod: IRModule, entry: str = "main") -> IRModule:
 
     Functions that `entry` does not need (by calls that stay calls) are left out.
     """
+    from .qnn.transform import without_quantized
     from .transform import InferType
 
-    mod = InferType()(mod)
+    mod = without_quantized(InferType()(mod))
     translator = _Translator(mod)
     functions = {
         var.name_hint: func

@@ -113,10 +113,11 @@ class Interpreter(Executor):
         self.target = target
 
     def _make_executor(self, expr: RelaxExpr | None = None) -> Callable[..., Any]:
+        from tvm.relay.qnn.transform import without_quantized
         from tvm.relay.transform import InferType
 
         mod, name = self._module_of(expr)
-        typed = InferType()(mod)
+        typed = without_quantized(InferType()(mod))
         func = typed[name]
         machine = Machine(typed)
 

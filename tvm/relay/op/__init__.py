@@ -4,6 +4,7 @@ from . import annotation as annotation
 from . import dynamic as dynamic
 from . import gradients as gradients
 from . import image as image
+from . import layout_conversions as layout_conversions
 from . import nn as nn
 from . import op as op
 from . import op_attrs as op_attrs
@@ -38,14 +39,19 @@ from .op import (
 from .op import (
     register_external_compiler as register_external_compiler,
 )
+from .op import register_fake_quantization_to_integer as register_fake_quantization_to_integer
 from .op import (
     register_gradient as register_gradient,
 )
+from .op import register_infer_correct_layout as register_infer_correct_layout
 from .op import (
     register_legalize as register_legalize,
 )
 from .op import (
     register_mixed_precision_conversion as register_mixed_precision_conversion,
+)
+from .op import (
+    register_optional_fake_quantization_to_integer as register_optional_fake_quantization_to_integer,  # noqa: E501
 )
 from .op import (
     register_pattern as register_pattern,

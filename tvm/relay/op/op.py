@@ -47,6 +47,16 @@ def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: 
     return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
 
 
+def register_infer_correct_layout(
+    op_name: str, infer_layout: Callable[..., Any] | None = None, level: int = 10
+) -> Any:
+    """Set the rule `f(attrs, new_in_layouts, old_in_layouts, old_in_types)` about layouts.
+
+    It gives a `relay.transform.infer_layout_utils.InferCorrectLayoutOutput`.
+    """
+    return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
+
+
 def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:
     """Set the rule `f(attrs, inputs, types)` that writes a call in other operators."""
     return register_op_attr(op_name, "FTVMLegalize", legal_op, level)
@@ -69,6 +79,20 @@ def register_mixed_precision_conversion(
 ) -> Any:
     """Set the rule `f(call, dtype)` that says what mixed precision does with an operator."""
     return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
+
+
+def register_fake_quantization_to_integer(
+    op_name: str, func: Callable[..., Any] | None = None, level: int = 10
+) -> Any:
+    """Set the rule `f(expr, type_map)` that computes an operator on quantized integers."""
+    return register_op_attr(op_name, "FTVMFakeQuantizationToInteger", func, level)
+
+
+def register_optional_fake_quantization_to_integer(
+    op_name: str, func: Callable[..., Any] | None = None, level: int = 10
+) -> Any:
+    """As `register_fake_quantization_to_integer`, for operators that are asked for by name."""
+    return register_op_attr(op_name, "FTVMOptionalFakeQuantizationToInteger", func, level)
 
 
 def register_external_compiler(

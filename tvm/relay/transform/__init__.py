@@ -1,10 +1,23 @@
 """Passes over Relay."""
 
+from . import infer_layout_utils as infer_layout_utils
+from .alter_layout import AlterOpLayout as AlterOpLayout
+from .alter_layout import ConvertLayout as ConvertLayout
+from .alter_layout import LayoutConfig as LayoutConfig
+from .combine_parallel import BatchingOps as BatchingOps
+from .combine_parallel import CombineParallelBatchMatmul as CombineParallelBatchMatmul
+from .combine_parallel import CombineParallelConv2D as CombineParallelConv2D
+from .combine_parallel import CombineParallelDense as CombineParallelDense
+from .combine_parallel import CombineParallelOpBatch as CombineParallelOpBatch
 from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
+from .fake_quantization_to_integer import FakeQuantizationToInteger as FakeQuantizationToInteger
 from .fold_constant import FoldConstant as FoldConstant
 from .fold_constant import FoldConstantExpr as FoldConstantExpr
 from .fold_explicit_padding import FoldExplicitPadding as FoldExplicitPadding
+from .fold_scale_axis import BackwardFoldScaleAxis as BackwardFoldScaleAxis
+from .fold_scale_axis import FoldScaleAxis as FoldScaleAxis
+from .fold_scale_axis import ForwardFoldScaleAxis as ForwardFoldScaleAxis
 from .function_pass import FunctionPass as FunctionPass
 from .function_pass import build_config as build_config
 from .function_pass import function_pass as function_pass
@@ -21,7 +34,6 @@ from .modules import RemoveUnusedFunctions as RemoveUnusedFunctions
 from .normal_forms import ToANormalForm as ToANormalForm
 from .normal_forms import ToANormalFormExpr as ToANormalFormExpr
 from .normal_forms import ToGraphNormalForm as ToGraphNormalForm
-from .rewrites import AlterOpLayout as AlterOpLayout
 from .rewrites import CanonicalizeOps as CanonicalizeOps
 from .rewrites import DivToMul as DivToMul
 from .rewrites import DynamicToStatic as DynamicToStatic

@@ -19,11 +19,12 @@ from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay.backend.op_values import call_value
 from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
+from tvm.relay.function import Function
 from tvm.relay.traverse import transform
 from tvm.relay.ty import TensorType, is_dynamic
 
 from .function_pass import expr_pass
-from .infer_type import infer_types_of
+from .infer_type import infer_types_of, typed_module
 
 # Making these of constants would only make the program larger; or they have effects.
 _KEPT: Final = frozenset({
@@ -37,16 +38,17 @@ def FoldConstant(
     func: RelaxExpr, mod: IRModule, ctx: PassContext, fold_qnn: bool = False
 ) -> RelaxExpr:
     """The function with constants in place of what they decide."""
-    return _Folder().run(func)
+    return _Folder(fold_qnn).run(func)
 
 
 def FoldConstantExpr(expr: RelaxExpr, mod: IRModule, fold_qnn: bool = False) -> RelaxExpr:
     """An expression with constants in place of what they decide."""
-    return _Folder().run(infer_types_of(expr, mod))
+    return _Folder(fold_qnn).run(infer_types_of(expr, mod))
 
 
 class _Folder:
-    def __init__(self) -> None:
+    def __init__(self, quantized: bool = False) -> None:
+        self.quantized = quantized
         self.known: dict[Node, RelaxExpr] = {}
 
     def run(self, expr: RelaxExpr) -> RelaxExpr:
@@ -71,10 +73,21 @@ class _Folder:
             return _shape(old, new)
         if not new.args or not all(_is_constant(arg) for arg in new.args):
             return new
+        if op.get_attr("FTVMQnnCanonicalize") is not None:
+            return _plain_folded(new) if self.quantized else new
         try:
             return _as_expr(call_value(new, [_value(arg) for arg in new.args]), new)
         except TVMError:
             return new  # it fails when the program runs, or not at all
+
+
+def _plain_folded(call: Call) -> RelaxExpr:
+    """A quantized call of constants: written in plain operators, and folded there."""
+    from tvm.relay.qnn.transform import without_quantized
+
+    plain = without_quantized(typed_module(Function([], call)))["main"]
+    assert isinstance(plain, Function), "a function stays one"
+    return _Folder().run(plain.body)
 
 
 def _replaced(body: RelaxExpr, var: Var, value: Constant) -> RelaxExpr:

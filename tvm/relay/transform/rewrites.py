@@ -50,6 +50,11 @@ def _bias_add(old: Call, new: Call) -> RelaxExpr:
 @expr_pass("CanonicalizeOps", opt_level=3)
 def CanonicalizeOps(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """`nn.bias_add` as `expand_dims` and `add`, which simplification and fusion know."""
+    return with_plain_biases(func)
+
+
+def with_plain_biases(func: RelaxExpr) -> RelaxExpr:
+    """Biases as additions; `func` has types."""
     return rewrite_calls(func, {"nn.bias_add": _bias_add})
 
 
@@ -110,23 +115,6 @@ def Legalize(
             return new
         types = [*[arg.checked_type for arg in old.args], old.checked_type]
         found = chosen(new.attrs, list(new.args), types)
-        return new if found is None else found
-
-    return transform(func, rule)
-
-
-@expr_pass("AlterOpLayout", opt_level=3)
-def AlterOpLayout(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
-    """Calls as the rules `FTVMAlterOpLayout(attrs, inputs, tinfos, out_type)` say."""
-
-    def rule(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
-        if not (isinstance(new, Call) and isinstance(new.op, Op) and isinstance(old, Call)):
-            return new
-        chosen = new.op.get_attr("FTVMAlterOpLayout")
-        if chosen is None:
-            return new
-        types = [arg.checked_type for arg in old.args]
-        found = chosen(new.attrs, list(new.args), types, old.checked_type)
         return new if found is None else found
 
     return transform(func, rule)

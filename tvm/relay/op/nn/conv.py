@@ -161,6 +161,8 @@ def _dtype(o: Any, x: TensorType) -> Any:
 def _conv_lower(func: Callable[..., Any], depthwise: bool) -> Lower:
     def lower(bb: Any, x: Any, w: Any, **o: Any) -> Any:
         kernel_layout, data_layout = o["kernel_layout"], o["data_layout"]
+        if not (kernel_layout.isalpha() and data_layout.isalpha()):
+            return _blocked(bb, func, x, w, o)
         if o["groups"] > 1 and kernel_layout == "HWOI":  # depthwise: channels, multiplier
             w = bb.normalize_argument(R.permute_dims(w, [2, 3, 0, 1]))
             shape = [int(v) for v in w.struct_info.shape.values]
@@ -173,6 +175,19 @@ def _conv_lower(func: Callable[..., Any], depthwise: bool) -> Lower:
         )  # fmt: skip
 
     return lower
+
+
+def _blocked(bb: Any, func: Callable[..., Any], x: Any, w: Any, o: Any) -> Any:
+    """A convolution with axes in blocks: between transforms to plain layouts and back."""
+    out_layout = o["out_layout"] or o["data_layout"]
+    plain = "NCHW", "OIHW"
+    x = bb.normalize_argument(relayout(x, o["data_layout"], plain[0]))
+    w = bb.normalize_argument(relayout(w, o["kernel_layout"], plain[1]))
+    out_dtype = o["out_dtype"] or x.struct_info.dtype
+    made = func(
+        x, w, o["strides"], o["padding"], o["dilation"], o["groups"], *plain, plain[0], out_dtype
+    )
+    return relayout(bb.normalize_argument(bb.emit(made)), plain[0], out_layout)
 
 
 def _with_rank(value: Any, count: int) -> tuple[int, ...]:
@@ -339,3 +354,27 @@ def conv3d_transpose(
         kernel_layout=kernel_layout, out_layout=out_layout,
         output_padding=_with_rank(output_padding, 3), out_dtype=out_dtype,
     )  # fmt: skip
+
+
+def _blocked_op(name: str) -> Callable[..., Call]:
+    @relay_op(name, "Conv2DAttrs", operands=("data", "kernel"), relation=_conv_type, level=10,
+              pattern=OUT_FUSABLE, lower=_conv_lower(R.nn.conv2d, True))  # fmt: skip
+    def blocked(
+        data: Expr, kernel: Expr, strides: Any = (1, 1), padding: Any = (0, 0),
+        dilation: Any = (1, 1), groups: int = 1, channels: int | None = None,
+        kernel_size: Any = None, data_layout: str = "NCHW8c", kernel_layout: str = "OIHW",
+        out_layout: str = "", out_dtype: str = "",
+    ) -> Call:  # fmt: skip
+        """A convolution over images whose channels stand in blocks."""
+        return blocked.call(
+            data, kernel, strides=_with_rank(strides, 2), padding=get_pad_tuple2d(padding),
+            dilation=_with_rank(dilation, 2), groups=int(groups), channels=_channels(channels),
+            kernel_size=_kernel(kernel_size, 2), data_layout=data_layout,
+            kernel_layout=kernel_layout, out_layout=out_layout, out_dtype=out_dtype,
+        )  # fmt: skip
+
+    return blocked
+
+
+contrib_conv2d_nchwc = _blocked_op("nn.contrib_conv2d_NCHWc")
+contrib_depthwise_conv2d_nchwc = _blocked_op("nn.contrib_depthwise_conv2d_NCHWc")

@@ -1,0 +1,169 @@
+"""Convolutions in other layouts, and what stands around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.relay.transform.numbers import equal, module, ops, same_numbers
+from tvm import relay
+from tvm.error import TVMError
+from tvm.ir.op import Op
+from tvm.relay import transform as t
+from tvm.relay.testing.temp_op_attr import TempOpAttr
+from tvm.relay.transform.infer_layout_utils import InferCorrectLayoutOutput
+
+pytestmark = pytest.mark.pure
+move = relay.layout_transform
+
+
+def nhwc_conv(x: Any, w: Any, channels: int = 8) -> Any:
+    return relay.nn.conv2d(x, w, channels=channels, kernel_size=(3, 3), padding=(1, 1),
+                           data_layout="NHWC", kernel_layout="HWIO")  # fmt: skip
+
+
+def nchw_conv(x: Any, w: Any, channels: int = 8) -> Any:
+    return relay.nn.conv2d(x, w, channels=channels, kernel_size=(3, 3), padding=(1, 1))
+
+
+X = relay.var("x", shape=(1, 6, 6, 4))
+W = relay.var("w", shape=(3, 3, 4, 8))
+XC = relay.var("x", shape=(1, 4, 6, 6))
+WC = relay.var("w", shape=(8, 4, 3, 3))
+NCHW = {"nn.conv2d": ["NCHW", "default"]}
+NHWC = {"nn.conv2d": ["NHWC", "default"]}
+
+
+def test_neighbours_follow_and_others_see_the_old_layout() -> None:
+    b = relay.var("b", shape=(8,))
+    y = relay.nn.relu(relay.nn.bias_add(nhwc_conv(X, W), b, axis=3))
+    y = relay.nn.max_pool2d(y, (2, 2), (2, 2), layout="NHWC")
+    before = module(relay.nn.batch_flatten(y), X, W, b)
+    after = t.ConvertLayout(NCHW)(before)
+    y = nchw_conv(move(X, "NHWC", "NCHW"), move(W, "HWIO", "OIHW"))
+    y = relay.nn.relu(y + move(relay.expand_dims(b, 0, 3), "NHWC", "NCHW"))
+    y = move(relay.nn.max_pool2d(y, (2, 2), (2, 2)), "NCHW", "NHWC")
+    equal(after, relay.nn.batch_flatten(y), X, W, b)
+    same_numbers(before, after)
+
+
+def test_what_is_in_the_layout_stays() -> None:
+    before = module(relay.nn.relu(nchw_conv(XC, WC)), XC, WC)
+    equal(t.ConvertLayout(NCHW)(before), before["main"].body, XC, WC)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        lambda y: relay.concatenate([y, relay.exp(y)], 1),
+        lambda y: relay.mean(y, axis=[2, 3]),
+        lambda y: relay.sum(y, axis=1, keepdims=True),
+        lambda y: relay.nn.pad(y, ((0, 0), (0, 0), (1, 1), (2, 0))),
+        lambda y: relay.transpose(y, [0, 2, 3, 1]),
+        lambda y: relay.split(y, 2, 1)[1],
+        lambda y: relay.squeeze(relay.nn.global_avg_pool2d(y), [0]),
+        lambda y: relay.strided_slice(y, [0, 4], [1, 8]),
+        lambda y: relay.image.resize2d(y, (3, 3)),
+        lambda y: relay.nn.softmax(y, 1),
+        lambda y: relay.add(y, relay.const(1.0)),
+        lambda y: relay.where(relay.greater(y, relay.const(0.0)), y, relay.zeros_like(y)),
+    ],
+)
+def test_numbers_stay(then: Any) -> None:
+    before = module(then(nchw_conv(XC, WC)), XC, WC)
+    same_numbers(before, t.ConvertLayout(NHWC)(before))
+    blocked = t.ConvertLayout({"nn.conv2d": ["NCHW4c", "OIHW4i4o"]})(before)
+    assert "nn.contrib_conv2d_NCHWc" in ops(blocked)
+    same_numbers(before, blocked)
+
+
+def test_axes_move_with_the_layout() -> None:
+    before = module(relay.mean(nchw_conv(XC, WC), axis=[2, 3]), XC, WC)
+    after = t.ConvertLayout(NHWC)(before)
+    assert after["main"].body.attrs.axis == (1, 2)
+    assert ops(after) == ["layout_transform", "layout_transform", "nn.conv2d", "mean"]
+
+
+def test_some_convolutions_are_left_alone() -> None:
+    w = relay.var("v", shape=(8, 8, 3, 3))
+    before = module(nchw_conv(nchw_conv(XC, WC), w), XC, WC, w)
+    config = t.LayoutConfig(skip_layers=[0])
+    with config:
+        after = t.ConvertLayout(NHWC)(before)
+    layouts = [e.attrs.data_layout for e in _convolutions(after)]
+    assert layouts == ["NCHW", "NHWC"]
+    assert t.LayoutConfig.current is None
+    config.reset()
+    assert config.check_skip() is False
+    same_numbers(before, after)
+
+
+def _convolutions(mod: Any) -> list[Any]:
+    from tvm.relay.traverse import post_order
+
+    return [
+        e for e in post_order(mod["main"].body)
+        if isinstance(e, relay.Call) and e.op is Op.get("nn.conv2d")
+    ]  # fmt: skip
+
+
+def test_alter_moves_operands_where_the_new_call_wants_them() -> None:
+    def alter(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> Any:
+        assert [int(e) for e in tinfos[0].shape] == [1, 4, 6, 6]
+        options = dict(attrs)
+        options["data_layout"], options["kernel_layout"] = "NCHW4c", "OIHW4i"
+        return relay.nn.conv2d(*inputs, **options)
+
+    b = relay.var("b", shape=(8, 1, 1))
+    before = module(relay.nn.relu(nchw_conv(XC, WC) + b), XC, WC, b)
+    with TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", alter):
+        after = t.AlterOpLayout()(before)
+    y = relay.nn.conv2d(move(XC, "NCHW", "NCHW4c"), move(WC, "OIHW", "OIHW4i"), channels=8,
+                        kernel_size=(3, 3), padding=(1, 1), data_layout="NCHW4c",
+                        kernel_layout="OIHW4i")  # fmt: skip
+    bias = move(relay.expand_dims(b, 0, 1), "NCHW", "NCHW4c")
+    equal(after, move(relay.nn.relu(y + bias), "NCHW4c", "NCHW"), XC, WC, b)
+    same_numbers(before, after)
+
+
+def test_alter_may_change_operands_alone_or_nothing() -> None:
+    before = module(nchw_conv(XC, WC), XC, WC)
+
+    def twice(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> Any:
+        data, weight = inputs
+        return relay.nn.conv2d(data, weight * relay.const(2.0), **attrs)
+
+    with TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", twice):
+        after = t.AlterOpLayout()(before)
+    equal(after, nchw_conv(XC, WC * relay.const(2.0)), XC, WC)
+    with TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", lambda *_: None):
+        equal(t.AlterOpLayout()(before), before["main"].body, XC, WC)
+
+
+def test_users_set_rules() -> None:
+    seen: list[Any] = []
+
+    def rule(attrs: Any, new: Any, old: Any, types: Any) -> Any:
+        seen.append([None if new is None else [one.name for one in new], old[0].name])
+        layout = (old if new is None else new)[0]
+        return InferCorrectLayoutOutput([layout], [layout], attrs)
+
+    before = module(relay.nn.log_softmax(nchw_conv(XC, WC), 1), XC, WC)
+    with TempOpAttr("nn.log_softmax", "FInferCorrectLayout", rule):
+        after = t.ConvertLayout(NHWC)(before)
+    assert seen == [[None, "NCHW"], [["NHWC"], "NCHW"]]
+    assert ops(after)[-1] == "layout_transform"
+
+
+def test_errors_say_what_is_legal() -> None:
+    before = module(nchw_conv(XC, WC), XC, WC)
+    with pytest.raises(ValueError, match="Layout HWCN is not yet supported"):
+        t.ConvertLayout({"nn.conv2d": ["HWCN", "default"]})(before)
+    with pytest.raises(ValueError, match="one of the data and one of the weight"):
+        t.ConvertLayout({"nn.conv2d": ["NHWC"]})(before)
+    with (
+        TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", lambda a, i, t, o: relay.Tuple(i)),
+        pytest.raises(TVMError, match="is no call"),
+    ):
+        t.AlterOpLayout()(before)

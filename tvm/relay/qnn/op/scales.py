@@ -1,0 +1,84 @@
+"""Between real numbers and integers, and from one scale to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.relay import op as R
+from tvm.relay.expr import const
+
+from .arithmetic import along_axis, constant_of, equal_constants, is_zero, saturated, times
+from .requantize_config import chosen
+
+
+def quantized(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
+    """round(x / scale) + zero point, cut to the range of the type."""
+    x, scale, zero = args
+    rank, axis = len(types[0].shape), int(attrs.axis)
+    scaled = R.divide(x, along_axis(scale, types[1], axis, rank))
+    whole = R.cast(R.round(scaled), "int32")
+    moved = R.add(whole, along_axis(zero, types[2], axis, rank))
+    return saturated(moved, attrs.out_dtype)
+
+
+def dequantized(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
+    """(x - zero point) * scale."""
+    x, scale, zero = args
+    rank, axis = len(types[0].shape), int(attrs.axis)
+    moved = R.subtract(R.cast(x, "int32"), along_axis(zero, types[2], axis, rank))
+    real = R.multiply(R.cast(moved, "float32"), along_axis(scale, types[1], axis, rank))
+    return real if attrs.out_dtype == "float32" else R.cast(real, attrs.out_dtype)
+
+
+def requantized_call(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> Any:
+    """The call of `qnn.requantize` in plain operators."""
+    data, input_scale, input_zero, output_scale, output_zero = args
+    return requantized(
+        data, input_scale, input_zero, output_scale, output_zero, types,
+        axis=int(attrs.axis), out_dtype=str(attrs.out_dtype), rounding=attrs.rounding, compute_dtype=attrs.compute_dtype,
+    )  # fmt: skip
+
+
+def requantized(
+    x: Any, input_scale: Any, input_zero: Any, output_scale: Any, output_zero: Any,
+    types: Sequence[Any], axis: int = -1, out_dtype: str = "int8", rounding: str = "None",
+    compute_dtype: str = "None",
+) -> Any:  # fmt: skip
+    """Integers of one scale and zero point as integers of another."""
+    rounding, compute = chosen(rounding, compute_dtype)
+    rank = len(types[0].shape)
+    zero = along_axis(input_zero, types[2], axis, rank)
+    factors = _factors(input_scale, output_scale)
+    if compute == "int64" and factors is not None:
+        value = R.cast(x, "int64")
+        if not is_zero(input_zero):
+            value = R.subtract(value, R.cast(zero, "int64"))
+        if not equal_constants(input_scale, output_scale):
+            value = times(value, factors, axis, rank, rounding)
+        if not is_zero(output_zero):
+            value = R.add(value, R.cast(output_zero, "int64"))
+        return saturated(value, out_dtype)
+    wide = "float64" if compute == "float64" else "float32"
+    real = R.subtract(R.cast(x, wide), R.cast(zero, wide))
+    factor = R.divide(R.cast(input_scale, wide), R.cast(output_scale, wide))
+    real = R.multiply(real, along_axis(factor, types[1], axis, rank))
+    real = R.add(real, R.cast(output_zero, wide))
+    whole = R.floor(R.add(real, const(0.5, wide))) if rounding == "UPWARD" else R.round(real)
+    return saturated(R.cast(whole, "int64"), out_dtype)
+
+
+def _factors(input_scale: Any, output_scale: Any) -> list[float] | None:
+    """input scale / output scale, in 64 bits; None unless both are known."""
+    a, b = constant_of(input_scale), constant_of(output_scale)
+    if a is None or b is None:
+        return None
+    found = a.astype("float64").reshape(-1) / b.astype("float64").reshape(-1)
+    return [float(f) for f in np.atleast_1d(found)]
+
+
+def same_parameters(scale: Any, zero: Any, other_scale: Any, other_zero: Any) -> bool:
+    """True when two pairs of scale and zero point are known to be the same."""
+    return equal_constants(scale, other_scale) and equal_constants(zero, other_zero)

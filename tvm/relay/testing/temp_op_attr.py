@@ -1,0 +1,30 @@
+"""A rule of an operator, for the time of a scope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import Self
+
+from tvm.ir.op import Op
+
+
+class TempOpAttr:
+    """`with TempOpAttr("nn.conv2d", "FTVMLegalize", rule): ...`."""
+
+    def __init__(self, op_name: str, attr_key: str, attr_value: Any) -> None:
+        self.op = Op.get(op_name)
+        self.attr_key = attr_key
+        self.attr_value = attr_value
+        self.older_attr: Any = None
+
+    def __enter__(self) -> Self:
+        self.older_attr = self.op.get_attr(self.attr_key)
+        self.op.reset_attr(self.attr_key)
+        self.op.set_attr(self.attr_key, self.attr_value)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.op.reset_attr(self.attr_key)
+        if self.older_attr is not None:
+            self.op.set_attr(self.attr_key, self.older_attr)
