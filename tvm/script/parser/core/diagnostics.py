@@ -120,14 +120,19 @@ def getsourcelines(obj: Any) -> tuple[list[str], int]:
     """The lines of a function or class with its decorators, and the number of the first."""
     try:
         lines, start = findsource(obj)
+        while start > 0 and lines[start - 1].lstrip().startswith("@"):
+            start -= 1
+        block = inspect.getblock(lines[start:])
+        # Python 3.13 takes the program of `python -c` for the text of whatever `exec` has made
+        name = getattr(_code_of(obj), "co_name", obj.__name__)
+        if not any(name in line for line in block):
+            raise OSError
     except OSError:
         raise ScriptError(
             f"no source text is known for {obj!r}; TVMScript reads programs from their text: "
             "put it into a file, or use tvm.script.from_source(text)"
         ) from None
-    while start > 0 and lines[start - 1].lstrip().startswith("@"):
-        start -= 1
-    return inspect.getblock(lines[start:]), start + 1
+    return block, start + 1
 
 
 class Diagnostics:
