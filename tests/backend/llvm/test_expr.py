@@ -11,6 +11,7 @@ from tvm.script import tir as T
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import decl_buffer
+from tvm.tir.scalar import trunc_div
 
 pytestmark = pytest.mark.cpu
 LANES = [1, 8]
@@ -52,6 +53,32 @@ def test_divisions_of_integers(dtype: str, lanes: int) -> None:
     )
     for node, expected in rows:
         np.testing.assert_array_equal(evaluate(node, a, b, lanes=lanes), expected)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint32", "int64"])
+def test_no_division_of_integers_ends_the_process(dtype: str, lanes: int) -> None:
+    """Where machines trap there is numpy's answer: zero, and for the least by -1 itself."""
+    least = np.iinfo(dtype).min
+    a = np.array([7, least, least, least, 0, 9, -9, 5] * 2).astype(dtype)
+    b = np.array([0, 0, -1, 1, 0, -1, -1, 2] * 2).astype(dtype)
+    quotient, rest = [0, 0, least, least, 0, -9, 9, 2] * 2, [0] * 7 + [1]
+    if dtype.startswith("u"):
+        with np.errstate(divide="ignore"):
+            quotient, rest = a // b, (a % b)[:8]
+    for nodes, expected in (((e.FloorDiv, e.Div), quotient), ((e.FloorMod, e.Mod), [*rest] * 2)):
+        for node in nodes:
+            found = evaluate(node, a, b, lanes=lanes)
+            np.testing.assert_array_equal(found, np.array(expected).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64"])
+def test_the_least_number_divided_by_a_literal(dtype: str) -> None:
+    a = np.full(8, np.iinfo(dtype).min, dtype)
+    for divisor in (-1, -3, 3, 7):
+        quotient = evaluate(lambda x, d=divisor: e.Div(x, e.IntImm(dtype, d)), a)
+        exact = trunc_div(int(a[0]), divisor)
+        assert quotient.tolist() == np.full(8, exact).astype(dtype).tolist()
 
 
 @pytest.mark.parametrize("lanes", LANES)

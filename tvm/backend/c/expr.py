@@ -24,6 +24,7 @@ from tvm.tir import expr as e
 from tvm.tir.buffer import Buffer
 from tvm.tir.functor import TirFunctor, walk
 from tvm.tir.op import builtin
+from tvm.tir.op.arith import literal
 from tvm.tir.op.forms import power_of_two, terms_of
 
 from .function_text import FunctionText, in_statement
@@ -58,7 +59,9 @@ INT64: Final = DataType("int64")
 DEEPEST: Final = 40
 
 _INFIX: Final = {e.Add: ("+", ADD), e.Sub: ("-", ADD), e.Mul: ("*", MUL), e.Div: ("/", MUL),
-                 e.Mod: ("%", MUL)}  # fmt: skip
+                 e.Mod: ("%", MUL), e.FloorDiv: ("/", MUL),
+                 e.FloorMod: ("%", MUL)}  # fmt: skip
+_DIVIDED: Final = {e.Div: "div", e.Mod: "mod", e.FloorDiv: "div", e.FloorMod: "mod"}
 _HELPED: Final = {
     e.Min: "min", e.Max: "max", e.FloorDiv: "floordiv", e.FloorMod: "floormod",
 }  # fmt: skip
@@ -224,15 +227,23 @@ class ExprEmitter(TirFunctor[Code, None]):
                 rest = isinstance(op, e.FloorMod)
                 digit = int_literal(dtype, (1 << power) - 1 if rest else power).text
                 return Code(f"{a.at(UNARY)} {'&' if rest else '>>'} {digit}", BITS, depth)
-            if dtype.is_uint:
-                sign = "/" if isinstance(op, e.FloorDiv) else "%"
-                return Code(f"{a.at(MUL)} {sign} {b.at(UNARY)}", MUL, depth)
-        name = _HELPED.get(type(op))
+        name = self._helper_of(op, dtype)
         if name is not None:
             func = self.module.need(f"{name}_{short_name(dtype)}")
-            return Code(f"{func}({a.text}, {b.text})", ATOM, depth)
+            found = Code(f"{func}({a.text}, {b.text})", ATOM, depth)
+            odd = dtype.is_integer and dtype.bits != carried_bits(dtype)
+            return self.fit(dtype, found) if odd else found
         sign, level = _INFIX[type(op)]
         return self.fit(dtype, Code(f"{a.at(level)} {sign} {b.at(level - 1)}", level, depth))
+
+    def _helper_of(self, op: e.BinaryOpExpr, dtype: DataType) -> str | None:
+        """The helper function that does it; None where C's operator (rounding to zero) does."""
+        if type(op) in _DIVIDED and not dtype.is_float:
+            if dtype.is_int and type(op) in _HELPED:
+                return _HELPED[type(op)]
+            safe = literal(op.b) not in (None, 0, -1)  # no machine traps on it
+            return None if safe else _DIVIDED[type(op)]
+        return _HELPED.get(type(op))
 
     def _bool_arithmetic(self, op: e.BinaryOpExpr, a: Code, b: Code) -> Code:
         depth = max(a.depth, b.depth) + 1

@@ -246,7 +246,7 @@ static int32_t parallel_launch(TVMParallelTask task, void* closure, int32_t num_
 # --- families: a function for each type, named like min_i32 ---
 
 _FAMILY: Final = re.compile(
-    r"(min|max|floordiv|floormod|shl|atomic_add|wrap|sigmoid)_(bool|[iuf]\d+)"
+    r"(min|max|div|mod|floordiv|floormod|shl|atomic_add|wrap|sigmoid)_(bool|[iuf]\d+)"
 )
 _BITS_AS: Final = re.compile(r"bits_of_(\w+)_as_(\w+)")
 
@@ -293,16 +293,24 @@ def _suffix(dtype: DataType) -> str:
     return "f" if dtype.bits == 32 else ""
 
 
+def _division(name: str, dtype: DataType, formula: str) -> Helper:
+    """A division that no machine traps on; like numpy's, it gives zero where b is zero."""
+    kind = value_type(dtype)
+    special = "b == 0 ? 0"
+    if dtype.is_int:  # the least number divided by -1 is itself
+        special += " : b == -1 ? " + ("0" if "mod" in name else f"({kind})(0 - (u{kind})a)")
+    return _function(name, dtype, f"return {special} : ({kind})({formula});")
+
+
 _INT_FORMS: Final[dict[str, Callable[[DataType], Helper]]] = {
     "min": lambda t: _function("min", t, "return a < b ? a : b;"),
     "max": lambda t: _function("max", t, "return a > b ? a : b;"),
+    "div": lambda t: _division("div", t, "a / b"),
+    "mod": lambda t: _division("mod", t, "a % b"),
     # the rest of / has the sign of a; floor wants that of b
-    "floordiv": lambda t: _function(
-        "floordiv", t, f"return ({value_type(t)})(a / b - ((a % b != 0) & ((a ^ b) < 0)));"
-    ),
-    "floormod": lambda t: _function(
-        "floormod", t,
-        f"return ({value_type(t)})(a % b + (((a % b != 0) & ((a ^ b) < 0)) ? b : 0));",
+    "floordiv": lambda t: _division("floordiv", t, "a / b - ((a % b != 0) & ((a ^ b) < 0))"),
+    "floormod": lambda t: _division(
+        "floormod", t, "a % b + (((a % b != 0) & ((a ^ b) < 0)) ? b : 0)"
     ),
     "shl": lambda t: _function(
         "shl", t, f"return ({value_type(t)})((u{value_type(t)})a << b);".replace("uuint", "uint")

@@ -11,6 +11,7 @@ from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.functor import TirFunctor, expr_children
+from tvm.tir.op.arith import literal
 from tvm.tir.op.forms import power_of_two, terms_of
 
 from .function_text import FunctionText
@@ -124,16 +125,46 @@ class ExprEmitter(TirFunctor[str, None]):
         power = power_of_two(op.b)
         if power is not None and wants_rest:
             self.narrow.masks((1 << power) - 1, op.a)
+        if power is not None and dtype.is_int and isinstance(op, (e.FloorDiv, e.FloorMod)):
+            return self._floor_by_power(dtype, a, power, wants_rest)  # rounds down by itself
+        divisor, nothing = self._safe_divisor(op, a, b)
         if not dtype.is_int:
-            return self.out.temp(f"{'urem' if wants_rest else 'udiv'} {kind} {a}, {b}")
-        if isinstance(op, (e.Div, e.Mod)):
-            return self.out.temp(f"{'srem' if wants_rest else 'sdiv'} {kind} {a}, {b}")
-        if power is not None:  # rounds toward minus infinity by itself
-            if wants_rest:
-                mask = self.splat(dtype, str((1 << power) - 1))
-                return self.out.temp(f"and {kind} {a}, {mask}")
-            return self.out.temp(f"ashr {kind} {a}, {self.splat(dtype, str(power))}")
-        return self._floor_division(dtype, a, b, wants_rest)
+            made = self.out.temp(f"{'urem' if wants_rest else 'udiv'} {kind} {a}, {divisor}")
+        elif isinstance(op, (e.Div, e.Mod)):
+            made = self.out.temp(f"{'srem' if wants_rest else 'sdiv'} {kind} {a}, {divisor}")
+        else:
+            made = self._floor_division(dtype, a, divisor, wants_rest)
+        if nothing is None or wants_rest:
+            return made
+        return self.select(dtype, nothing, self.splat(dtype, "0"), made)
+
+    def _safe_divisor(self, op: e.BinaryOpExpr, a: str, b: str) -> tuple[str, str | None]:
+        """A divisor that no machine traps on, and where the real one is zero.
+
+        As in numpy: dividing by zero gives zero, without a rest; the least number divided by -1
+        is itself. (One divides such a number by 1 instead, which leaves no rest either.)
+        """
+        dtype, kind = op.dtype, value_type(op.dtype)
+        known = literal(op.b)
+        if known not in (None, 0, -1):
+            return b, None
+        zero = self.out.temp(f"icmp eq {kind} {b}, {self.splat(dtype, '0')}")
+        unsafe = zero
+        if dtype.is_int and not self._index_depth:
+            low = self.splat(dtype, int_literal(dtype.element_of(), -(1 << (dtype.bits - 1))))
+            least = self.out.temp(f"icmp eq {kind} {a}, {low}")
+            minus = self.out.temp(f"icmp eq {kind} {b}, {self.splat(dtype, '-1')}")
+            bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
+            over = self.out.temp(f"and {bools} {least}, {minus}")
+            unsafe = self.out.temp(f"or {bools} {zero}, {over}")
+        one = self.splat(dtype, int_literal(dtype.element_of(), 1))
+        return self.select(dtype, unsafe, one, b), zero
+
+    def _floor_by_power(self, dtype: DataType, a: str, power: int, wants_rest: bool) -> str:
+        kind = value_type(dtype)
+        if wants_rest:
+            return self.out.temp(f"and {kind} {a}, {self.splat(dtype, str((1 << power) - 1))}")
+        return self.out.temp(f"ashr {kind} {a}, {self.splat(dtype, str(power))}")
 
     def _floor_division(self, dtype: DataType, a: str, b: str, wants_rest: bool) -> str:
         """The rest of sdiv has the sign of a; floor wants that of b."""
