@@ -10,6 +10,7 @@ import numpy as np
 
 from tvm.support.dtype import DataType
 
+from .memory import Pointer
 from .values import Value, is_array, is_odd_width, lane_count, numpy_dtype
 
 Rule = Callable[..., Value]
@@ -101,6 +102,8 @@ def _shift_right(dtype: DataType, x: Value, y: Value) -> Value:
 
 def _reinterpret(dtype: DataType, x: Value) -> Value:
     kind = numpy_dtype(dtype)
+    if isinstance(x, Pointer) and dtype.is_integer:
+        return kind.type(x.address())
     if not hasattr(x, "dtype"):
         return x
     if is_array(x):

@@ -35,6 +35,10 @@ class Pointer:
             return self.moved(count // size)
         return Pointer(self.data.view(np.uint8), self.offset * size + count)
 
+    def address(self) -> int:
+        """Where the element lies, as a number."""
+        return int(self.data.ctypes.data) + self.offset * int(self.data.itemsize)
+
     def typed(self, kind: Any) -> Pointer:
         """The same address, its memory read as another type."""
         if self.data.dtype == kind:

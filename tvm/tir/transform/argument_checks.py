@@ -118,12 +118,15 @@ class ArgumentChecks:
         else:
             legal = _any_of(kind, TypeIndex.INT, TypeIndex.BOOL)
             value = ops.cast(self._any(number, StructField.ANY_UNION_VALUE, INT64), dtype)
-        self._require(
-            legal, "DTypeError",
-            f"call {self._function}: argument {number} ({param.name})",
-            f"a value of {_KINDS}", _scalar_text(param), kind,
-        )  # fmt: skip
+        where = f"call {self._function}: argument {number} ({param.name})"
+        self._require(legal, "DTypeError", where, "{}", _scalar_text(param), _kind_text(kind))
         self._define(param, value)
+        if dtype.is_integer and not dtype.is_bool and dtype.bits < 64:
+            held = self._any(number, StructField.ANY_UNION_VALUE, INT64)
+            self._require(
+                ops.equal(ops.cast(param, INT64), held), "ValueError", where,
+                "{}", f"{_scalar_text(param)}, {_range_text(dtype)}", held,
+            )  # fmt: skip
 
     def _bind_handle(self, number: int, kind: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         """Any address; of a tensor object that of its DLTensor."""
@@ -156,10 +159,13 @@ class ArgumentChecks:
     def _check_value(self, tensor: _Tensor) -> None:
         """It is a tensor, and this is its address."""
         kind = self._kind_of(tensor.number, tensor.name)
-        is_tensor = _any_of(kind, TypeIndex.TENSOR, TypeIndex.DLTENSOR_PTR, TypeIndex.OPAQUE_PTR)
+        address = _any_of(kind, TypeIndex.DLTENSOR_PTR, TypeIndex.OPAQUE_PTR)
+        held = self._any(tensor.number, StructField.ANY_UNION_VALUE, HANDLE)
+        some = ops.bitwise_and(address, ops.logical_not(builtin.isnullptr(held)))
         self._require(
-            is_tensor, "DTypeError", self._where(tensor), f"a value of {_KINDS}",
-            _tensor_text(tensor.buffer), kind,
+            ops.bitwise_or(_any_of(kind, TypeIndex.TENSOR), some),
+            "DTypeError", self._where(tensor), "{}{}", _tensor_text(tensor.buffer),
+            _kind_text(kind), e.Select(address, e.StringImm(" that is null"), e.StringImm("")),
         )  # fmt: skip
         self._define(tensor.handle, self._tensor_address(tensor.number, kind))
 
@@ -192,11 +198,7 @@ class ArgumentChecks:
         found = _both_are(code, dtype.type_code, bits, dtype.bits)
         if dtype.is_bool:  # numpy's bool arrives as an unsigned byte from some producers
             found = ops.bitwise_or(found, _both_are(code, 1, bits, 1))
-        # A name stands at eight times its code; all codes behind the last have the last name.
-        last = ops.const(len(_TYPE_NAMES) - 1, INT32)
-        place = ops.multiply(e.Min(ops.cast(code, INT32), last), _NAME_BYTES)
-        names = "".join(name.ljust(_NAME_BYTES, "\0") for name in _TYPE_NAMES)
-        kind = builtin.handle_add_byte_offset(e.StringImm(names), place)
+        kind = _word(_TYPE_NAMES, ops.cast(code, INT32))
         vector = ops.not_equal(lanes, ops.const(1, lanes.dtype))
         tail = e.Select(vector, e.StringImm(", in vectors"), e.StringImm(""))
         self._require(
@@ -342,6 +344,14 @@ class ArgumentChecks:
             present, "ValueError", where, "a tensor without memory",
             "a tensor whose data address is set",
         )  # fmt: skip
+        unit = _aligned_bytes(buffer.dtype)
+        if unit > 1:
+            place = builtin.reinterpret(INT64, data)
+            self._require(
+                ops.equal(ops.bitwise_and(place, unit - 1), ops.const(0, INT64)),
+                "ValueError", where, "data at an address that no whole number of elements precedes",
+                f"an address that is a multiple of {unit}; make a copy first",
+            )  # fmt: skip
 
     # --- helpers ---
 
@@ -390,7 +400,15 @@ class ArgumentChecks:
         self._steps.append(s.AssertStmt(condition, note, s.Evaluate(0)))
 
 
-_KINDS = "type index {} (0 None, 1 int, 2 bool, 3 float, 4 and 7 addresses, 64 and more objects)"
+# By the type index of a TVMFFIAny: of plain values, and of objects, whose indices start at 64.
+_VALUE_NAMES = (
+    "None", "int", "bool", "float", "an address", "a data type", "a device", "an address",
+    "a string", "bytes", "an object", "a string", "bytes", "an object",
+)  # fmt: skip
+_OBJECT_NAMES = (
+    "an object", "a string", "bytes", "an error", "a function", "a shape", "a tensor", "an array",
+    "a map", "a module", "a Python object", "an object",
+)  # fmt: skip
 
 # By DLPack's type code: where name and number of bits are the name of the type, that name.
 _TYPE_NAMES = ("int", "uint", "float", "a type of ", "bfloat", "complex", "bool", "a type of ")
@@ -427,6 +445,26 @@ def _item_bytes(dtype: DataType) -> int:
     return (dtype.bits * dtype.lanes + 7) // 8
 
 
+def _aligned_bytes(dtype: DataType) -> int:
+    """What compiled code relies on: the alignment of a C scalar."""
+    return 1 << min((dtype.bits - 1) // 8, 7).bit_length()
+
+
+def _word(names: Sequence[str], place: PrimExpr) -> PrimExpr:
+    """One of the names, worked out at run time; all places behind the last have the last name."""
+    last = ops.const(len(names) - 1, INT32)
+    table = "".join(name.ljust(_NAME_BYTES, "\0") for name in names)
+    offset = ops.multiply(e.Min(place, last), _NAME_BYTES)
+    return builtin.handle_add_byte_offset(e.StringImm(table), offset)
+
+
+def _kind_text(kind: PrimExpr) -> PrimExpr:
+    """What a value is, by its type index."""
+    first = ops.const(int(TypeIndex.FIRST_OBJECT), INT32)
+    objects = _word(_OBJECT_NAMES, ops.subtract(kind, first))
+    return e.Select(ops.less(kind, first), _word(_VALUE_NAMES, kind), objects)
+
+
 def _element(numbers: PrimExpr, index: int) -> PrimExpr:
     return builtin.tvm_struct_get(numbers, index, int(StructField.INT64_ELEMENT), INT64)
 
@@ -447,6 +485,11 @@ def _scalar_text(param: e.Var) -> str:
     if param.dtype.is_handle:
         return "an address or a tensor"
     return f"a number, {param.name}: {param.dtype}"
+
+
+def _range_text(dtype: DataType) -> str:
+    low = -(1 << (dtype.bits - 1)) if dtype.is_int else 0
+    return f"from {low} to {low + (1 << dtype.bits) - 1}"
 
 
 def _tensor_text(buffer: Buffer) -> str:
