@@ -40,6 +40,25 @@ def test_options() -> None:
         t.hexagon(cores=3)
 
 
+def test_hexagon_features() -> None:
+    def features(*args: str, **options: object) -> list[str]:
+        return list(t.hexagon(*args, **options).attrs["mattr"])
+
+    assert features("v66") == ["+hvxv66", "+hvx-length128b"]
+    assert features("v66", hvx=0) == ["-hvx"]
+    assert features("hexagonv68", hvx=64) == [
+        "+hvxv68", "+hvx-length64b", "+hvx-qfloat", "-hvx-ieee-fp",
+    ]  # fmt: skip
+    switched = features("v69", use_qfloat=False, use_ieee_fp=True)
+    assert switched[2:] == ["-hvx-qfloat", "+hvx-ieee-fp"]
+    assert "-llvm-options=-hexagon-noopt" in str(t.hexagon("v66", llvm_options="-hexagon-noopt"))
+    assert t.hexagon(llvm_options=["-a", "-b"]).attrs["llvm-options"] == ("-a", "-b")
+    with pytest.raises(ValueError, match="v12 is not a valid Hexagon version"):
+        t.hexagon("v12")
+    with pytest.raises(ValueError, match="hvx=32; legal: 128, 64, or 0"):
+        t.hexagon(hvx=32)
+
+
 def test_cores_of_32_and_64_bits() -> None:
     small, large = t.riscv_cpu("sifive-e31"), t.riscv_cpu("sifive-u74")
     assert (small.attrs["mtriple"], small.attrs["mabi"]) == ("riscv32-unknown-linux-gnu", "ilp32")

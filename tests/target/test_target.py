@@ -146,6 +146,14 @@ def test_what_is_no_target() -> None:
         Target("cuda", 12.34)  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="no target"):
         Target.canon_multi_target_and_host(None)
+
+
+def test_several_targets() -> None:
+    llvm, cuda = Target("llvm"), Target("cuda")
+    assert Target.canon_multi_target({1: "llvm", 2: cuda}) == [llvm, cuda]
+    assert Target.canon_multi_target({"kind": "llvm"}) == [llvm]
+    assert Target.canon_multi_target(("llvm", cuda)) == [llvm, cuda]
+    assert Target.canon_multi_target(None) is None
     with pytest.raises(AssertionError, match="no map"):
         Target.canon_target_map_and_host(None)
 

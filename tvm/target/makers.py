@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from .target import Target
 
@@ -88,22 +88,55 @@ def riscv_cpu(model: str = "sifive-u54", options: Any = None) -> Target:
     return _join(words, options)
 
 
+_HEXAGONS: Final = ("v65", "v66", "v67", "v67t", "v68", "v69", "v71", "v73", "v75")
+
+
 def hexagon(cpu_ver: str = "v68", **kwargs: Any) -> Target:
-    """A Qualcomm Hexagon DSP; options are `num_cores`, `vtcm_capacity`, `llvm_options`."""
+    """A Qualcomm Hexagon DSP.
+
+    Options: `hvx` (bytes of a vector, 0 for none), `llvm_options` (a text, or several),
+    `use_qfloat` and `use_ieee_fp` (how vectors of floats are computed), `num_cores`,
+    `vtcm_capacity` (bytes; 0 sets no limit).
+    """
+    version = cpu_ver[max(cpu_ver.find("v"), 0) :].lower()
+    if version not in _HEXAGONS:
+        raise ValueError(
+            f"{cpu_ver} is not a valid Hexagon version\nvalid versions include {list(_HEXAGONS)}"
+        )
+    llvm_options = kwargs.pop("llvm_options", None) or []
+    listed = llvm_options.split() if isinstance(llvm_options, str) else list(llvm_options)
+    number = int(version[1:3])
+    hvx = int(kwargs.pop("hvx", 128))
+    floats = {
+        "hvx-qfloat": bool(kwargs.pop("use_qfloat", number >= 68)),
+        "hvx-ieee-fp": bool(kwargs.pop("use_ieee_fp", False)),
+    }
     config: dict[str, Any] = {
         "kind": "hexagon",
         "mtriple": "hexagon",
-        "mcpu": f"hexagon{cpu_ver}",
-        "mattr": [f"+hvx{cpu_ver}", "+hvx-length128b"],
+        "mcpu": f"hexagon{version}",
+        "mattr": [*_hvx_features(version, hvx), *_float_features(floats, number, hvx)],
         "num-cores": int(kwargs.pop("num_cores", 4)),
         "vtcm-capacity": int(kwargs.pop("vtcm_capacity", 0)),
     }
-    llvm_options = kwargs.pop("llvm_options", None)
-    if llvm_options:
-        config["llvm-options"] = llvm_options.split()
+    if listed:
+        config["llvm-options"] = listed
     if kwargs:
         raise TypeError(f"hexagon: unknown option {next(iter(kwargs))!r}")
     return Target(config)
+
+
+def _hvx_features(version: str, hvx: int) -> list[str]:
+    if hvx not in (0, 64, 128):
+        raise ValueError(f"hexagon: hvx={hvx}; legal: 128, 64, or 0 for no vector unit")
+    return [f"+hvx{version}", f"+hvx-length{hvx}b"] if hvx else ["-hvx"]
+
+
+def _float_features(floats: dict[str, bool], number: int, hvx: int) -> list[str]:
+    """Vectors of floats came with version 68."""
+    if number < 68 or not hvx:
+        return []
+    return [f"{'+' if on else '-'}{name}" for name, on in floats.items()]
 
 
 def stm32(series: str = "unknown", options: Any = None) -> Target:

@@ -220,10 +220,14 @@ class Target(Node):
 
     @staticmethod
     def canon_multi_target(multi_targets: Any) -> list[Target] | None:
-        """Each of several targets as a Target."""
+        """Each of several targets as a Target; of a map without a kind, its values."""
         if multi_targets is None:
             return None
-        several = multi_targets if isinstance(multi_targets, (list, tuple)) else [multi_targets]
+        if isinstance(multi_targets, Mapping) and "kind" not in multi_targets:
+            several = list(multi_targets.values())
+        else:
+            listed = isinstance(multi_targets, (list, tuple))
+            several = list(multi_targets) if listed else [multi_targets]
         return [Target(target) for target in several]
 
     @staticmethod
