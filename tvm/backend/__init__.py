@@ -15,6 +15,7 @@ ENTRY_POINT_GROUP: Final = "tvm.backends"  # where installed packages offer reco
 BACKENDS: Final[dict[str, Backend]] = {
     "c": Backend("c", "tvm.backend.c", makes_host_code=True),
     "cuda": Backend("cuda", "tvm.backend.cuda"),
+    "hexagon": Backend("hexagon", "tvm.backend.llvm.module", makes_host_code=True),
     "llvm": Backend("llvm", "tvm.backend.llvm.module", makes_host_code=True),
     "metal": Backend("metal", "tvm.backend.metal"),
     "opencl": Backend("opencl", "tvm.backend.opencl"),

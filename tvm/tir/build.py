@@ -26,7 +26,7 @@ from .pipeline import (
 )
 
 PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
-HOST_KINDS = ("llvm", "c")
+HOST_KINDS = ("llvm", "c", "hexagon")
 
 
 def build(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
+import tvm
 from tvm.backend.llvm.jit import host_machine
 from tvm.backend.llvm.target import is_host, machine_of
-from tvm.error import TargetError
+from tvm.error import TargetError, TVMError
+from tvm.script import tir as T
 from tvm.target import Target
 
 pytestmark = pytest.mark.cpu
@@ -40,6 +45,24 @@ def test_another_machine() -> None:
 def test_targets_of_other_backends_are_refused() -> None:
     with pytest.raises(TargetError, match="legal: llvm"):
         machine_of(Target("opencl"))
+
+
+def test_hexagon_is_llvms_too() -> None:
+    """Loops over bytes run on the vector unit, whose width is a feature of the target."""
+
+    @T.prim_func
+    def add(A: T.Buffer((128,), "uint8"), B: T.Buffer((128,), "uint8")):
+        for i in range(128):
+            B[i] = A[i] + B[i]
+
+    target = tvm.target.hexagon("v66", hvx=128)
+    assert machine_of(Target("hexagon")).triple == machine_of(target).triple == "hexagon"
+    module = tvm.tir.build(add, target=Target(target, target))
+    assert re.search(r"attributes.*\+hvx-length128b", module.inspect_source("ll"))
+    assert re.search(r"v\d+\.b = vadd\(v\d+\.b,v\d+\.b\)", module.inspect_source("s"))
+    a = np.zeros(128, "uint8")
+    with pytest.raises(TVMError, match="found: code for hexagon"):
+        module["add"](a, a)
 
 
 def test_what_floating_arithmetic_may_ignore() -> None:

@@ -107,6 +107,8 @@ def _target_machine(machine: Machine) -> Any:
         if machine.triple and not _same_family(machine.triple, llvm.get_process_triple()):
             llvm.initialize_all_targets()
             llvm.initialize_all_asmprinters()
+        if machine.triple.startswith("hexagon"):
+            llvm.set_option("tvm", "-hexagon-autohvx")  # LLVM leaves its vector unit idle else
         try:
             target = llvm.Target.from_triple(machine.triple or llvm.get_process_triple())
         except RuntimeError as err:

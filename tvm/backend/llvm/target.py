@@ -11,16 +11,17 @@ from .jit import Machine, host_machine, llvm_triples_match
 
 def machine_of(target: Target) -> Machine:
     """Triple, CPU and features; for the host's own triple and no named CPU, all that it has."""
-    if target.kind.name != "llvm":
+    if target.kind.name not in ("llvm", "hexagon"):
         raise TargetError(
             message(
                 f"machine code for target {target.kind.name}",
                 found="another backend's target",
-                legal="llvm",
+                legal="llvm, hexagon",
             )
         )
     host = host_machine()
-    triple = str(target.attrs.get("mtriple", "")) or host.triple
+    own = "hexagon" if target.kind.name == "hexagon" else host.triple
+    triple = str(target.attrs.get("mtriple", "")) or own
     cpu, extra = target.mcpu, ",".join(complete_features(triple, target.mattr))
     triple, floats = _with_float_abi(triple, _one_of(target, "mfloat-abi", ("soft", "hard")))
     extra = ",".join(part for part in (extra, floats) if part)
