@@ -63,6 +63,17 @@ def test_tensors_are_made_copied_and_seen_otherwise() -> None:
         call("TVMTensorCopyFromBytes", made, values.ctypes.data, 4)
 
 
+def test_caches_are_flushed_between_measurements() -> None:
+    prepare = tvm.get_global_func("cache_flush_cpu_non_first_arg")
+    given = tvm.runtime.tensor(np.arange(4.0))
+    prepare(given, tvm.runtime.tensor(np.ones(3)), 1)
+    prepare()
+    np.testing.assert_array_equal(given.numpy(), np.arange(4.0))
+    from tvm.runtime import benchmark
+
+    assert benchmark._flusher.size >= benchmark.CACHE_BYTES
+
+
 def test_parameters_go_to_files(tmp_path: Path) -> None:
     path = str(tmp_path / "params")
     call("SaveParamsToFile", {"x": tvm.runtime.tensor(np.ones(3))}, path)

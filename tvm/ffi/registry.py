@@ -49,7 +49,7 @@ HOMES: dict[str, list[str]] = {
 # Functions that programs call by name without any Python of ours on the way: the module that
 # registers one is imported at its first call.
 AT_FIRST_CALL: dict[str, tuple[str, ...]] = {
-    "tvm.runtime.packed": ("tvm.default_trace_action",),
+    "tvm.runtime.packed": ("tvm.default_trace_action", "cache_flush_cpu_non_first_arg"),
     "tvm.runtime.disco.builtins": (
         "runtime.disco.allreduce", "runtime.disco.allgather",
         "runtime.disco.broadcast_from_worker0", "runtime.disco.scatter_from_worker0",

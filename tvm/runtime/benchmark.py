@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tvm.error import message
 from tvm.ffi import get_global_func
@@ -106,7 +106,7 @@ def _one_repeat(
     empty_runs = 0
     while True:
         if timing.cache_flush_bytes:
-            _flush_cache(timing.cache_flush_bytes)
+            flush_cache(timing.cache_flush_bytes)
         start = time.perf_counter()
         for _ in range(number):
             func(*args)
@@ -121,10 +121,11 @@ def _one_repeat(
         number = int(max(wanted, number * 1.618))
 
 
+CACHE_BYTES: Final = 64 << 20  # more than the caches of most CPUs hold
 _flusher: Any = None
 
 
-def _flush_cache(size_bytes: int) -> None:
+def flush_cache(size_bytes: int) -> None:
     """Read and write so much memory that nothing of the arguments stays in a cache."""
     global _flusher
     import numpy as np
