@@ -1,10 +1,11 @@
-"""Checks of operands that all backends share."""
+"""Checks that several backends share."""
 
 from __future__ import annotations
 
-from tvm.error import DTypeError, message
+from tvm.error import DTypeError, TVMError, message
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
+from tvm.tir import stmt as s
 
 
 def integer_operand(call: e.Call) -> DataType:
@@ -19,3 +20,16 @@ def integer_operand(call: e.Call) -> DataType:
             )
         )
     return dtype
+
+
+def require_run_once(op: s.AttrStmt, function: str) -> None:
+    """A TVMError unless a scope that initialises something names the one way there is."""
+    if not (isinstance(op.value, e.StringImm) and op.value.value == "TVMBackendRunOnce"):
+        raise TVMError(
+            message(
+                f"{op.attr_key} = {op.value}",
+                found="no such way to initialise",
+                where=f"function {function}",
+                legal='"TVMBackendRunOnce"',
+            )
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tvm.error import ShapeError, TVMError
 from tvm.ir.type import PointerType, PrimType
 from tvm.runtime import tensor
 from tvm.runtime.module import Module
+from tvm.script import tir as T
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -270,3 +272,37 @@ def test_low_bits_of_a_counter_wrap() -> None:
     out = tensor(np.zeros_like(wanted))
     tvm.compile(func, "llvm")["main"](tensor(x), out)
     np.testing.assert_array_equal(out.numpy(), wanted)
+
+
+def test_alignment_is_known_in_the_body_and_where_it_is_called() -> None:
+    a = te.placeholder((1024,), "float32", name="A")
+    func = te.create_prim_func([a, te.compute((1024,), lambda i: a[i] * 3, name="B")])
+    text = tvm.tir.build(func.with_attr("global_symbol", "triple"), "llvm").inspect_source("ll")
+    assert re.search(r"triple_compute_\([^(]*align 4", text)
+    assert re.search(r'call void @llvm.assume\(i1 true\) \[ "align"\(ptr %\S+, i64 4\) \]', text)
+
+
+def test_comparisons_of_floats_use_scalable_vectors() -> None:
+    count = te.var("m")
+    a, b = te.placeholder((count,), name="A"), te.placeholder((count,), name="B")
+    for compare in (tvm.tir.EQ, tvm.tir.NE, tvm.tir.LT):
+        made = te.compute((count,), lambda i: compare(a[i], b[i]), name="C")  # noqa: B023
+        func = te.create_prim_func([a, b, made])
+        target = "llvm -mtriple=aarch64-linux-gnu -mattr=+sve"
+        text = tvm.tir.build(func, target).inspect_source("asm")
+        assert re.search(r"fcm(eq|ne|gt)\tp\d+\.s", text), compare
+
+
+def test_constants_in_scalable_vectors_take_no_instruction() -> None:
+    @T.prim_func
+    def func(a: T.handle):
+        A = T.match_buffer(a, (128,), "float32")
+        A[T.ramp(0, 1, 4 * T.vscale())] = T.broadcast(T.float32(1.5), 4 * T.vscale())
+
+    with tvm.target.Target("llvm -mtriple=aarch64-linux-gnu -mattr=+sve") as target:
+        module = tvm.tir.build(func, target=target)
+    one = "insertelement (<vscale x 4 x float> poison, float 0x3FF8000000000000, i64 0)"
+    assert f"store <vscale x 4 x float> shufflevector (<vscale x 4 x float> {one}" in (
+        module.inspect_source("ll")
+    )
+    assert "fmov\tz0.s, #1.5" in module.inspect_source("asm")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from tvm.backend.operands import require_run_once
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
@@ -228,6 +229,9 @@ class StmtEmitter(ExprEmitter):
         if op.attr_key == "compute_scope":
             self.outline(op)
             return
+        if op.attr_key == "coproc_uop_scope":
+            self.run_once(op)
+            return
         if op.attr_key == "volatile_scope" and isinstance(op.node, e.Var):
             self.volatile.add(op.node)
         if op.attr_key == DROPPED_ON_FAILURE:
@@ -239,6 +243,14 @@ class StmtEmitter(ExprEmitter):
     def _let_go(self) -> None:
         """What was held is no longer given up."""
         self._workspaces.pop()
+
+    def run_once(self, op: s.AttrStmt) -> None:
+        """Only the first call of the function, of all threads, does what is inside."""
+        require_run_once(op, self.out.signature.name)
+        mark = self.module.names.fresh("once")
+        self.module.constant(f"static int {mark};")
+        self.out.open(f"if (!__atomic_exchange_n(&{mark}, 1, __ATOMIC_SEQ_CST)) {{")
+        self._work += [self.out.close, op.body]
 
     def outline(self, op: s.AttrStmt) -> None:
         """Make a function of its own of the body."""

@@ -319,6 +319,9 @@ class ExprEmitter(TirFunctor[str, None]):
         if value in ("0", "false", "null"):
             return "zeroinitializer"
         mask = vector_of("i32", dtype.lanes, dtype.is_scalable)
+        if dtype.is_scalable and not value.startswith("%"):  # a constant needs no instruction
+            first = f"insertelement ({kind} poison, {element} {value}, i64 0)"
+            return f"shufflevector ({kind} {first}, {kind} poison, {mask} zeroinitializer)"
         first = self.out.temp(f"insertelement {kind} poison, {element} {value}, i64 0")
         return self.out.temp(
             f"shufflevector {kind} {first}, {kind} poison, {mask} zeroinitializer"

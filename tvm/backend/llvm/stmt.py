@@ -11,10 +11,12 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from tvm.backend.operands import require_run_once
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.span import Span
+from tvm.ir.type import PrimType
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -166,7 +168,19 @@ class StmtEmitter(MemoryEmitter):
         self.values[op.var] = self.visit_data(op.value)
         if op.var.dtype.is_handle and _is_tensor_data(op.value):
             self.roots.add(op.var)
+            self._assume_aligned(op.var)
         self._work.append(op.body)
+
+    def _assume_aligned(self, data: e.Var) -> None:
+        """Tell LLVM what the checks at the entry have shown: no element lies across two."""
+        pointee = getattr(data.type_annotation, "element_type", None)
+        if not isinstance(pointee, PrimType) or pointee.dtype.is_custom:
+            return
+        size = element_bytes(pointee.dtype)
+        if size in (2, 4, 8):
+            callee = self.module.declare("llvm.assume", "void", "i1")
+            fact = f'[ "align"(ptr {self.values[data]}, i64 {size}) ]'
+            self.out.line(f"call void {callee}(i1 true) {fact}")
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
         if op.attr_key in ("thread_extent", "virtual_thread"):
@@ -188,6 +202,9 @@ class StmtEmitter(MemoryEmitter):
         if op.attr_key == "compute_scope":
             self.outline(op)
             return
+        if op.attr_key == "coproc_uop_scope":
+            self.run_once(op)
+            return
         if op.attr_key == DROPPED_ON_FAILURE:
             self._workspaces.append(HeldObject(self.visit_data(op.value)))
             self._work += [self._let_go, op.body]
@@ -197,6 +214,22 @@ class StmtEmitter(MemoryEmitter):
     def _let_go(self) -> None:
         """What was held is no longer given up."""
         self._workspaces.pop()
+
+    def run_once(self, op: s.AttrStmt) -> None:
+        """Only the first call of the function, of all threads, does what is inside."""
+        require_run_once(op, self.out.signature.name)
+        out, mark = self.out, self.module.slot(f"{self.out.signature.name}.once")
+        found = out.temp(f"atomicrmw xchg ptr {mark}, i32 1 seq_cst, align 4")
+        first = out.temp(f"icmp eq i32 {found}, 0")
+        inside, after = out.label("once"), out.label("done")
+        out.line(f"br i1 {first}, label %{inside}, label %{after}")
+        out.begin(inside)
+
+        def close() -> None:
+            out.line(f"br label %{after}")
+            out.begin(after)
+
+        self._work += [close, op.body]
 
     def outline(self, op: s.AttrStmt) -> None:
         """Make a function of its own of the body."""
@@ -376,15 +409,15 @@ class StmtEmitter(MemoryEmitter):
         return f", !llvm.loop {self.module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
 
     def _scalable_wish(self, op: s.For) -> list[str]:
-        """LLVM takes minima and maxima of floats for dear in SVE's vectors, which they are not."""
+        """LLVM takes minima and comparisons of floats for dear in SVE's vectors, wrongly."""
         if "aarch64" not in self.module.machine_triple or not (
             self.module.has_feature("sve") or self.module.has_feature("sve2")
         ):
             return []
         nodes = list(walk(op.body))
-        bits = [n.dtype.bits for n in nodes if isinstance(n, (e.Min, e.Max)) and n.dtype.is_float]
+        wished = any(isinstance(n, (e.Min, e.Max, e.CmpExpr)) and n.a.dtype.is_float for n in nodes)
         plain = (PrimExpr, s.BufferStore, s.SeqStmt)
-        if not bits or not all(isinstance(n, plain) and not isinstance(n, e.Call) for n in nodes):
+        if not wished or not all(isinstance(n, plain) and not isinstance(n, e.Call) for n in nodes):
             return []
         wide = max(n.dtype.bits for n in nodes if isinstance(n, e.BufferLoad))
         return [
