@@ -200,3 +200,32 @@ def test_type_functors() -> None:
     assert Widen().visit(found) == want
     with pytest.raises(NotImplementedError, match="has no rule for a TensorType"):
         relay.TypeFunctor().visit(wide)
+
+
+def test_programs_that_use_values_twice_are_compared_node_by_node() -> None:
+    def doubled(times: int) -> Any:
+        x = relay.var("x", shape=(2,))
+        value: Any = x
+        for _ in range(times):
+            value = relay.add(value, value)
+        return relay.Function([x], value)
+
+    # as trees, these have more nodes than anything could walk
+    a, b = doubled(200), doubled(200)
+    assert tvm.ir.structural_equal(a, b)
+    assert tvm.ir.structural_hash(a) == tvm.ir.structural_hash(b)
+    assert not tvm.ir.structural_equal(a, doubled(199))
+    assert not tvm.ir.structural_equal(a, doubled(201))
+
+
+def test_computed_once_is_not_computed_twice() -> None:
+    x = relay.var("x", shape=(2,))
+    shared = relay.exp(x)
+    once = relay.Function([x], relay.add(shared, shared))
+    twice = relay.Function([x], relay.add(relay.exp(x), relay.exp(x)))
+    assert not tvm.ir.structural_equal(once, twice)
+    assert not tvm.ir.structural_equal(twice, once)
+    assert tvm.ir.structural_hash(once) != tvm.ir.structural_hash(twice)
+    empty = relay.Tuple([])
+    pair = relay.Tuple([empty, empty]), relay.Tuple([relay.Tuple([]), relay.Tuple([])])
+    assert tvm.ir.structural_equal(*pair)

@@ -45,7 +45,8 @@ class Node(Scriptable):
     `FIELDS` lists the fields in the order in which equality visits them (definitions first).
     `CTOR` names the constructor's positional parameters by field, where that order differs.
     `EQUALITY` says how two nodes are compared: by their fields ("tree"), as variables that a
-    definition ties together ("var"), or as one object ("unique").
+    definition ties together ("var"), or as one object ("unique"). Of a class with `SHARED`, a
+    node with two users is one node on both sides: a value computed once is not one computed twice.
     """
 
     __slots__ = ("__weakref__",)
@@ -53,6 +54,7 @@ class Node(Scriptable):
     FIELDS: ClassVar[tuple[Field, ...]] = ()
     CTOR: ClassVar[tuple[str, ...]] = ()
     EQUALITY: ClassVar[str] = "tree"
+    SHARED: ClassVar[bool] = False
 
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> Self:

@@ -61,6 +61,12 @@ class _Comparison:
                         if a.name_hint != getattr(b, "name_hint", None):
                             return self._differ(path_a, path_b)
                         continue
+                    if a.SHARED and not _is_empty(a):
+                        shared = self._variable(a, b, True)
+                        if shared is None:
+                            continue  # seen before, by way of another user
+                        if not shared:
+                            return self._differ(path_a, path_b)
                 elif kind == "unique":
                     if a is not b:
                         return self._differ(path_a, path_b)
@@ -198,6 +204,11 @@ class _Comparison:
         else:
             self.mismatch = (path_a.array_item(len(b)), path_b.array_item_missing(len(b)))
         return False
+
+
+def _is_empty(node: Node) -> bool:
+    """True for the empty tuple, of which all copies are one."""
+    return getattr(node, "fields", None) == ()
 
 
 # Among attributes a number may stand as it is, or as an expression of one.
@@ -348,6 +359,12 @@ def _tokens(node: Any, map_free_vars: bool, skip_tensors: bool = False) -> list[
         item = stack.pop()
         cls = item.__class__
         kind, token, parts = recipes.get(cls) or _recipe(cls)
+        if kind in (_TREE, _BINDER) and item.SHARED and not _is_empty(item):
+            number = numbers.get(item)
+            if number is not None:
+                add(f"^{number}")
+                continue
+            numbers[item] = len(numbers)
         if kind == _TREE:
             add(token)
             stack.extend(parts(item))

@@ -149,6 +149,7 @@ class Match(ExprWithOp):
 
     __slots__ = ("clauses", "complete", "data")
     TYPE_KEY = "relay.Match"
+    SHARED: ClassVar[bool] = True
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
         "data", "clauses", "complete", "checked_type_~", "span~"
     )

@@ -134,6 +134,7 @@ class Tuple(ExprWithOp):
 
     __slots__ = ("fields",)
     TYPE_KEY = "relay.Tuple"
+    SHARED: ClassVar[bool] = True
     FIELDS: ClassVar[tuple[Field, ...]] = fields("fields", "checked_type_~", "span~")
     CTOR: ClassVar[tuple[str, ...]] = ("fields", "span")
 
@@ -189,6 +190,7 @@ class Call(ExprWithOp):
 
     __slots__ = ("args", "attrs", "op", "type_args")
     TYPE_KEY = "relay.Call"
+    SHARED: ClassVar[bool] = True
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
         "op", "args", "attrs", "type_args~", "checked_type_~", "span~"
     )
@@ -220,6 +222,7 @@ class Let(ExprWithOp):
 
     __slots__ = ("body", "value", "var")
     TYPE_KEY = "relay.Let"
+    SHARED: ClassVar[bool] = True
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
         "var*", "value", "body", "checked_type_~", "span~"
     )
@@ -240,6 +243,7 @@ class If(ExprWithOp):
 
     __slots__ = ("cond", "false_branch", "true_branch")
     TYPE_KEY = "relay.If"
+    SHARED: ClassVar[bool] = True
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
         "cond", "true_branch", "false_branch", "checked_type_~", "span~"
     )
@@ -281,6 +285,7 @@ class RefCreate(ExprWithOp):
 
     __slots__ = ("value",)
     TYPE_KEY = "relay.RefCreate"
+    SHARED: ClassVar[bool] = True
     FIELDS: ClassVar[tuple[Field, ...]] = fields("value", "checked_type_~", "span~")
     CTOR: ClassVar[tuple[str, ...]] = ("value", "span")
 
@@ -295,6 +300,7 @@ class RefRead(ExprWithOp):
 
     __slots__ = ("ref",)
     TYPE_KEY = "relay.RefRead"
+    SHARED: ClassVar[bool] = True
     FIELDS: ClassVar[tuple[Field, ...]] = fields("ref", "checked_type_~", "span~")
     CTOR: ClassVar[tuple[str, ...]] = ("ref", "span")
 
@@ -309,6 +315,7 @@ class RefWrite(ExprWithOp):
 
     __slots__ = ("ref", "value")
     TYPE_KEY = "relay.RefWrite"
+    SHARED: ClassVar[bool] = True
     FIELDS: ClassVar[tuple[Field, ...]] = fields("ref", "value", "checked_type_~", "span~")
     CTOR: ClassVar[tuple[str, ...]] = ("ref", "value", "span")
 

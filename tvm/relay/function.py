@@ -24,6 +24,7 @@ class Function(BaseFunc, RelayExpr):
     __slots__ = ("body", "params", "ret_type", "type_params")
     DIALECT: ClassVar[str] = "relay"
     TYPE_KEY = "relay.Function"
+    SHARED: ClassVar[bool] = True
     FIELDS: ClassVar[tuple[Field, ...]] = fields(
         "type_params*", "params*", "body", "ret_type", "attrs", "checked_type_~", "span~"
     )
