@@ -63,3 +63,82 @@ def test_helpers() -> None:
     assert testing.run_infer_type(relay.Function([x], x)).ret_type == relay.TensorType((2,))
     assert testing.rand("float32", 2, 3).data.shape == (2, 3)
     assert testing.count_ops(x + x) == {"add": 1}
+
+
+CLASSES = relay.TensorType((1, 10), "float32")
+NETWORKS = {
+    "vgg": lambda: testing.vgg.get_net(1, (3, 224, 224), 10, "float32", 13, True),
+    "mobilenet": lambda: testing.mobilenet.mobile_net(10),
+    "mobilenet NHWC": lambda: testing.mobilenet.mobile_net(10, (1, 224, 224, 3), layout="NHWC"),
+    "shallow mobilenet": lambda: testing.mobilenet.mobile_net(10, is_shallow=True),
+    "squeezenet 1.0": lambda: testing.squeezenet.get_net(1, (3, 224, 224), 10, "1.0", "float32"),
+    "squeezenet 1.1": lambda: testing.squeezenet.get_net(1, (3, 224, 224), 10, "1.1", "float32"),
+    "dqn": lambda: testing.dqn.get_net(1, 10),
+    "synthetic": lambda: testing.synthetic.get_net(),
+    "resnet 3d": lambda: testing.resnet_3d.get_net(1, 10, 18),
+    "deep resnet 3d": lambda: testing.resnet_3d.get_net(1, 10, 50),
+    "small resnet 3d": lambda: testing.resnet_3d.get_net(1, 10, 20, (3, 8, 28, 28)),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_have_types_and_text(name: str) -> None:
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(NETWORKS[name]()))
+    assert mod["main"].ret_type == CLASSES
+    again = relay.transform.InferType()(relay.parse(mod.astext()))
+    tvm.ir.assert_structural_equal(again, mod)
+
+
+def test_dense_networks_draw_on_all_layers() -> None:
+    mod, params = testing.densenet.get_workload(121, 10, 1, (3, 32, 32))
+    assert mod["main"].ret_type == CLASSES
+    assert len([name for name in params if name.endswith("_conv_weight")]) == 119
+    with pytest.raises(ValueError, match="121, 161, 169, 201"):
+        testing.densenet.get_workload(100)
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_generated_pictures(layout: str) -> None:
+    shape = (3, 64, 64)
+    net = testing.dcgan.get_net(2, oshape=shape, ngf=8, layout=layout)
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(net))
+    wanted = (2, *shape) if layout == "NCHW" else (2, 64, 64, 3)
+    assert mod["main"].ret_type == relay.TensorType(wanted, "float32")
+
+
+def test_lstm_computes_what_the_formulas_say() -> None:
+    mod, params = testing.lstm.get_workload(2, 3)
+    data = np.linspace(-1, 1, 3, dtype="float32").reshape(1, 3)
+    h = c = np.zeros((1, 3), "float32")
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))
+    for at in range(2):
+        sides = [(data, "i2h"), (h, "h2h")]
+        gates = sum(
+            x @ params[f"{s}_{at}_weight"].numpy().T + params[f"{s}_{at}_bias"].numpy()
+            for x, s in sides
+        )
+        i, f, g, o = np.split(gates, 4, 1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+    run = relay.create_executor("debug", mod).evaluate()
+    found = run(data, **params).numpy()
+    np.testing.assert_allclose(found, np.maximum(h, 0), rtol=1e-5)
+
+
+def test_unknown_networks_are_refused() -> None:
+    with pytest.raises(ValueError, match="Choices are"):
+        testing.vgg.get_net(1, (3, 224, 224), 10, "float32", 12)
+    with pytest.raises(ValueError, match=r"1\.0 or 1\.1 expected"):
+        testing.squeezenet.get_net(1, (3, 224, 224), 10, "2.0", "float32")
+    with pytest.raises(ValueError, match="no experiments done"):
+        testing.resnet_3d.get_net(1, 10, 19)
+    with pytest.raises(ValueError, match="Only support 64x64"):
+        testing.dcgan.get_net(1, oshape=(3, 32, 32))
+
+
+def test_a_rule_for_the_time_of_a_scope() -> None:
+    op = tvm.ir.Op.get("nn.relu")
+    before = op.get_attr("FTVMLegalize")
+    with testing.TempOpAttr("nn.relu", "FTVMLegalize", "rule"):
+        assert op.get_attr("FTVMLegalize") == "rule"
+    assert op.get_attr("FTVMLegalize") is before

@@ -16,11 +16,22 @@ from tvm.relay.function import Function
 from tvm.relay.transform import InferType
 from tvm.relay.traverse import post_order
 
+from . import dcgan as dcgan
+from . import densenet as densenet
+from . import dqn as dqn
 from . import init as init
 from . import layers as layers
+from . import lstm as lstm
 from . import mlp as mlp
+from . import mobilenet as mobilenet
 from . import resnet as resnet
+from . import resnet_3d as resnet_3d
+from . import squeezenet as squeezenet
+from . import synthetic as synthetic
+from . import temp_op_attr as temp_op_attr
+from . import vgg as vgg
 from .init import create_workload as create_workload
+from .temp_op_attr import TempOpAttr as TempOpAttr
 
 
 def run_opt_pass(expr: RelaxExpr, opt_pass: Pass, import_prelude: bool = False) -> RelaxExpr:

@@ -38,7 +38,8 @@ def requantized_call(attrs: Any, args: Sequence[Any], types: Sequence[Any]) -> A
     data, input_scale, input_zero, output_scale, output_zero = args
     return requantized(
         data, input_scale, input_zero, output_scale, output_zero, types,
-        axis=int(attrs.axis), out_dtype=str(attrs.out_dtype), rounding=attrs.rounding, compute_dtype=attrs.compute_dtype,
+        axis=int(attrs.axis), out_dtype=str(attrs.out_dtype), rounding=attrs.rounding,
+        compute_dtype=attrs.compute_dtype,
     )  # fmt: skip
 
 
