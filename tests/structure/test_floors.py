@@ -21,6 +21,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.contrib.popen_pool",),
     ("tvm.script",),
     ("tvm.target",),
+    ("tvm.contrib.thrust",),
     ("tvm.tir",),
     ("tvm.arith",),
     ("tvm.tir.analysis", "tvm.tir.index_map"),
@@ -41,6 +42,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.analysis",),
     ("tvm.relax.dpl", "tvm.relax.ir"),
     ("tvm.relax.transform", "tvm.relax.script", "tvm.relax.interp"),
+    ("tvm.relax.backend.gpu_generic.cumsum",),
+    ("tvm.relax.backend.gpu_generic.sampling",),
     ("tvm.relax.vm", "tvm.relax.backend", "tvm.relax.distributed.transform"),
     ("tvm.relax.pipeline",),
     (

@@ -16,6 +16,8 @@ from tvm.ir.transform import (
     declare_module_pass,
 )
 from tvm.relax import transform as t
+from tvm.relax.backend.dispatch_sampling import DispatchSampling
+from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
 from tvm.relax.expr import Function
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
@@ -28,9 +30,15 @@ _GPU_KINDS: Final = ("cuda", "rocm", "metal", "webgpu", "opencl", "vulkan")
 
 
 def library_dispatch_passes(target: Target) -> list[Pass]:
-    """Passes that hand parts of the graph to outside libraries; no library is used so far."""
+    """Passes that choose kernels by the target, and hand parts of the graph to libraries."""
     _check_target(target, "library dispatch")
-    return []
+    if target.kind.name in _CPU_KINDS:
+        return []
+    found: list[Any] = [
+        DispatchSampling(),  # draws
+        DispatchSortScan(),  # sorts and running sums, of which a GPU needs other kernels
+    ]
+    return found
 
 
 def legalize_passes(target: Target) -> list[Pass]:

@@ -11,7 +11,9 @@ from tvm.dlight.analysis.common_analysis import BlockInfo, normalize_prim_func
 from tvm.dlight.base import max_threads_per_block, open_schedule, try_inline
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.stmt import AttrStmt, For, Stmt
 
 from .base import GPUScheduleRule
 
@@ -44,6 +46,8 @@ def _bind(sch: Schedule, info: BlockInfo, threads: int) -> LoopRV | None:
     loops = sch.get_loops(info.block_rv)
     if not loops or any(sch.get(loop).thread_binding is not None for loop in loops):
         return None
+    if _launches(sch.get(info.block_rv).body):
+        return None
     kinds = info.dom_kind()
     spatial, reducing, other = (
         [loop for loop, kind in zip(loops, kinds) if kind == wanted] for wanted in "SRO"
@@ -54,3 +58,12 @@ def _bind(sch: Schedule, info: BlockInfo, threads: int) -> LoopRV | None:
     sch.bind(block, "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
     return reducing[0] if reducing else None
+
+
+def _launches(body: Stmt) -> bool:
+    """Whether a block has threads of its own within."""
+    return any(
+        (isinstance(node, For) and node.thread_binding is not None)
+        or (isinstance(node, AttrStmt) and node.attr_key == "thread_extent")
+        for node in walk(body)
+    )
