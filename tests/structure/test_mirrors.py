@@ -85,6 +85,12 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/tir/tensor_intrin/metal.py": (f"{_RULES}/test_simdgroup.py", "run by its rule"),
     "tvm/tir/tensor_intrin/wmma.py": (f"{_RULES}/test_tensor_core.py", "run by its rule"),
     "tvm/tir/interp/simdgroup.py": (f"{_RULES}/test_simdgroup.py", "run by its rule"),
+    "tvm/relax/backend/library_checks.py": (
+        "tests/relax/backend/cuda/test_cutlass.py", "asked by the patterns of libraries"
+    ),
+    "tvm/relax/backend/workspace.py": (
+        "tests/relax/backend/cuda/test_cudnn.py", "shared by two libraries"
+    ),
     "tvm/relax/backend/cuda/": (_ON_GPUS, "one list of passes for all GPUs"),
     "tvm/relax/backend/rocm/": (_ON_GPUS, "one list of passes for all GPUs"),
     "tvm/dlight/base/schedule_rule.py": ("tests/dlight/base/test_transform.py", "rules at work"),
