@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, ClassVar, TypeAlias
 
 from tvm.error import TVMError
@@ -169,6 +170,11 @@ class IRModule(Node):
     def get_global_type_vars(self) -> list[Any]:
         """The names of all data types, sorted."""
         return sorted(self.type_definitions, key=lambda var: str(var.name_hint))
+
+    def import_from_std(self, file_name: str) -> None:
+        """Add the types and functions of a file of the standard library of Relay."""
+        import_module("tvm.relay.prelude")  # the library stands there
+        OPERATORS["relay"]["import_from_std"](self, file_name)
 
     def get_type(self, name: str) -> tuple[Any, ...]:
         """The data type called `name` with its constructors."""

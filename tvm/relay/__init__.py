@@ -96,6 +96,7 @@ _HOMES = {
 }
 _CHILDREN = (
     "analysis", "backend", "build_module", "dataflow_pattern", "loops", "param_dict", "parser",
+    "prelude",
     "qnn", "scope_builder", "testing", "transform", "type_functor", "vm",
 )  # fmt: skip
 

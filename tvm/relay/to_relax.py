@@ -70,7 +70,7 @@ class _Translator:
 
     def operand(self, value: Any) -> Any:
         """A value that stands as an operand."""
-        if isinstance(value, _Closure):
+        if isinstance(value, (_Closure, GlobalVar, Op)):
             raise NotFirstOrder(
                 message("a function is used as a value", legal="functions that are called")
             )

@@ -24,6 +24,7 @@ from . import layers as layers
 from . import lstm as lstm
 from . import mlp as mlp
 from . import mobilenet as mobilenet
+from . import nat as nat
 from . import resnet as resnet
 from . import resnet_3d as resnet_3d
 from . import squeezenet as squeezenet
