@@ -5,24 +5,21 @@
 
 from __future__ import annotations
 
-from tvm.runtime import (
+from tvm.runtime._device import (
     Device,
-    Tensor,
     cpu,
     cuda,
     device,
-    empty,
     ext_dev,
-    from_dlpack,
     hexagon,
     metal,
     opencl,
     rocm,
-    tensor,
     vpi,
     vulkan,
     webgpu,
 )
+from tvm.runtime._tensor import Tensor, empty, from_dlpack, tensor
 
 NDArray = Tensor
 array = tensor
