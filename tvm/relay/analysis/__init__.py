@@ -15,6 +15,7 @@ from .analysis import list_op_freqs as list_op_freqs
 from .analysis import post_order_visit as post_order_visit
 from .analysis import unmatched_cases as unmatched_cases
 from .analysis import well_formed as well_formed
+from .annotated_regions import AnnotatedRegionSet as AnnotatedRegionSet
 from .call_graph import CallGraph as CallGraph
 from .count_layers import LayerCounter as LayerCounter
 from .count_layers import count_layers as count_layers

@@ -4,11 +4,19 @@ from . import infer_layout_utils as infer_layout_utils
 from .alter_layout import AlterOpLayout as AlterOpLayout
 from .alter_layout import ConvertLayout as ConvertLayout
 from .alter_layout import LayoutConfig as LayoutConfig
+from .annotate_target import AnnotateTarget as AnnotateTarget
 from .combine_parallel import BatchingOps as BatchingOps
 from .combine_parallel import CombineParallelBatchMatmul as CombineParallelBatchMatmul
 from .combine_parallel import CombineParallelConv2D as CombineParallelConv2D
 from .combine_parallel import CombineParallelDense as CombineParallelDense
 from .combine_parallel import CombineParallelOpBatch as CombineParallelOpBatch
+from .compiler_functions import (
+    InlineCompilerFunctionsBoundTo as InlineCompilerFunctionsBoundTo,
+)
+from .compiler_functions import MarkCompilerFunctionsAsExtern as MarkCompilerFunctionsAsExtern
+from .compiler_functions import (
+    OutlineCompilerFunctionsWithExistingGlobalSymbols as OutlineCompilerFunctionsWithExistingGlobalSymbols,  # noqa: E501
+)
 from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
 from .fake_quantization_to_integer import FakeQuantizationToInteger as FakeQuantizationToInteger
@@ -27,6 +35,7 @@ from .gradient import FirstOrderGradient as FirstOrderGradient
 from .gradient import gradient as gradient
 from .infer_type import InferType as InferType
 from .infer_type import InferTypeLocal as InferTypeLocal
+from .merge_compiler_regions import MergeCompilerRegions as MergeCompilerRegions
 from .merge_composite import MergeComposite as MergeComposite
 from .modules import EtaExpand as EtaExpand
 from .modules import Inline as Inline
@@ -34,6 +43,7 @@ from .modules import RemoveUnusedFunctions as RemoveUnusedFunctions
 from .normal_forms import ToANormalForm as ToANormalForm
 from .normal_forms import ToANormalFormExpr as ToANormalFormExpr
 from .normal_forms import ToGraphNormalForm as ToGraphNormalForm
+from .partition_graph import PartitionGraph as PartitionGraph
 from .rewrites import CanonicalizeOps as CanonicalizeOps
 from .rewrites import DivToMul as DivToMul
 from .rewrites import DynamicToStatic as DynamicToStatic
