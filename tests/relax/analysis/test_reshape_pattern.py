@@ -9,7 +9,7 @@ from tvm.relax.analysis import has_reshape_pattern
 
 pytestmark = pytest.mark.pure
 
-N = tir.Var("n", "int64")
+B, N = tir.Var("b", "int64"), tir.Var("n", "int64")
 
 
 def kernel(compute: object, *shape: object) -> tir.PrimFunc:
@@ -28,6 +28,12 @@ def kernel(compute: object, *shape: object) -> tir.PrimFunc:
         (kernel(lambda a: topi.add(a, 1.0), 3, 4), False),
         (kernel(lambda a: te.compute((3, 2), lambda i, j: a[i, j]), 3, 4), False),
         (kernel(lambda a: topi.reshape(a, (N * 4,)), N, 4), True),
+        (kernel(lambda a: topi.reshape(a, (B, N, 3, 4)), B, N, 12), True),
+        (kernel(lambda a: topi.reshape(a, (B, N, 12)), B, N, 3, 4), True),
+        (kernel(lambda a: topi.reshape(a, (B * N, 12)), B, N, 12), True),
+        (kernel(lambda a: topi.transpose(a, (0, 2, 1)), B, N, N), False),
+        (kernel(lambda a: te.compute((B, N), lambda i, j: a[i, (j + 1) % N]), B, N), False),
+        (kernel(lambda a: te.compute((B, N), lambda i, j: a[i, j % B]), B, N), False),
     ],
 )
 def test_pattern(func: tir.PrimFunc, expected: bool) -> None:

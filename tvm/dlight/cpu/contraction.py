@@ -101,7 +101,7 @@ def schedule_contraction(
     sch.unroll(ki)
     later.append((block, ko))
     work = _work(cpu, bits, form)
-    spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block))
+    spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
     panels = None if panel is None else "beforehand" if packed else "into a panel"
     return _reason(cpu, tile, panels, pads_rows, spread)
 

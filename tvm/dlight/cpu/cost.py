@@ -44,13 +44,19 @@ GRAIN: Final = "parallel_grain"
 
 
 def share_out(
-    sch: Schedule, loops: list[LoopRV], cpu: CpuModel, microseconds: float, node: Block
+    sch: Schedule,
+    loops: list[LoopRV],
+    cpu: CpuModel,
+    microseconds: float,
+    node: Block,
+    heavy: bool = False,
 ) -> str:
     """Make the loops one parallel loop where that pays; returns words for the reason.
 
     Where the number of iterations is known only when the program runs, so is that of threads.
+    Rounds that are `heavy` are shared out even if they are few.
     """
-    loops = _worth_fusing(sch, loops)
+    loops = _worth_fusing(sch, loops, heavy)
     loop = sch.fuse(*loops) if len(loops) > 1 else loops[0]
     around: For = sch.get(loop)
     known = isinstance(around.extent, IntImm)
@@ -73,18 +79,21 @@ def share_out(
     return f"a thread for every {grain} rounds"
 
 
-def _worth_fusing(sch: Schedule, loops: list[LoopRV]) -> list[LoopRV]:
+def _worth_fusing(sch: Schedule, loops: list[LoopRV], heavy: bool) -> list[LoopRV]:
     """All of them, or, where sizes are symbols, the outer ones: within, nothing is divided."""
     nodes: list[For] = [sch.get(loop) for loop in loops]
     if len({node.loop_var.dtype for node in nodes}) > 1:
         return loops[:1]
-    if all(isinstance(node.extent, IntImm) for node in nodes):
+    known = [isinstance(node.extent, IntImm) for node in nodes]
+    if all(known):
         return loops
     count, rounds = len(nodes), 1
-    while count > 1 and isinstance(extent := nodes[count - 1].extent, IntImm):
-        rounds *= extent.value
-        if rounds > INNER_ROUNDS:
-            break
+    while count > 1:
+        extent = nodes[count - 1].extent
+        rounds *= extent.value if isinstance(extent, IntImm) else ROW
+        lonely = not known[count - 1] and not any(known[: count - 1]) and count == 2
+        if lonely or (known[count - 1] if heavy else rounds > INNER_ROUNDS):
+            break  # a batch alone may well be one
         count -= 1
     return loops[:count]
 

@@ -26,7 +26,7 @@ from tvm.tir.expr import (
     Var,
 )
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
+from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op.arith import add, multiply
 from tvm.tir.stmt import Block, BufferStore
 
@@ -52,11 +52,12 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
     domains = _domains(blocks[0], stores[0])
     if domains is None or not _same_size(source, target):
         return False
-    place_in = _flat(_without_wrapping(load.indices, source.shape), source.shape)
-    place_out = _flat(stores[0].indices, target.shape)
     analyzer = Analyzer()
     for var, domain in domains.items():
         analyzer.bind(var, domain)
+    indices = [_within(index, domains, analyzer) for index in load.indices]
+    place_in = _flat(_without_wrapping(indices, source.shape), source.shape)
+    place_out = _flat(stores[0].indices, target.shape)
     if analyzer.can_prove_equal(place_in, place_out):
         return True
     return _equal_everywhere(place_in, place_out, domains)
@@ -80,6 +81,34 @@ def _domains(block: Block, store: BufferStore) -> dict[Var, Range] | None:
             return None
         found[axis.var] = axis.dom
     return found
+
+
+def _within(index: PrimExpr, domains: dict[Var, Range], analyzer: Analyzer) -> PrimExpr:
+    """The index, knowing that a variable of extent n is below n also where n is a symbol."""
+    while True:
+        simple = analyzer.simplify(index)
+        index = _BelowExtent(domains).visit_expr(simple)
+        if index is simple:
+            return simple
+
+
+class _BelowExtent(StmtExprMutator):
+    """i % n is i, and i // n is 0, for i in [0, n)."""
+
+    def __init__(self, domains: dict[Var, Range]) -> None:
+        super().__init__()
+        self._domains = domains
+
+    def visit_floor_mod_(self, op: FloorMod) -> PrimExpr:
+        return op.a if self._is_below(op) else super().visit_floor_mod_(op)
+
+    def visit_floor_div_(self, op: FloorDiv) -> PrimExpr:
+        zero = IntImm(op.dtype, 0)
+        return zero if self._is_below(op) else super().visit_floor_div_(op)
+
+    def _is_below(self, op: FloorMod | FloorDiv) -> bool:
+        domain = self._domains.get(op.a) if isinstance(op.a, Var) else None
+        return domain is not None and same_extent(domain.extent, op.b)
 
 
 def _without_wrapping(
