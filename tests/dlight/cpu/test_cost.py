@@ -88,7 +88,9 @@ def test_products_with_sums_of_symbolic_length(n: int) -> None:
     a, b = te.placeholder((B, TWO, N, N), name="A"), te.placeholder((B, TWO, N, TWENTY), name="B")
     k = te.reduce_axis((0, N), name="k")
     c = te.compute(
-        (B, TWO, N, TWENTY), lambda i, h, r, c: te.sum(a[i, h, r, k] * b[i, h, k, c], axis=k), name="C"
+        (B, TWO, N, TWENTY),
+        lambda i, h, r, c: te.sum(a[i, h, r, k] * b[i, h, k, c], axis=k),
+        name="C",
     )
     text = scheduled(GEMM(), te.create_prim_func([a, b, c]), SPR2, {"b": 1, "n": n}).script()
     assert "in T.parallel(b * T.int64(2)" in text

@@ -108,7 +108,7 @@ class _BelowExtent(StmtExprMutator):
 
     def _is_below(self, op: FloorMod | FloorDiv) -> bool:
         domain = self._domains.get(op.a) if isinstance(op.a, Var) else None
-        return domain is not None and same_extent(domain.extent, op.b)
+        return domain is not None and same_extent(domain.extent, op.b) is True
 
 
 def _without_wrapping(
