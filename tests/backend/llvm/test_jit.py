@@ -144,6 +144,41 @@ def test_code_in_memory_survives_the_end_of_python() -> None:
     assert (done.returncode, done.stdout) == (0, b"True\n")
 
 
+GAPS = f"""
+import ctypes, mmap
+from tvm.backend.llvm import jit
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] * 5]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+content = jit.emit_object({TEXT!r}, jit.host_machine(), keep=False)
+table = (ctypes.c_float * 4)(1, 2, 3, 4)
+imports = {{"expf": jit.process_symbol("expf"), "table": ctypes.addressof(table)}}
+jit.link(content, ["f"], imports)  # the linker itself is in memory
+
+def take(size):  # address space only: nothing may be read there, and nothing is reserved
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000
+    return libc.mmap(None, size, 0, flags, ctypes.c_size_t(-1).value, 0)
+
+blocks = [take(1 << 32) for _ in range(40)]
+for bits in range(30, 11, -2):  # what is free among the libraries
+    while take(1 << bits) > blocks[-1]:
+        pass
+for i, start in enumerate(blocks):  # gaps of a page and of four, 4 GiB from each other
+    libc.munmap(start + (1 << 31), (1 if i < 20 else 4) * mmap.PAGESIZE)
+linked = [jit.link(content, ["f"], imports) for _ in range(8)]
+call = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_float)
+print({{call(one.address("f"))(0.0) for one in linked}})
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="maps memory as Linux does")
+def test_sections_of_an_object_stay_together_in_a_memory_full_of_gaps() -> None:
+    """LLVM's older linker puts them apart, and ends the process when that is beyond 2 GiB."""
+    done = subprocess.run([sys.executable, "-c", GAPS], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"{4.0}\n"), done.stderr
+
+
 @pytest.mark.parametrize(
     ("triple", "cpu", "features"),
     [("x86_64-unknown-linux-gnu", "pentium4", ""), ("riscv64-linux-gnu", "", "+zvl64b")],

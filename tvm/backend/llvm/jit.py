@@ -334,7 +334,11 @@ def link(
     llvm = _llvm()
     with _lock:
         if _engine is None:
-            _engine = llvm.create_lljit_compiler(_target_machine(host_machine()))
+            # LLVM's older linker gives each section memory of its own; in a large process that is
+            # too far apart for the code to address, which ends the process
+            machine = _target_machine(host_machine())
+            newer = sys.platform != "win32"  # its object files are young there
+            _engine = llvm.create_lljit_compiler(machine, use_jit_link=newer)
         builder = llvm.JITLibraryBuilder()
         for image in (content,) if isinstance(content, bytes) else content:
             builder.add_object_img(image)
