@@ -18,8 +18,9 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     session = Session(page)
     text = page.read_text(encoding="utf-8")
-    if "import torch\n" in text:
-        pytest.importorskip("torch")  # an extra
+    for extra in ("torch", "jax"):
+        if f"import {extra}\n" in text:
+            pytest.importorskip(extra)
     for block in blocks(text):
         got = session.run(block)
         if block.output is not None:
