@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloorDiv, FloorMod, IntImm, Var, make_const
-from tvm.tir.functor import walk
+from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import (
     floordiv,
     greater_equal,
@@ -123,11 +123,16 @@ def _cut(dom: Range, limit: tuple[PrimExpr, PrimExpr], analyzer: Analyzer) -> Ra
 
 
 def placed_nest(
-    realize: BlockRealize, domains: Domains, analyzer: Analyzer, preserve_unit_loops: bool
+    realize: BlockRealize,
+    domains: Domains,
+    asked: Sequence[PrimExpr],
+    analyzer: Analyzer,
+    preserve_unit_loops: bool,
 ) -> Stmt:
     """New loops `ax0, ax1, ...` over the domains, with the block within.
 
-    Where the domains may reach over those of the variables, the block gets a predicate.
+    Where the domains may reach over those of the variables, the block gets a predicate; `asked`
+    are conditions on block variables that hold wherever it runs.
     """
     block = realize.block
     loops: list[tuple[Var, PrimExpr]] = []
@@ -147,6 +152,10 @@ def placed_nest(
         if dom is not whole:
             for inside in _limits(value, whole, analyzer):
                 predicate = logical_and(predicate, inside)
+    placed = {iv.var: value for iv, value in zip(block.iter_vars, values)}
+    for condition in [substitute(one, placed) for one in asked]:
+        if not analyzer.can_prove(condition):
+            predicate = logical_and(predicate, analyzer.simplify(condition))
     return nest(loops, BlockRealize(values, predicate, block, realize.span))
 
 

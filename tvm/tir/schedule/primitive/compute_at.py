@@ -36,6 +36,7 @@ from tvm.tir.schedule.domains import Domains, narrowed, placed_nest
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.leaves import leaf_top, without_leaf
+from tvm.tir.schedule.predicates import asked_beyond_domains
 from tvm.tir.schedule.primitive.compute_inline import compute_inline
 from tvm.tir.schedule.primitive.reverse_compute_inline import reverse_compute_inline
 from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
@@ -257,7 +258,9 @@ def _move(
     domains = narrowed(realize.block, needed, analyzer, reverse=reverse)
     if reverse:
         _require_narrowed(state, realize, loop, domains, needed)
-    nest = placed_nest(realize, domains, analyzer, preserve_unit_loops)
+    around = [p for p in path_between(scope, block) if isinstance(p.stmt, For)]
+    asked = asked_beyond_domains(realize, loop_ranges(around))
+    nest = placed_nest(realize, domains, asked, analyzer, preserve_unit_loops)
     position = _position(state, block, loop, index)
     top = leaf_top(state, block)
     assert top.stmt is not None, "a place in the scope"

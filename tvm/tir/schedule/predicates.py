@@ -1,0 +1,88 @@
+"""What a block's predicate asks for, told of the block's variables instead of its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, inverse_affine_iter_map
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.expr import GE, GT, LE, LT, Var
+from tvm.tir.functor import substitute, walk
+from tvm.tir.op.arith import is_one
+from tvm.tir.schedule.analysis.affine import conjuncts
+from tvm.tir.schedule.error import Illegal
+from tvm.tir.stmt import BlockRealize
+
+
+def asked_beyond_domains(realize: BlockRealize, loops: Mapping[Var, Range]) -> list[PrimExpr]:
+    """The conditions on block variables under which the block runs, but for their domains.
+
+    for i0, i1 in T.grid(3, 8):
+        v = T.axis.spatial(20, i0 * 8 + i1)
+        T.where(i0 * 8 + i1 < 20 and i0 * 8 + i1 < 16)      ->      [v < 16]
+    """
+    if is_one(realize.predicate):
+        return []
+    told = _loops_from_variables(realize, loops)
+    values = [(value, iv.var) for value, iv in zip(realize.iter_values, realize.block.iter_vars)]
+    analyzer = Analyzer()
+    for iv in realize.block.iter_vars:
+        if iv.dom is not None:
+            analyzer.bind(iv.var, iv.dom)
+    found: list[PrimExpr] = []
+    for condition in conjuncts(realize.predicate):
+        plain = _limit_of_value(condition, values, loops)
+        told_of = substitute(condition, told) if plain is None else plain
+        on_variables = analyzer.simplify(told_of)
+        if is_one(on_variables) or analyzer.can_prove(on_variables):
+            continue
+        if _moves(on_variables, loops):
+            raise Illegal(
+                f"block {realize.block.name_hint!r} runs where {condition}, which its variables "
+                "do not tell",
+                legal="a predicate on loops that bind variables of the block",
+                spots=[realize.block],
+                fast="The predicate of the block cannot be told of its block variables",
+            )
+        found.append(on_variables)
+    return found
+
+
+def _limit_of_value(
+    condition: PrimExpr, values: Sequence[tuple[PrimExpr, Var]], loops: Mapping[Var, Range]
+) -> PrimExpr | None:
+    """A comparison of the very value that a variable is bound to, as one of the variable."""
+    if not isinstance(condition, (LT, LE, GT, GE)) or _moves(condition.b, loops):
+        return None
+    analyzer = Analyzer()
+    for value, var in values:
+        rest = analyzer.simplify(condition.a - value)
+        if _moves(value, loops) and not _moves(rest, loops):
+            return type(condition)(var + rest, condition.b)
+    return None
+
+
+def _moves(expr: PrimExpr, loops: Mapping[Var, Range]) -> bool:
+    return any(isinstance(node, Var) and node in loops for node in walk(expr))
+
+
+def _loops_from_variables(
+    realize: BlockRealize, loops: Mapping[Var, Range]
+) -> dict[Var, PrimExpr]:
+    """Loop variables in terms of block variables, those that are determined by them."""
+    pairs = list(zip(realize.iter_values, realize.block.iter_vars))
+    plain: dict[Var, PrimExpr] = {
+        value: iv.var for value, iv in pairs if isinstance(value, Var) and value in loops
+    }
+    asked = {node for node in walk(realize.predicate) if isinstance(node, Var) and node in loops}
+    if asked <= set(plain):
+        return plain
+    moving = [(value, iv) for value, iv in pairs if _moves(value, loops)]
+    level, predicate = IterMapLevel.Bijective, realize.predicate
+    values = [value for value, _ in moving]
+    found = detect_iter_map(values, loops, predicate, level, allow_padding=False)
+    if not found.indices:  # a predicate beyond the splits' own
+        found = detect_iter_map(values, loops, True, level, allow_padding=False)
+    if not found.indices:
+        return plain
+    return {**inverse_affine_iter_map(found.indices, [iv.var for _, iv in moving]), **plain}
