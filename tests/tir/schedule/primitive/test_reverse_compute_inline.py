@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from tests.tir.schedule.cases import chain, check, matmul_relu, open_schedule, refuses
 from tvm import te, tir
+from tvm.tir.schedule.primitive.reverse_compute_inline import can_reverse_compute_inline
 
 
 def test_finish_where_it_is_made() -> None:
@@ -72,3 +77,43 @@ def test_copies_of_what_is_padded() -> None:
     refuses(sch, "also runs where it does not read 'A_shared'", "reverse_compute_inline", block)
     sch.reverse_compute_inline("D")  # the whole border is made by C
     check(sch, func)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda b: te.compute((8, 16), lambda i, j: b[i, j // 2], name="C"),  # repeats
+        lambda b: te.compute((8,), lambda i: b[i, i], name="C"),  # the diagonal
+        lambda b: te.compute((8, 4), lambda i, j: b[i, j % 2], name="C"),  # goes round
+        lambda b: te.compute((8, 4), lambda i, j: b[i, 3], name="C"),  # spreads
+    ],
+)
+def test_what_one_element_does_not_settle(read: Callable[[te.Tensor], te.Tensor]) -> None:
+    a = te.placeholder((8, 8), name="A")
+    b = te.compute((8, 8), lambda i, j: a[i, j] * 2.0, name="B")
+    sch = open_schedule(te.create_prim_func([a, read(b)]))
+    block = sch.get_block("C")
+    refuses(sch, "from which its variables cannot be told", "reverse_compute_inline", block)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda b: te.compute((8, 4), lambda i, j: b[i, j * 2], name="C"),
+        lambda b: te.compute((8, 3), lambda i, j: b[i, j * 2 + 1], name="C"),
+        lambda b: te.compute((4, 4), lambda i, j: b[i + 2, j + 3], name="C"),
+        lambda b: te.compute((2, 4, 8), lambda i, k, j: b[i * 4 + k, j], name="C"),
+        lambda b: te.compute((2, 3, 8), lambda i, k, j: b[i * 4 + k, j], name="C"),
+        lambda b: te.compute((64,), lambda i: b[i // 8, i % 8], name="C"),
+        lambda b: te.compute((56,), lambda i: b[i // 8, i % 8], name="C"),
+        lambda b: te.compute((8, 8), lambda i, j: b[7 - i, j], name="C"),
+    ],
+)
+def test_reads_of_a_part(read: Callable[[te.Tensor], te.Tensor]) -> None:
+    a = te.placeholder((8, 8), name="A")
+    b = te.compute((8, 8), lambda i, j: a[i, j] * 2.0, name="B")
+    func = te.create_prim_func([a, read(b)])
+    sch = open_schedule(func)
+    if can_reverse_compute_inline(sch.state, sch.get_sref(sch.get_block("C"))):
+        sch.reverse_compute_inline("C")
+        check(sch, func)

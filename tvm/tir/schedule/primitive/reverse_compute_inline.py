@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.arith import Analyzer, detect_iter_map, inverse_affine_iter_map
+from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, inverse_affine_iter_map
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
@@ -123,11 +123,10 @@ def _inverse(
         if iv.dom is not None:
             analyzer.bind(iv.var, iv.dom)
     predicate: PrimExpr = IntImm("bool", 1)
-    names = {iv.var for iv in node.iter_vars}
     for read, written in zip(reads[0], start.indices):
-        fixed = not any(isinstance(n, Var) and n in names for n in walk(read))
-        if fixed and not analyzer.can_prove_equal(read, written):
-            predicate = logical_and(predicate, equal(written, read))
+        back = substitute(read, values)  # another place where reads skip what is written
+        if not analyzer.can_prove_equal(back, written):
+            predicate = logical_and(predicate, analyzer.simplify(equal(written, back)))
     for iv in node.iter_vars:
         assert iv.dom is not None, "block variables have domains"
         value = values[iv.var]
@@ -174,7 +173,7 @@ def _solve(
     node: Block, read: Sequence[PrimExpr], written: Sequence[PrimExpr]
 ) -> dict[Var, PrimExpr]:
     domains = {iv.var: iv.dom for iv in node.iter_vars if iv.dom is not None}
-    if all(isinstance(i, Var) for i in read) and set(read) == set(domains):
+    if all(isinstance(i, Var) for i in read) and sorted(map(id, read)) == sorted(map(id, domains)):
         return {i: w for i, w in zip(read, written) if isinstance(i, Var)}
     fixed = {
         iv.var: iv.dom.min
@@ -184,7 +183,8 @@ def _solve(
     ranges: dict[Var, Range] = {v: dom for v, dom in domains.items() if v not in fixed}
     plain = [(substitute(i, fixed), w) for i, w in zip(read, written)]
     moving = [(i, w) for i, w in plain if any(n in ranges for n in walk(i))]
-    found = detect_iter_map([i for i, _ in moving], ranges, allow_padding=False)
+    whole = IterMapLevel.Bijective  # a variable whose remainder no read tells has many values
+    found = detect_iter_map([i for i, _ in moving], ranges, True, whole, allow_padding=False)
     solved = inverse_affine_iter_map(found.indices, [w for _, w in moving]) if found.indices else {}
     if any(var not in solved for var in ranges):
         raise Illegal(
