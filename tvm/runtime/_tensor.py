@@ -56,7 +56,7 @@ class Tensor(_TensorBase):  # type: ignore[misc]
         if self.device.type == "cpu":
             np.copyto(host_view(self), values, casting="unsafe")
         else:
-            _copy_across(tensor(np.ascontiguousarray(values, numpy_dtype(self.dtype))), self)
+            _copy_across(tensor(np.asarray(values, numpy_dtype(self.dtype))), self)
         return self
 
     def copyto(self, target: Any, mem_scope: str | None = None) -> Tensor:
@@ -184,7 +184,7 @@ def _as_object(view: Tensor) -> Tensor:
         found = _tvm_ffi.from_dlpack(values)
         assert isinstance(found, Tensor)
         return found
-    return from_host(np.ascontiguousarray(values))
+    return from_host(np.ascontiguousarray(values).reshape(values.shape))
 
 
 _OBJECT_HEADER_BYTES = 24  # struct TVMFFIObject of tvm/ffi/c_api.h; a DLTensor follows it

@@ -34,3 +34,21 @@ def test_large_inputs_need_not_be_contiguous():
     x = np.arange(2 * SMALL, dtype="float32")[::2]
     a, _ = KernelRunner().run(split, [x], [((SMALL,), "float32"), ((SMALL,), "int32")])
     np.testing.assert_array_equal(a, x * 2)
+
+
+@T.prim_func
+def scaled(
+    x: T.Buffer((SMALL,), "float32"),
+    by: T.Buffer((), "float32"),
+    a: T.Buffer((SMALL,), "float32"),
+):
+    for i in range(SMALL):
+        with T.block("scaled"):
+            vi = T.axis.spatial(SMALL, i)
+            a[vi] = x[vi] * by[()]
+
+
+def test_operands_without_axes_keep_having_none():
+    x = np.arange(SMALL, dtype="float32")
+    (a,) = KernelRunner().run(scaled, [x, np.array(3.0, "float32")], [((SMALL,), "float32")])
+    np.testing.assert_array_equal(a, x * 3)

@@ -36,7 +36,7 @@ class KernelRunner:
             return results
         from tvm.runtime import tensor  # only where native code can run
 
-        arguments = [tensor(np.ascontiguousarray(array)) for array in inputs]
+        arguments = [tensor(array) for array in inputs]
         made = [tensor(array) for array in results]
         self._native(kernel)(*arguments, *made)
         return [one.numpy() for one in made]

@@ -135,4 +135,4 @@ def as_tensor(value: Any, device: Any) -> Any:
         return tuple(as_tensor(field, device) for field in value)
     if isinstance(value, Tensor):
         return value
-    return tensor(np.ascontiguousarray(to_value(value)).reshape(np.shape(to_value(value))), device)
+    return tensor(np.asarray(to_value(value)), device)

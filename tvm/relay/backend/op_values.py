@@ -97,7 +97,7 @@ def _compiled(key: str, mod: Any, arrays: Sequence[Any]) -> Any:
         if len(_BUILT) >= _MOST:
             _BUILT.clear()
         _BUILT[key] = VirtualMachine(build(mod, "llvm"), runtime.cpu())
-    given = [runtime.tensor(np.ascontiguousarray(array)) for array in arrays]
+    given = [runtime.tensor(array) for array in arrays]
     return as_numpy(_BUILT[key]["main"](*given))
 
 
