@@ -252,6 +252,10 @@ REDUCTION = [
     case("sum of ints", lambda x: x.sum(1), (X, "int32")),
     case("sum of bools", torch.sum, (X, "bool")),
     case("sum as double", lambda x: x.sum(0, dtype=torch.float64), X),
+    case("histc", lambda x: torch.histc(x, 6, -1.0, 1.5), X),
+    case("histc of all numbers", lambda x: torch.histc(x, 5), X),
+    case("histc of one number", lambda x: torch.histc(x * 0 + 2, 4), X),
+    case("histc between the same", lambda x: torch.histc(x, 4, 1, 1), X),
     case("nansum", lambda x: torch.nansum(x / (x > 0), 1), X),
     case("mean", lambda x: x.mean(-1), X),
     case("prod", lambda x: x.prod(1), X),
@@ -775,6 +779,8 @@ LOSS = [
 ]
 ATTENTION = [
     case("attention", F.scaled_dot_product_attention, (2, 3, 5, 8), (2, 3, 6, 8), (2, 3, 6, 4)),
+    case("attention", F.scaled_dot_product_attention, (2, 3, 5, 8), (2, 1, 6, 8), (1, 1, 6, 4)),
+    case("attention", F.scaled_dot_product_attention, (1, 3, 5, 8), (2, 3, 6, 8), (3, 6, 4)),
     case(
         "attention causal",
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),

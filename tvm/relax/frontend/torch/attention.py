@@ -9,7 +9,7 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 
 from .registry import convert
-from .values import Expr, dtype_of, lengths, product, rank, scalar, sizes
+from .values import Expr, Size, dtype_of, lengths, product, rank, scalar, sizes
 
 _SWAPPED = [0, 2, 1, 3]
 
@@ -27,11 +27,12 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Expr:
     """(..., heads, length, width); Relax has heads behind lengths."""
-    lead = sizes(query)[:-2]
     if enable_gqa and rank(query) >= 3:
         groups = lengths(query, "attention: query")[-3] // lengths(key, "attention: key")[-3]
         if groups > 1:
             key, value = (bb.emit(op.repeat(x, groups, rank(x) - 3)) for x in (key, value))
+    query, key, value = _same_batches(bb, query, key, value)
+    lead = sizes(query)[:-2]
     q, k, v = (bb.emit(op.permute_dims(_four(bb, x), _SWAPPED)) for x in (query, key, value))
     bias = None if attn_mask is None else _bias(bb, attn_mask, query, key)
     causal = "TopLeft" if is_causal else None
@@ -40,6 +41,25 @@ def scaled_dot_product_attention(
     if len(lead) == 2:
         return made
     return op.reshape(made, [*lead, *sizes(made)[-2:]])
+
+
+def _same_batches(bb: BlockBuilder, *given: Expr) -> list[Expr]:
+    """Operands whose axes of batch and heads are stretched to those of all, as `matmul` does it."""
+    count = max(rank(x) for x in given) - 2
+    leads: list[list[Size]] = [[*[1] * (count + 2 - rank(x)), *sizes(x)[:-2]] for x in given]
+    lead = [next((n for n in along if not _is_one(n)), 1) for along in zip(*leads)]
+    return [
+        bb.emit(op.broadcast_to(x, [*lead, *sizes(x)[-2:]])) if _stretches(own, lead, x) else x
+        for x, own in zip(given, leads)
+    ]
+
+
+def _stretches(own: list[Size], lead: list[Size], x: Expr) -> bool:
+    return rank(x) - 2 < len(lead) or any(_is_one(a) and not _is_one(b) for a, b in zip(own, lead))
+
+
+def _is_one(size: Size) -> bool:
+    return isinstance(size, int) and size == 1
 
 
 def _four(bb: BlockBuilder, x: Expr) -> Expr:

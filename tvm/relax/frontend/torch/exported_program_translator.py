@@ -18,6 +18,7 @@ from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, TensorStructInfo
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .dtypes import dtype_name, tensor_constant
 from .inplace import plainly_written, writes
+from .splitting import split_up
 from .symbols import Symbols
 from .values import cast, tensor_of
 
@@ -98,6 +99,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
     ) -> IRModule:
         """The module; see the function of the same name."""
         program, user_outputs = _functional(exported_program)
+        program = split_up(program, self._is_known) or program
         graph = program.graph_module.graph
         self._check_graph(program.graph_module)
         weights, inputs = self.create_input_vars(program)
@@ -208,10 +210,13 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             if value is before:
                 self.env[other] = self.env[node]
 
+    def _is_known(self, node: fx.Node) -> bool:
+        return self._find([target_name(node)]) is not None
+
     def _check_graph(self, module: Any) -> None:
         missing: dict[str, list[fx.Node]] = {}
         for node in _all_nodes(module):
-            if node.op == "call_function" and self._find([target_name(node)]) is None:
+            if node.op == "call_function" and not self._is_known(node):
                 missing.setdefault(target_name(node), []).append(node)
         self._check_unsupported(missing)
 

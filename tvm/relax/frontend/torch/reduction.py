@@ -310,3 +310,31 @@ def diff(
 @convert("dist")
 def dist(bb: BlockBuilder, input: Expr, other: Expr, p: float = 2.0) -> Any:
     return norm(bb, bb.emit(op.subtract(input, other)), p, None)
+
+
+@convert("histc")
+def histc(
+    bb: BlockBuilder, input: Expr, bins: int = 100, min: float = 0, max: float = 0
+) -> Expr:
+    """How many numbers lie in each of equal parts of a range; an empty one is that of them all."""
+    dtype = dtype_of(input)
+    flat = bb.emit(op.reshape(input, [-1]))
+    wide = cast(bb, flat, "float64" if dtype == "float64" else "float32")
+    kind = dtype_of(wide)
+    low: Expr = scalar(float(min), kind)
+    high: Expr = scalar(float(max), kind)
+    if min == max:
+        low, high = _range(bb, wide)
+    share = op.divide(op.subtract(wide, low), op.subtract(high, low))
+    place = cast(bb, bb.emit(op.floor(op.multiply(share, scalar(float(bins), kind)))), "int64")
+    place = bb.emit(op.clip(place, 0, bins - 1))  # the last part has both of its ends
+    inside = op.logical_and(op.greater_equal(wide, low), op.less_equal(wide, high))
+    counts = bb.emit(op.zeros([bins], dtype))
+    return op.scatter_elements(counts, place, op.astype(inside, dtype), 0, "add")
+
+
+def _range(bb: BlockBuilder, x: Expr) -> tuple[Expr, Expr]:
+    """The least and the greatest number; one below and above where they are the same."""
+    low, high = bb.emit(op.min(x)), bb.emit(op.max(x))
+    one = op.astype(op.equal(low, high), dtype_of(x))
+    return bb.emit(op.subtract(low, one)), bb.emit(op.add(high, one))
