@@ -75,3 +75,23 @@ def test_extern_names() -> None:
     assert rule(DataType("float32"), np.float32(0)) == 1
     assert extern_rule("llvm.sqrt.f32", DataType("float32")) is not None
     assert extern_rule("launch_rocket", DataType("float32")) is None
+
+
+def test_results_of_odd_widths_wrap() -> None:
+    """numpy holds them in wider types, whose other bits mean nothing."""
+    for dtype, value, expected in (
+        ("uint5", lambda x: x << tir.IntImm("uint5", 4), [16, 0, 16]),
+        ("uint24", lambda x: ~x, [2**24 - 2, 2**24 - 3, 2**24 - 4]),
+        ("int13", lambda x: x << tir.IntImm("int13", 11), [2048, -4096, -2048]),
+        ("int3", lambda x: tir.floordiv(tir.IntImm("int3", -4) + x - x, tir.IntImm("int3", -1)),
+         [-4, -4, -4]),
+    ):  # fmt: skip
+        source, target = tir.decl_buffer((3,), "int32"), tir.decl_buffer((3,), "int32")
+        i = tir.Var("i", "int32")
+        made = tir.Cast("int32", value(tir.Cast(dtype, tir.BufferLoad(source, [i]))))
+        body = tir.For(i, 0, 3, tir.ForKind.SERIAL, tir.BufferStore(target, made, [i]))
+        params = [tir.Var("a", "handle"), tir.Var("b", "handle")]
+        out = np.zeros(3, "int32")
+        func = tir.PrimFunc(params, body, buffer_map=dict(zip(params, (source, target))))
+        interp.run(func, np.arange(1, 4, dtype="int32"), out)
+        assert out.tolist() == expected

@@ -11,7 +11,7 @@ import numpy as np
 from tvm.support.dtype import DataType
 
 from .memory import Pointer
-from .values import Value, is_array, is_odd_width, lane_count, numpy_dtype
+from .values import Value, is_array, is_odd_width, lane_count, numpy_dtype, wrap
 
 Rule = Callable[..., Value]
 
@@ -93,7 +93,16 @@ def _whole_power(base: int, power: int, dtype: DataType) -> int:
 
 
 def _shift_left(dtype: DataType, x: Value, y: Value) -> Value:
-    return np.left_shift(x, y)
+    return _fitted(np.left_shift(x, y), dtype)
+
+
+def _bitwise_not(dtype: DataType, x: Value) -> Value:
+    return _fitted(~x, dtype)
+
+
+def _fitted(value: Value, dtype: DataType) -> Value:
+    """What is left of a value in a type that numpy holds in a wider one."""
+    return wrap(value, dtype) if is_odd_width(dtype) else value
 
 
 def _shift_right(dtype: DataType, x: Value, y: Value) -> Value:
@@ -193,7 +202,7 @@ RULES: Final[dict[str, Rule]] = {
     "tir.bitwise_and": lambda dtype, a, b: a & b,
     "tir.bitwise_or": lambda dtype, a, b: a | b,
     "tir.bitwise_xor": lambda dtype, a, b: a ^ b,
-    "tir.bitwise_not": lambda dtype, a: ~a,
+    "tir.bitwise_not": _bitwise_not,
     "tir.shift_left": _shift_left,
     "tir.shift_right": _shift_right,
     "tir.reinterpret": _reinterpret,

@@ -169,9 +169,12 @@ _FLOAT: Final[dict[str, Binary]] = {
 }
 
 
+_OVERFLOWING: Final = frozenset({"tir.Add", "tir.Sub", "tir.Mul", "tir.Div", "tir.FloorDiv"})
+
+
 def binary_rule(type_key: str, dtype: DataType) -> Binary:
     """The meaning of a binary node on operands of a type."""
     rule = _COMMON.get(type_key) or (_FLOAT if dtype.is_floating else _INTEGER)[type_key]
-    if is_odd_width(dtype) and type_key in ("tir.Add", "tir.Sub", "tir.Mul", "tir.Div"):
+    if is_odd_width(dtype) and type_key in _OVERFLOWING:
         return lambda x, y: wrap(rule(x, y), dtype)
     return rule

@@ -116,9 +116,11 @@ _large_uint_imm = intrinsic("large_uint_imm", PURE, 2)
 
 
 def abs(x: Operand, span: Span | None = None) -> PrimExpr:
-    """|x|."""
+    """|x|; the least integer of a type stays as it is."""
     value = as_expr(x)
     if value.dtype.is_uint or value.dtype.is_bool:
+        return value
+    if isinstance(value, IntImm) and value.value == -(1 << (value.dtype.bits - 1)):
         return value
     if isinstance(value, (IntImm, FloatImm)):
         return make_const(value.value if value.value >= 0 else -value.value, value.dtype, span)
