@@ -39,10 +39,10 @@ def test_parentheses_are_where_they_are_needed() -> None:
 def test_a_side_that_needs_statements_has_them_inside() -> None:
     v = e.Var("v", "int32")
     let = e.Let(v, e.Div(i32(9), X), v * v)
-    assert "A[1] > 0 ? ({ const int32_t v = 9 / A[1]; v * v; }) : 0" in stored(
+    assert "A[1] > 0 ? ({ const int32_t v = div_i32(9, A[1]); v * v; }) : 0" in stored(
         builtin.if_then_else(X > 0, let, i32(0))
     )
-    assert "  const int32_t v = 9 / A[1];\n  out[0] = v * v;" in stored(let)
+    assert "  const int32_t v = div_i32(9, A[1]);\n  out[0] = v * v;" in stored(let)
 
 
 def test_deep_expressions_are_cut_by_variables() -> None:
@@ -87,3 +87,10 @@ def test_volatile_memory_is_read_and_written_each_time() -> None:
     func = kernel([A], s.AttrStmt(A.data, "volatile_scope", i32(1), put))
     text = emit_module(IRModule({"kernel": func})).text
     assert "((volatile int32_t*)A)[2] = ((volatile int32_t*)A)[1] + 1;" in text
+
+
+def test_casts_to_odd_widths_that_lose_the_sign() -> None:
+    """A negative number in few bits has others in the wider type that C holds it in."""
+    narrow = e.Cast("int3", X)
+    assert "wrap_u5" in stored(e.Cast("int32", e.Cast("uint5", narrow)))
+    assert "wrap_i5" not in stored(e.Cast("int32", e.Cast("int5", narrow)))

@@ -464,7 +464,8 @@ class ExprEmitter(TirFunctor[Code, None]):
         through = "(intptr_t)" if source.is_handle != target.is_handle else ""
         made = Code(f"({kind}){through}{value.at(UNARY)}", UNARY, value.depth + 1)
         odd = target.is_integer and carried_bits(target) != target.bits
-        return self.fit(target, value) if odd and target.bits < source.bits else made
+        lossy = target.bits < source.bits or target.is_int != source.is_int
+        return self.fit(target, value) if odd and lossy else made
 
     def widen(self, dtype: DataType, value: Code) -> Code:
         """A small float as float."""
