@@ -14,6 +14,7 @@ from tests.runtime.test_export import program
 from tests.tir.transform import programs
 from tvm.error import TVMError
 from tvm.runtime import load_module, load_static_library
+from tvm.script import tir as T
 from tvm.testing.random_inputs import random_inputs
 
 pytestmark = pytest.mark.cpu
@@ -74,3 +75,29 @@ def test_objects_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "bad.o").write_bytes(b"not an object")
     with pytest.raises(TVMError, match=r"load_module '.*bad\.o'\n  found: (?!link compiled)"):
         load_module(tmp_path / "bad.o")
+
+
+@pytest.mark.parametrize("form", ["ll", "bc", "o"])
+def test_files_carry_their_constants(tmp_path: Path, form: str) -> None:
+    """Those are kept outside of the text while it is compiled, as they may be large."""
+    added = np.random.default_rng(0).random(2000, "float32")
+
+    @T.prim_func
+    def func(a: T.Buffer((2000,), "float32"), b: T.Buffer((2000,), "float32")):
+        data = T.allocate_const(added, "float32", [2000])
+        table = T.decl_buffer((2000,), data=data)
+        for i in range(2000):
+            b[i] = a[i] + table[i]
+
+    path = tmp_path / f"program.{form}"
+    tvm.tir.build(func, "llvm").write_to_file(str(path))
+    given, out = np.ones(2000, "float32"), np.zeros(2000, "float32")
+    load_module(path)["func"](given, out)
+    np.testing.assert_array_equal(out, given + added)
+
+
+def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "program.ll"
+    path.write_bytes(b"define \xff")
+    with pytest.raises(TVMError, match="found: no text: invalid start byte"):
+        load_module(path)

@@ -125,7 +125,12 @@ def load_code(
 
 def load_text(path: str) -> Module:
     """The module of a file of LLVM text."""
-    return _compiled(path, Path(path).read_text())
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as err:
+        legal = "LLVM code with functions in the packed convention"
+        raise _refused(path, TVMError(f"found: no text: {err.reason}"), legal) from err
+    return _compiled(path, text)
 
 
 def load_bitcode(path: str) -> Module:

@@ -169,12 +169,16 @@ class LLVMModule(Module):
 
     def whole_object(self, data: Mapping[str, bytes]) -> bytes:
         """One object with the code, and with data by symbol; it takes no linker."""
+        return jit.emit_object(self._text_with(data), self.machine, keep=False)
+
+    def _text_with(self, data: Mapping[str, bytes]) -> str:
+        """The code, and the data that it finds outside of itself otherwise."""
         outside = " = external constant"
         lines = [line for line in self.emitted.text.split("\n") if outside not in line]
         for name, content in data.items():
             kind = f"[{len(content)} x i8]"
             lines.append(f'@{name} = constant {kind} c"{bytes_literal(content)}", align 64')
-        return jit.emit_object("\n".join([*lines, ""]), self.machine, keep=False)
+        return "\n".join([*lines, ""])
 
     def constant_bytes(self) -> dict[str, Any]:
         return {
@@ -215,13 +219,20 @@ class LLVMModule(Module):
                     legal=", ".join(_FORMATS),
                 )
             )
+        write_beside(file_name, self._file_content(form))
+
+    def _file_content(self, form: str) -> bytes:
+        """A file has all that the code needs: the constants too."""
+        text = self.emitted.text
+        if self.constants:
+            held = self.constant_bytes().items()
+            text = self._text_with({name: data.tobytes() for name, data in held})
         if form in ("o", "obj"):
-            content = self.object
-        elif form == "bc":
-            content = jit.emit_bitcode(self.emitted.text, self.machine)
-        else:
-            content = self.inspect_source(form).encode()
-        write_beside(file_name, content)
+            same = text is self.emitted.text
+            return self.object if same else jit.emit_object(text, self.machine, keep=False)
+        if form == "bc":
+            return jit.emit_bitcode(text, self.machine)
+        return (text if form == "ll" else jit.emit_assembly(text, self.machine)).encode()
 
 
 def _as_module(lines: list[str]) -> str:
