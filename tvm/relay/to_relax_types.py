@@ -70,6 +70,8 @@ class Symbols:
 def lowered(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:
     """What a call of an operator means in Relax, for operands in Relax."""
     rule = call.op.get_attr("FRelayLower")  # type: ignore[attr-defined]
+    if rule is None and call.op.get_attr("FRelayNumbers") is not None:  # type: ignore[attr-defined]
+        raise NotFirstOrder(f"{call.op}: the shape of the result is a value of the program")
     if rule is None:
         name = getattr(call.op, "name", str(call.op))
         raise TVMError(

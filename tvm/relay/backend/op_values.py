@@ -9,9 +9,10 @@ import numpy as np
 
 from tvm import relax
 from tvm.ir.structural import structural_digest
-from tvm.relay.expr import Call
+from tvm.relay.expr import Call, Var
 from tvm.relay.expr import Constant as RelayConstant
 from tvm.relay.to_relax_types import lowered
+from tvm.relay.ty import TensorType
 from tvm.support.optional import is_installed
 
 _MODULES: dict[str, Any] = {}  # by the text of the call; cleared when it grows large
@@ -22,6 +23,9 @@ _SMALL = 4096
 
 def call_value(call: Call, args: Sequence[Any]) -> Any:
     """The array (or tuple of arrays) that a call of an operator gives for arrays."""
+    plain = _static(call, args)
+    if plain is not None:
+        return plain
     key = _key(call, args)
     made = _MODULES.get(key)
     if made is None:
@@ -34,6 +38,26 @@ def call_value(call: Call, args: Sequence[Any]) -> Any:
     from tvm.relax import interp
 
     return interp.run(made, *arrays)
+
+
+def _static(call: Call, args: Sequence[Any]) -> Any:
+    """The value of an operator whose shape is among its arguments; None for others."""
+    if call.op.get_attr("FRelayNumbers") is None:  # type: ignore[attr-defined]
+        return None
+    from tvm.relay.op.dynamic import static_form
+
+    numbers = call.op.get_attr("FRelayNumbers")  # type: ignore[attr-defined]
+    operands = [
+        RelayConstant(np.asarray(arg)) if at in numbers
+        else Var(f"x{at}", TensorType(np.shape(arg), str(np.asarray(arg).dtype)))
+        for at, arg in enumerate(args)
+    ]  # fmt: skip
+    plain = static_form(call, operands)
+    where = {id(v): at for at, v in enumerate(operands)}
+    values = [
+        args[where[id(a)]] if id(a) in where else a.data.numpy() for a in plain.args
+    ]
+    return call_value(plain, values)
 
 
 def _flat(value: Any) -> list[Any]:

@@ -9,7 +9,17 @@ from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper
 from tvm.relay.ty import TensorType
 
-from .declare import REQUIRED, Expr, Relate, relay_op, topi
+from .declare import (
+    ATTRS_CLASSES,
+    REQUIRED,
+    Expr,
+    Relate,
+    constant_ints,
+    dynamic,
+    is_open,
+    relay_op,
+    topi,
+)
 from .relations import axis_of, extents, tensor
 
 
@@ -57,6 +67,13 @@ def topk(
     dtype: str = "int32",
 ) -> Any:  # fmt: skip
     """The `k` greatest (or least) values along an axis, and their places."""
+    if is_open(k):
+        attrs = ATTRS_CLASSES["TopkAttrs"](
+            k=None, axis=axis, ret_type=ret_type, is_ascend=bool(is_ascend), dtype=dtype
+        )
+        open_call = dynamic("dyn.topk", attrs, data, k)
+        return TupleWrapper(open_call, 2) if ret_type == "both" else open_call
+    k = constant_ints(k)[0]  # type: ignore[index]
     made = topk.call(
         data, k=int(k), axis=axis, ret_type=ret_type, is_ascend=bool(is_ascend), dtype=dtype
     )

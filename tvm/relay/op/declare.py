@@ -276,6 +276,32 @@ def te(func: Callable[..., Any]) -> Lower:
     return lower
 
 
+def is_open(*values: Any) -> bool:
+    """True when a value is an expression that is no constant."""
+    return any(isinstance(v, RelaxExpr) and not isinstance(v, Constant) for v in values)
+
+
+def dynamic(name: str, attrs: RelayAttrs | None, *operands: Any) -> Call:
+    """The call of an operator whose shape is a value of the program; numbers become constants."""
+    given = [
+        v if isinstance(v, RelaxExpr) else Constant(_array(v)) for v in operands
+    ]
+    return Call(Op.get(name), given, attrs)
+
+
+def _array(value: Any) -> Any:
+    import numpy as np
+
+    array = np.asarray(value)
+    narrow = {"int64": "int64", "float64": "float32"}.get(str(array.dtype), str(array.dtype))
+    return array.astype(narrow)
+
+
+def scalar(value: Any) -> float:
+    """A number, or that of a constant."""
+    return float(value.data.numpy().item() if isinstance(value, Constant) else value)
+
+
 def constant_ints(value: Any) -> list[int] | None:
     """The numbers of a list, or of a constant; None for what is known only later."""
     if isinstance(value, Constant):

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.relay.expr import Call
+from tvm.relay.expr import Call, Constant
 
-from .declare import INJECTIVE, OPAQUE, Expr, Lower, relay_op, te, topi
+from .declare import (
+    ATTRS_CLASSES,
+    INJECTIVE,
+    OPAQUE,
+    Expr,
+    Lower,
+    constant_ints,
+    dynamic,
+    is_open,
+    relay_op,
+    te,
+    topi,
+)
 from .nn.utils import get_pad_tuple2d
 
 
@@ -23,11 +35,14 @@ def _resize(func: Any) -> Lower:
 
 
 def _sizes(size: Any, count: int) -> tuple[int, ...]:
+    size = constant_ints(size) if isinstance(size, Constant) else size
     given = (size,) if isinstance(size, int) else tuple(int(s) for s in size)
     return given * count if len(given) == 1 else given
 
 
 def _roi(roi: Any) -> tuple[float, ...] | None:
+    if isinstance(roi, Constant):
+        roi = roi.data.numpy()
     return None if roi is None else tuple(float(r) for r in roi)
 
 
@@ -58,6 +73,17 @@ def resize2d(
     out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
     """Images of another size."""
+    if is_open(size, roi):
+        attrs = ATTRS_CLASSES["Resize2DAttrs"](
+            size=None, roi=None, layout=layout, method=method,
+            coordinate_transformation_mode=coordinate_transformation_mode,
+            rounding_method=rounding_method, cubic_alpha=float(cubic_alpha),
+            cubic_exclude=cubic_exclude, extrapolation_value=float(extrapolation_value),
+            out_dtype=out_dtype,
+        )  # fmt: skip
+        return dynamic(
+            "dyn.image.resize2d", attrs, data, size, [0.0] * 4 if roi is None else roi
+        )
     return resize2d.call(
         data, size=_sizes(size, 2), roi=_roi(roi), layout=layout, method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,

@@ -12,6 +12,7 @@ from tvm.relay.ty import TensorType
 from tvm.topi.creating import tensor_size
 
 from .declare import (
+    ATTRS_CLASSES,
     BROADCAST,
     ELEMWISE,
     INJECTIVE,
@@ -23,6 +24,8 @@ from .declare import (
     RelayOp,
     as_expr,
     constant_ints,
+    dynamic,
+    is_open,
     relay_op,
     te,
     topi,
@@ -177,6 +180,8 @@ def _filled(fill: Callable[..., Any]) -> Lower:
           pattern=ELEMWISE)  # fmt: skip
 def zeros(shape: Any, dtype: str) -> Call:
     """Zeros of a shape."""
+    if is_open(shape):
+        return dynamic("dyn.zeros", ATTRS_CLASSES["InitOpAttrs"](shape=None, dtype=dtype), shape)
     return zeros.call(shape=_shape_of_fill(shape), dtype=dtype)
 
 
@@ -184,6 +189,8 @@ def zeros(shape: Any, dtype: str) -> Call:
           pattern=ELEMWISE)  # fmt: skip
 def ones(shape: Any, dtype: str) -> Call:
     """Ones of a shape."""
+    if is_open(shape):
+        return dynamic("dyn.ones", ATTRS_CLASSES["InitOpAttrs"](shape=None, dtype=dtype), shape)
     return ones.call(shape=_shape_of_fill(shape), dtype=dtype)
 
 

@@ -18,6 +18,7 @@ from tvm.relay.ty import TensorType
 from tvm.tir.expr import Var as TirVar
 
 from .declare import (
+    ATTRS_CLASSES,
     BROADCAST,
     ELEMWISE,
     INJECTIVE,
@@ -27,6 +28,8 @@ from .declare import (
     Relate,
     as_expr,
     constant_ints,
+    dynamic,
+    is_open,
     relay_op,
     te,
     topi,
@@ -92,6 +95,9 @@ def _expand_type(ctx: Relate) -> Type | None:
           )  # fmt: skip
 def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> Call:
     """New axes of extent 1 before `axis`."""
+    if is_open(axis):
+        attrs = ATTRS_CLASSES["DynExpandDimsAttrs"](num_newaxis=num_newaxis)
+        return dynamic("dyn.expand_dims", attrs, data, axis)
     place = _ints(axis, "expand_dims: the axis")[0]
     return expand_dims.call(data, axis=place, num_newaxis=num_newaxis)
 
@@ -141,6 +147,8 @@ def _squeeze_type(ctx: Relate) -> Type | None:
           pattern=INJECTIVE, lower=lambda bb, x, *, axis: R.squeeze(x, axis))  # fmt: skip
 def squeeze(data: Expr, axis: Any = None) -> Call:
     """Axes of extent 1 go: those named, or all."""
+    if is_open(axis):
+        return dynamic("dyn.squeeze", None, data, axis)
     return squeeze.call(data, axis=None if axis is None else _ints(axis, "squeeze: the axes"))
 
 
@@ -316,6 +324,9 @@ def _full_type(ctx: Relate) -> Type | None:
           lower=lambda bb, x, *, shape, dtype: R.full(list(shape), x, dtype or None))  # fmt: skip
 def full(fill_value: Expr, shape: Any = (), dtype: str = "") -> Call:
     """A shape filled with a scalar."""
+    if is_open(shape):
+        attrs = ATTRS_CLASSES["InitOpAttrs"](shape=None, dtype=dtype)
+        return dynamic("dyn.full", attrs, fill_value, shape)
     return full.call(fill_value, shape=_ints(shape, "full: the shape"), dtype=dtype)
 
 
@@ -406,6 +417,8 @@ def _tile_type(ctx: Relate) -> Type | None:
           pattern=BROADCAST, lower=lambda bb, x, *, reps: R.tile(x, list(reps)))  # fmt: skip
 def tile(data: Expr, reps: Any) -> Call:
     """The whole tensor several times along each axis."""
+    if is_open(reps):
+        return dynamic("dyn.tile", None, data, reps)
     return tile.call(data, reps=_ints(reps, "tile: the repetitions"))
 
 
@@ -462,8 +475,8 @@ def _broadcast_to_type(ctx: Relate) -> Type | None:
           lower=lambda bb, x, *, shape, dtype: R.broadcast_to(x, list(shape)))  # fmt: skip
 def broadcast_to(data: Expr, shape: Any) -> Call:
     """The tensor stretched to a shape."""
-    if isinstance(shape, RelaxExpr) and not isinstance(shape, Constant):
-        raise TypeError("broadcast_to: the shape is known only at run time; legal: numbers")
+    if is_open(shape):
+        return dynamic("dyn.broadcast_to", None, data, shape)
     shape = (shape,) if isinstance(shape, int) else shape
     return broadcast_to.call(data, shape=_shape(shape), dtype="")
 
@@ -618,6 +631,12 @@ def strided_slice(
     slice_mode: str = "end",
 ) -> Call:  # fmt: skip
     """The elements from `begin` to `end` (or `end` many), a step apart, of each axis."""
+    if is_open(begin, end, strides):
+        attrs = ATTRS_CLASSES["StridedSliceAttrs"](
+            begin=None, end=None, strides=None, axes=axes, slice_mode=slice_mode
+        )
+        step = [1] if strides is None else strides
+        return dynamic("dyn.strided_slice", attrs, data, begin, end, step)
     steps = _ints([1] if strides is None else strides, "strided_slice: the strides")
     return strided_slice.call(
         data, begin=_ints(begin, "strided_slice: the begin"),
@@ -744,6 +763,9 @@ def one_hot(
     indices: Expr, on_value: Expr, off_value: Expr, depth: int, axis: int, dtype: str
 ) -> Call:
     """One value at the place of each index along a new axis, another elsewhere."""
+    if is_open(depth):
+        attrs = ATTRS_CLASSES["OneHotAttrs"](depth=None, axis=axis, dtype=dtype)
+        return dynamic("dyn.one_hot", attrs, indices, on_value, off_value, depth)
     depth = _ints(depth, "one_hot: the depth")[0]
     return one_hot.call(indices, on_value, off_value, depth=depth, axis=axis, dtype=dtype)
 
@@ -764,6 +786,10 @@ def sparse_to_dense(
 ) -> Call:
     """A dense tensor with values at some places."""
     default = default_value if isinstance(default_value, RelaxExpr) else const(default_value)
+    if is_open(output_shape):
+        return dynamic(
+            "dyn.sparse_to_dense", None, sparse_indices, output_shape, sparse_values, default
+        )
     return sparse_to_dense.call(
         sparse_indices, sparse_values, default,
         output_shape=_ints(output_shape, "sparse_to_dense: the shape"),

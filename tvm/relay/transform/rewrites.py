@@ -72,14 +72,6 @@ def FastMath(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     return rewrite_calls(func, _FAST)
 
 
-def _static_reshape(old: Call, new: Call) -> RelaxExpr:
-    shape = new.args[1]
-    if not isinstance(shape, Constant):
-        return new
-    made: RelaxExpr = R.reshape(new.args[0], [int(v) for v in shape.data.numpy()])
-    return made
-
-
 @expr_pass("DynamicToStatic", opt_level=2)
 def DynamicToStatic(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxExpr:
     """Operators whose shape turns out to be constant, in their form with a known shape."""
@@ -90,8 +82,17 @@ def DynamicToStatic(func: RelaxExpr, mod: IRModule, ctx: PassContext) -> RelaxEx
     while func is not before:
         before = func
         func = _Folder().run(infer_types_of(_open_result(func), mod))
-        func = rewrite_calls(func, {"dyn.reshape": _static_reshape})
+        func = transform(infer_types_of(func, mod), _static)
     return func
+
+
+def _static(old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
+    from tvm.relay.op.dynamic import static_form
+
+    if not (isinstance(new, Call) and isinstance(new.op, Op)):
+        return new
+    found: RelaxExpr | None = static_form(new, new.args)
+    return new if found is None else found
 
 
 def _open_result(func: RelaxExpr) -> RelaxExpr:

@@ -7,13 +7,17 @@ from typing import Any
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 from tvm.relay.op.declare import (
+    ATTRS_CLASSES,
     INJECTIVE,
     OUT_FUSABLE,
     Expr,
     Lower,
     Relate,
     RelayOp,
+    dynamic,
+    is_open,
     relay_op,
+    scalar,
     topi,
 )
 from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
@@ -302,8 +306,13 @@ def upsampling(
     method: str = "nearest_neighbor", align_corners: bool = False,
 ) -> Call:  # fmt: skip
     """Images made larger by factors."""
+    if is_open(scale_h, scale_w):
+        attrs = ATTRS_CLASSES["UpSamplingAttrs"](
+            layout=layout, method=method, align_corners=align_corners
+        )
+        return dynamic("dyn.nn.upsampling", attrs, data, scale_h, scale_w)
     return upsampling.call(
-        data, scale_h=float(scale_h), scale_w=float(scale_w), layout=layout, method=method,
+        data, scale_h=scalar(scale_h), scale_w=scalar(scale_w), layout=layout, method=method,
         align_corners=align_corners,
     )  # fmt: skip
 
@@ -318,8 +327,14 @@ def upsampling3d(
     method: str = "nearest_neighbor", coordinate_transformation_mode: str = "half_pixel",
 ) -> Call:  # fmt: skip
     """Volumes made larger by factors."""
+    if is_open(scale_d, scale_h, scale_w):
+        attrs = ATTRS_CLASSES["UpSampling3DAttrs"](
+            layout=layout, method=method,
+            coordinate_transformation_mode=coordinate_transformation_mode,
+        )  # fmt: skip
+        return dynamic("dyn.nn.upsampling3d", attrs, data, scale_d, scale_h, scale_w)
     return upsampling3d.call(
-        data, scale_d=float(scale_d), scale_h=float(scale_h), scale_w=float(scale_w),
+        data, scale_d=scalar(scale_d), scale_h=scalar(scale_h), scale_w=scalar(scale_w),
         layout=layout, method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
     )  # fmt: skip

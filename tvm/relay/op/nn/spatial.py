@@ -6,8 +6,20 @@ from typing import Any
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, const
-from tvm.relay.op.declare import INJECTIVE, OPAQUE, OUT_FUSABLE, Expr, Relate, relay_op, te, topi
+from tvm.relay.expr import Call, Constant, const
+from tvm.relay.op.declare import (
+    ATTRS_CLASSES,
+    INJECTIVE,
+    OPAQUE,
+    OUT_FUSABLE,
+    Expr,
+    Relate,
+    dynamic,
+    is_open,
+    relay_op,
+    te,
+    topi,
+)
 from tvm.relay.op.relations import extents, is_any, tensor, tensor_type
 from tvm.relay.ty import Any as AnyDim
 
@@ -53,6 +65,11 @@ def pad(data: Expr, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constan
     value = pad_value
     if not isinstance(value, RelaxExpr):
         value = const(value, _dtype_of(data))
+    if is_open(pad_width):
+        attrs = ATTRS_CLASSES["PadAttrs"](pad_width=None, pad_mode=pad_mode)
+        return dynamic("dyn.nn.pad", attrs, data, pad_width, value)
+    if isinstance(pad_width, Constant):
+        pad_width = pad_width.data.numpy().tolist()
     return pad.call(data, value, pad_width=_widths(pad_width), pad_mode=pad_mode)
 
 
