@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tvm.meta_schedule.tune_context import TuneContext
 
 Scores: TypeAlias = npt.NDArray[np.float64]
-_KINDS = ("xgb", "random", "none")
+_KINDS = ("xgb", "mlp", "random", "none")
 
 
 class CostModel(Component):
@@ -45,7 +45,7 @@ class CostModel(Component):
 
     @staticmethod
     def create(
-        kind: Literal["xgb", "random", "none"] | CostModel, *args: Any, **kwargs: Any
+        kind: Literal["xgb", "mlp", "random", "none"] | CostModel, *args: Any, **kwargs: Any
     ) -> CostModel | None:
         """The model of a kind; None for "none"."""
         if isinstance(kind, CostModel):
@@ -60,13 +60,15 @@ class CostModel(Component):
 
 
 def _named(kind: str) -> Callable[..., CostModel]:
-    from .random_model import RandomModel  # which are of our kind
+    from .mlp_model import MLPModel  # which are of our kind
+    from .random_model import RandomModel
     from .xgb_model import XGBModel
 
-    return XGBModel if kind == "xgb" else RandomModel
+    models: dict[str, Callable[..., CostModel]] = {"xgb": XGBModel, "mlp": MLPModel}
+    return models.get(kind, RandomModel)
 
 
-CostModelType: TypeAlias = CostModel | Literal["xgb", "random"]
+CostModelType: TypeAlias = CostModel | Literal["xgb", "mlp", "random"]
 CostModel.CostModelType = CostModelType  # type: ignore[attr-defined]  # the name in signatures
 create = CostModel.create
 
