@@ -27,6 +27,8 @@ class TestLoopAndIndices(PassTest):
 
 
 class TestDataKeepsItsType(PassTest):
+    """A variable in a value that needs 64 bits has 64 bits, in indices too."""
+
     run = NarrowDataType(32)
 
     @T.prim_func
@@ -36,8 +38,76 @@ class TestDataKeepsItsType(PassTest):
 
     @T.prim_func
     def Expected(B: T.Buffer((16,), "int64")):
+        for i in range(T.int64(16)):
+            B[i] = i * T.int64(1 << 40)
+
+
+class TestIndicesOfLargeData(PassTest):
+    """How large data are says nothing of the places where they stand."""
+
+    run = NarrowDataType(32)
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "int64")):
+        for i in range(T.int64(15)):
+            A[i + T.int64(1)] = A[i] + T.int64(1)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "int64")):
+        for i in range(15):
+            A[i + 1] = A[i] + T.int64(1)
+
+
+class TestBlocks(PassTest):
+    run = NarrowDataType(32)
+
+    @T.prim_func
+    def Before(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        for i in range(T.int64(16)):
+            for j in range(T.int64(8)):
+                with T.block("b"):
+                    vi = T.axis.spatial(T.int64(128), i * T.int64(8) + j)
+                    T.where(i * T.int64(8) + j < T.int64(100))
+                    B[vi] = A[vi] + T.float32(1)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
         for i in range(16):
-            B[i] = T.Cast("int64", i) * T.int64(1 << 40)
+            for j in range(8):
+                with T.block("b"):
+                    vi = T.axis.spatial(128, i * 8 + j)
+                    T.where(i * 8 + j < 100)
+                    B[vi] = A[vi] + T.float32(1)
+
+
+class TestThreads(PassTest):
+    run = NarrowDataType(32)
+    same_results = False  # nobody runs threads here
+
+    @T.prim_func
+    def Before(A: T.Buffer((128,), "float32")):
+        bx = T.launch_thread("blockIdx.x", T.int64(4))
+        tx = T.launch_thread("threadIdx.x", T.int64(32))
+        A[bx * T.int64(32) + tx] = 0.0
+
+    @T.prim_func
+    def Expected(A: T.Buffer((128,), "float32")):
+        bx = T.launch_thread("blockIdx.x", 4)
+        tx = T.launch_thread("threadIdx.x", 32)
+        A[bx * 32 + tx] = 0.0
+
+
+class TestOneLargeIndexKeepsAllItsVariables(PassTest):
+    run = NarrowDataType(32)
+    same_results = False  # it would run for long
+
+    @T.prim_func
+    def Before(A: T.Buffer((T.int64(1) << T.int64(32),), "float32")):
+        for i in range(T.int64(65536)):
+            for j in range(T.int64(65536)):
+                A[i * T.int64(65536) + j] = 0.0
+
+    Expected = Before
 
 
 class TestKeepsWhatMayNotFit(PassTest):
@@ -65,4 +135,4 @@ class TestSymbolicSizes(PassTest):
 
     def test_unknown_sizes_stay(self):
         loops = [x for x in walk(self._after()["main"].body) if type(x).__name__ == "For"]
-        assert [str(x.loop_var.dtype) for x in loops] == ["int64", "int32"]
+        assert [str(x.loop_var.dtype) for x in loops] == ["int64", "int64"]

@@ -3,14 +3,15 @@
     for i in range(T.int64(1024)):            for i in range(1024):
         B[i * T.int64(4)] = A[i]       ->         B[i * 4] = A[i]
 
-Loop variables, lets and the arithmetic on them become `target_bits` wide where the constant bounds
-of every value on the way fit; what comes from elsewhere (parameters, loads) is cast where it is
-used.
+Variables of loops, blocks and lets and the arithmetic on them become `target_bits` wide where the
+constant bounds of every value on the way fit. A variable that some expression needs in its full
+width keeps it everywhere, so that no value is cast to and fro; what comes from elsewhere
+(parameters, loads) is cast where it is used.
 """
 
 from __future__ import annotations
 
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.support.dtype import DataType
@@ -25,21 +26,25 @@ from .pass_form import tir_pass
 
 _ARITHMETIC = (e.Add, e.Sub, e.Mul, e.FloorDiv, e.FloorMod, e.Div, e.Mod, e.Min, e.Max)
 
+_THREADS = ("thread_extent", "virtual_thread")
+
 
 @tir_pass("tir.NarrowDataType")
 def NarrowDataType(func: PrimFunc, mod: IRModule, ctx: PassContext, target_bits: int) -> PrimFunc:
     """Every index that provably fits has at most `target_bits` bits."""
-    return func.with_body(Narrower(func, DataType(f"int{target_bits}")).visit_stmt(func.body))
+    target = DataType(f"int{target_bits}")
+    uses = _Uses(func, target)
+    uses.visit_stmt(func.body)
+    return func.with_body(_Narrower(func, target, uses.seen - uses.wide).visit_stmt(func.body))
 
 
-class Narrower(AnalyzedMutator):
-    """Rewrites indices; `visit_expr` keeps the type of an expression, `narrow` may change it."""
+class _Bounded(AnalyzedMutator):
+    """Knows which values fit into the target type."""
 
     def __init__(self, func: PrimFunc, target: DataType) -> None:
         super().__init__(func)
         self._target = target
         self._low, self._high = int_range(target)
-        self._narrow: dict[e.Var, e.Var] = {}
 
     def fits(self, expr: PrimExpr) -> bool:
         """All values of `expr` are values of the target type."""
@@ -49,45 +54,139 @@ class Narrower(AnalyzedMutator):
     def _wide(self, dtype: DataType) -> bool:
         return dtype.is_int and dtype.is_scalar and dtype.bits > self._target.bits
 
+
+class _Uses(_Bounded):
+    """Finds the variables in expressions whose values do not fit; changes nothing."""
+
+    def __init__(self, func: PrimFunc, target: DataType) -> None:
+        super().__init__(func, target)
+        self.seen: set[e.Var] = set()
+        self.wide: set[e.Var] = set()
+        self._inside_wide = 0
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        large = self._wide(expr.dtype) and not self.fits(expr)
+        self._inside_wide += large
+        super().visit_expr(expr)
+        self._inside_wide -= large
+        return expr
+
+    def visit_var_(self, op: e.Var) -> PrimExpr:
+        self.seen.add(op)
+        if self._inside_wide:
+            self.wide.add(op)
+        return op
+
+    def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
+        """How large the loaded value may be says nothing of the indices."""
+        outer, self._inside_wide = self._inside_wide, 0
+        super().visit_buffer_load_(op)
+        self._inside_wide = outer
+        return op
+
+
+class _Narrower(_Bounded):
+    """Rewrites indices; `visit_expr` keeps the type of an expression, `narrow` may change it."""
+
+    def __init__(self, func: PrimFunc, target: DataType, wanted: set[e.Var]) -> None:
+        super().__init__(func, target)
+        self._wanted = wanted
+        self._narrow: dict[e.Var, e.Var] = {}
+
+    def _declare(self, var: e.Var, low: PrimExpr, extent: PrimExpr) -> bool:
+        """Whether a variable over a range becomes narrow; its new self is known from here on."""
+        if var not in self._wanted or not self._wide(var.dtype):
+            return False
+        if not self.fits(low) or not self.fits(ops.add(low, extent)):
+            return False
+        self._narrow[var] = e.Var(var.name, self._target, var.span)
+        return True
+
+    def _cast(self, expr: PrimExpr) -> PrimExpr:
+        """The expression in the target type."""
+        return ops.cast(self.narrow(expr), self._target)
+
     def narrow(self, expr: PrimExpr) -> PrimExpr:
         """The expression in the target type if it fits, else in its own."""
         if not self._wide(expr.dtype) or not self.fits(expr):
             return self.visit_expr(expr)
-        if isinstance(expr, e.Var) and expr in self._narrow:
-            return self._narrow[expr]
+        if isinstance(expr, e.Var):
+            return self._narrow.get(expr, expr)
         if isinstance(expr, _ARITHMETIC):
             a, b = self.narrow(expr.a), self.narrow(expr.b)
             if a.dtype is self._target and b.dtype is self._target:
                 return type(expr)(a, b, expr.span)
-        elif isinstance(expr, e.Cast) and expr.value.dtype.is_int:
+            return self.visit_expr(expr)
+        if isinstance(expr, e.Cast) and expr.value.dtype.is_int:
             return ops.cast(self.narrow(expr.value), self._target, expr.span)
         return ops.cast(self.visit_expr(expr), self._target, expr.span)
 
     # --- where indices stand ---
 
     def visit_for_(self, op: s.For) -> s.Stmt:
-        last = ops.add(op.min, op.extent)
-        if not self._wide(op.loop_var.dtype) or not self.fits(last) or not self.fits(op.min):
+        if not self._declare(op.loop_var, op.min, op.extent):
             return super().visit_for_(op)
-        low, extent = self.narrow(op.min), self.narrow(op.extent)
-        if extent.dtype is not self._target:
-            extent = ops.cast(extent, self._target)
+        low, extent = self._cast(op.min), self._cast(op.extent)
         self.bind_range(op)
-        var = e.Var(op.loop_var.name, self._target, op.loop_var.span)
-        self._narrow[op.loop_var] = var
-        binding = op.thread_binding
+        var, binding = self._narrow[op.loop_var], op.thread_binding
         if binding is not None:
             binding = e.IterVar(None, e.Var(binding.var.name, self._target), binding.iter_type,
                                 binding.thread_tag, binding.span)  # fmt: skip
         body = self.visit_stmt(op.body)
         return s.For(var, low, extent, op.kind, body, binding, op.annotations, op.span)
 
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        """The variables of threads come from here where no loop is bound to them."""
+        iv, zero = op.node, ops.const(0, op.value.dtype)
+        if op.attr_key not in _THREADS or not isinstance(iv, e.IterVar):
+            return super().visit_attr_stmt_(op)
+        if not self._declare(iv.var, zero, op.value):
+            return super().visit_attr_stmt_(op)
+        whole = Range.from_min_extent(zero, op.value)
+        self.analyzer.bind(iv.var, whole, allow_override=True)
+        dom = None
+        if iv.dom is not None:
+            dom = Range.from_min_extent(self._cast(iv.dom.min), self._cast(iv.dom.extent))
+        node = e.IterVar(dom, self._narrow[iv.var], iv.iter_type, iv.thread_tag, iv.span)
+        value = self._cast(op.value)
+        return s.AttrStmt(node, op.attr_key, value, self.visit_stmt(op.body), op.span)
+
+    def visit_block_realize_(self, op: s.BlockRealize) -> s.Stmt:
+        """The variables of a block change with what is bound to them."""
+        for iv in op.block.iter_vars:
+            if iv.dom is not None:
+                self._declare(iv.var, iv.dom.min, iv.dom.extent)
+        values = [
+            self._cast(value) if iv.var in self._narrow else self.visit_expr(value)
+            for iv, value in zip(op.block.iter_vars, op.iter_values)
+        ]
+        predicate, block = self.visit_expr(op.predicate), self.visit_stmt(op.block)
+        assert isinstance(block, s.Block), "blocks stay blocks here"
+        return s.BlockRealize(values, predicate, block, op.span)
+
+    def visit_iter_vars(self, iter_vars: tuple[e.IterVar, ...]) -> tuple[e.IterVar, ...]:
+        return tuple([self._narrow_iter_var(iv) for iv in iter_vars])
+
+    def _narrow_iter_var(self, iv: e.IterVar) -> e.IterVar:
+        if iv.var not in self._narrow or iv.dom is None:
+            return iv
+        low, extent = self._cast(iv.dom.min), self._cast(iv.dom.extent)
+        return e.IterVar(Range.from_min_extent(low, extent), self._narrow[iv.var], iv.iter_type,
+                         iv.thread_tag, iv.span)  # fmt: skip
+
+    def visit_range(self, rng: Range) -> Range:
+        """Of a region: both ends have one type."""
+        low, extent = self.narrow(rng.min), self.narrow(rng.extent)
+        if low.dtype is not extent.dtype:
+            low, extent = ops.cast(low, rng.min.dtype), ops.cast(extent, rng.extent.dtype)
+        if low is rng.min and extent is rng.extent:
+            return rng
+        return Range.from_min_extent(low, extent, rng.span)
+
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
-        if not self._wide(op.var.dtype) or not self.fits(op.value):
+        if not self._wide(op.var.dtype) or op.var not in self._wanted or not self.fits(op.value):
             return super().visit_let_stmt_(op)
-        value = self.narrow(op.value)
-        if value.dtype is not self._target:
-            value = ops.cast(value, self._target)
+        value = self._cast(op.value)
         self.analyzer.update(op.var, self.analyzer.const_int_bound(op.value), True)
         var = e.Var(op.var.name, self._target, op.var.span)
         self._narrow[op.var] = var
