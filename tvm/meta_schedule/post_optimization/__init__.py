@@ -1,5 +1,7 @@
 """Refining the best schedules of a finished search."""
 
+from .droplet import Droplet
 from .post_opt import PostOpt
+from .space import Space
 
-__all__ = ["PostOpt"]
+__all__ = ["Droplet", "PostOpt", "Space"]
