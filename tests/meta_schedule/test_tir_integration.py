@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.meta_schedule.patient import patient
 from tests.meta_schedule.programs import Add, Matmul
 from tests.meta_schedule.schedules import LLVM, sampled_matmul
 from tvm.ir.module import IRModule
@@ -29,11 +30,10 @@ QUICK: dict[str, Any] = {
 @pytest.mark.slow
 def test_tuned_and_run(tmp_path: Path) -> None:
     database = tune_tir(
-        Matmul, TARGET, str(tmp_path), max_trials_global=8, num_trials_per_iter=4, seed=1,
-        cost_model="random",
+        Matmul, TARGET, str(tmp_path), max_trials_global=3, num_trials_per_iter=3, seed=1,
+        cost_model="random", **patient(),
     )  # fmt: skip
-    assert len(database) == 8
-    assert sum(r.is_valid() for r in database.get_all_tuning_records()) >= 6
+    assert [r.is_valid() for r in database.get_all_tuning_records()] == [True] * 3
     sch = compile_tir(database, Matmul, TARGET)
     a, b = np.random.default_rng(0).random((2, 64, 64), "float32")
     out = empty((64, 64), "float32")

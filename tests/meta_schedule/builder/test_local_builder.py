@@ -39,14 +39,23 @@ def _fails(mod: Any, target: Any, params: Any) -> Any:
     raise ValueError("built to fail")
 
 
+def _is_matmul(mod: Any) -> bool:
+    """Looks at a field only: what takes no time needs no time limit."""
+    return len(_first(mod).shape) == 2
+
+
+def _first(mod: Any) -> Any:
+    return next(iter(mod["main"].buffer_map.values()))
+
+
 def _crashes_for_matmul(mod: Any, target: Any, params: Any) -> Any:
-    if "matmul" in mod.script():
+    if _is_matmul(mod):
         os.abort()
     return str(os.getpid())
 
 
 def _hangs_for_matmul(mod: Any, target: Any, params: Any) -> Any:
-    if "matmul" in mod.script():
+    if _is_matmul(mod):
         time.sleep(6000)
     return str(os.getpid())
 

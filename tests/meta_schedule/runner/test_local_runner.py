@@ -47,7 +47,7 @@ def test_times(built: RunnerInput) -> None:
     result = run(LocalRunner(evaluator_config=ONCE, alloc_repeat=2), built)
     assert result.error_msg is None
     assert len(result.run_secs) == 4
-    assert all(0 < t < 1 for t in result.run_secs)
+    assert all(t > 0 for t in result.run_secs)
 
 
 def _check_evaluator(rt_mod: Any, device: Any, config: Any, repeated_args: Any) -> list[float]:
@@ -93,7 +93,7 @@ def test_a_worker_that_hangs_is_replaced(built: RunnerInput) -> None:
     assert result.error_msg == "LocalRunner: Timeout, killed after 2 seconds\n"
     runner.f_alloc_argument = None
     runner.evaluator_config = ONCE
-    runner.pool._timeout = 600
+    runner.pool._timeout = 3600
     assert run(runner, built).error_msg is None
 
 

@@ -24,7 +24,7 @@ ONCE = EvaluatorConfig(number=1, repeat=1, min_repeat_ms=0)
 @pytest.fixture(scope="module")
 def config() -> Iterator[RPCConfig]:
     with LocalRPC(silent=True) as rpc:
-        yield RPCConfig(rpc.tracker_host, rpc.tracker_port, rpc.tracker_key, 1, 100)
+        yield RPCConfig(rpc.tracker_host, rpc.tracker_port, rpc.tracker_key, 1, 6000)
 
 
 def test_several_files(config: RPCConfig) -> None:
@@ -40,7 +40,7 @@ def test_several_files(config: RPCConfig) -> None:
     runner = Runner.create("rpc", config, ONCE)
     results = [future.result() for future in runner.run(inputs)]
     assert [r.error_msg for r in results] == [None, None]
-    assert all(0 < t < 10 for r in results for t in r.run_secs)
+    assert all(t > 0 for r in results for t in r.run_secs)
     for given in inputs:
         remove_build_dir(given.artifact_path)
 
@@ -59,7 +59,7 @@ def _register() -> None:
     ("name", "timeout_sec", "why"),
     [
         ("sleep", 1, "RPCRunner: Timeout, killed after 1 seconds"),
-        ("fail", 600, "RPCRunner: An exception occurred\n"),
+        ("fail", 6000, "RPCRunner: An exception occurred\n"),
     ],
 )
 def test_errors_are_results(config: RPCConfig, name: str, timeout_sec: int, why: str) -> None:
