@@ -18,6 +18,7 @@ def test_message_has_a_line_for_each_part() -> None:
 @pytest.mark.parametrize(
     ("kind", "base"),
     [
+        (error.CheckError, error.InternalError),
         (error.ShapeError, ValueError),
         (error.DTypeError, TypeError),
         (error.ArgumentCountError, TypeError),

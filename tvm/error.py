@@ -26,6 +26,13 @@ class InternalError(TVMError):
     """A broken promise of ours, not a mistake of the user."""
 
 
+class CheckError(InternalError):
+    """A program does not pass a check of the compiler, where the original's checks fail, too.
+
+    Those raise InternalError whoever is to blame, and that is what its users catch.
+    """
+
+
 class ScriptError(TVMError, ValueError):
     """A TVMScript program that cannot be read; the message points at line and column."""
 

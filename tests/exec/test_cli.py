@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tvm.error import InternalError, TVMError
+from tvm.error import CheckError, InternalError, TVMError
 from tvm.exec import cli
 from tvm.exec.command import Outcome
 
@@ -38,9 +38,10 @@ def test_text_or_record(command: SimpleNamespace, capsys: pytest.CaptureFixture[
 def test_mistake_has_a_message_and_no_traceback(
     command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command.run = _raiser(TVMError("asked\n  found: this"))
-    assert cli.main(["run", "-v"]) == cli.MISTAKE
-    assert capsys.readouterr().err == "error: asked\n  found: this\n"
+    for kind in (TVMError, CheckError):
+        command.run = _raiser(kind("asked\n  found: this"))
+        assert cli.main(["run", "-v"]) == cli.MISTAKE
+        assert capsys.readouterr().err == "error: asked\n  found: this\n"
 
 
 @pytest.mark.parametrize("error", [InternalError("broken"), ZeroDivisionError("broken")])

@@ -57,6 +57,17 @@ def test_loop_text() -> None:
     assert A.dtype == "int64"
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("vectorize", tir.ForKind.VECTORIZED), ("unroll", tir.ForKind.UNROLLED)],
+)
+def test_kinds_of_loops(kind: str, expected: tir.ForKind) -> None:
+    ib = tir.ir_builder.create()
+    with ib.for_range(0, 4, kind=kind) as i:
+        ib.emit(tir.Evaluate(i))
+    assert ib.get().kind == expected
+
+
 def test_nothing_is_a_statement_too() -> None:
     assert_structural_equal(tir.ir_builder.create().get(), tir.Evaluate(0))
 
@@ -68,7 +79,8 @@ def test_what_is_refused() -> None:
         A[0] = tir.Var("x", "int32")
     with pytest.raises(tvm.TVMError, match="found: no if_scope just before"):
         ib.else_scope()
-    with pytest.raises(tvm.TVMError, match="found: kind='sideways'"):
+    legal = "legal: serial, parallel, vectorize, unroll"
+    with pytest.raises(ValueError, match=f"found: kind='sideways'\n  {legal}"):
         ib.for_range(0, 3, kind="sideways")
     ib.for_range(0, 3)
     with pytest.raises(tvm.TVMError, match="found: 1 open blocks"):

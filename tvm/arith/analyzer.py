@@ -11,7 +11,7 @@ from enum import Flag, IntEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.target.target import Target
 from tvm.tir import expr as e
@@ -161,7 +161,7 @@ class Analyzer:
     def _set_bound(self, var: e.Var, bound: Bound, allow_override: bool) -> None:
         known = self.bounds.variables.get(var)
         if known is not None and known != bound and not allow_override:
-            raise TVMError(
+            raise CheckError(
                 f"Analyzer.bind: {var.name} is bound already to [{known[0]}, {known[1]}], now it "
                 f"should be [{bound[0]}, {bound[1]}]; legal: one binding a variable, or "
                 "allow_override=True"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
@@ -612,7 +612,7 @@ def intersect(sets: Sequence[IntSet], analyzer: Analyzer | None = None) -> IntSe
 
 def _interval(one: IntSet) -> IntervalSet:
     if not isinstance(one, IntervalSet):
-        raise TVMError(
+        raise CheckError(
             f"union of int sets: a {type(one).__name__} is given; legal: intervals, as eval_set "
             "and IntervalSet make them"
         )

@@ -33,6 +33,7 @@ from .iter_map_nodes import (
 )
 from .iter_map_rewrite import IterMapRewriter
 from .iter_map_subspace import divide_by_subspace
+from .scalable import uses_vscale
 
 Level = "IterMapLevel | str"
 
@@ -113,7 +114,10 @@ def iter_map_simplify(
     result = []
     for expr, made in zip(exprs, maps):
         if isinstance(made, IterMapExpr):
-            candidate = with_ranges.simplify(normalize_iter_map_to_expr(made))
+            candidate = normalize_iter_map_to_expr(made)
+            # A scale of vscale stays one factor: `i * (vscale * 4)`, as the loops were split.
+            if not uses_vscale(candidate):
+                candidate = with_ranges.simplify(candidate)
         else:
             candidate = with_ranges.simplify(expr)
         result.append(candidate)

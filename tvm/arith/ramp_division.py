@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 
@@ -24,7 +24,7 @@ def divided_ramp(
         return None
     divisor: int = b.value.value
     if divisor == 0:
-        raise TVMError(f"Divide by zero: {kind(a, b)}; legal: a divisor other than zero")
+        raise CheckError(f"Divide by zero: {kind(a, b)}; legal: a divisor other than zero")
     if not isinstance(a, e.Ramp) or type(a.stride) is not e.IntImm or divisor < 0:
         return None
     floor = kind is e.FloorDiv or kind is e.FloorMod

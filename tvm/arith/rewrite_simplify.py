@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.op import Op
 from tvm.ir.span import Span
@@ -230,7 +230,7 @@ class RewriteSimplifier:
         if self._depth > self.deepest:
             self.deepest = self._depth
         if 0 < self.maximum < self.steps_taken:
-            raise TVMError(
+            raise CheckError(
                 f"RewriteSimplifier: more than {self.maximum} rewriting steps; legal: a higher "
                 "maximum, or 0 for none"
             )

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 from typing import Final, NoReturn, cast
 
-from tvm.error import InternalError, TVMError, message
+from tvm.error import CheckError, InternalError, TVMError, message
 from tvm.exec.command import Command, Mistake
 from tvm.support.suggest import did_you_mean
 
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()          # the reader has left: nobody is there to complain to
         return OK
     except TVMError as error:
-        if not isinstance(error, InternalError):
+        if isinstance(error, CheckError) or not isinstance(error, InternalError):
             return _report(error, str(error), MISTAKE, as_json)
         return _fault(error, words, as_json)
     except OSError as error:        # a full disk, say: the machine's answer to the request

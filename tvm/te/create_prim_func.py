@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.arith import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.dtype import DataType
 from tvm.support.naming import NameTable
@@ -157,7 +157,7 @@ class _Builder:
     def _add_input(self, op: PlaceholderOp) -> None:
         tensor = op.output(0)
         if tensor not in self.args:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"create_prim_func: tensor {tensor.name} is read",
                     found="it does not appear as a function argument",

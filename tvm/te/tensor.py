@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, final
 
-from tvm.error import DTypeError, TVMError, message
+from tvm.error import CheckError, DTypeError, message
 from tvm.ir.expr import OPERATORS, ExprOp, PrimExpr, PrimExprConvertible
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.dtype import DataType
@@ -263,12 +263,12 @@ class ComputeOp(BaseComputeOp):
 def _check_body(name: str, body: tuple[PrimExpr, ...]) -> None:
     """A reduction stands alone at the top, and several outputs share one reduction."""
     if not body:
-        raise TVMError(f"compute {name}: the function returned no expression")
+        raise CheckError(f"compute {name}: the function returned no expression")
     tops = [e for e in body if isinstance(e, Reduce)]
     for expr in body:
         parts = expr.source if isinstance(expr, Reduce) else (expr,)
         if any(isinstance(node, Reduce) for node in distinct_nodes(parts)):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"compute {name}",
                     found="a reduction within an expression: "
@@ -277,10 +277,12 @@ def _check_body(name: str, body: tuple[PrimExpr, ...]) -> None:
                 )
             )
     if tops and len(tops) != len(body):
-        raise TVMError(f"compute {name}: all outputs should either be reductions, or none of them")
+        raise CheckError(
+            f"compute {name}: all outputs should either be reductions, or none of them"
+        )
     for other in tops[1:]:
         if other.combiner is not tops[0].combiner or other.axis != tops[0].axis:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"compute {name}",
                     found="The Reduce inputs of ComputeOp should have the same attribute except "
@@ -324,7 +326,7 @@ class ScanOp(Operation):
         self.state_placeholder: Final = tuple(state_placeholder)
         self.inputs: Final = tuple(inputs)
         if not len(self.init) == len(self.update) == len(self.state_placeholder):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"scan {name}",
                     found=f"{len(self.init)} init, {len(self.update)} update and "
@@ -334,7 +336,7 @@ class ScanOp(Operation):
             )
         for state, step in zip(self.state_placeholder, self.update):
             if state.dtype != step.dtype or state.ndim != step.ndim:
-                raise TVMError(
+                raise CheckError(
                     f"scan {name}: update {step.name} has {step.ndim} dimensions of {step.dtype}, "
                     f"its state {state.ndim} of {state.dtype}"
                 )
@@ -381,7 +383,7 @@ class ExternOp(Operation):
         self.output_placeholders: Final = tuple(output_placeholders)
         self.body: Final = body
         if len(self.inputs) != len(self.input_placeholders):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"extern {name}",
                     found=f"{len(self.inputs)} inputs, {len(self.input_placeholders)} buffers",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
@@ -60,7 +60,7 @@ class BlockDependenceInfo(Object):
         """The dependencies among the blocks directly within a block."""
         scope = self._scopes.get(block_sref)
         if scope is None:
-            raise TVMError(
+            raise CheckError(
                 "BlockDependenceInfo: the place is not that of a block of this module; "
                 "legal: what get_sref gives"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, TypeAlias, final
 
-from tvm.error import DTypeError, TVMError
+from tvm.error import CheckError, DTypeError
 from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.span import Span
@@ -77,7 +77,7 @@ class Buffer(Node):
         )
         self.span: Final = span
         if self.strides and len(self.strides) != len(self.shape):
-            raise TVMError(
+            raise CheckError(
                 f"Buffer {name}: {len(self.shape)} dimensions but {len(self.strides)} strides"
             )
 
@@ -187,7 +187,7 @@ class Buffer(Node):
                 region.append(part)
             elif isinstance(part, slice):
                 if part.step is not None:
-                    raise TVMError(f"Buffer {self.name}: a region takes no step in its slices")
+                    raise CheckError(f"Buffer {self.name}: a region takes no step in its slices")
                 start = 0 if part.start is None else part.start
                 stop = self.shape[dim] if part.stop is None else part.stop
                 low = as_expr(start)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, cast, final
 
-from tvm.error import DTypeError, TVMError
+from tvm.error import CheckError, DTypeError, TVMError
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
@@ -651,7 +651,7 @@ class BufferLoad(PrimExprWithOp):
 def access_dtype(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> DataType:
     """The type of buffer[indices]: the lanes of the last index times those of an element."""
     if len(indices) != len(buffer.shape):
-        raise TVMError(
+        raise CheckError(
             f"Buffer {buffer.name} is {len(buffer.shape)}-dimensional, cannot be indexed with the "
             f"{len(indices)}-dimensional indices provided."
         )
@@ -927,7 +927,7 @@ class Reduce(PrimExprWithOp):
         self.condition: Final = as_expr(True if condition is None else condition)
         self.value_index: Final = int(value_index)
         if not 0 <= self.value_index < len(self.source):
-            raise TVMError(
+            raise CheckError(
                 f"Reduce: value_index {value_index} of {len(self.source)} values; "
                 "legal: the number of a value in src"
             )
@@ -936,7 +936,7 @@ class Reduce(PrimExprWithOp):
         self.span = span
         wrong = [iv.var.name for iv in self.axis if iv.iter_type != IterVar.CommReduce]
         if wrong:
-            raise TVMError(
+            raise CheckError(
                 f"Reduce: axis {wrong[0]} is no reduction axis; legal: te.reduce_axis(...)"
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, final
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.attrs import DictAttrs
 from tvm.ir.function import BaseFunc, as_attrs
 from tvm.ir.node import Field, fields, register_nodes
@@ -59,7 +59,7 @@ class PrimFunc(BaseFunc):
                 )
         unknown = [var.name for var in buffers if not any(var is p for p in names)]
         if unknown:
-            raise TVMError(f"PrimFunc: buffer_map names {unknown[0]!r}, which is no parameter")
+            raise CheckError(f"PrimFunc: buffer_map names {unknown[0]!r}, which is no parameter")
         self.params: Final = tuple(names)
         self.body: Final = body
         self.ret_type: Final[Type] = VOID_TYPE if ret_type is None else ret_type

@@ -16,7 +16,7 @@ from tvm.arith import (
     inverse_affine_iter_map,
 )
 from tvm.arith.int_set import eval_set
-from tvm.error import ShapeError, TVMError
+from tvm.error import CheckError, ShapeError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.dtype import DataType
@@ -90,7 +90,7 @@ class IndexMap(Node):
             mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
         )
         if separators:
-            raise TVMError(
+            raise CheckError(
                 "IndexMap.from_func: the function returns IndexMap.AXIS_SEPARATOR; "
                 "legal: from_func_with_separators"
             )
@@ -236,7 +236,7 @@ class IndexMap(Node):
         outputs = [Var(f"axis{i}", index.dtype) for i, index in enumerate(self.final_indices)]
         solved = _solve(indices, outputs, {s.var: s.domain for s in shifts.values()})
         if solved is None:
-            raise TVMError(
+            raise CheckError(
                 f"IndexMap: {self} is not invertible on the shape "
                 f"({', '.join([str(dom.extent) for dom in domains.values()])}); legal: maps in "
                 "which each part of each old index occurs exactly once"
@@ -290,10 +290,12 @@ def _arguments_for(
         elif param.kind is param.KEYWORD_ONLY:
             keywords[name] = Var(name, index_dtype)
         else:
-            raise TVMError(f"IndexMap: the function takes **{name}; legal: named parameters, *args")
+            raise CheckError(
+                f"IndexMap: the function takes **{name}; legal: named parameters, *args"
+            )
     if star is not None:
         if ndim is None:
-            raise TVMError("IndexMap: a function with *args needs ndim")
+            raise CheckError("IndexMap: a function with *args needs ndim")
         for i in range(ndim - len(positional) - len(keywords)):
             positional.append(Var(f"{star}_{i}", index_dtype))
     return positional, keywords
@@ -311,7 +313,7 @@ def _range_of(index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer)
     """The least range around the values of an index over a box."""
     interval = eval_set(index, domains, analyzer)
     if not (interval.has_lower_bound() and interval.has_upper_bound()):
-        raise TVMError(f"IndexMap: the bounds of {index} cannot be told; legal: affine indices")
+        raise CheckError(f"IndexMap: the bounds of {index} cannot be told; legal: affine indices")
     low, high = analyzer.simplify(interval.min_value), interval.max_value
     extent = analyzer.simplify(high - low + 1)
     if isinstance(index, FloorDiv) and is_zero(low) and not isinstance(extent, IntImm):
@@ -420,7 +422,9 @@ def _value(expr: PrimExpr, values: Mapping[Var, Any]) -> Any:
         return expr.value
     rule = _NUMPY.get(type(expr))
     if rule is None:
-        raise TVMError(f"IndexMap.map_tensor: {expr} cannot be computed; legal: integer arithmetic")
+        raise CheckError(
+            f"IndexMap.map_tensor: {expr} cannot be computed; legal: integer arithmetic"
+        )
     return rule(_value(expr.a, values), _value(expr.b, values))  # type: ignore[attr-defined]
 
 

@@ -40,7 +40,12 @@ from .stmt import (
 )
 
 Around = Callable[[Stmt], Stmt]
-
+_LOOP_KINDS: Final = {
+    "serial": ForKind.SERIAL,
+    "parallel": ForKind.PARALLEL,
+    "vectorize": ForKind.VECTORIZED,
+    "unroll": ForKind.UNROLLED,
+}
 
 class WithScope:
     """A `with` block: it gives `enter_value`, and calls `exit_cb` when it ends."""
@@ -141,10 +146,13 @@ class IRBuilder:
         kind: str = "serial",
     ) -> WithScope:
         """A loop from `begin` to before `end`; gives its variable."""
-        kinds = [k.name.lower() for k in ForKind]
-        if kind not in kinds:
-            raise TVMError(
-                message(f"make loop {name!r}", found=f"kind={kind!r}", legal=", ".join(kinds))
+        if kind not in _LOOP_KINDS:
+            raise ValueError(
+                message(
+                    f"Unknown kind of loop {name!r}",
+                    found=f"kind={kind!r}",
+                    legal=", ".join(_LOOP_KINDS),
+                )
             )
         first, last = as_expr(begin), as_expr(end)
         if dtype is None:
@@ -154,7 +162,7 @@ class IRBuilder:
         high = const(end, dtype) if isinstance(end, int) else last
         extent = high - low
         var = Var(name, dtype)
-        of_kind = ForKind[kind.upper()]
+        of_kind = _LOOP_KINDS[kind]
         return self._block(var, lambda body: For(var, low, extent, of_kind, body))
 
     def while_loop(self, condition: PrimExpr) -> WithScope:

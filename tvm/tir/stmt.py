@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, final
 
-from tvm.error import DTypeError, TVMError
+from tvm.error import CheckError, DTypeError
 from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.host_tensor import HostTensor, as_host_tensor
 from tvm.ir.node import Field, Node, fields, register_nodes
@@ -467,7 +467,7 @@ class BufferRegion(PrimExprConvertible):
         self.buffer: Final = buffer
         self.region: Final = tuple(region)
         if len(self.region) != len(buffer.shape):
-            raise TVMError(
+            raise CheckError(
                 f"BufferRegion: {buffer.name} has {len(buffer.shape)} dimensions, the region "
                 f"{len(self.region)}"
             )
@@ -583,7 +583,7 @@ class BlockRealize(Stmt):
         self.block: Final = block
         self.span = span
         if len(self.iter_values) != len(block.iter_vars):
-            raise TVMError(
+            raise CheckError(
                 f"BlockRealize: block {block.name_hint!r} has {len(block.iter_vars)} iteration "
                 f"variables, {len(self.iter_values)} values are given"
             )

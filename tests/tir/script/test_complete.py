@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tvm import tir
 from tvm.script import from_source
 
@@ -38,6 +39,16 @@ def test_given_accesses_stay() -> None:
     func = read('    with T.block("b"):\n        T.reads(B[0:8])\n        A[0] = B[0]\n')
     block = func.body.block
     assert [str(r) for r in (*block.reads, *block.writes)] == ["B[0:8]", "A[0]"]
+
+
+def test_pointers_hide_what_is_accessed() -> None:
+    body = '    with T.block("b"):\n        T.evaluate(T.call_extern("int32", "g", A.data))\n'
+    with pytest.raises(tvm.error.DiagnosticError) as error:
+        read(body)
+    assert "Can not auto detect buffer access region" in str(error.value)
+    assert "A.data in block 'b'" in str(error.value)
+    given = body.replace("T.evaluate", "T.reads()\n        T.writes(A[0:8])\n        T.evaluate")
+    assert [str(r) for r in read(given).body.block.writes] == ["A[0:8]"]
 
 
 def test_outer_blocks_see_what_inner_ones_say() -> None:

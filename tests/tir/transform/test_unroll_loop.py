@@ -1,5 +1,6 @@
 import pytest
 
+from tvm import tir
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.script import tir as T
@@ -105,8 +106,28 @@ def loops_of(mod: IRModule):
         ({"auto_max_extent": 4}, []),
         ({"auto_max_step": 16, "auto_max_depth": 0}, ["SERIAL"]),
         ({"auto_max_step": 16, "explicit_unroll": False}, ["UNROLLED", "UNROLLED"]),
+        ({"auto_max_extent": 1, "explicit_unroll": False}, ["SERIAL", "SERIAL"]),
     ],
 )
 def test_limits(config, kinds):
     with PassContext(config={"tir.UnrollLoop": config}):
         assert loops_of(UnrollLoop()(IRModule.from_expr(square))) == kinds
+
+
+def test_extents_may_be_literals_in_disguise():
+    n = tir.SizeVar("n", "int32")
+    ib = tir.ir_builder.create()
+    with ib.for_range(n, n + 2) as i:
+        ib.emit(tir.Evaluate(tir.call_extern("int32", "f", i)))
+    mod = IRModule.from_expr(tir.PrimFunc([n], ib.get()))
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 2}}):
+        assert "for" not in UnrollLoop()(mod).script()
+
+
+def test_a_single_iteration_is_written_out_without_explicit_unroll():
+    ib = tir.ir_builder.create()
+    with ib.for_range(0, 1) as i:
+        ib.emit(tir.Evaluate(tir.call_extern("int32", "f", i)))
+    mod = IRModule.from_expr(tir.PrimFunc([], ib.get()))
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_extent": 1, "explicit_unroll": False}}):
+        assert isinstance(UnrollLoop()(mod)["main"].body, tir.Evaluate)

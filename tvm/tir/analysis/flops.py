@@ -6,7 +6,7 @@ from typing import Final
 
 from tvm.arith.analyzer import Analyzer
 from tvm.arith.const_int_bound import POS_INF
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.tir import expr as e
@@ -75,7 +75,7 @@ class _Counter:
     def _trips(self, loop: s.For) -> int:
         high = self._analyzer.bounds.of(loop.extent)[1]
         if high == POS_INF or (high == 0x7FFFFFFF and not isinstance(loop.extent, e.IntImm)):
-            raise TVMError(
+            raise CheckError(
                 f"estimate_tir_flops: the extent of loop {loop.loop_var.name} is {loop.extent}; "
                 "legal: extents with a known upper bound"
             )

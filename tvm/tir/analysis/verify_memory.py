@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -27,7 +27,7 @@ def memory_errors(func: PrimFunc) -> list[str]:
     """A sentence for each access that `verify_memory` objects to."""
     target = func.attrs.get("target")
     if target is None:
-        raise TVMError("VerifyMemory: Require the target attribute")
+        raise CheckError("VerifyMemory: Require the target attribute")
     kind = getattr(target, "kind", target)
     name = str(getattr(kind, "name", kind))
     if name not in _GPU_KINDS:

@@ -10,7 +10,7 @@ stands with the schedules that it makes; its name is in `tvm.tir.transform`.
 
 from __future__ import annotations
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -47,7 +47,7 @@ def DefaultGPUSchedule(mod: IRModule, ctx: PassContext) -> IRModule:
 def _threads_per_block(target: Target) -> int:
     most = target.attrs.get("max_threads_per_block", target.attrs.get("max_num_threads"))
     if most is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 "DefaultGPUSchedule: threads for a block",
                 found=f"target {target} does not say how many it takes",

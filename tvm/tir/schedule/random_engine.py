@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 
 # The "minimal standard" constants of Park and Miller, revised (Comm. ACM 36, 1993).
 _FACTOR = 48271
@@ -26,7 +26,7 @@ class RandomEngine:
         if seed is None or seed == -1:
             return random.SystemRandom().randrange(1, _PRIME)
         if seed <= 0:
-            raise TVMError(f"Random seed must be positive, or -1 for any, found {seed}")
+            raise CheckError(f"Random seed must be positive, or -1 for any, found {seed}")
         return seed % _PRIME or 1
 
     def next(self) -> int:

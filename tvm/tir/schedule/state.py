@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.tir.block_scope import StmtSRef
@@ -56,7 +56,7 @@ class ScheduleState(SRefTree):
         self.debug_mask = parse_debug_mask(debug_mask)
         self.enable_check = enable_check
         if not self._roots and isinstance(mod, PrimFunc):
-            raise TVMError(
+            raise CheckError(
                 "Schedule: the body of the function is no block; legal: a function as TVMScript "
                 "and te.create_prim_func make it, with a root block around everything"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.json import load_json, save_json
 from tvm.ir.node import Node
 from tvm.tir.expr import FloatImm, IntImm, StringImm
@@ -23,7 +23,7 @@ def store_attribute(value: Any) -> Any:
         return {str(key): store_attribute(part) for key, part in value.items()}
     if isinstance(value, Node):
         return {"node": save_json(value)}
-    raise TVMError(
+    raise CheckError(
         f"as_json: a {type(value).__name__} cannot be stored; "
         "legal: numbers, strings, lists, IR nodes"
     )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
@@ -78,7 +78,7 @@ class Trace(Object):
                 decision = decision_provider(inst, inputs, attrs, decision)
             outputs = inst.kind.call(sch, inputs, attrs, decision)
             if len(outputs) != len(inst.outputs):
-                raise TVMError(
+                raise CheckError(
                     f"{inst.kind.name}: the replay gave {len(outputs)} results, the trace has "
                     f"{len(inst.outputs)}; legal: a program of the same structure"
                 )
@@ -165,7 +165,7 @@ class Trace(Object):
                 decisions.get(i),
             )
             if len(made) != len(outputs):
-                raise TVMError(
+                raise CheckError(
                     f"{name}: the replay gave {len(made)} results, the stored trace has "
                     f"{len(outputs)}; legal: a program of the same structure"
                 )
@@ -192,10 +192,12 @@ def _checked(json_obj: Any) -> tuple[list[Any], list[Any]]:
         json_obj = json.loads(json_obj)
     whole = isinstance(json_obj, (list, tuple)) and len(json_obj) == 2
     if not whole or not all(isinstance(part, (list, tuple)) for part in json_obj):
-        raise TVMError("apply_json_to_schedule: the text is no trace; legal: what `as_json` gives")
+        raise CheckError(
+            "apply_json_to_schedule: the text is no trace; legal: what `as_json` gives"
+        )
     for row in json_obj[0]:
         if not isinstance(row, (list, tuple)) or len(row) != 4 or not isinstance(row[0], str):
-            raise TVMError(
+            raise CheckError(
                 f"apply_json_to_schedule: {row!r} is no instruction; "
                 "legal: [kind, inputs, attributes, outputs]"
             )
@@ -255,6 +257,6 @@ def _load_input(value: Any, values: Mapping[str, Any]) -> Any:
         if len(value) >= 2 and value[0] == value[-1] == '"':
             return value[1:-1]
         if value not in values:
-            raise TVMError(f"apply_json_to_schedule: no earlier instruction gave {value!r}")
+            raise CheckError(f"apply_json_to_schedule: no earlier instruction gave {value!r}")
         return values[value]
     return load_attribute(value)

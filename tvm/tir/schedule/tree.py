@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
@@ -132,7 +132,7 @@ class SRefTree(Object):
             assert parent.stmt is not None, "just made"
             for stmt, index in inner_places(parent.stmt):
                 if stmt in self._refs:
-                    raise TVMError(
+                    raise CheckError(
                         "Schedule: one statement object stands at two places of the program; "
                         "legal: a tree in which each statement occurs once (renew one of the two)"
                     )
@@ -148,7 +148,7 @@ class SRefTree(Object):
         sref = self._refs.get(stmt)
         if sref is None:
             what = stmt.name_hint if isinstance(stmt, Block) else stmt.loop_var.name
-            raise TVMError(
+            raise CheckError(
                 f"get_sref: the {type(stmt).__name__} {what!r} is not part of the scheduled module "
                 "(any more); legal: blocks and loops of `state.mod`"
             )
@@ -231,14 +231,14 @@ class SRefTree(Object):
         """
         old = src_sref.stmt
         if old is None:
-            raise TVMError("replace: the place is gone, an earlier change removed its statement")
+            raise CheckError("replace: the place is gone, an earlier change removed its statement")
         if old is tgt_stmt:
             return
         reuse = {new: before for before, new in (block_sref_reuse or {}).items()}
         parent = src_sref.parent
         is_block_root = parent is None
         if is_block_root and not isinstance(tgt_stmt, Block):
-            raise TVMError("replace: the root block of a function can only become another block")
+            raise CheckError("replace: the root block of a function can only become another block")
         kept = self._shared(tgt_stmt)
         dropped = self._take_out(old, kept)
         top = self._put_in(tgt_stmt, parent, src_sref.seq_index, dropped, reuse)

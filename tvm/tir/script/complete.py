@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tvm.error import message
 from tvm.tir import stmt as s
 from tvm.tir.analysis import get_block_access_region
 from tvm.tir.buffer import Buffer
@@ -68,14 +69,26 @@ class _FillAccesses(StmtExprMutator):
         bare = _with(block, reads, writes, notes)
         # The root block names nothing: what it reads and writes follows from the blocks in it.
         if block.iter_vars or block.name_hint != "root":
-            found = get_block_access_region(bare, self._known)
-            seen_reads, seen_writes, opaque = (list(regions) for regions in found)
+            seen_reads, seen_writes, opaque = get_block_access_region(bare, self._known)
+            if opaque:
+                raise _unknown_access(block, opaque)
             wanted = int(mask)  # type: ignore[call-overload]
-            if wanted & 1:
-                reads = tuple([*seen_reads, *opaque])
-            if wanted & 2:
-                writes = tuple([*seen_writes, *opaque])
+            reads = tuple(seen_reads) if wanted & 1 else reads
+            writes = tuple(seen_writes) if wanted & 2 else writes
         return _with(block, reads, writes, notes)
+
+
+def _unknown_access(block: s.Block, opaque: Sequence[s.BufferRegion]) -> ValueError:
+    """The data pointer of a buffer goes somewhere: what is touched there cannot be seen."""
+    names = ", ".join(f"{region.buffer.name}.data" for region in opaque)
+    return ValueError(
+        message(
+            "ValueError: Can not auto detect buffer access region from tir.Load, tir.Store or "
+            "direct access by buffer data",
+            found=f"{names} in block {block.name_hint!r}",
+            legal="Please annotation the access region manually: T.reads(...) and T.writes(...)",
+        )
+    )
 
 
 def _with(

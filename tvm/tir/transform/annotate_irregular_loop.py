@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -55,7 +55,7 @@ class _Marker(StmtExprMutator):
         if not isinstance(stmt, s.For) or not is_irregular(stmt):
             return stmt
         if stmt.kind != s.ForKind.SERIAL:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"loop {stmt.loop_var.name} with break_loop or continue_loop",
                     found=f"a loop of kind {stmt.kind.name.lower()}",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, TypeGuard
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
@@ -381,7 +381,7 @@ class ArgumentChecks:
     def _require_defined(self, expr: PrimExpr, tensor: _Tensor) -> None:
         for node in walk(expr):
             if isinstance(node, e.Var) and node not in self._defined:
-                raise TVMError(
+                raise CheckError(
                     message(
                         f"make {self._function} callable from outside",
                         found=f"variable {node.name} of {tensor.name}: "

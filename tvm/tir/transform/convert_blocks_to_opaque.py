@@ -7,7 +7,7 @@ with T.block():                       with T.block():
 
 from __future__ import annotations
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
@@ -41,7 +41,7 @@ class _OpaqueMaker(StmtExprMutator):
             self._values[iter_var.var] = ops.cast(self.visit_expr(value), iter_var.var.dtype)
         predicate = self.visit_expr(op.predicate)
         if op.block.init is not None:
-            raise TVMError(
+            raise CheckError(
                 f"ConvertBlocksToOpaque: block {op.block.name_hint!r} still has an initial value; "
                 "legal: run LowerInitBlock first"
             )

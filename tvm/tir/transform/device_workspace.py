@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -61,7 +61,7 @@ class _Lowerer(StmtExprMutator):
             return new
         missing = [key for key in _KEYS if key not in self._known]
         if missing:
-            raise TVMError(message(
+            raise CheckError(message(
                 f"LowerTVMBuiltin: a workspace for {op.buffer_var.name}",
                 found=f"no attribute {missing[0]!r} around the allocation",
                 legal='T.attr(..., "device_type", ...) and T.attr(..., "device_id", ...)',

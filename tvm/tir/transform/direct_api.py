@@ -8,7 +8,7 @@ shapes of the buffers name them.
 
 from __future__ import annotations
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.module import IRModule
 from tvm.tir import expr as e
@@ -115,7 +115,7 @@ class _Completer(StmtExprMutator):
                 if extent is var:
                     return ops.cast(actual, var.dtype)
         assert isinstance(call.op, GlobalVar), "the caller looked"
-        raise TVMError(
+        raise CheckError(
             message(
                 f"call {call.op.name_hint} from another function of the module",
                 found=f"size {var.name} follows from none of the arguments",

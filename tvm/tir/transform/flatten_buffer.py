@@ -10,7 +10,7 @@ flat ones share their memory.
 from __future__ import annotations
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -138,7 +138,7 @@ class _Flattener(StmtExprMutator):
 
     def visit_block_(self, op: s.Block) -> s.Stmt:
         if op.iter_vars or op.match_buffers or op.init is not None:
-            raise TVMError(
+            raise CheckError(
                 f"FlattenBuffer: block {op.name_hint!r} is not opaque; legal: run "
                 "ConvertBlocksToOpaque and LowerMatchBuffer first"
             )

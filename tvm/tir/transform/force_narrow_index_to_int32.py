@@ -9,7 +9,7 @@ among the parameters is refused.
 
 from __future__ import annotations
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
@@ -32,7 +32,7 @@ def ForceNarrowIndexToInt32(func: PrimFunc, mod: IRModule, ctx: PassContext) -> 
     """The function has no int64 afterwards."""
     for buffer in func.buffer_map.values():
         if buffer.dtype.is_int and buffer.dtype.bits > 32:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "ForceNarrowIndexToInt32",
                     found=f"parameter {buffer.name} is a buffer of {buffer.dtype}",

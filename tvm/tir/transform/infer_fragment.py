@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -47,7 +47,7 @@ def InferFragment(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
 
 
 def _refuse(found: str, legal: str, where: PrimExpr) -> NoReturn:
-    raise TVMError(message("InferFragment", found=found, where=str(where), legal=legal))
+    raise CheckError(message("InferFragment", found=found, where=str(where), legal=legal))
 
 
 def _fragments(func: PrimFunc) -> dict[e.Var, _Fragment]:

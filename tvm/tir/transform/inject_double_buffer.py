@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -100,7 +100,7 @@ class _Injector(StmtExprMutator):
         if known is not None or buffer.data not in self._doubled:
             return known
         if len(buffer.shape) != 1:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"InjectDoubleBuffer: buffer {buffer.name}",
                     found=f"{len(buffer.shape)} dimensions",
@@ -116,7 +116,7 @@ class _Injector(StmtExprMutator):
         if info is None or not isinstance(new, s.BufferStore):
             return new
         if self._filling is not info or info.write_half is None:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"InjectDoubleBuffer: a store to {op.buffer.name}",
                     found="outside of its double_buffer_scope",
@@ -145,7 +145,7 @@ class _Injector(StmtExprMutator):
         var = op.node.data if isinstance(op.node, Buffer) else op.node
         info = self._doubled[var]  # type: ignore[index]
         if not self._loops:
-            raise TVMError(
+            raise CheckError(
                 message(
                     "InjectDoubleBuffer: a double_buffer_scope",
                     found="no loop around it",
@@ -188,7 +188,7 @@ class _Injector(StmtExprMutator):
     def _split_loop(self, loop: s.For) -> list[s.Stmt]:
         """All but the last iteration, without guards as far as they come in whole groups."""
         if not (isinstance(loop.min, e.IntImm) and loop.min.value == 0):
-            raise TVMError(
+            raise CheckError(
                 message(
                     "InjectDoubleBuffer: a loop that is split",
                     found=f"it starts at {loop.min}",
@@ -246,7 +246,7 @@ def _fills(stmt: s.Stmt) -> bool:
 
 def _half(which: PrimExpr, info: _Doubled) -> PrimExpr:
     if info.stride is None:
-        raise TVMError(
+        raise CheckError(
             message(
                 "InjectDoubleBuffer: a buffer with a double_buffer_scope",
                 found="no allocation around the scope",

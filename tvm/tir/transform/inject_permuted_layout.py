@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
@@ -39,7 +39,7 @@ def InjectPermutedLayout(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Pri
 
 def _refuse(found: str, legal: str, where: object) -> NoReturn:
     asked = "InjectPermutedLayout: permute the rows of shared memory"
-    raise TVMError(message(asked, found=found, where=str(where), legal=legal))
+    raise CheckError(message(asked, found=found, where=str(where), legal=legal))
 
 
 class _Permuter(AnalyzedMutator):

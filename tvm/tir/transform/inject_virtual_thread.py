@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
@@ -57,7 +57,7 @@ class _Launches(StmtExprMutator):
         thread = new.node
         assert isinstance(thread, e.IterVar), "launches are of thread axes"
         if not isinstance(new.value, e.IntImm):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"InjectVirtualThread: {thread.var.name}",
                     found=f"{new.value} virtual threads",
@@ -209,7 +209,7 @@ class _Copier(StmtExprMutator):
         if known is not None or buffer.data not in self._strides:
             return known
         if len(buffer.shape) != 1:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"InjectVirtualThread: buffer {buffer.name}",
                     found=f"{len(buffer.shape)} dimensions",

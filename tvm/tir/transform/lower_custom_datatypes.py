@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -35,7 +35,7 @@ def LowerCustomDatatypes(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Pri
     """No value has a user's type afterwards."""
     target = func.attrs.get("target")
     if not isinstance(target, Target):
-        raise TVMError(
+        raise CheckError(
             message(
                 "tir.LowerCustomDatatypes",
                 found="a function without a target",

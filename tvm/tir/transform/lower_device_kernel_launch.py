@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
@@ -72,7 +72,7 @@ class _Kernel:
                     self.extents.append(node.value)
             elif isinstance(node, s.Allocate) and _scope(node) == "shared.dyn":
                 if shared is not None:
-                    raise TVMError(
+                    raise CheckError(
                         message(
                             f"LowerDeviceKernelLaunch: kernel {self.var.name_hint}",
                             found="two allocations of dynamic shared memory",
@@ -113,7 +113,7 @@ class _Caller(StmtExprMutator):
             return new
         target = kernel.func.attrs.get("target")
         if not isinstance(target, Target):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"LowerDeviceKernelLaunch: a call of {kernel.var.name_hint}",
                     found="a function without a target",
@@ -138,7 +138,7 @@ class _Caller(StmtExprMutator):
             if isinstance(v, e.Var) and v not in given
         ]
         if unknown:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"LowerDeviceKernelLaunch: the extents of kernel {kernel.var.name_hint}",
                     found=f"{', '.join(unknown)}, known inside of the kernel only",
@@ -169,7 +169,7 @@ class _WithoutReturn(StmtExprMutator):
         if isinstance(call, e.Call) and getattr(call.op, "name", "") == "tir.ret":
             value = call.args[0] if call.args else None
             if value is not None and not (isinstance(value, e.IntImm) and value.value == 0):
-                raise TVMError(
+                raise CheckError(
                     message(
                         "LowerDeviceKernelLaunch: a kernel",
                         found=f"it returns {value}",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ffi.registry import get_global_func
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -83,7 +83,7 @@ class _Lowerer(StmtExprMutator):
 
 def _refuse(found: str, legal: str, where: PrimExpr) -> NoReturn:
     asked = "LowerDeviceStorageAccessInfo: an access of a special memory"
-    raise TVMError(message(asked, found=found, where=str(where), legal=legal))
+    raise CheckError(message(asked, found=found, where=str(where), legal=legal))
 
 
 def _address(data: e.Var, element: DataType, offset: PrimExpr, op: e.Call) -> PrimExpr:
@@ -112,7 +112,7 @@ def _check_size(op: s.Allocate, info: MemoryInfo) -> None:
             return
         bits *= extent.value
     if bits > info.max_num_bits:
-        raise TVMError(message(
+        raise CheckError(message(
             f"LowerDeviceStorageAccessInfo: memory for {op.buffer_var.name}",
             found=f"{bits} bits", legal=f"at most {info.max_num_bits} bits",
         ))  # fmt: skip

@@ -10,7 +10,7 @@ the shape, strides and offset of `b` stand for those of the region; a constant t
 from __future__ import annotations
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
@@ -64,7 +64,7 @@ class _MatchLowerer(StmtExprMutator):
         wide = [r for r in source.region[: max(lead, 0)] if not self._equal(r.extent, 1)]
         if lead < 0 or wide:
             extents = [str(r.extent) for r in source.region]
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"match_buffer {target.name} with {len(target.shape)} dimensions",
                     found=f"a region of {source.buffer.name} with extents {extents}",
@@ -79,7 +79,7 @@ class _MatchLowerer(StmtExprMutator):
         offset = self._analyzer.simplify(buffer_offset(outer, begin)[-1])
         factor = target.offset_factor
         if factor > 1 and not self._equal(ops.floormod(offset, factor), 0):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"match_buffer {target.name} with offset_factor {factor}",
                     found=f"the region starts at element {offset} of {outer.name}",
@@ -105,7 +105,7 @@ class _MatchLowerer(StmtExprMutator):
             return
         known = self.visit_expr(given)
         if known is not actual and not self._equal(known, actual):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"match_buffer {target.name} with {what} {given}",
                     found=f"{actual} in the region that it stands for",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tvm.error import TVMError
+from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -49,7 +49,7 @@ class _BlockRemover(StmtExprMutator):
     def visit_block_realize_(self, op: s.BlockRealize) -> s.Stmt:
         block = op.block
         if block.init is not None or op.iter_values or block.match_buffers:
-            raise TVMError(
+            raise CheckError(
                 f"LowerOpaqueBlock: block {block.name_hint!r} is not opaque; legal: run "
                 "LowerInitBlock, ConvertBlocksToOpaque and LowerMatchBuffer first"
             )

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -51,7 +51,7 @@ def LowerThreadAllreduce(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Pri
 
 
 def _refuse(asked: str, found: str, legal: str, where: object = None) -> NoReturn:
-    raise TVMError(message(asked, found=found, where=None if where is None else str(where),
+    raise CheckError(message(asked, found=found, where=None if where is None else str(where),
                            legal=legal))  # fmt: skip
 
 

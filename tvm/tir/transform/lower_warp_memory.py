@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 
 from tvm.arith.analyzer import Analyzer
 from tvm.arith.pattern import detect_linear_equation
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
@@ -63,7 +63,7 @@ def _named_indices(body: s.Stmt) -> dict[e.Var, PrimExpr]:
 
 def _refuse(found: str, legal: str, where: object = None) -> NoReturn:
     place = None if where is None else str(where)
-    raise TVMError(message("lower memory of a warp", found=found, where=place, legal=legal))
+    raise CheckError(message("lower memory of a warp", found=found, where=place, legal=legal))
 
 
 class _Lowerer(StmtExprMutator):

@@ -7,7 +7,7 @@ Sizes that are not constant have to be parameters of their own.
 
 from __future__ import annotations
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
@@ -34,7 +34,7 @@ def MakeUnpackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
 def _unpacked(func: PrimFunc) -> PrimFunc:
     missing = [var.name for var in direct_params(func)[len(func.params) :]]
     if missing:
-        raise TVMError(
+        raise CheckError(
             message(
                 f"MakeUnpackedAPI of {func.attrs['global_symbol']}",
                 found=f"size {missing[0]} is no parameter",

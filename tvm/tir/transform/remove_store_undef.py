@@ -7,7 +7,7 @@ Raises TVMError where such a value is used for more than being stored or let out
 
 from __future__ import annotations
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
@@ -28,7 +28,7 @@ def _RemoveStoreUndefInternal(func: PrimFunc, mod: IRModule, ctx: PassContext) -
 @tir_pass("tir.ValidateAllUndefRemoved")
 def _ValidateAllUndefRemoved(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     if any(_is_undef(node) for node in walk(func.body)):
-        raise TVMError(
+        raise CheckError(
             message(
                 "RemoveStoreUndef",
                 found="T.undef() as part of another expression",
@@ -70,7 +70,7 @@ class _UndefRemover(StmtExprMutator):
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
         for index in op.indices:
             if self._is_undefined(index):
-                raise TVMError(
+                raise CheckError(
                     message(
                         f"RemoveStoreUndef: store to {op.buffer.name}",
                         found="T.undef() in an index",

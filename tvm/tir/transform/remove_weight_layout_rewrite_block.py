@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
 from tvm.ir.transform import PassContext
@@ -69,14 +69,14 @@ class _Remover(StmtExprMutator):
         store = op.body
         value = store.value if isinstance(store, s.BufferStore) else None
         if not isinstance(store, s.BufferStore) or not isinstance(value, e.BufferLoad):
-            raise TVMError(message(
+            raise CheckError(message(
                 f"RemoveWeightLayoutRewriteBlock: block {op.name_hint!r}",
                 found="a body that is no copy of one element", where=f"\n{op}",
                 legal="B_[...] = B[...]",
             ))  # fmt: skip
         variables = [index for index in value.indices if isinstance(index, e.Var)]
         if len(variables) != len(value.indices):
-            raise TVMError(message(
+            raise CheckError(message(
                 f"RemoveWeightLayoutRewriteBlock: block {op.name_hint!r}",
                 found=f"a load of {value}", where=f"\n{op}",
                 legal="a load at the variables of the block",

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -206,7 +206,7 @@ class _Planner:
 
     def _put(self, site: s.Stmt) -> None:
         if self.parted:
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"ThreadSync: a barrier for {self.scope} memory",
                     found="threads that may part before it, at\n" + str(self.parted[-1]),

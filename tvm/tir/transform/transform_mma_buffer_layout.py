@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -41,7 +41,7 @@ def TransformMmaBufferLayout(func: PrimFunc, mod: IRModule, ctx: PassContext) ->
 
 def _refuse(found: str, legal: str, where: object) -> NoReturn:
     asked = "TransformMmaBufferLayout: put a fragment into registers"
-    raise TVMError(message(asked, found=found, where=str(where), legal=legal))
+    raise CheckError(message(asked, found=found, where=str(where), legal=legal))
 
 
 class _Transformer(StmtExprMutator):

@@ -12,7 +12,7 @@ Nested launches of the same thread become one. Kernels that follow each other sh
 from __future__ import annotations
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -89,7 +89,7 @@ class _Unifier(StmtExprMutator):
             return known
         assert known.dom is not None, "threads have domains"
         if not self._analyzer.can_prove_equal(known.dom.extent, extent):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"All loops that are bound to `{tag}` should have the same extent",
                     found=f"{known.dom.extent} and {extent}",

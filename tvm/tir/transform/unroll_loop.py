@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -62,6 +63,7 @@ class _Chooser(StmtExprMutator):
         super().__init__()
         self.chosen: set[s.For] = set()
         self._limits = limits
+        self._analyzer = Analyzer()
         self._steps = 0
         self._loops_kept = 0
         self._loops_unrolled = 0
@@ -101,11 +103,12 @@ class _Chooser(StmtExprMutator):
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         body = self.visit_stmt(op.body)
-        loop = op if body is op.body else s.For(
-            op.loop_var, op.min, op.extent, op.kind, body, op.thread_binding, op.annotations,
+        extent = self._extent(op)
+        loop = op if body is op.body and extent is op.extent else s.For(
+            op.loop_var, op.min, extent, op.kind, body, op.thread_binding, op.annotations,
             op.span,
         )  # fmt: skip
-        count = op.extent.value if isinstance(op.extent, e.IntImm) else None
+        count = extent.value if isinstance(extent, e.IntImm) else None
         if not self._wanted(loop, count):
             self._loops_kept += 1
             return loop
@@ -113,11 +116,19 @@ class _Chooser(StmtExprMutator):
         self._steps *= count
         self._loops_unrolled += 1
         if loop.kind != s.ForKind.UNROLLED:
-            loop = s.For(op.loop_var, op.min, op.extent, s.ForKind.UNROLLED, body, None,
+            loop = s.For(op.loop_var, op.min, extent, s.ForKind.UNROLLED, body, None,
                          op.annotations, op.span)  # fmt: skip
-        if self._limits.explicit:
+        # A single iteration is written out even where the backend is to unroll the others.
+        if self._limits.explicit or (count <= 1 and self._limits.max_extent == 1):
             self.chosen.add(loop)
         return loop
+
+    def _extent(self, op: s.For) -> PrimExpr:
+        """The extent as a literal where it is one in disguise: `n + 2 - n`."""
+        if isinstance(op.extent, e.IntImm):
+            return op.extent
+        simple = self._analyzer.simplify(op.extent)
+        return simple if isinstance(simple, e.IntImm) else op.extent
 
     def _wanted(self, loop: s.For, count: int | None) -> bool:
         if count is None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -111,7 +111,7 @@ class _LoopFinder(_StmtOnly):
             lanes = e.IntImm(e.INT32, lanes.value)
         elif e.vscale_factor(lanes) is None or not _has_scalable_vectors(self._target):
             target = "(nullptr)" if self._target is None else self._target
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"Failed to vectorize loop with extent {op.extent} for target {target}",
                     found="an extent that is known only when the program runs",

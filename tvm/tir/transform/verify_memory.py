@@ -5,7 +5,7 @@ Raises TVMError where one does not; functions for the host are not looked at.
 
 from __future__ import annotations
 
-from tvm.error import TVMError, message
+from tvm.error import CheckError, message
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.tir.analysis import verify_memory
@@ -17,7 +17,7 @@ def VerifyMemory(mod: IRModule, ctx: PassContext) -> IRModule:
     """The module itself, if all of its functions pass."""
     for var, func in mod.functions_items():
         if isinstance(func, PrimFunc) and not verify_memory(func):
-            raise TVMError(
+            raise CheckError(
                 message(
                     f"Memory verification failed for {var.name_hint}: Did you forget to bind?",
                     found="device memory is accessed outside of the device's threads",

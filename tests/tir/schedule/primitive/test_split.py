@@ -148,3 +148,4 @@ def test_scalable_factors_need_a_target_that_has_them() -> None:
     with Target("llvm -mtriple=aarch64-linux-gnu -mattr=+v9a,+sve"):
         sch.split(sch.get_loops("B")[0], factors=factors)
     assert "T.where(i0_0 * (T.vscale() * 4) + i0_1 < 128)" in sch.mod.script()
+    assert "T.axis.spatial(128, i0_0 * (T.vscale() * 4) + i0_1)" in sch.mod.script()
