@@ -22,6 +22,7 @@ from tvm.relax.expr import Function
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.vm_shape_lower import is_lowered
+from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
@@ -49,6 +50,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
+        *_cpu_graph_passes(target),
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
         t.LegalizeOps(),  # and so do operators
         t.AnnotateTIROpPattern(),  # what fusion goes by
@@ -70,6 +72,11 @@ def legalize_passes(target: Target) -> list[Pass]:
     else:
         passes.append(dlight.ApplyDefaultSchedule(*dlight.gpu.default_rules()))
     return passes
+
+
+def _cpu_graph_passes(target: Target) -> list[Pass]:
+    """Operators in the forms that are fastest on a CPU, once their weights are constants."""
+    return [WinogradConv2D(target.cpu)] if target.kind.name in _CPU_KINDS else []
 
 
 def dataflow_lower_passes(target: Target) -> list[Pass]:

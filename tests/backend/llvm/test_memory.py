@@ -79,6 +79,32 @@ def test_a_masked_strided_load_reads_nothing_behind_its_last_element(stride: int
         del a, data
 
 
+@pytest.mark.parametrize("divisor", [2, 3, 4])
+@pytest.mark.parametrize("kept", [None, 1, 5, 8])
+def test_repeated_lanes(divisor: int, kept: int | None) -> None:
+    """Each element serves several lanes; nothing behind the last one is read."""
+    import mmap
+
+    page, count = mmap.PAGESIZE, ((kept or 8) - 1) // divisor + 1
+    with mmap.mmap(-1, 2 * page) as memory:
+        data = np.frombuffer(memory, np.float32)
+        a = data[page // 4 - count : page // 4]  # ends where a page ends
+        a[:] = np.arange(1, count + 1)
+        out = np.full(8, 7.0, "float32")
+
+        def body(source: Buffer, target: Buffer) -> s.Stmt:
+            index = e.FloorDiv(e.Ramp(0, 1, 8), e.Broadcast(i32(divisor), 8))
+            mask = None if kept is None else e.LT(e.Ramp(0, 1, 8), e.Broadcast(i32(kept), 8))
+            loaded = e.BufferLoad(source, [index], mask)
+            return s.BufferStore(target, loaded, [vector(0, 8)])
+
+        assert run(body, a, out) == 0
+        expected = a[np.arange(kept or 8) // divisor]
+        np.testing.assert_array_equal(out[: kept or 8], expected)
+        np.testing.assert_array_equal(out[kept or 8 :], 0)
+        del a, data
+
+
 def test_gather_and_scatter_by_computed_indices() -> None:
     a, out = np.arange(64, dtype="float32"), np.zeros(64, "float32")
     places = np.array([5, 60, 3, 3, 17, 0, 63, 8], np.int32)

@@ -17,6 +17,7 @@ from tvm.tir.buffer import Buffer
 
 from .expr import ExprEmitter, mangled
 from .function_text import FunctionText
+from .lanes import lanes_of
 from .types import (
     element_bytes,
     is_bit,
@@ -66,7 +67,65 @@ class MemoryEmitter(ExprEmitter):
             found = self._strided_load(op, *ramp)
             if found is not None:
                 return found
-        return self._gather(op.buffer, op.dtype, index, None)
+        return self._near_lanes(op, index, None) or self._gather(op.buffer, op.dtype, index, None)
+
+    def _near_lanes(self, op: e.BufferLoad, index: PrimExpr, mask: str | None) -> str | None:
+        """Lanes at constant places out of few vectors; None if they are not all close together."""
+        dtype, buffer = op.dtype, op.buffer
+        found = lanes_of(index)
+        whole = not dtype.is_scalable and dtype.lanes > 1 and dtype.lanes & (dtype.lanes - 1) == 0
+        if found is None or not whole or buffer.dtype.lanes != 1 or self._volatile(buffer):
+            return None
+        base, lanes = found
+        low, count = min(lanes), dtype.lanes
+        lanes = [lane - low for lane in lanes]
+        span = max(lanes) + 1
+        if span > WIDEST_PICK * count:
+            return None
+        width = 1 << (min(span, count) - 1).bit_length()
+        if mask is None and span < width:
+            return None  # nothing behind the last lane is read
+        start = self.as_int64(base if low == 0 else e.Add(base, e.IntImm(base.dtype, low)))
+        part = dtype.with_lanes(width)
+        if mask is None:
+            starts = [*range(0, span - width, width), span - width]
+            parts = [
+                self.out.temp(
+                    f"load {memory_type(part)}, ptr {self._further(buffer, start, first)}, "
+                    f"align {element_bytes(dtype)}"
+                ) for first in starts
+            ]  # fmt: skip
+        else:
+            starts = list(range(0, span, width))
+            parts = [self._wanted(op, start, first, part, lanes, mask) for first in starts]
+        if width < count:
+            raw = self._pick(memory_element(part), parts[0], width, lanes)
+        else:
+            raw = self._pick_from(dtype, parts, starts, lanes)
+        if mask is not None and len(set(lanes)) < count:  # lanes out of an element for others
+            bools, kind = vector_of("i1", count), memory_type(dtype)
+            raw = self.out.temp(
+                f"select {bools} {mask}, {kind} {raw}, {kind} zeroinitializer"
+            )
+        return self.from_memory(dtype, raw)
+
+    def _wanted(
+        self, op: e.BufferLoad, start: str, first: int, part: DataType, lanes: list[int], mask: str
+    ) -> str:
+        """A vector of which only those elements are read that a lane of the mask wants.
+
+        The first lane that wants an element speaks for all others, as masks go from the front.
+        """
+        count, bools = op.dtype.lanes, vector_of("i1", op.dtype.lanes)
+        own = [
+            str(lanes.index(place) if place in lanes else count)
+            for place in range(first, first + part.lanes)
+        ]
+        spread = self.out.temp(
+            f"shufflevector {bools} {mask}, {bools} zeroinitializer, "
+            f"<{part.lanes} x i32> <{', '.join(f'i32 {lane}' for lane in own)}>"
+        )
+        return self._lanes_if(op, part, self._further(op.buffer, start, first), spread)
 
     def _only_index(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
         if len(indices) == 1:
@@ -187,50 +246,26 @@ class MemoryEmitter(ExprEmitter):
         self._refuse_volatile(op.buffer, "load")
         mask = self.visit_data(predicate)
         ramp = (index, 1) if index.dtype.is_scalar else as_ramp(index)
-        if ramp is None or (ramp[1] != 1 and not self._picks(op, ramp[1])):
-            return self._gather(op.buffer, op.dtype, index, mask)
-        start = self.as_int64(ramp[0])
-        if ramp[1] > 1:
-            return self._masked_strided_load(op, start, ramp[1], mask)
-        place = self.address(op.buffer, start)
+        if ramp is None or ramp[1] != 1:
+            found = None
+            if _are_apart(index) or _from_the_front(predicate):
+                found = self._near_lanes(op, index, mask)
+            return found or self._gather(op.buffer, op.dtype, index, mask)
+        place = self.address(op.buffer, self.as_int64(ramp[0]))
         if op.dtype.is_scalar:
             return self._lane_if(op, place, mask)
-        return self.from_memory(op.dtype, self._lanes_if(op, place, mask))
+        return self.from_memory(op.dtype, self._lanes_if(op, op.dtype, place, mask))
 
-    def _picks(self, op: e.BufferLoad, stride: int) -> bool:
-        """True if lanes so far apart are better picked from whole vectors than gathered."""
-        lanes = op.dtype.lanes
-        whole = not op.dtype.is_scalable and lanes > 1 and lanes & (lanes - 1) == 0
-        return whole and op.buffer.dtype.lanes == 1 and 1 < stride <= WIDEST_PICK
-
-    def _lanes_if(self, op: e.BufferLoad, place: str, mask: str) -> str:
+    def _lanes_if(self, op: e.BufferLoad, dtype: DataType, place: str, mask: str) -> str:
         """A vector from memory under a mask; zero where it does not hold."""
-        stored, kind = _memory_form(op.dtype), memory_type(op.dtype)
-        bools = vector_of("i1", op.dtype.lanes, op.dtype.is_scalable)
+        stored, kind = _memory_form(dtype), memory_type(dtype)
+        bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
         name = f"llvm.masked.load.{mangled(stored)}.p0"
         callee = self.module.declare(name, kind, f"ptr, i32, {bools}, {kind}")
         return self.out.temp(
             f"call {kind} {callee}(ptr {place}, i32 {element_bytes(op.buffer.dtype)}, "
             f"{bools} {mask}, {kind} zeroinitializer)"
         )
-
-    def _masked_strided_load(self, op: e.BufferLoad, start: str, stride: int, mask: str) -> str:
-        """Whole vectors in which only the wanted elements are touched, and those picked."""
-        count, bools = op.dtype.lanes, vector_of("i1", op.dtype.lanes)
-        starts = list(range(0, (count - 1) * stride + 1, count))
-        parts: list[str] = []
-        for first in starts:
-            own = [  # lane / stride where there is one, else a lane of the zeros
-                f"i32 {count if lane % stride or lane // stride >= count else lane // stride}"
-                for lane in range(first, first + count)
-            ]
-            spread = self.out.temp(
-                f"shufflevector {bools} {mask}, {bools} zeroinitializer, "
-                f"<{count} x i32> <{', '.join(own)}>"
-            )
-            parts.append(self._lanes_if(op, self._further(op.buffer, start, first), spread))
-        lanes = list(range(0, (count - 1) * stride + 1, stride))
-        return self.from_memory(op.dtype, self._pick_from(op.dtype, parts, starts, lanes))
 
     def _lane_if(self, op: e.BufferLoad, place: str, mask: str) -> str:
         """A scalar load under a condition; zero where it does not hold."""
@@ -372,3 +407,21 @@ def _scaled(ramp: PrimExpr, factor: PrimExpr) -> tuple[PrimExpr, int] | None:
     if found is None:
         return None
     return e.Mul(found[0], factor.value), found[1] * factor.value.value
+
+
+def _are_apart(index: PrimExpr) -> bool:
+    """True if no two lanes are at one place."""
+    found = lanes_of(index)
+    return found is not None and len(set(found[1])) == len(found[1])
+
+
+def _from_the_front(mask: PrimExpr) -> bool:
+    """True if no lane of the mask holds where one before does not."""
+    if isinstance(mask, e.And):
+        return _from_the_front(mask.a) and _from_the_front(mask.b)
+    if isinstance(mask, e.Broadcast):
+        return True
+    if not isinstance(mask, (e.LT, e.LE)) or not isinstance(mask.b, e.Broadcast):
+        return False
+    found = lanes_of(mask.a)
+    return found is not None and found[1] == sorted(found[1])

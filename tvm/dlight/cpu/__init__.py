@@ -7,11 +7,12 @@ from .conv2d import Conv2D
 from .fallback import Fallback
 from .gemm import GEMM
 from .gemv import GEMV
+from .winograd import Winograd
 
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
-    return [GEMM(), GEMV(), Conv2D(), Fallback()]
+    return [Winograd(), GEMM(), GEMV(), Conv2D(), Fallback()]
 
 
-__all__ = ["GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "Fallback", "default_rules"]
+__all__ = ["GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "Fallback", "Winograd", "default_rules"]

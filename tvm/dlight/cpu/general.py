@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from tvm.dlight.analysis.contraction import find_contraction
@@ -94,14 +95,15 @@ def _grows(producer: Block, user: Block) -> bool:
     return reads > 1 and reads * sum(1 for _ in walk(producer.body.value)) > MAX_INLINED
 
 
-def inline_epilogues(sch: Schedule) -> None:
-    """Inline spatial blocks into their consumers, except what a contraction reads.
+def inline_epilogues(sch: Schedule, among: Sequence[BlockRV] | None = None) -> None:
+    """Inline spatial blocks (all, or those given) into their consumers.
 
-    Operands of contractions are read many times: computing them once is cheaper. Copies that
-    only rename places (transposes, reshapes) are inlined there too.
+    What a contraction reads stays: it is read many times, and computing it once is cheaper. Copies
+    that only rename places (transposes, reshapes) are inlined there too.
     """
     gone: set[StmtSRef] = set()
-    for block, place in [(block, sch.get_sref(block)) for block in root_blocks(sch)]:
+    blocks = root_blocks(sch) if among is None else among
+    for block, place in [(block, sch.get_sref(block)) for block in blocks]:
         if place in gone:
             continue
         node: Block = sch.get(block)

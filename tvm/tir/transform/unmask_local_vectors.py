@@ -34,42 +34,53 @@ def UnmaskLocalVectors(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimF
 
 
 @dataclass
+class _Place:
+    """How the vectors at one place are accessed."""
+
+    used: int = 0  # lanes that an access may touch
+    mask: PrimExpr | None = None
+    read_whole: bool = False
+
+
+@dataclass
 class _Memory:
     """How one allocation is accessed."""
 
     dtype: object
     lanes: int = 0
-    mask: PrimExpr | None = None
-    read_whole: bool = False
-    used: dict[int, int] = field(default_factory=dict)  # place -> lanes that an access may touch
+    at: dict[int, _Place] = field(default_factory=dict)
 
     def places(self) -> dict[int, int] | None:
-        """Old places to new ones; None if vectors share elements."""
-        order = sorted(self.used)
-        if any(low + self.used[low] > high for low, high in itertools.pairwise(order)):
+        """Old places to new ones; None if vectors share elements, or none has a mask."""
+        order = sorted(self.at)
+        if any(low + self.at[low].used > high for low, high in itertools.pairwise(order)):
+            return None
+        if all(place.mask is None for place in self.at.values()):
             return None
         return {place: number * self.lanes for number, place in enumerate(order)}
 
-    def add(self, buffer: Buffer, indices: tuple[PrimExpr, ...], mask: PrimExpr | None) -> bool:
+    def add(self, access: s.BufferStore | e.BufferLoad) -> bool:
         """One more access; False if it is not one of a whole vector at a constant place."""
-        if len(indices) != 1 or buffer.dtype != self.dtype:
+        ramp = access.indices[0]
+        if len(access.indices) != 1 or access.buffer.dtype != self.dtype:
             return False
-        ramp = indices[0]
         if not isinstance(ramp, e.Ramp) or not isinstance(ramp.base, e.IntImm):
             return False
         if not isinstance(ramp.stride, e.IntImm) or ramp.stride.value != 1:
             return False
-        lanes = ramp.dtype.lanes
+        lanes, mask = ramp.dtype.lanes, access.predicate
         if ramp.dtype.is_scalable or lanes != (self.lanes or lanes):
             return False
         self.lanes = lanes
-        place = ramp.base.value
-        used = lanes if mask is None else _active(mask, lanes)
-        self.used[place] = max(used, self.used.get(place, 0))
+        place = self.at.setdefault(ramp.base.value, _Place())
+        place.used = max(place.used, lanes if mask is None else _active(mask, lanes))
         if mask is None:
-            return True
-        self.mask = mask if self.mask is None else self.mask
-        return structural_equal(mask, self.mask)
+            place.read_whole |= isinstance(access, e.BufferLoad)
+        elif place.mask is None:
+            place.mask = mask
+        elif not structural_equal(mask, place.mask):
+            return False
+        return not (place.read_whole and place.mask is not None)
 
 
 def _active(mask: PrimExpr, lanes: int) -> int:
@@ -101,9 +112,12 @@ def _memory(alloc: s.Allocate) -> _Memory | None:
             loads -= len(own)
             if not _keeps_lanes(node, own, data, found):
                 return None
-    if loads or found.mask is None or found.read_whole:  # of lanes that were masked, or elsewhere
+    if loads:  # elsewhere than in what a store writes
         return None
-    changing = any(id(n) in inside or isinstance(n, e.BufferLoad) for n in walk(found.mask))
+    masks = [place.mask for place in found.at.values() if place.mask is not None]
+    changing = any(
+        id(n) in inside or isinstance(n, e.BufferLoad) for mask in masks for n in walk(mask)
+    )
     return None if changing else found
 
 
@@ -112,7 +126,7 @@ def _keeps_lanes(
 ) -> bool:
     """True if what a store writes to a lane depends on nothing but that lane of the memory."""
     if store.buffer.data is data:
-        if not found.add(store.buffer, store.indices, store.predicate):
+        if not found.add(store):
             return False
     elif not own:
         return True
@@ -120,8 +134,7 @@ def _keeps_lanes(
         same = load.predicate is None if store.predicate is None else (
             load.predicate is not None and structural_equal(load.predicate, store.predicate)
         )
-        found.read_whole |= load.predicate is None
-        if not same or not found.add(load.buffer, load.indices, load.predicate):
+        if not same or not found.add(load):
             return False
     return not own or all(
         getattr(node, "dtype", store.value.dtype).lanes in (1, store.value.dtype.lanes)

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from tvm.backend.llvm.lanes import lanes_of
+from tvm.tir import Var
+from tvm.tir import expr as e
+
+pytestmark = pytest.mark.pure
+
+X = Var("x", "int32")
+RAMP = e.Ramp(0, 1, 8)
+
+
+def splat(value: object) -> e.Broadcast:
+    return e.Broadcast(value, 8)
+
+
+@pytest.mark.parametrize(
+    ("index", "lanes"),
+    [
+        (RAMP, list(range(8))),
+        (e.Ramp(3, 2, 8) * splat(2), [4 * i for i in range(8)]),
+        (e.FloorDiv(RAMP, splat(4)), [0, 0, 0, 0, 1, 1, 1, 1]),
+        (e.FloorMod(RAMP, splat(3)) - splat(1), [0, 1, 2, 0, 1, 2, 0, 1]),
+        (e.FloorDiv(e.Ramp(-3, 1, 8), splat(2)), [-2, -1, -1, 0, 0, 1, 1, 2]),
+        (e.Min(RAMP, splat(5)), [0, 1, 2, 3, 4, 5, 5, 5]),
+    ],
+)
+def test_constant_lanes(index: e.PrimExpr, lanes: list[int]) -> None:
+    found = lanes_of(splat(X) + index)
+    assert found is not None
+    assert found[1] == lanes
+
+
+def test_lanes_that_depend_on_more() -> None:
+    assert lanes_of(e.FloorDiv(e.Ramp(X, 1, 8), splat(4))) is None
+    assert lanes_of(RAMP * splat(X)) is None
+    assert lanes_of(e.Ramp(0, X, 8)) is None
+    assert lanes_of(e.FloorDiv(RAMP, splat(0))) is None

@@ -1,0 +1,100 @@
+"""Which convolutions become Winograd's, and that they mean the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tests.relax.programs import arguments, run_interp
+from tvm import relax
+from tvm.ir import IRModule
+from tvm.relax import op
+from tvm.relax.transform.winograd_conv2d import WinogradConv2D, choose_panels
+from tvm.target import Target
+
+SPR = Target("llvm -mcpu=sapphirerapids")
+RNG = np.random.default_rng(5)
+
+
+def module(
+    shape: tuple[Any, ...] = (1, 32, 16, 16), kernel: tuple[int, ...] = (32, 32, 3, 3),
+    constant: bool = True, dtype: str = "float32", dataflow: bool = True, **conv: Any,
+) -> IRModule:  # fmt: skip
+    bb = relax.BlockBuilder()
+    if "data_layout" in conv:
+        shape = (shape[0], *shape[2:], shape[1])
+    x = relax.Var("x", relax.TensorStructInfo(shape, dtype))
+    values = (RNG.standard_normal(kernel) / 10).astype(dtype)
+    w = relax.const(values) if constant else relax.Var("w", relax.TensorStructInfo(kernel, dtype))
+    bias = relax.const(RNG.standard_normal((1, 1, 1, 1)).astype(dtype))
+
+    def body() -> relax.Expr:
+        y = bb.emit(op.nn.conv2d(x, w, padding=1, **conv))
+        return bb.emit(op.nn.relu(bb.emit(op.add(y, bias))))
+
+    with bb.function("main", [x] if constant else [x, w]):
+        if dataflow:
+            with bb.dataflow():
+                out = bb.emit_output(body())
+        else:
+            out = body()
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+def rewritten(mod: IRModule, target: Target = SPR) -> IRModule:
+    after = WinogradConv2D(target.cpu)(mod)
+    assert relax.analysis.well_formed(after)
+    return after
+
+
+@pytest.mark.parametrize("dataflow", [True, False])
+def test_changes(dataflow: bool) -> None:
+    before = module((1, 24, 16, 16), (24, 24, 3, 3), dataflow=dataflow)
+    after = rewritten(before)
+    assert "conv2d_winograd" in after.script()
+    assert "R.nn.conv2d" not in after.script()
+    given = arguments(before["main"])
+    found, expected = run_interp(after, given), run_interp(before, given)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"strides": 2},
+        {"dilation": 2},
+        {"groups": 2, "kernel": (32, 16, 3, 3)},
+        {"kernel": (32, 32, 5, 5)},
+        {"constant": False},
+        {"dtype": "float16"},
+        {"shape": (1, 32, 7, 7)},
+        {"shape": (1, 3, 32, 32), "kernel": (32, 3, 3, 3)},
+        {"shape": (tvm.tir.SizeVar("n", "int64"), 32, 16, 16)},
+        {"data_layout": "NHWC", "kernel_layout": "HWIO", "kernel": (3, 3, 32, 32)},
+    ],
+)
+def test_keeps(keywords: dict[str, Any]) -> None:
+    before = module(**keywords)
+    assert rewritten(before) is before
+
+
+def test_panels_fill_vectors() -> None:
+    panels = choose_panels(SPR.cpu, 256, 256, 14, 14)
+    assert panels is not None
+    assert (panels.rows, panels.filters) == (4, 16)
+    assert choose_panels(SPR.cpu, 64, 67, 56, 56) is None  # filters of which none divides 67
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("size", [13, 16, 17, 30])
+def test_compiled(size: int) -> None:
+    before = module((2, 32, size, size))
+    machine = relax.VirtualMachine(tvm.compile(before, "llvm"), tvm.cpu())
+    given = arguments(before["main"])
+    expected = run_interp(before, given)
+    found = machine["main"](*[tvm.runtime.tensor(x) for x in given])
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,85 @@
+"""Where the lanes of an index lie: one place that is known at run time, and constants from there.
+
+    Broadcast(x * 4, 8) + Ramp(0, 1, 8) // Broadcast(2, 8)   ->   x * 4 and [0, 0, 1, 1, 2, 2, 3, 3]
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Final
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+
+Lanes = tuple[PrimExpr, list[int]]
+
+
+def _truncated(a: int, b: int) -> int:
+    return -(-a // b) if (a < 0) != (b < 0) else a // b
+
+
+_CONSTANT: Final[dict[type, Callable[[int, int], int]]] = {
+    e.FloorDiv: operator.floordiv,
+    e.FloorMod: operator.mod,
+    e.Div: _truncated,
+    e.Mod: lambda a, b: a - b * _truncated(a, b),
+    e.Min: min,
+    e.Max: max,
+}
+_CALLED: Final[dict[str, Callable[[int, int], int]]] = {
+    "tir.shift_right": operator.rshift,
+    "tir.shift_left": operator.lshift,
+    "tir.bitwise_and": operator.and_,
+}
+
+
+def lanes_of(index: PrimExpr) -> Lanes | None:
+    """(base, what each lane adds); None if a lane depends on more than the base."""
+    if isinstance(index, e.Broadcast):
+        return index.value, [0] * index.dtype.lanes
+    if isinstance(index, e.Ramp):
+        if not isinstance(index.stride, e.IntImm) or index.dtype.is_scalable:
+            return None
+        return index.base, [index.stride.value * lane for lane in range(index.dtype.lanes)]
+    if isinstance(index, (e.Add, e.Sub)):
+        a, b = lanes_of(index.a), lanes_of(index.b)
+        if a is None or b is None:
+            return None
+        sign = 1 if isinstance(index, e.Add) else -1
+        return type(index)(a[0], b[0]), [x + sign * y for x, y in zip(a[1], b[1])]
+    if isinstance(index, e.Mul):
+        return _scaled(index.a, index.b) or _scaled(index.b, index.a)
+    found = _constants(index)
+    return None if found is None else (e.IntImm(index.dtype.with_lanes(1), 0), found)
+
+
+def _scaled(index: PrimExpr, factor: PrimExpr) -> Lanes | None:
+    if not (isinstance(factor, e.Broadcast) and isinstance(factor.value, e.IntImm)):
+        return None
+    found, by = lanes_of(index), factor.value
+    if found is None:
+        return None
+    return e.Mul(found[0], by), [lane * by.value for lane in found[1]]
+
+
+def _constants(index: PrimExpr) -> list[int] | None:
+    """The lanes of a quotient, remainder and the like of constants."""
+    rule: Callable[[int, int], int] | None = None
+    parts: tuple[PrimExpr, ...] = ()
+    if isinstance(index, e.BinaryOpExpr):
+        rule, parts = _CONSTANT.get(type(index)), (index.a, index.b)
+    elif isinstance(index, e.Call) and len(index.args) == 2:
+        rule = _CALLED.get(str(getattr(index.op, "name", "")))
+        parts = tuple(index.args)
+    if rule is None:
+        return None
+    values: list[list[int]] = []
+    for part in parts:
+        found = lanes_of(part)
+        if found is None or not isinstance(found[0], e.IntImm):
+            return None
+        values.append([found[0].value + lane for lane in found[1]])
+    if rule not in (min, max, operator.and_) and any(b <= 0 for b in values[1]):
+        return None
+    return [rule(a, b) for a, b in zip(*values)]

@@ -1,0 +1,178 @@
+"""Convolutions of 3 x 3 with constant weights become Winograd's, where that is faster.
+
+    y = conv2d(x, w)   ->   y = call_tir(winograd, (x, G w G^T))
+
+The weights are transformed here, once. The kernel keeps its place in fusion: what follows a
+convolution follows this one too. It multiplies 2.25 to 4 times less than a direct sum; what its
+transforms cost, and lanes that stay empty, decides whether that pays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.span import span_scope
+from tvm.ir.transform import ModulePass, PassContext, PassInfo
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import (
+    BindingBlock,
+    Call,
+    Constant,
+    DataflowBlock,
+    Function,
+    ShapeExpr,
+    VarBinding,
+)
+from tvm.relax.op_pattern import OpPatternKind
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.transform.rebuild import rebuild_seq, with_body
+from tvm.target.cpu_model import CpuModel
+from tvm.te import Tensor
+from tvm.tir.expr import IntImm
+from tvm.topi.nn.winograd_panels import (
+    SPAN,
+    TILE,
+    Panels,
+    transformed_weights,
+    winograd_panels,
+)
+
+LOAD_COST: Final = 0.7  # of a load, over a multiplication of vectors, as in dlight.cpu.tiles
+DIRECT: Final = 1.3  # the same model's time of a direct sum, for each of its multiplications
+TRANSFORM: Final = 14.4  # time of a tile of a channel transformed, over its 36 products with one
+GAIN: Final = 0.8  # of the time of a direct sum that has to be enough
+MOST_VECTORS: Final = 4
+MOST_FILTERS: Final = 16
+
+
+class WinogradConv2D(ModulePass):
+    """Rewrites the convolutions that are faster so on a CPU."""
+
+    def __init__(self, cpu: CpuModel) -> None:
+        self._cpu = cpu
+        super().__init__(self._run, PassInfo(0, "WinogradConv2D"))
+
+    def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        bb = BlockBuilder(mod)
+        changed: dict[Any, Any] = {}
+        for var, func in mod.functions.items():
+            if isinstance(func, Function):
+                body = rebuild_seq(func.body, _Rewriter(func, bb, self._cpu).block)
+                if body is not func.body:
+                    changed[var] = with_body(func, body)
+        if not changed:
+            return mod
+        made = bb.get()
+        return made.with_functions({**made.functions, **changed})
+
+
+class _Rewriter:
+    def __init__(self, func: Function, bb: BlockBuilder, cpu: CpuModel) -> None:
+        self._bb, self._cpu, self._func = bb, cpu, func
+
+    def block(self, block: BindingBlock) -> BindingBlock:
+        plans = {b.var: _plan(b.value, self._cpu) for b in block.bindings}
+        if not any(plans.values()):
+            return block
+        self._bb.begin_scope(self._func.params)
+        if isinstance(block, DataflowBlock):
+            self._bb.begin_dataflow_block()
+        else:
+            self._bb.begin_binding_block()
+        for binding in block.bindings:
+            plan = plans[binding.var]
+            if plan is None or not isinstance(binding, VarBinding):
+                self._bb.emit_normalized(binding)
+                continue
+            assert isinstance(binding.value, Call), "plans are for calls"
+            with span_scope(binding.span or binding.value.span):
+                call = self._bb.normalize(self._winograd(binding.value, plan))
+            self._bb.emit_normalized(VarBinding(binding.var, call, binding.span))
+        made = type(block)(self._bb.end_block().bindings, block.span)
+        self._bb.end_scope()
+        return made
+
+    def _winograd(self, call: Call, panels: Panels) -> RelaxExpr:
+        data, weight = call.args
+        assert isinstance(weight, Constant), "as planned"
+        values, padding = weight.data.numpy(), _padding(call)
+
+        def stages(x: Tensor, w: Tensor) -> Tensor:
+            return winograd_panels(x, w, values.shape[0], padding, panels)
+
+        transformed = Constant(transformed_weights(values, panels.filters))
+        return self._bb.call_te(
+            stages, data, transformed, primfunc_name_hint="conv2d_winograd",
+            primfunc_attrs={"op_pattern": int(OpPatternKind.kOutEWiseFusable)},
+        )  # fmt: skip
+
+
+def _padding(call: Call) -> tuple[int, int, int, int]:
+    top, left, bottom, right = (int(p) for p in call.attrs.padding)  # type: ignore[union-attr]
+    return top, left, bottom, right
+
+
+def _plan(value: RelaxExpr, cpu: CpuModel) -> Panels | None:
+    """The panels of a convolution that is faster in them; None for anything else."""
+    if not isinstance(value, Call) or not isinstance(value.op, Op):
+        return None
+    if value.op.name != "relax.nn.conv2d" or not isinstance(value.args[1], Constant):
+        return None
+    attrs: Any = value.attrs
+    data, weight = value.args[0].struct_info, value.args[1].struct_info
+    assert isinstance(data, TensorStructInfo), "a convolution is of a tensor"
+    assert isinstance(weight, TensorStructInfo), "and so are its weights"
+    layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or attrs.data_layout)
+    plain = [*attrs.strides, *attrs.dilation, attrs.groups]
+    if layouts != ("NCHW", "OIHW", "NCHW") or any(int(x) != 1 for x in plain):
+        return None
+    if str(data.dtype) != "float32" or str(weight.dtype) != "float32":
+        return None
+    if attrs.out_dtype and str(attrs.out_dtype) not in ("float32", "void"):
+        return None
+    sizes, kernel = _known(data), _known(weight)
+    if sizes is None or kernel is None or kernel[2:] != [3, 3] or min(_padding(value)) < 0:
+        return None
+    top, left, bottom, right = _padding(value)
+    high, wide = sizes[2] + top + bottom - 2, sizes[3] + left + right - 2
+    if min(high, wide, *sizes) < 1:
+        return None
+    return choose_panels(cpu, sizes[1], kernel[0], high, wide)
+
+
+def _known(info: TensorStructInfo) -> list[int] | None:
+    if not isinstance(info.shape, ShapeExpr):
+        return None
+    shape = [Analyzer().simplify(extent) for extent in info.shape.values]
+    values = [extent.value for extent in shape if isinstance(extent, IntImm)]
+    return values if len(values) == 4 == len(shape) else None
+
+
+def choose_panels(
+    cpu: CpuModel, channels: int, outs: int, high: int, wide: int
+) -> Panels | None:
+    """The fastest panels for outputs of high x wide, by arithmetic; None if no panels pay."""
+    down, across = -(-high // TILE), -(-wide // TILE)
+    lanes = cpu.lanes(32)
+    best: tuple[float, Panels] | None = None
+    for rows in range(1, down + 1):
+        vectors = -(-rows * across // lanes)
+        if down % rows or vectors > MOST_VECTORS:
+            continue
+        for filters in range(1, MOST_FILTERS + 1):
+            if outs % filters or (filters + 1) * vectors + 1 > cpu.vector_registers:
+                continue
+            sums = filters * vectors
+            cost = 1 + LOAD_COST * (filters + vectors) / sums
+            cost *= max(1.0, cpu.fma_ports * 4 / sums)  # too few chains to fill the pipes
+            cost *= vectors * lanes / (rows * across)
+            if best is None or cost < best[0] - 1e-9:
+                best = (cost, Panels(rows, filters))
+    if best is None:
+        return None
+    products = SPAN * SPAN * down * across * (best[0] + TRANSFORM * (1 / channels + 1 / outs))
+    return best[1] if products < GAIN * DIRECT * 9 * high * wide else None
