@@ -62,3 +62,22 @@ def test_compiled_graphs_come_back_with_their_constants(tmp_path: Path) -> None:
         out = tensor(np.zeros(64, "float32"))
         VirtualMachine(loaded)["f"](out)
         assert out.numpy().any()
+
+
+def test_another_program_of_the_same_name_is_loaded_anew(tmp_path: Path) -> None:
+    """The system's loader would give the first one again, for as long as the process lives."""
+    source = tmp_path / "answer.c"
+    path = tmp_path / "answer.so"
+    modules = []
+    for answer in (1, 2, 2, 3):
+        source.write_text(
+            "typedef struct { int index, pad; long value; } Any;\n"
+            "int __tvm_ffi_answer(void* self, Any* args, int n, Any* out) "
+            f"{{ out->index = 1; out->value = {answer}; return 0; }}\n"
+        )
+        create_shared(str(tmp_path / "new.so"), str(source))
+        (tmp_path / "new.so").rename(path)
+        modules.append(load_module(path))
+        again = load_module(path)
+        assert again["answer"]() == answer
+    assert [module["answer"]() for module in modules] == [1, 2, 2, 3]

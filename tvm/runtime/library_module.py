@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -23,6 +26,28 @@ _PREFIX: Final = "__tvm_ffi_"
 ARCHIVE_MAGIC: Final = b"ustar"  # at byte 257 of a tar file
 
 
+_loaded: dict[str, tuple[int, ...]] = {}
+_copies: dict[tuple[str, tuple[int, ...]], str] = {}
+_folder: tempfile.TemporaryDirectory[str] | None = None
+
+
+def _own_place(path: str) -> str:
+    """The path, or that of a copy if another file was loaded from there before.
+
+    The system's loader knows libraries by their paths, and would give the former one again.
+    """
+    global _folder
+    found = os.stat(path)
+    content = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+    if _loaded.setdefault(path, content) == content:
+        return path
+    if (path, content) not in _copies:
+        _folder = _folder or tempfile.TemporaryDirectory(prefix="tvm-libraries-")
+        name = f"{len(_copies)}-{os.path.basename(path)}"
+        _copies[path, content] = shutil.copy2(path, os.path.join(_folder.name, name))
+    return _copies[path, content]
+
+
 class LibraryModule(Module):
     """The functions of a shared library that follow the packed calling convention.
 
@@ -38,9 +63,10 @@ class LibraryModule(Module):
         self.path = path
         check_whole(path)
         try:
+            place = _own_place(path)
             # tvm_ffi's loader sets the variables that a library asks of its surroundings
-            self._ffi = library().load_module(path)
-            self._handle = ctypes.CDLL(path)
+            self._ffi = library().load_module(place)
+            self._handle = ctypes.CDLL(place)
         except (OSError, RuntimeError) as err:
             raise TVMError(
                 message(
