@@ -34,3 +34,12 @@ def test_files() -> None:
     builtins.remove("some.txt")
     with pytest.raises(RPCError, match="no such file"):
         builtins.download("some.txt")
+
+
+def test_a_file_in_use_is_replaced_not_overwritten() -> None:
+    builtins.upload("used.bin", b"old")
+    with open(builtins.workpath("used.bin"), "rb") as used:
+        builtins.upload("used.bin", b"new!")
+        assert used.read() == b"old"
+    assert builtins.download("used.bin") == b"new!"
+    builtins.remove("used.bin")
