@@ -34,12 +34,12 @@ class KernelRunner:
         if work <= SMALL or not is_installed("llvmlite"):
             interp.run(kernel, *inputs, *results)
             return results
-        from tvm.runtime import tensor  # only where native code can run
+        from tvm.runtime import from_dlpack  # only where native code can run
 
-        arguments = [tensor(array) for array in inputs]
-        made = [tensor(array) for array in results]
-        self._native(kernel)(*arguments, *made)
-        return [one.numpy() for one in made]
+        # weights may be large: the kernel works on the arrays' own memory
+        arrays = [*(np.asarray(array, order="C") for array in inputs), *results]
+        self._native(kernel)(*map(from_dlpack, arrays))
+        return results
 
     def _native(self, kernel: PrimFunc) -> Callable[..., None]:
         from tvm.tir.build import build

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.relax.programs import RelaxPassTest, calls
-from tvm import relax, topi
+from tests.relax.programs import RelaxPassTest, calls, run_interp
+from tvm import relax, tir, topi
 from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.transform import LegalizeOps
 from tvm.relax.transform.legalize_ops import register_legalize
@@ -290,3 +291,52 @@ def test_what_a_rule_is_made_of_is_legalized() -> None:
     legal = LegalizeOps({"relax.divide": relu_of_sum})(Mod)
     assert calls(legal) == ["add", "multiply", "relu"]
     assert relax.analysis.well_formed(legal)
+
+
+def test_equal_operators_are_legalized_once_each_with_its_operands() -> None:
+    """Large constants are operands as others are; the values of small ones are in the kernel."""
+    rng = np.random.default_rng(0)
+    weights = [rng.standard_normal((6, 6)).astype("float32") for _ in range(2)]
+    n = tir.Var("n", "int64")
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((n, 6), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            value = x
+            for weight in weights:
+                value = bb.emit(relax.op.matmul(value, relax.const(weight)))
+            for number in (2.0, 3.0, 2.0):
+                value = bb.emit(relax.op.multiply(value, relax.const(number, "float32")))
+            value = bb.emit(relax.op.reshape(value, relax.ShapeExpr([n, 2, 3])))
+            value = bb.emit(relax.op.reshape(value, relax.ShapeExpr([n, 3, 2])))
+            out = bb.emit_output(relax.op.reshape(value, relax.ShapeExpr([n, 2, 3])))
+        bb.emit_func_output(out)
+    after = LegalizeOps()(bb.get())
+    names = calls(after)
+    assert names[0] == names[1]
+    assert names[2] == names[4] != names[3]
+    assert len(set(names[5:])) == 3  # (n, 6), (n, 2, 3) and (n, 3, 2) are the operands
+    for rows in (0, 1, 5):
+        given = rng.standard_normal((rows, 6)).astype("float32")
+        wanted = (given @ weights[0] @ weights[1] * 12).reshape(rows, 2, 3)
+        np.testing.assert_allclose(run_interp(after, [given]), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_operators_of_other_symbols_are_other_operators() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("m", 4), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.exp(y)
+                c = R.exp(a)
+                R.output(b, c)
+            return (b, c)
+
+    after = LegalizeOps()(Before)
+    x, y = np.ones((2, 4), "float32"), np.zeros((3, 4), "float32")
+    b, c = run_interp(after, [x, y])
+    np.testing.assert_allclose(b, np.exp(y), rtol=1e-6)
+    np.testing.assert_allclose(c, np.exp(np.exp(x)), rtol=1e-6)
+    assert_structural_equal(after["main"].ret_struct_info, Before["main"].ret_struct_info, True)

@@ -8,6 +8,7 @@ rule needs are not known, the operator stays. The new calls keep the span of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
@@ -21,11 +22,13 @@ from tvm.relax.expr import (
     Binding,
     BindingBlock,
     Call,
+    Constant,
     DataflowBlock,
     ExternFunc,
     Function,
     If,
     MatchCast,
+    PrimValue,
     SeqExpr,
     Tuple,
     Var,
@@ -42,6 +45,7 @@ from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.legalize_ops.common import LegalizeFunc
 from tvm.relax.transform.rebuild import with_body
 from tvm.support.log import logger
+from tvm.tir.expr import FloatImm, IntImm
 
 _LOG = logger("relax.LegalizeOps")
 
@@ -176,26 +180,26 @@ def _is_kernel_call(expr: RelaxExpr) -> bool:
 class _Template:
     """A legalized call with places for the operands: what an equal operator becomes."""
 
-    def __init__(self, kernel: GlobalVar, places: list[int], call: Call) -> None:
-        self._kernel = kernel
+    def __init__(self, places: list[int], call: Call) -> None:
         self._places = places
         self._call = call
 
     def apply(self, call: Call) -> Call:
+        like = self._call
         operands = Tuple([call.args[i] for i in self._places])
-        made = Call(self._call.op, [self._kernel, operands], None, self._call.sinfo_args)
-        made.struct_info_ = self._call.struct_info_
+        made = Call(like.op, [like.args[0], operands, *like.args[2:]], None, like.sinfo_args)
+        made.struct_info_ = like.struct_info_
         return made
 
 
 def _template_of(call: Call, legal: RelaxExpr) -> _Template | None:
     """The pattern of `call_tir(kernel, operands)` where the operands are the operator's own."""
-    if not isinstance(legal, Call) or not isinstance(legal.op, Op) or len(legal.args) != 2:
+    if not isinstance(legal, Call) or not isinstance(legal.op, Op):
         return None
-    kernel, operands = legal.args
-    if legal.op.name != "relax.call_tir" or not isinstance(kernel, GlobalVar):
+    if legal.op.name != "relax.call_tir" or not isinstance(legal.args[0], GlobalVar):
         return None
-    if not isinstance(operands, Tuple) or not all(isinstance(a, Var) for a in call.args):
+    operands = legal.args[1]
+    if not isinstance(operands, Tuple):
         return None
     places = []
     for operand in operands.fields:
@@ -203,22 +207,47 @@ def _template_of(call: Call, legal: RelaxExpr) -> _Template | None:
         if place is None:
             return None
         places.append(place)
-    if sorted(places) != list(range(len(call.args))):
+    rest = [arg for i, arg in enumerate(call.args) if i not in places]
+    if len(set(places)) != len(places) or not all(_is_in_key(arg) for arg in rest):
         return None
-    return _Template(kernel, places, legal)
+    return _Template(places, legal)
+
+
+# The values of constants up to this size tell calls apart; larger ones are operands as others are.
+SMALL = 16
+_NUMBERS = (IntImm, FloatImm)
+
+
+def _is_in_key(arg: RelaxExpr) -> bool:
+    """All that there is to know of the argument is in the text of `_key_of`."""
+    return _is_small(arg) if isinstance(arg, Constant) else not isinstance(arg, Var)
+
+
+def _is_small(arg: Constant) -> bool:
+    return math.prod(int(extent) for extent in arg.data.shape) <= SMALL
 
 
 def _key_of(call: Call) -> str | None:
     """A text that calls with equal attributes and operand infos share; None if one is unknown."""
     infos = [arg.struct_info_ for arg in call.args]
-    if not all(isinstance(arg, Var) for arg in call.args) or any(info is None for info in infos):
+    if any(info is None for info in infos):
         return None
-    if any(tir_vars_in_struct_info(info) for info in infos if info is not None):
-        return None  # the results of rules name the symbols of one call
     if len({id(arg) for arg in call.args}) != len(call.args):
         return None  # the same operand twice: a rule may treat it as one
+    # the results of rules name the symbols of one call
+    symbols = [id(v) for info in infos if info is not None for v in tir_vars_in_struct_info(info)]
+    values = [
+        arg.data.numpy().tobytes().hex()
+        for arg in call.args
+        if isinstance(arg, Constant) and _is_small(arg)
+    ]
+    others = [arg for arg in call.args if not isinstance(arg, (Constant, Var))]
+    if any(isinstance(arg, PrimValue) and not isinstance(arg.value, _NUMBERS) for arg in others):
+        return None
     assert isinstance(call.op, Op), "the caller looked"
-    return f"{call.op.name} {structural_digest((call.attrs, *infos))}"
+    kinds = "".join("c" if isinstance(arg, Constant) else "v" for arg in call.args)
+    digest = structural_digest((call.attrs, *infos, *others))
+    return f"{call.op.name} {kinds} {digest} {symbols} {values}"
 
 
 def _call_packed(bb: BlockBuilder, call: Call) -> RelaxExpr:
