@@ -144,3 +144,15 @@ def test_a_shape_must_be_spelled_out():
     assert_structural_equal(
         bb.get()["main"].ret_struct_info, relax.TensorStructInfo((10, 20), "float32")
     )
+
+
+def test_an_operand_that_is_given_back_is_copied() -> None:
+    x = var("x", 4)
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        pair = bb.emit_te(lambda a: [a, double(a)], x)
+        bb.emit_func_output(pair)
+    data = np.arange(4, dtype="float32")
+    same, twice = interp.run(bb.get(), data)
+    np.testing.assert_array_equal(same, data)
+    np.testing.assert_array_equal(twice, data * 2)

@@ -19,6 +19,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.support.dtype import DataType
 from tvm.te.create_prim_func import create_prim_func
+from tvm.te.operation import compute
 from tvm.te.tensor import PlaceholderOp, Tensor
 from tvm.tir import expr as tir
 from tvm.tir.function import PrimFunc
@@ -204,6 +205,7 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
                 "emit_te: only support te.tensor or tuple/list of te.tensor as function output; "
                 f"{getattr(func, '__name__', func)} gave a {type(out).__name__}"
             )
+    outs = [_computed(out) for out in outs]
     unbound = arguments.unbound(outs)
     prim_func = create_prim_func([*arguments.parameters, *outs, *unbound], "int64")
     if attrs:
@@ -218,6 +220,14 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
         out_sinfo = infos[0]
     tir_vars = ShapeExpr([back.get(var, var) for var in unbound]) if unbound else None
     return CallTirInputs(prim_func, Tuple(arguments.operands), out_sinfo, tir_vars)
+
+
+def _computed(out: Tensor) -> Tensor:
+    """An operand that is given back as it is has to be copied: it is no output of its own."""
+    if not isinstance(out.op, PlaceholderOp):
+        return out
+    copied: Tensor = compute(out.shape, lambda *i: out(*i), name="identity")
+    return copied
 
 
 def _old(extent: PrimExpr, back: Mapping[tir.Var, PrimExpr]) -> PrimExpr:
