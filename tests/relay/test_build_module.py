@@ -253,3 +253,44 @@ def test_two_parameters_of_one_name() -> None:
 def test_parameters_as_bytes() -> None:
     saved = relay.save_param_dict({"w": tvm.runtime.tensor(rand(2))})
     assert relay.load_param_dict(saved)["w"].shape == (2,)
+
+
+def _normalised() -> Any:
+    """A convolution with batch normalisation and a ReLU."""
+    x = relay.var("x", shape=(1, 3, 6, 6))
+    weight = relay.const(np.linspace(-1, 1, 4 * 27).astype("float32").reshape(4, 3, 3, 3))
+    stats = [relay.const(np.linspace(0.5, 1.5, 4).astype("float32") + i) for i in range(4)]
+    made = relay.nn.conv2d(x, weight, channels=4, kernel_size=(3, 3))
+    return relay.Function([x], relay.nn.relu(relay.nn.batch_norm(made, *stats)[0]))
+
+
+def test_levels_decide_what_is_done_to_a_graph() -> None:
+    from tvm.ir.transform import PassContext
+    from tvm.relay.testing import count_ops
+
+    mod = tvm.IRModule.from_expr(_normalised())
+    with PassContext(opt_level=2):
+        plain = count_ops(relay.optimize(mod)[0]["main"])
+    with PassContext(opt_level=3):
+        folded = count_ops(relay.optimize(mod)[0]["main"])
+    with PassContext(opt_level=3, disabled_pass=["BackwardFoldScaleAxis"]):
+        kept = count_ops(relay.optimize(mod)[0]["main"])
+    assert plain["multiply"] == kept["multiply"] == 1
+    assert folded["multiply"] == 0
+    assert folded["nn.conv2d"] == 1
+
+
+@pytest.mark.parametrize("level", [0, 2, 3, 4])
+def test_levels_compute_the_same(level: int) -> None:
+    from tvm.contrib import graph_executor
+    from tvm.ir.transform import PassContext
+
+    mod = tvm.IRModule.from_expr(_normalised())
+    data = np.linspace(-2, 2, 108).astype("float32").reshape(1, 3, 6, 6)
+    wanted = relay.create_executor("debug", mod).evaluate()(data).numpy()
+    with PassContext(opt_level=level):
+        lib = relay.build(mod, "llvm")
+    runner = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    runner.set_input("x", data)
+    runner.run()
+    np.testing.assert_allclose(runner.get_output(0).numpy(), wanted, rtol=1e-4, atol=1e-4)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tvm.ir.module import IRModule
+from tvm.ir.transform import Sequential
 from tvm.relay.backend.compiled import (
     CompiledExecutor,
     as_module,
@@ -49,7 +50,8 @@ def build(
     mod = InferType()(as_module(ir_mod, params))
     main = mod["main"]
     assert isinstance(main, Function), "main is a function of Relay"
-    library = compile_module(mod, target)
+    with target_of(target):
+        library = compile_module(graph_passes()(mod), target)
     return GraphExecutorFactoryModule(
         mod, target_of(target), executor, graph_json(main), library, mod_name, params or {}, {}
     )
@@ -59,15 +61,34 @@ def optimize(
     mod: IRModule | Function, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, Any]]:
     """The module after the passes that do not depend on kernels, and its parameters."""
-    from tvm.ir.transform import Sequential
+    with target_of(target):
+        return graph_passes()(as_module(mod, params)), dict(params or {})
+
+
+def graph_passes() -> Sequential:
+    """What is done to a graph before it is compiled; the optimization level leaves some out."""
+    from tvm.relay import qnn
     from tvm.relay import transform as t
 
-    passes = [
-        t.InferType(), t.SimplifyInference(), t.FoldConstant(), t.EliminateCommonSubexpr(),
-        t.DeadCodeElimination(), t.InferType(),
-    ]  # fmt: skip
-    with target_of(target):
-        return Sequential(passes)(as_module(mod, params)), dict(params or {})
+    return Sequential([
+        t.InferType(),
+        qnn.transform.Legalize(),  # while the quantized operators are still there
+        qnn.transform.CanonicalizeOps(),
+        t.SimplifyInference(),  # normalisation becomes factors, which are folded below
+        t.EliminateCommonSubexpr(),
+        t.CombineParallelConv2D(3),
+        t.CombineParallelDense(3),
+        t.CombineParallelBatchMatmul(3),
+        t.FoldConstant(),  # factors must be constants to pass a ReLU
+        t.FoldScaleAxis(),
+        t.SimplifyExpr(),
+        t.CanonicalizeOps(),
+        t.AlterOpLayout(),  # what a user hangs on operators
+        t.FastMath(),
+        t.FoldConstant(),  # weights with their factors and layouts
+        t.DeadCodeElimination(),
+        t.InferType(),
+    ])  # fmt: skip
 
 
 class BuildModule:

@@ -11,6 +11,7 @@ from tvm import relax
 from tvm.ir.structural import structural_digest
 from tvm.relay.expr import Call, Var
 from tvm.relay.expr import Constant as RelayConstant
+from tvm.relay.op.declare import INJECTIVE
 from tvm.relay.to_relax_types import lowered
 from tvm.relay.ty import TensorType
 from tvm.support.optional import is_installed
@@ -33,7 +34,10 @@ def call_value(call: Call, args: Sequence[Any]) -> Any:
             _MODULES.clear()
         made = _MODULES[key] = _module(call, args)
     arrays = [array for arg in args for array in _flat(arg)]
-    if sum(array.size for array in arrays) > _SMALL and is_installed("llvmlite"):
+    pattern = call.op.get_attr("TOpPattern")  # type: ignore[attr-defined]
+    plain = pattern is not None and int(pattern) <= INJECTIVE  # numpy is as quick
+    large = sum(array.size for array in arrays) > _SMALL
+    if large and not plain and is_installed("llvmlite"):
         return _compiled(key, made, arrays)
     from tvm.relax import interp
 

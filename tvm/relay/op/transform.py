@@ -695,7 +695,9 @@ def slice_like(data: Expr, shape_like: Expr, axes: Any = None) -> Call:
 
 
 @relay_op("layout_transform", "LayoutTransformAttrs", operands=("data",), level=5,
-          pattern=INJECTIVE, lower=te(topi.layout_transform),
+          pattern=INJECTIVE,
+          lower=lambda bb, x, **o: x if o["src_layout"] == o["dst_layout"] else bb.call_te(
+              topi.layout_transform, x, **o),
           optional={"src_layout": REQUIRED, "dst_layout": REQUIRED})  # fmt: skip
 def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> Call:
     """The elements in another layout, such as NCHW4c of NCHW."""

@@ -205,6 +205,9 @@ def _transform(expr: RelaxExpr, source: str, target: str) -> RelaxExpr:
     if more > 0:
         made = R.expand_dims(made, 0, more)
         source = _expanded(source, target)
+    if source == target:
+        same: RelaxExpr = made
+        return same
     moved: RelaxExpr = R.layout_transform(made, source, target)
     return moved
 

@@ -94,6 +94,8 @@ def broadcast(
     large = 0 if sizes[0] >= sizes[1] else 1
     wanted = layouts[large]
     assert wanted is not None, "both are known"
+    if new is not None and list(new) == list(old):  # nothing moved, so nothing has to follow
+        return Output(layouts, [wanted], attrs)
     layouts[1 - large] = _fitting(wanted, old[1 - large], types[1 - large])
     return Output(layouts, [wanted], attrs)
 
