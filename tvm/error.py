@@ -57,6 +57,14 @@ class ArgumentCountError(TVMError, TypeError):
     """A call with too many or too few arguments."""
 
 
+class ArgumentValueError(TVMError, ValueError):
+    """An argument of the right type whose value its function cannot take."""
+
+
+class BoundsError(TVMError, IndexError):
+    """An index outside of its buffer."""
+
+
 class ConfigError(TVMError, AttributeError):
     """An unknown key of a pass context, or a value of the wrong type."""
 

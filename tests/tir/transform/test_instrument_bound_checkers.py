@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tvm.error import BoundsError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.script import tir as T
@@ -37,7 +38,7 @@ def test_in_bounds():
 @pytest.mark.cpu
 def test_out_of_bounds():
     a, b = np.arange(8, dtype="float32"), np.zeros(4, "float32")
-    with pytest.raises(IndexError) as caught:
+    with pytest.raises(BoundsError) as caught:
         checked(gather)["gather"](a, np.array([7, 0, -1, 8], "int32"), b)
     text = " ".join(str(caught.value).split())
     assert text == "load from A found: index 8 legal: 0 <= index < 8"

@@ -124,7 +124,7 @@ class ArgumentChecks:
         if dtype.is_integer and not dtype.is_bool and dtype.bits < 64:
             held = self._any(number, StructField.ANY_UNION_VALUE, INT64)
             self._require(
-                ops.equal(ops.cast(param, INT64), held), "ValueError", where,
+                ops.equal(ops.cast(param, INT64), held), "ArgumentValueError", where,
                 "{}", f"{_scalar_text(param)}, {_range_text(dtype)}", held,
             )  # fmt: skip
 
@@ -180,7 +180,7 @@ class ArgumentChecks:
         self._check_dtype(tensor, where)
         device = self._read_field(tensor, "device", StructField.TENSOR_DEVICE_TYPE, "int32")
         self._require(
-            ops.equal(device, self._device), "ValueError", where,
+            ops.equal(device, self._device), "ArgumentValueError", where,
             "a tensor on device type {}", f"a tensor on {_device_text(self._device)}", device,
         )  # fmt: skip
 
@@ -332,7 +332,7 @@ class ArgumentChecks:
         found = self._offset(tensor)
         legal = "{} bytes"
         self._require(
-            ops.equal(found, wanted), "ValueError", where,
+            ops.equal(found, wanted), "ArgumentValueError", where,
             "data that starts {} bytes behind its address", legal, found, wanted,
         )  # fmt: skip
         data = self._read_field(tensor, "data", StructField.TENSOR_DATA, "handle")
@@ -341,7 +341,7 @@ class ArgumentChecks:
             if not isinstance(extent, e.IntImm) or extent.value == 0:
                 present = ops.bitwise_or(present, ops.equal(self._extent(tensor, axis), 0))
         self._require(
-            present, "ValueError", where, "a tensor without memory",
+            present, "ArgumentValueError", where, "a tensor without memory",
             "a tensor whose data address is set",
         )  # fmt: skip
         unit = _aligned_bytes(buffer.dtype)
@@ -349,7 +349,8 @@ class ArgumentChecks:
             place = builtin.reinterpret(INT64, data)
             self._require(
                 ops.equal(ops.bitwise_and(place, unit - 1), ops.const(0, INT64)),
-                "ValueError", where, "data at an address that no whole number of elements precedes",
+                "ArgumentValueError", where,
+                "data at an address that no whole number of elements precedes",
                 f"an address that is a multiple of {unit}; make a copy first",
             )  # fmt: skip
 

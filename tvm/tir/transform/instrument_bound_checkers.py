@@ -85,7 +85,8 @@ class _Checker(AnalyzedMutator):
             if guard is not None:
                 inside = ops.logical_or(ops.logical_not(guard), inside)
             text = (
-                f"IndexError: {what} {buffer.name}\n  found: index {{}}\n  legal: 0 <= index < {{}}"
+                f"BoundsError: {what} {buffer.name}\n"
+                "  found: index {}\n  legal: 0 <= index < {}"
             )
             note = builtin.tvm_tuple(e.StringImm(text), high, extent)
             found.append(s.AssertStmt(inside, note, s.Evaluate(0)))
