@@ -202,3 +202,23 @@ def test_volatile_accesses(masked: bool) -> None:
     text = compiled(kernel([b], body)).inspect_source()
     assert "load volatile <4 x float>" in text
     assert "store volatile <4 x float>" in text
+
+
+@pytest.mark.parametrize("dtype", ["int24", "uint13", "uint48", "int4"])
+def test_elements_of_odd_widths(dtype: str) -> None:
+    """Written one by one and read as vectors, backwards and by index: they lie alike."""
+    held = decl_buffer((16,), dtype, "held")
+    bits = 64 - held.dtype.bits
+
+    def body(source: Buffer, target: Buffer) -> s.Stmt:
+        i, j = e.Var("i", "int32"), e.Var("j", "int32")
+        write = s.BufferStore(held, e.Cast(dtype, e.BufferLoad(source, [i])), [i])
+        read = e.Cast("int64x4", e.BufferLoad(held, [e.Ramp(15 - j * 4, i32(-1), i32(4))]))
+        back = s.BufferStore(target, read, [e.Ramp(j * 4, i32(1), i32(4))])
+        loops = [s.For(i, 0, 16, s.ForKind.SERIAL, write), s.For(j, 0, 4, s.ForKind.SERIAL, back)]
+        return s.Allocate(held.data, dtype, [16], e.IntImm("bool", 1), s.SeqStmt(loops))
+
+    given, out = np.arange(-8, 8) * 12345678, np.zeros(16, "int64")
+    assert run(body, given, out) == 0
+    shifted = (given << bits).view("uint64" if dtype.startswith("u") else "int64") >> bits
+    np.testing.assert_array_equal(out, shifted[::-1].astype("int64"))

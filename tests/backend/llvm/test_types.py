@@ -21,6 +21,7 @@ pytestmark = pytest.mark.pure
         ("bool", "i1", "i8"), ("uint16", "i16", "i16"), ("float16", "half", "half"),
         ("float64", "double", "double"), ("bfloat16", "i16", "i16"), ("handle", "ptr", "ptr"),
         ("boolx4", "<4 x i1>", "<4 x i8>"), ("float32x16", "<16 x float>", "<16 x float>"),
+        ("int24", "i24", "i32"), ("uint48x4", "<4 x i48>", "<4 x i64>"), ("int4", "i4", "i8"),
         ("float8_e4m3fn", "i8", "i8"), ("int8xvscalex4", "<vscale x 4 x i8>", "<vscale x 4 x i8>"),
     ],
 )  # fmt: skip

@@ -20,8 +20,9 @@ from .function_text import FunctionText
 from .lanes import lanes_of
 from .types import (
     element_bytes,
+    held_bits,
     is_bit,
-    is_part_of_byte,
+    is_padded,
     memory_element,
     memory_type,
     value_type,
@@ -30,7 +31,6 @@ from .types import (
 
 # Up to this stride, whole vectors are read and the wanted lanes picked; beyond, lanes are gathered.
 WIDEST_PICK: Final = 4
-INT8: Final = DataType("int8")
 
 
 class MemoryEmitter(ExprEmitter):
@@ -159,16 +159,16 @@ class MemoryEmitter(ExprEmitter):
 
     def from_memory(self, dtype: DataType, raw: str) -> str:
         """A loaded value in its form for computing."""
-        if not is_part_of_byte(dtype):
+        if not is_padded(dtype):
             return raw
         if not is_bit(dtype):
             return self.out.temp(f"trunc {memory_type(dtype)} {raw} to {value_type(dtype)}")
-        zero = self.splat(_bytes(dtype), "0")
+        zero = self.splat(_holder(dtype), "0")
         return self.out.temp(f"icmp ne {memory_type(dtype)} {raw}, {zero}")
 
     def to_memory(self, dtype: DataType, value: str) -> str:
         """A value in its form for storing."""
-        if not is_part_of_byte(dtype):
+        if not is_padded(dtype):
             return value
         how = "zext" if is_bit(dtype) or dtype.is_uint else "sext"
         return self.out.temp(f"{how} {value_type(dtype)} {value} to {memory_type(dtype)}")
@@ -370,11 +370,11 @@ class MemoryEmitter(ExprEmitter):
 
 def _memory_form(dtype: DataType) -> DataType:
     """The type that the bits in memory have."""
-    return _bytes(dtype) if is_part_of_byte(dtype) else dtype
+    return _holder(dtype) if is_padded(dtype) else dtype
 
 
-def _bytes(dtype: DataType) -> DataType:
-    return INT8.with_lanes(dtype.lanes, dtype.is_scalable)
+def _holder(dtype: DataType) -> DataType:
+    return DataType(f"int{held_bits(dtype)}").with_lanes(dtype.lanes, dtype.is_scalable)
 
 
 def _zero(dtype: DataType) -> str:

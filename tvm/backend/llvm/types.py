@@ -25,9 +25,14 @@ def is_bit(dtype: DataType) -> bool:
     return dtype.is_bool or (dtype.is_integer and dtype.bits == 1)
 
 
-def is_part_of_byte(dtype: DataType) -> bool:
-    """True for values of less than 8 bits that are integers as LLVM has them."""
-    return dtype.is_bool or (dtype.is_integer and dtype.bits < 8)
+def held_bits(dtype: DataType) -> int:
+    """Bits that an element takes in memory: a power of two, and at least a byte."""
+    return 8 if dtype.is_bool else max(8, 1 << (dtype.bits - 1).bit_length())
+
+
+def is_padded(dtype: DataType) -> bool:
+    """True for integers whose elements take more bits in memory than they have: bool, int24."""
+    return dtype.is_bool or (dtype.is_integer and dtype.bits != held_bits(dtype))
 
 
 def is_small_float(dtype: DataType) -> bool:
@@ -78,7 +83,7 @@ def value_type(dtype: DataType) -> str:
 @_remembered
 def memory_element(dtype: DataType) -> str:
     """The LLVM type of one lane in memory."""
-    return "i8" if is_part_of_byte(dtype) else element_type(dtype)
+    return f"i{held_bits(dtype)}" if is_padded(dtype) else element_type(dtype)
 
 
 @_remembered
@@ -90,7 +95,7 @@ def memory_type(dtype: DataType) -> str:
 @_remembered
 def element_bytes(dtype: DataType) -> int:
     """Bytes of one lane in memory."""
-    return 1 if dtype.is_bool else (dtype.bits + 7) // 8
+    return held_bits(dtype) // 8
 
 
 def int_literal(dtype: DataType, value: int) -> str:
