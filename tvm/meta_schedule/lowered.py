@@ -58,6 +58,8 @@ def kernels() -> list[Pass]:
         T.LowerInitBlock(),
         T.PlanAndUpdateBufferAllocationLocation(),
         T.ConvertBlocksToOpaque(),
+        T.LiftThreadBinding(),
+        T.ManifestSharedMemoryLocalStage(),
         T.CompactBufferAllocation(),
         T.Simplify(),
         T.LowerAutoCopy(),

@@ -11,13 +11,15 @@ from .multi_level_tiling import (
     MultiLevelTilingWithIntrin,
     ReuseType,
 )
+from .multi_level_tiling_tensor_core import MultiLevelTilingTensorCore
 from .parallel_vectorize_unroll import ParallelizeVectorizeUnroll
 from .random_compute_location import RandomComputeLocation
 from .schedule_rule import PyScheduleRule, ScheduleRule, create
 
 __all__ = [
     "AddRFactor", "ApplyCustomRule", "AutoBind", "AutoInline", "CrossThreadReduction",
-    "InlineConstantScalars", "MultiLevelTiling", "MultiLevelTilingWideVector",
+    "InlineConstantScalars", "MultiLevelTiling",
+    "MultiLevelTilingTensorCore", "MultiLevelTilingWideVector",
     "MultiLevelTilingWithIntrin", "ParallelizeVectorizeUnroll", "PyScheduleRule",
     "RandomComputeLocation", "ReuseType", "ScheduleRule", "create",
 ]  # fmt: skip

@@ -18,12 +18,14 @@ from .multi_level_tiling import (
     MultiLevelTilingWithIntrin,
     ReuseType,
 )
+from .multi_level_tiling_tensor_core import MultiLevelTilingTensorCore
 from .parallel_vectorize_unroll import ParallelizeVectorizeUnroll
 from .random_compute_location import RandomComputeLocation
 from .schedule_rule import ScheduleRule
 
 _CPU_WRITE: Final = ReuseType("may", [1, 2], "global")
 _VECTOR_LOADS: Final = [1, 2, 3, 4, 8, 16]
+_DYNAMIC: Final = "shared.dyn"
 
 
 def default_rules(kind: str) -> list[ScheduleRule]:
@@ -85,6 +87,59 @@ def _micro() -> list[ScheduleRule]:
     ]
 
 
+def _tensor_cores() -> list[ScheduleRule]:
+    """Products on tensor cores, by fragments of 16x16 and by `mma`; the rest as on any GPU."""
+
+    def tiled(groups: list[dict[str, str]], write: ReuseType, pipeline: bool) -> ScheduleRule:
+        return MultiLevelTilingTensorCore(
+            groups,
+            structure="SSSRRSRS",
+            tile_binds=["blockIdx.y", "blockIdx.x", "threadIdx.y"],
+            max_innermost_factor=4,
+            vector_load_lens=_VECTOR_LOADS,
+            reuse_read=ReuseType("must", [4], _DYNAMIC),
+            reuse_write=write,
+            use_software_pipeline=pipeline,
+        )
+
+    first, *rest = _cuda()
+    stored = ReuseType("must", [2], _DYNAMIC)
+    return [
+        first,
+        tiled(_wmma_groups(), stored, False),
+        tiled(_mma_groups(), ReuseType("no", [], ""), True),
+        *rest,
+    ]
+
+
+def _wmma_groups() -> list[dict[str, str]]:
+    types = (("f16", "f32"), ("f16", "f16"), ("s8", "s32"))
+    return [
+        {
+            "init": f"wmma_fill_16x16x16_{out}",
+            "load_a": f"wmma_load_16x16x16_{kind}_a_shared_dyn",
+            "load_b": f"wmma_load_16x16x16_{kind}_b{trans}_shared_dyn",
+            "compute": f"wmma_sync_16x16x16_{kind}{kind}{out}{trans}",
+            "store": f"wmma_store_16x16x16_{out}_shared_dyn",
+        }
+        for kind, out in types
+        for trans in ("", "_trans")
+    ]
+
+
+def _mma_groups() -> list[dict[str, str]]:
+    return [
+        {
+            "init": f"mma_init_m16n8k8_{out}",
+            "load_a": "mma_load_m16n8k8_f16_A_shared_dyn",
+            "load_b": "mma_load_m16n8k8_f16_B_shared_dyn",
+            "compute": f"mma_sync_m16n8k8_f16f16{out}",
+            "store": f"mma_store_m16n8k8_{out}_global",
+        }
+        for out in ("f32", "f16")
+    ]
+
+
 def _cuda() -> list[ScheduleRule]:
     return [
         ApplyCustomRule(),
@@ -120,5 +175,5 @@ _KINDS: Final[dict[str, Callable[[], list[ScheduleRule]]]] = {
     "c": _micro,
     "hexagon": _hexagon,
     "cuda": _cuda,
-    "cuda-tensorcore": _cuda,
+    "cuda-tensorcore": _tensor_cores,
 }  # fmt: skip

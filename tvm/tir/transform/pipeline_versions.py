@@ -74,6 +74,9 @@ _NUMBERED: Final = {
     "tir.simdgroup_store": ((0, 1),), "tir.make_filled_simdgroup_matrix": ((0, 1),),
 }  # fmt: skip
 _SIMDGROUP_SIZE: Final = 64
+# Calls count the elements of a thread there; TransformMmaBufferLayout makes registers of it.
+_IN_REGISTERS: Final = "m16n8k8."
+_WARP: Final = 32
 
 
 def _fragment_sizes(stmt: s.Stmt) -> dict[e.Var, int]:
@@ -159,9 +162,10 @@ class Versions(StmtExprMutator):
             for extent in buffer.shape:
                 size = ops.multiply(size, extent)
             step = new.strides[0] if new.strides else size
+            if buffer.scope().startswith(_IN_REGISTERS):
+                step = ops.floordiv(step, _WARP)
             args[at + 1] = ops.add(args[at + 1], ops.multiply(self._version(new), step))
         return e.Call(call.dtype, call.op, args, call.span)
-
 
     def _numbered(self, call: e.Call) -> PrimExpr:
         """The call on the fragments of the version that is meant."""

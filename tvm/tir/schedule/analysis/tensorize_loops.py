@@ -15,7 +15,7 @@ from tvm.tir.functor import walk
 from tvm.tir.schedule.error import ScheduleError
 from tvm.tir.schedule.random_variable import BlockRV
 from tvm.tir.schedule.schedule import Schedule
-from tvm.tir.stmt import BlockRealize, For, Stmt
+from tvm.tir.stmt import BlockRealize, For, SeqStmt, Stmt
 
 from .query import loop_of, loops_above, realize_of
 
@@ -70,7 +70,7 @@ def get_tensorize_loop_mapping(
     """
     place = sch.get_sref(block)
     realize = realize_of(sch.state, place)
-    loops = loops_above(place)
+    loops = _own_loops(place)
     desc_loops, desc = desc_parts(desc_func)
     analyzer = Analyzer()
     for loop in [*map(loop_of, loops), *desc_loops]:
@@ -104,6 +104,16 @@ def get_tensorize_loop_mapping(
     numbers = {loop: i for i, loop in enumerate(desc_loops)}
     padded = [paddings.get(i, 1) for i in range(len(kinds))] if paddings else None
     return TensorizeInfo(found, numbers, padded)
+
+
+def _own_loops(place: StmtSRef) -> list[StmtSRef]:
+    """The loops around a block that run nothing besides it."""
+    found: list[StmtSRef] = []
+    for sref in reversed(loops_above(place)):
+        if isinstance(loop_of(sref).body, SeqStmt):
+            break
+        found.insert(0, sref)
+    return found
 
 
 def _plain_loop(value: PrimExpr, loops: Sequence[For], analyzer: Analyzer) -> For | None:
