@@ -5,6 +5,7 @@ from .alter_layout import AlterOpLayout as AlterOpLayout
 from .alter_layout import ConvertLayout as ConvertLayout
 from .alter_layout import LayoutConfig as LayoutConfig
 from .annotate_target import AnnotateTarget as AnnotateTarget
+from .canonicalize_cast import CanonicalizeCast as CanonicalizeCast
 from .combine_parallel import BatchingOps as BatchingOps
 from .combine_parallel import CombineParallelBatchMatmul as CombineParallelBatchMatmul
 from .combine_parallel import CombineParallelConv2D as CombineParallelConv2D
@@ -20,6 +21,7 @@ from .compiler_functions import (
 from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
 from .fake_quantization_to_integer import FakeQuantizationToInteger as FakeQuantizationToInteger
+from .flatten_atrous_conv import FlattenAtrousConv as FlattenAtrousConv
 from .fold_constant import FoldConstant as FoldConstant
 from .fold_constant import FoldConstantExpr as FoldConstantExpr
 from .fold_explicit_padding import FoldExplicitPadding as FoldExplicitPadding
@@ -35,6 +37,7 @@ from .gradient import FirstOrderGradient as FirstOrderGradient
 from .gradient import gradient as gradient
 from .infer_type import InferType as InferType
 from .infer_type import InferTypeLocal as InferTypeLocal
+from .lambda_lift import LambdaLift as LambdaLift
 from .merge_compiler_regions import MergeCompilerRegions as MergeCompilerRegions
 from .merge_composite import MergeComposite as MergeComposite
 from .modules import EtaExpand as EtaExpand
@@ -44,6 +47,7 @@ from .normal_forms import ToANormalForm as ToANormalForm
 from .normal_forms import ToANormalFormExpr as ToANormalFormExpr
 from .normal_forms import ToGraphNormalForm as ToGraphNormalForm
 from .partition_graph import PartitionGraph as PartitionGraph
+from .recast import recast as recast
 from .rewrites import CanonicalizeOps as CanonicalizeOps
 from .rewrites import DivToMul as DivToMul
 from .rewrites import DynamicToStatic as DynamicToStatic

@@ -1,0 +1,158 @@
+"""Lifted functions, dilated convolutions, casts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tvm
+from tests.relay.transform.numbers import module, ops, same_numbers
+from tvm import relay
+from tvm.relay import transform as t
+
+pytestmark = pytest.mark.pure
+
+
+def lifted(before: Any) -> Any:
+    after = t.LambdaLift()(before)
+    from tvm.relay.traverse import post_order
+
+    for var, func in after.functions.items():
+        inner = [e for e in post_order(func.body) if isinstance(e, relay.Function)]
+        nested = [e for e in inner if e is not func.body]
+        assert not nested, var
+    return after
+
+
+def test_functions_without_surroundings_are_lifted_as_they_are() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    before = module(relay.Function([x], relay.exp(x))(y), y)
+    after = lifted(before)
+    assert sorted(v.name_hint for v in after.functions) == ["lifted_name0", "main"]
+    assert isinstance(after["main"].body.op, tvm.ir.GlobalVar)
+    same_numbers(before, after)
+
+
+def test_what_a_function_takes_from_around_becomes_parameters() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    before = module(relay.Function([x], x + y)(relay.exp(y)), y)
+    after = lifted(before)
+    assert after["lifted_name0"].attrs["Closure"] == 1
+    assert len(after["lifted_name0"].params) == 1
+    same_numbers(before, after)
+
+
+def test_closures_of_closures() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    z = relay.var("z", shape=(2,))
+    outer = relay.Function([y], relay.Function([x], x + y))
+    before = module(relay.Call(outer(z), [relay.exp(z)]), z)
+    after = lifted(before)
+    assert len(after.functions) == 3
+    same_numbers(before, after)
+
+
+@pytest.mark.parametrize("captures", [False, True])
+def test_functions_that_call_themselves(captures: bool) -> None:
+    n, acc = relay.var("n", shape=(), dtype="int32"), relay.var("acc", shape=(2,))
+    step = relay.var("step", shape=(2,))
+    loop = relay.Var("loop", relay.FuncType(
+        [relay.scalar_type("int32"), relay.TensorType((2,))], relay.TensorType((2,))))  # fmt: skip
+    more = acc + step if captures else acc + acc
+    body = relay.If(
+        relay.equal(n, relay.const(0)), acc, loop(n - relay.const(1), more)
+    )
+    func = relay.Function([n, acc], body, relay.TensorType((2,)))
+    before = module(relay.Let(loop, func, loop(relay.const(3), step)), step)
+    after = lifted(before)
+    assert len(after.functions) == 2
+    same_numbers(before, after)
+
+
+def test_kernels_stay() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    func = relay.Function([x], relay.exp(x), attrs={"Primitive": 1})
+    assert len(t.LambdaLift()(module(func(y), y)).functions) == 1
+
+
+def atrous(crops: Any, **options: Any) -> Any:
+    x, w = relay.var("x", shape=(1, 5, 5, 4)), relay.var("w", shape=(3, 3, 4, 2))
+    y = relay.nn.space_to_batch_nd(x, [2, 2], [[2, 3], [2, 3]])
+    y = relay.nn.conv2d(y, w, channels=2, kernel_size=(3, 3), data_layout="NHWC",
+                        kernel_layout="HWIO", **options)  # fmt: skip
+    return module(relay.nn.batch_to_space_nd(y, [2, 2], crops), x, w)
+
+
+def test_filters_on_blocks_are_filters_with_gaps() -> None:
+    before = atrous([[0, 1], [0, 1]])
+    after = t.FlattenAtrousConv()(before)
+    assert ops(after) == ["nn.conv2d"]
+    attrs = after["main"].body.attrs
+    assert (attrs.padding, attrs.dilation) == ((2, 2, 2, 2), (2, 2))
+    same_numbers(before, after)
+    other = atrous([[1, 2], [0, 1]])
+    same_numbers(other, t.FlattenAtrousConv()(other))
+
+
+def test_other_rearrangements_stay() -> None:
+    before = atrous([[0, 1], [0, 1]], padding=(1, 1))
+    assert ops(t.FlattenAtrousConv()(before)) == ops(before)
+
+
+def test_wide_casts_have_one_user() -> None:
+    x = relay.var("x", shape=(2,), dtype="int8")
+    wide = relay.cast(x, "float32")
+    before = module(relay.Tuple([relay.exp(wide), relay.tanh(wide)]), x)
+    after = t.CanonicalizeCast()(before)
+    assert ops(before).count("cast") == 1
+    assert ops(after).count("cast") == 2
+    same_numbers(before, after)
+    narrow = relay.cast(relay.var("y", shape=(2,)), "int8")
+    kept = module(relay.Tuple([relay.abs(narrow), relay.negative(narrow)]))
+    assert ops(t.CanonicalizeCast()(kept)).count("cast") == 1
+
+
+def chain() -> tuple[Any, list[Any]]:
+    x = relay.var("x", shape=(1, 4, 5, 5))
+    w = [relay.var(f"w{at}", shape=(4, 4, 1, 1)) for at in range(3)]
+    y: Any = x
+    for weight in w:
+        y = relay.nn.conv2d(y, weight)
+    return relay.Function([x, *w], y), w
+
+
+def test_operators_in_another_type() -> None:
+    x, w = relay.var("x", shape=(1, 4, 5, 5)), relay.var("w", shape=(4, 4, 3, 3))
+    before = relay.Function([x, w], relay.nn.conv2d(x, w, padding=(1, 1)))
+    after = relay.transform.recast(before, "int8", "int32")
+    y = relay.nn.conv2d(relay.cast(x, "int8"), relay.cast(w, "int8"), padding=(1, 1),
+                        out_dtype="int32")  # fmt: skip
+    wanted = module(relay.cast(y, "float32"), x, w)["main"]
+    tvm.ir.assert_structural_equal(after, wanted)
+
+
+def test_layers_are_left_alone_by_number() -> None:
+    func, _ = chain()
+
+    def types(skip: list[int]) -> list[str]:
+        from tvm.relay.traverse import post_order
+
+        made = relay.transform.recast(func, "int8", "int32", skip_layers=skip)
+        return [
+            str(e.attrs.out_dtype) for e in post_order(made)
+            if isinstance(e, relay.Call) and getattr(e.op, "name", "") == "nn.conv2d"
+        ]  # fmt: skip
+
+    assert types([]) == ["int32", "int32", "int32"]
+    assert types([0]) == ["", "int32", "int32"]
+    assert types([0, -1]) == ["", "int32", ""]
+
+
+def test_joined_tensors_in_another_type() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    func = relay.Function([x, y], relay.concatenate([x, y], 0))
+    made = relay.transform.recast(func, "int8", "int32", ops=["concatenate"])
+    wanted = relay.cast(relay.concatenate([relay.cast(x, "int8"), relay.cast(y, "int8")], 0),
+                        "float32")  # fmt: skip
+    tvm.ir.assert_structural_equal(made, module(wanted, x, y)["main"])
