@@ -75,3 +75,27 @@ def test_other_functions_are_left_to_other_rules() -> None:
     assert GEMM().apply(reduction((8, 8), (1,)), SPR, False) is None
     assert GEMM().apply(matmul(1, 64, 64), SPR, False) is None
     assert GEMM().apply(conv(1, 4, 8, 8), SPR, False) is None
+
+
+@pytest.mark.parametrize("order", ["brhd", "bhrd", "rbhd", "hrbd"])
+@pytest.mark.parametrize("length", [7, "n"])
+def test_results_in_any_order(order: str, length: int | str) -> None:
+    """Heads may stand behind rows, as in the result of an attention."""
+    rows = te.size_var("n", "int64") if isinstance(length, str) else length
+    sizes = {"b": 2, "r": rows, "h": 3, "d": 20}
+    p = te.placeholder((2, 3, rows, 5), name="P")
+    v = te.placeholder((2, 5, 3, 20), name="V")
+    k = te.reduce_axis((0, 5), name="k")
+
+    def mixed(*at: tvm.tir.Var) -> tvm.tir.PrimExpr:
+        i = dict(zip(order, at))
+        return te.sum(p[i["b"], i["h"], i["r"], k] * v[i["b"], k, i["h"], i["d"]], axis=k)
+
+    out = te.compute([sizes[c] for c in order], mixed, name="O", varargs_names=list(order))
+    func = te.create_prim_func([p, v, out])
+    for n in (1, 7, 64) if isinstance(length, str) else (length,):
+        after = scheduled(GEMM(), func, sizes={"n": n})
+    texts = [line.strip() for line in after.script().splitlines()]
+    unrolled = [line for line in texts if line.startswith("for r_1")]
+    assert unrolled, "the rows of a tile are those of the result"
+    assert not any(line.startswith("for h_1") for line in texts)

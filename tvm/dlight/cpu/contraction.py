@@ -65,6 +65,8 @@ def schedule_contraction(
     rows: BlockRV | None = None
     if not form.is_matrix() or not found.rhs.is_plain() or not found.lhs.is_plain():
         rows = to_matrix(sch, block, found, form)
+    else:
+        _order_roles(sch, block, form)
     tile = choose_tile(cpu, bits, m, n, k, columns)
     outer = len(form.outer)
     pads_rows = m is None or m % tile.rows != 0
@@ -104,6 +106,20 @@ def schedule_contraction(
     spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
     panels = None if panel is None else "beforehand" if packed else "into a panel"
     return _reason(cpu, tile, panels, pads_rows, spread)
+
+
+def _order_roles(sch: Schedule, block: BlockRV, form: MatrixForm) -> None:
+    """Let outer loops come first, then row, column and sum: O[b, i, h, d] += P[b, h, i, k] * ..."""
+    node: Block = sch.get(block)
+    wanted = [iv.var for iv in (*form.outer, *form.m, *form.n, *form.k)]
+    given = [iv.var for iv in node.iter_vars]
+    if wanted == given:
+        return
+    values = realize_of(sch.state, sch.get_sref(block)).iter_values
+    loops = {sch.get(loop).loop_var: loop for loop in sch.get_loops(block)}
+    places = [given.index(var) for var in wanted]
+    sch.reorder(*(loops[values[place]] for place in places))
+    sch.reorder_block_iter_var(block, places)
 
 
 def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm) -> BlockRV:
