@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.dlight.programs import matmul, scheduled
-from tvm import te
-from tvm.dlight.cpu import GEMM
+from tvm import te, tir, topi
+from tvm.dlight.base import ScheduleRule
+from tvm.dlight.cpu import GEMM, Conv2D, Fallback
 
 
 @pytest.mark.parametrize("m", [2, 3, 7, 17, 63, 65])
@@ -30,3 +31,35 @@ def test_fused_symbolic_rows(b: int, n: int) -> None:
     text = scheduled(GEMM(), te.create_prim_func([x, w, y]), sizes={"b": b, "n": n}).script()
     assert "T.min(" in text
     assert "X_" not in text
+
+
+def with_border(inputs: list[te.Tensor], made: te.Tensor) -> tir.PrimFunc:
+    """The result, doubled, before a row and a column of ones."""
+    *lead, rows, columns = made.shape
+
+    def place(*i: tir.Var) -> tir.PrimExpr:
+        inside = tir.all(i[-2] < rows, i[-1] < columns)
+        return tir.if_then_else(inside, made[i] * 2.0, tir.const(1.0, "float32"))
+
+    out = te.compute((*lead, rows + 1, columns + 1), place, name="bordered")
+    return te.create_prim_func([*inputs, out])
+
+
+def test_the_border_of_a_product() -> None:
+    a, b = te.placeholder((17, 9), name="A"), te.placeholder((9, 32), name="B")
+    scheduled(GEMM(), with_border([a, b], topi.matmul(a, b)))
+    scheduled(Fallback(), with_border([a, b], topi.matmul(a, b)))
+
+
+@pytest.mark.parametrize(("size", "rule"), [(14, Fallback()), (32, Fallback()), (32, Conv2D())])
+def test_the_border_of_a_convolution(size: int, rule: ScheduleRule) -> None:
+    x, w = te.placeholder((1, 4, size, size), name="X"), te.placeholder((20, 4, 3, 3), name="W")
+    scheduled(rule, with_border([x, w], topi.nn.conv2d_nchw(x, w, 1, 1, 1)))
+
+
+def test_the_border_of_sums() -> None:
+    a = te.placeholder((6, 5, 24), name="A")
+    scheduled(Fallback(), with_border([a], topi.sum(a, 1)))
+    scheduled(Fallback(), with_border([a], topi.nn.pool2d(
+        topi.expand_dims(a, 0), (2, 2), (1, 1), (1, 1), (0, 0, 0, 0), "max"
+    )))

@@ -12,8 +12,9 @@ from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.functor import walk
 from tvm.tir.op.arith import is_one
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.schedule.analysis.inside import index_outside
 from tvm.tir.schedule.analysis.query import realize_of
-from tvm.tir.stmt import Block, BufferStore
+from tvm.tir.stmt import Block, BufferRegion, BufferStore
 
 from .access import accesses, contiguous_run
 from .base import Decompositions
@@ -166,6 +167,8 @@ def _inlined_copy(sch: Schedule, back: BlockRV, found: Contraction) -> BlockRV |
             for part, name, extent in zip(region.region, names, made.shape)
         ):
             return None  # it reads the result in another order
+        if region.buffer is made and _has_border(node, region):
+            return None
     sch.compute_inline(back)
     return users[0]
 
@@ -246,7 +249,7 @@ def _is_spatial(block: Block) -> bool:
 
 
 def _reads_in_place(sch: Schedule, block: BlockRV, back: BlockRV) -> bool:
-    """True if the consumer reads the result at its own variables, one dimension each."""
+    """True if the consumer reads the result, no more, at its own variables, one dimension each."""
     made = sch.get(block).writes[0].buffer
     node: Block = sch.get(back)
     if not _is_spatial(node):
@@ -255,8 +258,14 @@ def _reads_in_place(sch: Schedule, block: BlockRV, back: BlockRV) -> bool:
         if region.buffer is made:
             names = [part.min for part in region.region if isinstance(part.min, Var)]
             wide = [d for d in made.shape if not (isinstance(d, IntImm) and d.value == 1)]
-            return len(names) >= len(wide) and len(set(names)) == len(names)
+            told = len(names) >= len(wide) and len(set(names)) == len(names)
+            return told and not _has_border(node, region)
     return False
+
+
+def _has_border(node: Block, read: BufferRegion) -> bool:
+    """Whether some instances read nothing: no iteration of the producer's loops would run them."""
+    return index_outside(node, read.buffer, [part.min for part in read.region]) is not None
 
 
 def _panel(

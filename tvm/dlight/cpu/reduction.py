@@ -18,6 +18,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from tvm.tir.schedule.analysis.inside import index_outside
 from tvm.tir.schedule.analysis.query import realize_of
 from tvm.tir.stmt import Block
 
@@ -186,7 +187,7 @@ def write_back(sch: Schedule, block: BlockRV) -> BlockRV:
 
 
 def reads_in_place(sch: Schedule, block: BlockRV, user: BlockRV) -> bool:
-    """True if the consumer is spatial and reads each value at variables of its own."""
+    """True if the consumer is spatial and reads each value at variables of its own, and no more."""
     node: Block = sch.get(user)
     if node.init is not None or any(iv.iter_type != IterVar.DataPar for iv in node.iter_vars):
         return False
@@ -197,7 +198,8 @@ def reads_in_place(sch: Schedule, block: BlockRV, user: BlockRV) -> bool:
     for region in node.reads:
         if region.buffer is made:
             names = [r.min for r in region.region if isinstance(r.min, Var)]
-            return wide <= set(names) and len(set(names)) == len(names)
+            told = wide <= set(names) and len(set(names)) == len(names)
+            return told and index_outside(node, made, [r.min for r in region.region]) is None
     return False
 
 

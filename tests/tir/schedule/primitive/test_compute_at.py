@@ -8,7 +8,7 @@ from tests.tir.schedule.cases import (
     refuses,
     stencil,
 )
-from tvm import te
+from tvm import te, tir
 from tvm.tir.schedule import Schedule
 
 
@@ -132,3 +132,14 @@ def test_each_thread_block_finishes_its_own_part() -> None:
     sch.reverse_compute_at("C", row)
     assert [str(sch.get(loop).extent) for loop in sch.get_loops("C")] == ["8", "16"]
     check(sch, func)
+
+
+def test_a_border_would_be_lost() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] * 2.0, name="B")
+    zero = tir.const(0.0, "float32")
+    c = te.compute((9,), lambda i: tir.if_then_else(i < 8, b[i], zero), name="C")
+    sch = Schedule(te.create_prim_func([a, c]))
+    outer, _ = sch.split(sch.get_loops(sch.get_block("B"))[0], [None, 4])
+    block = sch.get_block("C")
+    refuses(sch, "'C' also runs where it does not read 'B'", "reverse_compute_at", block, outer)

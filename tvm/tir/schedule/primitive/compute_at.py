@@ -21,6 +21,7 @@ from tvm.tir.schedule.analysis.affine import (
 from tvm.tir.schedule.analysis.blocks import require_complete_or_reduction
 from tvm.tir.schedule.analysis.cover import region_cover
 from tvm.tir.schedule.analysis.flags import pipeline_scope
+from tvm.tir.schedule.analysis.inside import index_outside
 from tvm.tir.schedule.analysis.query import (
     block_of,
     consumers_of,
@@ -256,10 +257,11 @@ def _move(
     realize = realize_of(state, block)
     analyzer = analyzer_at(loop)
     domains = narrowed(realize.block, needed, analyzer, reverse=reverse)
-    if reverse:
-        _require_narrowed(state, realize, loop, domains, needed)
     around = [p for p in path_between(scope, block) if isinstance(p.stmt, For)]
     asked = asked_beyond_domains(realize, loop_ranges(around))
+    if reverse:
+        _require_narrowed(state, realize, loop, domains, needed)
+        _require_readers(realize.block, needed, asked)
     nest = placed_nest(realize, domains, asked, analyzer, preserve_unit_loops)
     position = _position(state, block, loop, index)
     top = leaf_top(state, block)
@@ -304,6 +306,27 @@ def _require_narrowed(
                 spots=[loop.stmt, realize.block],
                 fast="Cannot match the block's variables with the produced region",
             )
+
+
+def _require_readers(
+    block: Block, needed: Mapping[Buffer, Box], asked: Sequence[PrimExpr]
+) -> None:
+    """Refuse if some instances read nothing of the producers: no iteration would run them."""
+    for region in block.reads:
+        if region.buffer not in needed:
+            continue
+        first = [r.min for r in region.region]
+        last = [r.min if is_one(r.extent) else r.min + r.extent - 1 for r in region.region]
+        for indices in (first, last):
+            index = index_outside(block, region.buffer, indices, asked)
+            if index is not None:
+                raise Illegal(
+                    f"block {block.name_hint!r} also runs where it does not read "
+                    f"{region.buffer.name!r}: the index {index} may lie outside of the buffer",
+                    legal="a block each of whose instances reads what the producers made",
+                    spots=[block],
+                    fast="The consumer block has instances without a producer",
+                )
 
 
 def _uses(var: Var, exprs: Sequence[PrimExpr]) -> bool:

@@ -8,11 +8,12 @@ from tvm.arith import Analyzer, IterMapLevel, detect_iter_map, inverse_affine_it
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, FloorDiv, IntImm, Var
+from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.functor import StmtExprMutator, substitute, walk
-from tvm.tir.op.arith import equal, floordiv, greater_equal, less, logical_and
+from tvm.tir.op.arith import equal, greater_equal, less, logical_and
 from tvm.tir.schedule.analysis.blocks import require_complete
 from tvm.tir.schedule.analysis.flags import pipeline_scope
+from tvm.tir.schedule.analysis.inside import index_outside
 from tvm.tir.schedule.analysis.query import (
     block_of,
     consumers_of,
@@ -136,37 +137,17 @@ def _inverse(
     return {var: analyzer.simplify(value) for var, value in values.items()}, predicate
 
 
-def _is_rounded_up(size: PrimExpr | None, extent: PrimExpr, analyzer: Analyzer) -> bool:
-    """True if the extent is the size, rounded up to a multiple."""
-    if size is None:
-        return False
-    steps = {n.b.value for n in walk(extent) if isinstance(n, FloorDiv) and isinstance(n.b, IntImm)}
-    return any(
-        analyzer.can_prove_equal(extent, floordiv(size + (step - 1), step) * step)
-        for step in steps
-        if step > 0
-    )
-
-
 def _require_inside(node: Block, made: Buffer, read: Sequence[PrimExpr]) -> None:
     """Refuse a consumer some of whose instances read nothing that the producer made."""
-    analyzer = Analyzer()
-    for iv in node.iter_vars:
-        if iv.dom is not None:
-            analyzer.bind(iv.var, iv.dom)
-    extents = {iv.var: iv.dom.extent for iv in node.iter_vars if iv.dom is not None}
-    for index, extent in zip(read, made.shape):
-        below = analyzer.can_prove(index < extent) or (
-            isinstance(index, Var) and _is_rounded_up(extents.get(index), extent, analyzer)
+    index = index_outside(node, made, read)
+    if index is not None:
+        raise Illegal(
+            f"block {node.name_hint!r} also runs where it does not read {made.name!r}: the "
+            f"index {index} may lie outside of the buffer",
+            legal="a block each of whose instances reads an element of the producer",
+            spots=[node],
+            fast="The consumer block has instances without a producer",
         )
-        if not (analyzer.can_prove(index >= 0) and below):
-            raise Illegal(
-                f"block {node.name_hint!r} also runs where it does not read {made.name!r}: the "
-                f"index {index} may lie outside of the buffer",
-                legal="a block each of whose instances reads an element of the producer",
-                spots=[node],
-                fast="The consumer block has instances without a producer",
-            )
 
 
 def _solve(
