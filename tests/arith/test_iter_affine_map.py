@@ -165,9 +165,27 @@ def test_simplified_indices() -> None:
     for before, after in zip(index, found):
         for values in points(domains):
             assert evaluate(before, values) == evaluate(after, values)
-    assert deep_equal(found[0], fld(x, 2))
+    assert deep_equal(found[0], fld(x * 4 + y, 8)), "a sum stays whole"
     kept = iter_map_simplify([x * y], domains)
     assert deep_equal(kept[0], x * y)
+
+
+def test_digits_of_one_number_side_by_side_are_one() -> None:
+    n = tir.SizeVar("n", "int32")
+    whole = fld(x, 4) * 4 + flm(x, 4)
+    assert deep_equal(iter_map_simplify([whole], dom(x=32))[0], x)
+    (symbolic,) = iter_map_simplify([fld(x, n) * n + flm(x, n)], {x: Range(0, n * 32)})
+    assert deep_equal(symbolic, x)
+
+
+def test_variables_of_one_value_keep_their_order() -> None:
+    def kept(index: tir.PrimExpr, **extents: int) -> str:
+        found = iter_map_simplify([index], dom(**extents), simplify_trivial_iterators=False)
+        return str(found[0])
+
+    assert kept(x + y + z, x=1, y=1, z=1) == "x + y + z"
+    assert kept(x + y + fld(z, 4) * 4 + flm(z, 4), x=1, y=1, z=32) == "z + x + y"
+    assert kept(x * 8 + y + z, x=16, y=8, z=1) == "x * 8 + y + z"
 
 
 def test_inverse() -> None:

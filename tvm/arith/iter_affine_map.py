@@ -33,7 +33,6 @@ from .iter_map_nodes import (
 )
 from .iter_map_rewrite import IterMapRewriter
 from .iter_map_subspace import divide_by_subspace
-from .scalable import uses_vscale
 
 Level = "IterMapLevel | str"
 
@@ -99,29 +98,49 @@ def iter_map_simplify(
     *,
     analyzer: Analyzer | None = None,
 ) -> list[PrimExpr]:
-    """The indices simplified by reading them as iteration maps, where that is possible."""
+    """The indices simplified by reading them as iteration maps, where that is possible.
+
+    Quotients and remainders are those of whole sums, as loops were fused and split:
+    `(i * 32 + j) // 512` rather than `i // 16`.
+    """
     analyzer = analyzer or Analyzer()
     exprs = [e.as_expr(i) for i in indices]
+    level = _level(check_level)
+    _check_iters("iter_map_simplify", input_iters)
+    for condition in (e.as_expr(predicate), e.IntImm(e.BOOL, 1)):
+        rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators, True)
+        try:
+            whole = rewriter.detect(exprs, condition, level, False)
+        except IterMapFailure:
+            continue
+        return [normalize_iter_map_to_expr(made) for made in whole]
+    return _by_digits(exprs, input_iters, predicate, level, simplify_trivial_iterators, analyzer)
+
+
+def _by_digits(
+    exprs: list[PrimExpr],
+    input_iters: Mapping[e.Var, Range],
+    predicate: PrimExpr | bool,
+    level: IterMapLevel,
+    simplify_trivial: bool,
+    analyzer: Analyzer,
+) -> list[PrimExpr]:
+    """The indices as sums of digits of single variables, each on its own if need be."""
     found = detect_iter_map(
-        exprs, input_iters, predicate, check_level, simplify_trivial_iterators, analyzer=analyzer
+        exprs, input_iters, predicate, level, simplify_trivial, analyzer=analyzer
     )
     maps: list[PrimExpr | None] = list(found.indices) if not found.errors else []
     if not maps:
-        maps = [_alone(expr, input_iters, simplify_trivial_iterators) for expr in exprs]
+        maps = [_alone(expr, input_iters, simplify_trivial) for expr in exprs]
     with_ranges = Analyzer()
     for var, dom in input_iters.items():
         with_ranges.bind(var, dom)
-    result = []
-    for expr, made in zip(exprs, maps):
-        if isinstance(made, IterMapExpr):
-            candidate = normalize_iter_map_to_expr(made)
-            # A scale of vscale stays one factor: `i * (vscale * 4)`, as the loops were split.
-            if not uses_vscale(candidate):
-                candidate = with_ranges.simplify(candidate)
-        else:
-            candidate = with_ranges.simplify(expr)
-        result.append(candidate)
-    return result
+    return [
+        with_ranges.simplify(
+            normalize_iter_map_to_expr(made) if isinstance(made, IterMapExpr) else expr
+        )
+        for expr, made in zip(exprs, maps)
+    ]
 
 
 def _alone(

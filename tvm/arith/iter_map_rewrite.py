@@ -40,9 +40,14 @@ class IterMapRewriter:
     """Turns expressions into sums of splits, fuses sums into marks, and checks coverage."""
 
     def __init__(
-        self, input_iters: Mapping[e.Var, Range], analyzer: Analyzer, simplify_trivial: bool
+        self,
+        input_iters: Mapping[e.Var, Range],
+        analyzer: Analyzer,
+        simplify_trivial: bool,
+        whole_sums: bool = False,
     ) -> None:
         self.analyzer: Final = analyzer
+        self._whole_sums = whole_sums  # a sum that is one number is divided as a whole
         self.padding_predicate: PrimExpr = e.IntImm(e.BOOL, 0)
         self._simplify_trivial = simplify_trivial
         self._overlaps = False  # digits of a number may run over one another
@@ -236,6 +241,10 @@ class IterMapRewriter:
         self, inner: IterSumExpr, divisor: PrimExpr, quotient: bool, expr: PrimExpr
     ) -> IterSumExpr:
         inner = self._limited(inner)
+        if self._whole_sums:
+            whole = self._whole_divided(inner, divisor, quotient)
+            if whole is not None:
+                return whole
         exact, rest = self._separated(inner, divisor)
         if not quotient:
             exact = IterSumExpr((), op.const(0, inner.dtype))
@@ -255,6 +264,21 @@ class IterMapRewriter:
                 return self.added(exact, digits)
         split, base = self.fused(rest)
         return self.added(exact, self._split_divided(split, base, divisor, quotient, expr))
+
+    def _whole_divided(
+        self, inner: IterSumExpr, divisor: PrimExpr, quotient: bool
+    ) -> IterSumExpr | None:
+        """Several splits that are one number, divided without a rest: its digits."""
+        if len(inner.args) < 2 or not op.is_zero(inner.base) or self._chain(inner.args) is None:
+            return None
+        split, base = self.fused(inner)
+        if not op.is_zero(base) or not self.divides(split.scale, divisor):
+            return None
+        factor = self.quotient(divisor, split.scale)
+        if self.same(factor, split.extent) or not self.divides(factor, split.extent):
+            return None
+        high, low = self._cut(split, factor)
+        return high if quotient else low
 
     def _separated(
         self, inner: IterSumExpr, divisor: PrimExpr
@@ -410,6 +434,9 @@ class IterMapRewriter:
                 f"{as_text(made)}: the loop variables do not follow one another without gaps or "
                 "overlaps"
             )
+        order = self._recombined(order)
+        if len(order) == 1:
+            return order[0], made.base
         base_scale = order[-1].scale
         inner = [
             IterSplitExpr(a.source, a.lower_factor, a.extent, self.quotient(a.scale, base_scale))
@@ -421,6 +448,20 @@ class IterMapRewriter:
             padded = self._padding.applied(IterSumExpr((split,), made.base))
             return padded.args[0], padded.base
         return split, made.base
+
+    def _recombined(self, order: Sequence[IterSplitExpr]) -> list[IterSplitExpr]:
+        """Digits of one number that stand side by side are one: x // 4 * 4 + x % 4 is x."""
+        found: list[IterSplitExpr] = []
+        for low in order:
+            high = found[-1] if found else None
+            if high is not None and high.source is low.source:
+                reach = self.simple(op.multiply(low.lower_factor, low.extent))
+                if self.same(high.lower_factor, reach):
+                    extent = self.simple(op.multiply(high.extent, low.extent))
+                    low = IterSplitExpr(low.source, low.lower_factor, extent, low.scale)
+                    found.pop()
+            found.append(low)
+        return found
 
     def _overlapping(self, args: Sequence[IterSplitExpr]) -> IterMark | None:
         """A number whose digits run over one another, as x * 7 + y with y < 8: it has no gaps."""
@@ -458,9 +499,15 @@ class IterMapRewriter:
     def _smallest_first(self, args: Sequence[IterSplitExpr]) -> list[IterSplitExpr]:
         """Candidates for the last digit: the smallest literal scale, else any symbolic one."""
         literals = [a for a in args if isinstance(a.scale, e.IntImm)]
-        if literals:
-            return sorted(literals, key=lambda a: int(a.scale.value))[:1]  # type: ignore[attr-defined]
-        return list(args)
+        if not literals:
+            return list(args)
+        least = min(int(a.scale.value) for a in literals)  # type: ignore[attr-defined]
+        return [self._units_first([a for a in literals if self._is(a.scale, least)])]
+
+    def _units_first(self, args: Sequence[IterSplitExpr]) -> IterSplitExpr:
+        """Of splits of one scale the one to come lower: those of one iteration, the last first."""
+        units = [a for a in args if self._is(a.extent, 1)]
+        return units[-1] if units else args[0]
 
     def _chain_from(
         self, start: IterSplitExpr, args: Sequence[IterSplitExpr]
@@ -472,8 +519,8 @@ class IterMapRewriter:
             following = [a for a in waiting if self.same(a.scale, reach)]
             if not following:
                 return None
-            found.append(following[0])
-            waiting = [a for a in waiting if a is not following[0]]
+            found.append(self._units_first(following))
+            waiting = [a for a in waiting if a is not found[-1]]
         found.reverse()
         return found
 

@@ -38,8 +38,8 @@ class TestOneThreadAnElement(PassTest):
             for i_j_fused_0 in T.thread_binding(1, thread="blockIdx.x"):
                 for i_j_fused_1 in T.thread_binding(100, thread="threadIdx.x"):
                     with T.block("add"):
-                        vi = T.axis.spatial(10, i_j_fused_0 * 10 + i_j_fused_1 // 10)
-                        vj = T.axis.spatial(10, i_j_fused_1 % 10)
+                        vi = T.axis.spatial(10, (i_j_fused_0 * 100 + i_j_fused_1) // 10)
+                        vj = T.axis.spatial(10, (i_j_fused_0 * 100 + i_j_fused_1) % 10)
                         B[vi, vj] = A[vi, vj] + T.float32(1)
 
 

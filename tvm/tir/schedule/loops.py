@@ -119,9 +119,14 @@ class _Simplifier(TrackingMutator):
             return values
         units = {var for var, rng in self._ranges.items() if is_one(rng.extent)}
         return [
-            self._with_units(old, units) if any(n in units for n in walk(old)) else new
+            self._with_units(old, units) if self._lost(units, old, new) else new
             for old, new in zip(op.iter_values, values)
         ]
+
+    def _lost(self, units: set[Var], old: PrimExpr, new: PrimExpr) -> bool:
+        """True if a loop of one iteration is no more in what is bound."""
+        left = {n for n in walk(new) if isinstance(n, Var)}
+        return any(n in units and n not in left for n in walk(old))
 
     def _breaks_map(self, op: BlockRealize, values: list[PrimExpr]) -> bool:
         """True if remainders were simplified so far that the map of all loops is lost.

@@ -149,3 +149,12 @@ def test_scalable_factors_need_a_target_that_has_them() -> None:
         sch.split(sch.get_loops("B")[0], factors=factors)
     assert "T.where(i0_0 * (T.vscale() * 4) + i0_1 < 128)" in sch.mod.script()
     assert "T.axis.spatial(128, i0_0 * (T.vscale() * 4) + i0_1)" in sch.mod.script()
+
+
+def test_fused_loops_stay_whole_when_they_are_split() -> None:
+    func = elementwise(512, 512)
+    sch = open_schedule(func)
+    sch.split(sch.fuse(*sch.get_loops("B")), factors=[None, 1024])
+    text = sch.mod.script()
+    assert "v_i0 = T.axis.spatial(512, (i0_i1_fused_0 * 1024 + i0_i1_fused_1) // 512)" in text
+    assert "v_i1 = T.axis.spatial(512, (i0_i1_fused_0 * 1024 + i0_i1_fused_1) % 512)" in text
