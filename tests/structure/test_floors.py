@@ -50,7 +50,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "tvm.relax.vm_build", "tvm.relax.backend.cpu_generic", "tvm.relax.backend.cuda",
         "tvm.relax.backend.gpu_generic", "tvm.relax.backend.rocm",
     ),
-    ("tvm.meta_schedule.relax_integration",),
+    ("tvm.meta_schedule.relax_integration", "tvm.dlight.benchmark"),
     ("tvm.relax.base_py_module", "tvm.relax.testing"),
     ("tvm.relax.relax_to_pyfunc_converter",),
     ("tvm.relax.training",),

@@ -30,6 +30,7 @@ COPIES = (f"{_SCHEDULE}/primitive/test_cache_read.py", "what copies of buffers a
 INLINED = (f"{_SCHEDULE}/primitive/test_compute_inline.py", "what inlining is made of")
 _GPU = ("tests/backend/device/test_programs.py", "programs in all languages show it at work")
 _DEVICE_BUILD = ("tests/backend/device/test_build.py", "one line a language")
+_BENCH = "tests/dlight/benchmark/test_bench.py"
 _RULES = "tests/dlight/gpu"
 _ON_GPUS = "tests/relax/backend/gpu_generic/test_pipeline.py"
 BITS = ("tests/topi/nn/test_bitserial.py", "one plain arithmetic for all")
@@ -85,6 +86,8 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/tir/tensor_intrin/metal.py": (f"{_RULES}/test_simdgroup.py", "run by its rule"),
     "tvm/tir/tensor_intrin/wmma.py": (f"{_RULES}/test_tensor_core.py", "run by its rule"),
     "tvm/tir/interp/simdgroup.py": (f"{_RULES}/test_simdgroup.py", "run by its rule"),
+    "tvm/dlight/benchmark/extract.py": (_BENCH, "what is measured"),
+    "tvm/dlight/benchmark/utils.py": (_BENCH, "sizes and tables of what is measured"),
     "tvm/relax/backend/library_checks.py": (
         "tests/relax/backend/cuda/test_cutlass.py", "asked by the patterns of libraries"
     ),
