@@ -47,8 +47,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.vm", "tvm.relax.backend", "tvm.relax.distributed.transform"),
     ("tvm.relax.pipeline",),
     (
-        "tvm.relax.vm_build", "tvm.relax.backend.cpu_generic", "tvm.relax.backend.cuda",
-        "tvm.relax.backend.gpu_generic", "tvm.relax.backend.rocm",
+        "tvm.relax.vm_build", "tvm.relax.backend.adreno", "tvm.relax.backend.cpu_generic",
+        "tvm.relax.backend.cuda", "tvm.relax.backend.gpu_generic", "tvm.relax.backend.rocm",
     ),
     ("tvm.meta_schedule.relax_integration", "tvm.dlight.benchmark"),
     ("tvm.relax.base_py_module", "tvm.relax.testing"),

@@ -94,6 +94,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relax/backend/workspace.py": (
         "tests/relax/backend/cuda/test_cudnn.py", "shared by two libraries"
     ),
+    "tvm/relax/backend/adreno/": (_ON_GPUS, "one list of passes for all GPUs"),
     "tvm/relax/backend/cuda/": (_ON_GPUS, "one list of passes for all GPUs"),
     "tvm/relax/backend/rocm/": (_ON_GPUS, "one list of passes for all GPUs"),
     "tvm/dlight/base/schedule_rule.py": ("tests/dlight/base/test_transform.py", "rules at work"),

@@ -16,6 +16,6 @@ __getattr__ = lazy_names(
     },
     (
         "adreno", "contrib", "cpu_generic", "cuda", "dispatch_sampling", "dispatch_sort_scan",
-        "gpu_generic", "metal", "pattern_registry", "patterns", "rocm", "utils",
+        "gpu_generic", "pattern_registry", "patterns", "rocm", "utils",
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import tvm
 from tests.dlight.gpu.lowered import KINDS, target
 from tvm import relax, tir
 from tvm.ir import IRModule
-from tvm.relax.backend import cuda, gpu_generic, rocm
+from tvm.relax.backend import adreno, cuda, gpu_generic, rocm
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -42,7 +42,7 @@ def test_every_kernel_has_threads(kind: str) -> None:
     assert all("blockIdx.x" in str(f) and "threadIdx.x" in str(f) for f in scheduled)
 
 
-@pytest.mark.parametrize(("package", "kind"), [(cuda, "cuda"), (rocm, "rocm")])
+@pytest.mark.parametrize(("package", "kind"), [(cuda, "cuda"), (rocm, "rocm"), (adreno, "opencl")])
 def test_all_passes_in_order(package: object, kind: str) -> None:
     on = target(kind)
     after = package.get_default_pipeline(on)(Network)  # type: ignore[attr-defined]

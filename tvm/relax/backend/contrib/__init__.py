@@ -1,0 +1,1 @@
+"""Libraries of devices that are no family of their own."""
