@@ -294,3 +294,17 @@ def test_levels_compute_the_same(level: int) -> None:
     runner.set_input("x", data)
     runner.run()
     np.testing.assert_allclose(runner.get_output(0).numpy(), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_library_that_is_loaded_again_runs(tmp_path: Any) -> None:
+    x, n = relay.var("x", shape=(2, 3)), relay.var("w", shape=(3,))
+    mod = tvm.IRModule.from_expr(relay.Function([x, n], relay.Tuple([relay.exp(x) * n, x])))
+    lib = relay.build(mod, "llvm", params={"w": np.full(3, 2, "float32")})
+    path = tmp_path / "net.so"
+    lib.export_library(str(path))
+    loaded = tvm.runtime.load_module(str(path))
+    runner = graph_executor.GraphModule(loaded["default"](tvm.cpu()))
+    data = np.ones((2, 3), "float32")
+    runner.run(x=data)
+    assert runner.get_num_outputs() == 2
+    np.testing.assert_allclose(runner.get_output(0).numpy(), np.exp(data) * 2, rtol=1e-5)

@@ -9,8 +9,9 @@ from tvm.error import message
 from tvm.ffi import library
 
 from ._tensor import Tensor
-from .artefact import Artefact
+from .artefact import Artefact, FunctionInfo
 from .executable import Executable
+from .graph_runtime import GraphRuntime
 from .module import RUNNABLE, Module
 
 
@@ -35,6 +36,23 @@ class VMModule(Module):
 
     def _find(self, name: str) -> Any:
         return self.kernels._find(name)
+
+    def get_function(self, name: str, query_imports: bool = False) -> Any:
+        """The function called `name`; "default" makes states of a graph, as graph executors do."""
+        if name == "default" and self._graph() is not None:
+            return self._graph_runtime
+        return super().get_function(name, query_imports)
+
+    def _graph(self) -> FunctionInfo | None:
+        return self.artefact.function("main")
+
+    def _graph_runtime(self, *devices: Any) -> GraphRuntime:
+        from .vm import VirtualMachine  # it runs these modules
+
+        info = self._graph()
+        assert info is not None, "asked before"
+        machine = VirtualMachine(self, devices[0])
+        return GraphRuntime(machine["main"], info.params, len(info.results), devices[0])
 
     def _entry_name(self) -> str | None:
         return self.artefact.entry or super()._entry_name()

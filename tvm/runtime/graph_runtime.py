@@ -1,0 +1,151 @@
+"""One state of a compiled graph: inputs that are set, a run, outputs that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.error import TVMError, message
+
+from ._tensor import Tensor, tensor
+from .artefact import ValueInfo
+
+
+class GraphRuntime:
+    """The functions that graph executors call by name; `run` is the function that computes.
+
+    Of the extents of inputs, those that are no numbers may be any. Values for names among
+    `bound` are passed over: they are constants of the code.
+    """
+
+    def __init__(
+        self, run: Callable[..., Any], params: Sequence[ValueInfo], outputs: int, device: Any,
+        bound: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        self._main = run
+        self.params = list(params)
+        self.device = device
+        self.bound = bound
+        self._output_count = outputs
+        self.inputs: list[Any] = [None] * len(self.params)
+        self.outputs: list[Any] = []
+        self._functions: dict[str, Callable[..., Any]] = {
+            "set_input": self.set_input,
+            "set_input_zero_copy": self.set_input,
+            "get_input": self.get_input,
+            "get_input_index": self.get_input_index,
+            "get_input_info": self.get_input_info,
+            "get_num_inputs": lambda: len(self.params),
+            "run": self.run,
+            "get_output": self.get_output,
+            "get_num_outputs": self.get_num_outputs,
+            "load_params": self.load_params,
+        }
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        if name not in self._functions:
+            raise AttributeError(f"no function {name!r}; legal: {', '.join(self._functions)}")
+        return self._functions[name]
+
+    def get_function(self, name: str) -> Callable[..., Any]:
+        """The function called `name`."""
+        return self[name]
+
+    def index(self, key: int | str) -> int:
+        """The place of an input given by place or name; -1 for a name that is none."""
+        if isinstance(key, int):
+            return key
+        names = [param.name for param in self.params]
+        return names.index(key) if key in names else -1
+
+    def set_input(self, key: int | str, value: Any) -> None:
+        """Set an input; names that are parameters bound at the build are passed over."""
+        at = self.index(key)
+        if not 0 <= at < len(self.params):
+            if isinstance(key, str) and key in self.bound:
+                return
+            names = [param.name for param in self.params]
+            raise TVMError(
+                message(f"set_input: no input {key!r}", legal=", ".join(names) or "none")
+            )
+        made = _as_tensor(value, self.device)
+        self._check(at, made)
+        self.inputs[at] = made
+
+    def _check(self, at: int, value: Any) -> None:
+        wanted = self.params[at]
+        fits = len(wanted.shape) == len(value.shape) and all(
+            not isinstance(want, int) or want == int(have)
+            for want, have in zip(wanted.shape, value.shape)
+        )
+        if not fits or str(value.dtype) != wanted.dtype:
+            extents = ", ".join("?" if not isinstance(e, int) else str(e) for e in wanted.shape)
+            raise TVMError(
+                message(
+                    f"set_input: the value does not fit {wanted.name!r}",
+                    found=f"{tuple(value.shape)}, {value.dtype}",
+                    legal=f"Tensor[({extents}), {wanted.dtype}]",
+                )
+            )
+
+    def get_input(self, key: int | str) -> Any:
+        """An input as it was set."""
+        at = self.index(key)
+        return self.inputs[at] if 0 <= at < len(self.inputs) else None
+
+    def get_input_index(self, name: str) -> int:
+        """The place of an input, or -1."""
+        return self.index(name)
+
+    def get_input_info(self) -> dict[str, dict[str, Any]]:
+        """Shapes and data types of the inputs by name; -1 for extents that may be any."""
+        shapes = {
+            p.name: tuple(e if isinstance(e, int) else -1 for e in p.shape) for p in self.params
+        }
+        return {"shape": shapes, "dtype": {p.name: p.dtype for p in self.params}}
+
+    def run(self) -> None:
+        """Run the module on the inputs."""
+        missing = [p.name for p, v in zip(self.params, self.inputs) if v is None]
+        if missing:
+            raise TVMError(f"run: the inputs {missing} are not set; call set_input for each")
+        self.outputs = flat_outputs(self._main(*self.inputs))
+
+    def get_output(self, index: int, out: Any = None) -> Any:
+        """An output of the last run; copied into `out` if it is given."""
+        if not self.outputs:
+            raise TVMError("get_output: nothing was run yet; call run() first")
+        found = self.outputs[index]
+        if out is not None:
+            out.copyfrom(found)
+            return out
+        return found
+
+    def get_num_outputs(self) -> int:
+        """How many tensors a run gives."""
+        return self._output_count
+
+    def load_params(self, params_bytes: bytes) -> None:
+        """Set inputs from saved parameters."""
+        from .params import load_param_dict
+
+        for name, value in load_param_dict(params_bytes).items():
+            self.set_input(name, value)
+
+
+def _as_tensor(value: Any, device: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value
+    array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        array = array.astype("int32" if isinstance(value, int) else "float32")
+    return tensor(np.ascontiguousarray(array).reshape(array.shape), device)
+
+
+def flat_outputs(value: Any) -> list[Any]:
+    """The tensors of a nested result, in order."""
+    if isinstance(value, Tensor) or hasattr(value, "numpy"):
+        return [value]
+    return [found for field in value for found in flat_outputs(field)]
