@@ -121,3 +121,10 @@ def test_host_functions_compile_for_other_systems(triple: str) -> None:
     assert len(host.exported_object(Machine(triple))) > 1000
     assert isinstance(tensor(np.zeros(1)), Tensor)
     assert issubclass(TVMError, Exception)
+
+
+def test_less_than_no_memory_is_an_error() -> None:
+    """A size that was negative, or has become so, is none."""
+    take = function("TVMBackendAllocWorkspace", I32, I32, I64, I32, I32)
+    take.restype = P
+    assert take(1, 0, -4, 0, 32) is None

@@ -82,13 +82,12 @@ def text(error):
         (
             lambda x: x.__setitem__(0, ctypes.c_void_p(0)),
             DTypeError,
-            "argument 0 (a) found: an address that is null legal: float32[n, m]",
+            "argument 0 (a) found: a null address legal: float32[n, m]",
         ),
         (
             lambda x: x.__setitem__(2, np.zeros(17, "uint8")[1:].view("float32")),
             ValueError,
-            "found: data at an address that no whole number of elements precedes legal: an address "
-            "that is a multiple of 4; make a copy first",
+            "legal: a tensor with memory, at a multiple of 4 bytes",
         ),
         (lambda x: x.__setitem__(0, x[0][0]), ShapeError, "argument 0 (a) found: 1 dimensions"),
         (

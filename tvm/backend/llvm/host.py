@@ -32,7 +32,8 @@ entry:
   %need = and i64 %plus, -64
   %most.0 = shl i64 %need, 1
   %most = add i64 %most.0, 4096
-  br label %loop
+  %below.zero = icmp slt i64 %bytes, 0
+  br i1 %below.zero, label %none, label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
   %slot = getelementptr inbounds [{slots} x ptr], ptr @ws.slots, i64 0, i64 %i

@@ -164,8 +164,8 @@ class ArgumentChecks:
         some = ops.bitwise_and(address, ops.logical_not(builtin.isnullptr(held)))
         self._require(
             ops.bitwise_or(_any_of(kind, TypeIndex.TENSOR), some),
-            "DTypeError", self._where(tensor), "{}{}", _tensor_text(tensor.buffer),
-            _kind_text(kind), e.Select(address, e.StringImm(" that is null"), e.StringImm("")),
+            "DTypeError", self._where(tensor), "{}", _tensor_text(tensor.buffer),
+            _kind_text(kind, "a null address"),  # others are accepted
         )  # fmt: skip
         self._define(tensor.handle, self._tensor_address(tensor.number, kind))
 
@@ -335,24 +335,25 @@ class ArgumentChecks:
             ops.equal(found, wanted), "ArgumentValueError", where,
             "data that starts {} bytes behind its address", legal, found, wanted,
         )  # fmt: skip
+        self._check_address(tensor, where)
+
+    def _check_address(self, tensor: _Tensor, where: str) -> None:
+        """There is memory, and no element lies across two that the machine would have there."""
+        buffer, unit = tensor.buffer, _aligned_bytes(tensor.buffer.dtype)
         data = self._read_field(tensor, "data", StructField.TENSOR_DATA, "handle")
-        present = ops.logical_not(builtin.isnullptr(data))
+        place = self._read(tensor, "address", builtin.reinterpret(INT64, data))
+        present = ops.not_equal(place, ops.const(0, INT64))
         for axis, extent in enumerate(buffer.shape):
             if not isinstance(extent, e.IntImm) or extent.value == 0:
                 present = ops.bitwise_or(present, ops.equal(self._extent(tensor, axis), 0))
-        self._require(
-            present, "ArgumentValueError", where, "a tensor without memory",
-            "a tensor whose data address is set",
-        )  # fmt: skip
-        unit = _aligned_bytes(buffer.dtype)
         if unit > 1:
-            place = builtin.reinterpret(INT64, data)
-            self._require(
-                ops.equal(ops.bitwise_and(place, unit - 1), ops.const(0, INT64)),
-                "ArgumentValueError", where,
-                "data at an address that no whole number of elements precedes",
-                f"an address that is a multiple of {unit}; make a copy first",
-            )  # fmt: skip
+            odd = ops.bitwise_and(place, ops.const(unit - 1, INT64))
+            present = ops.bitwise_and(present, ops.equal(odd, ops.const(0, INT64)))
+        self._require(
+            present, "ArgumentValueError", where, "data at address {}",
+            "a tensor with memory" + (f", at a multiple of {unit} bytes" if unit > 1 else ""),
+            place,
+        )  # fmt: skip
 
     # --- helpers ---
 
@@ -402,8 +403,9 @@ class ArgumentChecks:
 
 
 # By the type index of a TVMFFIAny: of plain values, and of objects, whose indices start at 64.
+_ADDRESS = "an address"
 _VALUE_NAMES = (
-    "None", "int", "bool", "float", "an address", "a data type", "a device", "an address",
+    "None", "int", "bool", "float", _ADDRESS, "a data type", "a device", _ADDRESS,
     "a string", "bytes", "an object", "a string", "bytes", "an object",
 )  # fmt: skip
 _OBJECT_NAMES = (
@@ -459,11 +461,14 @@ def _word(names: Sequence[str], place: PrimExpr) -> PrimExpr:
     return builtin.handle_add_byte_offset(e.StringImm(table), offset)
 
 
-def _kind_text(kind: PrimExpr) -> PrimExpr:
-    """What a value is, by its type index."""
-    first = ops.const(int(TypeIndex.FIRST_OBJECT), INT32)
-    objects = _word(_OBJECT_NAMES, ops.subtract(kind, first))
-    return e.Select(ops.less(kind, first), _word(_VALUE_NAMES, kind), objects)
+def _kind_text(kind: PrimExpr, address: str = _ADDRESS) -> PrimExpr:
+    """What a value is, by its type index; objects stand behind the values."""
+    values = [address if name == _ADDRESS else name for name in _VALUE_NAMES]
+    gap = int(TypeIndex.FIRST_OBJECT) - len(values)
+    plain = e.Min(kind, ops.const(len(values) - 1, INT32))
+    is_plain = ops.less(kind, int(TypeIndex.FIRST_OBJECT))
+    place = e.Select(is_plain, plain, ops.subtract(kind, gap))
+    return _word([*values, *_OBJECT_NAMES], place)
 
 
 def _element(numbers: PrimExpr, index: int) -> PrimExpr:
