@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+import tvm
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
@@ -250,3 +252,59 @@ def test_protects_loads_in_choices():
     loads = [node for node in walk(body) if type(node).__name__ == "BufferLoad"]
     assert [load.predicate is not None for load in loads] == [True]
     assert type(VectorizeLoop()(IRModule.from_expr(func))["func"].body).__name__ == "For"
+
+
+@T.prim_func
+def _tail(a: T.handle, b: T.handle, n: T.int32):
+    A, B = T.match_buffer(a, (16,), "float32"), T.match_buffer(b, (16,), "float32")
+    for i_0 in T.serial(T.ceildiv(14, 4)):
+        for i_1 in T.vectorized(4):
+            if i_0 * 4 + i_1 < 14:
+                B[i_0 * 4 + i_1] = A[i_0 * 4 + i_1] + 1.0
+    for i_0 in T.serial(4):
+        for i_1 in T.vectorized(4):
+            if i_0 * 4 + i_1 < n:
+                B[i_0 * 4 + i_1] = A[i_0 * 4 + i_1]
+
+
+def test_ends_are_lane_masks_where_they_are_asked_for():
+    """Not so for an end that may be negative, which the mask would take for a large number."""
+
+    @T.prim_func
+    def expected(a: T.handle, b: T.handle, n: T.int32):
+        A, B = T.match_buffer(a, (16,), "float32"), T.match_buffer(b, (16,), "float32")
+        for i_0 in range(4):
+            load = T.meta_var(
+                A.vload(
+                    [T.Ramp(i_0 * 4, 1, 4)],
+                    predicate=T.get_active_lane_mask("uint1x4", i_0 * 4, 14),
+                )
+            )
+            B.vstore(
+                [T.Ramp(i_0 * 4, 1, 4)],
+                load + T.Broadcast(T.float32(1), 4),
+                predicate=T.get_active_lane_mask("uint1x4", i_0 * 4, 14),
+            )
+        for i_0 in range(4):
+            below = T.meta_var(T.Ramp(i_0 * 4, 1, 4) < T.Broadcast(n, 4))
+            B.vstore(
+                [T.Ramp(i_0 * 4, 1, 4)],
+                A.vload([T.Ramp(i_0 * 4, 1, 4)], predicate=below),
+                predicate=below,
+            )
+
+    made = with_predicates(IRModule.from_expr(_tail))["_tail"]
+    tvm.ir.assert_structural_equal(made, expected.with_attr("global_symbol", "_tail"))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_ends_as_lane_masks_mean_the_same(target):
+    with PassContext(config={"tir.enable_buffer_level_predication": True}):
+        compiled = tvm.compile(_tail, target=target)
+    given = np.arange(16, dtype="float32")
+    for end in (-3, 0, 5, 16):
+        out = np.full(16, -1, "float32")
+        compiled["_tail"](given, out, end)
+        wanted = np.where(np.arange(16) < 14, given + 1, -1)
+        np.testing.assert_array_equal(out, np.where(np.arange(16) < end, given, wanted))

@@ -32,6 +32,23 @@ def guard_lanes(
         return None
 
 
+def as_lane_mask(mask: PrimExpr, analyzer: Analyzer) -> PrimExpr:
+    """A mask of lanes before an end as machines with such masks make it; others as they are.
+
+        T.Ramp(i * 4, 1, 4) < T.Broadcast(14, 4)  ->  T.get_active_lane_mask("uint1x4", i * 4, 14)
+
+    That is so for numbers that are not negative: the operator takes them as unsigned.
+    """
+    if not (isinstance(mask, e.LT) and isinstance(mask.a, e.Ramp)):
+        return mask
+    if not (isinstance(mask.b, e.Broadcast) and ops.is_one(mask.a.stride)):
+        return mask
+    first, end = mask.a.base, mask.b.value
+    if not all(analyzer.can_prove(ops.greater_equal(number, 0)) for number in (first, end)):
+        return mask
+    return builtin.get_active_lane_mask(mask.dtype, first, end)
+
+
 class _Refused(Exception):
     """Something in the program cannot be limited to some lanes."""
 

@@ -12,6 +12,7 @@ bound to a CPU target); a statement that cannot be vectorized runs in a loop ove
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, Final
 
 from tvm.arith.analyzer import Analyzer
@@ -31,7 +32,7 @@ from tvm.tir.op import builtin
 
 from .analyzed_mutator import assume_sizes
 from .annotate_irregular_loop import is_irregular
-from .lane_predicate import guard_lanes
+from .lane_predicate import as_lane_mask, guard_lanes
 from .pass_form import tir_pass
 from .vector_arith import spread, vector_product, vector_quotient, vector_sum
 
@@ -47,11 +48,23 @@ def VectorizeLoop(
         return func.with_body(_MarkRemover().visit_stmt(func.body))
     bound = func.attrs.get("target")
     target = bound if isinstance(bound, Target) else Target.current()
-    predicates = ctx.option("tir.enable_buffer_level_predication")
-    if predicates is None:
-        on_cpu = isinstance(bound, Target) and bound.kind.name == "llvm"
-        predicates = on_cpu or _has_scalable_vectors(target)
-    return func.with_body(_LoopFinder(func, target, bool(predicates)).visit_stmt(func.body))
+    predicates = _predicates(ctx.option("tir.enable_buffer_level_predication"), bound, target)
+    return func.with_body(_LoopFinder(func, target, predicates).visit_stmt(func.body))
+
+
+class Predicates(IntEnum):
+    """What vector accesses under a condition may have."""
+
+    NONE = 0
+    COMPARISONS = 1
+    LANE_MASKS = 2  # where a comparison is one
+
+
+def _predicates(asked: object, bound: object, target: Target | None) -> Predicates:
+    if asked or (asked is None and _has_scalable_vectors(target)):
+        return Predicates.LANE_MASKS
+    on_cpu = isinstance(bound, Target) and bound.kind.name == "llvm"
+    return Predicates.COMPARISONS if asked is None and on_cpu else Predicates.NONE
 
 
 def _has_scalable_vectors(target: Target | None) -> bool:
@@ -82,7 +95,7 @@ class _MarkRemover(_StmtOnly):
 class _LoopFinder(_StmtOnly):
     """Finds the loops, and knows the ranges of the variables around them."""
 
-    def __init__(self, func: PrimFunc, target: Target | None, predicates: bool) -> None:
+    def __init__(self, func: PrimFunc, target: Target | None, predicates: Predicates) -> None:
         super().__init__()
         self._target = target
         self._predicates = predicates
@@ -159,7 +172,7 @@ class _Vectorizer(StmtExprMutator):
         self,
         loop: s.For,
         lanes: PrimExpr,
-        predicates: bool,
+        predicates: Predicates,
         analyzer: Analyzer,
         around: list[PrimExpr],
     ) -> None:
@@ -260,6 +273,8 @@ class _Vectorizer(StmtExprMutator):
 
     def _masked(self, stmt: s.Stmt, mask: PrimExpr) -> s.Stmt:
         """The vectorized statement, its accesses limited to the lanes of the mask."""
+        if self._predicates is Predicates.LANE_MASKS:
+            mask = as_lane_mask(mask, self._analyzer)
         found = guard_lanes(self.visit_stmt(stmt), mask, self._analyzer, self._around)
         if found is None:
             raise _NeedsScalars
