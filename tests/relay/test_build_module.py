@@ -308,3 +308,18 @@ def test_a_library_that_is_loaded_again_runs(tmp_path: Any) -> None:
     runner.run(x=data)
     assert runner.get_num_outputs() == 2
     np.testing.assert_allclose(runner.get_output(0).numpy(), np.exp(data) * 2, rtol=1e-5)
+
+
+def test_machines_run_what_has_no_form_in_relax() -> None:
+    from tvm.runtime.vm import VirtualMachine
+
+    x, shape = relay.var("x", shape=(relay.Any(), 3)), relay.var("s", shape=(2,), dtype="int64")
+    mod = tvm.IRModule.from_expr(relay.Function([x, shape], relay.reshape(relay.exp(x), shape)))
+    machine: Any = VirtualMachine(relay.vm.compile(mod, "llvm"), tvm.cpu())  # type: ignore[arg-type]
+    data = np.ones((2, 3), "float32")
+    found = machine.run(data, np.array([-1, 2]))
+    np.testing.assert_allclose(found.numpy(), np.exp(data).reshape(3, 2), rtol=1e-6)
+    machine.set_input("main", data, np.array([6, 1]))
+    assert machine.invoke("main").numpy().shape == (6, 1)
+    assert machine.get_outputs()[0].numpy().shape == (6, 1)
+    assert machine["main"](data, np.array([1, 6])).numpy().shape == (1, 6)

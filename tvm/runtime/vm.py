@@ -63,6 +63,11 @@ class VirtualMachine:
             remote = importlib.import_module("tvm.rpc.remote_vm")
             made: Self = object.__new__(remote.RemoteVirtualMachine)
             return made
+        # of a program that is no compiled one: it brings what runs it
+        stepwise = getattr(rt_mod, "stepwise_machine", None)
+        if stepwise is not None:
+            own: Self = stepwise(device)
+            return own
         return object.__new__(cls)
 
     def __init__(
