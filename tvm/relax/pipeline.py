@@ -21,6 +21,7 @@ from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
 from tvm.relax.expr import Function
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
+from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
 from tvm.relax.transform.vm_shape_lower import is_lowered
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.support.suggest import did_you_mean
@@ -76,7 +77,9 @@ def legalize_passes(target: Target) -> list[Pass]:
 
 def _cpu_graph_passes(target: Target) -> list[Pass]:
     """Operators in the forms that are fastest on a CPU, once their weights are constants."""
-    return [WinogradConv2D(target.cpu)] if target.kind.name in _CPU_KINDS else []
+    if target.kind.name not in _CPU_KINDS:
+        return []
+    return [ConvTransposeAsConv(), WinogradConv2D(target.cpu)]
 
 
 def dataflow_lower_passes(target: Target) -> list[Pass]:

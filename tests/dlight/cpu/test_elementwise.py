@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.dlight.programs import SPR, scheduled
-from tvm import te, tir
+import tvm
+from tests.dlight.programs import NEON, SPR, scheduled
+from tvm import dlight, te, tir
 from tvm.dlight.cpu import Fallback
 from tvm.dlight.cpu.elementwise import vector_width
 from tvm.target import Target
@@ -56,3 +58,53 @@ def test_widths() -> None:
     assert vector_width(4096, 16) == 64
     assert vector_width(98, 16) == 14
     assert vector_width(1021, 16) == 16
+
+
+def _taken(rows: object, columns: object, places: object) -> tir.PrimFunc:
+    """Elements of each row at places that a table tells, those out of range zero."""
+    a = te.placeholder((rows, columns), name="A")
+    where = te.placeholder((places,), "int32", name="I")
+
+    def element(i: tir.Var, j: tir.Var) -> tir.PrimExpr:
+        at = where[j] % 8
+        return tir.if_then_else(where[j] > 0, a[i, at], tir.const(0.0)) * 2.0
+
+    return te.create_prim_func([a, where, te.compute((rows, places), element, name="B")])
+
+
+@pytest.mark.parametrize("places", [16, 20, 33])
+def test_lanes_with_places_of_their_own(places: int) -> None:
+    after = scheduled(Fallback(), _taken(3, 9, places))
+    assert "lanes gathered" in str(after.attrs["schedule_reason"])
+
+
+def test_lanes_with_places_of_their_own_of_symbolic_sizes() -> None:
+    n, m = tir.SizeVar("n", "int64"), tir.SizeVar("m", "int64")
+    after = scheduled(Fallback(), _taken(n, 9, m), sizes={"n": 2, "m": 21})
+    assert "lanes gathered" in str(after.attrs["schedule_reason"])
+
+
+def test_few_lanes_are_not_gathered() -> None:
+    for func, target in ((_taken(3, 9, 5), SPR), (_taken(3, 9, 16), NEON)):
+        after = scheduled(Fallback(), func, target)
+        assert "lane by lane" in str(after.attrs["schedule_reason"])
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("size", "stride"), [(40, 2), (37, 3), (17, 7)])
+def test_machine_code_of_gathered_lanes(size: int, stride: int) -> None:
+    """Steps, repeats and reversals, each with whole vectors and a rest."""
+    a = te.placeholder((3, size * stride), name="A")
+
+    def element(i: tir.Var, j: tir.Var) -> tir.PrimExpr:
+        return a[i, j * stride] + a[i, j // stride] - a[i, size - 1 - j] * a[i, j % stride]
+
+    func = te.create_prim_func([a, te.compute((3, size), element, name="B")])
+    with Target("llvm"):
+        mod = dlight.ApplyDefaultSchedule(Fallback())(tvm.IRModule({"main": func}))
+    x = np.random.default_rng(1).standard_normal((3, size * stride)).astype("float32")
+    out = tvm.runtime.empty((3, size))
+    tvm.compile(mod, target="llvm")["main"](tvm.runtime.tensor(x), out)
+    j = np.arange(size)
+    expected = x[:, j * stride] + x[:, j // stride] - x[:, size - 1 - j] * x[:, j % stride]
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6, atol=1e-6)

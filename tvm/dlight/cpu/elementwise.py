@@ -8,10 +8,11 @@ from tvm.target.cpu_model import CpuModel
 from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from tvm.tir.schedule.analysis.query import realize_of
-from tvm.tir.stmt import Block, For
+from tvm.tir.stmt import Block, BufferStore, For
 
 from .access import (
     access_strides,
+    accesses,
     collapses,
     extent,
     flops,
@@ -22,6 +23,7 @@ from .access import (
 from .cost import ROW, bytes_us, flops_us, share_out
 from .transpose import schedule_squares, square_of
 
+GATHERING = 8  # lanes of 32 bits from which on processors have instructions that gather
 WIDE = 4  # vectors a step of the innermost loop, to pay its overhead once
 
 
@@ -55,10 +57,31 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, cpu: CpuModel) -> str:
     words = "lane by lane"
     if vectorizable:
         outer, words = _vectorize(sch, outer, inner, cpu.lanes(bits))
+    elif _gathers(node, by_loop[names[-1]], cpu):
+        rest, vector = sch.split(inner, factors=[None, cpu.lanes(bits)])
+        sch.vectorize(vector)
+        outer, words = [*outer, rest], f"{cpu.lanes(bits)} lanes gathered"
     else:
         outer = [*outer, inner]
     spread = share_out(sch, outer, cpu, _work(cpu, node, bits), node) if outer else "serial"
     return f"{node.name_hint}: {words}, {spread}"
+
+
+def _gathers(node: Block, last: IterVar, cpu: CpuModel) -> bool:
+    """True if whole vectors are stored whose lanes come from places of their own.
+
+    Taking them together is worth it where processors have an instruction for that; the indices of
+    a vector are computed together in any case.
+    """
+    size = extent(last)
+    if cpu.lanes(32) < GATHERING or (size is not None and size < cpu.lanes(32)):
+        return False
+    for access, moves in accesses(node):
+        if access.buffer.dtype.bits not in (32, 64) or not access.buffer.dtype.is_scalar:
+            return False
+        if isinstance(access, BufferStore) and moves[last.var] != 1:
+            return False
+    return isinstance(node.body, BufferStore)
 
 
 def _enough(run: list[IterVar]) -> bool:
