@@ -117,3 +117,22 @@ def test_sums_in_different_layouts() -> None:
     sch.transform_layout("B", ("write", 0), lambda i: (i // 2, i % 2))
     sch.rfactor(sch.get_loops("B")[1], 0)
     check(sch, moments)
+
+
+def test_indices_of_fused_loops_stay_as_they_were_split() -> None:
+    @T.prim_func
+    def norm(A: T.Buffer((4, 256, 256), "float32"), C: T.Buffer((4,), "float32")):
+        for b, i, j in T.grid(4, 256, 256):
+            with T.block("C"):
+                v_b, v_i, v_j = T.axis.remap("SRR", [b, i, j])
+                with T.init():
+                    C[v_b] = T.float32(0)
+                C[v_b] = C[v_b] + A[v_b, v_i, v_j] * A[v_b, v_i, v_j]
+
+    sch = open_schedule(norm)
+    _, i, j = sch.get_loops("C")
+    outer, _ = sch.split(sch.fuse(i, j), factors=[None, 2])
+    sch.rfactor(outer, factor_axis=1)
+    text = sch.mod.script()
+    flat = "vi_j_fused_0 * 2 + vi_j_fused_1"
+    assert f"T.reads(A[v_b, ({flat}) // 256, ({flat}) % 256])" in text

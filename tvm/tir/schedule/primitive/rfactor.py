@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.type import PointerType
 from tvm.tir.analysis.reducer import Reducer, reducer_of
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, IterVar, Var
-from tvm.tir.functor import StmtExprMutator, substitute, walk
+from tvm.tir.functor import Substituter, substitute, walk
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.schedule.analysis.affine import conjuncts
 from tvm.tir.schedule.analysis.blocks import require_reduction
@@ -211,7 +210,7 @@ def _rf_block(
                 iter_vars.append(IterVar(other_dom, var, IterVar.CommReduce))
                 values.append(other.loop_var)
         replaced[iv.var] = substitute(value, made)
-    rule = _Simplified(replaced, iter_vars)
+    rule = Substituter(replaced)
     places = [
         (partial, _inserted(list(store.indices), axis, rf_var))
         for partial, store in zip(partials, reducer.stores)
@@ -300,28 +299,6 @@ def _guards(
         else:
             outer = logical_and(outer, part)
     return inner, outer
-
-
-class _Simplified(StmtExprMutator):
-    """Replaces variables and simplifies the indices in which they stood."""
-
-    def __init__(self, values: dict[Var, PrimExpr], iter_vars: list[IterVar]) -> None:
-        super().__init__()
-        self._values = values
-        self._analyzer = Analyzer()
-        for iv in iter_vars:
-            if iv.dom is not None:
-                self._analyzer.bind(iv.var, iv.dom)
-
-    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
-        if expr.dtype.is_integer and expr.dtype.is_scalar:
-            if any(isinstance(n, Var) and n in self._values for n in walk(expr)):
-                return self._analyzer.simplify(substitute(expr, self._values))
-            return expr
-        return super().visit_expr(expr)
-
-    def visit_var_(self, op: Var) -> PrimExpr:
-        return self._values.get(op, op)
 
 
 def _inserted(indices: list[PrimExpr], axis: int, value: PrimExpr) -> list[PrimExpr]:
