@@ -51,18 +51,18 @@ def gpu_2d_continuous_cumsum(
         A = T.match_buffer(var_a, [m, n], dtype=in_dtype)
         Out = T.match_buffer(var_out, [m, n], dtype=out_dtype)
         for row in T.thread_binding(m, thread="blockIdx.x"):
-            for ty in T.thread_binding(T.int64(ty_len), thread="threadIdx.y"):
-                for tx in T.thread_binding(T.int64(tx_len), thread="threadIdx.x"):
+            for ty in T.thread_binding(ty_len, thread="threadIdx.y"):
+                for tx in T.thread_binding(tx_len, thread="threadIdx.x"):
                     with T.block("scan"):
                         T.reads(A[row, 0:n])
                         T.writes(Out[row, 0:n])
                         sums = T.alloc_buffer((2, threads), out_dtype, scope="shared")
                         own = T.alloc_buffer((thread_elem,), out_dtype, scope="local")
                         carry = T.alloc_buffer((1,), out_dtype, scope="local")
-                        t: T.int64 = ty * T.int64(tx_len) + tx
+                        t: T.int32 = ty * tx_len + tx
                         carry[0] = T.cast(0, out_dtype)
                         for part in T.serial(T.ceildiv(n, T.int64(tile))):
-                            first: T.int64 = part * T.int64(tile) + t * T.int64(thread_elem)
+                            first: T.int64 = part * T.int64(tile) + T.Cast("int64", t * thread_elem)
                             for e in T.unroll(thread_elem):
                                 own[e] = T.if_then_else(
                                     first + T.Cast("int64", e) < n,
@@ -74,7 +74,7 @@ def gpu_2d_continuous_cumsum(
                             sums[0, t] = own[thread_elem - 1]
                             for step in T.unroll(steps):
                                 T.tvm_storage_sync("shared")
-                                away: T.int64 = T.shift_left(T.int64(1), T.Cast("int64", step))
+                                away: T.int32 = T.shift_left(1, step)
                                 sums[(step + 1) % 2, t] = sums[step % 2, t] + T.if_then_else(
                                     t >= away, sums[step % 2, t - away], T.cast(0, out_dtype)
                                 )
@@ -85,8 +85,8 @@ def gpu_2d_continuous_cumsum(
                                         carry[0]
                                         + own[e]
                                         + T.if_then_else(
-                                            t > T.int64(0),
-                                            sums[last, t - T.int64(1)],
+                                            t > 0,
+                                            sums[last, t - 1],
                                             T.cast(0, out_dtype),
                                         )
                                     )

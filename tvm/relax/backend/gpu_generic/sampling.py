@@ -44,8 +44,8 @@ def gpu_multinomial_from_uniform(
         row_indices = T.match_buffer(var_row_indices, (batch_size, 1), sample_indices_dtype)
         token_ids = T.match_buffer(var_sampled_token_ids, (batch_size, 1), dtype)
         for bx in T.thread_binding(batch_size, thread="blockIdx.x"):
-            for ty in T.thread_binding(T.int64(ty_len), thread="threadIdx.y"):
-                for tx in T.thread_binding(T.int64(tx_len), thread="threadIdx.x"):
+            for ty in T.thread_binding(ty_len, thread="threadIdx.y"):
+                for tx in T.thread_binding(tx_len, thread="threadIdx.x"):
                     with T.block("sample"):
                         T.reads(prob[0:n, 0:vocab_size], uniform_samples[bx, 0], row_indices[bx, 0])
                         T.writes(token_ids[bx, 0])
@@ -55,17 +55,17 @@ def gpu_multinomial_from_uniform(
                         wanted = T.alloc_buffer((1,), prob_dtype, scope="local")
                         before = T.alloc_buffer((1,), prob_dtype, scope="local")
                         chosen = T.alloc_buffer((1,), "int64", scope="local")
-                        t: T.int64 = ty * T.int64(tx_len) + tx
+                        t: T.int32 = ty * tx_len + tx
                         row: T.int64 = T.Cast("int64", row_indices[bx, 0])
                         carry[0] = T.cast(0, prob_dtype)
                         wanted[0] = T.max(
                             T.cast(uniform_samples[bx, 0], prob_dtype) - T.cast(eps, prob_dtype),
                             T.cast(0, prob_dtype),
                         )
-                        if t == T.int64(0):
+                        if t == 0:
                             token_ids[bx, 0] = T.cast(vocab_size - T.int64(1), dtype)
                         for part in T.serial(T.ceildiv(vocab_size, T.int64(tile))):
-                            first: T.int64 = part * T.int64(tile) + t * T.int64(thread_elem)
+                            first: T.int64 = part * T.int64(tile) + T.Cast("int64", t * thread_elem)
                             for e in T.unroll(thread_elem):
                                 own[e] = T.if_then_else(
                                     first + T.Cast("int64", e) < vocab_size,
@@ -77,13 +77,13 @@ def gpu_multinomial_from_uniform(
                             sums[0, t] = own[thread_elem - 1]
                             for step in T.unroll(steps):
                                 T.tvm_storage_sync("shared")
-                                away: T.int64 = T.shift_left(T.int64(1), T.Cast("int64", step))
+                                away: T.int32 = T.shift_left(1, step)
                                 sums[(step + 1) % 2, t] = sums[step % 2, t] + T.if_then_else(
                                     t >= away, sums[step % 2, t - away], T.cast(0, prob_dtype)
                                 )
                             T.tvm_storage_sync("shared")
                             before[0] = carry[0] + T.if_then_else(
-                                t > T.int64(0), sums[last, t - T.int64(1)], T.cast(0, prob_dtype)
+                                t > 0, sums[last, t - 1], T.cast(0, prob_dtype)
                             )
                             # one's end is the next one's beginning, to the bit: some thread finds
                             # the number between its two
