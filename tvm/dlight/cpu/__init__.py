@@ -4,6 +4,7 @@ from tvm.dlight.base import ScheduleRule
 
 from .base import CPUScheduleRule
 from .conv2d import Conv2D
+from .empty import Empty
 from .fallback import Fallback
 from .gemm import GEMM
 from .gemv import GEMV
@@ -12,7 +13,9 @@ from .winograd import Winograd
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
-    return [Winograd(), GEMM(), GEMV(), Conv2D(), Fallback()]
+    return [Empty(), Winograd(), GEMM(), GEMV(), Conv2D(), Fallback()]
 
 
-__all__ = ["GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "Fallback", "Winograd", "default_rules"]
+__all__ = [
+    "GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "Empty", "Fallback", "Winograd", "default_rules",
+]  # fmt: skip
