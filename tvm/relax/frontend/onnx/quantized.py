@@ -28,7 +28,7 @@ def _info(value: RelaxExpr) -> TensorStructInfo:
     return info
 
 
-def _along(node: Node, value: RelaxExpr, axis: int, rank: int) -> RelaxExpr:
+def along_axis(node: Node, value: RelaxExpr, axis: int, rank: int) -> RelaxExpr:
     """A scale or zero point for each index of an axis, in a shape that broadcasts."""
     if _info(value).ndim == rank > 1 and node.attr("block_size", 0):
         return _blocks(node, value, axis % rank, int(node.attr("block_size")))
@@ -48,7 +48,7 @@ def _blocks(node: Node, value: RelaxExpr, axis: int, size: int) -> RelaxExpr:
     return node.bb.emit(op.strided_slice(whole, [axis], [0], [extent]))
 
 
-def _quantised(
+def quantised(
     node: Node, real: RelaxExpr, scale: RelaxExpr, zero: RelaxExpr | None, dtype: str
 ) -> RelaxExpr:
     """Integers of a type, rounded and cut to its range; small floats are cut, and rounded last."""
@@ -65,14 +65,14 @@ def _quantised(
     return node.bb.emit(op.astype(cut, dtype))
 
 
-def _centred(node: Node, i: int, zero: int, axis: int | None = None) -> RelaxExpr:
+def centred(node: Node, i: int, zero: int, axis: int | None = None) -> RelaxExpr:
     """An integer input without its zero point (another input), in 32 bits."""
     value = op.astype(node[i], "int32")
     point = node.optional(zero)
     if point is None:
         return node.bb.emit(value)
     if axis is not None:
-        point = _along(node, point, axis, node.rank(i))
+        point = along_axis(node, point, axis, node.rank(i))
     return node.bb.emit(op.subtract(value, op.astype(point, "int32")))
 
 
@@ -83,20 +83,20 @@ def quantize_linear(node: Node) -> Result:
     zero = node.optional(2)
     named = dtype_name(int(node.attr("output_dtype", 0)))
     dtype = named or ("uint8" if zero is None else str(_info(zero).dtype))
-    scale = _along(node, node[1], axis, rank)
-    zero = None if zero is None else _along(node, zero, axis, rank)
-    return _quantised(node, op.astype(node[0], "float32"), scale, zero, dtype)
+    scale = along_axis(node, node[1], axis, rank)
+    zero = None if zero is None else along_axis(node, zero, axis, rank)
+    return quantised(node, op.astype(node[0], "float32"), scale, zero, dtype)
 
 
 @convert("DequantizeLinear")
 def dequantize_linear(node: Node) -> Result:
     """(x - zero point) * scale."""
     axis, rank = int(node.attr("axis", 1)), node.rank(0)
-    scale = _along(node, node[1], axis, rank)
+    scale = along_axis(node, node[1], axis, rank)
     dtype = str(_info(node[1]).dtype)
     if node.dtype(0).startswith("float"):  # of 8 or 4 bits, whose zero point is 0
         return op.multiply(op.astype(node[0], dtype), scale)
-    return op.multiply(op.astype(_centred(node, 0, 2, axis), dtype), scale)
+    return op.multiply(op.astype(centred(node, 0, 2, axis), dtype), scale)
 
 
 @convert("DynamicQuantizeLinear")
@@ -106,22 +106,23 @@ def dynamic_quantize_linear(node: Node) -> Result:
     low = node.bb.emit(op.minimum(op.min(node[0]), zero))
     high = op.maximum(op.max(node[0]), zero)
     scale = node.bb.emit(op.divide(op.subtract(high, low), Constant(np.float32(255))))
-    point = _quantised(node, op.negative(low), scale, None, "uint8")
-    return [_quantised(node, node[0], scale, point, "uint8"), scale, point]
+    point = quantised(node, op.negative(low), scale, None, "uint8")
+    return [quantised(node, node[0], scale, point, "uint8"), scale, point]
 
 
 @convert("MatMulInteger")
 def matmul_integer(node: Node) -> Result:
-    a = _centred(node, 0, 2, node.rank(0) - 2 if node.rank(0) > 1 else None)
-    return op.matmul(a, _centred(node, 1, 3, node.rank(1) - 1))
+    a = centred(node, 0, 2, node.rank(0) - 2 if node.rank(0) > 1 else None)
+    return op.matmul(a, centred(node, 1, 3, node.rank(1) - 1))
 
 
 @convert("QLinearMatMul")
 def qlinear_matmul(node: Node) -> Result:
-    a = _centred(node, 0, 2, max(node.rank(0) - 2, 0))
-    product = op.matmul(a, _centred(node, 3, 5, node.rank(3) - 1))
+    a = centred(node, 0, 2, max(node.rank(0) - 2, 0))
+    product = op.matmul(a, centred(node, 3, 5, node.rank(3) - 1))
     rank = max(node.rank(0), node.rank(3))
-    rows, columns = _along(node, node[1], rank - 2, rank), _along(node, node[4], rank - 1, rank)
+    rows = along_axis(node, node[1], rank - 2, rank)
+    columns = along_axis(node, node[4], rank - 1, rank)
     scale = op.multiply(op.astype(rows, "float32"), op.astype(columns, "float32"))
     return _scaled_back(node, product, scale, 6, 7)
 
@@ -133,18 +134,18 @@ def _scaled_back(
     ratio = node.bb.emit(op.divide(scale, op.astype(node[out_scale], "float32")))
     real = op.multiply(op.astype(sums, "float32"), ratio)
     one = Constant(np.float32(1))
-    return _quantised(node, real, one, node[out_zero], node.dtype(out_zero))
+    return quantised(node, real, one, node[out_zero], node.dtype(out_zero))
 
 
 @convert("ConvInteger")
 def conv_integer(node: Node) -> Result:
-    return convolution(node, _centred(node, 0, 2), _centred(node, 1, 3, 0), 1)
+    return convolution(node, centred(node, 0, 2), centred(node, 1, 3, 0), 1)
 
 
 @convert("QLinearConv")
 def qlinear_conv(node: Node) -> Result:
     rank = node.rank(0)
-    x, w = _centred(node, 0, 2), _centred(node, 3, 5, 0)
+    x, w = centred(node, 0, 2), centred(node, 3, 5, 0)
     sums = with_channel_bias(node.bb.emit(convolution(node, x, w, 3)), node.optional(8), rank)
-    scale: Any = op.multiply(node[1], _along(node, node[4], 1, rank))
+    scale: Any = op.multiply(node[1], along_axis(node, node[4], 1, rank))
     return _scaled_back(node, sums, scale, 6, 7)

@@ -18,8 +18,8 @@ Converter: TypeAlias = "Callable[[Node], Result]"
 
 _FAMILIES = (
     "control", "elementwise", "image", "linear", "microsoft", "ml_models", "ml_tables", "ml_trees",
-    "ngrams", "nn", "quantized", "random", "recurrent", "reduction", "region", "selection",
-    "sequence", "shape", "signal", "tensor", "training",
+    "ngrams", "nn", "quantized", "quantized_microsoft", "random", "recurrent", "reduction",
+    "region", "selection", "sequence", "shape", "signal", "tensor", "training",
 )  # fmt: skip
 _CONVERTERS: dict[str, list[tuple[int, Converter]]] = {}
 _loaded = False
