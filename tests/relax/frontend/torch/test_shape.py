@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tvm import relax
 from tvm.error import OpAttributeUnImplemented
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.frontend.torch import from_exported_program
 from tvm.relax.frontend.torch.shape import repeat_interleave
 
 from .cases import FAMILIES, Case
-from .running import check
+from .running import assert_same, check, exported, interpreted
 
+torch = pytest.importorskip("torch")
 x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
 
 
@@ -23,3 +27,27 @@ def test_numbers(case: Case) -> None:
 def test_repeats_of_each_element_are_refused() -> None:
     with pytest.raises(OpAttributeUnImplemented, match="found: a tensor"):
         repeat_interleave(BlockBuilder(), x, x)
+
+
+@pytest.mark.parametrize(
+    "func",
+    [
+        lambda x: x.unbind(1),
+        lambda x: x.repeat(x.shape[0], 1, 2, 1),
+        lambda x: x.repeat(1, x.shape[2], 1, 1),
+        lambda x: torch.tensor_split(x, 2, 1),
+        lambda x: torch.nn.functional.local_response_norm(x, 2),
+        lambda x: torch.nn.functional.scaled_dot_product_attention(
+            x, x[:, :2], x[:, :2], enable_gqa=True
+        ),
+    ],
+)
+def test_one_axis_has_to_be_known(func: Any) -> None:
+    auto = torch.export.Dim.AUTO
+    x = torch.randn(3, 4, 5, 6, generator=torch.Generator().manual_seed(0))
+    shapes = ({0: auto, 2: auto},)
+    program = exported(func, x, dynamic_shapes=shapes)
+    mod = from_exported_program(program)
+    for size in (3, 2):
+        part = x[:size, :, : size + 1].contiguous()
+        assert_same(interpreted(mod, [part]), func(part))

@@ -9,7 +9,7 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 
 from .registry import convert
-from .values import Expr, Size, dtype_of, lengths, product, rank, scalar, sizes
+from .values import Expr, Size, dtype_of, length, product, rank, scalar, sizes
 
 _SWAPPED = [0, 2, 1, 3]
 
@@ -28,7 +28,7 @@ def scaled_dot_product_attention(
 ) -> Expr:
     """(..., heads, length, width); Relax has heads behind lengths."""
     if enable_gqa and rank(query) >= 3:
-        groups = lengths(query, "attention: query")[-3] // lengths(key, "attention: key")[-3]
+        groups = length(query, -3, "attention: query") // length(key, -3, "attention: key")
         if groups > 1:
             key, value = (bb.emit(op.repeat(x, groups, rank(x) - 3)) for x in (key, value))
     query, key, value = _same_batches(bb, query, key, value)
@@ -134,7 +134,7 @@ def multi_head_attention_forward(
     else:
         weights = _thirds(bb, in_proj_weight)
     biases = [None] * 3 if in_proj_bias is None else _thirds(bb, in_proj_bias)
-    width = lengths(query, "attention")[-1]
+    width = length(query, -1, "attention")
     size = width // num_heads
     q, k, v = (
         _heads(bb, bb.emit(op.linear(x, w, b)), num_heads, size)  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ def _shown(bb: BlockBuilder, chances: Expr, wanted: bool, average: bool) -> Expr
 
 
 def _thirds(bb: BlockBuilder, x: Expr) -> list[Any]:
-    third = lengths(x, "attention: weights")[0] // 3
+    third = length(x, 0, "attention: weights") // 3
     return [
         bb.emit(op.strided_slice(x, [0], [i * third], [(i + 1) * third])) for i in range(3)
     ]

@@ -11,7 +11,7 @@ from tvm.relax.expr import Constant, TupleGetItem
 
 from .dtypes import is_float
 from .registry import convert
-from .values import Expr, axis_of, dtype_of, lengths, product, rank, scalar, sizes
+from .values import Expr, axis_of, dtype_of, length, lengths, product, rank, scalar, sizes
 
 
 def _full(value: float, shape: Sequence[Any], dtype: str) -> Constant:
@@ -45,7 +45,7 @@ def normalize_batch(
     eps: float,
 ) -> Expr:
     """The triple of `relax.nn.batch_norm`: the result, and the running statistics after it."""
-    channels = lengths(running_mean or input, "batch_norm")[1 if running_mean is None else 0]
+    channels = length(running_mean or input, 1 if running_mean is None else 0, "batch_norm")
     dtype = dtype_of(input)
     scale, shift = _scale_and_shift(weight, bias, [channels], dtype)
     mean, var = _scale_and_shift(running_var, running_mean, [channels], dtype)[::-1]
@@ -305,7 +305,7 @@ def local_response_norm(
     dtype = dtype_of(input)
     width = [0, 0, size // 2, (size - 1) // 2, *[0, 0] * (rank(input) - 2)]
     squares = bb.emit(op.nn.pad(op.multiply(input, input), width))
-    channels = lengths(input, "local_response_norm")[1]
+    channels = length(input, 1, "local_response_norm")
     total: Expr | None = None
     for start in range(size):
         part = bb.emit(op.strided_slice(squares, [1], [start], [start + channels]))

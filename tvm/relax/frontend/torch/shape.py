@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm import tir
@@ -19,6 +20,7 @@ from .values import (
     axis_of,
     cast,
     common_dtype,
+    length,
     lengths,
     product,
     rank,
@@ -199,12 +201,24 @@ def broadcast_tensors(bb: BlockBuilder, *tensors: Any) -> Any:
 
 @convert("repeat")
 def repeat(bb: BlockBuilder, input: Expr, *repeats: Any, **named: Any) -> Expr:
-    return op.tile(input, given_sizes(repeats or (named["repeats"],)))
+    return _tiled(bb, input, given_sizes(repeats or (named["repeats"],)))
 
 
 @convert("tile")
 def tile(bb: BlockBuilder, input: Expr, *dims: Any, **named: Any) -> Expr:
-    return op.tile(input, given_sizes(dims or (named["dims"],)))
+    return _tiled(bb, input, given_sizes(dims or (named["dims"],)))
+
+
+def _tiled(bb: BlockBuilder, x: Expr, counts: Sequence[Any]) -> Expr:
+    """So many times along each axis; symbolic counts by broadcasting: (n, d) -> (c, n, e, d)."""
+    if not any(isinstance(count, PrimExpr) for count in counts):
+        return op.tile(x, counts)
+    shape = [*[1] * (len(counts) - rank(x)), *sizes(x)]
+    times = [*[1] * (len(shape) - len(counts)), *counts]
+    apart = bb.emit(op.reshape(x, [size for extent in shape for size in (1, extent)]))
+    pairs = list(zip(times, shape))
+    spread = bb.emit(op.broadcast_to(apart, [size for pair in pairs for size in pair]))
+    return op.reshape(spread, [count * extent for count, extent in pairs])
 
 
 @convert("repeat_interleave")
@@ -325,7 +339,7 @@ def tensor_split(bb: BlockBuilder, input: Expr, indices_or_sections: Any, dim: i
     axis = axis_of(dim, rank(input))
     cuts = indices_or_sections
     if isinstance(cuts, int):
-        extent = lengths(input, "tensor_split")[axis]
+        extent = length(input, axis, "tensor_split")
         small, more = divmod(extent, cuts)
         cuts = [i * small + min(i, more) for i in range(1, cuts)]
     return _pieces(bb, input, list(cuts), axis) if cuts else (input,)
@@ -342,7 +356,7 @@ for _name, _axis in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):
 @convert("unbind", "unbind_copy")
 def unbind(bb: BlockBuilder, input: Expr, dim: int = 0) -> Expr:
     axis = axis_of(dim, rank(input))
-    count = lengths(input, "unbind")[axis]
+    count = length(input, axis, "unbind")
     if count == 1:
         return bb.emit(Tuple([bb.emit(op.squeeze(input, [axis]))]))
     pieces = _pieces(bb, input, count, axis)

@@ -19,6 +19,7 @@ from .values import (
     axis_of,
     cast,
     dtype_of,
+    length,
     lengths,
     product,
     rank,
@@ -287,7 +288,7 @@ def as_strided_scatter(
 def unfold(bb: BlockBuilder, input: Expr, dimension: int, size: int, step: int) -> Expr:
     """Windows along an axis, as a new last axis."""
     axis = axis_of(dimension, rank(input))
-    extent = lengths(input, "unfold")[axis]
+    extent = length(input, axis, "unfold")
     starts = np.arange(0, extent - size + 1, step, dtype="int64")
     places = starts[:, None] + np.arange(size, dtype="int64")
     ndim = rank(input)

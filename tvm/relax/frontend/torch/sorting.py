@@ -15,7 +15,7 @@ from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir.expr import SizeVar
 
 from .registry import convert
-from .values import Expr, axis_of, dtype_of, lengths, product, rank, refuse, sizes, tensor_of
+from .values import Expr, axis_of, dtype_of, length, product, rank, refuse, sizes, tensor_of
 
 
 @convert("sort", "msort")
@@ -76,9 +76,9 @@ def median(bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool 
     """The lower of the two middle elements."""
     if dim is None:
         flat = bb.emit(op.reshape(input, [product(sizes(input))]))
-        count = lengths(flat, "median")[0]
+        count = length(flat, 0, "median")
         return kthvalue(bb, flat, (count + 1) // 2, 0)[0]
-    count = lengths(input, "median")[axis_of(dim, rank(input))]
+    count = length(input, axis_of(dim, rank(input)), "median")
     return kthvalue(bb, input, (count + 1) // 2, dim, keepdim)
 
 

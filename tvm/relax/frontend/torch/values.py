@@ -63,6 +63,15 @@ def lengths(x: Expr, asked: str) -> list[int]:
     return [int(size) for size in found]  # type: ignore[arg-type]
 
 
+def length(x: Expr, axis: int, asked: str) -> int:
+    """The extent along one axis, which must be a number."""
+    size = sizes(x)[axis]
+    if isinstance(size, PrimExpr):
+        legal = f"a number as the extent of axis {axis}"
+        raise OpAttributeUnImplemented(message(asked, found=f"the extent {size}", legal=legal))
+    return size
+
+
 def dtype_of(x: Expr) -> str:
     """The data type of a tensor, by name."""
     return str(info(x).dtype)
