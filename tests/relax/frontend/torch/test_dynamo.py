@@ -79,3 +79,17 @@ def test_small_questions() -> None:
     assert llvm_target() == "llvm"
     with pytest.raises(TypeError, match="GraphModule"):
         relax_dynamo()(3, [])
+
+
+def test_sizes_and_numbers_among_inputs_and_results() -> None:
+    def func(x: Any, n: int) -> Any:
+        if x.sum() > 0:  # torch makes a graph of each part
+            x = x * 2
+        return x.reshape(-1, n) * n, x.shape[0], n + 1
+
+    fast = torch.compile(func, backend=relax_dynamo(), dynamic=True)
+    for n in (2, 3, 2):
+        x = torch.randn(4, n * 2)
+        found, wanted = fast(x, n), func(x, n)
+        torch.testing.assert_close(found[0], wanted[0])
+        assert found[1:] == wanted[1:]

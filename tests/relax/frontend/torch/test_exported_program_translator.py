@@ -534,3 +534,25 @@ ROLLED = [
 )
 def test_operators(function: Any, shape: tuple[int, ...], wanted: list[str]) -> None:
     assert _body(function, torch.zeros(shape)) == wanted
+
+
+class Repeats(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 3)
+
+    def forward(self, x: Any) -> Any:
+        from torch._higher_order_ops.while_loop import while_loop
+
+        def body(number: Any, a: Any) -> tuple[Any, Any]:
+            return number + 1, self.lin(a) * 0.5 + a + 1
+
+        return while_loop(lambda number, a: number < 7, body, (torch.tensor(0), x))
+
+
+def test_a_loop_is_a_function_that_calls_itself() -> None:
+    torch.manual_seed(0)
+    model, x = Repeats().eval(), torch.randn(2, 3)
+    mod = from_exported_program(torch.export.export(model, (x,)))
+    with torch.no_grad():
+        assert_same(interpreted(mod, [x]), model(x))

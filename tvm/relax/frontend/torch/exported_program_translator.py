@@ -13,6 +13,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relax import op
 from tvm.relax.expr import Constant, Var
+from tvm.relax.frontend.loops import while_loop
 from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, TensorStructInfo
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
@@ -45,6 +46,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             "wrap_with_autocast": functools.partial(self._inlined, 4),
             "invoke_subgraph": self._invoked,
             "cond": self._cond,
+            "while_loop": self._while_loop,
         }
         return {**super().create_convert_map(), **own}
 
@@ -249,6 +251,28 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         return tuple(
             op.where(held, a, b) if isinstance(a, RelaxExpr) else a for a, b in zip(yes, no)
         )
+
+    def _while_loop(self, node: fx.Node) -> Any:
+        """A function that calls itself; numbers of the state are tensors in it."""
+        test, body, carried, *rest = self._retrieve_args(node.args)
+        bb = self.block_builder
+        state = [bb.normalize_argument(tensor_of(bb, value)) for value in carried]
+        outer = [value for value in (rest[0] if rest else ()) if isinstance(value, Var)]
+
+        def operands(state: Sequence[Any], around: Sequence[Any]) -> list[Any]:
+            left = iter(around)
+            given = rest[0] if rest else ()
+            return [*state, *(next(left) if isinstance(v, Var) else v for v in given)]
+
+        def holds(state: Sequence[Any], around: Sequence[Any]) -> RelaxExpr:
+            found = self._call(test, operands(state, around))
+            found = found[0] if isinstance(found, tuple) else found
+            return op.reshape(cast(bb, tensor_of(bb, found), "bool"), ())
+
+        def turn(state: Sequence[Any], around: Sequence[Any]) -> list[Any]:
+            return [tensor_of(bb, value) for value in self._call(body, operands(state, around))]
+
+        return tuple(while_loop(bb, state, outer, holds, turn))
 
 
 def _placeholders(graph: Any) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relax.expr import Var
 from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .dtypes import dtype_name, tensor_constant
@@ -159,10 +160,13 @@ class TorchFXImporter(BaseFXGraphImporter):
 
     def _run(self, model: Any, inputs: list[Var]) -> Any:
         count = len(inputs)
+        infos = [tir_vars_in_struct_info(var.struct_info) for var in inputs]
+        sizes = {symbol.name: symbol for found in infos for symbol in found}
         for node in model.graph.nodes:
             if node.op == "placeholder":
                 if "grapharg" in node.meta and node.meta["grapharg"].fake_tensor is None:
-                    continue  # a size, which the shapes of the tensors give
+                    self._bind_size(node, sizes)
+                    continue
                 if not inputs:
                     raise MissingInput(
                         message(
@@ -182,6 +186,13 @@ class TorchFXImporter(BaseFXGraphImporter):
                 self._convert_node(node, converter)
                 self._write_through(node)
         raise AssertionError("a graph has an output")
+
+    def _bind_size(self, node: fx.Node, sizes: Mapping[str, Any]) -> None:
+        """An input that is a number: an extent of a tensor, or else fixed and guarded by torch."""
+        size = node.meta.get("example_value", node.meta["grapharg"].example)
+        found = sizes.get(str(size))
+        if found is not None or node.users:
+            self.env[node] = size.__index__() if found is None else found
 
     def _fetch_attr(self, model: Any, target: str) -> Any:
         found = operator.attrgetter(target)(model)
