@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.relax.programs import arguments, assert_same, calls, run_interp
-from tvm import relax
+from tvm import relax, topi
 from tvm.ir import IRModule, SourceName, Span
 from tvm.ir.span import span_scope
 from tvm.relax import op
@@ -221,3 +221,23 @@ def test_constants_in_branches():
 def test_nothing_to_fold_is_the_same_function():
     mod = _module(lambda bb, x: op.exp(x), (3,))
     assert FoldConstant()(mod)["main"] is mod["main"]
+
+
+def test_a_weight_that_is_used_twice_is_packed_once() -> None:
+    """Kernels of the same constants give the same one."""
+    weight = relax.const(np.arange(16, dtype="float32").reshape(4, 4))
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4, 4), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            first, again = (bb.emit_te(topi.transpose, weight) for _ in range(2))
+            value = bb.emit(relax.op.matmul(x, first))
+            out = bb.emit_output(relax.op.matmul(value, again))
+        bb.emit_func_output(out)
+    after = FoldConstant()(bb.get())
+    values = [b.value for block in after["main"].body.blocks for b in block.bindings]
+    found = [v.args[1] for v in values if isinstance(v, relax.Call)]
+    assert len(found) == 2
+    assert isinstance(found[0], relax.Constant)
+    assert found[0].data is found[1].data
+    np.testing.assert_array_equal(found[0].data.numpy(), weight.data.numpy().T)

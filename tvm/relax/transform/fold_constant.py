@@ -63,6 +63,8 @@ class _Folder:
         self._mod = mod
         self._known: dict[Var, RelaxExpr] = {}
         self._runner = KernelRunner()
+        # results with the tensors that they are of, which keeps these at their places
+        self._made: dict[tuple[object, ...], tuple[object, RelaxExpr]] = {}
 
     def block(self, block: BindingBlock) -> BindingBlock:
         return with_bindings(block, [self._binding(binding) for binding in block.bindings])
@@ -101,10 +103,14 @@ class _Folder:
             return None
         if not operands.fields and _size(info) > LARGEST_FROM_NOTHING:
             return None
-        inputs = [f.data.numpy() for f in operands.fields if isinstance(f, Constant)]
-        infos = info.fields if isinstance(info, TupleStructInfo) else (info,)
-        outputs = self._runner.run(kernel, inputs, [_shape_and_dtype(one) for one in infos])
-        return _as_constant(outputs, info, call)
+        tensors = [f.data for f in operands.fields if isinstance(f, Constant)]
+        key = (kernel, *map(id, tensors))
+        if key not in self._made:  # a weight that is used twice stays one
+            infos = info.fields if isinstance(info, TupleStructInfo) else (info,)
+            shapes = [_shape_and_dtype(one) for one in infos]
+            outputs = self._runner.run(kernel, [one.numpy() for one in tensors], shapes)
+            self._made[key] = tensors, _as_constant(outputs, info, call)
+        return self._made[key][1]
 
 
 def _fold_operator(call: Call, info: StructInfo) -> RelaxExpr | None:
