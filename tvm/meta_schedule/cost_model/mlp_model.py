@@ -187,6 +187,9 @@ class State:
 class SegmentSumMLPTrainer:
     """Trains the network of a state."""
 
+    optimizer: Adam
+    scheduler: StepLR
+
     def __init__(
         self, train_config: TrainerConfig | None = None, state: State | None = None
     ) -> None:
