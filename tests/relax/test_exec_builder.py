@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import relax
 from tvm.error import TVMError
-from tvm.relax.exec_builder import SpecialReg, VMFuncKind
+from tvm.relax.exec_builder import SpecialReg, VMFuncKind, no_kernels
 
 pytestmark = pytest.mark.cpu
 
@@ -169,6 +169,12 @@ def test_constants_travel_in_files(tmp_path: object) -> None:
     ib.get().export_library(path)
     vm = relax.VirtualMachine(tvm.runtime.load_module(path), tvm.cpu())
     np.testing.assert_array_equal(vm["main"](A).numpy(), A + B)
+
+
+def test_what_one_program_imports_is_not_in_another() -> None:
+    first, second = no_kernels(), no_kernels()
+    first.import_module(no_kernels())
+    assert (len(first.imports), len(second.imports)) == (1, 0)
 
 
 def test_rejects_a_register_that_is_read_before_it_is_set() -> None:

@@ -11,7 +11,6 @@ Registers may be numbered freely; the finished program numbers them in the order
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from types import TracebackType
@@ -299,9 +298,11 @@ class ExecBuilder(Object):
         return VMExecutable(VMModule(artefact, no_kernels(), tensors))
 
 
-@functools.lru_cache(maxsize=1)
 def no_kernels() -> Module:
-    """Machine code for a program that has none of its own: a file needs some to lie beside."""
+    """Machine code for a program that has none of its own: a file needs some to lie beside.
+
+    Each program gets a module of its own, for it may import libraries.
+    """
     from tvm.tir.build import build
     from tvm.tir.expr import IntImm
     from tvm.tir.function import PrimFunc
