@@ -55,7 +55,7 @@ def test_loads_stores_and_broadcasts(target: str) -> None:
     text = module.inspect_source()
     assert "load <vscale x 4 x float>" in text
     assert "store <vscale x 4 x float>" in text
-    assert "shufflevector <vscale x 4 x float>" in text
+    assert "shufflevector (<vscale x 4 x float> insertelement (<vscale x 4 x float>" in text
     check_object(module, target)
 
 
