@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -102,9 +103,22 @@ def test_rms_norm(axes: list[int]) -> None:
     close(evaluate(lambda *t: nn.rms_norm(*t, axes), x, w), x / root * w.reshape(shape), 1e-4, 1e-4)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_sums_of_short_floats_are_long(dtype: Any) -> None:
+    x = (floats(2, 300) + 3).astype(dtype)
+    g, b = np.ones(300, dtype), np.zeros(300, dtype)
+    step = float(ml_dtypes.finfo(dtype).eps)
+    layers = evaluate(lambda *t: nn.layer_norm(*t, [1]), x, g, b)
+    assert layers.dtype == dtype
+    close(layers.astype("float64"), normal(x, (1,)), 2 * step, 2 * step)
+    roots = np.sqrt((x.astype("float64") ** 2).mean(1, keepdims=True))
+    found = evaluate(lambda *t: nn.rms_norm(*t, [1]), x, g)
+    close(found.astype("float64"), x.astype("float64") / roots, 2 * step, 2 * step)
+
+
 def test_types_are_checked() -> None:
     x, g = te.placeholder((3, 4)), te.placeholder((4,), "float16")
     with pytest.raises(DTypeError, match=r"found: float32, float16"):
         nn.layer_norm(x, g, None, [1])
-    with pytest.raises(DTypeError, match=r"only support float32, float16 and float64"):
+    with pytest.raises(DTypeError, match=r"only support float32, float16, bfloat16 and float64"):
         nn.rms_norm(te.placeholder((3, 4), "int32"), te.placeholder((4,), "int32"), [1])

@@ -21,12 +21,12 @@ _pair_sum = te.comm_reducer(
 
 
 def check_floats(what: str, *tensors: te.Tensor | None) -> None:
-    """All tensors are of one type, float32, float16 or float64."""
+    """All tensors are of one type, which is a float of 16 bits or more."""
     types = list(dict.fromkeys(t.dtype for t in tensors if t is not None))
-    if len(types) > 1 or types[0] not in ("float32", "float16", "float64"):
+    if len(types) > 1 or types[0] not in ("float32", "float16", "bfloat16", "float64"):
         raise DTypeError(
             message(
-                f"{what}: only support float32, float16 and float64",
+                f"{what}: only support float32, float16, bfloat16 and float64",
                 found=", ".join(types),
                 legal="data, gamma and beta of one of these types",
             )
@@ -34,8 +34,8 @@ def check_floats(what: str, *tensors: te.Tensor | None) -> None:
 
 
 def accumulator(dtype: DataType) -> DataType:
-    """The type in which sums are kept: float16 would overflow."""
-    return DataType("float32") if dtype == "float16" else dtype
+    """The type in which sums are kept: float16 would overflow, bfloat16 lose what is added."""
+    return DataType("float32") if dtype in ("float16", "bfloat16") else dtype
 
 
 class Moments:
