@@ -14,7 +14,7 @@ from tests.dlight.gpu.lowered import (
 )
 from tests.dlight.gpu.workloads import dequantized, elementwise, product
 from tests.dlight.programs import conv, reduction
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.dlight.gpu import Matmul
 from tvm.dlight.gpu.matmul import (
     IterKind,
@@ -44,6 +44,14 @@ def test_products_of_batches_and_columns(kind: str) -> None:
 
 def test_convolutions_are_products_of_places_and_channels() -> None:
     check(Matmul(), conv(1, 3, 4, 6), target("vulkan"))
+
+
+def test_borders_are_read_right_into_the_tile() -> None:
+    data, weight = te.placeholder((1, 3, 6, 5), name="A"), te.placeholder((4, 3, 3, 3), name="W")
+    out = topi.nn.conv2d(data, weight, strides=1, padding=1, dilation=1)
+    text = str(check(Matmul(), te.create_prim_func([data, weight, out]), target("vulkan")))
+    assert "pad_temp = " not in text
+    assert "_reindex = " not in text
 
 
 def test_symbolic_rows() -> None:

@@ -46,6 +46,31 @@ def test_pairs(least: bool, tie: bool) -> None:
     assert str(first) == f"T.Select(b {sign}{equal} d{more}, a, c)"
 
 
+def test_pairs_with_comparisons_turned_round() -> None:
+    @T.prim_func
+    def best(A: T.Buffer((4, 8)), I: T.Buffer((4,), "int32"), V: T.Buffer((4,))):
+        for i, k in T.grid(4, 8):
+            with T.block("best"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    I[vi] = -1
+                    V[vi] = T.min_value("float32")
+                place: T.int32 = T.Select(
+                    A[vi, vk] < V[vi] or (A[vi, vk] == V[vi] and vk > I[vi]), I[vi], vk
+                )
+                value: T.float32 = T.Select(A[vi, vk] < V[vi], V[vi], A[vi, vk])
+                I[vi] = place
+                V[vi] = value
+
+    sch = Schedule(best)
+    found = reducer_of(sch.get(sch.get_block("best")))
+    assert found is not None
+    a, b, c, d = [tir.Var(n, t) for n, t in zip("abcd", ["int32", "float32"] * 2)]
+    first, second = found.combine([a, b], [c, d])
+    assert str(first) == "T.Select(b > d or b == d and a < c, a, c)"
+    assert str(second) == "T.Select(b > d, b, d)"
+
+
 def test_bits() -> None:
     @T.prim_func
     def some(A: T.Buffer((4, 8), "bool"), B: T.Buffer((4,), "bool")) -> None:

@@ -163,7 +163,7 @@ def _pair(
     choices = [_choice(c, owns, parts, key) for c in conditions]
     if any(choice is None for choice in choices) or _tied(conditions[key]) is not None:
         return None
-    kinds = {_plain(c).__class__ for c in conditions}
+    kinds = {_facing(_plain(c), owns[key]).__class__ for c in conditions}
     if not (kinds <= set(_GREATEST) or kinds <= set(_LEAST)):
         return None
 
@@ -184,7 +184,7 @@ def _choice(
     condition: PrimExpr, owns: Sequence[PrimExpr], parts: Sequence[PrimExpr], key: int
 ) -> Choice | None:
     """Whether the sum stays, as a function of any two pairs; None for other conditions."""
-    compared = _plain(condition)
+    compared = _facing(_plain(condition), owns[key])
     if not isinstance(compared, (*_GREATEST, *_LEAST)):
         return None
     if not _same(compared, owns[key], parts[key]):
@@ -194,7 +194,9 @@ def _choice(
     if tie is None:
         return lambda lefts, rights: kind(lefts[key], rights[key])
     other = 1 - key
-    alike, first = tie
+    alike, first = (_facing(t, owns[n]) for t, n in zip(tie, (key, other)))
+    if not isinstance(alike, EQ) or not isinstance(first, LT):
+        return None
     if not _same(alike, owns[key], parts[key]) or not _same(first, owns[other], parts[other]):
         return None
     return lambda lefts, rights: Or(
@@ -207,13 +209,24 @@ def _plain(condition: PrimExpr) -> PrimExpr:
     return condition.a if isinstance(condition, Or) else condition
 
 
-def _tied(condition: PrimExpr) -> tuple[EQ, LT] | None:
+def _tied(condition: PrimExpr) -> tuple[EQ, CmpExpr] | None:
     """The two parts of `a > b or (a == b and i < j)` behind the `or`."""
     if isinstance(condition, Or) and isinstance(condition.b, And):
         alike, first = condition.b.a, condition.b.b
-        if isinstance(alike, EQ) and isinstance(first, LT):
+        if isinstance(alike, EQ) and isinstance(first, (LT, GT)):
             return alike, first
     return None
+
+
+_TURNED: Final[dict[type[PrimExpr], type[CmpExpr]]] = {LT: GT, GT: LT, LE: GE, GE: LE, EQ: EQ}
+
+
+def _facing(compared: PrimExpr, own: PrimExpr) -> PrimExpr:
+    """The comparison with `own` on its left: simplification turns `a > b` to `b < a`."""
+    turned = _TURNED.get(type(compared))
+    if turned is None or not isinstance(compared, CmpExpr) or not structural_equal(compared.b, own):
+        return compared
+    return turned(compared.b, compared.a)
 
 
 def _same(compared: CmpExpr, a: PrimExpr, b: PrimExpr) -> bool:

@@ -61,6 +61,7 @@ _PASSES: dict[str, str] = {
     "MakeUnpackedAPI": "make_unpacked_api",
     "MergeSharedMemoryAllocations": "merge_shared_memory_allocations",
     "NarrowDataType": "narrow_data_type",
+    "NarrowForDevice": "narrow_for_device",
     "PlanAndUpdateBufferAllocationLocation": "plan_and_update_buffer_allocation_location",
     "prim_func_pass": "pass_form",
     "PrimFuncPass": "pass_form",
@@ -182,6 +183,7 @@ if TYPE_CHECKING:
         MergeSharedMemoryAllocations as MergeSharedMemoryAllocations,
     )
     from .narrow_data_type import NarrowDataType as NarrowDataType
+    from .narrow_for_device import NarrowForDevice as NarrowForDevice
     from .pass_form import PrimFuncPass as PrimFuncPass
     from .pass_form import prim_func_pass as prim_func_pass
     from .plan_and_update_buffer_allocation_location import (

@@ -39,6 +39,11 @@ def ForceNarrowIndexToInt32(func: PrimFunc, mod: IRModule, ctx: PassContext) -> 
                     legal="parameters of at most int32",
                 )
             )
+    return narrowed(func)
+
+
+def narrowed(func: PrimFunc) -> PrimFunc:
+    """The function with int32 in the place of int64 everywhere."""
     narrower = _Narrower()
     params = tuple(narrower.visit_var_def(param) for param in func.params)
     buffer_map = {

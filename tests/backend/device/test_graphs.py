@@ -1,0 +1,57 @@
+"""Graphs are compiled to kernels of every kind of GPU, whatever their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+import tvm
+from tvm import relax
+from tvm.relax import op as o
+from tvm.target import Target
+
+pytestmark = pytest.mark.cpu
+
+CASES: dict[str, tuple[Callable[..., Any], Sequence[Sequence[int | str]]]] = {
+    "exp": (o.exp, [("n", 64)]),
+    "matmul": (o.matmul, [("n", 64), (64, 128)]),
+    "softmax": (lambda x: o.nn.softmax(x, -1), [(4, "n")]),
+    "sum": (lambda x: o.sum(x, axis=[1]), [("n", 64)]),
+    "concat": (lambda a, b: o.concat([a, b], 0), [("n", 64), ("n", 64)]),
+    "cumsum": (lambda x: o.cumsum(x, axis=1), [(4, "n")]),
+    "convolution": (lambda x, w: o.nn.conv2d(x, w, padding=1), [(1, 3, 16, 16), (8, 3, 3, 3)]),
+    "attention": (o.nn.attention, [(1, "n", 4, 16)] * 3),
+    "argmax": (lambda x: o.argmax(x, axis=1), [("n", 64)]),
+    "sort": (lambda x: o.sort(x, axis=1), [(4, 64)]),
+}
+# their results are int64, which WGSL has not
+WIDE = ("argmax", "sort")
+
+
+def graph(make: Callable[..., Any], shapes: Sequence[Sequence[int | str]]) -> tvm.IRModule:
+    n = tvm.tir.Var("n", "int64")
+    sizes = [[n if size == "n" else size for size in shape] for shape in shapes]
+    given = [
+        relax.Var(f"x{i}", relax.TensorStructInfo(shape, "float32"))
+        for i, shape in enumerate(sizes)
+    ]
+    bb = relax.BlockBuilder()
+    with bb.function("main", given):
+        with bb.dataflow():
+            out = bb.emit_output(bb.normalize(make(*given)))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+@pytest.mark.parametrize("kind", ["cuda", "metal", "opencl", "rocm", "webgpu"])
+def test_graphs_become_kernels(kind: str) -> None:
+    target = Target(kind, host="llvm")
+    for name, (make, shapes) in CASES.items():
+        if kind == "webgpu" and name in WIDE:
+            with pytest.raises(tvm.error.DTypeError, match="WGSL code for values of int64"):
+                tvm.compile(graph(make, shapes), target)
+        else:
+            built = tvm.compile(graph(make, shapes), target)
+            assert any(mod.kind == kind or mod.imports for mod in built.mod.imports), name
