@@ -156,3 +156,18 @@ def test_an_operand_that_is_given_back_is_copied() -> None:
     same, twice = interp.run(bb.get(), data)
     np.testing.assert_array_equal(same, data)
     np.testing.assert_array_equal(twice, data * 2)
+
+
+def test_a_result_that_is_given_twice_is_written_twice() -> None:
+    x = var("x", 4)
+    bb = relax.BlockBuilder()
+
+    def both(a: te.Tensor) -> list[te.Tensor]:
+        result = double(a)
+        return [result, result]
+
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit_te(both, x))
+    data = np.arange(4, dtype="float32")
+    for found in interp.run(bb.get(), data):
+        np.testing.assert_array_equal(found, data * 2)

@@ -234,3 +234,10 @@ def test_a_reduction_over_nothing_gives_its_identity() -> None:
     func = te.create_prim_func([a, te.compute((3,), lambda i: product(a[i, k], axis=k))])
     tir.interp.run(func, np.zeros((3, 0), "float32"), out)
     assert out.tolist() == [1, 1, 1]
+
+
+def test_a_result_is_a_parameter_once() -> None:
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i] + 1.0, name="B")
+    with pytest.raises(ValueError, match="the result 'B' is listed twice"):
+        te.create_prim_func([a, b, b])

@@ -205,7 +205,7 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
                 "emit_te: only support te.tensor or tuple/list of te.tensor as function output; "
                 f"{getattr(func, '__name__', func)} gave a {type(out).__name__}"
             )
-    outs = [_computed(out) for out in outs]
+    outs = [_own_output(out, outs[:place]) for place, out in enumerate(outs)]
     unbound = arguments.unbound(outs)
     prim_func = create_prim_func([*arguments.parameters, *outs, *unbound], "int64")
     if attrs:
@@ -222,9 +222,9 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     return CallTirInputs(prim_func, Tuple(arguments.operands), out_sinfo, tir_vars)
 
 
-def _computed(out: Tensor) -> Tensor:
-    """An operand that is given back as it is has to be copied: it is no output of its own."""
-    if not isinstance(out.op, PlaceholderOp):
+def _own_output(out: Tensor, before: Sequence[Tensor]) -> Tensor:
+    """A copy of an operand that is given back as it is, or of what was given once before."""
+    if not isinstance(out.op, PlaceholderOp) and out not in before:
         return out
     copied: Tensor = compute(out.shape, lambda *i: out(*i), name="identity")
     return copied

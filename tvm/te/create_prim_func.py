@@ -61,8 +61,10 @@ def create_prim_func(
 
     Tensors that are computed on the way and not listed become buffers of the function itself.
     `index_dtype_override` turns indices, loop variables and extents into another integer type.
+    A tensor that is computed may be listed once: a second parameter of it would not be written.
     """
     args = [ops] if isinstance(ops, (Tensor, Var)) else list(ops)
+    _check_results(args)
     builder = _Builder(args)
     order = _in_order([arg.op for arg in args if isinstance(arg, Tensor)])
     builder.bind_extern_buffers(order)
@@ -72,6 +74,21 @@ def create_prim_func(
     if index_dtype_override is not None:
         func = with_index_dtype(func, DataType(index_dtype_override))
     return func
+
+
+def _check_results(args: Sequence[Tensor | Var]) -> None:
+    seen: set[Tensor] = set()
+    for arg in args:
+        if isinstance(arg, Tensor) and arg in seen and not isinstance(arg.op, PlaceholderOp):
+            raise ValueError(
+                message(
+                    "create_prim_func",
+                    found=f"the result {arg.name!r} is listed twice",
+                    legal="each result once; compute a copy for a second one",
+                )
+            )
+        if isinstance(arg, Tensor):
+            seen.add(arg)
 
 
 def _in_order(roots: Sequence[Operation]) -> list[Operation]:
