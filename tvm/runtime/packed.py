@@ -206,7 +206,7 @@ def time_evaluator(
 
 
 @register_global_func("cache_flush_cpu_non_first_arg", override=True)
-def flush_all_but_the_first(*args: Any) -> None:
+def cache_flush_cpu_non_first_arg(*args: Any) -> None:
     """No argument is in the caches afterwards but the first, as between calls (a `f_preproc`)."""
     tensors = [arg for arg in args if isinstance(arg, Tensor)]
     flush_cache(max(CACHE_BYTES, sum(tensor.numpy().nbytes for tensor in tensors)))

@@ -106,9 +106,9 @@ def test_axes_and_counts_are_whole(build: Any) -> None:
 
 def test_one_hot_of_numbers_that_are_handed_in_has_no_kernel() -> None:
     number = relax.Var("on", relax.PrimStructInfo("float32"))
-    indices = var(2, dtype="int64")
+    indices, zero = var(2, dtype="int64"), tir.const(0.0, "float32")
     bb = relax.BlockBuilder()
     with bb.function("main", [indices, number]):
-        bb.emit_func_output(bb.emit(op.one_hot(indices, number, relax.PrimValue(0.0), 3)))
+        bb.emit_func_output(bb.emit(op.one_hot(indices, number, relax.PrimValue(zero), 3)))
     with pytest.raises(TVMError, match="needs to know on_value"):
         relax.transform.LegalizeOps()(bb.get())
