@@ -35,6 +35,7 @@ from tvm.runtime._tensor import Tensor, from_host
 from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
 from tvm.runtime.module import Module
 from tvm.runtime.vm_executable import VMExecutable, VMModule
+from tvm.support.garbage import rare_collections
 from tvm.support.log import logger
 from tvm.target.target import Target
 from tvm.tir.build import HOST_KINDS
@@ -47,6 +48,7 @@ MODES: Final = ("bytecode", "compiled")
 _LOG = logger("relax.build")
 
 
+@rare_collections()
 def build(
     mod: IRModule,
     target: str | Target | None = None,

@@ -13,6 +13,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
 from tvm.runtime.module import Module
+from tvm.support.garbage import rare_collections
 from tvm.support.recursion import nested_programs
 from tvm.target.target import Target
 
@@ -29,6 +30,7 @@ PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
 HOST_KINDS = ("llvm", "c", "hexagon")
 
 
+@rare_collections()
 def build(
     mod: PrimFunc | IRModule,
     target: str | Target | None = None,

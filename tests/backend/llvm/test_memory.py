@@ -79,7 +79,7 @@ def test_a_masked_strided_load_reads_nothing_behind_its_last_element(stride: int
         del a, data
 
 
-@pytest.mark.parametrize("divisor", [2, 3, 4])
+@pytest.mark.parametrize("divisor", [2, 3, 4, 8])  # 8: all lanes have one element
 @pytest.mark.parametrize("kept", [None, 1, 5, 8])
 def test_repeated_lanes(divisor: int, kept: int | None) -> None:
     """Each element serves several lanes; nothing behind the last one is read."""

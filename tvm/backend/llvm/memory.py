@@ -82,10 +82,12 @@ class MemoryEmitter(ExprEmitter):
         span = max(lanes) + 1
         if span > WIDEST_PICK * count:
             return None
-        width = 1 << (min(span, count) - 1).bit_length()
+        width = max(1 << (min(span, count) - 1).bit_length(), 2)
+        start = self.as_int64(base if low == 0 else e.Add(base, e.IntImm(base.dtype, low)))
+        if mask is None and span == 1:
+            return self.splat(dtype, self._load_at(buffer, buffer.dtype, start))
         if mask is None and span < width:
             return None  # nothing behind the last lane is read
-        start = self.as_int64(base if low == 0 else e.Add(base, e.IntImm(base.dtype, low)))
         part = dtype.with_lanes(width)
         if mask is None:
             starts = [*range(0, span - width, width), span - width]
