@@ -10,23 +10,21 @@ times are the fastest of alternating runs.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-import tvm
-from tvm import relax
-from tvm.relax.frontend.onnx import from_onnx
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-THREADS = int(os.environ.get("TVM_NUM_THREADS") or os.cpu_count() or 1)
+from benchmarks.kernels import THREADS, ours, theirs, timed
+
 Dim = int | str
 
 
@@ -139,27 +137,6 @@ SIZES: dict[str, Size] = {
     "base 12x768, 4 x 32 tokens, causal": Size(12, 768, 12, 4, 32, True),
     "base 12x768, 384 tokens": Size(12, 768, 12, 1, 384),
 }
-
-
-def theirs(made: onnx.ModelProto, inputs: list[np.ndarray]) -> Callable[[], list[np.ndarray]]:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(made.SerializeToString(), options)
-    feed = {i.name: x for i, x in zip(session.get_inputs(), inputs)}
-    return lambda: session.run(None, feed)  # type: ignore[no-any-return]
-
-
-def ours(made: onnx.ModelProto, inputs: list[np.ndarray]) -> Callable[[], Any]:
-    machine = relax.VirtualMachine(tvm.compile(from_onnx(made), "llvm"), tvm.cpu())
-    main, tensors = machine["main"], [tvm.runtime.tensor(x) for x in inputs]
-    return lambda: main(*tensors)
-
-
-def timed(run: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
 
 
 def compare(name: str, made: onnx.ModelProto, inputs: list[np.ndarray]) -> None:

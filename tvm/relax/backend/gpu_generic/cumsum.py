@@ -31,6 +31,30 @@ def block_of(ty_len: int, tx_len: int, thread_elem: int, name: str) -> tuple[int
     return threads, int(math.log2(threads))
 
 
+def scan_of_block(thread_elem: int, steps: int, dtype: str):  # type: ignore[no-untyped-def]
+    """A macro: own elements become running sums, and `sums` those of whole threads.
+
+    The way is that of Hillis and Steele, "Data parallel algorithms" (1986).
+    `own` are the elements of one thread, `sums` two arrays with a place for each thread, of which
+    the steps read one and write the other; `t` is the number of the thread.
+    """
+
+    @T.macro
+    def scan(own, sums, t):  # type: ignore[no-untyped-def]
+        for e in T.unroll(1, thread_elem):
+            own[e] = own[e] + own[e - 1]
+        sums[0, t] = own[thread_elem - 1]
+        for step in T.unroll(steps):
+            T.tvm_storage_sync("shared")
+            away: T.int32 = T.shift_left(1, step)
+            sums[(step + 1) % 2, t] = sums[step % 2, t] + T.if_then_else(
+                t >= away, sums[step % 2, t - away], T.cast(0, dtype)
+            )
+        T.tvm_storage_sync("shared")
+
+    return scan
+
+
 def gpu_2d_continuous_cumsum(
     ty_len: int = 4,
     tx_len: int = 32,
@@ -43,6 +67,7 @@ def gpu_2d_continuous_cumsum(
     threads, steps = block_of(ty_len, tx_len, thread_elem, "gpu_2d_continuous_cumsum")
     tile = threads * thread_elem
     last = steps % 2  # of the two arrays of sums, the one that the last step writes
+    scan = scan_of_block(thread_elem, steps, out_dtype)
 
     @T.prim_func(private=True)
     def cumsum(var_a: T.handle, var_out: T.handle):
@@ -69,16 +94,7 @@ def gpu_2d_continuous_cumsum(
                                     T.cast(A[row, first + T.Cast("int64", e)], out_dtype),
                                     T.cast(0, out_dtype),
                                 )
-                            for e in T.unroll(1, thread_elem):
-                                own[e] = own[e] + own[e - 1]
-                            sums[0, t] = own[thread_elem - 1]
-                            for step in T.unroll(steps):
-                                T.tvm_storage_sync("shared")
-                                away: T.int32 = T.shift_left(1, step)
-                                sums[(step + 1) % 2, t] = sums[step % 2, t] + T.if_then_else(
-                                    t >= away, sums[step % 2, t - away], T.cast(0, out_dtype)
-                                )
-                            T.tvm_storage_sync("shared")
+                            scan(own, sums, t)
                             for e in T.unroll(thread_elem):
                                 if first + T.Cast("int64", e) < n:
                                     Out[row, first + T.Cast("int64", e)] = (

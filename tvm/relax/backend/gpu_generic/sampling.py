@@ -8,7 +8,7 @@ from __future__ import annotations
 from tvm.tir.function import PrimFunc
 from tvm.tir.script import language as T
 
-from .cumsum import block_of
+from .cumsum import block_of, scan_of_block
 
 
 def gpu_multinomial_from_uniform(
@@ -29,6 +29,7 @@ def gpu_multinomial_from_uniform(
     threads, steps = block_of(ty_len, tx_len, thread_elem, "gpu_multinomial_from_uniform")
     tile = threads * thread_elem
     last = steps % 2  # of the two arrays of sums, the one that the last step writes
+    scan = scan_of_block(thread_elem, steps, prob_dtype)
 
     @T.prim_func(private=True)
     def parallel_sampling_from_prob(
@@ -72,16 +73,7 @@ def gpu_multinomial_from_uniform(
                                     prob[row, first + T.Cast("int64", e)],
                                     T.cast(0, prob_dtype),
                                 )
-                            for e in T.unroll(1, thread_elem):
-                                own[e] = own[e] + own[e - 1]
-                            sums[0, t] = own[thread_elem - 1]
-                            for step in T.unroll(steps):
-                                T.tvm_storage_sync("shared")
-                                away: T.int32 = T.shift_left(1, step)
-                                sums[(step + 1) % 2, t] = sums[step % 2, t] + T.if_then_else(
-                                    t >= away, sums[step % 2, t - away], T.cast(0, prob_dtype)
-                                )
-                            T.tvm_storage_sync("shared")
+                            scan(own, sums, t)
                             before[0] = carry[0] + T.if_then_else(
                                 t > 0, sums[last, t - 1], T.cast(0, prob_dtype)
                             )
