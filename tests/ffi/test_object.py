@@ -24,3 +24,8 @@ def test_packed_functions_give_back_what_they_were_given() -> None:
     for thing in (var, tvm.tir.Var("x", "int32"), tvm.runtime.Module(), tvm.IRModule({})):
         assert same(thing) is thing
         assert same([thing])[0] is thing
+
+
+def test_moving_gives_the_object_itself() -> None:
+    one = Object()
+    assert one._move() is one

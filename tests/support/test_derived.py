@@ -50,3 +50,12 @@ def test_what_is_written_may_be_derived_from_and_what_is_decorated_may_not(decor
         @decorate
         class Wrong(Inner):
             pass
+
+
+def test_an_instance_is_its_own_outer_object() -> None:
+    @tir_functor.visitor
+    class Counter(PyStmtExprVisitor):
+        pass
+
+    counter = Counter()
+    assert counter._outer() is counter

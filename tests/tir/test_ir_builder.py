@@ -85,3 +85,11 @@ def test_what_is_refused() -> None:
     ib.for_range(0, 3)
     with pytest.raises(tvm.TVMError, match="found: 1 open blocks"):
         ib.get()
+
+
+def test_a_buffer_of_the_builder_stands_for_the_buffer() -> None:
+    buffer = tvm.tir.decl_buffer((4,), "float32", "A")
+    pointer = tvm.tir.ir_builder.create().buffer_ptr(buffer)
+    store = tvm.tir.BufferStore(pointer, tvm.tir.BufferLoad(pointer, [0]), [1])
+    assert store.buffer is buffer
+    assert store.value.buffer is buffer

@@ -180,6 +180,10 @@ class PrimExprConvertible(ExprOp):
         """The expression that this object stands for."""
         raise TypeError(f"a {type(self).__name__} stands for no single expression")
 
+    def accept(self, f: Any) -> Any:
+        """What a functor makes of the expression that this object stands for."""
+        return self.as_prim_expr().accept(f)
+
 
 # What is known of nodes that other dialects define, by type key; the rules stand above.
 STRUCT_INFO_RULES: Final[Registry[Callable[[Any], StructInfo]]] = Registry(

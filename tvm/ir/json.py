@@ -18,6 +18,7 @@ from enum import IntEnum
 from typing import Any
 
 from tvm.error import message
+from tvm.ffi.object import as_object
 from tvm.ffi.registry import get_global_func
 
 from .expr import GlobalVar
@@ -111,7 +112,7 @@ def _is_sequence(value: object) -> bool:
 
 def save_json(node: Any) -> str:
     """`node` as JSON text; `load_json` gives it back."""
-    return json.dumps(_Writer().save(node), indent=2, allow_nan=False)
+    return json.dumps(_Writer().save(as_object(node)), indent=2, allow_nan=False)
 
 
 class _Reader:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+from tvm.ffi.object import as_object
 from tvm.support.dtype import DataType
 
 from .access_path import AccessPath
@@ -247,7 +248,8 @@ def structural_equal(
     `map_free_vars` lets free variables of one side stand for those of the other, one to one;
     with `skip_tensor_content` only shape and type of constants count.
     """
-    return _Comparison(map_free_vars, skip_tensor_content, False).run(lhs, rhs)
+    comparison = _Comparison(map_free_vars, skip_tensor_content, False)
+    return comparison.run(as_object(lhs), as_object(rhs))
 
 
 def get_first_structural_mismatch(
@@ -255,7 +257,7 @@ def get_first_structural_mismatch(
 ) -> tuple[AccessPath, AccessPath] | None:
     """The paths to the first difference on both sides; None when they are equal."""
     comparison = _Comparison(map_free_vars, skip_tensor_content, True)
-    if comparison.run(lhs, rhs):
+    if comparison.run(as_object(lhs), as_object(rhs)):
         return None
     assert comparison.mismatch is not None, "an unequal comparison names its place"
     return comparison.mismatch
@@ -267,6 +269,7 @@ class StructuralMismatch(ValueError):
 
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
     """Raise a ValueError that shows where the two sides differ, unless they are equal."""
+    lhs, rhs = as_object(lhs), as_object(rhs)
     if structural_equal(lhs, rhs, map_free_vars):
         return
     found = get_first_structural_mismatch(lhs, rhs, map_free_vars)
@@ -429,7 +432,7 @@ def structural_digest(node: Any) -> str:
 
     Free variables count by the order of their appearance.
     """
-    return _digest(_tokens(node, True))
+    return _digest(_tokens(as_object(node), True))
 
 
 def structural_hash(
@@ -441,7 +444,7 @@ def structural_hash(
     of appearance counts, and the number is the same in every process. With `skip_tensor_content`
     only shape and type of constants count.
     """
-    return int(_digest(_tokens(node, map_free_vars, skip_tensor_content))[:16], 16)
+    return int(_digest(_tokens(as_object(node), map_free_vars, skip_tensor_content))[:16], 16)
 
 
 COMPARISONS.register("equal", structural_equal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.ffi import library
-from tvm.ffi.object import Object
+from tvm.ffi.object import Object, as_object
 from tvm.support.frozen import FrozenMap
 
 PackedFunc = library().Function
@@ -18,6 +18,7 @@ def convert(value: Any) -> Any:
 
     Nodes of the IR stay what they are, in tuples and maps that do not change.
     """
+    value = as_object(value)
     if isinstance(value, Object):
         return value
     if isinstance(value, (list, tuple)) and any(_holds_nodes(item) for item in value):

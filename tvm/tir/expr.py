@@ -11,12 +11,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, cast, final
 
 from tvm.error import CheckError, DTypeError, TVMError
+from tvm.ffi.object import as_object
 from tvm.ir.expr import OPERATORS, GlobalVar, PrimExpr, PrimExprConvertible, Range
+from tvm.ir.expr import ExprOp as ExprOp
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.support.dtype import DataType
+
+from .lazy_equal import EqualOp as EqualOp
+from .lazy_equal import IntImmEnum as IntImmEnum
+from .lazy_equal import NotEqualOp as NotEqualOp
+from .scalar import FLOAT_LIMITS as FLOAT_LIMITS
 
 if TYPE_CHECKING:
     from .buffer import Buffer, DataProducer
@@ -142,25 +149,6 @@ class FloatImm(ConstExpr):
 
     def __nonzero__(self) -> bool:  # type: ignore[override]
         return self.value != 0.0
-
-
-# The largest finite value of each type (IEEE 754; OCP 8-bit floating point specification).
-FLOAT_LIMITS: Final[dict[str, float]] = {
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
-    "float32": 3.4028234663852886e38,
-    "float8_e3m4": 15.5,
-    "float8_e4m3": 240.0,
-    "float8_e4m3b11fnuz": 30.0,
-    "float8_e4m3fn": 448.0,
-    "float8_e4m3fnuz": 240.0,
-    "float8_e5m2": 57344.0,
-    "float8_e5m2fnuz": 57344.0,
-    "float8_e8m0fnu": 2.0**127,
-    "float6_e2m3fn": 7.5,
-    "float6_e3m2fn": 28.0,
-    "float4_e2m1fn": 6.0,
-}
 
 
 @final
@@ -636,12 +624,12 @@ class BufferLoad(PrimExprWithOp):
         predicate: ExprLike | None = None,
         span: Span | None = None,
     ) -> None:
-        self.buffer: Final = buffer
+        self.buffer: Final[Buffer] = buffer if hasattr(buffer, "shape") else as_object(buffer)
         self.indices: Final = tuple(
             [i if isinstance(i, PrimExpr) else as_expr(i) for i in indices]
         )
         self.predicate: Final = None if predicate is None else as_expr(predicate)
-        self.dtype = access_dtype(buffer, self.indices)
+        self.dtype = access_dtype(self.buffer, self.indices)
         self.span = span
 
     def accept(self, f: TirFunctor[E, S]) -> E:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
+from tvm.ffi.object import as_object
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Node
 from tvm.support.derived import derived
@@ -308,7 +309,7 @@ def walk(node: Node) -> Iterator[Any]:
 def post_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
     """Call `fvisit` on every distinct node in `stmt`, children first, each node once."""
     done: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(stmt, False)]
+    stack: list[tuple[Node, bool]] = [(as_object(stmt), False)]
     while stack:
         current, entered = stack.pop()
         if entered:
@@ -323,7 +324,7 @@ def post_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
 def pre_order_visit(stmt: Node, fvisit: Callable[[Any], bool]) -> None:
     """Call `fvisit` on nodes, parents first; children are skipped where it returns False."""
     done: set[int] = set()
-    stack: list[Node] = [stmt]
+    stack: list[Node] = [as_object(stmt)]
     while stack:
         current = stack.pop()
         if id(current) in done:
@@ -898,17 +899,18 @@ N = TypeVar("N")
 def substitute(node: N, vmap: Mapping[e.Var, e.ExprLike] | Callable[[e.Var], Any]) -> N:
     """`node` with variables replaced: by a mapping, or by a function that may return None."""
     if callable(vmap):
-        found = {n: vmap(n) for n in walk(cast(Node, node)) if isinstance(n, e.Var)}
+        found = {n: vmap(n) for n in walk(as_object(node)) if isinstance(n, e.Var)}
         values = {var: e.as_expr(value) for var, value in found.items() if value is not None}
     else:
         values = {var: e.as_expr(value) for var, value in vmap.items()}
     if not values:
-        return node
+        return cast(N, as_object(node))
     return rewrite(Substituter(values), node)
 
 
 def rewrite(rule: StmtExprMutator, node: N) -> N:
     """Apply a mutator to an expression, statement, range, region, or a function's body."""
+    node = cast(N, as_object(node))
     if isinstance(node, PrimExpr):
         return cast(N, rule.visit_expr(node))
     if isinstance(node, s.Stmt):

@@ -8,8 +8,6 @@ from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
 
-from .expr import FloatImm, IntImm
-
 
 class EqualOp(PrimExprConvertible):
     """`a == b` before anyone said whether an expression or a Python bool is wanted.
@@ -76,8 +74,7 @@ def _same_value(a: Any, b: Any) -> bool:
     """Identity, where literals count as identical when their values are equal."""
     if a is b:
         return True
-    left = a.value if isinstance(a, (IntImm, FloatImm)) else a
-    right = b.value if isinstance(b, (IntImm, FloatImm)) else b
+    left, right = getattr(a, "value", a), getattr(b, "value", b)
     numbers = (int, float)
     return isinstance(left, numbers) and isinstance(right, numbers) and left == right
 
@@ -91,9 +88,9 @@ class IntImmEnum(PrimExprConvertible):
         self.value: Final = value
         self.span: Final = span
 
-    def asobject(self) -> IntImm:
+    def asobject(self) -> PrimExpr:
         """The value as a literal."""
-        return IntImm("int32", self.value, self.span)
+        return OPERATORS["tir"]["const"](self.value, "int32", self.span)  # type: ignore[return-value]
 
     def as_prim_expr(self) -> PrimExpr:
         return self.asobject()

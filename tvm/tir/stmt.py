@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, final
 
 from tvm.error import CheckError, DTypeError
+from tvm.ffi.object import as_object
 from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.host_tensor import HostTensor, as_host_tensor
 from tvm.ir.node import Field, Node, fields, register_nodes
@@ -149,14 +150,14 @@ class BufferStore(Stmt):
         predicate: ExprLike | None = None,
         span: Span | None = None,
     ) -> None:
-        self.buffer: Final = buffer
+        self.buffer: Final[Buffer] = buffer if hasattr(buffer, "shape") else as_object(buffer)
         self.value: Final = as_expr(value)
         self.indices: Final = tuple(
             [i if isinstance(i, PrimExpr) else as_expr(i) for i in indices]
         )
         self.predicate: Final = None if predicate is None else as_expr(predicate)
         self.span = span
-        place = access_dtype(buffer, self.indices)
+        place = access_dtype(self.buffer, self.indices)
         if place is not self.value.dtype and not _bool_as_int8(place, self.value.dtype):
             raise DTypeError(
                 f"BufferStore: {buffer.name} holds {place} at this place, the value is "

@@ -494,6 +494,7 @@ def _simplify(expr: PrimExpr) -> PrimExpr:
 OPERATORS["tir"].update(
     {
         "convert": as_expr,
+        "const": const,
         "zero_like": _zero_like,
         "range_extent": lambda low, high: high if is_zero(low) else subtract(high, low),
         "add": add,

@@ -1,0 +1,15 @@
+"""Passes made of functions, under the longer module name."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm.tir import transform
+from tvm.tir.transform import function_pass
+
+pytestmark = pytest.mark.pure
+
+
+def test_names_are_those_of_the_package() -> None:
+    assert function_pass.prim_func_pass is transform.prim_func_pass
+    assert function_pass.PrimFuncPass is transform.PrimFuncPass
