@@ -13,6 +13,7 @@ from tvm.ir.transform import (
     ApplyPassToFunction,
     ModulePass,
     PassContext,
+    PassInfo,
     PrintIR,
     Sequential,
     declare_module_pass,
@@ -112,7 +113,15 @@ def test_what_is_refused() -> None:
 
 def test_print_ir(capsys: pytest.CaptureFixture[str]) -> None:
     PrintIR("here")(tvm.IRModule({"f": copy_func()}))
-    assert capsys.readouterr().out.startswith("PrintIR(here)\n")
+    printed = capsys.readouterr()
+    assert printed.err.startswith("PrintIR(here):\n")
+    assert not printed.out
+
+
+def test_what_a_pass_says_of_itself() -> None:
+    said = "The meta data of the pass - pass name: {}, opt_level: {}, required passes: {}\n"
+    assert str(PassInfo(2, "plain")) == said.format("plain", 2, "[]")
+    assert str(PassInfo(0, "last", ["a", "b"])) == said.format("last", 0, "[\na, b, ]")
 
 
 def test_apply_to_functions_by_name() -> None:

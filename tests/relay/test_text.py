@@ -32,7 +32,7 @@ def test_a_graph_is_numbered() -> None:
     func = relay.Function([x], relay.multiply(y, y))
     assert func.astext() == HEAD + (
         "fn (%x: Tensor[(3, 2), float32]) {\n"
-        "  %0 = add(%x, 1.5f /* ty=float32 */);\n"
+        "  %0 = add(%x, 1.5f);\n"
         "  multiply(%0, %0)\n"
         "}"
     )
@@ -48,7 +48,48 @@ def test_types_stand_in_comments() -> None:
         "  exp(%x) /* ty=Tensor[(2), float32] */\n"
         "}\n"
     )
-    assert str(mod) == mod.astext()
+    assert HEAD + str(mod) == mod.astext()
+
+
+def test_the_version_is_in_astext_alone() -> None:
+    x = relay.var("x", shape=(2,))
+    func = relay.Function([x], relay.add(x, relay.const([1.0, 2.0])))
+    mod = tvm.IRModule.from_expr(func)
+    shown = "(%x: Tensor[(2), float32]) {\n  add(%x, meta[relay.Constant][0])\n}"
+    assert str(func) == f"fn {shown}\n"
+    assert str(mod) == f"def @main{shown}\n\n"
+    omitted = "// meta data omitted. you can use show_meta_data=True to include meta data\n"
+    assert mod.astext(show_meta_data=False) == f"{HEAD}{mod}{omitted}"
+    assert str(relay.const(42, "int16")) == "42i16"
+
+
+def test_lines_stand_before_the_first_who_needs_them() -> None:
+    """The parts of an operand come before the operands that stand left of it."""
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    right = relay.multiply(relay.add(y, y), relay.const(2.0))
+    func = relay.Function([x, y], relay.subtract(relay.exp(x), right))
+    assert str(func) == (
+        "fn (%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n"
+        "  %0 = add(%y, %y);\n"
+        "  %1 = exp(%x);\n"
+        "  %2 = multiply(%0, 2f);\n"
+        "  subtract(%1, %2)\n"
+        "}"
+    )
+    roundtrip(func)
+
+
+def test_names_go_to_the_callee_before_the_operands() -> None:
+    def square(of: Any) -> Any:
+        p = relay.var("p", shape=(2,))
+        return relay.Call(relay.Function([p], relay.multiply(p, p)), [of])
+
+    x = relay.var("x", shape=(2,))
+    func = relay.Function([x], square(square(x)))
+    lines = str(func).splitlines()
+    assert lines[1] == "  %0 = fn (%p1: Tensor[(2), float32]) {"
+    assert lines[5] == "  %2 = fn (%p: Tensor[(2), float32]) {"
+    roundtrip(func)
 
 
 def test_constants_count() -> None:

@@ -31,7 +31,10 @@ def test_constants() -> None:
     assert relay.const(1.0).data.dtype == "float32"
     assert relay.const(True).data.dtype == "bool"
     assert relay.const(np.ones(2, "int64")).data.dtype == "int64"
-    assert relay.const([1, 2], "float16").checked_type == relay.TensorType((2,), "float16")
+    half = relay.const([1, 2], "float16")
+    assert half.tensor_type == relay.TensorType((2,), "float16")
+    with pytest.raises(ValueError, match="has not populated the checked_type"):
+        half.checked_type
     with pytest.raises(ValueError, match="value has to be scalar or NDArray"):
         relay.const("x")
 

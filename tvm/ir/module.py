@@ -223,9 +223,13 @@ class IRModule(Node):
     # --- text ---
 
     def script(self, **options: Any) -> str:
-        """This module as TVMScript, or in the text format of Relay if its functions are Relay's."""
+        """This module as TVMScript, or in the text format of Relay if its functions are Relay's.
+
+        The version of that format is in `astext()` alone.
+        """
         if any(func.DIALECT == "relay" for func in self.functions.values()):
-            return self.astext(show_meta_data=bool(options.get("show_meta", False)))
+            shown = bool(options.get("show_meta", False))
+            return PRINTERS.get("relay")(self, {"show_meta_data": shown, "head": False})
         return super().script(**options)
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:

@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import re
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec
@@ -41,9 +42,10 @@ class PassInfo(Object):
         self.traceable = traceable
 
     def __repr__(self) -> str:
+        names = "".join(f"{name}, " for name in self.required)
         return (
             f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, "
-            f"required passes: {self.required}"
+            f"required passes: [{chr(10) if names else ''}{names}]\n"
         )
 
     __str__ = __repr__
@@ -351,10 +353,10 @@ def hide_leading_parameters(factory: Any, func: Callable[..., Any], count: int) 
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> ModulePass:
-    """A pass that prints the module and leaves it as it is."""
+    """A pass that writes the module to the error stream, and leaves it as it is."""
 
     def show(mod: IRModule, ctx: PassContext) -> IRModule:
-        print(f"PrintIR({header})\n{mod.script(show_meta=show_meta_data)}")
+        print(f"PrintIR({header}):\n{mod.script(show_meta=show_meta_data)}", file=sys.stderr)
         return mod
 
     return ModulePass(show, PassInfo(0, "PrintIR"))

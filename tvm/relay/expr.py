@@ -55,8 +55,9 @@ class RelayExpr(RelaxExpr):
         return self.checked_type_
 
     def script(self, **options: Any) -> str:
-        """This expression in Relay's text format."""
-        return self.astext(show_meta_data=bool(options.get("show_meta", False)))
+        """This expression in Relay's text format, without the format's version."""
+        shown = bool(options.get("show_meta", False))
+        return PRINTERS.get("relay")(self, {"show_meta_data": shown, "head": False})
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """This expression in the text format that `relay.parse_expr` reads."""
@@ -116,7 +117,6 @@ class Constant(ExprWithOp):
     ) -> None:
         self._begin(span)
         self.data: Final = as_host_tensor(data)
-        self.checked_type_ = self.tensor_type
 
     @property
     def tensor_type(self) -> TensorType:

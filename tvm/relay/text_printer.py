@@ -121,7 +121,8 @@ class Printer:
         self.annotate = annotate
         self.meta = _Meta()
         self.names = Names()
-        self.memo: dict[int, str] = {}
+        self.memo: dict[int, str] = {}  # how an expression stands within others
+        self.texts: dict[int, str] = {}  # of those that are written out, but stand nowhere yet
         self.vars: dict[Node, str] = {}
         self.type_vars: dict[TypeVar, str] = {}
         self.uses: dict[int, int] = {}
@@ -152,10 +153,14 @@ class Printer:
     # --- expressions ---
 
     def expr(self, expr: RelaxExpr, inline: bool = False) -> str:
-        """An expression as it stands within another: a name, or the text itself."""
-        for operand in _pending(expr, self.memo):
-            if operand is not expr:
-                self._print(operand, False)
+        """An expression as it stands within another: a name, or the text itself.
+
+        Texts are made from the inside out. A line appears when the first user of its value is
+        written, after what that user's other operands are made of.
+        """
+        for operand in _pending(expr, self.memo, self.texts):
+            self.texts[id(operand)] = self._visit(operand)
+            self._kept.append(operand)
         return self._print(expr, inline)
 
     def _print(self, expr: RelaxExpr, inline: bool) -> str:
@@ -165,7 +170,7 @@ class Printer:
         if known is not None:
             return known
         inline = isinstance(expr, _INLINE) or (inline and self.uses.get(id(expr), 0) <= 1)
-        text = self._visit(expr)
+        text = self.texts.pop(id(expr), None) or self._visit(expr)
         if isinstance(expr, Let) and not inline:
             text = "(\n" + _indented(text) + "\n)"
         text += self.comment(expr)
@@ -408,34 +413,40 @@ _RULES: Final[dict[type, Callable[[Printer, Any], str]]] = {
 }
 
 
-def _pending(root: RelaxExpr, known: Mapping[int, str]) -> Iterator[RelaxExpr]:
-    """What `root` is computed from within its scope and has no name yet, first things first."""
+def _pending(
+    root: RelaxExpr, known: Mapping[int, str], written: Mapping[int, str]
+) -> Iterator[RelaxExpr]:
+    """What `root` is computed from within its scope and has no text yet, first things first."""
     stack: list[tuple[RelaxExpr, bool]] = [(root, False)]
     seen: set[int] = set()
     while stack:
         expr, entered = stack.pop()
+        key = id(expr)
         if entered:
             yield expr
-        elif isinstance(expr, (Call, Tuple, TupleGetItem)):
-            if id(expr) not in seen and id(expr) not in known:
-                seen.add(id(expr))
-                stack.append((expr, True))
-                parts = (*expr.args, expr.op) if isinstance(expr, Call) else children(expr)
-                stack.extend([(part, False) for part in reversed(parts)])
-        elif not isinstance(expr, _INLINE) and stack:
-            yield expr  # scopes keep their turn among the operands
+        elif isinstance(expr, _INLINE) or key in seen or key in known or key in written:
+            continue
+        else:
+            seen.add(key)
+            stack.append((expr, True))
+            if isinstance(expr, (Call, Tuple, TupleGetItem)):
+                stack.extend([(part, False) for part in reversed(children(expr))])
 
 
 def relay_text(obj: Any, options: Mapping[str, Any] | None = None) -> str:
-    """A module, expression or type as text, as `options` (show_meta_data, annotate, head) say."""
+    """A module, expression or type as text, as `options` (show_meta_data, annotate, head) say.
+
+    Without the head, which is how things print, nothing is said of metadata that is left out.
+    """
     given = dict(options or {})
     printer = Printer(given.get("annotate"))
     with nested_programs():
         body = _whole(printer, obj)
-    text = (VERSION if given.get("head", True) else "") + body
+    head = bool(given.get("head", True))
+    text = (VERSION if head else "") + body
     if printer.meta.nodes:
         shown = given.get("show_meta_data", True)
-        text += "\n" + (printer.meta.section() if shown else _OMITTED)
+        text += "\n" + (printer.meta.section() if shown else _OMITTED if head else "")
     return text
 
 

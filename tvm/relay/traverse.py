@@ -69,13 +69,14 @@ _BUILD: Final[dict[type, Callable[[Any, Any], RelaxExpr]]] = {
 
 
 def rebuild(expr: RelaxExpr, parts: Sequence[RelaxExpr]) -> RelaxExpr:
-    """`expr` with other parts; itself when they are the ones it has."""
+    """`expr` with other parts, its type and its device; itself when the parts are its own."""
     if _same(parts, children(expr)):
         return expr
-    made = _BUILD[type(expr)](expr, parts)
+    made: Any = _BUILD[type(expr)](expr, parts)
+    made.checked_type_ = expr.checked_type_  # type: ignore[attr-defined]
     if getattr(expr, "virtual_device_", None) is not None:
         made.virtual_device_ = expr.virtual_device_  # type: ignore[attr-defined]
-    return made
+    return made  # type: ignore[no-any-return]
 
 
 def post_order(*roots: RelaxExpr) -> Iterator[RelaxExpr]:

@@ -275,7 +275,7 @@ def test_function_passes_of_users() -> None:
 
     x = relay.var("x", shape=(2,))
     tvm.ir.assert_structural_equal(
-        run(relay.Function([x], x), double), relay.Function([x], x + x)
+        run(relay.Function([x], x), double), run(relay.Function([x], x + x), t.InferType())
     )
 
     @t.function_pass(opt_level=1)
@@ -287,9 +287,41 @@ def test_function_passes_of_users() -> None:
             return relay.Function(func.params, func.body + relay.const(self.by))
 
     found = run(relay.Function([x], x), Shift(2.0))
-    tvm.ir.assert_structural_equal(found, relay.Function([x], x + relay.const(2.0)))
+    shifted = relay.Function([x], x + relay.const(2.0))
+    tvm.ir.assert_structural_equal(found, run(shifted, t.InferType()))
     with pytest.raises(ValueError, match="Please provide opt_level"):
         t.function_pass(lambda f, m, c: f)
+
+
+def test_types_are_inferred_after_a_pass_of_functions() -> None:
+    """By a pass that instruments see; before it where the pass says so."""
+    seen: list[tuple[str, bool]] = []
+
+    @tvm.instrument.pass_instrument
+    class Names:
+        def run_before_pass(self, mod: Any, info: Any) -> None:
+            seen.append((info.name, "ty=Tensor" in str(mod)))
+
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], x + x))
+    with tvm.transform.PassContext(opt_level=3, instruments=[Names()]):
+        tvm.transform.Sequential([t.FoldConstant(), t.EliminateCommonSubexpr()])(mod)
+    assert seen == [
+        ("sequential", False), ("FoldConstant", False), ("InferType", False), ("InferType", True),
+        ("EliminateCommonSubexpr", True), ("InferType", True),
+    ]  # fmt: skip
+
+
+def test_what_is_rebuilt_keeps_its_type() -> None:
+    class Swap(relay.ExprMutator):
+        def visit_constant(self, c: Any) -> Any:
+            return relay.const(5.0)
+
+    x = relay.var("x", shape=(2,))
+    typed = run(relay.Function([x], relay.exp(x + relay.const(1.0))), t.InferType())
+    body = Swap().visit(typed).body
+    assert body.checked_type == typed.body.checked_type
+    assert body.args[0].checked_type == relay.TensorType((2,))
 
 
 def test_long_programs() -> None:

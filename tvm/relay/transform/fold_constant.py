@@ -20,7 +20,7 @@ from tvm.ir.transform import PassContext
 from tvm.relay.backend.op_values import call_value
 from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
-from tvm.relay.traverse import transform
+from tvm.relay.traverse import post_order, transform
 from tvm.relay.ty import TensorType, is_dynamic
 
 from .function_pass import expr_pass
@@ -33,11 +33,13 @@ _KEPT: Final = frozenset({
 })  # fmt: skip
 
 
-@expr_pass("FoldConstant", opt_level=2)
+@expr_pass("FoldConstant", opt_level=2, needs_types=False)
 def FoldConstant(
     func: RelaxExpr, mod: IRModule, ctx: PassContext, fold_qnn: bool = False
 ) -> RelaxExpr:
     """The function with constants in place of what they decide."""
+    if any(_lacks_shape(expr) for expr in post_order(func)):
+        func = infer_types_of(func, mod)
     return _Folder(fold_qnn).run(func)
 
 
@@ -103,6 +105,13 @@ def _shape(old: RelaxExpr, new: Call) -> RelaxExpr:
         return new
     dtype = new.attrs["dtype"]  # type: ignore[index]
     return Constant(np.array(found.concrete_shape, dtype=str(dtype)), new.span)
+
+
+def _lacks_shape(expr: RelaxExpr) -> bool:
+    """Whether it asks for a shape that nobody has inferred."""
+    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.name != "shape_of":
+        return False
+    return getattr(expr.args[0], "checked_type_", None) is None
 
 
 def _is_constant(expr: RelaxExpr) -> bool:

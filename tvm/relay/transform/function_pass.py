@@ -12,11 +12,16 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo, hide_leading_parameters, pass_class
 from tvm.relay.function import Function
 
+from .infer_type import InferType, typed
+
 P = ParamSpec("P")
 
 
 class FunctionPass(Pass):
-    """A pass that sees one function of Relay at a time, with the module for questions."""
+    """A pass that sees one function of Relay at a time, with the module for questions.
+
+    Types are inferred after it, by a pass of its own that instruments see.
+    """
 
     def __init__(
         self, func: Callable[[Function, IRModule, PassContext], Function], info: PassInfo
@@ -29,7 +34,7 @@ class FunctionPass(Pass):
         for var, func in mod.functions.items():
             if isinstance(func, Function) and "SkipOptimization" not in func.attrs:
                 made[var] = self._func(func, mod, ctx)
-        return mod.with_functions(made)
+        return InferType()(mod.with_functions(made))
 
     def __repr__(self) -> str:
         info = self.info
@@ -71,20 +76,20 @@ def function_pass(
 
 
 def expr_pass(
-    name: str, opt_level: int = 0, typed: bool = True
+    name: str, opt_level: int = 0, needs_types: bool = True
 ) -> Callable[
     [Callable[Concatenate[RelaxExpr, IRModule, PassContext, P], RelaxExpr]],
     Callable[P, FunctionPass],
 ]:
     """The house form: `f(func, mod, ctx, **options)` becomes a factory `F(**options)` of passes.
 
-    With `typed` the module has types before and after.
+    With `needs_types` the functions have types before it, also where nobody ran `InferType`.
     """
 
     def decorate(
         func: Callable[Concatenate[RelaxExpr, IRModule, PassContext, P], RelaxExpr],
     ) -> Callable[P, FunctionPass]:
-        info = PassInfo(opt_level, name, ["InferType"] if typed else [])
+        info = PassInfo(opt_level, name, ["InferType"] if needs_types else [])
 
         @functools.wraps(func)
         def factory(*args: P.args, **kwargs: P.kwargs) -> FunctionPass:
@@ -93,7 +98,7 @@ def expr_pass(
                 assert isinstance(made, Function), "a function stays one"
                 return made
 
-            return _Typed(run, info) if typed else FunctionPass(run, info)
+            return _Typed(run, info) if needs_types else FunctionPass(run, info)
 
         hide_leading_parameters(factory, func, 3)
         return factory
@@ -102,10 +107,7 @@ def expr_pass(
 
 
 class _Typed(FunctionPass):
-    """A function pass with types inferred before it and after it."""
+    """A function pass with types inferred before it, too."""
 
     def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        from .infer_type import InferType
-
-        typed = InferType()
-        return typed(super().transform(typed(mod), ctx))
+        return super().transform(typed(mod), ctx)

@@ -37,6 +37,11 @@ from tvm.support.recursion import nested_programs
 @declare_module_pass("InferType", opt_level=0)
 def InferType(mod: IRModule, ctx: PassContext) -> IRModule:
     """The module with types; a DiagnosticError where they do not fit."""
+    return typed(mod)
+
+
+def typed(mod: IRModule) -> IRModule:
+    """What the pass does, where no instrument is to see it."""
     inference = Inference(mod)
     functions = [(v, f) for v, f in mod.functions.items() if isinstance(f, Function)]
     with nested_programs():
@@ -44,10 +49,10 @@ def InferType(mod: IRModule, ctx: PassContext) -> IRModule:
             inference.infer(func)
         inference.solve()
         inference.check_solved()
-        typed: dict[Any, Any] = {var: typed_expr(func, inference) for var, func in functions}
-    for var, made in typed.items():
+        found: dict[Any, Any] = {var: typed_expr(func, inference) for var, func in functions}
+    for var, made in found.items():
         var.checked_type_ = made.checked_type_
-    return mod.with_functions({**mod.functions, **typed})
+    return mod.with_functions({**mod.functions, **found})
 
 
 def infer_types_of(expr: RelaxExpr, mod: IRModule | None = None) -> RelaxExpr:
