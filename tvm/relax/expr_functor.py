@@ -49,7 +49,7 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from .struct_info_rules import is_base_of
+from .struct_info_rules import result_after_rewrite
 
 R = TypeVar("R")
 C = TypeVar("C", bound=type)
@@ -423,9 +423,9 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
         body = self.visit_with_new_scope(op.body, params)
         if body is op.body and _same(params, op.params):
             return op
-        ret: StructInfo | None = self.visit_struct_info(op.ret_struct_info)
-        if body.struct_info_ is not None and not is_base_of(ret, body.struct_info_):  # type: ignore[arg-type]
-            ret = None  # the rewrite changed what the body gives
+        declared = self.visit_struct_info(op.ret_struct_info)
+        found = body.struct_info_
+        ret = declared if found is None else result_after_rewrite(declared, found)
         return Function(params, body, ret, op.is_pure, op.attrs, op.span)
 
     # --- bindings ---

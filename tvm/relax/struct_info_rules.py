@@ -86,6 +86,14 @@ def is_base_of(base: StructInfo, derived: StructInfo, analyzer: Analyzer | None 
     return base_check(base, derived, analyzer) is _PASS
 
 
+def result_after_rewrite(declared: StructInfo, found: StructInfo) -> StructInfo | None:
+    """What a function with a new body says of its result; None for what the body itself gives.
+
+    A body that came to tell less keeps the declaration; one that tells more, or otherwise, wins.
+    """
+    return declared if is_base_of(found, declared) else None
+
+
 def _check_extents(
     base: Sequence[PrimExpr], derived: Sequence[PrimExpr], analyzer: Analyzer | None
 ) -> BaseCheckResult:

@@ -129,7 +129,7 @@ class TestItemsOfTuples(RelaxPassTest):
 
 
 class TestCasts(RelaxPassTest):
-    """A cast that promises what is known already goes, one that binds a size stays."""
+    """Symbols that casts bind are the extents that they name; then the casts say nothing."""
 
     run = CanonicalizeBindings()
     sizes = {"n": 4}
@@ -148,10 +148,140 @@ class TestCasts(RelaxPassTest):
     class Expected:
         @R.function
         def main(x: R.Tensor(("n",), "float32")):
-            n, m = T.int64(), T.int64()
-            z = R.match_cast(x, R.Tensor((m,), "float32"))
-            w = R.exp(z)
+            n = T.int64()
+            w = R.exp(x)
             return w
+
+
+class TestSymbolsOfCasts(RelaxPassTest):
+    """What a cast tells holds in everything that follows, and struct info follows from it."""
+
+    run = CanonicalizeBindings()
+    sizes = {"p": 3}
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(("p", 8), "float32"), t: R.Tuple(R.Tensor(("p", 8), "float32"))):
+            p, q, r, s = T.int64(), T.int64(), T.int64(), T.int64()
+            y = R.match_cast(x, R.Tensor((q, r), "float32"))
+            z: R.Tensor(ndim=2, dtype="float32") = R.add(y, x)
+            u = R.match_cast(t, R.Tuple(R.Tensor((s, r), "float32")))
+            k = R.prim_value(q + s)
+            return (z, u, k, R.shape([q * r]))
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor(("p", 8), "float32"), t: R.Tuple(R.Tensor(("p", 8), "float32"))):
+            p = T.int64()
+            z: R.Tensor((p, 8), "float32") = R.add(x, x)
+            k = R.prim_value(p * 2)
+            return (z, t, k, R.shape([p * 8]))
+
+
+class TestSymbolsInBranches(RelaxPassTest):
+    """A branch has its own knowledge; its value keeps the form that the `if` had."""
+
+    run = CanonicalizeBindings()
+    sizes = {"n": 4}
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32"),
+                 y: R.Tensor((4,), "float32")) -> R.Tensor(("n",), "float32"):
+            n = T.int64()
+            if c:
+                a = R.match_cast(y, R.Tensor((n,), "float32"))
+                o = R.exp(a)
+            else:
+                o = R.tanh(x)
+            w = R.add(o, x)
+            return w
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32"),
+                 y: R.Tensor((4,), "float32")) -> R.Tensor(("n",), "float32"):
+            n = T.int64()
+            if c:
+                b = R.exp(y)
+                o = R.match_cast(b, R.Tensor((n,), "float32"))
+            else:
+                o = R.tanh(x)
+            w = R.add(o, x)
+            return w
+
+
+def test_casts_that_disagree_are_refused():
+    @I.ir_module(check_well_formed=False)
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), y: R.Tensor((6,), "float32")):
+            q = T.int64()
+            a = R.match_cast(x, R.Tensor((q,), "float32"))
+            b = R.match_cast(y, R.Tensor((q,), "float32"))
+            return (a, b)
+
+    with pytest.raises(ValueError, match=r"MatchCast statements must be consistent\. .*variable a"):
+        CanonicalizeBindings()(Mod)
+
+
+class TestATupleOfAllItems(RelaxPassTest):
+    """It is the tuple that the items are of; one of some of them, or in another order, is not."""
+
+    run = CanonicalizeBindings()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
+            with R.dataflow():
+                a = t[0]
+                b = t[1]
+                o = (a, b)
+                p = (b, a)
+                q = (o, p, (a,))
+                R.output(q)
+            return q
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(t: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))):
+            with R.dataflow():
+                a = t[0]
+                b = t[1]
+                p = (b, a)
+                q = (t, p, (a,))
+                R.output(q)
+            return q
+
+
+class TestResultsNobodyReads(RelaxPassTest):
+    run = CanonicalizeBindings()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.tanh(a)
+                R.output(a, b)
+            return a
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.tanh(a)
+                R.output(a)
+            return a
 
 
 class TestUnreadResults(RelaxPassTest):

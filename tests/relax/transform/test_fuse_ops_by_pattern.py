@@ -9,7 +9,8 @@ import pytest
 
 import tvm
 from tvm import relax
-from tvm.ir import IRModule
+from tvm.error import TVMError
+from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.dpl.pattern import (
     is_const,
     is_op,
@@ -294,7 +295,7 @@ def test_a_value_that_others_read_comes_out_too() -> None:
     assert len(after["fused_relax_exp_relax_tanh"].ret_struct_info.fields) == 2
 
 
-def test_a_group_that_would_need_itself_is_left() -> None:
+def test_a_group_that_would_need_itself_is_refused() -> None:
     @I.ir_module
     class Mod:
         @R.function
@@ -307,7 +308,68 @@ def test_a_group_that_would_need_itself_is_left() -> None:
             return c
 
     pattern = is_op("relax.add")(is_op("relax.exp")(wildcard()), wildcard())
-    assert "fused" not in str(FuseOpsByPattern([("x.f", pattern)])(Mod))
+    with pytest.raises(TVMError, match=r"A cyclic dependency detected.*pattern 'x.f'"):
+        FuseOpsByPattern([("x.f", pattern)])(Mod)
+    left = FuseOpsByPattern([("x.f", pattern, {}, lambda context: False)])(Mod)
+    assert "fused" not in str(left)
+
+
+def test_the_later_and_larger_match_stands() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.sin(a)
+                R.output(b)
+            return b
+
+    exp = is_op("relax.exp")(wildcard())
+    after = FuseOpsByPattern([("x.f", exp | is_op("relax.sin")(exp))])(Mod)
+    assert sorted(v.name_hint for v in after.functions) == ["fused_relax_exp_relax_sin", "main"]
+
+
+def test_results_come_as_they_are_first_read() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.sin(a)
+                c = R.cos(b)
+                d = R.cos(a)
+                e = R.add(c, d)
+                R.output(e)
+            return e
+
+    pattern = is_op("relax.sin")(is_op("relax.exp")(wildcard()))
+    after = FuseOpsByPattern([("x.f", pattern)])(Mod)
+    fused = after["fused_relax_exp_relax_sin"]
+    made = {b.var: b.value.op.name for b in fused.body.blocks[0].bindings}
+    assert [made[field] for field in fused.body.body.fields] == ["relax.sin", "relax.exp"]
+    bindings = after["main"].body.blocks[0].bindings
+    assert [b.value.index for b in bindings[1:3]] == [1, 0]
+    assert_structural_equal(after["main"].ret_struct_info, Mod["main"].ret_struct_info)
+
+
+def test_a_wrapper_has_the_symbols_of_what_it_wraps() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor(("n", 4), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                R.output(a)
+            return a
+
+    pattern = is_op("relax.exp")(wildcard())
+    after = FuseOpsByPattern([("x.f", pattern)], annotate_codegen=True)(Mod)
+    outer = after["fused_relax_exp_x"]
+    inner = outer.body.blocks[0].bindings[0].value
+    assert inner.params[0].struct_info.shape[0] is outer.params[0].struct_info.shape[0]
+    assert relax.analysis.well_formed(after)
 
 
 def test_blocks_in_branches_and_symbols() -> None:

@@ -245,7 +245,8 @@ def test_a_tuple_parameter_becomes_several():
             R.output(gv)
         return gv
 """))
-    assert len(after["f"].params) == 3
+    assert len(after["f"].params) == 2  # the other field is not read
+    assert "t" not in [binding.var.name_hint for binding in after["main"].body.blocks[0].bindings]
 
 
 def test_several_results():
@@ -375,7 +376,7 @@ def test_the_call_has_the_spans_of_all_its_kernels():
     assert [part.line for part in span.spans] == wanted
 
 
-def test_a_public_group_keeps_its_symbol():
+def test_the_kernel_of_a_public_group_is_private():
     mod = _group("""
     @R.function
     def f(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
@@ -390,7 +391,83 @@ def test_a_public_group_keeps_its_symbol():
         gv: R.Tensor((4,), "float32") = Module.f(x)
         return gv
 """)
-    assert _check(mod)["f"].attrs["global_symbol"] == "f"
+    assert dict(_check(mod)["f"].attrs.items()) == {"tir.noalias": True}
+
+
+def test_sizes_of_a_shape_are_numbers_at_the_end():
+    after = _check(_group("""
+    @R.function(private=True)
+    def f(x: R.Tensor((4,), "float32"), s: R.Shape(["m", "m"])) -> R.Tensor((4,), "float32"):
+        m = T.int64()
+        R.func_attr({"Primitive": True})
+        with R.dataflow():
+            gv = R.call_tir(Module.scale, (x,), R.Tensor((4,), "float32"), tir_vars=R.shape([m]))
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor(("n",), "float32")
+             ) -> R.Tensor((4,), "float32"):
+        n = T.int64()
+        with R.dataflow():
+            s: R.Shape([n, n]) = R.shape([n, n])
+            gv = Module.f(x, s)
+            R.output(gv)
+        return gv
+"""), n=7)
+    call = after["main"].body.blocks[-1].bindings[-1].value
+    assert len(call.args[2].values) == 1
+    assert len(after["f"].params) == 3
+
+
+def _separated(first: str, second: str) -> IRModule:
+    from tvm.script import from_source
+
+    return from_source(f"""
+# from tvm.script import ir as I, relax as R, tir as T
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def k1(x: T.Buffer((4, 4), "float32"), z: T.Buffer((4, 4), "float32", axis_separators=[1])):
+        for i, j in T.grid(4, 4):
+            with T.block("k1"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                z[vi, vj] = x[vi, vj] + T.float32(1)
+
+    @T.prim_func(private=True)
+    def k2(x: T.Buffer((4, 4), "float32"{first}), z: T.Buffer((4, 4), "float32"{second})):
+        for i, j in T.grid(4, 4):
+            with T.block("k2"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                z[vi, vj] = x[vi, vj] * T.float32(2)
+
+    @R.function(private=True)
+    def f(x: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+        R.func_attr({{"Primitive": True}})
+        with R.dataflow():
+            a = R.call_tir(Module.k1, (x,), R.Tensor((4, 4), "float32"))
+            gv = R.call_tir(Module.k2, (a,), R.Tensor((4, 4), "float32"))
+            R.output(gv)
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+        with R.dataflow():
+            gv = Module.f(x)
+            R.output(gv)
+        return gv
+""")
+
+
+def test_axis_separators_stay():
+    cut = ", axis_separators=[1]"
+    kernel = FuseTIR()(_separated(cut, cut))["f"]
+    params = [kernel.buffer_map[param] for param in kernel.params]
+    assert [len(buffer.axis_separators) for buffer in params] == [0, 1]
+    inner = kernel.body.block.alloc_buffers
+    assert [len(buffer.axis_separators) for buffer in inner] == [1]
+    with pytest.raises(TVMError, match=r"Inconsistent buffers .* mapped to the same relax var: a"):
+        FuseTIR()(_separated("", cut))
 
 
 def test_a_module_without_groups_stays_the_same():
@@ -429,7 +506,10 @@ def test_rejects_shapes_that_are_not_known():
     with bb.function("f", [x], {"Primitive": True}, private=True):
         with bb.dataflow():
             out = bb.emit_output(x)
-        bb.emit_func_output(out)
+        group = bb.emit_func_output(out)
+    y = relax.Var("y", relax.TensorStructInfo(None, "float32", ndim=2))
+    with bb.function("main", [y]):
+        bb.emit_func_output(bb.emit(relax.Call(group, [y])))
     with pytest.raises(TVMError, match="FuseTIR: the shape of 'x' is not known"):
         FuseTIR()(bb.get())
 

@@ -65,28 +65,26 @@ def test_a_chain() -> None:
             x: R.Tensor((4,), "float32"),
         ) -> R.Tensor((4,), "float32"):
             R.func_attr({"Codegen": "dnnl"})
-            with R.dataflow():
 
-                @R.function
-                def lv(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
-                    R.func_attr({"Composite": "dnnl.exp"})
-                    with R.dataflow():
-                        a = R.exp(y)
-                        R.output(a)
-                    return a
+            @R.function
+            def lv(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                R.func_attr({"Composite": "dnnl.exp"})
+                with R.dataflow():
+                    a = R.exp(y)
+                    R.output(a)
+                return a
 
-                lv1 = lv(x)
+            lv1 = lv(x)
 
-                @R.function
-                def lv2(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
-                    R.func_attr({"Composite": "dnnl.tanh"})
-                    with R.dataflow():
-                        a = R.tanh(y)
-                        R.output(a)
-                    return a
+            @R.function
+            def lv2(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                R.func_attr({"Composite": "dnnl.tanh"})
+                with R.dataflow():
+                    a = R.tanh(y)
+                    R.output(a)
+                return a
 
-                gv = lv2(lv1)
-                R.output(gv)
+            gv = lv2(lv1)
             return gv
 
     after = MergeCompositeFunctions()(Before)

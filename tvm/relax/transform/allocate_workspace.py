@@ -17,16 +17,17 @@ from collections.abc import Mapping
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import BindingBlock, Call, DataflowBlock, Function, Var
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.builtin import alloc_tensor
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import all_bindings
 
 
-@declare_module_pass("AllocateWorkspace")
+@relax_module_pass("AllocateWorkspace")
 def AllocateWorkspace(mod: IRModule, ctx: PassContext) -> IRModule:
     """Every function with `Codegen` and `WorkspaceSize` has a last parameter `workspace`."""
     asking = {

@@ -21,12 +21,13 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.expr import Call, Constant, Function, Tuple, TupleGetItem
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import call_tir
 from tvm.relax.op.manipulate import layout_transform
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute
@@ -62,7 +63,7 @@ def _index_map(given: Any) -> IndexMap:
     return first
 
 
-@declare_module_pass("AlterOpImpl")
+@relax_module_pass("AlterOpImpl")
 def AlterOpImpl(
     mod: IRModule,
     ctx: PassContext,

@@ -12,10 +12,11 @@ from __future__ import annotations
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, Sequential, declare_module_pass
+from tvm.ir.transform import PassContext, Sequential
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Tuple, Var
 from tvm.relax.transform.dead_code_elimination import DeadCodeElimination
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_calls
 from tvm.tir.function import PrimFunc
 from tvm.tir.renew_defs import renew_defs
@@ -26,12 +27,12 @@ def AttachAttrLayoutFreeBuffers() -> Sequential:
     return Sequential([_attach(), DeadCodeElimination()], name="AttachAttrLayoutFreeBuffers")
 
 
-@declare_module_pass("_AttachAttrLayoutFreeBuffers")
+@relax_module_pass("_AttachAttrLayoutFreeBuffers")
 def _attach(mod: IRModule, ctx: PassContext) -> IRModule:
     return _marked(mod, params=True)
 
 
-@declare_module_pass("MarkConstantWeights")
+@relax_module_pass("MarkConstantWeights")
 def MarkConstantWeights(mod: IRModule, ctx: PassContext) -> IRModule:
     """The same for constants alone, whose layout costs nothing when the program runs."""
     return _marked(mod, params=False)

@@ -14,7 +14,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -31,10 +31,11 @@ from tvm.relax.expr import (
 )
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_body
 
 
-@declare_module_pass("BatchNormAsScale")
+@relax_module_pass("BatchNormAsScale")
 def BatchNormAsScale(mod: IRModule, ctx: PassContext) -> IRModule:
     """Rewrite in all functions; a norm that asks for the statistics of the batch stays one."""
     functions = {

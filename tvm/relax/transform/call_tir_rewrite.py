@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -34,12 +34,13 @@ from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.op.builtin.builtin import alloc_tensor
 from tvm.relax.op.vm.vm import call_tir_dyn
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_bindings
 
 _DESTINATION_CALLS = ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace")
 
 
-@declare_module_pass("CallTIRRewrite")
+@relax_module_pass("CallTIRRewrite")
 def CallTIRRewrite(mod: IRModule, ctx: PassContext) -> IRModule:
     """Rewrite every call with results to be made, in all functions."""
     bb = BlockBuilder(mod)

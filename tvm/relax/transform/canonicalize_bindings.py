@@ -8,9 +8,10 @@
         R.output(gv)
     return gv
 
-An item of a known tuple is the field. A cast to what the value is already goes too. Where a result
-of a dataflow block renames an inner value, the inner one becomes the result. Results that nobody
-outside reads become inner values.
+An item of a known tuple is the field, and a tuple of all items of another is that other. Symbols
+of casts are replaced by what they stand for, and a cast to what the value is already goes too.
+Where a result of a dataflow block renames an inner value, the inner one becomes the result. Results
+that nobody outside reads become inner values.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from tvm.relax.expr import (
     VarBinding,
 )
 from tvm.relax.normalize import merge_blocks
+from tvm.relax.struct_info import TupleStructInfo
+from tvm.relax.transform.canonical_symbols import canonical_symbols
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
     replace_operands,
@@ -44,6 +47,7 @@ from tvm.relax.transform.rebuild import (
     with_body,
     with_value,
 )
+from tvm.relax.transform.settle import settled
 
 
 @relax_pass("CanonicalizeBindings")
@@ -54,12 +58,12 @@ def CanonicalizeBindings(func: Function, mod: IRModule, ctx: PassContext) -> Fun
 
 def canonicalize_bindings(func: Function) -> Function:
     """The function in canonical form; repeated, as a renamed result may turn into a name."""
+    func = canonical_symbols(func)
     while True:
-        plan = _Plan(func)
-        new = _rewrite_function(func, plan)
+        new = _rewrite_function(func, _Plan(func))
         if new is func:
             return func
-        func = new
+        func = settled(func, new)
 
 
 class _Plan:
@@ -95,7 +99,26 @@ class _Plan:
             known = self.values.get(whole) if isinstance(whole, Var) else whole
             if isinstance(known, Tuple):
                 return known.fields[value.index]
+        if isinstance(value, Tuple):
+            return self._same_tuple(value) or value
         return value
+
+    def _same_tuple(self, value: Tuple) -> RelaxExpr | None:
+        """The tuple whose items `value` lists, all of them and in order."""
+        items = [self.values.get(f, f) if isinstance(f, Var) else f for f in value.fields]
+        first = items[0] if items else None
+        if not isinstance(first, TupleGetItem):
+            return None
+        whole = first.tuple_value
+        info = whole.struct_info_
+        if not isinstance(info, TupleStructInfo) or len(info.fields) != len(items):
+            return None
+        for i, item in enumerate(items):
+            if not isinstance(item, TupleGetItem) or item.index != i:
+                return None
+            if item.tuple_value is not whole:
+                return None
+        return whole
 
     def _look_at(self, binding: Binding, block: BindingBlock) -> None:
         parent = self.simple(binding.value)
@@ -129,7 +152,7 @@ class _Plan:
                     continue
                 names = [var, *(v for v, w in self.instead.items() if w is var)]
                 places = {p for name in names for p in readers.get(name, ())}  # type: ignore[call-overload]
-                if places and places <= {id(block)}:
+                if places <= {id(block)}:
                     hidden = DataflowVar(var.name_hint, var.struct_info_, var.span)
                     self.instead[var] = hidden
 
@@ -175,12 +198,10 @@ def _rewrite_function(func: Function, plan: _Plan) -> Function:
 
 def _rewrite_seq(seq: SeqExpr, plan: _Plan) -> SeqExpr:
     blocks = [_rewrite_block(block, plan) for block in seq.blocks]
-    body = replace_operands(seq.body, plan.resolve)
+    body = replace_operands(plan.simple(seq.body), plan.resolve)
     if body is seq.body and all(a is b for a, b in zip(blocks, seq.blocks)):
         return seq
-    new = SeqExpr(merge_blocks(blocks), body, seq.span)
-    new.struct_info_ = seq.struct_info_
-    return new
+    return SeqExpr(merge_blocks(blocks), body, seq.span)
 
 
 def _rewrite_block(block: BindingBlock, plan: _Plan) -> BindingBlock:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.ir.type import PrimType
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -31,6 +31,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.normalize import merge_blocks
 from tvm.relax.struct_info import PrimStructInfo
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import replace_operands, with_body, with_value
 from tvm.tir.expr import FloatImm, IntImm
 from tvm.tir.expr import Var as TirVar
@@ -40,7 +41,7 @@ from tvm.tir.op import builtin
 from tvm.tir.stmt import Evaluate
 
 
-@declare_module_pass("ComputePrimValue")
+@relax_module_pass("ComputePrimValue")
 def ComputePrimValue(mod: IRModule, ctx: PassContext) -> IRModule:
     """Replace computed numbers in all Relax functions."""
     bb = BlockBuilder(mod)

@@ -5,13 +5,14 @@
     z = R.call_packed(...)                   R.output(gv)
                                          z = R.call_packed(...)
 
-A run must have at least `min_size` bindings that are more than another name. Branches, calls with
-effects and local functions end it. Values that only the run reads become inner ones.
+A run must have at least `min_size` bindings that are more than another name, unless a dataflow
+block stands in it, which takes in its neighbours. Branches and calls with effects end a run. Values
+that only the run reads become inner ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
@@ -29,7 +30,7 @@ from tvm.relax.normalize import merge_blocks
 from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
 from tvm.relax.transform.dead_code_elimination import has_effects
 from tvm.relax.transform.pass_form import relax_pass
-from tvm.relax.transform.rebuild import with_body, with_value
+from tvm.relax.transform.rebuild import with_bindings, with_body, with_value
 
 
 @relax_pass("ConvertToDataflow")
@@ -42,7 +43,16 @@ def ConvertToDataflow(
 
 
 def _seq(seq: SeqExpr, min_size: int) -> SeqExpr:
-    blocks = [part for block in seq.blocks for part in _split(block, min_size)]
+    """Every run of bindings that may be dataflow as one block, across the blocks that are there."""
+    blocks: list[BindingBlock] = []
+    run: list[BindingBlock] = []
+    for part in (part for block in seq.blocks for part in _parts(block, min_size)):
+        if isinstance(part, DataflowBlock):
+            run.append(part)
+            continue
+        blocks += [*_joined(run, seq.blocks, min_size), part]
+        run = []
+    blocks += _joined(run, seq.blocks, min_size)
     if len(blocks) == len(seq.blocks) and all(a is b for a, b in zip(blocks, seq.blocks)):
         return seq
     new = SeqExpr(merge_blocks(blocks), seq.body, seq.span)
@@ -50,34 +60,38 @@ def _seq(seq: SeqExpr, min_size: int) -> SeqExpr:
     return new
 
 
-def _split(block: BindingBlock, min_size: int) -> list[BindingBlock]:
-    """The block as runs of what may be dataflow and what may not."""
+def _joined(
+    run: Sequence[BindingBlock], known: Sequence[BindingBlock], min_size: int
+) -> list[BindingBlock]:
+    """One dataflow block, or a plain one where that would be too short."""
+    if len(run) < 2 and any(block is one for block in run for one in known):
+        return list(run)
+    bindings = [binding for block in run for binding in block.bindings]
+    counted = sum(not isinstance(binding.value, Var) for binding in bindings)
+    was_there = any(block is one for block in run for one in known)
+    kind = DataflowBlock if was_there or counted >= min_size else BindingBlock
+    return [kind(bindings, run[0].span)] if run else []
+
+
+def _parts(block: BindingBlock, min_size: int) -> list[BindingBlock]:
+    """The block as what may be dataflow and what may not; it itself where it need not be split."""
+    bindings = [_inside(binding, min_size) for binding in block.bindings]
     if isinstance(block, DataflowBlock):
-        return [block]
+        return [with_bindings(block, bindings)]
     parts: list[BindingBlock] = []
-    for pure, run in _runs([_inside(binding, min_size) for binding in block.bindings]):
-        counted = sum(not isinstance(binding.value, Var) for binding in run)
-        kind = DataflowBlock if pure and counted >= min_size else BindingBlock
-        parts.append(kind(run, block.span))
+    for binding in bindings:
+        kind = DataflowBlock if _may_be_dataflow(binding.value) else BindingBlock
+        if parts and type(parts[-1]) is kind:
+            parts[-1] = kind((*parts[-1].bindings, binding), block.span)
+        else:
+            parts.append(kind([binding], block.span))
     if len(parts) == 1 and type(parts[0]) is BindingBlock:
-        same = all(a is b for a, b in zip(parts[0].bindings, block.bindings))
-        return [block] if same else parts
+        return [with_bindings(block, bindings)]
     return parts
 
 
-def _runs(bindings: Sequence[Binding]) -> Iterator[tuple[bool, list[Binding]]]:
-    run: list[Binding] = []
-    pure = False
-    for binding in bindings:
-        value = binding.value
-        is_pure = not isinstance(value, (If, Function)) and not has_effects(value)
-        if run and is_pure is not pure:
-            yield pure, run
-            run = []
-        pure = is_pure
-        run.append(binding)
-    if run:
-        yield pure, run
+def _may_be_dataflow(value: RelaxExpr) -> bool:
+    return not isinstance(value, If) and not has_effects(value)
 
 
 def _inside(binding: Binding, min_size: int) -> Binding:

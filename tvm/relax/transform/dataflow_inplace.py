@@ -17,13 +17,14 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Binding, Call, DataflowBlock, Function, Tuple, Var
 from tvm.relax.op.base import CallTIRInplaceAttrs
 from tvm.relax.shape_math import same_extent, simplify
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.dataflow_aliases import UNKNOWN, Aliases, live_ranges
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_bindings, with_body, with_value
 from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm
@@ -44,7 +45,7 @@ class InplaceOpportunity:
         self.arg_idxs = tuple(arg_idxs)
 
 
-@declare_module_pass("DataflowUseInplaceCalls")
+@relax_module_pass("DataflowUseInplaceCalls")
 def DataflowUseInplaceCalls(mod: IRModule, ctx: PassContext) -> IRModule:
     """Operators become in-place kernel calls where that is safe."""
     bb = BlockBuilder(mod)

@@ -15,7 +15,7 @@ from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -27,6 +27,7 @@ from tvm.relax.expr import (
     SeqExpr,
     Var,
 )
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import (
     all_bindings,
     rebuild_seq,
@@ -41,7 +42,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 
 
-@declare_module_pass("DeadCodeElimination", opt_level=1)
+@relax_module_pass("DeadCodeElimination", opt_level=1)
 def DeadCodeElimination(
     mod: IRModule, ctx: PassContext, entry_functions: Sequence[str] | None = None
 ) -> IRModule:

@@ -18,7 +18,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
-from tvm.ir.transform import Pass, PassContext, Sequential, declare_module_pass
+from tvm.ir.transform import Pass, PassContext, Sequential
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     BindingBlock,
@@ -35,6 +35,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_body
 from tvm.tir import expr as tir
 
@@ -54,7 +55,7 @@ def DecomposeOpsForTraining(func_name: str | None = None) -> Pass:
     )
 
 
-@declare_module_pass("DecomposeOps")
+@relax_module_pass("DecomposeOps")
 def _Decompose(
     mod: IRModule, ctx: PassContext, rules: Mapping[str, Rule], func_name: str | None
 ) -> IRModule:

@@ -4,15 +4,15 @@
     z = cls.f((x, y))                      ->          t = (t_0, t_1); ... t[0] ...
                                                    z = cls.f(x, y)
 
-Tuples within tuples are taken apart too. The tuple is put together again inside, where
-CanonicalizeBindings and DeadCodeElimination find what of it is needed.
+Tuples within tuples are taken apart too. Inside, an item of the tuple becomes the parameter that
+is this item: bindings are made canonical and what is then unused goes, in the whole module.
 """
 
 from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -28,13 +28,22 @@ from tvm.relax.expr import (
 )
 from tvm.relax.normalize import merge_blocks
 from tvm.relax.struct_info import TupleStructInfo
+from tvm.relax.transform.canonicalize_bindings import CanonicalizeBindings
+from tvm.relax.transform.dead_code_elimination import DeadCodeElimination
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.private_calls import private_functions, with_signatures
 from tvm.relax.transform.rebuild import with_value
+from tvm.relax.transform.settle import settled_module
 
 
-@declare_module_pass("ExpandTupleArguments")
+@relax_module_pass("ExpandTupleArguments")
 def ExpandTupleArguments(mod: IRModule, ctx: PassContext) -> IRModule:
     """Expand in all private functions that take a tuple."""
+    mod = settled_module(mod, _with_fields_apart(mod))
+    return DeadCodeElimination()(CanonicalizeBindings()(mod))
+
+
+def _with_fields_apart(mod: IRModule) -> IRModule:
     changed = {
         var: _expanded(func)
         for var, func in private_functions(mod).items()

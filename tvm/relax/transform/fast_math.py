@@ -14,9 +14,10 @@ from tvm import topi
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.expr import Call, Function
 from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.topi.nn.softmax import fast_softmax
 
 _QUICK: Final[dict[str, Callable[..., Any]]] = {
@@ -43,7 +44,7 @@ class FastMathCodeGenerator(PyExprMutator):
         return new if quick is None else self.builder_.call_te(quick, new.args[0])
 
 
-@declare_module_pass("FastMathTransform")
+@relax_module_pass("FastMathTransform")
 def FastMathTransform(mod: IRModule, ctx: PassContext) -> IRModule:
     """No exact form is left of those functions."""
     generator = FastMathCodeGenerator(mod)

@@ -15,8 +15,9 @@ from tvm.error import message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.transform.meta_schedule import SCHEDULED, current_target, with_schedule_of
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.support.log import logger
 from tvm.target.target import Target
 from tvm.tir.expr import IntImm
@@ -31,7 +32,7 @@ _LOG = logger("relax.FewShotTuning")
 _MOST_FAILURES = 100
 
 
-@declare_module_pass("FewShotTuning")
+@relax_module_pass("FewShotTuning")
 def FewShotTuning(
     mod: IRModule, ctx: PassContext, valid_count: int = 1, benchmark: bool = False
 ) -> IRModule:

@@ -16,7 +16,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -32,6 +32,7 @@ from tvm.relax.expr import (
 from tvm.relax.op_pattern import OpPatternKind
 from tvm.relax.transform.fusion_groups import FusionNode, find_groups
 from tvm.relax.transform.grouping import Group, GroupFunctions, replace_groups
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import (
     rebuild_seq,
     vars_used,
@@ -42,7 +43,7 @@ from tvm.tir.function import PrimFunc
 MAX_DEPTH = 256
 
 
-@declare_module_pass("FuseOps", opt_level=0)
+@relax_module_pass("FuseOps", opt_level=0)
 def FuseOps(mod: IRModule, ctx: PassContext, fuse_opt_level: int = -1) -> IRModule:
     """Fuse at the given level (0 does nothing); -1 takes the context's level."""
     level = ctx.opt_level if fuse_opt_level == -1 else fuse_opt_level

@@ -5,9 +5,10 @@
                                              lv = R.nn.conv2d(x, w); gv = R.nn.relu(lv)
                                          gv = fused_relax_nn_conv2d_relax_nn_relu(x, w)
 
-Patterns are tried in their order, each on what the ones before it left. Only dataflow blocks are
-looked at. With `annotate_codegen` each composite function is wrapped in one for its code generator,
-which is named by the word before the pattern name's dot.
+Patterns are tried in their order, each on what the ones before it left, and from the last binding
+of a block to the first: of two matches that overlap the later, larger one stands. Only dataflow
+blocks are looked at. With `annotate_codegen` each composite function is wrapped in one for its code
+generator, which is named by the word before the pattern name's dot.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.analysis.bindings import all_bindings
 from tvm.relax.analysis.variables import uses_of
 from tvm.relax.base_expr import Id
@@ -40,6 +41,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.transform.grouping import Group, GroupFunctions, Units, replace_groups
+from tvm.relax.transform.pass_form import relax_module_pass
 
 # Functions that are made of groups already; they are left as they are.
 _MADE: Final = ("Primitive", "Composite", "Codegen")
@@ -90,7 +92,7 @@ class FusionPattern(Object):
         self.attrs_getter: Final = attrs_getter
 
 
-@declare_module_pass("FuseOpsByPattern", opt_level=0)
+@relax_module_pass("FuseOpsByPattern", opt_level=0)
 def FuseOpsByPattern(
     mod: IRModule,
     ctx: PassContext,
@@ -178,18 +180,20 @@ class _Partition(PyExprMutator):
         units = Units(block)
         groups: list[Group] = []
         taken: set[int] = set()
-        for i, binding in enumerate(block.bindings):
-            if not isinstance(binding, VarBinding) or not isinstance(binding.value, Call):
+        for i, binding in reversed(list(enumerate(block.bindings))):
+            is_call = isinstance(binding, VarBinding) and isinstance(binding.value, Call)
+            if not is_call or i in taken:
                 continue
             match = matcher.match(self.pattern.pattern, binding.value)
             if match is None:
                 continue
             members = _members(match, place, i)
             context = self._context(block, matcher, match, members, binding.value)
-            legal = taken.isdisjoint(members) and units.can_join(members)
             check = self.pattern.check
-            if not legal or (check is not None and not check(context)):
+            if not taken.isdisjoint(members) or (check is not None and not check(context)):
                 continue
+            if not units.can_join(members):
+                raise _cyclic(self.pattern.name, [block.bindings[m].var for m in members])
             units.join(members)
             taken.update(members)
             groups.append(Group(members, self._attrs(context), self.bind_constants))
@@ -218,6 +222,17 @@ class _Partition(PyExprMutator):
         }
         bound = {block.bindings[i].var: block.bindings[i].value for i in members}
         return PatternCheckContext(root, named, bound, self.usages, self.bound_var)
+
+
+def _cyclic(name: str, members: Sequence[Var]) -> TVMError:
+    return TVMError(
+        message(
+            f"A cyclic dependency detected: a group of pattern {name!r} needs a value from outside "
+            "that is computed from the group",
+            found=", ".join(var.name_hint for var in members),
+            legal="a pattern that takes what stands between, or a check that refuses the match",
+        )
+    )
 
 
 def _members(match: Match, place: Mapping[Id, int], root: int) -> list[int]:
@@ -294,8 +309,9 @@ class RenameCalls(PyExprMutator):
 
 
 def _wrapper(func: Function, codegen: str, name: str) -> Function:
-    inner = without_primitive(func)
-    params = copy_with_new_vars(func).params
+    # the symbols are those of the function within
+    inner = func.without_attr("Primitive")
+    params = [Var(param.name_hint, param.struct_info_, param.span) for param in func.params]
     bb = BlockBuilder()
     bb.begin_scope(params)
     bb.begin_binding_block()

@@ -11,13 +11,16 @@ FuseOps: a group holds only call_tir, tuples and their items.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import Span, merge_spans
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.structural import structural_equal
+from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
     Call,
@@ -36,7 +39,12 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from tvm.relax.transform.rebuild import map_calls
+from tvm.relax.transform.dead_code_elimination import DeadCodeElimination
+from tvm.relax.transform.expand_tuple_arguments import ExpandTupleArguments
+from tvm.relax.transform.pass_form import relax_module_pass
+from tvm.relax.transform.rebuild import all_bindings, map_calls
+from tvm.relax.transform.remove_unused_parameters import RemoveUnusedParameters
+from tvm.relax.transform.settle import settled_module
 from tvm.support.naming import NameTable
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import IntImm
@@ -46,14 +54,24 @@ from tvm.tir.functor import StmtExprMutator
 from tvm.tir.renew_defs import DefRenewer
 from tvm.tir.stmt import Block, BlockRealize, SeqStmt, Stmt
 
+# A value as a variable and the items taken of it.
+Place = tuple[Var | int, ...]
 # A value inside a group: a buffer, several of them, or numbers; None is a result that gets its
 # buffer when it is made.
 Value = Buffer | list["Value"] | list[PrimExpr] | PrimExpr | None
 
 
-@declare_module_pass("FuseTIR")
+@relax_module_pass("FuseTIR")
 def FuseTIR(mod: IRModule, ctx: PassContext) -> IRModule:
-    """Replace groups marked `Primitive` by one PrimFunc each."""
+    """Replace groups marked `Primitive` by one PrimFunc each.
+
+    Before, groups take of a tuple only the fields they read; afterwards what is unused goes.
+    """
+    mod = RemoveUnusedParameters()(ExpandTupleArguments()(mod))
+    return DeadCodeElimination()(settled_module(mod, _fuse(mod)))
+
+
+def _fuse(mod: IRModule) -> IRModule:
     groups = {
         var: func
         for var, func in mod.functions.items()
@@ -61,7 +79,8 @@ def FuseTIR(mod: IRModule, ctx: PassContext) -> IRModule:
     }
     if not groups:
         return mod
-    fused = {var: _GroupFuser(mod, func).fuse() for var, func in groups.items()}
+    fusers = {var: _GroupFuser(mod, func) for var, func in groups.items()}
+    fused = {var: fuser.fuse() for var, fuser in fusers.items()}
     spans = {var: _group_span(func) for var, func in groups.items()}
     kernels = {var: _global_var(var.name_hint, func) for var, func in fused.items()}
     functions: dict[GlobalVar, BaseFunc] = {}
@@ -70,11 +89,11 @@ def FuseTIR(mod: IRModule, ctx: PassContext) -> IRModule:
             functions[kernels[var]] = fused[var]
         elif isinstance(func, Function):
             functions[var] = map_calls(
-                func, lambda call: _as_call_tir(call, groups, kernels, spans)
+                func, lambda call: _as_call_tir(call, fusers, kernels, spans)
             )
         else:
             functions[var] = func
-    return _without_unused(mod.with_functions(functions), mod)
+    return mod.with_functions(functions)
 
 
 def _group_span(group: Function) -> Span | None:
@@ -95,7 +114,7 @@ def _global_var(name: str, kernel: PrimFunc) -> GlobalVar:
 
 
 def _as_call_tir(
-    call: Call, groups: dict[GlobalVar, Function], kernels: dict[GlobalVar, GlobalVar],
+    call: Call, groups: dict[GlobalVar, _GroupFuser], kernels: dict[GlobalVar, GlobalVar],
     spans: dict[GlobalVar, Span | None],
 ) -> RelaxExpr:  # fmt: skip
     """`group(x, y)` as `call_tir(group, (x, y))`; any other call as it is."""
@@ -103,9 +122,10 @@ def _as_call_tir(
     if group is None:
         return call
     tensors: list[RelaxExpr] = []
-    numbers: list[PrimExpr] = []
-    for param, arg in zip(group.params, call.args):
-        _flatten_argument(param.struct_info, arg, tensors, numbers)
+    given: dict[PrimExpr, PrimExpr] = {}
+    for param, arg in zip(group.function.params, call.args):
+        _flatten_argument(param.struct_info, arg, tensors, given)
+    numbers = [given[number] for number in group.numbers]
     assert call.struct_info_ is not None, "calls in a module are normalised"
     assert isinstance(call.op, GlobalVar), "its group was found"
     args: list[RelaxExpr] = [kernels[call.op], Tuple(tensors)]
@@ -118,35 +138,30 @@ def _as_call_tir(
 
 
 def _flatten_argument(
-    info: StructInfo, arg: RelaxExpr, tensors: list[RelaxExpr], numbers: list[PrimExpr]
+    info: StructInfo, arg: RelaxExpr, tensors: list[RelaxExpr], given: dict[PrimExpr, PrimExpr]
 ) -> None:
+    """Collect tensors, and what the call gives for each number of the group."""
+    known = arg.struct_info
     if isinstance(info, TensorStructInfo):
         tensors.append(arg)
     elif isinstance(info, TupleStructInfo):
         for i, field in enumerate(info.fields):
             item = arg.fields[i] if isinstance(arg, Tuple) else TupleGetItem(arg, i)
-            _flatten_argument(field, item, tensors, numbers)
-    elif isinstance(info, ShapeStructInfo) and isinstance(arg, ShapeExpr):
-        numbers.extend(arg.values)
-    elif isinstance(info, PrimStructInfo) and isinstance(arg, PrimValue):
-        numbers.append(arg.value)
+            if item.struct_info_ is None:
+                assert isinstance(known, TupleStructInfo), "the call was checked"
+                item.struct_info_ = known.fields[i]
+            _flatten_argument(field, item, tensors, given)
+    elif isinstance(known, ShapeStructInfo) and known.values is not None:
+        assert isinstance(info, ShapeStructInfo), "the call was checked"
+        given.update(zip(info.values or (), known.values))
+    elif isinstance(known, PrimStructInfo) and known.value is not None:
+        assert isinstance(info, PrimStructInfo) and info.value is not None, "it was checked"
+        given[info.value] = known.value
     else:
         raise TVMError(
             f"FuseTIR: an argument of a fused function has struct info {info}; legal: tensors, "
-            "tuples of them, shapes and numbers written out"
+            "tuples of them, shapes and numbers whose values are known"
         )
-
-
-def _without_unused(mod: IRModule, before: IRModule) -> IRModule:
-    """Drop the private kernels that only groups called."""
-    from tvm.relax.transform.dead_code_elimination import remove_unused_functions
-
-    return remove_unused_functions(mod, keep=[v for v in before.functions if _is_public(before[v])])
-
-
-def _is_public(func: object) -> bool:
-    attrs = getattr(func, "attrs", None)
-    return attrs is not None and attrs.get("global_symbol") is not None
 
 
 class _GroupFuser:
@@ -154,7 +169,7 @@ class _GroupFuser:
 
     def __init__(self, mod: IRModule, group: Function) -> None:
         self._mod = mod
-        self._group = group
+        self.function = group
         self._values: dict[Var, Value] = {}
         self._buffer_names = NameTable()
         self._block_names = NameTable(["root"])
@@ -165,27 +180,27 @@ class _GroupFuser:
         self._symbols: dict[TirVar, PrimExpr] = {}
 
     def fuse(self) -> PrimFunc:
+        self._separators = _Separators(self._mod, self.function)
         numbers: list[TirVar] = []
-        for param in self._group.params:
+        for param in self.function.params:
             self._values[param] = self._make_param(
-                param.name_hint, param.struct_info, numbers
+                param.name_hint, param.struct_info, numbers, (param,)
             )
-        result = self._group.body.body
-        bindings = [b for block in self._group.body.blocks for b in block.bindings]
+        result = self.function.body.body
+        bindings = [b for block in self.function.body.blocks for b in block.bindings]
         self._bound = {b.var: b.value for b in bindings if isinstance(b, VarBinding)}
         outputs = self._make_outputs(result, bindings)
         for binding in bindings:
             self._bind(binding, outputs)
-        self._params.extend(numbers)
+        told = {extent for buffer in self._buffer_map.values() for extent in buffer.shape}
+        self.numbers = [number for number in numbers if number not in told]
+        self._params.extend(self.numbers)
         attrs: dict[str, object] = {"tir.noalias": True}
-        symbol = self._group.attrs.get("global_symbol")
-        if symbol is not None:
-            attrs["global_symbol"] = symbol
         body = BlockRealize(
             [], True, Block([], [], [], "root", SeqStmt.flatten(self._stmts), None, self._allocs)
         )
         return PrimFunc(
-            self._params, body, None, self._buffer_map, attrs, _group_span(self._group)
+            self._params, body, None, self._buffer_map, attrs, _group_span(self.function)
         )
 
     # --- parameters and results ---
@@ -196,18 +211,22 @@ class _GroupFuser:
         self._buffer_map[handle] = buffer
         return buffer
 
-    def _new_buffer(self, name: str, info: TensorStructInfo) -> Buffer:
+    def _new_buffer(
+        self, name: str, info: TensorStructInfo, separators: Sequence[IntImm] = ()
+    ) -> Buffer:
         if not isinstance(info.shape, ShapeExpr):
             raise TVMError(f"FuseTIR: the shape of {name!r} is not known: {info}")
         fresh = self._buffer_names.fresh(name)
-        return decl_buffer(info.shape.values, info.dtype, fresh)
+        return decl_buffer(info.shape.values, info.dtype, fresh, axis_separators=separators)
 
-    def _make_param(self, name: str, info: StructInfo, numbers: list[TirVar]) -> Value:
+    def _make_param(
+        self, name: str, info: StructInfo, numbers: list[TirVar], place: Place
+    ) -> Value:
         if isinstance(info, TensorStructInfo):
-            return self._add_buffer_param(self._new_buffer(name, info))
+            return self._add_buffer_param(self._new_buffer(name, info, self._separators.of(place)))
         if isinstance(info, TupleStructInfo):
             return [
-                self._make_param(f"{name}_{i}", field, numbers)
+                self._make_param(f"{name}_{i}", field, numbers, (*place, i))
                 for i, field in enumerate(info.fields)
             ]
         exprs: list[PrimExpr] = []
@@ -235,7 +254,8 @@ class _GroupFuser:
         last = next((b for b in bindings if b.var is result), None)
         if isinstance(info, TensorStructInfo):
             name = self._result_name(result, bindings)
-            return self._output_of(result, self._add_buffer_param(self._new_buffer(name, info)))
+            buffer = self._new_buffer(name, info, self._separators.of((result,)))
+            return self._output_of(result, self._add_buffer_param(buffer))
         assert isinstance(info, TupleStructInfo), "a group gives tensors"
         if last is not None and isinstance(last.value, Tuple):
             return self._make_field_outputs(last.value, bindings)
@@ -243,7 +263,8 @@ class _GroupFuser:
         for i, field_info in enumerate(info.fields):
             assert isinstance(field_info, TensorStructInfo), "a kernel gives tensors"
             name = f"{result.name_hint}_{i}"
-            buffers.append(self._add_buffer_param(self._new_buffer(name, field_info)))
+            buffer = self._new_buffer(name, field_info, self._separators.of((result, i)))
+            buffers.append(self._add_buffer_param(buffer))
         return {result: buffers}
 
     def _make_field_outputs(
@@ -356,7 +377,8 @@ class _GroupFuser:
         for param, one, buffer in zip(params, infos, known):
             assert isinstance(one, TensorStructInfo), "a kernel gives tensors"
             if not isinstance(buffer, Buffer):
-                buffer = self._new_buffer(kernel.buffer_map[param].name, one)
+                formal = kernel.buffer_map[param]
+                buffer = self._new_buffer(formal.name, one, formal.axis_separators)
             made.append(buffer)
         return made
 
@@ -367,6 +389,68 @@ class _GroupFuser:
             self._allocs.extend(root.alloc_buffers)
             body = root.body
         self._stmts.append(_BlockRenamer(self._block_names).visit_stmt(body))
+
+
+class _Separators:
+    """How kernels of a group divide the axes of the values that they read and write."""
+
+    def __init__(self, mod: IRModule, group: Function) -> None:
+        self._bound = {b.var: b.value for b in all_bindings(group)}
+        self._seen: dict[Place, tuple[Var, Buffer]] = {}
+        for binding in all_bindings(group):
+            call = binding.value
+            if isinstance(call, Call) and call.op is Op.get("relax.call_tir"):
+                kernel = mod.functions.get(call.args[0])  # type: ignore[call-overload]
+                if isinstance(kernel, PrimFunc):
+                    self._see(binding.var, call, kernel)
+
+    def _see(self, var: Var, call: Call, kernel: PrimFunc) -> None:
+        known = kernel.buffer_map
+        buffers = [known[param] for param in kernel.params if param in known]
+        operands = call.args[1]
+        places: list[Place] = []
+        if isinstance(operands, Tuple):
+            places = [self._place(field) for field in operands.fields]
+        if isinstance(var.struct_info, TupleStructInfo):
+            places += [(var, i) for i in range(len(var.struct_info.fields))]
+        else:
+            places.append((var,))
+        for place, buffer in zip(places, buffers):
+            if not place:
+                continue
+            root = place[0]
+            assert isinstance(root, Var), "places begin with a variable"
+            _, old = self._seen.setdefault(place, (root, buffer))
+            if not structural_equal(old.axis_separators, buffer.axis_separators):
+                raise TVMError(
+                    f"Inconsistent buffers {old} and {buffer} mapped to the same relax var: {root}"
+                )
+
+    def _place(self, expr: RelaxExpr) -> Place:
+        """A value as a variable and the items taken of it; nothing if it is no variable."""
+        items: list[int] = []
+        while True:
+            if isinstance(expr, Var):
+                bound = self._bound.get(expr)
+                if not isinstance(bound, (Var, Tuple, TupleGetItem)):
+                    return (expr, *reversed(items))
+                expr = bound
+            elif isinstance(expr, TupleGetItem):
+                items.append(expr.index)
+                expr = expr.tuple_value
+            elif isinstance(expr, Tuple) and items:
+                expr = expr.fields[items.pop()]
+            else:
+                return ()
+
+    def of(self, place: Place) -> Sequence[IntImm]:
+        """The separators of the buffer that kernels see at a place."""
+        root, *items = place
+        expr: RelaxExpr = root  # type: ignore[assignment]
+        for item in items:
+            expr = TupleGetItem(expr, item)  # type: ignore[arg-type]
+        found = self._seen.get(self._place(expr))
+        return () if found is None else found[1].axis_separators
 
 
 def _merged(old: Value, new: Value) -> Value:

@@ -10,14 +10,15 @@ from tvm import te
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.expr import Call, Function, Var
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
+from tvm.relax.transform.pass_form import relax_module_pass
 
 
-@declare_module_pass("FuseTransposeMatmul")
+@relax_module_pass("FuseTransposeMatmul")
 def FuseTransposeMatmul(mod: IRModule, ctx: PassContext) -> IRModule:
     """No matmul reads weights that were transposed for it."""
     fuser = _Fuser(mod)

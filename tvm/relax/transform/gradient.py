@@ -24,7 +24,7 @@ from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -43,6 +43,7 @@ from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.call_tir_with_grad import without_gradients
 from tvm.relax.transform.checkpoints import Recomputation, without_marks
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
+from tvm.relax.transform.pass_form import relax_module_pass
 
 # Rules for TIR functions that users wrote as tensor expressions, by name.
 TE_GRADIENTS: Final[dict[str, Callable[..., RelaxExpr]]] = {}
@@ -56,7 +57,7 @@ class GradientTypeError(GradientError, DTypeError):
     """A gradient is asked for something that is no float tensor."""
 
 
-@declare_module_pass("Gradient")
+@relax_module_pass("Gradient")
 def Gradient(
     mod: IRModule,
     ctx: PassContext,

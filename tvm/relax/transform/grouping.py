@@ -175,17 +175,25 @@ def replace_groups(
     for unit in units.order():
         members = [block.bindings[i] for i in unit]
         if unit[0] in group_of:
-            own = set(unit)
-            outputs = [
-                block.bindings[i].var
-                for i in unit
-                if not isinstance(block.bindings[i].var, DataflowVar)
-                or any(reader not in own for reader in units.readers[i])
-            ]
-            new.extend(_call_of_group(members, outputs, made, group_of[unit[0]]))
+            outputs = _outputs(block, unit, units)
+            if outputs:
+                new.extend(_call_of_group(members, outputs, made, group_of[unit[0]]))
         else:
             new.extend(members)
     return with_bindings(block, new)
+
+
+def _outputs(block: BindingBlock, unit: Sequence[int], units: Units) -> list[Var]:
+    """What others see of a group: results of the block, then values as they are first read."""
+    own = set(unit)
+    results = [i for i in unit if not isinstance(block.bindings[i].var, DataflowVar)]
+    first_read = []
+    for i in unit:
+        outside = [reader for reader in units.readers[i] if reader not in own]
+        if outside and i not in results:
+            reader = min(outside)
+            first_read.append((reader, units.needs[reader].index(i), i))
+    return [block.bindings[i].var for i in [*results, *(i for _, _, i in sorted(first_read))]]
 
 
 def _call_of_group(
@@ -205,7 +213,10 @@ def _call_of_group(
     whole = DataflowVar("lv", TupleStructInfo([v.struct_info for v in outputs]))
     call.struct_info_ = whole.struct_info_
     bindings: list[Binding] = [VarBinding(whole, call)]
-    bindings += [VarBinding(v, TupleGetItem(whole, i)) for i, v in enumerate(outputs)]
+    place = {var: i for i, var in enumerate(outputs)}
+    for member in members:
+        if member.var in place:
+            bindings.append(VarBinding(member.var, TupleGetItem(whole, place[member.var])))
     return bindings
 
 

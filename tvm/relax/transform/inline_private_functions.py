@@ -16,16 +16,17 @@ from __future__ import annotations
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.analysis import detect_recursion
 from tvm.relax.bind import inline_functions
 from tvm.relax.expr import Function
 from tvm.relax.transform.dead_code_elimination import called_functions
+from tvm.relax.transform.pass_form import relax_module_pass
 
 _KEPT = ("Primitive", "Composite", "Codegen")
 
 
-@declare_module_pass("InlinePrivateFunctions")
+@relax_module_pass("InlinePrivateFunctions")
 def InlinePrivateFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
     """Inline into every function that stays."""
     recursive = {var for cycle in detect_recursion(mod) for var in cycle}

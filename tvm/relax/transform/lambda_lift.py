@@ -19,18 +19,19 @@ from collections.abc import Sequence
 
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.analysis import free_vars
 from tvm.relax.base_expr import Id
 from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.expr import Call, Function, Var, VarBinding
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import invoke_closure, invoke_pure_closure, make_closure
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import all_bindings
 from tvm.support.naming import NameTable
 
 
-@declare_module_pass("LambdaLift")
+@relax_module_pass("LambdaLift")
 def LambdaLift(mod: IRModule, ctx: PassContext) -> IRModule:
     """Lift out of every function, inner ones of inner ones too."""
     names = NameTable([var.name_hint for var in mod.functions])

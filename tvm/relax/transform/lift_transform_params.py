@@ -28,7 +28,7 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.analysis import free_symbolic_vars, free_vars
 from tvm.relax.analysis.variables import used_symbolic_vars
 from tvm.relax.bind import Binder, copy_with_new_vars
@@ -53,6 +53,7 @@ from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TupleStructInfo
 from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
 from tvm.relax.transform.bundle_model_params import bundle_model_params
 from tvm.relax.transform.canonicalize_bindings import canonicalize_bindings
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import with_bindings
 from tvm.tir.expr import IntImm
 from tvm.tir.expr import Var as TirVar
@@ -61,7 +62,7 @@ _SUFFIX: Final = "transform_params"
 _CONSUME: Final = "relax.lift_transform_params.consume_params"
 
 
-@declare_module_pass("LiftTransformParams")
+@relax_module_pass("LiftTransformParams")
 def LiftTransformParams(
     mod: IRModule, ctx: PassContext, shared_transform: bool | Sequence[str] = False
 ) -> IRModule:

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Function, ShapeExpr, Tuple
 from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_calls
 from tvm.tir.buffer import decl_buffer
 from tvm.tir.expr import Var
@@ -27,7 +28,7 @@ from tvm.tir.op import arith as ops
 from tvm.tir.stmt import BufferStore, SeqStmt, Stmt
 
 
-@declare_module_pass("LowerShapeToTensor")
+@relax_module_pass("LowerShapeToTensor")
 def LowerShapeToTensor(mod: IRModule, ctx: PassContext) -> IRModule:
     """Replace `shape_to_tensor` of known extents, in all functions."""
     bb = BlockBuilder(mod)

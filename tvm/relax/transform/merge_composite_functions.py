@@ -19,14 +19,13 @@ from tvm.ir.attrs import DictAttrs
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.analysis.variables import all_global_vars
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
     Call,
     DataflowBlock,
-    DataflowVar,
     Function,
     SeqExpr,
     TupleGetItem,
@@ -36,9 +35,11 @@ from tvm.relax.expr import (
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.transform.fuse_ops_by_pattern import RenameCalls, codegen_of, without_primitive
 from tvm.relax.transform.grouping import Group, GroupFunctions, Units, replace_groups
+from tvm.relax.transform.pass_form import relax_module_pass
+from tvm.relax.transform.rebuild import all_bindings, replace_operands
 
 
-@declare_module_pass("MergeCompositeFunctions", opt_level=0)
+@relax_module_pass("MergeCompositeFunctions", opt_level=0)
 def MergeCompositeFunctions(mod: IRModule, ctx: PassContext) -> IRModule:
     """Make one function for each group of composite functions."""
     composites = {
@@ -120,25 +121,24 @@ class _Merge(PyExprMutator):
 
 
 def _inlined(func: Function, composites: Mapping[str, Function], name: str) -> Function:
-    """The group's function with the composite functions it calls as functions within it."""
-    local: dict[str, Var] = {}
-    blocks: list[BindingBlock] = []
-    for block in func.body.blocks:
-        bindings: list[Binding] = []
-        for binding in block.bindings:
-            call = binding.value
-            if isinstance(call, Call) and isinstance(call.op, GlobalVar):
-                called = call.op.name_hint
-                if called not in local:
-                    inner = without_primitive(composites[called])
-                    local[called] = DataflowVar("lv", inner.struct_info_)
-                    bindings.append(VarBinding(local[called], inner, call.span))
-                new = Call(local[called], call.args, call.attrs, call.sinfo_args, call.span)
-                new.struct_info_ = call.struct_info_
-                binding = VarBinding(binding.var, new, binding.span)
-            bindings.append(binding)
-        blocks.append(type(block)(bindings, block.span))
-    body = SeqExpr(blocks, func.body.body, func.body.span)
-    body.struct_info_ = func.body.struct_info_
+    """The group's function with the composite functions it calls as functions within it.
+
+    Code generators read one plain block: what is dataflow stands in the functions within.
+    """
+    now: dict[RelaxExpr, RelaxExpr] = {}
+    bindings: list[Binding] = []
+    for binding in all_bindings(func):
+        call = binding.value
+        if isinstance(call, Call) and isinstance(call.op, GlobalVar) and call.op not in now:
+            inner = without_primitive(composites[call.op.name_hint])
+            local = now[call.op] = Var("lv", inner.struct_info_)
+            bindings.append(VarBinding(local, inner, call.span))
+        value = replace_operands(binding.value, now.get)
+        value.struct_info_ = binding.value.struct_info_
+        var = now[binding.var] = Var(binding.var.name_hint, binding.var.struct_info_)
+        bindings.append(VarBinding(var, value, binding.span))
+    result = replace_operands(func.body.body, now.get)
+    body = SeqExpr([BindingBlock(bindings)], result, func.body.span)
+    body.struct_info_ = result.struct_info_ = func.body.struct_info_
     attrs = DictAttrs({**dict(func.attrs.items()), "global_symbol": name})
     return Function(func.params, body, func.ret_struct_info, func.is_pure, attrs, func.span)

@@ -13,13 +13,14 @@ from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import FINISHERS
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rename_globals import with_global_vars
 from tvm.support.naming import NameTable
 
 
-@declare_module_pass("NormalizeGlobalVar")
+@relax_module_pass("NormalizeGlobalVar")
 def NormalizeGlobalVar(mod: IRModule, ctx: PassContext) -> IRModule:
     """Rename where name and symbol differ."""
     names = _names(mod)

@@ -10,8 +10,17 @@ from typing import Any, Concatenate, ParamSpec
 from tvm.error import TVMError
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.transform import Pass, PassContext, PassInfo, hide_leading_parameters, pass_class
+from tvm.ir.transform import (
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    declare_module_pass,
+    hide_leading_parameters,
+    pass_class,
+)
 from tvm.relax.expr import BindingBlock, DataflowBlock, Function, SeqExpr
+from tvm.relax.transform.settle import settled, settled_module
 
 P = ParamSpec("P")
 
@@ -25,6 +34,9 @@ class FunctionPass(Pass):
         super().__init__(info)
         self._func = func
 
+    def _finish(self, before: Function, after: Function, mod: IRModule) -> Function:
+        return after
+
     def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
         functions = {}
         for var, func in mod.functions.items():
@@ -34,8 +46,10 @@ class FunctionPass(Pass):
                     f"pass {self.info.name!r} returned {type(new).__name__} for "
                     f"{var.name_hint!r}; legal: a relax.Function"
                 )
+            if isinstance(func, Function) and isinstance(new, Function):
+                new = self._finish(func, new, mod)
             functions[var] = new
-            if new is not func and _other_params(new, func):
+            if new is not func and _other_signature(new, func):
                 var.struct_info_ = new.struct_info_
         return mod.with_functions(functions)
 
@@ -46,13 +60,20 @@ class FunctionPass(Pass):
     __str__ = __repr__
 
 
-def _other_params(new: BaseFunc, old: BaseFunc) -> bool:
+def _other_signature(new: BaseFunc, old: BaseFunc) -> bool:
     """Whether callers see another signature."""
     if not isinstance(new, Function) or not isinstance(old, Function):
         return False
-    same = len(new.params) == len(old.params)
-    pairs = zip(new.params, old.params)
-    return not same or any(a.struct_info_ is not b.struct_info_ for a, b in pairs)
+    if len(new.params) != len(old.params) or new.ret_struct_info is not old.ret_struct_info:
+        return True
+    return any(a.struct_info_ is not b.struct_info_ for a, b in zip(new.params, old.params))
+
+
+class _SettledPass(FunctionPass):
+    """A pass of ours: values that it leaves without struct info get theirs afterwards."""
+
+    def _finish(self, before: Function, after: Function, mod: IRModule) -> Function:
+        return settled(before, after, mod)
 
 
 class DataflowBlockPass(Pass):
@@ -112,10 +133,31 @@ def relax_pass(
             def run(func: Function, mod: IRModule, ctx: PassContext) -> Function:
                 return rule(func, mod, ctx, *args, **kwargs)
 
-            return FunctionPass(run, info)
+            return _SettledPass(run, info)
 
         hide_leading_parameters(factory, rule, 3)
         return factory
+
+    return decorate
+
+
+def relax_module_pass(
+    name: str, opt_level: int = 0, required: Sequence[str] = (), traceable: bool = False
+) -> Callable[
+    [Callable[Concatenate[IRModule, PassContext, P], IRModule]], Callable[P, ModulePass]
+]:
+    """The house form of a pass over modules; struct info in rewritten functions is settled."""
+
+    def decorate(
+        rule: Callable[Concatenate[IRModule, PassContext, P], IRModule],
+    ) -> Callable[P, ModulePass]:
+        def run(
+            mod: IRModule, ctx: PassContext, /, *args: P.args, **kwargs: P.kwargs
+        ) -> IRModule:
+            return settled_module(mod, rule(mod, ctx, *args, **kwargs))
+
+        functools.update_wrapper(run, rule)
+        return declare_module_pass(name, opt_level, required, traceable)(run)
 
     return decorate
 

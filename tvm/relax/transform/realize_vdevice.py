@@ -18,18 +18,19 @@ from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.expr import Call, Function, If, SeqExpr, Tuple, Var, VarBinding
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import to_vdevice
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import all_bindings, sub_exprs
 
 _HINT, _COPY = "relax.hint_on_device", "relax.to_vdevice"
 Lookup = Callable[[Call], VDevice]
 
 
-@declare_module_pass("RealizeVDevice")
+@relax_module_pass("RealizeVDevice")
 def RealizeVDevice(mod: IRModule, ctx: PassContext) -> IRModule:
     """No hint is left; tensors whose device is known carry it."""
     lookup = _device_of_hints(mod)

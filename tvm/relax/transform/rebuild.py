@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tvm.ir.expr import RelaxExpr
+from tvm.ir.structural import structural_equal
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -161,7 +162,11 @@ def vars_used(expr: RelaxExpr) -> Iterator[Var]:
 def replace_operands(
     expr: RelaxExpr, replace: Callable[[RelaxExpr], RelaxExpr | None]
 ) -> RelaxExpr:
-    """`expr` with operands replaced where `replace` gives something; same object if nothing is."""
+    """`expr` with operands replaced where `replace` gives something; same object if nothing is.
+
+    A call keeps its struct info if its operands keep theirs; else it has none yet, and gets what
+    follows from the operands when the pass settles.
+    """
     found = replace(expr)
     if found is not None:
         return found
@@ -171,7 +176,8 @@ def replace_operands(
         if op is expr.op and all(a is b for a, b in zip(args, expr.args)):
             return expr
         call = Call(op, args, expr.attrs, expr.sinfo_args, expr.span)
-        call.struct_info_ = expr.struct_info_
+        if _same_infos((op, *args), (expr.op, *expr.args)):
+            call.struct_info_ = expr.struct_info_
         return call
     if isinstance(expr, Tuple):
         fields = [replace_operands(field, replace) for field in expr.fields]
@@ -186,6 +192,11 @@ def replace_operands(
             return value.fields[expr.index]
         return TupleGetItem(value, expr.index, expr.span)
     return expr
+
+
+def _same_infos(new: Sequence[RelaxExpr], old: Sequence[RelaxExpr]) -> bool:
+    pairs = ((a.struct_info_, b.struct_info_) for a, b in zip(new, old) if a is not b)
+    return all(a is b or structural_equal(a, b) for a, b in pairs)
 
 
 def dataflow_blocks(func: Function) -> list[DataflowBlock]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -26,11 +26,12 @@ from tvm.relax.expr import (
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.relax.transform.canonicalize_bindings import CanonicalizeBindings
 from tvm.relax.transform.dead_code_elimination import DeadCodeElimination
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.private_calls import private_functions, with_signatures
 from tvm.relax.transform.rebuild import all_bindings, map_bindings, sub_exprs, with_value
 
 
-@declare_module_pass("RemoveUnusedOutputs")
+@relax_module_pass("RemoveUnusedOutputs")
 def RemoveUnusedOutputs(mod: IRModule, ctx: PassContext) -> IRModule:
     """Drop them, and renumber the fields that callers read."""
     candidates = {

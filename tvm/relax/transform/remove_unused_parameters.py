@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.analysis import free_vars
 from tvm.relax.analysis.variables import used_symbolic_vars
 from tvm.relax.expr import Binding, Call, Function
@@ -18,11 +18,12 @@ from tvm.relax.struct_info_rules import (
     definable_tir_vars_in_struct_info,
     tir_vars_in_struct_info,
 )
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.private_calls import private_functions, with_signatures
 from tvm.relax.transform.rebuild import with_value
 
 
-@declare_module_pass("RemoveUnusedParameters")
+@relax_module_pass("RemoveUnusedParameters")
 def RemoveUnusedParameters(mod: IRModule, ctx: PassContext) -> IRModule:
     """Drop them, and the arguments in all calls."""
     kept = {var: _kept(func) for var, func in private_functions(mod).items()}

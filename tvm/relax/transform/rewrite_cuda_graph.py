@@ -25,7 +25,7 @@ from tvm import tir
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.analysis import free_vars
 from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.block_builder import BlockBuilder
@@ -51,6 +51,7 @@ from tvm.relax.expr import (
 from tvm.relax.op.base import call_builtin_with_ctx
 from tvm.relax.struct_info import ShapeStructInfo, TupleStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, sub_exprs, vars_used, with_body
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -62,7 +63,7 @@ _ALLOC, _RUN = "vm.builtin.cuda_graph.get_cached_alloc", "vm.builtin.cuda_graph.
 _VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
 
 
-@declare_module_pass("RewriteCUDAGraph")
+@relax_module_pass("RewriteCUDAGraph")
 def RewriteCUDAGraph(mod: IRModule, ctx: PassContext) -> IRModule:
     """Functions keep their storage and record their launches."""
     if not ctx.config.get(_OPTION):

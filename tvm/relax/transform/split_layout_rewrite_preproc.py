@@ -19,7 +19,7 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -33,6 +33,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.op.base import call_tir
 from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_bindings, vars_of_dataflow, with_value
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
@@ -54,7 +55,7 @@ class _Split:
     results: tuple[Buffer, ...]
 
 
-@declare_module_pass("SplitLayoutRewritePreproc")
+@relax_module_pass("SplitLayoutRewritePreproc")
 def SplitLayoutRewritePreproc(mod: IRModule, ctx: PassContext) -> IRModule:
     """Every call of such a kernel is one of its first half and one of its second."""
     bb = BlockBuilder(mod)

@@ -27,7 +27,7 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, Range, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -48,6 +48,7 @@ from tvm.relax.expr import (
 from tvm.relax.op.memory.memory import alloc_storage, alloc_tensor
 from tvm.relax.struct_info import ShapeExpr
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_bindings, with_body, with_value
 from tvm.support.dtype import DataType
 from tvm.tir.expr import INT64, IntImm
@@ -62,7 +63,7 @@ _VIEWS: Final = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero
 _MATCH_RANGE: Final = 16
 
 
-@declare_module_pass("StaticPlanBlockMemory")
+@relax_module_pass("StaticPlanBlockMemory")
 def StaticPlanBlockMemory(mod: IRModule, ctx: PassContext) -> IRModule:
     """Plan the memory of every Relax function, block by block."""
     bb = BlockBuilder(mod)

@@ -14,13 +14,14 @@ from collections.abc import Callable
 
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Function, Var
 from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.transform.pass_form import relax_module_pass
 
 
-@declare_module_pass("UpdateParamStructInfo")
+@relax_module_pass("UpdateParamStructInfo")
 def UpdateParamStructInfo(
     mod: IRModule, ctx: PassContext, sinfo_func: Callable[[Var], StructInfo | None]
 ) -> IRModule:

@@ -11,13 +11,14 @@ from tvm.ir.expr import StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.expr import Function
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.transform.pass_form import relax_module_pass
 
 
-@declare_module_pass("UpdateVDevice")
+@relax_module_pass("UpdateVDevice")
 def UpdateVDevice(
     mod: IRModule, ctx: PassContext, new_vdevice: VDevice, index: int
 ) -> IRModule:

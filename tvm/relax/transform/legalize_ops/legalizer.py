@@ -16,7 +16,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
 from tvm.ir.structural import structural_digest
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -43,6 +43,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.legalize_ops.common import LegalizeFunc
+from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import with_body
 from tvm.support.log import logger
 from tvm.tir.expr import FloatImm, IntImm
@@ -50,7 +51,7 @@ from tvm.tir.expr import FloatImm, IntImm
 _LOG = logger("relax.LegalizeOps")
 
 
-@declare_module_pass("LegalizeOps")
+@relax_module_pass("LegalizeOps")
 def LegalizeOps(
     mod: IRModule,
     ctx: PassContext,

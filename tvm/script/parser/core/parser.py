@@ -346,10 +346,13 @@ class Parser(ast.NodeVisitor):
 
     visit_arguments = visit_For = visit_While = visit_With = visit_AnnAssign = _visit_by_dialect
     visit_If = visit_AugAssign = visit_Assert = visit_Return = _visit_by_dialect
-    visit_Continue = visit_Break = visit_Nonlocal = _visit_by_dialect
+    visit_Continue = visit_Break = _visit_by_dialect
 
     def visit_Pass(self, node: ast.Pass) -> None:
         """Nothing."""
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        """Nothing: it lets Python keep names of the enclosing function for the program to see."""
 
     def visit_Import(self, node: ast.Import) -> None:
         """Programs see the names given to them; their imports are there for readers."""

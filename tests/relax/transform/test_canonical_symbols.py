@@ -1,0 +1,39 @@
+"""Symbols that a cast names anew."""
+
+import pytest
+
+from tvm.relax.transform.canonical_symbols import canonical_symbols
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+pytestmark = pytest.mark.pure
+
+
+def test_without_casts_nothing_changes():
+    @R.function
+    def f(x: R.Tensor(("n",), "float32")):
+        y = R.exp(x)
+        return y
+
+    assert canonical_symbols(f) is f
+
+
+def test_knowledge_of_an_inner_function_stays_there():
+    @R.function
+    def f(x: R.Tensor(("n",), "float32"), w: R.Tensor(("k",), "float32")):
+        k, q = T.int64(), T.int64()
+
+        @R.function
+        def inner(y: R.Tensor((4,), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
+            q = T.int64()
+            z = R.match_cast(y, R.Tensor((q,), "float32"))
+            u = R.add(z, z)
+            return u
+
+        v = R.match_cast(w, R.Tensor((q,), "float32"))
+        o = R.exp(v)
+        return o
+
+    text = str(canonical_symbols(f))
+    assert 'u: R.Tensor((4,), dtype="float32")' in text
+    assert 'o: R.Tensor((k,), dtype="float32")' in text
