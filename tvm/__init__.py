@@ -36,7 +36,9 @@ _HOMES = {
     "Object": "tvm.ffi.object:Object",
     "DataType": "tvm.support.dtype:DataType",
     "DataTypeCode": "tvm.support.dtype:DataTypeCode",
-    "TVMError": "tvm.error:TVMError",
+    "TVMError": "tvm.base:TVMError",
+    "container": "tvm.ir.container",
+
     "Target": "tvm.target:Target",
     "Device": "tvm.runtime:Device",
     "Tensor": "tvm.runtime:Tensor",
@@ -68,9 +70,9 @@ if TYPE_CHECKING:
     from . import te as te
     from . import tir as tir
     from . import topi as topi
+    from .base import TVMError as TVMError
     from .driver import build as build
     from .driver import compile as compile
-    from .error import TVMError as TVMError
     from .ir import instrument as instrument
     from .ir import transform as transform
     from .ir.module import IRModule as IRModule
@@ -79,6 +81,6 @@ if TYPE_CHECKING:
     from .support.dtype import DataType as DataType
     from .target import Target as Target
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __dir__ = lazy_dir(__name__, *_CHILDREN, *_HOMES)

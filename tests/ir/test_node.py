@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 import subprocess
 import sys
 
 import pytest
 
 from tvm import relax, tir
-from tvm.ir import make_node
+from tvm.ir import make_node, structural_equal
 from tvm.ir.node import NODE_TYPES, Node, fields, with_fields
 
 pytestmark = pytest.mark.pure
@@ -76,3 +78,25 @@ def test_types_are_found_whatever_was_imported(key: str) -> None:
     code = f"from tvm.ir.node import NODE_TYPES; print(NODE_TYPES.get({key!r}).TYPE_KEY)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == key
+
+
+def test_a_node_is_copied_from_its_state() -> None:
+    x = tir.Var("x", "int32")
+    block = tir.Block([], [], [], "b", tir.Evaluate(x + 1))
+    state = block.__getstate__()
+    assert list(state) == ["handle"]
+    copied = copy.deepcopy(block)
+    assert not copied.body.same_as(block.body)
+    assert structural_equal(copied, block, map_free_vars=True)
+    block.__setstate__(state)
+    assert not block.body.value.a.same_as(x)
+    first, second = pickle.loads(pickle.dumps([x, tir.decl_buffer((x, 3))]))
+    assert first.name == "x"
+    assert second.shape[1] == 3
+
+
+def test_a_deep_node_is_copied() -> None:
+    deep = tir.Var("x", "int32") + 1
+    for _ in range(5000):
+        deep = deep + 1
+    assert structural_equal(pickle.loads(pickle.dumps(deep)), deep, map_free_vars=True)

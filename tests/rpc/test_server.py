@@ -9,6 +9,7 @@ import pytest
 import tvm
 from tvm import rpc
 from tvm.error import RPCError
+from tvm.rpc import server as rpc_server
 
 pytestmark = pytest.mark.cpu
 
@@ -47,3 +48,13 @@ def test_ports_that_are_taken() -> None:
     with pytest.raises(RPCError, match="no free port"):
         rpc.Server("127.0.0.1", port=first.port, port_end=first.port + 1, silent=True)
     first.terminate()
+
+
+def test_a_process_serves_files_of_a_folder() -> None:
+    folder = rpc_server._server_env(None)
+    workpath = tvm.get_global_func("tvm.rpc.server.workpath")
+    assert workpath("a.txt") == folder.relpath("a.txt")
+    given = tvm.contrib.utils.tempdir()
+    assert rpc_server._server_env("", given) is given
+    with pytest.raises(ValueError, match="no_such_file"):
+        tvm.get_global_func("tvm.rpc.server.load_module")("no_such_file.so")

@@ -1,4 +1,4 @@
-"""The doors show the words of the dialects, and nothing that lies behind them."""
+"""Doors show the words of the dialects or the names of others, and nothing behind them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ DOORS = {
     "tvm.script.parser.tir.parser": ("bind_assign_value",),
     "tvm.script.parser.relax.entry": ("TensorProxy", "match_cast", "Callable"),
     "tvm.script.parser.relax.parser": ("is_recursive",),
+    "tvm.tir.analysis.analysis": ("verify_memory",),
+    "tvm.tir.transform.transform": ("BindTarget", "LoopPartitionConfig", "PrimFuncPass"),
+    "tvm.tir.transform.function_pass": ("prim_func_pass", "PrimFuncPass"),
 }
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
+import importlib.util
 
 import pytest
 
 from tvm import tir
-from tvm.script.highlight import cprint
+from tvm.script.highlight import _format, cprint
 
 pytestmark = pytest.mark.pure
 
@@ -24,14 +23,17 @@ def test_only_programs_are_shown() -> None:
         cprint(object())
 
 
-def test_black_formats_where_it_is_installed(
+def test_programs_are_formatted_where_a_formatter_is_installed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "black", None)
-    with pytest.warns(UserWarning, match="needs the package 'black'"):
+    assert _format("x=[1,\n2]") == "x = [1, 2]\n"
+    assert _format("x  = 1", "ruff") == "x = 1\n"
+    assert _format("x = = 1") == "x = = 1"  # no program
+    cprint("x=1", black_format=True)
+    assert capsys.readouterr().out == "x = 1\n\n"
+    with pytest.raises(ValueError, match="formatter 'tidy'; legal: black, ruff"):
+        _format("x=1", "tidy")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.warns(UserWarning, match="needs the package 'black' or 'ruff'"):
         cprint("x=1", black_format=True)
     assert capsys.readouterr().out == "x=1\n"
-    black = SimpleNamespace(Mode=lambda: None, format_str=lambda text, mode: text.upper())
-    monkeypatch.setitem(sys.modules, "black", black)
-    cprint("x=1", black_format=True)
-    assert capsys.readouterr().out == "X=1\n"

@@ -15,6 +15,7 @@ NORMS = ("tests/topi/nn/test_normalisations.py", "all share one formula")
 CONVOLUTIONS = ("tests/topi/nn/test_convolutions.py", "all have one definition")
 REARRANGED = ("tests/topi/nn/test_rearrangements.py", "they move elements and no more")
 DOORS = ("tests/script/test_doors.py", "doors hold names and no logic")
+NAMED = ("tests/ffi/test_api.py", "registered functions under another name")
 TEXTS = "a node's text shows all rules at work"
 _ONNX = "tests/relax/frontend/onnx"
 _IMPORTER = (f"{_ONNX}/test_importer.py", "parts of the importer, which shows what they do")
@@ -42,6 +43,12 @@ RELAY_RUN = (f"{_RELAY}/test_build_module.py", "one road from a program to its n
 _CALLBACKS = (f"{_META}/measure_callback/test_measure_callback.py", "all see one batch")
 _SCHEDULERS = (f"{_META}/task_scheduler/test_task_scheduler.py", "all kinds pass the same tests")
 COVERED_BY: dict[str, tuple[str, str]] = {
+    "tvm/meta_schedule/_ffi_api.py": NAMED,
+    "tvm/rpc/_ffi_api.py": NAMED,
+    "tvm/runtime/_ffi_api.py": NAMED,
+    "tvm/target/_ffi_api.py": NAMED,
+    "tvm/testing/_ffi_api.py": NAMED,
+    "tvm/runtime/object_generic.py": ("tests/runtime/test_container.py", "one name"),
     "tvm/meta_schedule/feature_extractor/": (
         f"{_META}/feature_extractor/test_features.py", "features of known programs",
     ),

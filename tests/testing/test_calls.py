@@ -20,7 +20,6 @@ def test_values_come_back() -> None:
     for value in ("text", b"bytes", None, True, 1.5, tvm.cpu(1), node):
         assert testing.echo(value) == value
         assert testing.identity_cpp(value) == value
-    assert testing.device_test(tvm.cpu(0)) == tvm.cpu(0)
     assert testing.object_use_count(tvm.runtime.convert([1, 2])) == 1
 
 
@@ -43,3 +42,9 @@ def test_callbacks() -> None:
         check(1, 2)
     with pytest.raises(InternalError, match="ErrorTest"):
         testing.ErrorTest(0, 1)
+
+
+def test_a_device_is_the_one_that_was_named() -> None:
+    assert tvm.testing.device_test(tvm.cpu(2), 1, 2) == tvm.cpu(2)
+    with pytest.raises(InternalError, match="the device is another"):
+        tvm.testing.device_test(tvm.cpu(), 2, 0)

@@ -32,9 +32,6 @@ _HOMES = {
     }.items()
     for name in names
 }  # fmt: skip
-_CHILDREN = (
-    "analyzer", "bound", "int_set", "int_solver", "iter_affine_map", "pattern", "_ffi_api",
-)  # fmt: skip
 
 if TYPE_CHECKING:
     from .bound import deduce_bound
@@ -74,7 +71,7 @@ if TYPE_CHECKING:
     from .narrow_predicate import narrow_predicate_expression
     from .pattern import detect_clip_bound, detect_common_subexpr, detect_linear_equation
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "Analyzer", "ConstIntBound", "ConstraintScope", "Extension", "IntConstraints",

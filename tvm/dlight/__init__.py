@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from tvm.support.lazy import lazy_packages
-
 from .analysis import BlockInfo, IterInfo, normalize_prim_func
 from .base import ApplyDefaultSchedule, ScheduleRule, try_inline, try_inline_contiguous_spatial
 
@@ -11,8 +9,6 @@ if TYPE_CHECKING:
     from . import benchmark as benchmark
     from . import cpu as cpu
     from . import gpu as gpu
-else:
-    __getattr__ = lazy_packages(__name__, "analysis", "base", "benchmark", "cpu", "gpu")
 
 __all__ = [
     "ApplyDefaultSchedule", "BlockInfo", "IterInfo", "ScheduleRule", "normalize_prim_func",

@@ -30,6 +30,8 @@ HOMES: dict[str, list[str]] = {
         "tvm.runtime.disco.session", "tvm.runtime.disco.session_functions",
         "tvm.runtime.disco.shard_loader",
     ],
+    "target.": ["tvm.target.registered"],
+    "testing.": ["tvm.testing.conversions"],
     "rpc.test.": ["tvm.rpc.testing"],
     "rpc.builtin.": ["tvm.rpc.builtins"],
     "tvm.rpc.server.": ["tvm.rpc.builtins"],

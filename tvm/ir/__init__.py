@@ -21,6 +21,8 @@ from .supply import GlobalVarSupply, NameSupply
 from .type import FuncType, PointerType, PrimType, TensorMapType, TupleType, Type
 
 _HOMES = {
+    "Array": "tvm.ir.container:Array",
+    "Map": "tvm.ir.container:Map",
     "structural_equal": "tvm.ir.structural:structural_equal",
     "structural_hash": "tvm.ir.structural:structural_hash",
     "assert_structural_equal": "tvm.ir.structural:assert_structural_equal",
@@ -54,7 +56,6 @@ else:
     __getattr__ = lazy_names(
         __name__,
         _HOMES,
-        ("transform", "instrument", "diagnostics", "analysis", "base", "json", "json_compact"),
     )
 
 __all__ = [

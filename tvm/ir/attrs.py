@@ -8,6 +8,7 @@ from typing import ClassVar
 from tvm.support.frozen import FrozenMap
 
 from .node import Field, Node, fields, register_nodes
+from .node import make_node as make_node
 
 
 class Attrs(Node):
@@ -38,6 +39,17 @@ class Attrs(Node):
         return getattr(self, key)
 
 
+def _fixed(value: object) -> object:
+    """A value with the dicts in it as maps that do not change."""
+    if isinstance(value, dict):
+        if isinstance(value, FrozenMap):
+            return value
+        return FrozenMap({key: _fixed(item) for key, item in value.items()})
+    if isinstance(value, list):
+        return [_fixed(item) for item in value]
+    return value
+
+
 class DictAttrs(Attrs):
     """Attributes by free names, as functions and modules have them."""
 
@@ -46,7 +58,9 @@ class DictAttrs(Attrs):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("__dict__")
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
-        self._map: FrozenMap[str, object] = FrozenMap(values or {})
+        self._map: FrozenMap[str, object] = FrozenMap(
+            {name: _fixed(value) for name, value in (values or {}).items()}
+        )
 
     @property
     def __dict__(self) -> dict[str, object]:  # type: ignore[override]

@@ -6,6 +6,7 @@ anything twice. A node is never changed after it was made, so subtrees are share
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from typing_extensions import Self
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .span import Span
 
 N = TypeVar("N", bound="Node")
+_JSON: Final = "tvm.ir.json"  # it knows all nodes, so it loads after them
 
 
 class Field:
@@ -78,6 +80,19 @@ class Node(Scriptable):
     def field_values(self) -> dict[str, object]:
         """All fields with their values, in the order of `FIELDS`."""
         return {field.name: getattr(self, field.name) for field in self.FIELDS}
+
+    def __getstate__(self) -> dict[str, str]:
+        """The node as JSON, which copies and pickles are made from."""
+        text: str = importlib.import_module(_JSON).save_json(self)
+        return {"handle": text}
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        """Fill a node with what `__getstate__` told of one."""
+        saved = importlib.import_module(_JSON).load_json(state["handle"])
+        for cls in type(saved).__mro__:
+            for name in vars(cls).get("__slots__", ()):
+                if name != "__weakref__" and hasattr(saved, name):
+                    object.__setattr__(self, name, getattr(saved, name))
 
     def __str__(self) -> str:
         return self.script()

@@ -59,6 +59,6 @@ if TYPE_CHECKING:
     from .tune_context import TuneContext as TuneContext
     from .utils import derived_object as derived_object
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __dir__ = lazy_dir(__name__, *_CHILDREN, *_HOMES)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tvm.ir.expr import GlobalVar, StructInfo
+from tvm.ir.type import FuncType, TupleType, Type
 from tvm.support.lazy import lazy_names
 
 from . import operators as operators
@@ -46,6 +47,7 @@ from .struct_info import (
 from .type import ObjectType, PackedFuncType, ShapeType, TensorType
 
 _HOMES = {
+    "args_converter": "tvm.relax.type_converter:args_converter",
     "BlockBuilder": "tvm.relax.block_builder:BlockBuilder",
     "ExprFunctor": "tvm.relax.expr_functor:ExprFunctor",
     "PyExprVisitor": "tvm.relax.expr_functor:PyExprVisitor",
@@ -69,12 +71,6 @@ _HOMES = {
     "register_pipeline": "tvm.relax.pipeline:register_pipeline",
     "DataflowBlockRewrite": "tvm.relax.binding_rewrite:DataflowBlockRewrite",
 }
-_CHILDREN = (
-    "analysis", "backend", "base_py_module", "bind", "binding_rewrite", "block_builder",
-    "distributed", "dpl", "exec_builder", "expr", "expr_functor", "frontend", "interp", "ir", "op",
-    "pipeline", "relax_to_pyfunc_converter", "script", "struct_info", "testing", "training",
-    "transform", "ty", "utils", "vm", "vm_build",
-)  # fmt: skip
 
 if TYPE_CHECKING:
     from . import analysis as analysis
@@ -84,13 +80,15 @@ if TYPE_CHECKING:
     from .expr_functor import PyExprMutator as PyExprMutator
     from .expr_functor import PyExprVisitor as PyExprVisitor
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "Binding", "BindingBlock", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar",
-    "Expr", "ExprWithOp", "ExternFunc", "FuncStructInfo", "Function", "GlobalVar", "Id", "If",
+    "Expr", "ExprWithOp", "ExternFunc", "FuncStructInfo", "FuncType", "Function", "GlobalVar", "Id",
+    "If",
     "LeafExpr", "MatchCast", "ObjectStructInfo", "ObjectType", "PackedFuncType", "PrimStructInfo",
     "PrimValue", "SeqExpr", "ShapeExpr", "ShapeStructInfo", "ShapeType", "StringImm", "StructInfo",
-    "TensorStructInfo", "TensorType", "Tuple", "TupleGetItem", "TupleStructInfo", "Var",
+    "TensorStructInfo", "TensorType", "Tuple", "TupleGetItem", "TupleStructInfo",
+    "TupleType", "Type", "Var",
     "VarBinding", "const", "convert_to_expr", "extern", "get_shape_of", "make_shape", "te_tensor",
 ]  # fmt: skip

@@ -7,8 +7,12 @@ import re
 from .bind import copy_with_new_vars
 from .expr import convert_to_expr
 from .te_call import gen_call_tir_inputs
+from .type_converter import args_converter
 
-__all__ = ["convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs", "metadata_partitioner"]
+__all__ = [
+    "args_converter", "convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs",
+    "metadata_partitioner",
+]  # fmt: skip
 
 
 _METADATA = re.compile(r'metadata = tvm\.ir\.load_json\("""(.*?)"""\)\n*', re.DOTALL)

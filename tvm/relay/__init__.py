@@ -94,10 +94,5 @@ _HOMES = {
     "save_param_dict": "tvm.relay.param_dict:save_param_dict",
     "load_param_dict": "tvm.relay.param_dict:load_param_dict",
 }
-_CHILDREN = (
-    "analysis", "backend", "build_module", "dataflow_pattern", "loops", "param_dict", "parser",
-    "prelude",
-    "qnn", "scope_builder", "testing", "transform", "type_functor", "vm",
-)  # fmt: skip
 
-__getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -33,6 +33,6 @@ if TYPE_CHECKING:
     from .minrpc import with_minrpc as with_minrpc
     from .server import Server as Server
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __dir__ = lazy_dir(__name__, *_CHILDREN, *_HOMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import logging
 import multiprocessing
 import os
@@ -17,7 +18,8 @@ from multiprocessing.util import Finalize
 from typing import Any, Final
 
 from tvm.error import RPCError
-from tvm.ffi import get_global_func
+from tvm.ffi import get_global_func, register_global_func
+from tvm.runtime.module import load_module as _load_module
 from tvm.runtime.wire import read_frame, write_frame
 
 from . import base, files
@@ -72,6 +74,27 @@ def _close_other_sockets(mine: int) -> None:
                 if stat.S_ISSOCK(os.fstat(number).st_mode):
                     os.dup2(nothing, number)  # the number stays taken: objects here will close it
     os.close(nothing)
+
+
+def _server_env(load_library: str | None, work_path: Any = None) -> Any:
+    """Let this process serve files of a folder, by default a new one, which it returns.
+
+    Registers `tvm.rpc.server.workpath` and `tvm.rpc.server.load_module`; `load_library` names
+    libraries to load, with colons between them.
+    """
+    folder = work_path or importlib.import_module("tvm.contrib.utils").tempdir()
+
+    @register_global_func("tvm.rpc.server.workpath", override=True)
+    def workpath(path: str) -> str:
+        return str(folder.relpath(path))
+
+    @register_global_func("tvm.rpc.server.load_module", override=True)
+    def load_module(file_name: str) -> Any:
+        return _load_module(folder.relpath(file_name))
+
+    names = load_library.split(":") if load_library else []
+    folder.libs = [ctypes.CDLL(name, ctypes.RTLD_GLOBAL) for name in names]
+    return folder
 
 
 # --- the loop ---

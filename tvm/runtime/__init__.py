@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from .params import save_param_dict as save_param_dict
     from .vm import VirtualMachine as VirtualMachine
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __dir__ = lazy_dir(__name__, *_CHILDREN, *_HOMES)
 __all__ = ["Object"]

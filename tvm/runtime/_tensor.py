@@ -14,6 +14,16 @@ from tvm.ffi import get_global_func, library
 from tvm.support.dtype import DataType
 
 from ._device import Device, cpu
+from ._device import cuda as cuda
+from ._device import device as device
+from ._device import ext_dev as ext_dev
+from ._device import hexagon as hexagon
+from ._device import metal as metal
+from ._device import opencl as opencl
+from ._device import rocm as rocm
+from ._device import vpi as vpi
+from ._device import vulkan as vulkan
+from ._device import webgpu as webgpu
 
 _tvm_ffi = library()
 _TensorBase: Any = _tvm_ffi.core.Tensor

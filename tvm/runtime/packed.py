@@ -15,7 +15,7 @@ from ._device import Device
 from ._tensor import Tensor, empty, numpy_dtype, numpy_shape
 from .attributes import DeviceAttr
 from .benchmark import CACHE_BYTES, flush_cache
-from .module import enabled, load_static_library
+from .module import enabled, load_module, load_static_library
 from .params import (
     load_param_dict,
     load_param_dict_from_file,
@@ -68,6 +68,12 @@ def save_params_to_file(params: Any, path: str) -> None:
 def load_params_from_file(path: str) -> object:
     """Read parameters from a file."""
     return load_param_dict_from_file(path)
+
+
+@register_global_func("runtime.ModuleLoadFromFile", override=True)
+def module_load_from_file(path: str, fmt: str = "") -> object:
+    """The module of a file."""
+    return load_module(path, fmt)
 
 
 @register_global_func("runtime.ModuleLoadStaticLibrary", override=True)

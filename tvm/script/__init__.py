@@ -10,7 +10,6 @@ _HOMES = {
     "ir_module": "tvm.script.ir_dialect.entry:ir_module",
     "prim_func": "tvm.tir.script.entry:prim_func",
 }
-_CHILDREN = ("highlight", "ir", "ir_builder", "parser", "printer", "relax", "tir", "tirx")
 
 if TYPE_CHECKING:
     from . import ir as ir
@@ -20,6 +19,6 @@ if TYPE_CHECKING:
     from .parser.core.entry import parse as from_source
     from .parser.core.entry import parse as parse
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = ["from_source", "ir", "ir_module", "parse", "relax", "tir"]

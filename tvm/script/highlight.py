@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
+import subprocess
 import sys
 import warnings
 from typing import Any, Final
@@ -12,15 +13,22 @@ from typing import Any, Final
 _STYLES: Final = {None: "default", "light": "default", "dark": "monokai", "ansi": "ansi_dark"}
 
 
+# How each formatter is called to read a program from the standard input.
+_FORMATTERS: Final = {
+    "black": ("black", "--quiet", "-"),
+    "ruff": ("ruff", "format", "--isolated", "--stdin-filename=program.py", "-"),
+}
+
+
 def cprint(printable: Any, style: str | None = None, black_format: bool = False) -> None:
     """Print a program or a node with Python's syntax in colours.
 
     `style` is "light", "dark", "ansi" or a style of the pygments library. `black_format` reformats
-    the text with the `black` formatter.
+    the text with the formatter that is installed.
     """
     text = printable if isinstance(printable, str) else _script_of(printable)
     if black_format:
-        text = _formatted(text)
+        text = _format(text)
     if not _has_colours():
         print(text)
         return
@@ -44,14 +52,25 @@ def _has_colours() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
-def _formatted(text: str) -> str:
-    try:
-        black: Any = importlib.import_module("black")
-    except ImportError:
-        warnings.warn(
-            "the text is printed as it is: black_format=True needs the package 'black' "
-            "(pip install black)",
-            stacklevel=3,
-        )
-        return text
-    return str(black.format_str(text, mode=black.Mode()))
+def _format(code: str, formatter: str | None = None) -> str:
+    """A program as "black" or "ruff" writes it; by default as the first of them that is there.
+
+    Without a formatter the text stays as it is.
+    """
+    for name in _FORMATTERS if formatter is None else (formatter,):
+        if name not in _FORMATTERS:
+            raise ValueError(f"formatter {name!r}; legal: {', '.join(_FORMATTERS)}")
+        if importlib.util.find_spec(name) is not None:
+            return _formatted(code, _FORMATTERS[name])
+    warnings.warn(
+        "the text is printed as it is: black_format=True needs the package 'black' or 'ruff' "
+        "(pip install black)",
+        stacklevel=3,
+    )
+    return code
+
+
+def _formatted(code: str, arguments: tuple[str, ...]) -> str:
+    command = [sys.executable, "-m", *arguments]
+    done = subprocess.run(command, input=code, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else code

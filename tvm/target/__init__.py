@@ -25,10 +25,6 @@ if not TYPE_CHECKING:
     __getattr__ = lazy_names(
         __name__,
         _HOMES,
-        (
-            "codegen", "compilation_config", "datatype", "detect_target", "kind", "makers", "tag",
-            "target", "virtual_device", "x86",
-        ),
     )
 
 __all__ = ["CpuModel", "Target", "TargetKind", "list_tags", "register_tag"]

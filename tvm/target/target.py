@@ -15,6 +15,7 @@ from tvm.error import TargetError, TVMError, message
 from tvm.ir.global_info import TARGET_MAKERS
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.frozen import FrozenMap
+from tvm.support.lazy import lazy_names
 
 from .cpu_model import (
     CpuModel,
@@ -29,6 +30,18 @@ from .cpu_model import (
 from .kind import CPU, TargetKind, find_kind
 from .mprofile import is_m_profile, m_profile_features
 from .parse import check_options, parse_target
+
+# the makers of targets, which need the class
+__getattr__ = lazy_names(
+    __name__,
+    {
+        name: f"tvm.target.makers:{name}"
+        for name in (
+            "adreno", "arm_cpu", "bifrost", "create", "cuda", "hexagon", "intel_graphics", "mali",
+            "rasp", "riscv_cpu", "rocm", "stm32",
+        )
+    },
+)  # fmt: skip
 
 
 class _Entered(threading.local):

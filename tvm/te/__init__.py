@@ -62,6 +62,7 @@ from tvm.tir import (
     truncdiv,
     truncmod,
 )
+from tvm.tir.index_map import IndexMap as _IndexMap
 
 from .create_prim_func import create_prim_func
 from .operation import (
@@ -88,7 +89,10 @@ from .tensor import (
     TensorSlice,
 )
 
+AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR
+
 __all__ = [
+    "AXIS_SEPARATOR",
     "BaseComputeOp", "ComputeOp", "ExternOp", "Operation", "PlaceholderOp", "ScanOp", "Tensor",
     "TensorSlice", "abs", "acos", "acosh", "add", "all", "any", "asin", "asinh", "atan", "atanh",
     "ceil", "ceildiv", "comm_reducer", "compute", "const", "cos", "cosh", "create_prim_func",

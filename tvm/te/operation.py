@@ -11,6 +11,7 @@ from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
+from tvm.support.lazy import lazy_names
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, SizeVar, Var, as_expr
 from tvm.tir.function import PrimFunc
@@ -22,6 +23,9 @@ from .tag import TagScope
 from .tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor
 
 T = TypeVar("T")
+__getattr__ = lazy_names(
+    __name__, {"create_prim_func": "tvm.te.create_prim_func:create_prim_func"}
+)
 
 
 def _one_or_many(value: Any) -> tuple[Any, ...]:

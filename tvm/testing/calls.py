@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.error import InternalError, message
 from tvm.ffi import get_global_func
+from tvm.runtime import Device
 
 
 def nop(*args: Any) -> Any:
@@ -19,7 +20,15 @@ def echo(value: Any) -> Any:
     return get_global_func("testing.echo")(value)
 
 
-identity_cpp = device_test = echo
+identity_cpp = echo
+
+
+def device_test(dev: Device, device_type: int, device_id: int) -> Device:
+    """The device, which must have the type and the number."""
+    found = (int(dev.device_type), dev.device_id)
+    if found != (device_type, device_id):
+        raise InternalError(message("device_test: the device is another", found=f"{found}"))
+    return dev
 
 
 def object_use_count(value: Any) -> int:

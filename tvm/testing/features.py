@@ -154,20 +154,21 @@ def _any_gpu() -> bool | str:
     return any([enabled(k) for k in kinds]) or "this machine has none that a backend drives"
 
 
-def cuda_compute_version() -> tuple[int, ...]:
-    """Major and minor version of the first CUDA device; (0, 0) without one."""
-    gpu = device("cuda", 0)
+def compute_version(kind: str = "cuda") -> tuple[int, ...]:
+    """Major and minor version of the first device of a kind; (0, 0) without one."""
+    gpu = device(kind, 0)
     text = gpu.compute_version if gpu.exist else None
     return tuple(int(part) for part in text.split(".")) if text else (0, 0)
 
 
 def is_ampere_or_newer() -> bool:
     """Whether the first CUDA device is of compute version 8.0 or above."""
-    return cuda_compute_version() >= (8, 0)
+    return compute_version() >= (8, 0)
 
 
-def _compute(major: int, minor: int = 0) -> Check:
-    return lambda: cuda_compute_version() >= (major, minor) or f"compute version < {major}.{minor}"
+def _compute(major: int, minor: int = 0, kind: str = "cuda") -> Check:
+    wanted = (major, minor)
+    return lambda: compute_version(kind) >= wanted or f"compute version < {major}.{minor}"
 
 
 def _machine(*names: str) -> Check:
@@ -237,6 +238,9 @@ requires_hipblas = Feature(
     "hipblas", "hipBLAS", compile_time_check=_function("tvm.contrib.hipblas.matmul"),
     parent_features="rocm",
 )  # fmt: skip
+requires_matrixcore = Feature(
+    "matrixcore", "AMD Matrix Core", run_time_check=_compute(8, kind="rocm"), parent_features="rocm"
+)
 requires_metal = Feature(
     "metal", "Metal", "USE_METAL", "metal", target_kind_hardware="metal", parent_features="gpu"
 )

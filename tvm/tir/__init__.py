@@ -102,17 +102,13 @@ _HOMES = {
     "PrimType": "tvm.ir.type:PrimType",
     "PointerType": "tvm.ir.type:PointerType",
 }
-_CHILDREN = (
-    "analysis", "transform", "schedule", "script", "stmt_functor", "functor", "pipeline", "interp",
-    "ir_builder", "tensor_intrin", "generic", "verify",
-)  # fmt: skip
 
 if TYPE_CHECKING:
     from . import analysis as analysis
     from . import schedule as schedule
     from . import transform as transform
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "Add", "Allocate", "AllocateConst", "And", "AssertStmt", "AttrStmt", "BinaryOpExpr", "Block",

@@ -244,7 +244,7 @@ class IterVar(PrimExprConvertible):
     ThreadIndex = 1
     CommReduce = 2
     Ordered = 3
-    DimInfo = 4
+    DimInfo = Opaque = 4
     Unrolled = 5
     Vectorized = 6
     Parallelized = 7

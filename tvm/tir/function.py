@@ -12,10 +12,20 @@ from tvm.ir.node import Field, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import VOID_TYPE, FuncType, Type
 from tvm.support.frozen import FrozenMap
+from tvm.support.lazy import lazy_names
 
 from .buffer import Buffer
 from .expr import Var
 from .stmt import Stmt
+
+# what needs functions itself, or much more
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "IndexMap": "tvm.tir.index_map:IndexMap",
+        "TensorIntrin": "tvm.tir.intrin_registry:TensorIntrin",
+    },
+)
 
 
 @final

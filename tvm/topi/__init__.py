@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from tvm.support.lazy import lazy_packages
-
 from . import broadcast as broadcast
 from . import nn as nn
 from . import tag as tag
@@ -31,5 +29,3 @@ right_shift = broadcast.right_shift
 
 if TYPE_CHECKING:
     from . import testing as testing
-else:
-    __getattr__ = lazy_packages(__name__, "testing", "image", "vision", "gpu")

@@ -1,9 +1,14 @@
 """How long kernels take for sampled sizes: one by one, or all that a graph calls."""
 
 from .bench import benchmark, benchmark_prim_func, benchmark_relax_func
-from .extract import extract_all_func_info_from_relax, extract_from_relax, extract_prim_func
+from .extract import (
+    extract_all_func_info_from_relax,
+    extract_from_relax,
+    extract_func_info_from_prim_func,
+    extract_prim_func,
+)
 
 __all__ = [
     "benchmark", "benchmark_prim_func", "benchmark_relax_func", "extract_all_func_info_from_relax",
-    "extract_from_relax", "extract_prim_func",
+    "extract_from_relax", "extract_func_info_from_prim_func", "extract_prim_func",
 ]  # fmt: skip

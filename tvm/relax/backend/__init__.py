@@ -14,8 +14,4 @@ __getattr__ = lazy_names(
         "DispatchSampling": f"{__name__}.dispatch_sampling:DispatchSampling",
         "DispatchSortScan": f"{__name__}.dispatch_sort_scan:DispatchSortScan",
     },
-    (
-        "adreno", "contrib", "cpu_generic", "cuda", "dispatch_sampling", "dispatch_sort_scan",
-        "gpu_generic", "pattern_registry", "patterns", "rocm", "utils",
-    ),
 )  # fmt: skip

@@ -2,15 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from tvm.support.lazy import lazy_names
-
 from .global_info import DeviceMesh, device_mesh
 from .struct_info import DTensorStructInfo, Placement, PlacementSpec, PlacementSpecKind
 
 if TYPE_CHECKING:
     from . import transform as transform
-else:
-    __getattr__ = lazy_names(__name__, {}, ("axis_links", "infer", "transform"))
 
 __all__ = [
     "DTensorStructInfo", "DeviceMesh", "Placement", "PlacementSpec", "PlacementSpecKind",

@@ -12,5 +12,4 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {"detach_params": "tvm.relax.frontend.common:detach_params"},
-        ("common", "onnx", "torch", "nn", "stablehlo", "tflite"),
     )

@@ -4,6 +4,18 @@ from typing import TYPE_CHECKING
 
 from tvm.support.lazy import lazy_names
 
+_FILES = {
+    "ast_printer": ("dump_ast",),
+    "attention": ("get_relax_attention_module", "get_relax_stacked_attention_module"),
+    "matmul": ("get_relax_matmul_module",),
+    "nn": (
+        "Linear", "LogSoftmax", "Module", "Parameter", "Placeholder", "ReLU", "Sequential",
+        "checkpoint", "emit", "emit_checkpoint", "emit_checkpoint_sequential", "emit_te",
+        "init_params",
+    ),
+}  # fmt: skip
+_HOMES = {name: f"{__name__}.{file}:{name}" for file, names in _FILES.items() for name in names}
+
 if TYPE_CHECKING:
     from . import ast_printer as ast_printer
     from . import lib_comparator as lib_comparator
@@ -12,7 +24,5 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy_names(
         __name__,
-        {"dump_ast": "tvm.relax.testing.ast_printer:dump_ast"},
-        ("ast_printer", "attention", "lib_comparator", "matmul", "nn", "runtime_builtin",
-         "transform", "vm"),
+        _HOMES,
     )  # fmt: skip

@@ -194,7 +194,7 @@ if TYPE_CHECKING:
     from .update_vdevice import UpdateVDevice as UpdateVDevice
     from .vm_shape_lower import VMShapeLower as VMShapeLower
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, ("legalize_ops",))
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __dir__ = lazy_dir(__name__, *_HOMES)
 __all__ = [*_HOMES]

@@ -16,4 +16,4 @@ if TYPE_CHECKING:
     from tvm.runtime.vm import VirtualMachine as VirtualMachine
     from tvm.runtime.vm_executable import VMExecutable as VMExecutable
 else:
-    __getattr__ = lazy_names(__name__, _HOMES, ("memory_plan", "native", "bytecode"))
+    __getattr__ = lazy_names(__name__, _HOMES)

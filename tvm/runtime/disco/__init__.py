@@ -13,5 +13,5 @@ _HOMES = {
 }  # fmt: skip
 _CHILDREN = ("process_pool", "session")
 
-__getattr__ = lazy_names(__name__, _HOMES, _CHILDREN)
+__getattr__ = lazy_names(__name__, _HOMES)
 __dir__ = lazy_dir(__name__, *_CHILDREN, *_HOMES)

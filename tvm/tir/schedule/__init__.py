@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from tvm.support.lazy import lazy_packages
 from tvm.tir.block_scope import BlockScope, Dependency, DepKind, StmtSRef
 
 from .error import ScheduleError
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from . import analysis as analysis
     from . import testing as testing
     from . import transform as transform
-else:
-    __getattr__ = lazy_packages(__name__, "analysis", "testing", "transform")
 
 __all__ = [
     "BlockRV", "BlockScope", "DepKind", "Dependency", "ExprRV", "Instruction", "InstructionKind",

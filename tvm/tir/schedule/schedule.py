@@ -15,6 +15,7 @@ from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block
 
 from .arguments import Arguments, index_dtype
+from .error import ScheduleError as ScheduleError
 from .primitive import add_unit_loop as _add_unit_loop
 from .primitive import annotate as _annotate
 from .primitive import blockize as _blockize

@@ -1,4 +1,5 @@
-"""Passes made of functions, under the module name that TVM gives them."""
+"""Passes over the functions of TensorIR, under the module name that TVM gives them."""
 
-from .pass_form import PrimFuncPass as PrimFuncPass
-from .pass_form import prim_func_pass as prim_func_pass
+from .pass_form import PrimFuncPass, prim_func_pass
+
+__all__ = ["PrimFuncPass", "prim_func_pass"]

@@ -1,13 +1,7 @@
 """All of `tvm.tir.transform` under the module name that TVM gives it."""
 
-from typing import Any
+from tvm.script.forward import forward_dir, forward_names
 
-import tvm.tir.transform as _package
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_package, name)
-
-
-def __dir__() -> list[str]:
-    return dir(_package)
+_HOMES = ("tvm.tir.transform",)
+__getattr__ = forward_names(__name__, *_HOMES)
+__dir__ = forward_dir(*_HOMES)
