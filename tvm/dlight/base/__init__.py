@@ -1,6 +1,10 @@
 """What all rules share."""
 
-from .common_schedules import try_inline, try_inline_contiguous_spatial
+from .common_schedules import (
+    main_and_epilogue,
+    try_inline,
+    try_inline_contiguous_spatial,
+)
 from .schedule_rule import ScheduleRule
 from .transform import ApplyDefaultSchedule
 from .utils import (
@@ -14,6 +18,6 @@ from .utils import (
 
 __all__ = [
     "ApplyDefaultSchedule", "ScheduleRule", "auto_vectorize", "get_bytes", "get_extent",
-    "max_threads_per_block", "open_schedule", "suggest_threads_per_block", "try_inline",
-    "try_inline_contiguous_spatial",
+    "main_and_epilogue", "max_threads_per_block", "open_schedule", "suggest_threads_per_block",
+    "try_inline", "try_inline_contiguous_spatial",
 ]  # fmt: skip

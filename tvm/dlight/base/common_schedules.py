@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tvm.dlight.analysis.common_analysis import BlockInfo
+from tvm.dlight.analysis.common_analysis import BlockInfo, normalize_prim_func
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 
 
@@ -52,3 +52,15 @@ def try_inline_contiguous_spatial(
         spatial = []
     result.extend(try_inline(sch, spatial))
     return result
+
+
+def main_and_epilogue(sch: Schedule) -> tuple[BlockInfo, BlockInfo | None] | None:
+    """The first block and an injective one after it, once spatial blocks are inlined."""
+    infos = normalize_prim_func(sch)
+    infos = None if infos is None else try_inline_contiguous_spatial(sch, infos)
+    if not infos or len(infos) > 2:
+        return None
+    epilogue = infos[1] if len(infos) == 2 else None
+    if epilogue is not None and not epilogue.is_injective():
+        return None
+    return infos[0], epilogue

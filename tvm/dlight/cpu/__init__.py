@@ -8,14 +8,16 @@ from .empty import Empty
 from .fallback import Fallback
 from .gemm import GEMM
 from .gemv import GEMV
+from .matrix_vector import MatrixVector
 from .winograd import Winograd
 
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
-    return [Empty(), Winograd(), GEMM(), GEMV(), Conv2D(), Fallback()]
+    return [Empty(), Winograd(), GEMM(), MatrixVector(), Conv2D(), Fallback()]
 
 
 __all__ = [
-    "GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "Empty", "Fallback", "Winograd", "default_rules",
+    "GEMM", "GEMV", "CPUScheduleRule", "Conv2D", "Empty", "Fallback", "MatrixVector", "Winograd",
+    "default_rules",
 ]  # fmt: skip

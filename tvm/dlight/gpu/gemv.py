@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from tvm.dlight.analysis.common_analysis import BlockInfo, is_broadcast_epilogue
 from tvm.dlight.analysis.gemv import is_gemv, normalize
-from tvm.dlight.base import get_bytes, get_extent, open_schedule
+from tvm.dlight.base import get_bytes, get_extent, main_and_epilogue, open_schedule
 from tvm.target.target import Target
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
@@ -23,7 +23,6 @@ from tvm.tir.schedule import BlockRV, LoopRV, Schedule
 from .base import GPUScheduleRule, largest_divisor, unroll_within
 from .gemv_config import GemvConfig, gemv_config
 from .gemv_outer import by_columns, by_words
-from .reduction import main_and_epilogue
 
 
 class GEMV(GPUScheduleRule):

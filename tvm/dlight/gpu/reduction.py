@@ -11,17 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tvm.dlight.analysis.access import dominant_access, split_places
-from tvm.dlight.analysis.common_analysis import (
-    BlockInfo,
-    is_broadcast_epilogue,
-    normalize_prim_func,
-)
+from tvm.dlight.analysis.common_analysis import BlockInfo, is_broadcast_epilogue
 from tvm.dlight.analysis.gemv import get_reduction_expr
-from tvm.dlight.base import (
-    open_schedule,
-    suggest_threads_per_block,
-    try_inline_contiguous_spatial,
-)
+from tvm.dlight.base import main_and_epilogue, open_schedule, suggest_threads_per_block
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.op.arith import is_zero
@@ -54,18 +46,6 @@ class Reduction(GPUScheduleRule):
         else:
             _along_results(sch, info, walk, epilogue)
         return sch
-
-
-def main_and_epilogue(sch: Schedule) -> tuple[BlockInfo, BlockInfo | None] | None:
-    """The first block and an injective one after it, once spatial blocks are inlined."""
-    infos = normalize_prim_func(sch)
-    infos = None if infos is None else try_inline_contiguous_spatial(sch, infos)
-    if not infos or len(infos) > 2:
-        return None
-    epilogue = infos[1] if len(infos) == 2 else None
-    if epilogue is not None and not epilogue.is_injective():
-        return None
-    return infos[0], epilogue
 
 
 def _is_plain_reduction(sch: Schedule, info: BlockInfo) -> bool:
