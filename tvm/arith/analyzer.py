@@ -141,6 +141,11 @@ class Analyzer:
             self._bind_value(var, e.as_expr(expr), allow_override)
         self.forget()
 
+    def bind_domain(self, var: e.Var, dom: Range, *, allow_override: bool = False) -> None:
+        """The variable runs over this range; a single value does not take its place."""
+        self._bind_range(var, dom, allow_override)
+        self.forget()
+
     def _bind_range(self, var: e.Var, dom: Range, allow_override: bool) -> None:
         self._set_bound(var, self.bounds.bind_range(dom), allow_override)
         self.ranges[var] = dom

@@ -75,7 +75,7 @@ def divided(
     values: dict[Var, PrimExpr] = {}
     analyzer = Analyzer()
     for iv, (outer, inner) in zip(realize.block.iter_vars, pairs):
-        values[iv.var] = _split_variable(found, iv, outer, inner, preserve_unit_iters, analyzer)
+        values[iv.var] = _split_variable(found, iv, outer, inner, analyzer)
     rule = _Simplify(values, analyzer)
     node = realize.block
     init = None if node.init is None else rule.visit_stmt(node.init)
@@ -155,7 +155,7 @@ def _free_guards(
 
 
 def _split_variable(
-    found: Divided, iv: IterVar, outer: IterMark, inner: IterMark, keep: bool, analyzer: Analyzer
+    found: Divided, iv: IterVar, outer: IterMark, inner: IterMark, analyzer: Analyzer
 ) -> PrimExpr:
     """Add the outer and inner variable of one old variable; returns the old one's value."""
     outer_extent, inner_extent = outer.extent, inner.extent
@@ -165,7 +165,7 @@ def _split_variable(
         found.outer_iters.append(IterVar(iv.dom, iv.var, iv.iter_type, iv.thread_tag, iv.span))
         found.outer_values.append(outer_value)
         if iv.dom is not None:
-            analyzer.bind(iv.var, iv.dom)
+            analyzer.bind_domain(iv.var, iv.dom)
         return iv.var
     inner_var = iv.var.copy_with_suffix("_i")
     # with one outer part the inner one may begin anywhere, as the old variable did
@@ -174,15 +174,13 @@ def _split_variable(
     dom = Range.from_min_extent(low, inner_extent)
     found.inner_iters.append(IterVar(dom, inner_var, iv.iter_type, iv.thread_tag, iv.span))
     found.inner_values.append(inner_value)
-    analyzer.bind(inner_var, dom)
-    if is_one(outer_extent) and not keep:
-        return inner_var
+    analyzer.bind_domain(inner_var, dom)
     outer_var = iv.var.copy_with_suffix("_o")
     dom = Range.from_min_extent(make_const(0, iv.var.dtype), outer_extent)
     found.outer_iters.append(IterVar(dom, outer_var, iv.iter_type, iv.thread_tag, iv.span))
     found.outer_values.append(outer_value)
-    analyzer.bind(outer_var, dom)
-    return outer_var * inner_extent + inner_var
+    analyzer.bind_domain(outer_var, dom)
+    return inner_var if is_one(outer_extent) else outer_var * inner_extent + inner_var
 
 
 class _Simplify(StmtExprMutator):
@@ -210,7 +208,7 @@ def outer_regions(made: Divided) -> tuple[list[BufferRegion], list[BufferRegion]
     analyzer = Analyzer()
     for iv in made.outer_iters:
         if iv.dom is not None:
-            analyzer.bind(iv.var, iv.dom)
+            analyzer.bind_domain(iv.var, iv.dom)
 
     def widened(regions: Sequence[BufferRegion]) -> list[BufferRegion]:
         found: list[BufferRegion] = []

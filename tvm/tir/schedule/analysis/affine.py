@@ -47,13 +47,15 @@ def analyzer_at(sref: StmtSRef) -> Analyzer:
 
 
 def bind_place(analyzer: Analyzer, stmt: Block | For) -> None:
-    """Tell an analyzer the range of a loop, or those of a block's variables."""
+    """Tell an analyzer the range of a loop, or those of a block's variables, which stay in indices
+    where they have one value only.
+    """
     if isinstance(stmt, For):
         analyzer.bind(stmt.loop_var, Range.from_min_extent(stmt.min, stmt.extent))
     else:
         for iv in stmt.iter_vars:
             if iv.dom is not None:
-                analyzer.bind(iv.var, iv.dom)
+                analyzer.bind_domain(iv.var, iv.dom)
 
 
 def is_affine(values: Sequence[PrimExpr], ranges: Ranges, predicate: PrimExpr) -> bool:

@@ -209,7 +209,7 @@ def _inside_nest(plan: Plan) -> tuple[Stmt, Block]:
     for iv, value in zip(node.iter_vars, plan.realize.iter_values):
         bound = plan.bounds[iv.var]
         dom = Range.from_min_extent(bound.min * 0, bound.extent)
-        analyzer.bind(iv.var, dom)
+        analyzer.bind_domain(iv.var, dom)
         iter_vars.append(IterVar(dom, iv.var, iv.iter_type, iv.thread_tag, iv.span))
         shifted[iv.var] = iv.var + bound.min
         if isinstance(value, Var):

@@ -122,7 +122,7 @@ def _inverse(
     analyzer = Analyzer()
     for iv in maker.iter_vars:
         if iv.dom is not None:
-            analyzer.bind(iv.var, iv.dom)
+            analyzer.bind_domain(iv.var, iv.dom)
     predicate: PrimExpr = IntImm("bool", 1)
     for read, written in zip(reads[0], start.indices):
         back = substitute(read, values)  # another place where reads skip what is written

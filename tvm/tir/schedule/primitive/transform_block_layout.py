@@ -51,7 +51,7 @@ def transform_block_layout(state: SRefTree, block: StmtSRef, index_map: IndexMap
     iter_vars: list[IterVar] = []
     for var, extent, type_ in zip(new_vars, shape, types):
         dom = Range.from_min_extent(make_const(0, var.dtype), _like(extent, var))
-        analyzer.bind(var, dom)
+        analyzer.bind_domain(var, dom)
         iter_vars.append(IterVar(dom, var, type_))
     old_values = back.map_indices(new_vars, analyzer)
     values = {
