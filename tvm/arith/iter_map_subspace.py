@@ -167,6 +167,7 @@ class _Divider:
         zero, one = op.const(0, made.dtype), op.const(1, made.dtype)
         outer: list[IterSplitExpr] = []
         inner: list[IterSplitExpr] = []
+        units: list[IterSplitExpr] = []
         outer_extent: PrimExpr = one
         inner_extent: PrimExpr = one
         for split in reversed(made.args):
@@ -183,8 +184,11 @@ class _Divider:
                 outer_extent = self._analyzer.simplify(
                     op.multiply(outer_extent, part.outer_extent)
                 )
+            elif part.outer.args:
+                units = self._scaled(part.outer, one)
+        # loops of one iteration are named where nothing else moves the outer part
         found = Division(
-            IterSumExpr(outer, zero), outer_extent, IterSumExpr(inner, zero), inner_extent
+            IterSumExpr(outer or units, zero), outer_extent, IterSumExpr(inner, zero), inner_extent
         )
         return self._limited(found, made, extent)
 

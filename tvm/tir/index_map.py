@@ -231,7 +231,7 @@ class IndexMap(Node):
         moved = {var: shift.value for var, shift in shifts.items()}
         prover = Analyzer()
         for shift in shifts.values():
-            prover.bind(shift.var, shift.domain)
+            prover.bind_domain(shift.var, shift.domain)
         indices = [prover.simplify(i) for i in substitute(list(self.final_indices), moved)]
         outputs = [Var(f"axis{i}", index.dtype) for i, index in enumerate(self.final_indices)]
         solved = _solve(indices, outputs, {s.var: s.domain for s in shifts.values()})
@@ -245,7 +245,7 @@ class IndexMap(Node):
         analyzer = Analyzer()
         box = {s.var: s.domain for s in shifts.values()}
         for out, index in zip(outputs, indices):
-            analyzer.bind(out, _range_of(index, box, prover))
+            analyzer.bind_domain(out, _range_of(index, box, prover))
         values = {s.var: solved[s.var] for s in shifts.values()}
         result = [analyzer.simplify(substitute(moved[var], values)) for var in self.initial_indices]
         padding: PrimExpr | None = None
@@ -327,16 +327,17 @@ def _solve(
     indices: Sequence[PrimExpr], outputs: Sequence[Var], domains: Mapping[Var, Range]
 ) -> dict[Var, PrimExpr] | None:
     """The variables in terms of the outputs; None where the map has no inverse."""
-    units = {
+    units: dict[Var, PrimExpr] = {
         var: dom.min
         for var, dom in domains.items()
         if isinstance(dom.extent, IntImm) and dom.extent.value == 1
     }
+    named = {i: out for i, out in zip(indices, outputs) if isinstance(i, Var) and i in units}
     moving = {var: dom for var, dom in domains.items() if var not in units}
     plain = [i for i in indices if isinstance(i, Var) and i in moving]
     if len(plain) == len(moving) == len({*plain}):
         found = {var: out for var, out in zip(indices, outputs) if isinstance(var, Var)}
-        return {**units, **{var: found[var] for var in moving}}
+        return {**units, **named, **{var: found[var] for var in moving}}
     pairs = [
         (i, out)
         for i, out in zip(substitute(list(indices), units), outputs)
@@ -348,7 +349,7 @@ def _solve(
     solved = inverse_affine_iter_map(maps.indices, [out for _, out in pairs])
     if any(var not in solved for var in moving):
         return None
-    return {**units, **{var: solved[var] for var in moving}}
+    return {**units, **named, **{var: solved[var] for var in moving}}
 
 
 class _Shift:

@@ -28,7 +28,14 @@ def test_a_split_variable() -> None:
     reads, writes = outer_regions(made)
     assert str(writes[0]) == "B[v_i0_o * 4:v_i0_o * 4 + 4, 0:4]"
     assert str(reads[0]) == "A[v_i0_o * 4:v_i0_o * 4 + 4, 0:4]"
-    assert [iv.var.name for iv in parts(sch, "B", 1, keep=False).outer_iters] == ["v_i0_o"]
+    assert [str(v) for v in made.outer_values] == ["i0_0", "0"]
+
+
+def test_a_unit_loop_is_named_or_not() -> None:
+    sch = Schedule(elementwise(8))
+    sch.split(sch.get_loops("B")[0], factors=[1, 8])
+    assert [str(v) for v in parts(sch, "B", 1).outer_values] == ["i0_0"]
+    assert [str(v) for v in parts(sch, "B", 1, keep=False).outer_values] == ["0"]
 
 
 def test_a_unit_loop_beside_another_of_the_same_stride() -> None:

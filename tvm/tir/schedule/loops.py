@@ -119,9 +119,20 @@ class _Simplifier(TrackingMutator):
             return values
         units = {var for var, rng in self._ranges.items() if is_one(rng.extent)}
         return [
-            self._with_units(old, units) if self._lost(units, old, new) else new
-            for old, new in zip(op.iter_values, values)
+            self._kept(old, new, units, iv.dom)
+            for old, new, iv in zip(op.iter_values, values, op.block.iter_vars)
         ]
+
+    def _kept(
+        self, old: PrimExpr, new: PrimExpr, units: set[Var], dom: Range | None
+    ) -> PrimExpr:
+        """A simplified binding that names its loops of one iteration.
+
+        A variable of one value, whose loop is now several, has that value.
+        """
+        if dom is not None and is_one(dom.extent) and not isinstance(old, (Var, IntImm)):
+            return dom.min
+        return self._with_units(old, units) if self._lost(units, old, new) else new
 
     def _lost(self, units: set[Var], old: PrimExpr, new: PrimExpr) -> bool:
         """True if a loop of one iteration is no more in what is bound."""

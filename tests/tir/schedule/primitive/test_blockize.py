@@ -53,12 +53,12 @@ def test_init_goes_to_the_outer_block() -> None:
     check(sch, func)
 
 
-def test_without_unit_variables() -> None:
+def test_loops_of_unit_variables() -> None:
     func = elementwise(8, 16)
     sch = open_schedule(func)
     _, j = sch.get_loops("B")
     sch.blockize(j, preserve_unit_iters=False)
-    assert "v_i1_o" not in sch.mod.script()
+    assert "v_i1_o = T.axis.spatial(1, 0)" in sch.mod.script()
     check(sch, func)
 
 
@@ -91,6 +91,8 @@ def two_rows_in_a_block(
     for m in range(6):
         with T.block("outer_B_C_"):
             vm = T.axis.spatial(6, m)
+            vi_o = T.axis.spatial(1, 0)
+            vj_o = T.axis.spatial(1, 0)
             T.reads(A[vm, 0:3, 0:4])
             T.writes(B[vm, 0:3, 0:4], C[vm, 0:3, 0:4])
             for i, j in T.grid(3, 4):

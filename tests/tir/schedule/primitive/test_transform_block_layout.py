@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import check, elementwise, matmul, open_schedule, refuses
+from tvm.ir import assert_structural_equal
+from tvm.script import tir as T
+from tvm.tir.schedule import Schedule
 
 
 def test_fuse_variables() -> None:
@@ -31,3 +34,23 @@ def test_lost_variables() -> None:
     sch = open_schedule(elementwise(4, 6))
     block = sch.get_block("B")
     refuses(sch, "is no bijection", "transform_block_layout", block, lambda i, j: [i])
+
+
+def test_variables_of_one_value_stay_in_indices() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((1, 24), "float32"), B: T.Buffer((1, 24), "float32")):
+        for i, j in T.grid(1, 24):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+
+    @T.prim_func
+    def expected(A: T.Buffer((1, 24), "float32"), B: T.Buffer((1, 24), "float32")):
+        for ax0, ax1 in T.grid(24, 1):
+            with T.block("B"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                B[v1, v0] = A[v1, v0]
+
+    sch = Schedule(before)
+    sch.transform_block_layout("B", lambda i, j: (j, i))
+    assert_structural_equal(sch.mod["main"], expected.with_attr("global_symbol", "before"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
@@ -58,10 +59,10 @@ def blockize(
     realize = realize_of(state, children[0])
     above = loops_above(children[0])
     made = divided(realize, above, above[above.index(target) :], preserve_unit_iters)
-    swap = _Swap({realize: made})
-    body = swap.visit_stmt(loop)
     init = None if made.init is None else _init_nest(loop, realize, made)
     reads, writes = outer_regions(made)
+    swap = _Swap({realize: made if init is None else _accumulating(made)})
+    body = swap.visit_stmt(loop)
     outer = Block(
         made.outer_iters, reads, writes, f"{realize.block.name_hint}_o", body, init,
         span=realize.block.span,
@@ -69,6 +70,12 @@ def blockize(
     whole = BlockRealize(made.outer_values, made.outer_predicate, outer, realize.span)
     state.replace(target, whole, swap.reuse)
     return state.get_sref(outer)
+
+
+def _accumulating(made: Divided) -> Divided:
+    """The init stands outside, so the inner block reads what it adds to."""
+    inner = made.inner
+    return replace(made, inner=change_block(inner, reads=[*inner.writes, *inner.reads]))
 
 
 def _blockize_blocks(
