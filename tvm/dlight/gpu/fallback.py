@@ -27,7 +27,7 @@ class Fallback(GPUScheduleRule):
             return None
         sch = open_schedule(func)
         infos = normalize_prim_func(sch)
-        if infos is None:
+        if infos is None or not any(sch.get_loops(info.block_rv) for info in infos):
             return None
         threads = max_threads_per_block(target)
         reductions: list[tuple[BlockRV, LoopRV]] = []

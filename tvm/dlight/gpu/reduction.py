@@ -123,7 +123,7 @@ def _along_reduction(
     sch.reorder(row, thread, reduced)
     sch.bind(row, "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
-    unroll_within(sch, reduced, _UNROLL)
+    unroll_within(sch, thread, _UNROLL)
     sch.set_scope(partial, 0, "local")
     sch.decompose_reduction(partial, reduced)
     sch.reverse_compute_at(block, row, preserve_unit_loops=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from tvm.dlight.analysis.common_analysis import get_root_block
-from tvm.dlight.base import ScheduleRule, open_schedule
+from tvm.dlight.base import ScheduleRule, get_extent, open_schedule
 from tvm.ir.op import Op
 from tvm.target.target import Target
 from tvm.tir.expr import BufferLoad, Call, Cast
@@ -83,9 +83,7 @@ def _schedule(sch: Schedule, root: BlockRV, blocks: list[BlockRV], threads: int)
     sch.reverse_compute_at(total, thread)
     sch.reverse_compute_at(rsqrt, row, index=-1)
     sch.reverse_compute_at(norm, row, index=-1)
-    inner = sch.fuse(*sch.get_loops(norm)[1:])
-    _, thread, _ = sch.split(inner, factors=[None, threads, _LANES])
-    sch.bind(thread, "threadIdx.x")
+    thread = _over_threads(sch, sch.fuse(*sch.get_loops(norm)[1:]), threads)
     sch.reverse_compute_at(write, thread, index=-1)
     sch.vectorize(sch.get_loops(write)[-1])
     for block, scope in ((square, "local"), (total, "local"), (rsqrt, "shared"), (norm, "local")):
@@ -97,7 +95,14 @@ def _rows(sch: Schedule, block: BlockRV, threads: int) -> tuple[LoopRV, LoopRV]:
     """Bind the rows to thread blocks and the elements of a row to threads."""
     *rows, elements = sch.get_loops(block)
     row = sch.fuse(*rows)
-    _, thread, _ = sch.split(elements, factors=[None, threads, _LANES])
     sch.bind(row, "blockIdx.x")
+    return row, _over_threads(sch, elements, threads)
+
+
+def _over_threads(sch: Schedule, loop: LoopRV, threads: int) -> LoopRV:
+    """Bind the loop to threads, each of which takes neighbours; once, if they cover it at once."""
+    once = get_extent(sch, loop) == threads * _LANES
+    factors = [threads, _LANES] if once else [None, threads, _LANES]
+    thread = sch.split(loop, factors=factors)[-2]
     sch.bind(thread, "threadIdx.x")
-    return row, thread
+    return thread

@@ -150,7 +150,8 @@ def placed_nest(
             value = loop if is_zero(dom.min) else dom.min + loop
         values.append(value)
         if dom is not whole:
-            for inside in _limits(value, whole, analyzer):
+            place = dom.min if is_one(dom.extent) else value
+            for inside in _limits(place, whole, analyzer):
                 predicate = logical_and(predicate, inside)
     placed = {iv.var: value for iv, value in zip(block.iter_vars, values)}
     for condition in [substitute(one, placed) for one in asked]:
