@@ -18,7 +18,7 @@ def test_json_round_trip() -> None:
     info = TensorInfo("float32", [128, 64])
     assert info.as_json() == ["TENSOR", "float32", [128, 64]]
     assert ArgInfo.from_json(info.as_json()) == info
-    assert str(info) == 'TensorInfo("float32", (128, 64))'
+    assert str(info) == 'TensorInfo("float32", [128, 64])'
 
 
 @pytest.mark.parametrize("bad", [None, ["TENSOR"], ["SCALAR", "int32", 3], ["TENSOR", 1, [2]]])

@@ -112,6 +112,12 @@ def test_copies_between_tensors() -> None:
     np.testing.assert_array_equal(source.numpy(), np.arange(4))
 
 
+def test_copies_between_shapes_of_equal_size_keep_the_order() -> None:
+    source = tensor(np.arange(18, dtype="float32"))
+    target = source.copyto(empty((3, 3, 2), "float32"))
+    np.testing.assert_array_equal(target.numpy().reshape(-1), np.arange(18))
+
+
 def test_copies_that_do_not_fit_are_refused() -> None:
     made = tensor(np.zeros((2, 2), "float32"))
     with pytest.raises(ShapeError) as caught:
@@ -122,6 +128,8 @@ def test_copies_that_do_not_fit_are_refused() -> None:
     )
     with pytest.raises(ShapeError, match="copyto: the tensors differ in kind"):
         made.copyto(empty((2, 2), "float64"))
+    with pytest.raises(ShapeError, match="copyto: the tensors differ in kind"):
+        made.copyto(empty((5,), "float32"))
     with pytest.raises(TypeError, match="legal: a Tensor or a Device"):
         made.copyto(3)
     with pytest.raises(ValueError, match="assign to a part"):

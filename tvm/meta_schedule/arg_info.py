@@ -90,7 +90,7 @@ class TensorInfo(ArgInfo):
         return hash((self.dtype, self.shape))
 
     def __str__(self) -> str:
-        return f'TensorInfo("{self.dtype}", {self.shape})'
+        return f'TensorInfo("{self.dtype}", {list(self.shape)})'
 
     __repr__ = __str__
 

@@ -70,7 +70,10 @@ class Tensor(_TensorBase):  # type: ignore[misc]
         return self
 
     def copyto(self, target: Any, mem_scope: str | None = None) -> Tensor:
-        """Copy into a tensor, or into a new one on a device."""
+        """Copy into a tensor, or into a new one on a device.
+
+        A tensor of as many elements in another shape gets them in order.
+        """
         if isinstance(target, _tvm_ffi.core.Device):
             target = empty(self.shape, self.dtype, target, mem_scope)
         if not isinstance(target, Tensor):
@@ -81,16 +84,17 @@ class Tensor(_TensorBase):  # type: ignore[misc]
                     legal="a Tensor or a Device",
                 )
             )
-        if (self.shape, self.dtype) != (target.shape, target.dtype):
+        same_size = math.prod(self.shape) == math.prod(target.shape)
+        if self.dtype != target.dtype or not same_size:
             raise ShapeError(
                 message(
                     "copyto: the tensors differ in kind",
                     found=f"source {self.dtype}{self.shape}, target {target.dtype}{target.shape}",
-                    legal="equal shape and data type",
+                    legal="equal data type and number of elements",
                 )
             )
         if self.device.type == "cpu" and target.device.type == "cpu":
-            np.copyto(host_view(target), host_view(self))
+            np.copyto(host_view(target), host_view(self).reshape(target.shape))
         else:
             _copy_across(self, target)
         return target

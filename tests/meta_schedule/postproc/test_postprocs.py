@@ -206,6 +206,41 @@ def test_free_weights_lie_as_they_are_read() -> None:
     np.testing.assert_allclose(interpreted(sch.mod, args), expected, rtol=1e-5)
 
 
+def test_layouts_of_large_loops_are_of_their_type() -> None:
+    @T.prim_func
+    def free(
+        A: T.Buffer((T.int64(16), T.int64(16)), "float32"),
+        B: T.Buffer((T.int64(16), T.int64(16)), "float32"),
+        C: T.Buffer((T.int64(16), T.int64(16)), "float32"),
+    ):
+        T.func_attr({"layout_free_buffers": [1]})
+        for j0, i, k, j1 in T.grid(T.int64(4), T.int64(16), T.int64(16), T.int64(4)):
+            with T.block("C"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                vj = T.axis.spatial(T.int64(16), j0 * T.int64(4) + j1)
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+    sch = Schedule(free)
+    assert apply(P.RewriteLayout(), sch, LLVM)
+    copy = sch.get(sch.get_block("B_global"))
+    assert [int(d) for d in copy.writes[0].buffer.shape] == [4, 16, 4]
+    assert {str(rng.min.dtype) for rng in copy.writes[0].region} == {"int64"}
+
+
+def test_free_buffers_are_read_in_blocks() -> None:
+    @T.prim_func
+    def bare(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        T.func_attr({"layout_free_buffers": [0]})
+        with T.block("root"):
+            for i in range(16):
+                B[i] = A[i]
+
+    with pytest.raises(TVMError, match=r"A\[i\] outside of any block"):
+        apply(P.RewriteLayout(), Schedule(bare), LLVM)
+
+
 def test_other_weights_stay() -> None:
     sch = Schedule(matmul())
     assert apply(P.RewriteLayout(), sch, LLVM)

@@ -13,6 +13,7 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.meta_schedule import space_generator as G
 from tvm.meta_schedule.tune_context import TuneContext
+from tvm.meta_schedule.utils import derived_object
 from tvm.target import Target
 from tvm.tir.schedule import Schedule
 
@@ -100,7 +101,7 @@ def test_rejects_blocks_of_one_name() -> None:
     from tvm.script import from_source
 
     mod = IRModule({"main": from_source(text)})
-    with pytest.raises(TVMError, match="Duplicated block name C in function main"):
+    with pytest.raises(TVMError, match="Duplicated block name C in function main not supported!"):
         context(mod["main"], LLVM).generate_design_space()  # type: ignore[arg-type]
 
 
@@ -128,3 +129,15 @@ def test_generators_of_users() -> None:
     assert isinstance(ctx.clone().space_generator, Both)
     with pytest.raises(TVMError, match="generate_design_space method not implemented"):
         G.SpaceGenerator().generate_design_space(Add)
+
+
+def test_a_generator_of_nothing() -> None:
+    @derived_object
+    class Idle(ms.space_generator.PySpaceGenerator):
+        """Defines no method."""
+
+    idle = Idle()
+    with pytest.raises(TVMError, match="InitializeWithTuneContext method not implemented!"):
+        idle._initialize_with_tune_context(context(matmul(), LLVM))
+    with pytest.raises(TVMError, match="GenerateDesignSpace method not implemented!"):
+        idle.generate_design_space(IRModule({"main": matmul()}))

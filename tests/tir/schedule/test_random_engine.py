@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from tvm.tir.schedule.random_engine import RandomEngine
 
 
@@ -20,3 +22,10 @@ def test_weights() -> None:
 def test_any_seed() -> None:
     assert RandomEngine(None).state > 0
     assert RandomEngine(-1).state > 0
+
+
+def test_seeds() -> None:
+    assert RandomEngine(0).state == 1
+    assert RandomEngine(2**31 + 4).state == 5
+    with pytest.raises(ValueError, match="Random seed must be non-negative"):
+        RandomEngine(-2)

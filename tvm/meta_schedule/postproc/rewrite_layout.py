@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.error import TVMError, message
 from tvm.meta_schedule.structure import PREPROC, func_names
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import substitute, walk
+from tvm.tir.functor import children, substitute, walk
 from tvm.tir.index_map import IndexMap
 from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.schedule.analysis import suggest_index_map
 from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of
-from tvm.tir.stmt import Block
+from tvm.tir.stmt import Block, BlockRealize
 
 from .postproc import Postproc
 
@@ -43,6 +44,7 @@ def _free_buffers(func: PrimFunc) -> list[Buffer]:
 
 
 def _rewrite(sch: Schedule, func_name: str, buffer: Buffer) -> None:
+    _require_in_blocks(dict(func_names(sch))[func_name], buffer)
     chain: list[BlockRV] = []
     reader = _reader(sch, func_name, buffer)
     while reader is not None and _is_copy(sch, reader):
@@ -63,6 +65,23 @@ def _rewrite(sch: Schedule, func_name: str, buffer: Buffer) -> None:
     sch.annotate(copy, PREPROC, True)
     for made in [copy, *chain]:
         sch.transform_layout(made, ("write", 0), index_map)
+
+
+def _require_in_blocks(func: PrimFunc, buffer: Buffer) -> None:
+    """Refuse a free buffer that is read where no block says how loops go through it."""
+    stack: list[Any] = [func.body.block.body if isinstance(func.body, BlockRealize) else func.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, BufferLoad) and node.buffer is buffer:
+            raise TVMError(
+                message(
+                    f"RewriteLayout: the layout of {buffer.name!r} is free",
+                    found=f"the load {node} outside of any block",
+                    legal="buffers that blocks read",
+                )
+            )
+        if not isinstance(node, BlockRealize):
+            stack.extend(children(node))
 
 
 def _reader(sch: Schedule, func_name: str, buffer: Buffer) -> BlockRV | None:

@@ -96,12 +96,12 @@ class Rounds:
     """How many candidates were asked for so far, and how many the next round may have."""
 
     def __init__(self, max_trials: int, num_trials_per_iter: int) -> None:
-        for name, value in (
-            ("max_trials", max_trials), ("num_trials_per_iter", num_trials_per_iter),
+        for name, value, least in (
+            ("max_trials", max_trials, 0), ("num_trials_per_iter", num_trials_per_iter, 1),
         ):  # fmt: skip
-            if value <= 0:
+            if value < least:
                 raise ValueError(
-                    message(f"pre_tuning: {name} is {value}", legal="a number above zero")
+                    message(f"pre_tuning: {name} is {value}", legal=f"a number, at least {least}")
                 )
         self._most, self._each = max_trials, num_trials_per_iter
         self._done = 0

@@ -125,7 +125,7 @@ def _require_distinct(blocks: list[Block], func_name: str) -> None:
         if names.count(name) > 1:
             raise TVMError(
                 message(
-                    f"PostOrderApply: Duplicated block name {name} in function {func_name}",
+                    f"Duplicated block name {name} in function {func_name} not supported!",
                     legal="blocks of different names",
                 )
             )

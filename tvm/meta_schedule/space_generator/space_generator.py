@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.meta_schedule.base import Component, unknown_kind
 from tvm.meta_schedule.mutator import Mutator
@@ -108,8 +109,19 @@ class PySpaceGenerator(SpaceGenerator):
     ) -> None:
         super().__init__(sch_rules or (), postprocs or (), mutator_probs or {})
 
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        raise _not_defined("InitializeWithTuneContext")
+
+    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+        """Whoever derives says how."""
+        raise _not_defined("GenerateDesignSpace")
+
 
 create = SpaceGenerator.create
+
+
+def _not_defined(name: str) -> TVMError:
+    return TVMError(f"PySpaceGenerator's {name} method not implemented!")
 
 
 def _parts(given: Any, defaults: Callable[[str], Any]) -> Any:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tvm.error import CheckError
-
 # The "minimal standard" constants of Park and Miller, revised (Comm. ACM 36, 1993).
 _FACTOR = 48271
 _PRIME = 2147483647
@@ -22,11 +20,11 @@ class RandomEngine:
 
     @staticmethod
     def normalize(seed: int | None) -> int:
-        """A legal state for a seed; None and -1 mean "any"."""
+        """A legal state for a seed; None and -1 mean "any", 0 counts as 1."""
         if seed is None or seed == -1:
             return random.SystemRandom().randrange(1, _PRIME)
-        if seed <= 0:
-            raise CheckError(f"Random seed must be positive, or -1 for any, found {seed}")
+        if seed < 0:
+            raise ValueError(f"Random seed must be non-negative, or -1 for any, found {seed}")
         return seed % _PRIME or 1
 
     def next(self) -> int:

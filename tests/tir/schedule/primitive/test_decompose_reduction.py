@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import check, matmul, open_schedule, refuses
+from tvm.script import tir as T
 from tvm.tir.stmt import ForKind
 
 
@@ -50,3 +51,21 @@ def test_loop_of_another_block() -> None:
     copy = sch.cache_read(block, 0, "local")
     stranger = sch.get_loops(copy)[0]
     refuses(sch, "is not around block", "decompose_reduction", block, stranger)
+
+
+def test_reads_of_the_result_are_listed_once() -> None:
+    @T.prim_func
+    def total(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+        for i, k in T.grid(4, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                T.reads(B[vi], A[vi, vk])
+                T.writes(B[vi])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+
+    sch = open_schedule(total)
+    sch.decompose_reduction("B", sch.get_loops("B")[0])
+    update = sch.get(sch.get_block("B_update"))
+    assert [str(read) for read in update.reads] == ["B[vi]", "A[vi, vk]"]

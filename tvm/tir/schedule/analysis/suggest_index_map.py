@@ -9,7 +9,7 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, Var, as_expr, make_const
 from tvm.tir.index_map import IndexMap
-from tvm.tir.op.arith import floordiv, floormod, is_one
+from tvm.tir.op.arith import cast, floordiv, floormod, is_one
 from tvm.tir.stmt import For
 
 
@@ -22,7 +22,8 @@ def suggest_index_map(
     """A map of the buffer's indices under which `indices` run in the order of the loops.
 
     Each digit of the accessed place becomes a dimension, those of outer loops first. None if the
-    place is no surjective affine map of the loops, or the same everywhere.
+    place is no surjective affine map of the loops, or the same everywhere. The map is of the type
+    of the indices.
     """
     analyzer = Analyzer()
     ranges = {loop.loop_var: Range.from_min_extent(loop.min, loop.extent) for loop in loops}
@@ -34,14 +35,16 @@ def suggest_index_map(
     order = _loop_order(digits, [loop.loop_var for loop in loops])
     if order is None:
         return None
-    names = [Var(f"i{d}", extent.dtype) for d, extent in enumerate(buffer.shape)]
+    names = [Var(f"i{d}", index.dtype) for d, index in enumerate(indices)]
     for name, extent in zip(names, buffer.shape):
-        analyzer.bind(name, Range.from_min_extent(make_const(0, name.dtype), extent))
+        dom = Range.from_min_extent(make_const(0, name.dtype), cast(extent, name.dtype))
+        analyzer.bind(name, dom)
     flat = _flat(names, buffer)
     results: list[PrimExpr] = []
     for i in order:
-        digit = floordiv(flat, digits[i].scale)
-        results.append(analyzer.simplify(floormod(digit, digits[i].extent) if i else digit))
+        digit = floordiv(flat, cast(digits[i].scale, flat.dtype))
+        extent = cast(digits[i].extent, flat.dtype)
+        results.append(analyzer.simplify(floormod(digit, extent) if i else digit))
     return IndexMap(names, results, None)
 
 
@@ -57,7 +60,7 @@ def _flat(indices: Sequence[PrimExpr], buffer: Buffer) -> PrimExpr:
     """The number of a place, the last dimension moving fastest."""
     flat: PrimExpr | None = None
     for index, extent in zip(indices, buffer.shape):
-        flat = index if flat is None else flat * extent + index
+        flat = index if flat is None else flat * cast(extent, index.dtype) + index
     return IntImm("int32", 0) if flat is None else flat
 
 

@@ -87,7 +87,9 @@ def _only_producer(state: SRefTree, block: StmtSRef, scope: StmtSRef) -> StmtSRe
     if len(producers) != 1:
         names = [name_of(p.stmt) for p in producers]
         raise Illegal(
-            f"block {block_of(block).name_hint!r} has {len(producers)} producers: {names}",
+            f"block {block_of(block).name_hint!r} has {len(producers)} producers: {names}. The "
+            "block is only allowed to read a single buffer region, but it reads "
+            f"{len(block_of(block).reads)} region(s)",
             legal="a block that reads the result of exactly one block of its scope",
             spots=[block.stmt],
             fast="The consumer block to be inlined is required to have a single producer block",
