@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tvm.dlight.analysis.common_analysis import get_root_block
 from tvm.dlight.base import ScheduleRule, get_extent, open_schedule
+from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.target.target import Target
 from tvm.tir.expr import BufferLoad, Call, Cast
@@ -102,7 +103,7 @@ def _rows(sch: Schedule, block: BlockRV, threads: int) -> tuple[LoopRV, LoopRV]:
 def _over_threads(sch: Schedule, loop: LoopRV, threads: int) -> LoopRV:
     """Bind the loop to threads, each of which takes neighbours; once, if they cover it at once."""
     once = get_extent(sch, loop) == threads * _LANES
-    factors = [threads, _LANES] if once else [None, threads, _LANES]
+    factors: list[PrimExpr | int | None] = [threads, _LANES] if once else [None, threads, _LANES]
     thread = sch.split(loop, factors=factors)[-2]
     sch.bind(thread, "threadIdx.x")
     return thread
