@@ -138,3 +138,32 @@ def test_what_is_refused():
         bb.emit_func_output(weight)
     with pytest.raises(TypeError, match="extents are numbers"):
         nn.init_params(bb.get())
+
+
+def test_marks_have_names_and_steps_are_bound():
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            end = nn.emit_checkpoint_sequential([relax.op.exp] * 5, 2, x)
+            out = bb.emit_output(end)
+        bb.emit_func_output(out)
+    bindings = bb.get()["main"].body.blocks[0].bindings
+    ops = [b.value.op.name.split(".")[-1] for b in bindings[:-1]]
+    start, stop = "start_checkpoint", "end_checkpoint"
+    assert ops == [start, "exp", "exp", stop, start, "exp", "exp", stop, "exp"]
+    assert bindings[0].var.name_hint == "x_scp"
+    assert bindings[3].var.name_hint == f"{bindings[2].var.name_hint}_ecp"
+    assert isinstance(bindings[-1].value, relax.Var)
+
+
+def test_only_variables_are_marked():
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            two = relax.const(2.0, "float32")
+            out = bb.emit_output(nn.emit_checkpoint(relax.op.multiply, x, two))
+        bb.emit_func_output(out)
+    text = str(bb.get()["main"])
+    assert text.count("start_checkpoint") == 1

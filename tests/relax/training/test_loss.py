@@ -17,6 +17,7 @@ from tvm.script import relax as R
 pytestmark = pytest.mark.pure
 
 FORM = relax.TensorStructInfo((3, 5), "float32")
+LABELS = relax.TensorStructInfo((3, 5), "int64")
 RNG = np.random.default_rng(0)
 X, Y = (RNG.standard_normal((3, 5)).astype("float32") for _ in range(2))
 CLASSES = np.array([4, 0, 2])
@@ -72,16 +73,38 @@ def test_cross_entropy_of_one_and_of_pictures() -> None:
     np.testing.assert_allclose(run(pictures, X.T[None], CLASSES[None]), each[None], rtol=1e-5)
 
 
+ONE_HOT = np.eye(5, dtype="int64")[CLASSES]
+
+
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
-@pytest.mark.parametrize("ignored", [-100, 1])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_categorical_cross_entropy(reduction: Any, ignored: int, weighted: bool) -> None:
+def test_categorical_cross_entropy(reduction: Any, weighted: bool) -> None:
     weights = [relax.TensorStructInfo((5,), "float32")] if weighted else []
-    func = CategoricalCrossEntropyLoss(reduction, ignored)(FORM, FORM, *weights)
+    func = CategoricalCrossEntropyLoss(reduction)(FORM, LABELS, *weights)
     given = [WEIGHTS] if weighted else []
-    weight = (WEIGHTS if weighted else np.ones(5)) * (np.arange(5) != ignored)
-    wanted = reduced(-log_softmax(X) * weight * Y, reduction)
-    np.testing.assert_allclose(run(func, X, Y, *given), wanted, rtol=1e-4, atol=1e-5)
+    wanted = reduced(-log_softmax(X) * (WEIGHTS if weighted else 1) * ONE_HOT, reduction)
+    np.testing.assert_allclose(run(func, X, ONE_HOT, *given), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_categorical_cross_entropy_without_a_class() -> None:
+    weights = relax.TensorStructInfo((5,), "float32")
+    func = CategoricalCrossEntropyLoss("sum", 2)(FORM, LABELS, weights)
+    counted = -log_softmax(X)[np.arange(3), CLASSES] * WEIGHTS[CLASSES] * (CLASSES != 2)
+    np.testing.assert_allclose(run(func, X, ONE_HOT, WEIGHTS), counted.sum(), rtol=1e-4)
+
+    @R.function
+    def categorical_cross_entropy_loss(
+        p: R.Tensor((3, 5), "float32"), t: R.Tensor((3, 5), "int64"), w: R.Tensor((5,), "float32")
+    ):
+        with R.dataflow():
+            lv = R.nn.log_softmax(p, axis=-1)
+            lv1 = R.argmax(t, axis=1)
+            lv2 = R.reshape(lv1, R.shape([3]))
+            gv = R.nn.nll_loss(lv, lv2, w, reduction="sum", ignore_index=2)
+            R.output(gv)
+        return gv
+
+    assert_structural_equal(func, categorical_cross_entropy_loss)
 
 
 def test_as_text() -> None:
@@ -106,6 +129,6 @@ def test_what_is_refused() -> None:
         L1Loss("median")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="define __call__"):
         Loss("nothing", 1)()
-    unknown = relax.TensorStructInfo(ndim=2, dtype="float32")
-    with pytest.raises(ValueError, match="targets whose shape is known"):
-        CategoricalCrossEntropyLoss(ignore_index=0)(unknown, unknown)
+    for ignored in (-100, 0):
+        with pytest.raises(TypeError, match=r"expected to be int/uint\. .* targets is float32"):
+            CategoricalCrossEntropyLoss(ignore_index=ignored)(FORM, FORM)

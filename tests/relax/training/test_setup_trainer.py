@@ -19,9 +19,10 @@ FORM = relax.TensorStructInfo((2, 2), "float64")
 
 @I.ir_module
 class Network:
+    I.module_attrs({"param_num": 1, "state_num": 0})
+
     @R.function
     def backbone(x: R.Tensor((2, 2), "float64"), w: R.Tensor((2, 2), "float64")):
-        R.func_attr({"param_num": 1, "state_num": 0})
         with R.dataflow():
             y = R.matmul(x, w)
             R.output(y)
@@ -35,7 +36,6 @@ def test_whole() -> None:
 
         @R.function
         def backbone(x: R.Tensor((2, 2), "float64"), w: R.Tensor((2, 2), "float64")):
-            R.func_attr({"param_num": 1, "state_num": 0})
             with R.dataflow():
                 y = R.matmul(x, w)
                 R.output(y)
@@ -47,7 +47,6 @@ def test_whole() -> None:
             w: R.Tensor((2, 2), "float64"),
             targets: R.Tensor((2, 2), "float64"),
         ):
-            R.func_attr({"param_num": 1, "state_num": 0})
             with R.dataflow():
                 y = R.matmul(x, w)
                 d = R.subtract(y, targets)
@@ -90,6 +89,8 @@ def test_whole() -> None:
 def test_states_follow_the_loss_and_operators_become_tir() -> None:
     @I.ir_module
     class Normed:
+        I.module_attrs({"param_num": 2, "state_num": 2})
+
         @R.function
         def backbone(
             x: R.Tensor((4, 2), "float32"),
@@ -98,7 +99,6 @@ def test_states_follow_the_loss_and_operators_become_tir() -> None:
             mean: R.Tensor((2,), "float32"),
             var: R.Tensor((2,), "float32"),
         ):
-            R.func_attr({"param_num": 2, "state_num": 2})
             with R.dataflow():
                 norm = R.nn.batch_norm(x, gamma, beta, mean, var, axis=1)
                 y = norm[0]
@@ -116,25 +116,21 @@ def test_states_follow_the_loss_and_operators_become_tir() -> None:
     assert (len(both.fields), len(grads.fields)) == (3, 2)
 
 
-def without(key: str) -> IRModule:
-    return IRModule({"backbone": Network["backbone"].without_attr(key)})
+def _network(name: str = "backbone", **attrs: int) -> IRModule:
+    func = Network["backbone"].with_attr("global_symbol", name)
+    return IRModule({name: func}, attrs=attrs)
 
 
 @pytest.mark.parametrize(
     ("mod", "told"),
     [
-        (
-            IRModule({"net": Network["backbone"].with_attr("global_symbol", "net")}),
-            "there is no Relax function 'backbone'",
-        ),
-        (without("param_num"), "has no attribute 'param_num'"),
-        (without("state_num"), "has no attribute 'state_num'"),
-        (
-            IRModule({"backbone": Network["backbone"].with_attr("param_num", 3)}),
-            "3 parameters and 0 states",
-        ),
+        (_network("net", param_num=1, state_num=0), "there is no Relax function 'backbone'"),
+        (_network(state_num=0), "the module has no number 'param_num'"),
+        (_network(param_num=1), "the module has no number 'state_num'"),
+        (_network(param_num=3, state_num=0), "3 parameters and 0 states"),
     ],
 )
 def test_what_is_refused(mod: IRModule, told: str) -> None:
-    with pytest.raises(TVMError, match=told):
-        SetupTrainer(MSELoss(), SGD(0.1), [FORM, FORM])(mod)
+    for kind in (TVMError, ValueError):
+        with pytest.raises(kind, match=told):
+            SetupTrainer(MSELoss(), SGD(0.1), [FORM, FORM])(mod)

@@ -18,6 +18,8 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Network:
+    I.module_attrs({"param_num": 2, "state_num": 1})
+
     @R.function
     def backbone(
         x: R.Tensor((4, 3), "float64"),
@@ -25,7 +27,6 @@ class Network:
         b: R.Tensor((2,), "float64"),
         seen: R.Tensor((), "float64"),
     ):
-        R.func_attr({"param_num": 2, "state_num": 1})
         with R.dataflow():
             y = R.add(R.matmul(x, w), b)
             more = R.add(seen, R.const(1.0, "float64"))

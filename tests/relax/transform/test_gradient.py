@@ -249,7 +249,7 @@ class Wrong:
         ("nested", {"target_index": 1}, "the target is no variable"),
         ("nested", {"target_index": 2}, r"legal: 0 \.\.\. 1"),
         ("not_scalar", {"target_index": 1}, "there is one result only"),
-        ("integers", {}, "the parameter x has no gradient"),
+        ("integers", {}, "the variable x has no gradient"),
         ("no_rule", {}, r"relax\.ccl\.allreduce has no gradient"),
         ("nobody", {}, "there is no function 'nobody'"),
         ("kernel", {}, "is no Relax function"),
@@ -262,10 +262,30 @@ def test_what_cannot_be_differentiated_is_named(
         relax.transform.Gradient(name, **options)(Wrong)
 
 
-def test_require_grads_are_parameters_and_stand_once() -> None:
+def test_gradients_of_values_within_the_function() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.multiply(a, y)
+                c = R.sum(b)
+                R.output(c)
+            return c
+
+    a = Mod["main"].body.blocks[0].bindings[0].var
+    made = relax.transform.Gradient("main", [a, Mod["main"].params[1]])(Mod)
+    x, y = np.float32([0.1, 0.2, 0.3]), np.float32([1, 2, 3])
+    _, (of_a, of_y) = interp.run(made, x, y, name="main_adjoint")
+    np.testing.assert_allclose(of_a, y)
+    np.testing.assert_allclose(of_y, np.exp(x), rtol=1e-6)
+
+
+def test_require_grads_are_variables_and_stand_once() -> None:
     x = Shared["main"].params[0]
     other = Wrong["nested"].params[0]
-    with pytest.raises(TVMError, match="is no parameter of 'main'"):
+    with pytest.raises(TVMError, match="is no variable of 'main'"):
         relax.transform.Gradient("main", other)(Shared)
     with pytest.raises(TVMError, match="appears more than once"):
         relax.transform.Gradient("main", [x, x])(Shared)

@@ -68,6 +68,80 @@ class TestObjectsNamesAndResults(RelaxPassTest):
             return u
 
 
+class TestOtherNames(RelaxPassTest):
+    """A value lives as long as its other names, tuples of it, and branches that may give it."""
+
+    run = KillAfterLastUse()
+
+    @I.ir_module
+    class Before:
+        @R.function(pure=False)
+        def main(c: R.Tensor((), "bool"), x: R.Tensor([4], "float32")):
+            y = R.add(x, x)
+            z = R.match_cast(y, R.Tensor([4], "float32"))
+            t = (z, x)
+            a = R.exp(y)
+            u = t[0]
+            b = R.exp(u)
+            w = R.exp(b)
+            if c:
+                v = a
+            else:
+                v = R.negative(b)
+            d = R.exp(w)
+            e = R.add(v, d)
+            return e
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(c: R.Tensor((), "bool"), x: R.Tensor([4], "float32")):
+            y = R.add(x, x)
+            z = R.match_cast(y, R.Tensor([4], "float32"))
+            t = (z, x)
+            a = R.exp(y)
+            u = t[0]
+            _ = R.vm.kill_object(t)
+            b = R.exp(u)
+            _1 = R.memory.kill_tensor(y)
+            w = R.exp(b)
+            if c:
+                v = a
+            else:
+                v = R.negative(b)
+            _2 = R.memory.kill_tensor(b)
+            d = R.exp(w)
+            _3 = R.memory.kill_tensor(w)
+            e = R.add(v, d)
+            _4 = R.memory.kill_tensor(a)
+            _5 = R.memory.kill_tensor(d)
+            return e
+
+
+class TestAnotherNameIsTheResult(RelaxPassTest):
+    run = KillAfterLastUse()
+
+    @I.ir_module
+    class Before:
+        @R.function(pure=False)
+        def main(x: R.Tensor([4], "float32")):
+            y = R.add(x, x)
+            z = y
+            a = R.exp(y)
+            t = (z, a)
+            return t
+
+    @I.ir_module
+    class Expected:
+        @R.function(pure=False)
+        def main(x: R.Tensor([4], "float32")):
+            y = R.add(x, x)
+            z = y
+            a = R.exp(y)
+            t = (z, a)
+            return t
+
+
 class TestBranches(RelaxPassTest):
     """A branch kills what it made; what came from outside is killed behind it."""
 

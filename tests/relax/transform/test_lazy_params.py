@@ -7,7 +7,7 @@ import pytest
 
 import tvm
 from tvm import relax
-from tvm.ir import assert_structural_equal
+from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.transform import LazyGetInput, LazySetOutput
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -28,10 +28,11 @@ class Before:
 def test_parameters_are_fetched_at_their_first_use() -> None:
     @I.ir_module
     class Expected:
-        @R.function(pure=False)
+        @R.function
         def transform_params(
-            fget_param: R.Callable([R.Prim("int64"), R.Object], R.Object, False),
+            fget_param: R.Callable([R.Prim("int64"), R.Object], R.Object, True),
         ):
+            R.func_attr({"num_input": 1})
             A0 = fget_param(R.prim_value(0), R.str("A"))
             A = R.match_cast(A0, R.Tensor((16, 16), "float32"))
             C = R.multiply(A, R.const(2, "float32"))
@@ -57,10 +58,10 @@ def test_inputs_stay_and_shapes_come_with_the_parameters() -> None:
 
     @I.ir_module
     class Expected:
-        @R.function(pure=False)
+        @R.function
         def main(
             rank: R.Prim(value="r"),
-            fget_param: R.Callable([R.Prim("int64"), R.Object], R.Object, False),
+            fget_param: R.Callable([R.Prim("int64"), R.Object], R.Object, True),
         ):
             R.func_attr({"num_input": 2})
             m = T.int64()
@@ -79,9 +80,9 @@ def test_results_are_handed_out_when_they_are_made() -> None:
     class Expected:
         @R.function(pure=False)
         def transform_params(
-            fset_output: R.Callable([R.Prim("int64"), R.Object], R.Tuple([]), False),
             A: R.Tensor((16, 16), "float32"),
             B: R.Tensor((16, 16), "float32"),
+            fset_output: R.Callable([R.Prim("int64"), R.Object], R.Tuple([]), False),
         ):
             _ = fset_output(R.prim_value(1), B)
             C = R.multiply(A, R.const(2, "float32"))
@@ -89,7 +90,14 @@ def test_results_are_handed_out_when_they_are_made() -> None:
             _1 = fset_output(R.prim_value(0), D)
             return R.tuple()
 
-    assert_structural_equal(LazySetOutput()(Before), Expected)
+    after = LazySetOutput()(Before)
+    assert_structural_equal(after, Expected)
+    assert relax.analysis.well_formed(after)
+    assert after["transform_params"].body.struct_info is not None
+    inputs = IRModule({"f": Before["transform_params"].with_attr("num_input", 1)})
+    counted = LazySetOutput()(inputs)["f"]
+    assert [param.name_hint for param in counted.params] == ["A", "fset_output", "B"]
+    assert counted.attrs["num_input"] == 2
 
 
 def test_a_single_result_and_one_that_is_written_out() -> None:
@@ -139,7 +147,7 @@ def test_both_together_run() -> None:
         asked.append(str(name))
         return tvm.runtime.tensor(weights[index])
 
-    vm["transform_params"](lambda i, v: made.__setitem__(int(i), v.numpy()), fget)
+    vm["transform_params"](fget, lambda i, v: made.__setitem__(int(i), v.numpy()))
     assert asked == ["A", "B"]
     np.testing.assert_array_equal(made[0], weights[0] * 2 + weights[1])
     np.testing.assert_array_equal(made[1], weights[1])

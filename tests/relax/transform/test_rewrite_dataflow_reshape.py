@@ -15,6 +15,60 @@ from tvm.script import tir as T
 pytestmark = pytest.mark.pure
 
 
+class TestResultsOfABlock(RelaxPassTest):
+    """What others see is a tensor of its own; operands that a kernel does not read go."""
+
+    run = RewriteDataflowReshape()
+
+    @I.ir_module
+    class Before:
+        @T.prim_func(private=True)
+        def second(
+            a: T.Buffer((2,), "float32"),
+            x: T.Buffer((2, 6), "float32"),
+            out: T.Buffer((12,), "float32"),
+        ):
+            for i in range(12):
+                with T.block("second"):
+                    vi = T.axis.spatial(12, i)
+                    out[vi] = x[vi // 6, vi % 6]
+
+        @R.function
+        def main(a: R.Tensor((2,), "float32"), x: R.Tensor((2, 6), "float32")):
+            cls = Before
+            with R.dataflow():
+                y = R.call_tir(cls.second, (a, x), R.Tensor((12,), "float32"))
+                z = R.exp(y)
+                gv = R.call_tir(cls.second, (a, x), R.Tensor((12,), "float32"))
+                R.output(z, gv)
+            last = R.call_tir(cls.second, (a, x), R.Tensor((12,), "float32"))
+            return (z, gv, last)
+
+    @I.ir_module
+    class Expected:
+        @T.prim_func(private=True)
+        def second(
+            a: T.Buffer((2,), "float32"),
+            x: T.Buffer((2, 6), "float32"),
+            out: T.Buffer((12,), "float32"),
+        ):
+            for i in range(12):
+                with T.block("second"):
+                    vi = T.axis.spatial(12, i)
+                    out[vi] = x[vi // 6, vi % 6]
+
+        @R.function
+        def main(a: R.Tensor((2,), "float32"), x: R.Tensor((2, 6), "float32")):
+            cls = Expected
+            with R.dataflow():
+                y = R.reshape(x, R.shape([12]))
+                z = R.exp(y)
+                gv = R.call_tir(cls.second, (a, x), R.Tensor((12,), "float32"))
+                R.output(z, gv)
+            last = R.call_tir(cls.second, (a, x), R.Tensor((12,), "float32"))
+            return (z, gv, last)
+
+
 class TestReshape(RelaxPassTest):
     run = RewriteDataflowReshape()
 

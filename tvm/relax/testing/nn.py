@@ -52,12 +52,39 @@ def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
 
 def checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`func(*args, **kwargs)`, whose inner values a gradient computes again."""
-    return _checkpointed(lambda expr: expr, func, args, kwargs)
+
+    def begin(value: Any) -> Any:
+        return op.grad.start_checkpoint(value) if isinstance(value, Expr) else value
+
+    def end(value: Any) -> Any:
+        return op.grad.end_checkpoint(value) if isinstance(value, Expr) else value
+
+    return _between_marks(begin, end, func, args, kwargs)
 
 
 def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """As `checkpoint`, with each mark bound to a variable."""
-    return _checkpointed(emit, func, args, kwargs)
+    """As `checkpoint`, with each mark, and what it marks, bound to a variable.
+
+    Only variables among the arguments are marked: `x` as `x_scp`, a result `y` as `y_ecp`.
+    """
+
+    def begin(value: Any) -> Any:
+        if not isinstance(value, Var):
+            return value
+        return emit(op.grad.start_checkpoint(value), f"{value.name_hint}_scp")
+
+    def end(value: Any) -> Any:
+        if not isinstance(value, Expr):
+            return value
+        var = _as_var(value)
+        return emit(op.grad.end_checkpoint(var), f"{var.name_hint}_ecp")
+
+    return _between_marks(begin, end, func, args, kwargs)
+
+
+def _as_var(value: Any) -> Any:
+    """An expression bound to a variable; anything else as it is."""
+    return emit(value) if isinstance(value, Expr) and not isinstance(value, Var) else value
 
 
 def emit_checkpoint_sequential(
@@ -88,21 +115,19 @@ def emit_checkpoint_sequential(
 def _chain(functions: Sequence[Callable[..., Any]]) -> Callable[[Any], Any]:
     def run(value: Any) -> Any:
         for func in functions:
-            value = func(value)
+            value = _as_var(func(value))
         return value
 
     return run
 
 
-def _checkpointed(
-    bind: Callable[[Any], Any], func: Callable[..., Any], args: Any, kwargs: dict[str, Any]
+def _between_marks(
+    begin: Callable[[Any], Any],
+    end: Callable[[Any], Any],
+    func: Callable[..., Any],
+    args: Any,
+    kwargs: dict[str, Any],
 ) -> Any:
-    def begin(value: Any) -> Any:
-        return bind(op.grad.start_checkpoint(value)) if isinstance(value, Expr) else value
-
-    def end(value: Any) -> Any:
-        return bind(op.grad.end_checkpoint(value)) if isinstance(value, Expr) else value
-
     result = func(*map(begin, args), **{name: begin(value) for name, value in kwargs.items()})
     return [end(part) for part in result] if isinstance(result, (list, tuple)) else end(result)
 

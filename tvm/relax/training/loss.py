@@ -13,7 +13,7 @@ from tvm.error import message
 from tvm.ir.expr import StructInfo
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Expr, Function, Var, const
+from tvm.relax.expr import Expr, Function, Var
 from tvm.relax.struct_info import TensorStructInfo
 
 Reduction = Literal["mean", "sum", "none"]
@@ -136,8 +136,8 @@ class CrossEntropyLoss(Loss):
 class CategoricalCrossEntropyLoss(Loss):
     """Minus the logarithm of the softmax of predictions, times the targets, element by element.
 
-    Targets are probabilities of the classes, of the shape of predictions; weights (c,), one for
-    each class. The class `ignore_index` does not count.
+    Targets are integers, one-hot over the classes, of the shape of predictions; weights (c,), one
+    for each class. With an `ignore_index` of a class, rows of that class do not count.
     """
 
     ignore_index: int
@@ -155,24 +155,32 @@ class CategoricalCrossEntropyLoss(Loss):
         given, wanted = _param("predictions", predictions), _param("targets", targets)
         weight = None if weights is None else _param("weights", weights)
 
+        form = _one_hot_form(wanted)
+
         def body(bb: BlockBuilder) -> Expr:
-            logits: Expr = bb.emit(op.nn.log_softmax(given, axis=-1))
+            logits = bb.emit(op.nn.log_softmax(given, axis=-1))
             if self.ignore_index >= 0:
-                logits = bb.emit(op.multiply(logits, self._counted(wanted)))
+                labels = bb.emit(op.argmax(wanted, axis=1))
+                labels = bb.emit(op.reshape(labels, (form.values or ())[:1]))
+                return op.nn.nll_loss(logits, labels, weight, self._reduction, self.ignore_index)
+            rate = bb.emit(op.negative(logits))
+            loss: Expr = op.multiply(rate, bb.emit(op.astype(wanted, "float32")))
             if weight is not None:
-                logits = bb.emit(op.multiply(logits, weight))
-            return self._with_reduction(op.multiply(op.negative(logits), wanted))
+                loss = op.multiply(bb.emit(loss), weight)
+            return self._with_reduction(loss)
 
         return self._function([given, wanted, *([] if weight is None else [weight])], body)
 
-    def _counted(self, targets: Var) -> Expr:
-        """1 for each class, 0 for the one that does not count."""
-        info = targets.struct_info
-        classes = info.values[-1] if isinstance(info, TensorStructInfo) and info.values else None
-        if not isinstance(info, TensorStructInfo) or classes is None:
-            raise ValueError(
-                message("categorical_cross_entropy_loss with an ignore_index",
-                        found=f"targets of {info}", legal="targets whose shape is known")
-            )  # fmt: skip
-        places = op.arange(classes, dtype="int64")
-        return op.astype(op.not_equal(places, const(self.ignore_index, "int64")), info.dtype)
+
+
+def _one_hot_form(targets: Var) -> TensorStructInfo:
+    """The struct info of targets, which tell classes by integers."""
+    info = targets.struct_info
+    if not isinstance(info, TensorStructInfo) or not (
+        info.dtype.is_int or info.dtype.is_uint
+    ):
+        kind = info.dtype if isinstance(info, TensorStructInfo) else info
+        raise TypeError(
+            f"Dtype of targets expected to be int/uint. However, the dtype of targets is {kind}"
+        )
+    return info

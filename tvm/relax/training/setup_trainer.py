@@ -16,6 +16,7 @@ from tvm.relax.transform import (
     Gradient,
     LegalizeOps,
 )
+from tvm.tir.expr import IntImm
 
 from .append_loss import AppendLoss
 from .loss import Loss
@@ -33,19 +34,23 @@ class TrainingNames:
     STATE_NUM_ATTR_KEY: str = "state_num"
 
 
+class SetupError(TVMError, ValueError):
+    """A module that no functions of training can be made of."""
+
+
 @module_pass(opt_level=0, name="SetupTrainer")
 class SetupTrainer(TrainingNames):
     """From a module with `backbone` to one that `Trainer` runs.
 
     `backbone(inputs..., parameters..., states...)` is one dataflow block and returns its results
-    and then the new states (of batch norms, say). Its attributes `param_num` and `state_num` say
-    how many parameters and states there are. The module gets
+    and then the new states (of batch norms, say). The module's attributes `param_num` and
+    `state_num` say how many parameters and states there are. The module gets
 
         backbone_loss            (inputs..., parameters..., states..., targets...): the loss, states
         backbone_loss_adjoint    the same, and the gradients of the parameters
         optimizer                (parameters, gradients, optimizer's states): new ones of both
 
-    and the attributes `input_num`, `param_num`, `state_num`, `optim_state`. `loss_args` is the
+    and the attributes `input_num` and `optim_state`. `loss_args` is the
     struct info of what the loss takes: results of the network, then targets. With `legalize`,
     operators become TIR.
     """
@@ -78,14 +83,7 @@ class SetupTrainer(TrainingNames):
         mod = Gradient(self.BACKBONE_LOSS_FUNC, require_grads=trained)(mod)
         mod = mod.clone()
         mod[self.OPTIMIZER_FUNC] = self._optimizer_for(trained)
-        mod = mod.with_attrs(
-            {
-                "input_num": inputs,
-                "param_num": params,
-                "state_num": states,
-                "optim_state": self._optimizer.state,
-            }
-        )
+        mod = mod.with_attrs({"input_num": inputs, "optim_state": self._optimizer.state})
         return LegalizeOps()(mod) if self._legalize else mod
 
     def _optimizer_for(self, trained: list[Var]) -> Function:
@@ -95,28 +93,33 @@ class SetupTrainer(TrainingNames):
     def _network(self, mod: IRModule) -> tuple[Function, int, int]:
         """The network, and how many parameters and states it has."""
         if not well_formed(mod):
-            raise TVMError("SetupTrainer: the module is not well formed")
+            raise SetupError("SetupTrainer: the module is not well formed")
         name = self.BACKBONE_FUNC
         func = next((f for var, f in mod.functions.items() if var.name_hint == name), None)
         if not isinstance(func, Function):
             names = ", ".join(var.name_hint for var in mod.functions)
-            raise TVMError(
+            raise SetupError(
                 message(f"SetupTrainer: there is no Relax function {name!r}", found=names,
                         legal=f"the network, as the function {name!r}")
             )  # fmt: skip
-        counts = []
-        for key in (self.PARAM_NUM_ATTR_KEY, self.STATE_NUM_ATTR_KEY):
-            if key not in func.attrs:
-                raise TVMError(
-                    message(f"SetupTrainer: {name!r} has no attribute {key!r}",
-                            found=f"attributes {', '.join(func.attrs.keys()) or 'none'}",
-                            legal=f'R.func_attr({{"{key}": 0}}), or how many there are')
-                )  # fmt: skip
-            counts.append(int(func.attrs[key]))  # type: ignore[call-overload]
-        if min(counts) < 0 or sum(counts) > len(func.params):
-            raise TVMError(
-                message(f"SetupTrainer: {counts[0]} parameters and {counts[1]} states of {name!r}",
+        keys = (self.PARAM_NUM_ATTR_KEY, self.STATE_NUM_ATTR_KEY)
+        params, states = (self._count(mod, key) for key in keys)
+        if min(params, states) < 0 or params + states > len(func.params):
+            raise SetupError(
+                message(f"SetupTrainer: {params} parameters and {states} states of {name!r}",
                         found=f"{len(func.params)} parameters of the function",
                         legal="as many, or fewer")
             )  # fmt: skip
-        return func, counts[0], counts[1]
+        return func, params, states
+
+    def _count(self, mod: IRModule, key: str) -> int:
+        attrs = mod.attrs
+        found = None if attrs is None else attrs.get(key)
+        if not isinstance(found, (int, IntImm)):
+            known = "none" if attrs is None else ", ".join(attrs.keys()) or "none"
+            raise SetupError(
+                message(f"SetupTrainer: the module has no number {key!r}",
+                        found=f"attributes {known}",
+                        legal=f'I.module_attrs({{"{key}": 0}}), or how many there are')
+            )  # fmt: skip
+        return int(found)

@@ -37,7 +37,9 @@ from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_bindings
 
-_DESTINATION_CALLS = ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace")
+_DESTINATION_CALLS = (
+    "relax.call_tir", "relax.call_tir_with_grad", "relax.call_dps_packed", "relax.call_tir_inplace",
+)  # fmt: skip
 
 
 @relax_module_pass("CallTIRRewrite")

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from tvm.ir.expr import RelaxExpr
-from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relax.expr import Call, Function
 from tvm.relax.transform.rebuild import map_calls
 
 
-def without_gradients(mod: IRModule) -> IRModule:
-    """The module with `call_tir` in the place of each `call_tir_with_grad`."""
-    functions = {
-        var: map_calls(func, _plain) if isinstance(func, Function) else func
-        for var, func in mod.functions.items()
-    }
-    if all(functions[var] is func for var, func in mod.functions.items()):
-        return mod
-    return mod.with_functions(functions)
+def without_gradients(func: Function) -> Function:
+    """The function with `call_tir` in the place of each `call_tir_with_grad`."""
+    return map_calls(func, _plain)
 
 
 def _plain(call: Call) -> RelaxExpr:

@@ -13,44 +13,67 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.op import Op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Binding, Call, Var, VarBinding
+from tvm.relax.expr import Binding, Call, DataflowVar, Var, VarBinding
 from tvm.relax.transform.rebuild import replace_operands, vars_used
 
 START = "relax.grad.start_checkpoint"
 END = "relax.grad.end_checkpoint"
 
 
-def without_marks(
-    params: Sequence[Var], bindings: Sequence[Binding]
-) -> tuple[list[Binding], set[Var]]:
-    """The bindings without the two marks, and the variables that are kept."""
-    kept = set(params)
-    aliases: dict[Var, Var] = {}
-    result: list[Binding] = []
-    for binding in bindings:
-        value = binding.value
-        mark = _mark(value)
-        if mark is not None:
-            assert isinstance(value, Call), "only calls are marks"
-            source = value.args[0]
-            if not isinstance(source, Var):
-                raise TVMError(
-                    message(
-                        f"{mark}: the operand must be a variable", found=f"{source}",
-                        legal="a variable that a binding or a parameter gives",
-                    )
-                )  # fmt: skip
-            aliases[binding.var] = aliases.get(source, source)
+class Unmarked:
+    """The bindings of a function without the two marks, and which of its values are kept."""
+
+    def __init__(self, params: Sequence[Var], bindings: Sequence[Binding]) -> None:
+        self.bindings: list[Binding] = []
+        self.kept = set(params)
+        self._source = _sources(bindings)
+        for binding in bindings:
+            value = binding.value
+            mark = _mark(value)
             if mark == END:
-                kept.update((binding.var, aliases[binding.var]))
+                assert isinstance(value, Call), "only calls are marks"
+                self.kept.update((binding.var, self.stands_for(value.args[0])))  # type: ignore[arg-type]
+            if mark is not None:
+                continue
+            var = self.stands_for(binding.var)
+            assert isinstance(var, Var), "variables stand for variables"
+            if all(used in self.kept for used in vars_used(value)):
+                self.kept.update((binding.var, var))
+            value = replace_operands(value, self._source.get)
+            if var is not binding.var or value is not binding.value:
+                value.struct_info_ = binding.value.struct_info_
+                binding = VarBinding(var, value, binding.span)
+            self.bindings.append(binding)
+
+    def stands_for(self, expr: RelaxExpr) -> RelaxExpr:
+        """The expression with what was marked in the place of its marks."""
+        return replace_operands(expr, self._source.get)
+
+
+def _sources(bindings: Sequence[Binding]) -> dict[RelaxExpr, RelaxExpr]:
+    """What each mark is a mark of; a marked value that leaves the block is one of its outputs."""
+    source: dict[RelaxExpr, RelaxExpr] = {}
+    leaving: dict[RelaxExpr, RelaxExpr] = {}
+    for binding in bindings:
+        mark = _mark(binding.value)
+        if mark is None:
             continue
-        if all(var in kept for var in vars_used(value)):
-            kept.add(binding.var)
-        new = replace_operands(value, lambda e: aliases.get(e) if isinstance(e, Var) else None)
-        if new is not value:
-            binding = VarBinding(binding.var, new, binding.span)
-        result.append(binding)
-    return result, kept
+        assert isinstance(binding.value, Call), "only calls are marks"
+        marked = binding.value.args[0]
+        if not isinstance(marked, Var):
+            raise TVMError(
+                message(
+                    f"{mark}: the operand must be a variable", found=f"{marked}",
+                    legal="a variable that a binding or a parameter gives",
+                )
+            )  # fmt: skip
+        root = source[binding.var] = source.get(marked, marked)
+        if isinstance(root, DataflowVar) and not isinstance(binding.var, DataflowVar):
+            leaving[root] = Var(root.name_hint, root.struct_info_, root.span)
+    found = dict(leaving)
+    for mark_var, root in source.items():
+        found[mark_var] = found.get(root, root)
+    return found
 
 
 def _mark(value: RelaxExpr) -> str | None:
@@ -78,7 +101,7 @@ class Recomputation:
                 continue
             lacking = [v for v in vars_used(self._values[top]) if v not in self._known]
             if lacking:
-                stack.extend(lacking)
+                stack.extend(reversed(lacking))
                 continue
             stack.pop()
             value = self.within(self._values[top])

@@ -41,9 +41,10 @@ from tvm.relax.expr import (
 from tvm.relax.normalize import is_leaf
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.call_tir_with_grad import without_gradients
-from tvm.relax.transform.checkpoints import Recomputation, without_marks
+from tvm.relax.transform.checkpoints import Recomputation, Unmarked
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.pass_form import relax_module_pass
+from tvm.relax.transform.rebuild import all_bindings
 
 # Rules for TIR functions that users wrote as tensor expressions, by name.
 TE_GRADIENTS: Final[dict[str, Callable[..., RelaxExpr]]] = {}
@@ -68,7 +69,8 @@ def Gradient(
     """Add `<func_name>_adjoint`, which returns the result and a tuple of gradients.
 
     The result (item `target_index` of it, if it is a tuple) must be a float without dimensions.
-    Gradients are those of `require_grads`, parameters of the function; of all if none is given.
+    Gradients are those of `require_grads`, parameters of the function or variables that it binds;
+    of all parameters if none is given. The function itself stays as it is.
     """
     func = _function(mod, func_name)
     wanted = _places(func, func_name, require_grads)
@@ -76,8 +78,8 @@ def Gradient(
     bb = BlockBuilder(mod)  # gets the kernels that rules write, too
     made = _Differentiation(bb, fresh, wanted, target_index).run()
     name = f"{func_name}_adjoint"
-    bb.add_func(made.with_attr("global_symbol", name), name)
-    return without_gradients(bb.get())
+    bb.add_func(without_gradients(made).with_attr("global_symbol", name), name)
+    return bb.get()
 
 
 def _refuse(asked: str, found: str, legal: str) -> GradientError:
@@ -99,19 +101,24 @@ def _places(func: Function, name: str, given: Var | list[Var] | None) -> list[in
     if given is None:
         return list(range(len(func.params)))
     wanted = [given] if isinstance(given, Var) else list(given)
-    params = list(func.params)
+    known = _variables(func)
     places: list[int] = []
     for var in wanted:
-        place = next((i for i, param in enumerate(params) if param is var), None)
+        place = next((i for i, one in enumerate(known) if one is var), None)
         if place is None or place in places:
-            what = "appears more than once" if place is not None else f"is no parameter of {name!r}"
+            what = "appears more than once" if place is not None else f"is no variable of {name!r}"
             raise _refuse(
                 f"the variable {var} in require_grads {what}",
                 ", ".join(str(v) for v in wanted),
-                f"each of {', '.join(p.name_hint for p in params)} at most once",
+                f"each of {', '.join(v.name_hint for v in known)} at most once",
             )
         places.append(place)
     return places
+
+
+def _variables(func: Function) -> list[Var]:
+    """The parameters, then what the function binds, in order."""
+    return [*func.params, *(binding.var for binding in all_bindings(func))]
 
 
 def _check_float(info: StructInfo, what: str) -> None:
@@ -134,12 +141,13 @@ class _Differentiation:
         self, bb: BlockBuilder, func: Function, wanted: Sequence[int], target_index: int
     ) -> None:
         self._func = func
-        self._wanted = [func.params[i] for i in wanted]
+        known = _variables(func)
+        self._wanted = [known[i] for i in wanted]
         self._bb = bb
         self._adjoints: dict[Var, Var] = {}
         self._target_index = target_index
         for var in self._wanted:
-            _check_float(var.struct_info, f"the parameter {var}")
+            _check_float(var.struct_info, f"the variable {var}")
 
     def run(self) -> Function:
         func = self._func
@@ -150,23 +158,26 @@ class _Differentiation:
                 "the function must be one dataflow block", f"{len(blocks)} blocks: {found}",
                 "one `with R.dataflow():` around all bindings",
             )  # fmt: skip
-        target = self._target(func.body.body)
-        bindings, kept = without_marks(func.params, blocks[0].bindings)
+        plain = Unmarked(func.params, blocks[0].bindings)
+        result = plain.stands_for(func.body.body)
+        result.struct_info_ = func.body.body.struct_info_
+        target = self._target(result)
+        bindings = plain.bindings
         bb = self._bb
         bb.begin_scope(func.params)
         bb.begin_dataflow_block()
         for binding in bindings:
             bb.emit_normalized(binding)
-        self._again = Recomputation(bb, bindings, kept)
+        self._again = Recomputation(bb, bindings, plain.kept)
         info = target.struct_info
         assert isinstance(info, TensorStructInfo), "checked with the target"
         ones = Op.get("relax.ones").get_attr("FMakeCall")
         self._emit(target, ones(ShapeExpr(info.values or ()), info.dtype))
         for binding in reversed(bindings):
             self._backward(binding)
-        grads = [self._output(var) for var in self._wanted]
+        grads = [self._output(plain.stands_for(var)) for var in self._wanted]  # type: ignore[arg-type]
         block = bb.end_block()
-        result = bb.normalize(Tuple([func.body.body, Tuple(grads)]))
+        result = bb.normalize(Tuple([result, Tuple(grads)]))
         bb.end_scope()
         body = SeqExpr([block], result, func.body.span)
         body.struct_info_ = result.struct_info_

@@ -7,12 +7,14 @@
 
 Storage gets `kill_storage`, a tensor `kill_tensor`, any other value `vm.kill_object`. Parameters,
 what the function returns, and what is killed already stay; names for other names that nobody reads
-disappear. A branch keeps what was made around it: the other branch, or what follows, may need it.
+disappear. A value that has other names, is in a tuple, or may be the result of a branch, is used
+for the last time where one of these is; the names themselves are not killed. A branch keeps what
+was made around it: the other branch, or what follows, may need it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
@@ -28,13 +30,14 @@ from tvm.relax.expr import (
     MatchCast,
     SeqExpr,
     Tuple,
+    TupleGetItem,
     Var,
     VarBinding,
 )
 from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.op.memory.memory import kill_storage, kill_tensor
 from tvm.relax.op.vm.vm import kill_object
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import sub_exprs, with_bindings, with_body, with_value
 
@@ -127,17 +130,20 @@ def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:
     """For the binding of each variable the kills that follow it."""
     order: dict[Var, Binding] = {}
     last: dict[Var, Var] = {}
-    stays = set(_reads(seq.body))
+    names = _Names(seq)
+    stays = set(names.all_of(_reads(seq.body)))
     for block in seq.blocks:
         for binding in block.bindings:
             order[binding.var] = binding
+            read = names.all_of(_reads(binding.value))
             if _is_call(binding.value, _KILLS):
-                stays.update(_reads(binding.value))
-            for var in _reads(binding.value):
+                stays.update(read)
+            for var in read:
                 last[var] = binding.var
     found: dict[Var, list[list[Binding]]] = {}
     for var, binding in order.items():
-        if var not in last or var in stays:
+        is_name = names.of.get(var) and not isinstance(var.struct_info_, TupleStructInfo)
+        if var not in last or var in stays or is_name:
             continue
         kinds = found.setdefault(last[var], [[], [], []])
         if not isinstance(binding, MatchCast) and _is_call(binding.value, _STORAGE):
@@ -147,6 +153,46 @@ def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:
         else:
             kinds[1].append(_kill(kill_object(var)))
     return {var: [one for kind in kinds for one in kind] for var, kinds in found.items()}
+
+
+class _Names:
+    """For each variable the values that it may be another name of, or hold."""
+
+    def __init__(self, seq: SeqExpr) -> None:
+        self.of: dict[Var, tuple[Var, ...]] = {}
+        self._tuples: dict[Var, Tuple] = {}
+        self._sequence(seq)
+
+    def all_of(self, read: Iterable[Var]) -> list[Var]:
+        """The variables, and what they are names of."""
+        return [one for var in read for one in (var, *self.of.get(var, ()))]
+
+    def _sequence(self, seq: SeqExpr) -> set[Var]:
+        """Look at what a sequence binds; it is given back."""
+        for block in seq.blocks:
+            for binding in block.bindings:
+                inner: set[Var] = set()
+                if isinstance(binding.value, If):
+                    for branch in (binding.value.true_branch, binding.value.false_branch):
+                        inner |= self._sequence(branch)
+                if isinstance(binding.value, Tuple):
+                    self._tuples[binding.var] = binding.value
+                meant = dict.fromkeys(self.all_of(self._meant(binding.value)))
+                self.of[binding.var] = tuple(var for var in meant if var not in inner)
+        return {binding.var for block in seq.blocks for binding in block.bindings}
+
+    def _meant(self, value: RelaxExpr) -> list[Var]:
+        if isinstance(value, Var):
+            return [value]
+        if isinstance(value, Tuple):
+            return [var for field in value.fields for var in self._meant(field)]
+        if isinstance(value, TupleGetItem):
+            whole = value.tuple_value
+            known = self._tuples.get(whole) if isinstance(whole, Var) else whole
+            return self._meant(known.fields[value.index]) if isinstance(known, Tuple) else []
+        if isinstance(value, If):
+            return [*self._meant(value.true_branch.body), *self._meant(value.false_branch.body)]
+        return []
 
 
 def _kill(call: Call) -> VarBinding:

@@ -4,13 +4,13 @@
         C = exp(A)                                  A = match_cast(fget_param(0, "A"), Tensor(...))
         return (C, B)               ->              C = exp(A) ...
 
-    def f(A):                   LazySetOutput   def f(fset_output, A):
+    def f(A):                   LazySetOutput   def f(A, fset_output):
         C = exp(A)                                  C = exp(A)
         return (C,)                 ->              fset_output(0, C)
                                                     return ()
 
 This holds for public functions. The first `num_input` parameters stay; the function that is called
-stands behind them.
+stands behind them, or behind all where nothing says how many they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.ir.attrs import DictAttrs
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
@@ -47,12 +47,12 @@ def LazyGetInput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     count = _input_count(func)
     if func.attrs.get("global_symbol") is None or len(func.params) == count:
         return func
-    fetch = _callback("fget_param", ObjectStructInfo())
+    fetch = _callback("fget_param", ObjectStructInfo(), pure=True)
     new = _Fetcher(mod, func.params[count:], fetch).visit_expr(to_non_dataflow(func))
     assert isinstance(new, Function), "functions stay functions"
-    return Function(
-        [*func.params[:count], fetch], new.body, None, False, _attrs(func), func.span
-    )
+    attrs = func.with_attr("num_input", count + 1).attrs
+    params = [*func.params[:count], fetch]
+    return Function(params, new.body, None, func.is_pure, attrs, func.span)
 
 
 @relax_pass("LazySetOutput")
@@ -60,7 +60,7 @@ def LazySetOutput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Results go to `fset_output(index, value)`, each right after it is made."""
     if func.attrs.get("global_symbol") is None:
         return func
-    give = _callback("fset_output", VOID_RESULT)
+    give = _callback("fset_output", VOID_RESULT, pure=False)
     func = to_non_dataflow(func)
     body = func.body.body
     results = list(body.fields) if isinstance(body, Tuple) else [body]
@@ -77,9 +77,13 @@ def LazySetOutput(func: Function, mod: IRModule, ctx: PassContext) -> Function:
         for binding in block.bindings:
             bindings += [binding, *handed_out(binding.var)]
     bindings += [_hand_out(give, i, r) for i, r in enumerate(results) if not isinstance(r, Var)]
-    count = _input_count(func)
+    known = func.attrs.get("num_input") is not None
+    count = _input_count(func) if known else len(func.params)
     params = [*func.params[:count], give, *func.params[count:]]
-    seq = SeqExpr([BindingBlock(bindings)], Tuple([]), func.body.span)
+    nothing = Tuple([])
+    nothing.struct_info_ = VOID_RESULT
+    seq = SeqExpr([BindingBlock(bindings)], nothing, func.body.span)
+    seq.struct_info_ = VOID_RESULT
     return Function(params, seq, VOID_RESULT, False, _attrs(func), func.span)
 
 
@@ -88,16 +92,16 @@ def _input_count(func: Function) -> int:
 
 
 def _attrs(func: Function) -> DictAttrs:
-    """Those of the function, with one input more; it has effects."""
+    """Those of the function, with one input more where they are counted; it has effects."""
     new = func.without_attr("relax.force_pure")
     if func.attrs.get("num_input") is not None:
         new = new.with_attr("num_input", _input_count(func) + 1)
     return new.attrs
 
 
-def _callback(name: str, result: ObjectStructInfo | object) -> Var:
+def _callback(name: str, result: StructInfo, pure: bool) -> Var:
     index = PrimStructInfo("int64")
-    info = FuncStructInfo([index, ObjectStructInfo()], result, purity=False)  # type: ignore[arg-type]
+    info = FuncStructInfo([index, ObjectStructInfo()], result, purity=pure)
     return Var(name, info)
 
 

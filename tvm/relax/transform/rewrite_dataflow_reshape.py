@@ -4,30 +4,35 @@
 
 A reshape costs nothing where the result may share the operand's memory; both backends of the graph
 make it a view. A kernel qualifies when its only block copies the element with the same number in
-row-major order (`relax.analysis.has_reshape_pattern`).
+row-major order (`relax.analysis.has_reshape_pattern`); operands that it does not read go. Only
+values of dataflow blocks that stay within their block are rewritten.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relax.analysis import has_reshape_pattern
-from tvm.relax.expr import Call, Function, Tuple
+from tvm.relax.expr import Binding, Call, DataflowVar, Function, Tuple
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
-from tvm.relax.transform.rebuild import map_calls
+from tvm.relax.transform.rebuild import map_bindings, with_value
+from tvm.tir.expr import BufferLoad
 from tvm.tir.function import PrimFunc
+from tvm.tir.functor import walk
 
 
 @relax_pass("RewriteDataflowReshape")
 def RewriteDataflowReshape(func: Function, mod: IRModule, ctx: PassContext) -> Function:
-    """Rewrite every call_tir of a reshaping kernel."""
-    known: dict[GlobalVar, bool] = {}
+    """Rewrite every call_tir of a reshaping kernel whose result stays within its block."""
+    known: dict[GlobalVar, int | None] = {}
 
     def on_call(call: Call) -> RelaxExpr:
-        if not isinstance(call.op, Op) or call.op.name != "relax.call_tir" or len(call.args) > 2:
+        if not isinstance(call.op, Op) or call.op.name != "relax.call_tir":
             return call
         var, operands = call.args[0], call.args[1]
         if not isinstance(var, GlobalVar) or not isinstance(operands, Tuple):
@@ -36,14 +41,36 @@ def RewriteDataflowReshape(func: Function, mod: IRModule, ctx: PassContext) -> F
         info = call.struct_info_
         if not isinstance(kernel, PrimFunc) or not isinstance(info, TensorStructInfo):
             return call
-        if len(operands.fields) != 1 or not isinstance(info.shape, ShapeExpr):
+        if not isinstance(info.shape, ShapeExpr):
             return call
         if var not in known:
-            known[var] = has_reshape_pattern(kernel)
-        if not known[var]:
+            known[var] = _copied_operand(kernel, len(operands.fields))
+        place = known[var]
+        if place is None:
             return call
-        new = Call(Op.get("relax.reshape"), (operands.fields[0], info.shape), None, None, call.span)
+        source = operands.fields[place]
+        new = Call(Op.get("relax.reshape"), (source, info.shape), None, None, call.span)
         new.struct_info_ = info
         return new
 
-    return map_calls(func, on_call)
+    def on_binding(binding: Binding) -> Sequence[Binding]:
+        value = binding.value
+        if isinstance(value, Call) and isinstance(binding.var, DataflowVar):
+            return (with_value(binding, on_call(value)),)
+        return (binding,)  # what others see may not share memory with an operand
+
+    return map_bindings(func, on_binding)
+
+
+def _copied_operand(kernel: PrimFunc, operands: int) -> int | None:
+    """The only operand that a kernel reads, if its result is that one in another shape."""
+    buffers = [kernel.buffer_map.get(param) for param in kernel.params]
+    read = {load.buffer for load in walk(kernel.body) if isinstance(load, BufferLoad)}
+    places = [i for i, buffer in enumerate(buffers[:operands]) if buffer in read]
+    if len(places) != 1 or len(buffers) <= operands:
+        return None
+    place = places[0]
+    params = (kernel.params[place], kernel.params[operands], *kernel.params[operands + 1 :])
+    buffer_map = {p: kernel.buffer_map[p] for p in params if p in kernel.buffer_map}
+    alone = PrimFunc(params, kernel.body, kernel.ret_type, buffer_map, kernel.attrs, kernel.span)
+    return place if has_reshape_pattern(alone) else None
