@@ -19,6 +19,7 @@ from tvm.support.dtype import DataType
 from tvm.tir.expr import make_const
 
 from .declare import Array, Expr, Infer, RelaxOp, relax_op
+from .tensor_header import header_reader
 
 Known = Callable[[TensorStructInfo], "int | None"]
 
@@ -41,21 +42,24 @@ def _fact(name: str, doc: str, dtype: str, known: Known, numpy: Callable[[Array]
             return PrimStructInfo(kind)
         return PrimStructInfo(value=make_const(value, kind))
 
-    @op.legalize
-    def te(bb: BlockBuilder, tensor: Expr) -> Expr:
-        return _known_value(bb, op, tensor)
-
+    _read_when_run(op)
     op.reference(numpy)
     return op
 
 
-def _known_value(bb: BlockBuilder, op: RelaxOp[Any], *operands: Expr) -> Expr:
-    """The number itself where it is known, else the call as it is."""
-    call = op.call(*operands)
-    info = bb.normalize(call).struct_info
-    if isinstance(info, PrimStructInfo) and info.value is not None:
-        return PrimValue(info.value)
-    return call
+def _read_when_run(op: RelaxOp[Any]) -> None:
+    """Legalise to the number itself where it is known, else to a function that reads it."""
+    name = op.op.name.removeprefix("relax.inspect.")
+
+    @op.legalize
+    def legal(bb: BlockBuilder, *operands: Expr) -> Expr:
+        info = bb.normalize(op.call(*operands)).struct_info
+        assert isinstance(info, PrimStructInfo), "what these operators give"
+        if info.value is not None:
+            return PrimValue(info.value)
+        return Call(bb.add_func(header_reader(name, info.dtype), f"_get_{name}"), operands)
+
+    op.op.set_attr("RequiresArgumentShapes", False)
 
 
 def _of_dtype(read: Callable[[DataType], int]) -> Known:
@@ -129,7 +133,7 @@ def _shape_i_info(ctx: Infer, tensor: TensorStructInfo, axis: PrimStructInfo) ->
     return PrimStructInfo(value=tensor.values[number])
 
 
-tensor_shape_i.legalize(lambda bb, tensor, axis: _known_value(bb, tensor_shape_i, tensor, axis))
+_read_when_run(tensor_shape_i)
 tensor_shape_i.reference(lambda tensor, axis: tensor.shape[int(axis)])
 
 
@@ -145,6 +149,7 @@ def _stride_i_info(ctx: Infer, tensor: TensorStructInfo, axis: PrimStructInfo) -
     return PrimStructInfo("int64")
 
 
+_read_when_run(tensor_stride_i)
 tensor_stride_i.reference(
     lambda tensor, axis: tensor.strides[int(axis)] // tensor.dtype.itemsize
 )
