@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Final, TypeAlias
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, ConstIntBound
 from tvm.error import TVMError, message
 from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
@@ -51,6 +51,7 @@ from .struct_info import ShapeStructInfo
 from .struct_info_rules import (
     BaseCheckResult,
     base_check,
+    collect_non_negative_expressions,
     definable_tir_vars_in_struct_info,
     map_struct_info,
     tir_vars_in_struct_info,
@@ -368,6 +369,7 @@ class BlockBuilder(Object):
         block.bindings.append(binding)
         if isinstance(binding, MatchCast):
             self._define_symbols(tir_vars_in_struct_info(binding.struct_info))
+            self._extents_are_not_negative(binding.struct_info)
         else:
             self._values[binding.var.vid] = binding.value
 
@@ -426,6 +428,14 @@ class BlockBuilder(Object):
             if param.struct_info_ is not None:
                 self._define_symbols(definable_tir_vars_in_struct_info(param.struct_info_))
                 self._define_symbols(tir_vars_in_struct_info(param.struct_info_))
+                self._extents_are_not_negative(param.struct_info_)
+
+    def _extents_are_not_negative(self, info: StructInfo) -> None:
+        for extent in collect_non_negative_expressions(info):
+            if isinstance(extent, tir.Var):
+                known = self.analyzer.const_int_bound(extent)
+                if known.min_value < 0:
+                    self.analyzer.update(extent, ConstIntBound(0, known.max_value), True)
 
     def _define_symbols(self, symbols: Sequence[tir.Var]) -> None:
         if self._scopes:

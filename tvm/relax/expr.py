@@ -20,6 +20,7 @@ from tvm.ir.op import Op
 from tvm.ir.span import Span, ambient_span
 from tvm.support.dtype import DataType
 from tvm.support.lazy import lazy_names
+from tvm.tir.expr import FloatImm
 
 from .base_expr import ExprWithOp, Id, LeafExpr
 from .struct_info import (
@@ -162,13 +163,20 @@ class TupleIndexError(TVMError, IndexError):
 
 @final
 class PrimValue(LeafExpr):
-    """A number, or an expression over the function's symbolic variables."""
+    """A number, or an expression over the function's symbolic variables.
+
+    A Python integer is an int64 (so are True and False, which are integers), a float a float32.
+    """
 
     __slots__ = ("value",)
     TYPE_KEY = "relax.expr.PrimValue"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("value", "struct_info_~", "span~")
 
     def __init__(self, value: PrimExpr | float, span: Span | None = None) -> None:
+        if isinstance(value, bool):
+            value = int(value)
+        elif isinstance(value, float):
+            value = FloatImm("float32", value)
         self.value: Final = prim_value(value)
         self.struct_info_ = PrimStructInfo(value=self.value)
         self.span = span
@@ -581,13 +589,16 @@ def te_tensor(
 def convert_to_expr(value: Any) -> RelaxExpr:
     """A Python or TIR value as a Relax expression.
 
-    Numbers and TIR expressions become PrimValue, strings StringImm, lists and tuples Tuple.
+    Numbers and TIR expressions become PrimValue (a float one of 64 bits), strings StringImm, lists
+    and tuples Tuple.
     """
     if isinstance(value, RelaxExpr):
         return value
     if isinstance(value, str):
         return DataTypeImm(value) if isinstance(value, DataType) else StringImm(value)
-    if isinstance(value, (PrimExpr, int, float, PrimExprConvertible)):
+    if isinstance(value, float):
+        return PrimValue(FloatImm("float64", value))
+    if isinstance(value, (PrimExpr, int, PrimExprConvertible)):
         return PrimValue(value)  # type: ignore[arg-type]
     if isinstance(value, (list, tuple)):
         return Tuple(value)

@@ -12,6 +12,7 @@ from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
+from tvm.tir.slice_bounds import canonical_bound, slice_length
 
 from . import tag
 from .common import compute, known, stage
@@ -110,16 +111,11 @@ def _dynamic_bounds(
     high = (tir.const(-1, size.dtype) if backward else size) if end is None else end
     start, stop = _as_index(low, size), _as_index(high, size)
     if not assume_inbound:
-        start = _canonical(start, size, stride)
-        stop = _canonical(stop, size, stride) if end is not None else stop
+        start = canonical_bound(start, size, stride)
+        stop = canonical_bound(stop, size, stride) if end is not None else stop
     else:
         start, stop = _from_front(start, size), _from_front(stop, size) if end is not None else stop
-    if backward:
-        length = tir.ceildiv(start - stop, -stride)
-    else:
-        length = tir.ceildiv(stop - start, stride)
-    if not assume_inbound:
-        length = te.max(length, tir.const(0, length.dtype))
+    length = slice_length(start, stop, stride, size, inbound=True)
     return simplify(start), stride, simplify(length)
 
 
@@ -131,16 +127,6 @@ def _as_index(value: Any, size: Any) -> PrimExpr:
 def _from_front(value: PrimExpr, size: Any) -> PrimExpr:
     """A negative literal counts from the end."""
     return value + size if isinstance(value, tir.IntImm) and value.value < 0 else value
-
-
-def _canonical(value: PrimExpr, size: Any, stride: PrimExpr) -> PrimExpr:
-    """A bound counted from the front and clipped to the tensor."""
-    front = tir.if_then_else(value < 0, value + size, value)
-    low = tir.Select(stride < 0, tir.const(-1, front.dtype), tir.const(0, front.dtype))
-    high = tir.Select(stride < 0, size - 1, size)
-    simplify = Analyzer().simplify
-    clipped: PrimExpr = te.min(te.max(front, simplify(low)), simplify(high))
-    return clipped
 
 
 def _slice(

@@ -260,7 +260,7 @@ case("nn.adaptive_avg_pool1d", lambda x: op.nn.adaptive_avg_pool1d(x, 3), t("n",
 case("nn.adaptive_avg_pool2d", lambda x: op.nn.adaptive_avg_pool2d(x, (3, 1)), IMAGE)
 case("nn.adaptive_avg_pool3d", lambda x: op.nn.adaptive_avg_pool3d(x, 2), t(1, 2, 4, 4, 5))
 for _name in (
-    "relu", "gelu", "gelu_tanh", "selu", "silu", "softplus", "leakyrelu",
+    "relu", "relu6", "gelu", "gelu_tanh", "selu", "silu", "softplus", "leakyrelu",
 ):  # fmt: skip
     case(f"nn.{_name}", getattr(op.nn, _name), X)
 case("nn.prelu", op.nn.prelu, t("n", 4, 3), t(4))

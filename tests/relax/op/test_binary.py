@@ -55,3 +55,19 @@ def test_devices_must_agree() -> None:
     assert info(op.add(x, var(2))).vdevice is a
     with pytest.raises(TVMError, match="on different virtual devices"):
         info(op.add(x, y))
+
+
+@pytest.mark.parametrize("name", ["equal", "not_equal", "less", "less_equal", "greater"])
+def test_comparisons_take_different_dtypes(name: str) -> None:
+    compare = getattr(op, name)
+    assert info(compare(var(4, dtype="float16"), var(4, dtype="int8"))).dtype == "bool"
+    assert info(compare(var(4, dtype="bool"), var(4))).dtype == "bool"
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "floor_divide", "power", "maximum", "less"])
+def test_an_operand_that_is_no_tensor_is_a_type_error(name: str) -> None:
+    shape = relax.Var("s", relax.ShapeStructInfo([4]))
+    func = relax.Var("f", relax.FuncStructInfo([], relax.ObjectStructInfo()))
+    for operand in (shape, func):
+        with pytest.raises(TypeError, match="x1 must be a tensor or a number"):
+            info(getattr(op, name)(operand, var(4)))

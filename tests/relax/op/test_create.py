@@ -86,3 +86,19 @@ def test_ranges_of_symbols() -> None:
     ]:
         [found] = info(op.arange(*args)).values
         assert structural_equal(found, tir.IntImm("int64", 0) if wanted == 0 else wanted), found
+
+
+def test_what_fills_must_be_known_to_be_a_scalar() -> None:
+    unknown = relax.Var("v", relax.TensorStructInfo(None, "float16"))
+    for call in (lambda: op.full((2,), unknown), lambda: op.full_like(var(2), unknown)):
+        with pytest.raises(TVMError, match="fill_value must be a scalar"):
+            info(call())
+
+
+def test_numbers_become_prim_values() -> None:
+    assert relax.PrimValue(2.0).struct_info.dtype == "float32"
+    assert relax.PrimValue(True).struct_info.dtype == "int64"
+    assert relax.utils.convert_to_expr(2.0).struct_info.dtype == "float64"
+    assert op.clip(var(2), 0.5, 1.5).args[1].struct_info.dtype == "float64"
+    window = op.hamming_window(20, True, 0.54, 0.46, "float32")
+    assert [str(a.struct_info.dtype) for a in window.args] == ["int64"] * 2 + ["float32"] * 2

@@ -28,7 +28,7 @@ def index(*shape: object) -> object:
         (lambda: op.index_tensor(var(2), [index(2), index(2)]), "more indices than data"),
         (lambda: op.index_tensor(var(2), []), "there are no indices"),
         (lambda: op.index_put(var(2), (index(2), index(2)), var(2)), "more indices than data"),
-        (lambda: op.scatter_elements(var(2), index(2), var(2), 0, "sub"), "unknown reduction"),
+        (lambda: op.scatter_nd(var(2), index(2, 1), var(2), "sub"), "unknown reduction"),
         (lambda: op.scatter_elements(var(2), index(2), var(1)), "indices and updates differ"),
         (lambda: op.scatter_nd(var(4, 2), index(3, 1), var(3, 3)), "updates do not fit"),
         (lambda: op.scatter_nd(var(4), index(3, 2), var(3)), "more dimensions than data has"),

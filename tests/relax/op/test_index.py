@@ -9,10 +9,12 @@ import pytest
 
 from tests.relax.op.cases import info, shape_of, var
 from tvm import relax, tir
-from tvm.error import TVMError
+from tvm.error import ShapeError, TVMError
 from tvm.ir import Op
 from tvm.ir.structural import structural_equal
 from tvm.relax import interp, op
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
 
@@ -113,5 +115,55 @@ def test_dynamic_slice_legalised() -> None:
     ],
 )
 def test_symbolic_slices_are_short(begin: Any, end: Any, stride: int, wanted: Any) -> None:
-    found = info(op.strided_slice(var(N, 4), [0], [begin], [end], [stride]))
+    x = var(N, 4)
+    bb = relax.BlockBuilder()
+    bb.begin_scope([x])  # where extents are known not to be negative
+    found = bb.normalize(op.strided_slice(x, [0], [begin], [end], [stride])).struct_info
     assert structural_equal(found.values[0], wanted), found
+
+
+Q, SIZE = tir.Var("q", "int64"), tir.SizeVar("sz", "int64")
+
+
+@pytest.mark.parametrize(
+    ("extent", "begin", "end", "text"),
+    [
+        (N, 2, 5, "T.min(T.int64(5), n) - T.min(T.int64(2), n)"),
+        (10, Q, 10, "T.max(T.int64(10) - T.max(T.if_then_else(q < T.int64(0), q + T.int64(10), q), "
+         "T.int64(0)), T.int64(0))"),
+        (10, SIZE, 10, "T.max(T.int64(10) - sz, T.int64(0))"),
+    ],
+)  # fmt: skip
+def test_symbolic_bounds(extent: Any, begin: Any, end: Any, text: str) -> None:
+    assert str(info(op.strided_slice(var(extent, 3), [0], [begin], [end])).values[0]) == text
+
+
+def test_symbolic_strides_have_an_extent() -> None:
+    found = info(op.strided_slice(var(10, 3), [0], [0], [10], [Q])).values[0]
+    inbound = info(op.strided_slice(var(10, 3), [0], [0], [10], [Q], assume_inbound=True)).values[0]
+    assert [tir.interp.evaluate(found, {Q: q}) for q in (1, 3, 20)] == [10, 4, 1]
+    assert [tir.interp.evaluate(inbound, {Q: q}) for q in (1, 3, 20)] == [10, 4, 1]
+
+
+def test_slices_that_are_refused() -> None:
+    with pytest.raises(ShapeError, match="differ in length"):
+        op.strided_slice(var(4), [0], [0], [])
+    bounds = [var(2, dtype="int64") for _ in range(3)]
+    with pytest.raises(TVMError, match="axes must be a tuple of integers"):
+        info(op.strided_slice(var(4, 4), *bounds))
+    assert info(op.dynamic_strided_slice(relax.Var("x", R.Tensor("float32")), *bounds)).ndim == -1
+
+
+def test_the_shape_of_a_dynamic_slice_is_found_by_a_pure_call() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32"), b: R.Tensor((2,), "int64")):
+            with R.dataflow():
+                y = R.dynamic_strided_slice(x, b, b, b)
+                R.output(y)
+            return y
+
+    found = relax.transform.LegalizeOps()(Module)
+    assert relax.analysis.well_formed(found)
+    assert 'R.call_pure_packed("vm.builtin.tensor_to_shape"' in found.script()

@@ -52,7 +52,8 @@ def test_refusals(call: object, text: str) -> None:
 def test_symbolic_shapes() -> None:
     assert shape_of(op.reshape(var(N, 4, 2), (N, 8))) == (N, 8)
     assert shape_of(op.reshape(var(N, 4), (-1, 2)))[1] == 2
-    assert shape_of(op.squeeze(var(N, 1, M))) == (N, M)
+    assert shape_of(op.squeeze(var(N, 1, M), 1)) == (N, M)
+    assert info(op.squeeze(var(N, 1, M))).ndim == -1  # N may be 1 as well
     total = shape_of(op.concat([var(N, 3), var(M, 3), var(2, 3)]))[0]
     assert tir.interp.evaluate(total, {N: 3, M: 4}) == 9
     assert shape_of(op.stack([var(N), var(N)], -1)) == (N, 2)
@@ -112,3 +113,32 @@ def test_one_hot_of_numbers_that_are_handed_in_has_no_kernel() -> None:
         bb.emit_func_output(bb.emit(op.one_hot(indices, number, relax.PrimValue(zero), 3)))
     with pytest.raises(TVMError, match="needs to know on_value"):
         relax.transform.LegalizeOps()(bb.get())
+
+
+P = tir.Var("p", "int64")
+
+
+def test_a_split_in_one_is_no_tuple() -> None:
+    x = var(P, 4)
+    assert info(op.split(x, 1)) is x.struct_info
+    assert info(op.split(x, [])) is x.struct_info
+
+
+def test_pieces_end_where_the_tensor_ends() -> None:
+    found = info(op.split(var(P), [3, 6])).fields
+    for extent, sizes in ((2, [2, 0, 0]), (5, [3, 2, 0]), (9, [3, 3, 3])):
+        assert [tir.interp.evaluate(f.values[0], {P: extent}) for f in found] == sizes
+    bb = relax.BlockBuilder()
+    bb.begin_scope([var(P)])  # where P is known not to be negative
+    longer = bb.normalize(op.split(var(P + 6), [3, 6])).struct_info.fields
+    assert [str(f.values[0]) for f in longer] == ["T.int64(3)", "T.int64(3)", "p"]
+
+
+def test_joined_extents_must_be_shown_equal() -> None:
+    assert info(op.concat([var(P, N), var(M, N)], 1)).ndim == 2
+    assert info(op.concat([var(P, N), var(M, N)], 1)).shape is None
+
+
+def test_parts_of_a_layout_are_written_plainly() -> None:
+    found = info(op.image.resize2d(var(P, N, 5, 5, 8), (9, 9), layout="NCHW8c"))
+    assert found.values[1] is N

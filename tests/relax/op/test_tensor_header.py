@@ -86,5 +86,6 @@ def test_offsets_of_a_view(dtype: str, elements: int) -> None:
 
 def test_readers_run_on_the_host_as_they_are() -> None:
     reader = header_reader("tensor_ndim", DataType("int32"))
-    assert reader.attrs["tir.is_host_func"] and reader.attrs["tir.is_scheduled"]
+    assert reader.attrs["tir.is_host_func"]
+    assert reader.attrs["tir.is_scheduled"]
     assert "tvm_struct_get(tensor, 0, 4" in reader.script()

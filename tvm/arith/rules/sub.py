@@ -48,6 +48,8 @@ RULES = RuleTable(
     rule(max_(t, y) - t, max_(0, y - t)),
     rule(t - max_(t, y), min_(0, t - y)),
     rule(t - min_(t, y), max_(0, t - y)),
+    rule(c1 - min_(x, c1), max_(c1 - x, 0)),
+    rule(c1 - max_(x, c1), min_(c1 - x, 0)),
     rule(min_(t + y, z) - t, min_(y, z - t)),
     rule(max_(t + y, z) - t, max_(y, z - t)),
     rule(t - min_(t + y, z), max_(0 - y, t - z)),

@@ -33,14 +33,13 @@ def broadcasting(
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc
     op = relax_op(
-        f"relax.{name}", "x1: Operand, x2: Operand", pattern=BROADCAST, precision=FOLLOW
-    )(build)
+        f"relax.{name}", "x1: Operand, x2: Operand", pattern=BROADCAST, precision=FOLLOW,
+        reads_shape_variables=True,
+    )(build)  # fmt: skip
 
     @op.infer
     def info(ctx: Infer, x1: StructInfo, x2: StructInfo) -> StructInfo:
-        dtype = common_dtype(ctx, ("x1", x1), ("x2", x2))
-        if result is not None:
-            dtype = result
+        dtype = common_dtype(ctx, ("x1", x1), ("x2", x2)) if result is None else result
         if isinstance(x1, PrimStructInfo) and isinstance(x2, PrimStructInfo):
             return PrimStructInfo(dtype)
         return broadcast_infos(ctx, dtype, ("x1", x1), ("x2", x2))

@@ -52,10 +52,7 @@ def _prim(value: Any) -> Expr:
 
 
 def _filled_info(ctx: Infer, shape: ShapeStructInfo, dtype: DataType) -> TensorStructInfo:
-    source = ctx.call.args[0]
-    if shape.values is not None:
-        return TensorStructInfo(shape.values, dtype)
-    return TensorStructInfo(source, dtype) if shape.ndim != -1 else TensorStructInfo(None, dtype)
+    return TensorStructInfo(ctx.call.args[0], dtype)
 
 
 @relax_op("relax.full", "shape: Shape, fill_value: Tensor", InitAttrs, pattern=INJECTIVE,
@@ -74,9 +71,10 @@ def _full_info(
 
 
 def _check_scalar(ctx: Infer, fill_value: TensorStructInfo) -> None:
-    if fill_value.ndim not in (-1, 0):
+    if fill_value.ndim != 0:
+        found = "an unknown number of" if fill_value.ndim == -1 else f"{fill_value.ndim}"
         raise ctx.shape_error(
-            "fill_value must be a scalar tensor", f"{fill_value.ndim} dimensions", "0 dimensions"
+            "fill_value must be a scalar tensor", f"{found} dimensions", "0 dimensions"
         )
 
 

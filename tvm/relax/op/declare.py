@@ -48,6 +48,8 @@ from tvm.relax.struct_info import (
 )
 from tvm.support.dtype import DataType
 
+from .shape_variables import ShapeVariables
+
 P = ParamSpec("P")
 Array: TypeAlias = Any  # a numpy array; references run on whatever numpy gives them
 Expr: TypeAlias = RelaxExpr
@@ -65,6 +67,10 @@ OPAQUE: Final = 8
 ALWAYS: Final = 0
 FOLLOW: Final = 1
 NEVER: Final = 2
+
+
+class OperandError(TVMError, TypeError):
+    """An operand that is no value of the kind that an operator takes."""
 
 
 class OptionError(TVMError, ValueError):
@@ -209,20 +215,16 @@ class Infer:
         if not isinstance(info, classes):
             if isinstance(info, DTensorStructInfo):
                 raise DistributedOperand
-            raise self.error(
-                f"{parameter.name} must be {what}", f"{arg} with struct info {info}", what
-            )
+            found = f"{arg} with struct info {info}"
+            raise OperandError(self._text(f"{parameter.name} must be {what}", found, what))
         if parameter.kind == "Tensors":
             assert isinstance(info, TupleStructInfo), "checked above"
             for i, field in enumerate(info.fields):
                 if isinstance(field, DTensorStructInfo):
                     raise DistributedOperand
                 if not isinstance(field, TensorStructInfo):
-                    raise self.error(
-                        f"{parameter.name} must be a tuple of tensors",
-                        f"field {i} is {field}",
-                        what,
-                    )
+                    wanted = f"{parameter.name} must be a tuple of tensors"
+                    raise OperandError(self._text(wanted, f"field {i} is {field}", what))
         return info
 
 
@@ -291,8 +293,10 @@ class RelaxOp(Generic[P]):
         build: Callable[P, RelaxExpr],
         parameters: tuple[Parameter, ...],
         attrs_type: type[OpAttrs] | None,
+        reads_shape_variables: bool = False,
     ) -> None:
         functools.update_wrapper(self, build)
+        self.reads_shape_variables: Final = reads_shape_variables
         self.op: Final = op
         self.parameters: Final = parameters
         self.attrs_type: Final = attrs_type
@@ -323,7 +327,12 @@ class RelaxOp(Generic[P]):
                 infos = ctx.operands()
             except DistributedOperand:
                 return infer_distributed(call, bb)
-            info = rule(ctx, *infos, **options_of(call))
+            info = rule(ctx, *infos, **options_of(call))  # errors are found through all values
+            if not self.reads_shape_variables:
+                variables = ShapeVariables()
+                seen = variables.hide(infos, call.args)
+                if any(a is not b for a, b in zip(seen, infos)):
+                    info = variables.restore(rule(ctx, *seen, **options_of(call)))
             vdevice = _common_vdevice(ctx, infos)
             return info if vdevice is None else _on_vdevice(info, vdevice)
 
@@ -385,10 +394,12 @@ def relax_op(
     pure: bool = True,
     precision: int = NEVER,
     script: bool = True,
+    reads_shape_variables: bool = False,
 ) -> Callable[[Callable[P, RelaxExpr]], RelaxOp[P]]:
     """Declare the operator `name` with its operands: `"data: Tensor, weight: Tensor?"`.
 
-    `?` marks an operand that may be left out, `*args` any number of them.
+    `?` marks an operand that may be left out, `*args` any number of them. An operator that
+    `reads_shape_variables` computes with the values of a shape that is a variable.
     """
     params = tuple(Parameter(text) for text in parameters.split(",") if text.strip())
 
@@ -404,7 +415,8 @@ def relax_op(
             op.set_attr("FInferMixedPrecision", with_out_dtype)
         if attrs is not None:
             op.set_attrs_type_key(attrs.TYPE_KEY)
-        made = RelaxOp(OPS.register(name, op, depth=2), build, params, attrs)
+        registered = OPS.register(name, op, depth=2)
+        made = RelaxOp(registered, build, params, attrs, reads_shape_variables)
         if script:
             script_function(name.removeprefix("relax."), made)
         return made

@@ -264,7 +264,6 @@ def _scatter_elements_info(
     reduction: str,
 ) -> TensorStructInfo:
     _check_indices(ctx, "indices", indices)
-    _check_reduction(ctx, reduction, REDUCTIONS)
     common_dtype(ctx, ("data", data), ("updates", updates))
     ndim = _check_same_ndim(ctx, ("data", data), ("indices", indices), ("updates", updates))
     if ndim != -1:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tvm.arith import Analyzer, ConstIntBound
+from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, ExternFunc, PrimValue, Tuple
-from tvm.relax.shape_math import same_extent, simplify
+from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import (
     VOID,
+    ObjectStructInfo,
     PrimStructInfo,
     ShapeExpr,
     ShapeStructInfo,
@@ -23,8 +24,10 @@ from tvm.relax.struct_info import (
 )
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm, Var
+from tvm.tir.slice_bounds import slice_length
 
 from . import layout_moves, layout_rules
+from .base import call_pure_packed
 from .declare import (
     FOLLOW,
     INJECTIVE,
@@ -125,6 +128,7 @@ def _prim_tuple(values: Any) -> Expr:
     StridedSliceAttrs,
     pattern=INJECTIVE,
     precision=FOLLOW,
+    reads_shape_variables=True,
 )
 def strided_slice(
     x: ExprLike,
@@ -142,13 +146,21 @@ def strided_slice(
     operands = [_prim_tuple(value) for value in (axes, begin, end)]
     if strides is not None:
         operands.append(_prim_tuple(strides))
+    counts = [len(operand.fields) for operand in operands if isinstance(operand, Tuple)]
+    if len(set(counts)) > 1:
+        raise ShapeError(
+            message("strided_slice: axes, begin, end and strides differ in length",
+                    found=", ".join(map(str, counts)), legal="one number for each axis")
+        )  # fmt: skip
     return strided_slice.call(x, *operands, assume_inbound=bool(assume_inbound))
 
 
 def _prims(ctx: Infer, name: str, info: StructInfo | None) -> list[PrimExpr | None] | None:
     """The values of a tuple of numbers, None for one that is not known; None for no such tuple."""
-    if info is None or not isinstance(info, TupleStructInfo):
+    if info is None or isinstance(info, ObjectStructInfo):
         return None
+    if not isinstance(info, TupleStructInfo):
+        raise ctx.error(f"{name} must be a tuple of integers", f"{info}", "int64 numbers")
     values = []
     for field in info.fields:
         if not isinstance(field, PrimStructInfo) or not field.dtype.is_integer:
@@ -158,39 +170,17 @@ def _prims(ctx: Infer, name: str, info: StructInfo | None) -> list[PrimExpr | No
 
 
 def slice_extent(
-    extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: int, inbound: bool
+    extent: PrimExpr, begin: PrimExpr, end: PrimExpr, stride: PrimExpr | int, inbound: bool
 ) -> PrimExpr:
     """How many elements a slice has; the same arithmetic as numpy's, on symbols too."""
-    known = [const_int(value) for value in (extent, begin, end)]
-    size, first, last = known
-    if size is not None and first is not None and last is not None and not inbound:
-        # an end below the start means "before the first element" here, as it does below
-        stop = None if stride < 0 and last < -size else last
-        return IntImm(INT64, len(range(size)[first:stop:stride]))
-    if inbound:
-        low, high = begin, end
-    else:
-        low, high = _clamp(begin, extent, stride), _clamp(end, extent, stride)
-    count = tir_op.floordiv(high - low + stride - 1, stride) if stride > 0 else tir_op.floordiv(
-        low - high - stride - 1, -stride
-    )
-    return count if inbound else tir_op.max(count, 0)
-
-
-def _clamp(place: Any, extent: PrimExpr, stride: int) -> Any:
-    """A place counted from the front and moved into the range that a slice may name."""
-    known = const_int(place)
-    low, high = (0, extent) if stride > 0 else (-1, extent - 1)
-    # one less than the extent is negative for nothing only, which has no place in any case
-    if known is None and same_extent(place, extent - 1) is True:
-        return tir_op.max(place, low)
-    if known is None:
-        place = tir_op.if_then_else(place < 0, place + extent, place)
-    elif known < 0:
-        return tir_op.max(place + extent, low)
-    elif stride > 0:
-        return tir_op.min(place, high)
-    return tir_op.min(tir_op.max(place, low), high)
+    step, size = const_int(stride), const_int(extent)
+    first, last = const_int(begin), const_int(end)
+    known = None not in (step, size, first, last)
+    if known and not inbound and step is not None and size is not None and last is not None:
+        # an end below the start means "before the first element" here
+        stop = None if step < 0 and last < -size else last
+        return IntImm(INT64, len(range(size)[first:stop:step]))
+    return slice_length(begin, end, _int64(stride), extent, inbound)
 
 
 @strided_slice.infer
@@ -209,6 +199,8 @@ def _strided_slice_info(
     steps = _prims(ctx, "strides", strides)
     if which is None or lows is None or highs is None:
         return like(x, None, x.ndim)
+    if not which:
+        return x if x.values is None else like(x, x.values)
     counts = {len(which), len(lows), len(highs), len(which) if steps is None else len(steps)}
     if len(counts) > 1:
         raise ctx.shape_error(
@@ -224,31 +216,19 @@ def _strided_slice_info(
     if x.values is None:
         return like(x, None, x.ndim)
     extents = list(x.values)
-    analyzer = _of_extents(extents, ctx)
     for i, at in enumerate(places):
         low, high = lows[i], highs[i]
-        step = 1 if steps is None else const_int(steps[i])
-        if step == 0:
-            raise ctx.error("a stride is 0", f"strides[{i}] = 0", "any other integer")
+        step = IntImm(INT64, 1) if steps is None else steps[i]
         if low is None or high is None or step is None:
             return like(x, None, x.ndim)
+        if const_int(step) == 0:
+            raise ctx.error("a stride is 0", f"strides[{i}] = 0", "any other integer")
         size = slice_extent(extents[at], _int64(low), _int64(high), step, assume_inbound)
-        extents[at] = simplify(size, analyzer)
+        extents[at] = simplify(size, ctx.analyzer)
     return like(x, extents)
 
 
-def _of_extents(extents: list[PrimExpr], ctx: Infer) -> Any:
-    """An analyzer that knows that extents are never negative."""
-    symbols = [extent for extent in extents if isinstance(extent, Var)]
-    if all(ctx.analyzer.const_int_bound(symbol).min_value >= 0 for symbol in symbols):
-        return ctx.analyzer
-    analyzer = Analyzer()
-    for symbol in symbols:
-        analyzer.update(symbol, ConstIntBound(0, ConstIntBound.POS_INF))
-    return analyzer
-
-
-def _int64(value: PrimExpr) -> PrimExpr:
+def _int64(value: PrimExpr | int) -> PrimExpr:
     known = const_int(value)
     return tir_op.cast(value, INT64) if known is None else IntImm(INT64, known)
 
@@ -330,14 +310,12 @@ def _dynamic_slice_info(
     end: TensorStructInfo,
     strides: TensorStructInfo,
 ) -> TensorStructInfo:
-    if x.ndim == -1:
-        raise ctx.shape_error("the number of dimensions of x must be known", str(x))
     for name, info in (("begin", begin), ("end", end), ("strides", strides)):
         check_ndim(ctx, name, info, 1)
         if info.dtype is not VOID and info.dtype != "int64":
             raise ctx.dtype_error(f"{name} must be int64", f"{info.dtype}", "int64")
         count = None if info.values is None else const_int(info.values[0])
-        if count is not None and count != x.ndim:
+        if count is not None and x.ndim not in (-1, count):
             raise ctx.shape_error(
                 f"{name} must have one number for each dimension of x", f"{count}", f"{x.ndim}"
             )
@@ -374,12 +352,9 @@ def _dynamic_slice_te(
         return te.compute((len(data.shape),), length, name="lengths")
 
     shape = bb.emit_te(lengths, x, begin, end, strides, primfunc_name_hint="shape_func")
+    found = ShapeStructInfo(ndim=info.ndim)
     extents = bb.emit(
-        Call(
-            ExternFunc("vm.builtin.tensor_to_shape"),
-            [shape],
-            sinfo_args=[ShapeStructInfo(ndim=info.ndim)],
-        )
+        call_pure_packed(ExternFunc("vm.builtin.tensor_to_shape"), shape, sinfo_args=found)
     )
     symbols = [Var("s", INT64) for _ in range(info.ndim)]
     bb.match_cast(extents, ShapeStructInfo(symbols))

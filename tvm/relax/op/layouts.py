@@ -15,6 +15,7 @@ import numpy as np
 
 from tvm.error import ShapeError
 from tvm.ir.expr import PrimExpr
+from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import TensorStructInfo, const_int
 from tvm.tir import op as tir_op
 from tvm.tir.expr import INT64, IntImm
@@ -81,7 +82,7 @@ def arranged(extents: dict[str, PrimExpr], layout: str) -> list[PrimExpr]:
         if letter.islower():
             result.append(IntImm(INT64, size))
         elif letter in inner:
-            result.append(tir_op.floordiv(extents[letter], inner[letter]))
+            result.append(simplify(tir_op.floordiv(extents[letter], inner[letter])))
         else:
             result.append(extents[letter])
     return result

@@ -129,15 +129,7 @@ def _broadcast_to_info(
                     f"x {show_shape(x)}, target {show_shape(shape)}",
                     "extents of x that are 1 or those of the target",
                 )
-    return _shaped(ctx, x, shape)
-
-
-def _shaped(ctx: Infer, x: TensorStructInfo, shape: ShapeStructInfo) -> TensorStructInfo:
-    """A tensor like x whose shape is the second operand."""
-    operand = ctx.call.args[1]
-    if shape.values is not None and not isinstance(operand, ShapeExpr):
-        return like(x, shape.values)
-    return TensorStructInfo(operand, x.dtype, x.vdevice)
+    return TensorStructInfo(ctx.call.args[1], x.dtype, x.vdevice)
 
 
 @broadcast_to.legalize
@@ -178,7 +170,8 @@ def resolve_shape(x: Expr, shape: Sequence[Any]) -> list[PrimExpr]:
     return result
 
 
-@relax_op("relax.reshape", "x: Tensor, shape: Shape", pattern=INJECTIVE, precision=FOLLOW)
+@relax_op("relax.reshape", "x: Tensor, shape: Shape", pattern=INJECTIVE, precision=FOLLOW,
+          reads_shape_variables=True)  # fmt: skip
 def reshape(x: Expr, shape: Any) -> Call:
     """The same elements in another shape; -1 is what is left over, 0 the extent of x there."""
     if isinstance(shape, Expr) and not isinstance(shape, ShapeExpr):
@@ -199,7 +192,9 @@ def _reshape_info(ctx: Infer, x: TensorStructInfo, shape: ShapeStructInfo) -> Te
                 f"x {show_shape(x)}, target {show_shape(shape)}",
                 "a target with as many elements as x",
             )
-    return _shaped(ctx, x, shape)
+    if shape.values is not None:
+        return like(x, shape.values)
+    return TensorStructInfo(ctx.call.args[1], x.dtype, x.vdevice)
 
 
 @reshape.legalize
@@ -277,7 +272,8 @@ def _expand_dims_te(bb: BlockBuilder, x: Expr, *, axis: tuple[int, ...]) -> Expr
 expand_dims.reference(lambda x, axis: np.expand_dims(x, axis))
 
 
-@relax_op("relax.squeeze", "x: Tensor", SqueezeAttrs, pattern=INJECTIVE, precision=FOLLOW)
+@relax_op("relax.squeeze", "x: Tensor", SqueezeAttrs, pattern=INJECTIVE, precision=FOLLOW,
+          reads_shape_variables=True)  # fmt: skip
 def squeeze(x: ExprLike, axis: int | Sequence[int] | None = None) -> Call:
     """Without the given dimensions of extent 1; without all of extent 1 if none is given."""
     return squeeze.call(x, axis=None if axis is None else int_tuple(axis))
@@ -287,21 +283,25 @@ def squeeze(x: ExprLike, axis: int | Sequence[int] | None = None) -> Call:
 def _squeeze_info(
     ctx: Infer, x: TensorStructInfo, *, axis: tuple[int, ...] | None
 ) -> TensorStructInfo:
-    if x.ndim == -1 or (axis is None and x.values is None):
+    if axis is not None:
+        gone = axis_indices(ctx, axis, x.ndim) if x.ndim != -1 else axis
+    elif x.values is None or any(const_int(extent) is None for extent in x.values):
+        return like(x, None)  # an extent that is not known may be 1
+    else:
+        gone = tuple(i for i, extent in enumerate(x.values) if is_one(extent))
+    if not gone:
+        return x
+    if x.ndim == -1:
         return like(x, None)
-    if axis is None:
-        assert x.values is not None, "returned above"
-        return like(x, [extent for extent in x.values if not is_one(extent)])
-    gone = axis_indices(ctx, axis, x.ndim)
-    if x.values is None:
-        return like(x, None, x.ndim - len(gone))
     for place in gone:
-        known = const_int(x.values[place])
+        known = None if x.values is None else const_int(x.values[place])
         if known not in (None, 1):
             raise ctx.shape_error(
                 f"dimension {place} is not 1", f"x {show_shape(x)}", "axes of extent 1"
             )
-    return like(x, [extent for i, extent in enumerate(x.values) if i not in gone])
+    if not isinstance(x.shape, ShapeExpr):
+        return like(x, None, x.ndim - len(gone))
+    return like(x, [extent for i, extent in enumerate(x.shape.values) if i not in gone])
 
 
 @squeeze.legalize
@@ -371,6 +371,10 @@ def _concat_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> T
         raise ctx.error("there is nothing to concatenate", "an empty tuple", "one tensor or more")
     dtype = common_dtype(ctx, *((f"tensor {i}", info) for i, info in enumerate(infos)))
     ndim = _same_ndim(ctx, infos)
+    if len(infos) == 1 and axis is not None:
+        if ndim != -1:
+            axis_index(ctx, axis, ndim)
+        return infos[0]
     if axis is None and ndim not in (-1, 1):
         raise ctx.shape_error("without an axis the tensors have one dimension", f"{ndim}", "1")
     ndim = 1 if axis is None else ndim
@@ -379,15 +383,18 @@ def _concat_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> T
     at = axis_index(ctx, 0 if axis is None else axis, ndim)
     shapes = [info.values for info in infos]
     known = [shape for shape in shapes if shape is not None]
+    fits = len(known) == len(shapes)
     for shape in known[1:]:
         for i in range(ndim):
-            if i != at and same_extent(known[0][i], shape[i], ctx.analyzer) is False:
+            same = i == at or same_extent(known[0][i], shape[i], ctx.analyzer)
+            if same is False:
                 raise ctx.shape_error(
                     f"the extents of dimension {i} differ",
                     f"{show_extents(known[0])} and {show_extents(shape)}",
                     f"shapes that differ along axis {at} only",
                 )
-    if len(known) < len(shapes):
+            fits = fits and same is True
+    if not fits:
         return like(infos[0], None, ndim, dtype)
     extents = list(known[0])
     extents[at] = simplify(total([shape[at] for shape in known]), ctx.analyzer)
@@ -480,6 +487,8 @@ def _split_info(
     given = indices_or_sections
     count = given if isinstance(given, int) else len(given) + 1
     at = axis if x.ndim == -1 else axis_index(ctx, axis, x.ndim)
+    if count == 1:
+        return x
     if x.values is None:
         return TupleStructInfo([like(x, None, x.ndim)] * count)
     extent = x.values[at]
@@ -494,12 +503,9 @@ def _split_info(
 
 
 def _piece_size(ctx: Infer, low: PrimExpr, high: PrimExpr, extent: PrimExpr) -> PrimExpr:
-    a, b, size = const_int(low), const_int(high), const_int(extent)
-    if a is not None and b is not None:
-        if size is not None:
-            a, b = min(a, size), min(b, size)
-        return IntImm(INT64, max(b - a, 0))
-    return simplify(tir_op.max(high - low, 0), ctx.analyzer)
+    """high - low, as much of it as there is."""
+    size = tir_op.min(high, extent) - tir_op.min(low, extent)
+    return simplify(tir_op.max(size, 0), ctx.analyzer)
 
 
 @split.legalize
@@ -720,7 +726,7 @@ def _one_hot_numpy(
 
 
 @relax_op("relax.layout_transform", "x: Tensor", LayoutTransformAttrs, pattern=INJECTIVE,
-          precision=FOLLOW)  # fmt: skip
+          precision=FOLLOW, reads_shape_variables=True)  # fmt: skip
 def layout_transform(
     x: ExprLike,
     index_map: Any,

@@ -10,7 +10,6 @@ from tvm.ffi import register_global_func
 from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, ExternFunc, PrimValue
-from tvm.relax.shape_math import product, simplify
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo, TupleStructInfo, const_int
 from tvm.support.dtype import DataType
 from tvm.tir.expr import IntImm
@@ -78,20 +77,8 @@ def _unique_info(
         axis_index(ctx, place, x.ndim)
     first = like(x, None, 1 if axis is None else x.ndim)
     parts: list[StructInfo] = [first]
-    if wanted[0]:
-        parts.append(like(x, None, 1, INT64))
-    if wanted[1]:
-        parts.append(_inverse_info(ctx, x, place))
-    if wanted[2]:
-        parts.append(like(x, None, 1, INT64))
+    parts += [like(x, None, 1, INT64)] * sum(wanted)
     return parts[0] if len(parts) == 1 else TupleStructInfo(parts)
-
-
-def _inverse_info(ctx: Infer, x: TensorStructInfo, axis: int | None) -> TensorStructInfo:
-    if x.values is None:
-        return like(x, None, 1, INT64)
-    size = product(x.values) if axis is None else x.values[axis]
-    return like(x, (simplify(size, ctx.analyzer),), dtype=INT64)
 
 
 def numpy_unique(
@@ -102,15 +89,20 @@ def numpy_unique(
     return_counts: int,
     axis: int | None = None,
 ) -> Any:
-    """`unique` by numpy, on arrays or runtime tensors, which are given back in kind."""
+    """`unique` by numpy, on arrays or runtime tensors, which are given back in kind.
+
+    Without `sorted`, the elements (slices) stand in the order in which they first come.
+    """
     array = x if isinstance(x, np.ndarray) else x.numpy()
-    found: Any = np.unique(  # type: ignore[call-overload]
-        array, bool(return_index), bool(return_inverse), bool(return_counts), axis
-    )
-    parts = list(found) if isinstance(found, tuple) else [found]
-    inverse_at = 1 + bool(return_index)
-    if return_inverse:  # one number an element, whatever its shape was
-        parts[inverse_at] = np.reshape(parts[inverse_at], -1)
+    values, first, inverse, counts = np.unique(array, True, True, True, axis)
+    inverse = np.reshape(inverse, -1)  # one number an element, whatever its shape was
+    if not sorted:
+        order = np.argsort(first)
+        values = np.take(values, order, 0 if axis is None else axis)
+        first, counts = first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    wanted = ((first, return_index), (inverse, return_inverse), (counts, return_counts))
+    parts = [values, *(np.asarray(part, np.int64) for part, given in wanted if given)]
     if not isinstance(x, np.ndarray):
         from tvm.runtime import tensor  # only compiled programs call this with runtime tensors
 

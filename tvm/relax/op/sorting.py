@@ -14,7 +14,7 @@ from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
 from tvm.support.dtype import DataType
 
 from . import layout_moves
-from .declare import Array, Expr, Infer, OptionError, attrs_class, relax_op, topi
+from .declare import Array, Expr, Infer, OptionError, attrs_class, relax_op, topi, whole
 from .shapes import axis_index, like, with_dtype
 
 SortAttrs = attrs_class("SortAttrs", "axis", "descending")
@@ -26,7 +26,7 @@ RET_TYPES = ("both", "values", "indices")
 @relax_op("relax.sort", "data: Tensor", SortAttrs)
 def sort(x: ExprLike, axis: int = -1, descending: bool = False) -> Call:
     """The elements in order along `axis`."""
-    return sort.call(x, axis=axis, descending=bool(descending))
+    return sort.call(x, axis=whole(axis), descending=bool(descending))
 
 
 @sort.infer
@@ -54,7 +54,7 @@ def argsort(
     data: ExprLike, axis: int = -1, descending: bool = False, dtype: DataType | str = "int32"
 ) -> Call:
     """The indices that put the elements in order along `axis`."""
-    return argsort.call(data, axis=axis, descending=bool(descending), dtype=DataType(dtype))
+    return argsort.call(data, axis=whole(axis), descending=bool(descending), dtype=DataType(dtype))
 
 
 @argsort.infer

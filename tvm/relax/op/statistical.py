@@ -28,6 +28,7 @@ from .declare import (
     int_tuple,
     relax_op,
     topi,
+    whole,
 )
 from .shapes import axis_index, axis_indices, like
 
@@ -137,7 +138,8 @@ def _scan(name: str, doc: str, reference: Callable[..., Any], neutral: int) -> A
         dtype: DataType | str | None = None,
         exclusive: bool = False,
     ) -> Call:
-        return op.call(data, axis=axis, dtype=dtype_or_void(dtype), exclusive=bool(exclusive))
+        at = None if axis is None else whole(axis)
+        return op.call(data, axis=at, dtype=dtype_or_void(dtype), exclusive=bool(exclusive))
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc

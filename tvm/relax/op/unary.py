@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike, PrimValue
+from tvm.relax.expr import Call, ExprLike
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 from tvm.support.dtype import DataType
 
@@ -150,8 +150,7 @@ square.reference(lambda x: x * x)
 @relax_op("relax.clip", "x: Tensor, min: Prim, max: Prim", pattern=ELEMENTWISE)
 def clip(x: ExprLike, min: ExprLike, max: ExprLike) -> Call:
     """Each element, or `min` where it is below, or `max` where it is above."""
-    low, high = (PrimValue(v) if isinstance(v, (int, float)) else v for v in (min, max))
-    return clip.call(x, low, high)
+    return clip.call(x, min, max)
 
 
 @clip.infer

@@ -20,6 +20,7 @@ from tvm.relax.struct_info import ShapeExpr
 from tvm.script.ir_builder.base import IRBuilder
 from tvm.script.ir_dialect.frame import IRModuleFrame
 from tvm.support.dtype import DataType
+from tvm.tir.expr import IntImm
 
 from .proxies import as_struct_info
 
@@ -36,8 +37,8 @@ def shape(value: list[PrimExpr]) -> ShapeExpr:
 
 
 def prim_value(value: PrimExpr) -> PrimValue:
-    """A number."""
-    return PrimValue(value)
+    """A number; True and False are the truth values here, as the printer writes them."""
+    return PrimValue(IntImm("bool", int(value)) if isinstance(value, bool) else value)
 
 
 def string(value: str) -> StringImm:

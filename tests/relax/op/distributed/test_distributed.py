@@ -69,3 +69,14 @@ def test_calls_with_pieces():
     assert len(call.args) == 3
     with pytest.raises(TVMError, match="call_tir_local_view: out_sinfo"):
         D.call_tir_local_view(kernel, x, _tensor(4, 6))
+
+
+def test_a_distributed_replica_keeps_its_extents_and_is_placed_anew():
+    x = relax.Var("x", DTensorStructInfo(_tensor(6, 4), MESH, R))
+    info = _info(D.redistribute_replica_to_shard(x, 2, 1))
+    assert str(info.placement) == "S[1]"
+    assert info.tensor_sinfo is x.struct_info.tensor_sinfo
+    with pytest.raises(ShapeError, match="no multiple"):
+        _info(D.redistribute_replica_to_shard(x, 4, 0))
+    with pytest.raises(TVMError, match="must be a tensor"):
+        _info(D.redistribute_replica_to_shard(relax.Var("s", relax.ShapeStructInfo([2])), 2, 0))

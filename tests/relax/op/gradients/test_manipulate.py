@@ -11,6 +11,10 @@ from tvm.relax.op.gradients import manipulate
 pytestmark = pytest.mark.pure
 
 
-@pytest.mark.parametrize("case", cases_of(manipulate), ids=str)
+# none flows into `full_like`, not even from what fills the tensor
+WITH_SLOPE = [case for case in cases_of(manipulate) if case.op != "full_like"]
+
+
+@pytest.mark.parametrize("case", WITH_SLOPE, ids=str)
 def test_gradient_is_the_slope(case: Case) -> None:
     check_slope(case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.relax.op.cases import info, shape_of, var
-from tvm import tir
+from tvm import relax, tir
 from tvm.error import TVMError
 from tvm.relax import op
 
@@ -38,3 +38,15 @@ def test_shapes() -> None:
 def test_refusals(call: object, text: str) -> None:
     with pytest.raises(TVMError, match=text):
         info(call())
+
+
+def test_without_reduction_the_result_follows_the_predictions() -> None:
+    targets = relax.Var("t", relax.TensorStructInfo((2, 6), "int64"))
+    ranked = relax.Var("p", relax.TensorStructInfo(None, "float32", ndim=3))
+    unknown = relax.Var("p", relax.TensorStructInfo(None, "float32"))
+    vague = relax.Var("t", relax.TensorStructInfo(None, "int64", ndim=2))
+    assert info(op.nn.nll_loss(ranked, targets, reduction="none")).ndim == 2
+    assert info(op.nn.nll_loss(ranked, targets, reduction="none")).shape is None
+    assert info(op.nn.nll_loss(unknown, targets, reduction="none")).ndim == -1
+    found = info(op.nn.nll_loss(var(2, 4, 6), vague, reduction="none"))
+    assert [int(e) for e in found.values] == [2, 6]

@@ -40,3 +40,19 @@ def test_batch_norm_gives_statistics_too() -> None:
 def test_refusals(call: object, text: str) -> None:
     with pytest.raises(TVMError, match=text):
         info(call())
+
+
+C1, C2 = tir.Var("c1", "int64"), tir.Var("c2", "int64")
+
+
+def test_channels_that_may_differ_leave_no_shape() -> None:
+    one, two = var(C1), var(C2)
+    found = info(op.nn.batch_norm(var(2, C1, 4), two, two, two, two, 1)).fields
+    assert [(f.shape, f.ndim) for f in found] == [(None, 3), (None, 1), (None, 1)]
+    for call in (
+        lambda gamma: op.nn.layer_norm(var(2, C1), gamma, one, axes=[-1]),
+        lambda gamma: op.nn.group_norm(var(2, C1), gamma, one, 1, 1, [0]),
+        lambda gamma: op.nn.rms_norm(var(2, C1), gamma, axes=[-1]),
+    ):
+        assert (info(call(two)).shape, info(call(two)).ndim) == (None, 2)
+        assert info(call(one)).values[1] is C1

@@ -218,7 +218,7 @@ def clip_attributes(node: Node) -> Result:
     """Bounds as attributes."""
     largest = float(np.finfo(np.float32).max)
     low, high = node.attr("min", -largest), node.attr("max", largest)
-    return op.clip(node[0], PrimValue(float(low)), PrimValue(float(high)))
+    return op.clip(node[0], float(low), float(high))
 
 
 @convert("Clip", since=11)

@@ -61,7 +61,7 @@ def quantised(
     if zero is not None:
         rounded = op.add(rounded, op.astype(zero, "float32"))
     limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
-    cut = op.clip(rounded, PrimValue(float(limits.min)), PrimValue(float(limits.max)))
+    cut = op.clip(rounded, float(limits.min), float(limits.max))
     return node.bb.emit(op.astype(cut, dtype))
 
 

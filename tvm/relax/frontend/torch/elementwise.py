@@ -140,7 +140,7 @@ def expm1(bb: BlockBuilder, input: Expr) -> Expr:
     x = floating(bb, input)
     dtype = dtype_of(x)
     one, half = scalar(1.0, dtype), scalar(0.5, dtype)
-    t = bb.emit(op.tanh(op.multiply(op.clip(x, PrimValue(-1.0), PrimValue(1.0)), half)))
+    t = bb.emit(op.tanh(op.multiply(op.clip(x, -1.0, 1.0), half)))
     near = op.divide(op.add(t, t), op.subtract(one, t))
     return op.where(op.less(op.abs(x), half), near, op.subtract(op.exp(x), one))
 
@@ -167,7 +167,7 @@ def log1p(bb: BlockBuilder, input: Expr) -> Expr:
 def logit(bb: BlockBuilder, input: Expr, eps: float | None = None) -> Expr:
     x = floating(bb, input)
     if eps is not None:
-        x = bb.emit(op.clip(x, PrimValue(float(eps)), PrimValue(1.0 - eps)))
+        x = bb.emit(op.clip(x, float(eps), 1.0 - eps))
     return op.log(op.divide(x, op.subtract(scalar(1.0, dtype_of(x)), x)))
 
 

@@ -82,16 +82,32 @@ def _local_view_info(ctx: Infer, *operands: StructInfo) -> StructInfo:
     return ctx.call.sinfo_args[0]
 
 
-@relax_op("relax.dist.redistribute_replica_to_shard", "input: Tensor", ReplicaToShardAttrs)
+@relax_op("relax.dist.redistribute_replica_to_shard", "input: Expr", ReplicaToShardAttrs)
 def redistribute_replica_to_shard(input: ExprLike, num_workers: int, axis: int) -> Call:
-    """This worker's piece of a tensor that all workers have.   (.., n, ..) -> (.., n / w, ..)"""
+    """This worker's piece of a tensor that all workers have.
+
+    Of a distributed tensor the extents stay, those of the whole, and the placement is `S[axis]`.
+    Of the worker's own tensor, (.., n, ..) -> (.., n / num_workers, ..)
+    """
     return redistribute_replica_to_shard.call(input, num_workers=int(num_workers), axis=whole(axis))
 
 
 @redistribute_replica_to_shard.infer
 def _replica_to_shard_info(
-    ctx: Infer, input: TensorStructInfo, *, num_workers: int, axis: int
+    ctx: Infer, input: StructInfo, *, num_workers: int, axis: int
 ) -> StructInfo:
+    if isinstance(input, DTensorStructInfo):
+        _piece_info(ctx, input.tensor_sinfo, num_workers, axis)  # which refuses what has no pieces
+        placement = Placement.from_text(f"S[{axis}]")
+        return DTensorStructInfo(input.tensor_sinfo, input.device_mesh, placement)
+    if not isinstance(input, TensorStructInfo):
+        raise ctx.error("input must be a tensor", f"{input}", "R.Tensor, R.DTensor")
+    return _piece_info(ctx, input, num_workers, axis)
+
+
+def _piece_info(
+    ctx: Infer, input: TensorStructInfo, num_workers: int, axis: int
+) -> TensorStructInfo:
     if input.values is None:
         return input
     at = axis_index(ctx, axis, input.ndim)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike
+from tvm.relax.expr import Call, ExprLike, Var
 from tvm.relax.op import layout_moves
 from tvm.relax.op.declare import (
     OPAQUE,
@@ -33,26 +34,38 @@ NLLLossBackwardAttrs = attrs_class("NLLLossBackwardAttrs", "reduction", "ignore_
 TakeBackwardAttrs = attrs_class("TakeBackwardAttrs", "axis")
 
 
-def _identity(name: str, parameter: str, doc: str) -> RelaxOp[[ExprLike]]:
+def _identity(
+    name: str, parameter: str, doc: str, rule: Callable[..., Any] = lambda ctx, x: x
+) -> RelaxOp[[ExprLike]]:
     def build(input: ExprLike) -> Call:
         return op.call(input)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = doc
     op = relax_op(f"relax.grad.{name}", f"{parameter}: Expr")(build)
-    op.infer(lambda ctx, x: x)
+    op.infer(rule)
     op.legalize(lambda bb, x: x)
     op.reference(lambda x: x)
     return op
 
 
 no_grad = _identity("no_grad", "input", "The value itself; no gradient flows through it.")
+
+
+def _of_variable(ctx: Infer, x: StructInfo) -> StructInfo:
+    if not isinstance(ctx.call.args[0], Var):
+        raise ctx.error("the input should be a Var", f"{ctx.call.args[0]}", "a variable")
+    return x
+
+
 start_checkpoint = _identity(
-    "start_checkpoint", "input", "The value itself; what follows is computed again for gradients."
-)
+    "start_checkpoint", "input", "The value itself; what follows is computed again for gradients.",
+    _of_variable,
+)  # fmt: skip
 end_checkpoint = _identity(
-    "end_checkpoint", "input", "The value itself; what was computed again ends here."
-)
+    "end_checkpoint", "input", "The value itself; what was computed again ends here.",
+    _of_variable,
+)  # fmt: skip
 
 
 @relax_op(

@@ -76,8 +76,8 @@ ones_grad = without_gradient("ones")
 def full_like_grad(
     orig_var: Var, orig_call: Call, output_grad: Var, ctx: BlockBuilder
 ) -> list[Expr]:
-    """Gradient of `full_like`: what fills the tensor gets the sum."""
-    return [*no_grads(orig_call.args[:1]), sum_(output_grad)]
+    """Gradient of `full_like`: none flows."""
+    return no_grads(orig_call.args)
 
 
 @gradient_of("relax.full")

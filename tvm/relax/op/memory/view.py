@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tvm.ir.expr import StructInfo
+from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, DataTypeImm, ExprLike, ExternFunc, Tuple
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.op.base import call_pure_packed
-from tvm.relax.op.declare import Array, Expr, Infer, as_shape, relax_op, show_shape
+from tvm.relax.op.declare import Array, Expr, Infer, as_shape, relax_op, show_extent, show_shape
 from tvm.relax.shape_math import product
 from tvm.relax.struct_info import (
     VOID,
@@ -19,15 +19,16 @@ from tvm.relax.struct_info import (
     ShapeStructInfo,
     TensorStructInfo,
     TupleStructInfo,
-    const_int,
 )
+from tvm.tir.expr import INT64, IntImm
 
 from .memory import as_dtype, as_prim
 
 ABSENT = Tuple(())
 
 
-@relax_op("relax.memory.view", "x: Tensor, shape: Expr, dtype: Expr, relative_byte_offset: Expr")
+@relax_op("relax.memory.view", "x: Tensor, shape: Expr, dtype: Expr, relative_byte_offset: Expr",
+          reads_shape_variables=True)  # fmt: skip
 def view(
     data: ExprLike, shape: Any = None, dtype: Any = None, relative_byte_offset: Any = None
 ) -> Call:
@@ -64,34 +65,44 @@ def _view_info(
         raise ctx.error("relative_byte_offset must be a number", f"{relative_byte_offset}")
     if isinstance(shape, ShapeStructInfo):
         found = TensorStructInfo(shape.values, kind, x.vdevice, shape.ndim)
-    elif kind is not x.dtype and VOID not in (kind, x.dtype) and kind.itemsize != x.dtype.itemsize:
-        raise ctx.error(
-            "a view with elements of another size needs a shape", f"{x.dtype} as {kind}"
-        )
     else:
         found = TensorStructInfo(x.shape, kind, x.vdevice, x.ndim)
-    _check_size(ctx, x, found, relative_byte_offset)
+    start: PrimExpr = IntImm(INT64, 0)  # the least that an unknown offset may be
+    if isinstance(relative_byte_offset, PrimStructInfo):
+        start = relative_byte_offset.value if relative_byte_offset.value is not None else start
+    if _leaves(ctx, x, found, start, _is_absent(shape), _is_absent(dtype)):
+        raise ctx.shape_error(
+            "the view does not lie within the tensor",
+            f"{show_shape(found)} {found.dtype} from byte {show_extent(start)} of "
+            f"{show_shape(x)} {x.dtype}",
+            "a view that ends where the tensor ends, or before",
+        )
     return found
 
 
-def _check_size(
-    ctx: Infer, x: TensorStructInfo, found: TensorStructInfo, offset: StructInfo
-) -> None:
-    if x.values is None or found.values is None or VOID in (x.dtype, found.dtype):
-        return
-    old, new = const_int(product(x.values)), const_int(product(found.values))
-    start = const_int(offset.value) if isinstance(offset, PrimStructInfo) else 0
-    if None in (old, new, start):
-        return
-    assert old is not None, "checked above"
-    assert new is not None, "checked above"
-    assert start is not None, "checked above"
-    if start < 0 or start + new * found.dtype.itemsize > old * x.dtype.itemsize:
-        raise ctx.shape_error(
-            "the view does not lie within the tensor",
-            f"{show_shape(found)} {found.dtype} from byte {start} of {show_shape(x)} {x.dtype}",
-            f"at most {old * x.dtype.itemsize} bytes",
-        )
+def _leaves(
+    ctx: Infer,
+    x: TensorStructInfo,
+    found: TensorStructInfo,
+    start: PrimExpr,
+    same_shape: bool,
+    same_dtype: bool,
+) -> bool:
+    """Whether a view is sure to begin before its tensor or to end behind it."""
+    prove = ctx.analyzer.can_prove
+    if prove(start < 0):
+        return True
+    sized = VOID not in (x.dtype, found.dtype)
+    if same_shape and (same_dtype or x.values is None):  # as many elements as there are
+        grows = sized and found.dtype.itemsize > x.dtype.itemsize
+        shrinks = not same_dtype and (not sized or found.dtype.itemsize < x.dtype.itemsize)
+        return grows or (not shrinks and prove(start > 0))
+    if x.values is None or found.values is None:
+        return False
+    old, new = product(x.values), product(found.values)
+    if not sized:
+        return same_dtype and prove(new > old)  # whatever size an element has
+    return prove(start + new * found.dtype.itemsize > old * x.dtype.itemsize)
 
 
 @view.reference

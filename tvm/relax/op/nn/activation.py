@@ -10,9 +10,8 @@ import numpy as np
 
 from tvm.ir.expr import StructInfo
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike, Tuple, const
+from tvm.relax.expr import Call, ExprLike, Tuple
 from tvm.relax.op import layout_rules
-from tvm.relax.op.binary import minimum
 from tvm.relax.op.declare import (
     ELEMENTWISE,
     FOLLOW,
@@ -23,12 +22,11 @@ from tvm.relax.op.declare import (
     Infer,
     attrs_class,
     relax_op,
-    script_function,
     show_shape,
     topi,
     whole,
 )
-from tvm.relax.op.shapes import axis_index, check_float, common_dtype, dtype_of
+from tvm.relax.op.shapes import axis_index, check_float, common_dtype
 from tvm.relax.op.unary import elementwise, erf_numpy
 from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
@@ -131,14 +129,13 @@ silu = _activation(
 )
 
 
-def relu6(data: Expr) -> Expr:
-    """min(max(x, 0), 6) of each element."""
-    info = data.struct_info_
-    dtype = dtype_of(info) if info is not None else None
-    return minimum(relu(data), const(6, dtype or "float32"))
-
-
-script_function("nn.relu6", relu6)
+relu6 = _activation(
+    "relu6",
+    "min(max(x, 0), 6) of each element.",
+    lambda x: topi.clip(x, 0, 6),
+    lambda x: np.clip(x, 0, 6),
+    floats_only=False,
+)
 
 
 @relax_op("relax.nn.leakyrelu", "data: Tensor", LeakyReluAttrs, pattern=ELEMENTWISE)

@@ -89,7 +89,13 @@ def _nll_loss_info(
                 f"({predictions.values[at]},)",
             )
     if reduction == "none":
-        return like(predictions, targets.values, targets.ndim, dtype)
+        if predictions.ndim == -1:
+            return like(predictions, None, dtype=dtype)
+        if predictions.values is None:
+            return like(predictions, None, predictions.ndim - 1, dtype)
+        at = 0 if predictions.ndim == 1 else 1
+        rest = [e for i, e in enumerate(predictions.values) if i != at]
+        return like(predictions, rest, dtype=dtype)
     return TensorStructInfo((), dtype, predictions.vdevice)
 
 

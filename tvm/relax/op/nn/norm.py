@@ -31,6 +31,7 @@ from tvm.relax.op.shapes import (
     check_float,
     check_ndim,
     common_dtype,
+    like,
 )
 from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
@@ -54,20 +55,31 @@ def _check_parameters(
     data: TensorStructInfo,
     axes: Sequence[int],
     *parameters: tuple[str, TensorStructInfo],
-) -> None:
-    """Each parameter has one dimension for each of the axes, with the data's extents there."""
+) -> bool:
+    """Each parameter has one dimension for each of the axes, with the data's extents there.
+
+    False where extents of data and parameters are known, but not whether they are equal.
+    """
+    fits = True
     common_dtype(ctx, ("data", data), *parameters)
     for name, info in parameters:
         check_ndim(ctx, name, info, len(axes))
         if data.values is None or info.values is None:
             continue
         for axis, extent in zip(axes, info.values):
-            if same_extent(data.values[axis], extent, ctx.analyzer) is False:
+            same = same_extent(data.values[axis], extent, ctx.analyzer)
+            fits = fits and same is True
+            if same is False:
                 raise ctx.shape_error(
                     f"{name} does not fit data",
                     f"{name} {show_shape(info)}, data {show_shape(data)}",
                     f"the extents of data along axes {list(axes)}",
                 )
+    return fits
+
+
+def _shapeless(info: TensorStructInfo) -> TensorStructInfo:
+    return like(info, None, info.ndim)
 
 
 def _wide(x: Array) -> Array:
@@ -124,14 +136,16 @@ def _batch_norm_info(
     axis: int,
     **options: Any,
 ) -> StructInfo:
+    check_float(ctx, "data", data.dtype)
+    parts = (data, moving_mean, moving_var)
     if data.ndim != -1:
         at = axis_index(ctx, axis, data.ndim)
-        _check_parameters(
+        if not _check_parameters(
             ctx, data, [at], ("gamma", gamma), ("beta", beta), ("moving_mean", moving_mean),
             ("moving_var", moving_var),
-        )  # fmt: skip
-    check_float(ctx, "data", data.dtype)
-    return TupleStructInfo((data, moving_mean, moving_var))
+        ):  # fmt: skip
+            return TupleStructInfo([_shapeless(part) for part in parts])
+    return TupleStructInfo(parts)
 
 
 @batch_norm.legalize
@@ -210,10 +224,11 @@ def _layer_norm_info(
     axes: tuple[int, ...],
     **options: Any,
 ) -> TensorStructInfo:
+    check_float(ctx, "data", data.dtype)
     if data.ndim != -1:
         places = axis_indices(ctx, axes, data.ndim, "axes")
-        _check_parameters(ctx, data, places, ("gamma", gamma), ("beta", beta))
-    check_float(ctx, "data", data.dtype)
+        if not _check_parameters(ctx, data, places, ("gamma", gamma), ("beta", beta)):
+            return _shapeless(data)
     return data
 
 
@@ -286,8 +301,8 @@ def _group_norm_info(
         raise ctx.shape_error(
             "the channels are no multiple of num_groups", f"{known} and {num_groups}"
         )
-    _check_parameters(ctx, data, [channel], ("gamma", gamma), ("beta", beta))
-    return data
+    fits = _check_parameters(ctx, data, [channel], ("gamma", gamma), ("beta", beta))
+    return data if fits else _shapeless(data)
 
 
 @group_norm.legalize
@@ -357,7 +372,8 @@ def _instance_norm_info(
     if data.ndim != -1:
         channel = axis_index(ctx, channel_axis, data.ndim, "channel_axis")
         axis_indices(ctx, axes, data.ndim, "axes")
-        _check_parameters(ctx, data, [channel], ("gamma", gamma), ("beta", beta))
+        if not _check_parameters(ctx, data, [channel], ("gamma", gamma), ("beta", beta)):
+            return _shapeless(data)
     return data
 
 
@@ -406,7 +422,8 @@ def _rms_norm_info(
     check_float(ctx, "data", data.dtype)
     if data.ndim != -1:
         places = axis_indices(ctx, axes, data.ndim, "axes")
-        _check_parameters(ctx, data, places, ("weight", weight))
+        if not _check_parameters(ctx, data, places, ("weight", weight)):
+            return _shapeless(data)
     return data
 
 
