@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 Deriver: TypeAlias = Callable[[Call, Any], StructInfo]
 # Rules for the results of opaque functions, by the name that scripts and JSON carry.
-DERIVERS: Final[Registry[Deriver]] = Registry("derivation rule", "tvm.relax")
+DERIVERS: Final[Registry[Deriver]] = Registry(
+    "derivation rule", "tvm.relax", "tvm.relax.op.memory.view"
+)
 
 
 def infer_by_sinfo_args(call: Call, ctx: object) -> StructInfo:

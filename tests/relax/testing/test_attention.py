@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tvm.error import TVMError
-from tvm.relax import interp
+from tvm.relax import interp, testing
 from tvm.relax.testing.attention import (
     get_relax_attention_module,
     get_relax_stacked_attention_module,
@@ -54,3 +54,19 @@ def test_refuses_what_it_does_not_know():
         get_relax_stacked_attention_module(qkv, B, S, N, H, V, "split", layout="X")
     with pytest.raises(TVMError, match="split, strided_slice"):
         get_relax_stacked_attention_module(qkv, B, S, N, H, V, "x")
+
+
+@pytest.mark.parametrize("scale", [None, 0.5])
+def test_attention_written_out_is_attention(scale: float | None) -> None:
+    shape = (2, 4, 3, 8)
+    mod = testing.get_relax_attention_rewrite_module(
+        shape, shape, shape, shape, "float32", scale=scale
+    )
+    fused = testing.get_relax_attention_module(
+        shape, shape, shape, dtype="float32", qk_scale=1.0 if scale is None else scale
+    )
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(shape).astype("float32") for _ in range(3)]
+    np.testing.assert_allclose(
+        interp.run(mod, *values), interp.run(fused, *values), rtol=1e-4, atol=1e-5
+    )

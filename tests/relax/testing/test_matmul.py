@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tvm.relax import interp, op
+from tvm.relax import interp, op, testing
 from tvm.relax.testing.matmul import get_relax_matmul_module
 
 pytestmark = pytest.mark.cpu
@@ -35,3 +35,19 @@ def test_out_dtype():
     mod = get_relax_matmul_module((3, 4), (4, 5), "float16", "float32", bias_shape=(5,))
     assert mod["main"].params[2].struct_info.dtype == "float32"
     assert mod["main"].ret_struct_info.dtype == "float32"
+
+
+def test_what_follows_a_product() -> None:
+    make = testing.get_relax_matmul_dequantize_module
+    dequantized = make((4, 4), (4, 4), "int8", "float16", transposed_y=True)
+    assert dequantized["main"].ret_struct_info.dtype == "float16"
+    scaled = testing.get_relax_matmul_multiply_module(
+        (4, 3), (3, 5), (1,), "float16", "float32", "float16"
+    )
+    assert scaled["main"].ret_struct_info.dtype == "float16"
+    assert [int(e) for e in scaled["main"].ret_struct_info.shape] == [4, 5]
+
+
+def test_the_package_gives_the_names_of_its_parts() -> None:
+    for name in ("get_relax_matmul_module", "get_relax_attention_module", "Linear", "emit_te"):
+        assert getattr(testing, name).__name__ == name

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import tvm
 from tests.relax.programs import RelaxPassTest
+from tvm import relax
+from tvm.ir.structural import assert_structural_equal
 from tvm.relax.transform import LowerRuntimeBuiltin, VMBuiltinLower
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -87,8 +91,9 @@ class TestShapesViewsAndClosures(RelaxPassTest):
             cls = Expected
             s = R.call_packed("vm.builtin.shape_of", x, sinfo_args=R.Shape([4]))
             u = R.call_packed("vm.builtin.tensor_to_shape", t, sinfo_args=R.Shape(ndim=2))
-            v = R.call_packed("runtime.TVMTensorCreateView", x, R.shape([4]), R.dtype("int32"),
-                              R.prim_value(0), sinfo_args=R.Tensor((4,), "int32"))
+            v = R.ExternFunc("runtime.TVMTensorCreateView", R.Callable(
+                derive_func="tvm.relax.struct_info.infer_view_sinfo", purity=True
+            ))(x, R.shape([4]), R.dtype("int32"), R.prim_value(0))
             w = R.call_packed("vm.builtin.ensure_zero_offset", x,
                               sinfo_args=R.Tensor((4,), "float32"))
             f = R.call_builtin_with_ctx("vm.builtin.make_closure", (cls.inner, x),
@@ -97,3 +102,30 @@ class TestShapesViewsAndClosures(RelaxPassTest):
                                         sinfo_args=(R.Tensor((4,), "float32"),))
             p = R.call_packed("test.f", x, sinfo_args=R.Tensor((4,), "float32"))
             return r
+
+
+@pytest.mark.cpu
+def test_a_view_stays_pure_and_its_struct_info_is_inferred() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(A: R.Tensor([12], "float32")):
+            B = R.memory.view(A, shape=R.shape([3, 4]))
+            return B
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(A: R.Tensor([12], "float32")) -> R.Tensor([3, 4], "float32"):
+            B: R.Tensor([3, 4], "float32") = R.ExternFunc(
+                "runtime.TVMTensorCreateView",
+                R.Callable(derive_func="tvm.relax.struct_info.infer_view_sinfo", purity=True),
+            )(A, R.shape([3, 4]), R.dtype("float32"), R.prim_value(0))
+            return B
+
+    found = LowerRuntimeBuiltin()(Before)
+    assert_structural_equal(found, Expected)
+    assert relax.analysis.well_formed(found)
+    made = relax.VirtualMachine(relax.build(Before, target="llvm"), tvm.cpu())["main"]
+    x = np.arange(12, dtype="float32")
+    np.testing.assert_array_equal(made(tvm.runtime.tensor(x)).numpy(), x.reshape(3, 4))

@@ -47,6 +47,7 @@ from tvm.relax.struct_info import (
     const_int,
 )
 from tvm.support.dtype import DataType
+from tvm.tir.expr import INT64, IntImm
 
 from .shape_variables import ShapeVariables
 
@@ -82,12 +83,14 @@ class OpAttrs(Attrs):
 
     __slots__ = ()
     NAMES: ClassVar[tuple[str, ...]] = ()
+    NUMBERS: ClassVar[frozenset[str]] = frozenset()  # what holds its integers as int64 nodes
 
     def __init__(self, *values: object, **named: object) -> None:
         for name, value in zip(self.NAMES, values):
             setattr(self, name, value)
         for name in self.NAMES[len(values) :]:
-            setattr(self, name, _frozen(named.get(name)))
+            value = _frozen(named.get(name))
+            setattr(self, name, _as_nodes(value) if name in self.NUMBERS else value)
 
     def items(self) -> list[tuple[str, Any]]:
         """Names with values, in order."""
@@ -102,12 +105,28 @@ def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def attrs_class(name: str, *names: str) -> type[OpAttrs]:
-    """The node type `relax.attrs.<name>` with the given options."""
+def _as_nodes(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple([_as_nodes(item) for item in value])
+    return IntImm(INT64, value) if isinstance(value, int) else value
+
+
+def _as_integers(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple([_as_integers(item) for item in value])
+    return value.value if isinstance(value, IntImm) else value
+
+
+def attrs_class(name: str, *names: str, numbers: Sequence[str] = ()) -> type[OpAttrs]:
+    """The node type `relax.attrs.<name>` with the given options.
+
+    Those named in `numbers` hold integers as nodes; rules get them as plain integers.
+    """
     body = {
         "__slots__": tuple(sorted(names)),
         "__module__": __name__,
         "NAMES": names,
+        "NUMBERS": frozenset(names).intersection(numbers),
         "TYPE_KEY": f"relax.attrs.{name}",
         "FIELDS": fields(*names),
         "__doc__": f"Options {', '.join(names)}.",
@@ -372,7 +391,10 @@ def options_of(call: Call) -> dict[str, Any]:
     attrs = call.attrs
     if attrs is None:
         return {}
-    return {field.name: getattr(attrs, field.name) for field in attrs.FIELDS}
+    found = {field.name: getattr(attrs, field.name) for field in attrs.FIELDS}
+    for name in attrs.NUMBERS if isinstance(attrs, OpAttrs) else ():
+        found[name] = _as_integers(found[name])
+    return found
 
 
 def with_out_dtype(call: Call, out_dtype: DataType | str) -> Call:

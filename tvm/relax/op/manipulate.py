@@ -72,7 +72,9 @@ from .shapes import (
 ConcatAttrs = attrs_class("ConcatAttrs", "axis")
 ExpandDimsAttrs = attrs_class("ExpandDimsAttrs", "axis")
 PermuteDimsAttrs = attrs_class("PermuteDimsAttrs", "axes")
-SplitAttrs = attrs_class("SplitAttrs", "indices_or_sections", "axis")
+SplitAttrs = attrs_class(
+    "SplitAttrs", "indices_or_sections", "axis", numbers=("indices_or_sections",)
+)
 SqueezeAttrs = attrs_class("SqueezeAttrs", "axis")
 StackAttrs = attrs_class("StackAttrs", "axis")
 RepeatAttrs = attrs_class("RepeatAttrs", "repeats", "axis")

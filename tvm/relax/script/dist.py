@@ -147,6 +147,6 @@ def redistribute_replica_to_shard(input: RelaxExpr, num_workers: int, axis: int)
 
 
 WORDS: Sequence[str] = (
-    "annotate_sharding", "call_tir", "call_tir_local_view", "const", "redistribute",
+    "annotate_sharding", "call_tir", "call_tir_local_view", "const", "device_mesh", "redistribute",
     "redistribute_replica_to_shard",
 )  # fmt: skip

@@ -6,8 +6,14 @@ from tvm.support.lazy import lazy_names
 
 _FILES = {
     "ast_printer": ("dump_ast",),
-    "attention": ("get_relax_attention_module", "get_relax_stacked_attention_module"),
-    "matmul": ("get_relax_matmul_module",),
+    "attention": (
+        "get_relax_attention_module", "get_relax_attention_rewrite_module",
+        "get_relax_stacked_attention_module",
+    ),
+    "matmul": (
+        "get_relax_matmul_dequantize_module", "get_relax_matmul_module",
+        "get_relax_matmul_multiply_module",
+    ),
     "nn": (
         "Linear", "LogSoftmax", "Module", "Parameter", "Placeholder", "ReLU", "Sequential",
         "checkpoint", "emit", "emit_checkpoint", "emit_checkpoint_sequential", "emit_te",

@@ -11,7 +11,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Var
+from tvm.relax.expr import Var, const
 from tvm.relax.struct_info import TensorStructInfo
 
 
@@ -39,6 +39,52 @@ def get_relax_attention_module(
             output = bb.emit_output(attention)
         bb.emit_func_output(output)
     return bb.get()
+
+
+def get_relax_attention_rewrite_module(
+    q_shape: Sequence[Any],
+    k_shape: Sequence[Any],
+    v_shape: Sequence[Any],
+    out_shape: Sequence[Any],
+    dtype: str,
+    bias_shape: Sequence[Any] | None = None,
+    scale: float | None = None,
+) -> IRModule:
+    """`main(q, k, v, bias?)`: attention written out in products and a softmax.
+
+    Operands and result are (b, s, n, h), transposed and folded on the way, or (b, s, h) as they
+    are.
+    """
+    shapes = {"q": q_shape, "k": k_shape, "v": v_shape}
+    params = [Var(name, TensorStructInfo(shape, dtype)) for name, shape in shapes.items()]
+    if bias_shape is not None:
+        params.append(Var("bias", TensorStructInfo(bias_shape, dtype)))
+    bb = BlockBuilder()
+    with bb.function("main", params):
+        with bb.dataflow():
+            q, k, v = (_folded(bb, x, shape) for x, shape in zip(params, shapes.values()))
+            turned = bb.emit(op.permute_dims(k, [0, 2, 1]))
+            scores: RelaxExpr = bb.emit(op.matmul(q, turned))
+            if scale is not None:
+                scores = bb.emit(op.multiply(scores, const(scale, dtype)))
+            if bias_shape is not None:
+                scores = bb.emit(op.add(scores, params[3]))
+            weights = bb.emit(op.nn.softmax(scores, axis=-1))
+            result: RelaxExpr = bb.emit(op.matmul(weights, v))
+            if len(out_shape) == 4:
+                b, s, n, h = out_shape
+                result = bb.emit(op.reshape(result, [b, n, s, h]))
+                result = bb.emit(op.permute_dims(result, [0, 2, 1, 3]))
+            output = bb.emit_output(result)
+        bb.emit_func_output(output)
+    return bb.get()
+
+
+def _folded(bb: BlockBuilder, x: Var, shape: Sequence[Any]) -> RelaxExpr:
+    if len(shape) == 3:
+        return x
+    b, s, n, h = shape
+    return bb.emit(op.reshape(bb.emit(op.permute_dims(x, [0, 2, 1, 3])), [b * n, s, h]))
 
 
 def get_relax_stacked_attention_module(
@@ -112,4 +158,7 @@ def _unknown(what: str, found: str, legal: str) -> str:
     return message(f"stacked attention: unknown {what}", found=found, legal=legal)
 
 
-__all__ = ["get_relax_attention_module", "get_relax_stacked_attention_module"]
+__all__ = [
+    "get_relax_attention_module", "get_relax_attention_rewrite_module",
+    "get_relax_stacked_attention_module",
+]  # fmt: skip

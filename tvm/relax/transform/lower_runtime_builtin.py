@@ -20,8 +20,9 @@ from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, DataTypeImm, ExternFunc, Function, PrimValue, Tuple
 from tvm.relax.op.base import VOID_RESULT, call_builtin_with_ctx
+from tvm.relax.op.memory.view import VIEW_DERIVATION
 from tvm.relax.op.vm.vm import alloc_storage, alloc_tensor, kill_object
-from tvm.relax.struct_info import ObjectStructInfo, ShapeExpr, TensorStructInfo
+from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, ShapeExpr, TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import map_calls
 from tvm.target.target import Target
@@ -79,8 +80,10 @@ def _view(bb: BlockBuilder, call: Call) -> Call:
         dtype = DataTypeImm(info.dtype)
     if _is_absent(offset):
         offset = PrimValue(0)
-    operands = (data, shape, dtype, offset)
-    return _packed("runtime.TVMTensorCreateView", operands, call.struct_info)
+    signature = FuncStructInfo.opaque_func(derive_func=VIEW_DERIVATION, purity=True)
+    new = Call(ExternFunc("runtime.TVMTensorCreateView", signature), [data, shape, dtype, offset])
+    new.struct_info_ = call.struct_info
+    return new
 
 
 def _is_absent(value: RelaxExpr) -> bool:

@@ -11,7 +11,9 @@ from tests.relax.op.cases import info, shape_of, var
 from tests.relax.programs import calls
 from tvm import relax, tir
 from tvm.error import TVMError
+from tvm.ir.structural import structural_equal
 from tvm.relax import interp, op
+from tvm.relax.dpl import is_op, wildcard
 from tvm.relax.transform import LegalizeOps
 
 pytestmark = pytest.mark.pure
@@ -103,3 +105,20 @@ def test_transposed_in_any_layout_and_dilated(shape: Any, kernel: Any, options: 
     arrays = [rng.uniform(-1, 1, dims).astype("float32") for dims in (shape, kernel)]
     wanted, found = interp.run(bb.get(), *arrays), interp.run(legal, *arrays)
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_integers_of_attributes_are_nodes() -> None:
+    x, w = var(1, 3, 8, 8), var(4, 3, 3, 3)
+    conv = op.nn.conv2d(x, w, strides=2, padding=1)
+    pool = op.nn.max_pool2d(x, (2, 2))
+    split = op.split(x, 2, 1).attrs
+    for numbers in (conv.attrs.strides, conv.attrs.padding, conv.attrs.dilation,
+                    pool.attrs.pool_size, (split.indices_or_sections,)):  # fmt: skip
+        assert {(type(n), n.dtype) for n in numbers} == {(tir.IntImm, "int64")}
+    assert conv.attrs.strides == (2, 2)
+    assert hash(conv.attrs.strides) == hash((2, 2))
+    assert "strides=[2, 2], padding=[1, 1, 1, 1]" in str(conv)
+    again = op.nn.conv2d(x, w, strides=conv.attrs.strides, padding=conv.attrs.padding)
+    assert structural_equal(conv, again)
+    pattern = is_op("relax.nn.conv2d")(wildcard(), wildcard())
+    assert pattern.has_attr({"strides": [2, 2]}).match(conv)

@@ -12,7 +12,7 @@ import numpy as np
 from tvm import te, tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant, PrimValue
+from tvm.relax.expr import Constant
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.support.dtype import DataType
 
@@ -210,7 +210,7 @@ def _cast(node: Node, dtype: str) -> RelaxExpr:
         return op.astype(node[0], dtype)
     largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
     wide = node.bb.emit(op.astype(node[0], "float32"))
-    return op.astype(op.clip(wide, PrimValue(-largest), PrimValue(largest)), dtype)
+    return op.astype(op.clip(wide, -largest, largest), dtype)
 
 
 @convert("Clip")
@@ -228,7 +228,7 @@ def clip(node: Node) -> Result:
     low, high = node.optional(1), node.optional(2)
     fixed_low, fixed_high = node.scalar(1), node.scalar(2)
     if fixed_low is not None and fixed_high is not None:
-        return op.clip(value, PrimValue(fixed_low), PrimValue(fixed_high))
+        return op.clip(value, fixed_low, fixed_high)
     if low is not None:
         value = op.maximum(value, low)
     if high is not None:
@@ -281,7 +281,7 @@ def hard_sigmoid(node: Node) -> Result:
 
 def _hard_sigmoid(node: Node, alpha: float, beta: float) -> RelaxExpr:
     line = op.add(op.multiply(node[0], _number(alpha, node)), _number(beta, node))
-    return op.clip(line, PrimValue(0.0), PrimValue(1.0))
+    return op.clip(line, 0.0, 1.0)
 
 
 @convert("HardSwish")

@@ -12,7 +12,7 @@ import numpy as np
 
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant, PrimValue
+from tvm.relax.expr import Constant
 from tvm.relax.struct_info import TensorStructInfo
 
 from .attributes import dtype_name
@@ -55,7 +55,7 @@ def quantised(
     if dtype.startswith("float"):
         largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
         value = op.divide(real, op.astype(scale, "float32"))
-        cut = op.clip(value, PrimValue(-largest), PrimValue(largest))
+        cut = op.clip(value, -largest, largest)
         return node.bb.emit(op.astype(node.bb.emit(cut), dtype))
     rounded = op.round(op.divide(real, op.astype(scale, "float32")))
     if zero is not None:

@@ -77,7 +77,7 @@ def _activation(node: Node, name: str, alpha: float | None, beta: float | None) 
     if clip is None:
         return found
     limit = float(clip)
-    return lambda x: found(op.clip(x, PrimValue(-limit), PrimValue(limit)))
+    return lambda x: found(op.clip(x, -limit, limit))
 
 
 class _Layer:

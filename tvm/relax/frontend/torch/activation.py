@@ -119,7 +119,7 @@ def hardswish(bb: BlockBuilder, input: Expr) -> Expr:
 def hardtanh(
     bb: BlockBuilder, input: Expr, min_val: float = -1.0, max_val: float = 1.0
 ) -> Expr:
-    return op.clip(input, PrimValue(min_val), PrimValue(max_val))
+    return op.clip(input, min_val, max_val)
 
 
 @convert("hardshrink")

@@ -21,7 +21,7 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.span import SourceName, Span, span_scope
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant, PrimValue, Tuple, Var
+from tvm.relax.expr import Constant, Tuple, Var, convert_to_expr
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.support.suggest import near_names
 
@@ -221,7 +221,7 @@ class BaseFXGraphImporter:
         if isinstance(value, RelaxExpr):
             return value
         if isinstance(value, (PrimExpr, int, float)):
-            return PrimValue(value)
+            return convert_to_expr(value)
         if value is None:
             return op.null_value()
         raise OpConversionError(

@@ -11,7 +11,7 @@ from tvm import tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import PrimValue, const
+from tvm.relax.expr import const
 
 from .dtypes import category, dtype_name, is_float
 from .registry import convert
@@ -544,7 +544,7 @@ def clamp(bb: BlockBuilder, input: Expr, min: Any = None, max: Any = None) -> An
     x = cast(bb, input, common_dtype(input, *(v for v in (min, max) if v is not None)))
     if is_float(dtype_of(x)) or not (min is None or max is None):
         low_end = -math.inf if min is None else min
-        return op.clip(x, PrimValue(low_end), PrimValue(math.inf if max is None else max))
+        return op.clip(x, low_end, math.inf if max is None else max)
     return maximum(bb, x, min) if max is None else minimum(bb, x, max)
 
 

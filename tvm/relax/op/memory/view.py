@@ -8,6 +8,7 @@ import numpy as np
 
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.derive import DERIVERS
 from tvm.relax.expr import Call, DataTypeImm, ExprLike, ExternFunc, Tuple
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.op.base import call_pure_packed
@@ -78,6 +79,20 @@ def _view_info(
             "a view that ends where the tensor ends, or before",
         )
     return found
+
+
+VIEW_DERIVATION = "tvm.relax.struct_info.infer_view_sinfo"
+
+
+def infer_view_sinfo(call: Call, ctx: BlockBuilder | None) -> StructInfo:
+    """The result of a function that makes a view of a tensor, shape, dtype and byte offset."""
+    plain = Call(view.op, call.args, None, (), call.span)
+    rule = view.op.get_attr("FInferStructInfo")
+    found: StructInfo = rule(plain, BlockBuilder() if ctx is None else ctx)
+    return found
+
+
+DERIVERS.register(VIEW_DERIVATION, infer_view_sinfo)
 
 
 def _leaves(

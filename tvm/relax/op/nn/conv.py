@@ -47,11 +47,12 @@ from tvm.support.dtype import DataType
 _CONV = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout", "out_layout",
          "out_dtype")  # fmt: skip
 _TRANSPOSE = ("strides", "padding", "output_padding", *_CONV[2:])
-Conv1DAttrs = attrs_class("Conv1DAttrs", *_CONV)
-Conv2DAttrs = attrs_class("Conv2DAttrs", *_CONV)
-Conv3DAttrs = attrs_class("Conv3DAttrs", *_CONV)
-Conv1DTransposeAttrs = attrs_class("Conv1DTransposeAttrs", *_TRANSPOSE)
-Conv2DTransposeAttrs = attrs_class("Conv2DTransposeAttrs", *_TRANSPOSE)
+_WINDOW = ("strides", "padding", "output_padding", "dilation")
+Conv1DAttrs = attrs_class("Conv1DAttrs", *_CONV, numbers=_WINDOW)
+Conv2DAttrs = attrs_class("Conv2DAttrs", *_CONV, numbers=_WINDOW)
+Conv3DAttrs = attrs_class("Conv3DAttrs", *_CONV, numbers=_WINDOW)
+Conv1DTransposeAttrs = attrs_class("Conv1DTransposeAttrs", *_TRANSPOSE, numbers=_WINDOW)
+Conv2DTransposeAttrs = attrs_class("Conv2DTransposeAttrs", *_TRANSPOSE, numbers=_WINDOW)
 
 Numbers = Any  # an integer or a sequence of them
 DTypeLike = DataType | str | None

@@ -43,10 +43,11 @@ from tvm.tir.expr import INT64, IntImm
 
 _POOL = ("pool_size", "strides", "padding", "dilation", "ceil_mode", "count_include_pad", "layout",
          "out_layout")  # fmt: skip
+_WINDOW = ("pool_size", "strides", "padding", "dilation")
 _ADAPTIVE = ("output_size", "layout", "out_layout")
-Pool1DAttrs = attrs_class("Pool1DAttrs", *_POOL)
-Pool2DAttrs = attrs_class("Pool2DAttrs", *_POOL)
-Pool3DAttrs = attrs_class("Pool3DAttrs", *_POOL)
+Pool1DAttrs = attrs_class("Pool1DAttrs", *_POOL, numbers=_WINDOW)
+Pool2DAttrs = attrs_class("Pool2DAttrs", *_POOL, numbers=_WINDOW)
+Pool3DAttrs = attrs_class("Pool3DAttrs", *_POOL, numbers=_WINDOW)
 AdaptivePool1DAttrs = attrs_class("AdaptivePool1DAttrs", *_ADAPTIVE)
 AdaptivePool2DAttrs = attrs_class("AdaptivePool2DAttrs", *_ADAPTIVE)
 AdaptivePool3DAttrs = attrs_class("AdaptivePool3DAttrs", *_ADAPTIVE)

@@ -8,9 +8,11 @@ from tvm.ir.attrs import Attrs, DictAttrs
 from tvm.ir.expr import StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
 from tvm.relax.distributed.global_info import DeviceMesh
 from tvm.relax.distributed.struct_info import DTensorStructInfo
 from tvm.relax.expr import (
+    OPAQUE_EXTERN,
     Call,
     Constant,
     DataflowVar,
@@ -22,6 +24,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
 )
+from tvm.relax.op.declare import OpAttrs, options_of
 from tvm.relax.struct_info import ShapeExpr, TupleStructInfo
 from tvm.script.printer.doc import AssignDoc, ExprDoc, IndexDoc, ListDoc, LiteralDoc, TupleDoc
 from tvm.script.printer.docsifier import Docsifier, Frame, rule
@@ -114,7 +117,14 @@ def _dtype_imm(value: DataTypeImm, d: Docsifier) -> ExprDoc:
 
 @rule(ExternFunc, dialect=TOKEN)
 def _extern_func(func: ExternFunc, d: Docsifier) -> ExprDoc:
-    return d.word(TOKEN, "ExternFunc").call(LiteralDoc(func.global_symbol))
+    info = [] if _is_plain(func) else d.exprs([func.struct_info])
+    return d.word(TOKEN, "ExternFunc").call(LiteralDoc(func.global_symbol), *info)
+
+
+def _is_plain(func: ExternFunc) -> bool:
+    """Nothing is known of its results but what a caller says."""
+    info = func.struct_info_
+    return info is OPAQUE_EXTERN or structural_equal(info, OPAQUE_EXTERN)
 
 
 # --- calls ---
@@ -132,7 +142,7 @@ _WITH_RESULT = {
 @rule(Call, dialect=TOKEN)
 def _call(call: Call, d: Docsifier) -> ExprDoc:
     op = call.op
-    if isinstance(op, ExternFunc):
+    if isinstance(op, ExternFunc) and _is_plain(op):
         args = [LiteralDoc(op.global_symbol), *d.exprs(call.args)]
         return d.word(TOKEN, "call_packed").call(*args, **_options(call, d))
     if not isinstance(op, Op):
@@ -234,6 +244,8 @@ def _attrs(call: Call, d: Docsifier) -> dict[str, ExprDoc]:
     attrs = call.attrs
     if attrs is None:
         return {}
+    if isinstance(attrs, OpAttrs):
+        return {name: _attr(value, d) for name, value in options_of(call).items()}
     names = sorted(attrs.keys()) if isinstance(attrs, DictAttrs) else list(attrs.keys())
     return {name: _attr(attrs[name], d) for name in names}
 
