@@ -11,9 +11,8 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.tir import expr as e
 from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
 from tvm.tir.op.builtin import if_then_else
-from tvm.tir.op.builtin import max as most
-from tvm.tir.op.builtin import min as least
 
 LARGEST: Final = 0x7FFFFFFFFFFFFFFF  # what importers write for "up to the end"
 
@@ -27,13 +26,13 @@ def canonical_bound(bound: PrimExpr, extent: PrimExpr, stride: PrimExpr) -> Prim
     high = _by_sign(stride, ops.subtract(extent, ops.const(1, extent.dtype)), extent)
     if isinstance(bound, e.IntImm):
         if bound.value < 0:
-            return most(ops.add(bound, extent), low)
-        return high if bound.value >= LARGEST else least(bound, high)
+            return _most(ops.add(bound, extent), low)
+        return high if bound.value >= LARGEST else _least(bound, high)
     last = ops.subtract(extent, ops.const(1, extent.dtype))
     if structural_equal(bound, last):
-        return most(bound, low)  # counted from either end, it is before the first of nothing only
+        return _most(bound, low)  # counted from either end, it is before the first of nothing only
     bound = if_then_else(bound < zero, ops.add(bound, extent), bound)
-    return least(most(bound, low), high)
+    return _least(_most(bound, low), high)
 
 
 def slice_length(
@@ -52,6 +51,14 @@ def _by_sign(stride: PrimExpr, backward: PrimExpr, forward: PrimExpr) -> PrimExp
     if isinstance(stride, e.IntImm):
         return backward if stride.value < 0 else forward
     return if_then_else(stride < 0, backward, forward)
+
+
+def _least(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return builtin.min(a, b)  # type: ignore[no-any-return]
+
+
+def _most(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return builtin.max(a, b)  # type: ignore[no-any-return]
 
 
 def _ceildiv(a: PrimExpr, b: PrimExpr) -> PrimExpr:

@@ -80,7 +80,7 @@ def _of_axis(name: str, tensor: e.Var, axis: e.Var) -> s.Stmt:
 
 def _extent(tensor: e.Var, axis: PrimExpr, ndim: PrimExpr) -> s.Stmt:
     return _over_array(
-        tensor, StructField.TENSOR_SHAPE, ndim, lambda shape: _give(shape[axis])
+        tensor, StructField.TENSOR_SHAPE, ndim, lambda shape: _give(e.BufferLoad(shape, [axis]))
     )
 
 
@@ -89,7 +89,7 @@ def _stride(tensor: e.Var, axis: PrimExpr, ndim: PrimExpr) -> s.Stmt:
 
     def written(strides: Buffer) -> s.Stmt:
         missing = builtin.isnullptr(strides.data)
-        return s.IfThenElse(missing, computed, _give(strides[axis]))
+        return s.IfThenElse(missing, computed, _give(e.BufferLoad(strides, [axis])))
 
     computed = _over_array(
         tensor, StructField.TENSOR_SHAPE, ndim, lambda shape: _compact(shape, axis, ndim)

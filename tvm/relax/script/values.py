@@ -36,7 +36,7 @@ def shape(value: list[PrimExpr]) -> ShapeExpr:
     return ShapeExpr(value)
 
 
-def prim_value(value: PrimExpr) -> PrimValue:
+def prim_value(value: PrimExpr | float) -> PrimValue:
     """A number; True and False are the truth values here, as the printer writes them."""
     return PrimValue(IntImm("bool", int(value)) if isinstance(value, bool) else value)
 

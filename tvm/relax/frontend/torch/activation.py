@@ -18,7 +18,7 @@ def relu(bb: BlockBuilder, input: Expr) -> Any:
 
 
 @convert("relu6")
-def relu6(bb: BlockBuilder, input: Expr) -> Expr:
+def relu6(bb: BlockBuilder, input: Expr) -> Any:
     return op.nn.relu6(input)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def _leaves(
     same_dtype: bool,
 ) -> bool:
     """Whether a view is sure to begin before its tensor or to end behind it."""
-    prove = ctx.analyzer.can_prove
+    prove: Callable[[Any], bool] = ctx.analyzer.can_prove
     if prove(start < 0):
         return True
     sized = VOID not in (x.dtype, found.dtype)
