@@ -82,7 +82,7 @@ _LLVM = (
     "mattr:strings mcpu:string mtriple:string mfloat-abi:string mabi:string num-cores:int "
     "fast-math:bool fast-math-nnan:bool fast-math-ninf:bool fast-math-nsz:bool "
     "fast-math-arcp:bool fast-math-contract:bool fast-math-reassoc:bool opt-level:int "
-    "cl-opt:strings jit:string vector-width:int"
+    "cl-opt:strings jit:string vector-width:int unsafe-indices:bool"
 )
 _VULKAN = (
     "mattr:strings supports_float16:bool supports_float32:bool supports_float64:bool "
@@ -107,7 +107,8 @@ KINDS: Final[dict[str, TargetKind]] = {
             "c",
             CPU,
             ("cpu",),
-            "mcpu:string march:string workspace-byte-alignment:int constants-byte-alignment:int",
+            "mcpu:string march:string workspace-byte-alignment:int constants-byte-alignment:int "
+            "unsafe-indices:bool",
         ),
         TargetKind(
             "cuda",

@@ -42,6 +42,7 @@ def _blocks_to_loops() -> list[Pass]:
         t.ConvertBlocksToOpaque(),  # indices are in terms of loops from here on
         t.CompactBufferAllocation(),  # scratch memory is as small as its use; needs the loops
         t.LowerMatchBuffer(),  # after compaction, as strides follow from the shape
+        t.CheckIndices(),  # while indices have their axes, and conditions stand around them
         t.Simplify(),  # guards that always hold go while block facts are known
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
         t.FlattenBuffer(),  # from here on every buffer is one-dimensional

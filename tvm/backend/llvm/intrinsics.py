@@ -752,6 +752,15 @@ INTRINSICS["tir.vectorlow"] = _half(high=False)
 INTRINSICS["tir.vectorhigh"] = _half(high=True)
 
 
+@_rule("vectoror")
+def _or_lanes(emit: StmtEmitter, op: e.Call) -> str:
+    source = op.args[0].dtype
+    value, kind = emit.visit_expr(op.args[0]), value_type(source)
+    result = value_type(op.dtype)
+    callee = emit.module.declare(f"llvm.vector.reduce.or.v{source.lanes}{result}", result, kind)
+    return emit.out.temp(f"call {result} {callee}({kind} {value})")
+
+
 @_rule("vectorcombine")
 def _combine(emit: StmtEmitter, op: e.Call) -> str:
     lanes = op.args[0].dtype.lanes

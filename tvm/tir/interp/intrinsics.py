@@ -219,6 +219,7 @@ RULES: Final[dict[str, Rule]] = {
     "tir.get_active_lane_mask": _lane_mask,
     "tir.dp4a": _dot4,
     "tir.vectorlow": _half(True),
+    "tir.vectoror": lambda dtype, a: np.bitwise_or.reduce(a),
     "tir.vectorhigh": _half(False),
     "tir.vectorcombine": lambda dtype, a, b: np.concatenate([a, b]),
     "tir.isnullptr": lambda dtype, a: np.bool_(a is None),

@@ -89,6 +89,7 @@ _get_active_lane_mask = intrinsic("get_active_lane_mask", PURE, 2, dtype_at="fir
 _start_profile = intrinsic("start_profile_intrinsic", PURE, 1)
 _end_profile = intrinsic("end_profile_intrinsic", PURE, 1)
 _vectorlow = intrinsic("vectorlow", PURE, 1, dtype_at="first")
+_vectoror = intrinsic("vectoror", PURE, 1, dtype_at="first")
 _vectorhigh = intrinsic("vectorhigh", PURE, 1, dtype_at="first")
 _vectorcombine = intrinsic("vectorcombine", PURE, 2, dtype_at="first")
 _dp4a = intrinsic("dp4a", PURE, 3)
@@ -353,6 +354,12 @@ def end_profile_intrinsic(id: int) -> PrimExpr:
 def vectorlow(dtype: Any, vec: Operand) -> PrimExpr:
     """The lower half of a vector."""
     return e.Call(dtype, _vectorlow, (vec,))
+
+
+def vectoror(vec: Operand) -> PrimExpr:
+    """All lanes of a vector of integers, combined by `|`."""
+    lanes = as_expr(vec)
+    return e.Call(lanes.dtype.element_of(), _vectoror, (lanes,))
 
 
 def vectorhigh(dtype: Any, vec: Operand) -> PrimExpr:

@@ -14,6 +14,7 @@ _PASSES: dict[str, str] = {
     "BF16ComputeLegalize": "bf16_compute_legalize",
     "BF16StorageLegalize": "bf16_storage_legalize",
     "BindTarget": "bind_target",
+    "CheckIndices": "check_indices",
     "CombineContextCall": "combine_context_call",
     "CommonSubexprElimTIR": "common_subexpr_elim_tir",
     "CompactBufferAllocation": "compact_buffer_allocation",
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
     from .bf16_compute_legalize import BF16ComputeLegalize as BF16ComputeLegalize
     from .bf16_storage_legalize import BF16StorageLegalize as BF16StorageLegalize
     from .bind_target import BindTarget as BindTarget
+    from .check_indices import CheckIndices as CheckIndices
     from .combine_context_call import CombineContextCall as CombineContextCall
     from .common_subexpr_elim_tir import CommonSubexprElimTIR as CommonSubexprElimTIR
     from .compact_buffer_allocation import CompactBufferAllocation as CompactBufferAllocation

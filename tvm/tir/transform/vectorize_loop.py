@@ -20,6 +20,7 @@ from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.target.target import Target
 from tvm.tir import expr as e
@@ -222,6 +223,9 @@ class _Vectorizer(StmtExprMutator):
         )
         if indices[-1].dtype.is_scalar:
             if varies and not op.value.dtype.is_vector:
+                combined = self._combined(op, predicate)
+                if combined is not None:
+                    return combined
                 raise _NeedsScalars  # several lanes meet in one element: keep their order
             if value is op.value and indices is op.indices and predicate is op.predicate:
                 return op
@@ -231,6 +235,26 @@ class _Vectorizer(StmtExprMutator):
             value = spread(value, self._lanes)
             predicate = None if predicate is None else spread(predicate, self._lanes)
         return s.BufferStore(op.buffer, value, indices, predicate, op.span)
+
+    def _combined(self, op: s.BufferStore, predicate: PrimExpr | None) -> s.Stmt | None:
+        """x[i] = x[i] | f of each lane: the order does not matter, so all lanes at once."""
+        value = op.value
+        if not (
+            self._predicates is Predicates.COMPARISONS  # machine code for vectors of fixed size
+            and predicate is None
+            and op.value.dtype.is_integer
+            and getattr(getattr(value, "op", None), "name", "") == "tir.bitwise_or"
+        ):
+            return None
+        assert isinstance(value, e.Call), "it has an operator"
+        old, new = value.args
+        load = e.BufferLoad(op.buffer, op.indices)
+        if not structural_equal(old, load) or self.visit_expr(old) is not old:
+            return None
+        if any(isinstance(n, e.BufferLoad) and n.buffer.data is op.buffer.data for n in walk(new)):
+            return None
+        lanes = builtin.vectoror(self.visit_expr(new))
+        return s.BufferStore(op.buffer, ops.bitwise_or(old, lanes), op.indices, None, op.span)
 
     def _access_indices(self, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         new = self.visit_exprs(indices)

@@ -1,0 +1,264 @@
+"""Checks of indices from data: where they stand, what they say, and what they leave alone."""
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm.error import BoundsError
+from tvm.ir.module import IRModule
+from tvm.script import tir as T
+from tvm.tir import stmt as s
+from tvm.tir.functor import walk
+from tvm.tir.transform import CheckIndices
+
+TARGETS = ["llvm", "c"]
+
+
+def asserts(func):
+    body = CheckIndices()(IRModule.from_expr(func))["main"].body
+    return [node for node in walk(body) if isinstance(node, s.AssertStmt)]
+
+
+def refused(func, *args, target="llvm"):
+    with pytest.raises(BoundsError) as caught:
+        tvm.compile(func, target=target)(*args)
+    return str(caught.value)
+
+
+@T.prim_func
+def gather(A: T.Buffer((3, 40), "float32"), P: T.Buffer((3, 32), "int64"),
+           B: T.Buffer((3, 32), "float32")):  # fmt: skip
+    for i in range(3):
+        for j in T.vectorized(32):
+            B[i, j] = A[i, P[i, j]]
+
+
+@T.prim_func
+def scatter(P: T.Buffer((24,), "int32"), A: T.Buffer((24,), "float32"),
+            B: T.Buffer((5,), "float32")):  # fmt: skip
+    for i in range(5):
+        B[i] = T.float32(0)
+    for i in range(24):
+        B[P[i]] = B[P[i]] + A[i]
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("bad", [-1, 40, 1 << 40, -(1 << 63)])
+@pytest.mark.parametrize("place", [(0, 0), (1, 17), (2, 31)])
+def test_a_gather_refuses_any_index_outside(target, bad, place):
+    a = np.arange(120, dtype="float32").reshape(3, 40)
+    p = np.zeros((3, 32), "int64")
+    b = np.zeros((3, 32), "float32")
+    p[:] = np.arange(32)
+    built = tvm.compile(gather, target=target)
+    built(a, p, b)
+    assert (b == a[:, :32]).all()
+    p[place] = bad
+    with pytest.raises(BoundsError) as caught:
+        built(a, p, b)
+    text = str(caught.value)
+    assert "gather: index on axis 1 of A" in text
+    assert f"found: {bad}, by P" in text
+    assert "legal: 0 <= index < 40" in text
+    assert "test_check_indices.py" in text
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", TARGETS)
+def test_nothing_is_written_before_a_bad_place_is_found(target):
+    built = tvm.compile(scatter, target=target)
+    p, a = np.arange(24, dtype="int32") % 5, np.ones(24, "float32")
+    b = np.full(5, 7, "float32")
+    built(p, a, b)
+    assert list(b) == [5, 5, 5, 5, 4]
+    p[23] = 5
+    b[:] = 7
+    with pytest.raises(BoundsError, match="axis 0 of B"):
+        built(p, a, b)
+    assert (b == 7).all()
+
+
+@pytest.mark.cpu
+def test_a_target_can_go_without():
+    plain = tvm.compile(gather, target="llvm -unsafe-indices=1")
+    a, b = np.arange(120, dtype="float32").reshape(3, 40), np.zeros((3, 32), "float32")
+    p = np.zeros((3, 32), "int64")
+    p[0, 0] = 41  # the next row: wrong, and still within the tensor
+    plain(a, p, b)
+    assert b[0, 0] == a[1, 1]
+    func = gather.with_attr("target", tvm.target.Target("llvm -unsafe-indices=1"))
+    func = func.with_attr("global_symbol", "main")
+    assert asserts(func) == []
+    assert asserts(func.with_attr("target", tvm.target.Target("cuda"))) == []
+
+
+@pytest.mark.pure
+def test_what_is_known_is_not_checked():
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), P: T.Buffer((8,), "int32"),
+             B: T.Buffer((8,), "float32")):  # fmt: skip
+        count = T.alloc_buffer((1,), "int32", scope="local")
+        count[0] = 0
+        for i in range(8):
+            B[i] = A[T.max(T.min(P[i], 7), 0)]
+            B[i] = B[i] + A[T.floormod(P[i], 8)]
+            B[i] = B[i] + T.if_then_else(0 <= P[i] and P[i] < 8, A[P[i]], T.float32(0))
+            if P[i] >= 0 and P[i] < 8:
+                B[i] = B[i] + A[P[i]]
+            if P[i] > 3:
+                B[i] = B[i] + A[count[0]]
+                count[0] = count[0] + 1
+
+    assert asserts(main) == []
+
+
+@pytest.mark.pure
+def test_half_a_condition_leaves_half_a_check():
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), P: T.Buffer((8,), "int32"),
+             B: T.Buffer((8,), "float32")):  # fmt: skip
+        for i in T.parallel(8):
+            if P[i] >= 0:
+                B[i] = A[P[i]]
+
+    (found,) = asserts(main)
+    assert str(found.condition) == "P[i] < 8"
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_element_found_by_one_number(target):
+    """Beyond the end of a row lies the next row: memory of the tensor, and not what was meant."""
+
+    @T.prim_func
+    def main(P: T.Buffer((2, 8), "int64"), A: T.Buffer((2, 8), "float32"),
+             B: T.Buffer((2, 4, 3), "float32")):  # fmt: skip
+        for i, k in T.grid(2, 8):
+            place = T.int64()
+            with T.LetStmt(T.Cast("int64", i) * T.int64(12) + P[i, k] * T.int64(3) + T.int64(1),
+                           var=place):  # fmt: skip
+                B[place // T.int64(12), place % T.int64(12) // T.int64(3), place % T.int64(3)] = (
+                    A[i, k]
+                )
+
+    built = tvm.compile(main, target=target)
+    p, a = np.arange(16).reshape(2, 8) % 4, np.ones((2, 8), "float32")
+    b = np.zeros((2, 4, 3), "float32")
+    built(p, a, b)
+    assert (b == np.array([0, 1, 0], "float32")).all()
+    p[0, 5] = 4
+    with pytest.raises(BoundsError) as caught:
+        built(p, a, b)
+    assert "axis 1 of B" in str(caught.value)
+    assert "0 <= index < 4" in str(caught.value)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", TARGETS)
+def test_indices_made_on_the_way(target):
+    """Computed into memory of the kernel: checked behind the loop that makes them."""
+
+    @T.prim_func
+    def main(P: T.Buffer((16,), "int32"), A: T.Buffer((9,), "float32"),
+             B: T.Buffer((16,), "float32")):  # fmt: skip
+        twice = T.alloc_buffer((16,), "int32")
+        for i in range(16):
+            twice[i] = P[i] * 2
+        for i in range(16):
+            B[i] = A[twice[i]]
+
+    built = tvm.compile(main, target=target)
+    p, a, b = np.arange(16, dtype="int32") % 5, np.arange(9, dtype="float32"), np.zeros(16, "f4")
+    built(p, a, b)
+    assert (b == 2 * p).all()
+    p[3] = 5
+    with pytest.raises(BoundsError, match="found: 10, by twice"):
+        built(p, a, b)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", TARGETS)
+def test_ranges_and_places_that_data_gives(target):
+    """Rows of a sparse matrix: loops from data, negative indices counted from the end."""
+
+    @T.prim_func
+    def rows(ptr: T.Buffer((3,), "int32"), col: T.Buffer((4,), "int32"),
+             x: T.Buffer((6,), "float32"), y: T.Buffer((2,), "float32")):  # fmt: skip
+        for i in range(2):
+            y[i] = T.float32(0)
+            for k in range(ptr[i + 1] - ptr[i]):
+                y[i] = y[i] + x[
+                    T.if_then_else(col[ptr[i] + k] < 0, col[ptr[i] + k] + 6, col[ptr[i] + k])
+                ]
+
+    built = tvm.compile(rows, target=target)
+    y, x = np.zeros(2, "float32"), np.arange(6, dtype="float32")
+    built(np.array([0, 1, 4], "int32"), np.array([5, 1, 2, -1], "int32"), x, y)
+    assert list(y) == [5, 8]
+    with pytest.raises(BoundsError, match="axis 0 of col"):
+        built(np.array([0, 1, 9], "int32"), np.array([5, 1, 2, -1], "int32"), x, y)
+    with pytest.raises(BoundsError) as caught:
+        built(np.array([0, 1, 4], "int32"), np.array([5, 1, 2, -7], "int32"), x, y)
+    assert "found: -7" in str(caught.value)
+    assert "legal: -6 <= index < 6" in str(caught.value)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", TARGETS)
+def test_indices_of_indices(target):
+    """The inner one first, also where the outer one says where to write."""
+
+    @T.prim_func
+    def main(P: T.Buffer((8,), "int32"), Q: T.Buffer((4,), "int32"), A: T.Buffer((8,), "float32"),
+             B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):  # fmt: skip
+        for i in range(8):
+            B[Q[P[i]]] = A[i]
+        for i in range(8):
+            if Q[P[i]] > 0:
+                C[P[i]] = A[i]
+
+    built = tvm.compile(main, target=target)
+    p, q = np.arange(8, dtype="int32") % 4, np.array([7, 0, 1, 2], "int32")
+    a, b, c = np.ones(8, "float32"), np.zeros(8, "float32"), np.zeros(8, "float32")
+    built(p, q, a, b, c)
+    assert list(b) == [1, 1, 1, 0, 0, 0, 0, 1]
+    assert list(c) == [1, 0, 1, 1, 0, 0, 0, 0]
+    b[:] = 0
+    for bad in (4, -1, 1 << 30, -(1 << 31)):
+        p[5] = bad
+        with pytest.raises(BoundsError, match=f"axis 0 of Q\n  found: {bad}, by P"):
+            built(p, q, a, b, c)
+    p[5], q[3] = 1, 8
+    with pytest.raises(BoundsError, match="axis 0 of B\n  found: 8, by Q"):
+        built(p, q, a, b, c)
+    assert not b.any()
+
+
+@pytest.mark.cpu
+def test_sizes_known_when_it_runs():
+    @T.prim_func
+    def main(a: T.handle, p: T.handle, b: T.handle):
+        n, k = T.int64(), T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        P = T.match_buffer(p, (k,), "int64")
+        B = T.match_buffer(b, (k,), "float32")
+        for i in range(k):
+            B[i] = A[P[i]]
+
+    built = tvm.compile(main)
+    a, p, b = np.arange(5, dtype="float32"), np.arange(11) % 5, np.zeros(11, "float32")
+    built(a, p, b)
+    assert (b == p).all()
+    p[10] = 5
+    with pytest.raises(BoundsError, match="legal: 0 <= index < 5"):
+        built(a, p, b)
+    built(a, np.zeros(0, "int64"), np.zeros(0, "float32"))
+
+
+@pytest.mark.cpu
+def test_names_that_look_like_places_for_values():
+    func = scatter.with_attr("global_symbol", "a{}b")
+    p = np.full(24, 9, "int32")
+    with pytest.raises(BoundsError, match=r"a\{ \}b: index on axis 0 of B\n  found: 9, by P"):
+        tvm.compile(func)(p, np.ones(24, "float32"), np.zeros(5, "float32"))
