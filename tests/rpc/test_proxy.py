@@ -17,6 +17,7 @@ from tvm.rpc import base
 from tvm.rpc.proxy import PopenProxyServerState, Proxy
 from tvm.rpc.server import PopenRPCServerState
 from tvm.rpc.tracker import PopenTrackerServerState, Tracker
+from tvm.runtime import handshake
 
 pytestmark = pytest.mark.cpu
 
@@ -77,21 +78,22 @@ def test_nobody_comes() -> None:
         rpc.connect(proxy.host, proxy.port, "nobody")
 
 
-def greeted(proxy: Proxy, key: str, token: str = "") -> int:
+def greeted(proxy: Proxy, key: str) -> int:
     with socket.create_connection((proxy.host, proxy.port), timeout=6000) as sock:
-        base.send_int(sock, base.RPC_MAGIC)
+        handshake.connect(sock, base.RPC_MAGIC)
         base.send_text(sock, key)
-        base.send_text(sock, token)
         return base.recv_int(sock)
 
 
-def test_greetings_that_are_refused(proxy: Proxy) -> None:
+def test_greetings_that_are_refused(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_connection((proxy.host, proxy.port)) as first:
-        base.send_int(first, base.RPC_MAGIC)
+        handshake.connect(first, base.RPC_MAGIC)
         base.send_text(first, "server:board")
-        base.send_text(first, "")
         assert greeted(proxy, "server:board") == base.RPC_CODE_DUPLICATE
-    assert greeted(proxy, "client:board", "guess") == base.RPC_CODE_MISMATCH
+    with monkeypatch.context() as other:
+        other.setenv("TVM_RPC_TOKEN", "guess")
+        with pytest.raises(handshake.StrangerError, match="differs"):
+            greeted(proxy, "server:board")
     for data in (b"GET / HTTP/1.0\r\n\r\n", b"\x71\xf2\x0f\x00\xff\xff\xff\x7f", b""):
         with socket.create_connection((proxy.host, proxy.port), timeout=6000) as sock:
             sock.sendall(data)

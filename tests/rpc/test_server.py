@@ -9,7 +9,9 @@ import pytest
 import tvm
 from tvm import rpc
 from tvm.error import RPCError
+from tvm.rpc import base
 from tvm.rpc import server as rpc_server
+from tvm.runtime import handshake
 
 pytestmark = pytest.mark.cpu
 
@@ -29,7 +31,7 @@ def test_who_does_not_know_the_secret_is_refused(monkeypatch: pytest.MonkeyPatch
     server = rpc.Server("127.0.0.1", silent=True)
     assert rpc.connect("127.0.0.1", server.port).cpu().exist
     monkeypatch.setenv("TVM_RPC_TOKEN", "guess")
-    with pytest.raises(RPCError, match="or the secret differs"):
+    with pytest.raises(RPCError, match="the secret of the other end differs"):
         rpc.connect("127.0.0.1", server.port)
     server.terminate()
 
@@ -58,3 +60,28 @@ def test_a_process_serves_files_of_a_folder() -> None:
     assert rpc_server._server_env("", given) is given
     with pytest.raises(ValueError, match="no_such_file"):
         tvm.get_global_func("tvm.rpc.server.load_module")("no_such_file.so")
+
+
+def test_times_of_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no time is refused here, and does no harm there."""
+    server = rpc.Server("127.0.0.1", silent=True)
+    for bad in (float("inf"), float("nan"), 1e10, -1.0):
+        with pytest.raises(RPCError, match=r"legal: from 0 \(no limit\)"):
+            rpc.connect("127.0.0.1", server.port, session_timeout=bad)
+    for bad in ("inf", "nan", "1e10", "-1", "abc", ""):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=600) as sock:
+            handshake.connect(sock, base.RPC_MAGIC)
+            base.send_text(sock, f"client: -timeout={bad}")
+            assert sock.recv(4) == b""
+    assert rpc.connect("127.0.0.1", server.port).get_function("rpc.test.addone")(1) == 2
+    server.terminate()
+
+
+def test_who_says_nothing_holds_up_nobody() -> None:
+    server = rpc.Server("127.0.0.1", silent=True)
+    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
+    silent[0].sendall(b"\x71")
+    assert rpc.connect("127.0.0.1", server.port).get_function("rpc.test.addone")(1) == 2
+    for sock in silent:
+        sock.close()
+    server.terminate()

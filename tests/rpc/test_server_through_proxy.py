@@ -14,6 +14,7 @@ from tvm.error import RPCError
 from tvm.rpc import base, server_through_proxy
 from tvm.rpc.proxy import PopenProxyServerState
 from tvm.rpc.server_through_proxy import serve_through_proxy
+from tvm.runtime import handshake
 
 pytestmark = pytest.mark.cpu
 
@@ -33,9 +34,8 @@ def test_functions_of_this_process() -> None:
 def test_a_key_that_is_taken() -> None:
     proxy = PopenProxyServerState("127.0.0.1", 9500, 9900)
     with socket.create_connection((proxy.host, proxy.port)) as first:
-        base.send_int(first, base.RPC_MAGIC)
+        handshake.connect(first, base.RPC_MAGIC)
         base.send_text(first, "server:taken")
-        base.send_text(first, "")
         with pytest.raises(RPCError, match="another server there has the key 'taken'"):
             serve_through_proxy(lambda port: None, proxy.host, proxy.port, "taken")
 

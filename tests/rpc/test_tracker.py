@@ -174,3 +174,40 @@ def test_who_comes_first() -> None:
     assert queue.summary() == {"free": 1, "pending": 0}
     queue.remove((owner, 1, "b", None))
     assert queue.summary() == {"free": 0, "pending": 0}
+
+
+def test_who_does_not_know_the_secret_learns_nothing(
+    tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger can neither pose as a server nor see keys."""
+    with monkeypatch.context() as other:
+        other.setenv("TVM_RPC_TOKEN", "guess")
+        with pytest.raises(RPCError, match="the secret of the other end differs"):
+            rpc.connect_tracker("127.0.0.1", tracker.port)
+    assert rpc.connect_tracker("127.0.0.1", tracker.port).summary()["server_info"] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[4, {}, [9, "k"], null]',
+        '[4, ["a"], [9, "k"], null]',
+        '[4, "a", [9, {}], null]',
+        '[4, "a", [-9, "k"], null]',
+        '[4, "a", [9, "k"], 7]',
+        '[4, "a", 9, null]',
+        '[5, "a", "b", Infinity]',
+        '[5, "a", "b", NaN]',
+        '[5, [], "b", 1]',
+        "[" * 300_000,
+        "7",
+        "\xff",
+    ],
+)
+def test_messages_without_meaning(tracker: Tracker, text: str) -> None:
+    other = rpc.connect_tracker("127.0.0.1", tracker.port)
+    assert other._sock is not None
+    base.send_text(other._sock, text)
+    with pytest.raises(OSError, match="reset"):
+        base.recvjson(other._sock)
+    assert rpc.connect_tracker("127.0.0.1", tracker.port).summary()["server_info"] == []

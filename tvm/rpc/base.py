@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import random
+import secrets
 import socket
 import struct
 import time
@@ -12,6 +12,7 @@ from collections.abc import Container
 from typing import Any, Final
 
 from tvm.error import RPCError, message
+from tvm.runtime import handshake
 
 RPC_MAGIC: Final = 0xFF271
 RPC_TRACKER_MAGIC: Final = 0x2F271
@@ -20,6 +21,22 @@ RPC_CODE_DUPLICATE: Final = RPC_MAGIC + 1
 RPC_CODE_MISMATCH: Final = RPC_MAGIC + 2
 _INT: Final = struct.Struct("<i")
 _MOST_TEXT: Final = 1 << 24
+MOST_GREETING: Final = 1 << 16  # bytes of text
+MOST_SECONDS: Final = 1e6  # of a session with a limit
+
+
+def session_seconds(value: float) -> float:
+    """The seconds that a session may take; 0 for no limit."""
+    seconds = float(value)
+    if not 0 <= seconds <= MOST_SECONDS:
+        raise RPCError(
+            message(
+                "the time of a session",
+                found=f"{value} seconds",
+                legal=f"from 0 (no limit) to {MOST_SECONDS:g}",
+            )
+        )
+    return seconds
 
 
 class TrackerCode:
@@ -36,14 +53,10 @@ class TrackerCode:
     GET_PENDING_MATCHKEYS = 7
 
 
-def token() -> str:
-    """The secret that both ends must know; empty if there is none."""
-    return os.environ.get("TVM_RPC_TOKEN", "")
-
-
 def bind_address(host: str) -> str:
     """Where to listen: without a secret nobody outside of this machine is let in."""
-    return host if token() or host in ("localhost", "127.0.0.1", "::1") else "127.0.0.1"
+    secret = os.environ.get("TVM_RPC_TOKEN", "")
+    return host if secret or host in ("localhost", "127.0.0.1", "::1") else "127.0.0.1"
 
 
 def listen(host: str, port: int, port_end: int, reuse_addr: bool = True) -> socket.socket:
@@ -85,6 +98,14 @@ def recvall(sock: socket.socket, nbytes: int) -> bytes:
     return b"".join(pieces)
 
 
+def parse(text: str) -> Any:
+    """The data of a text of JSON; ValueError where it is none, or nested beyond use."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("a message that is nested too deeply") from None
+
+
 def recv_int(sock: socket.socket) -> int:
     """A number of a handshake."""
     return int(_INT.unpack(recvall(sock, _INT.size))[0])
@@ -116,13 +137,50 @@ def sendjson(sock: socket.socket, data: Any) -> None:
 
 def recvjson(sock: socket.socket) -> Any:
     """The plain data that `sendjson` sent."""
-    return json.loads(recv_text(sock))
+    return parse(recv_text(sock))
+
+
+class Greeting:
+    """What a server hears first, in whatever pieces: a handshake, and a text of who wants what."""
+
+    def __init__(self, magic: int) -> None:
+        self._end = handshake.Acceptor(magic)
+        self._came = bytearray()
+        self._size = -1
+        self.text: str | None = None
+
+    @property
+    def wants(self) -> int:
+        """The most bytes that may be fed next; 0 when the greeting is whole."""
+        if self.text is not None:
+            return 0
+        if not self._end.done:
+            return self._end.wants - len(self._came)
+        return (_INT.size if self._size < 0 else self._size) - len(self._came)
+
+    def feed(self, data: bytes) -> bytes:
+        """What to answer; `text` is set once all has come. RPCError for strangers."""
+        assert 0 < len(data) <= self.wants, "more would belong to what follows"
+        self._came += data
+        if self.wants:
+            return b""
+        part = bytes(self._came)
+        self._came.clear()
+        if not self._end.done:
+            return self._end.feed(part)
+        if self._size < 0:
+            (self._size,) = _INT.unpack(part)
+            if not 0 < self._size <= MOST_GREETING:
+                raise RPCError(f"a greeting that promises {self._size} bytes of text")
+        else:
+            self.text = part.decode()
+        return b""
 
 
 def random_key(prefix: str, delimiter: str = ":", cmap: Container[str] | None = None) -> str:
     """A key with a random end, not in `cmap`."""
     while True:
-        key = prefix + delimiter + str(random.random())
+        key = prefix + delimiter + secrets.token_hex(16)
         if cmap is None or key not in cmap:
             return key
 

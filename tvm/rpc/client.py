@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import socket
 import stat
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tvm.error import RPCError, RPCSessionTimeoutError, message
+from tvm.runtime import handshake
 from tvm.runtime._device import Device, device
 from tvm.runtime.module import Module
 from tvm.runtime.wire import read_frame, write_frame
@@ -271,6 +273,8 @@ def connect(
 
     The first of these arguments names the function that makes the further session at the server.
     """
+    session_timeout = base.session_seconds(session_timeout)
+    options = f" -timeout={session_timeout:g}" if session_timeout else ""
     try:
         sock = socket.create_connection((url, int(port)), timeout=60)
     except OSError as err:
@@ -281,15 +285,18 @@ def connect(
                 legal="the address of a tvm.rpc.Server",
             )
         ) from err
-    options = f" -timeout={session_timeout:g}" if session_timeout else ""
     try:
         code = _greet(sock, f"client:{key}{options}")
-    except (OSError, ValueError) as err:
+    except handshake.StrangerError as err:
+        sock.close()
+        raise RPCError(f"connect to {url}:{port}: {err}") from err
+    except (OSError, ValueError, RPCError) as err:
+        sock.close()
         raise RPCError(f"{url}:{port} is not an RPC server: {err}") from err
     if code != base.RPC_CODE_SUCCESS:
         sock.close()
         why = {
-            base.RPC_CODE_MISMATCH: f"its key is not {key!r}, or the secret differs",
+            base.RPC_CODE_MISMATCH: f"its key is not {key!r}",
             base.RPC_CODE_DUPLICATE: f"the key {key!r} is taken",
         }
         raise RPCError(
@@ -306,10 +313,9 @@ def connect(
 
 def _greet(sock: socket.socket, key: str) -> int:
     """Say who we are; the code that the server answers."""
-    base.send_int(sock, base.RPC_MAGIC)
+    handshake.connect(sock, base.RPC_MAGIC, math.inf)  # the server may be busy
     base.send_text(sock, key)
-    base.send_text(sock, base.token())
-    sock.settimeout(None)  # a server that is busy, or a proxy whose server is not there yet
+    sock.settimeout(None)  # or the server of a proxy is not there yet
     code = base.recv_int(sock)
     if code == base.RPC_CODE_SUCCESS:
         base.recv_text(sock)  # the server's own key
@@ -335,9 +341,14 @@ class TrackerSession:
 
     def _connect(self) -> None:
         sock = base.connect_with_retry(self._addr)
-        base.send_int(sock, base.RPC_TRACKER_MAGIC)
-        if base.recv_int(sock) != base.RPC_TRACKER_MAGIC:
-            raise RuntimeError(f"{self._addr} is not RPC Tracker")
+        try:
+            handshake.connect(sock, base.RPC_TRACKER_MAGIC)
+        except handshake.StrangerError:
+            sock.close()
+            raise
+        except (OSError, RPCError) as err:
+            sock.close()
+            raise RuntimeError(f"{self._addr} is not RPC Tracker: {err}") from err
         self._sock = sock
 
     def close(self) -> None:
@@ -354,8 +365,8 @@ class TrackerSession:
         with self._turn:
             base.sendjson(self._sock, [*what])
             answer = base.recvjson(self._sock)
-        if answer[0] != TrackerCode.SUCCESS:
-            raise RuntimeError(f"the tracker at {self._addr} refuses: {answer[1:]}")
+        if not isinstance(answer, list) or len(answer) < 2 or answer[0] != TrackerCode.SUCCESS:
+            raise RuntimeError(f"the tracker at {self._addr} refuses: {answer}")
         return answer[1]
 
     def summary(self) -> dict[str, Any]:

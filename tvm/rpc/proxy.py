@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.error import RPCError, message
+from tvm.runtime import handshake
 
 from . import base, tornado_util
 from .base import TrackerCode
@@ -26,6 +27,7 @@ from .processes import Process, run_as_process
 _LOG = logging.getLogger(__name__)
 _INT: Final = struct.Struct("<i")
 _MOST_TEXT: Final = 1 << 16
+_MOST_ANSWER: Final = 1 << 24
 _UNUSED_S: Final = 6.0  # a key that was handed out and not used for so long is taken back
 _LOOK_S: Final = 2.0  # how often the tracker is asked which keys it still has
 _HANDSHAKE_S: Final = 10.0
@@ -45,7 +47,7 @@ class ForwardHandler:
     forward_proxy: ForwardHandler | None = None
     proxy: ProxyServerHandler
     _came: bytearray
-    _done_greeting: bool
+    _greeting: base.Greeting
 
     # --- what the kind of connection defines ---
 
@@ -65,12 +67,16 @@ class ForwardHandler:
 
     def on_data(self, message: bytes) -> None:
         """Bytes have come: part of the greeting, or for the other end."""
-        if self._done_greeting:
+        if self._greeting.text is not None:
             self._pass_on(message)
             return
         self._came += message
         try:
-            self._greeting()
+            self._greet()
+        except handshake.StrangerError as err:
+            _LOG.warning("%s: %s", self.name(), err)
+            self.send_data(err.answer)
+            self.signal_close()
         except (ValueError, RPCError) as err:
             self.on_error(err)
 
@@ -82,17 +88,16 @@ class ForwardHandler:
         else:
             self.forward_proxy.send_data(message)
 
-    def _greeting(self) -> None:
-        parts = _greeting_parts(self._came)
-        if parts is None:
+    def _greet(self) -> None:
+        greeting = self._greeting
+        while (wants := greeting.wants) and self._came:
+            part = bytes(self._came[:wants])
+            del self._came[:wants]
+            if answer := greeting.feed(part):
+                self.send_data(answer)
+        if greeting.text is None:
             return
-        key, token, size = parts
-        del self._came[:size]
-        self._done_greeting = True
-        if token != base.token():
-            self.refuse(base.RPC_CODE_MISMATCH)
-            return
-        self.rpc_key, _, self.options = key.partition(" ")
+        self.rpc_key, _, self.options = greeting.text.partition(" ")
         kind, colon, self.match_key = self.rpc_key.partition(":")
         if kind not in ("server", "client") or not colon:
             raise RPCError(f"neither server nor client: {self.rpc_key!r}")
@@ -137,32 +142,13 @@ class ForwardHandler:
         self.close_pair()
 
 
-def _greeting_parts(data: bytearray) -> tuple[str, str, int] | None:
-    """Key, secret and length of a greeting; None while it is not whole."""
-    texts: list[str] = []
-    place = _INT.size
-    if len(data) >= place and _INT.unpack_from(data)[0] != base.RPC_MAGIC:
-        raise RPCError("it does not speak this protocol")
-    while len(texts) < 2:
-        if len(data) < place + _INT.size:
-            return None
-        (size,) = _INT.unpack_from(data, place)
-        if not 0 <= size <= _MOST_TEXT:
-            raise RPCError(f"a greeting that promises {size} bytes of text")
-        place += _INT.size + size
-        if len(data) < place:
-            return None
-        texts.append(bytes(data[place - size : place]).decode())
-    return texts[0], texts[1], place
-
-
 class TCPHandler(tornado_util.TCPHandler, ForwardHandler):
     """An end that is connected by TCP."""
 
     def __init__(self, sock: socket.socket, addr: Any) -> None:
         super().__init__(sock)
         self._addr = addr
-        self._came, self._done_greeting = bytearray(), False
+        self._came, self._greeting = bytearray(), base.Greeting(base.RPC_MAGIC)
 
     def name(self) -> str:
         """Who it is, for messages."""
@@ -350,13 +336,16 @@ class _AtTracker:
         if self._pipe is None:
             self._pipe = await asyncio.open_connection(*self._addr)
             reader, writer = self._pipe
-            writer.write(_INT.pack(base.RPC_TRACKER_MAGIC))
-            if _INT.unpack(await reader.readexactly(_INT.size))[0] != base.RPC_TRACKER_MAGIC:
-                raise RPCError(f"{self._addr} is not RPC Tracker")
+            end = handshake.Connector(base.RPC_TRACKER_MAGIC)
+            writer.write(end.first)
+            writer.write(end.second(await reader.readexactly(end.SECOND_BYTES)))
+            end.finish(await reader.readexactly(end.FINAL_BYTES))
         reader, writer = self._pipe
         writer.write(_text(json.dumps(what)))
         (size,) = _INT.unpack(await reader.readexactly(_INT.size))
-        return json.loads(await reader.readexactly(size))
+        if not 0 <= size <= _MOST_ANSWER:
+            raise RPCError(f"an answer of {size} bytes from the tracker")
+        return base.parse((await reader.readexactly(size)).decode())
 
 
 # --- what users start ---

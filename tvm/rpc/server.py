@@ -8,7 +8,7 @@ import importlib
 import logging
 import multiprocessing
 import os
-import select
+import selectors
 import socket
 import stat
 import threading
@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from tvm.error import RPCError
 from tvm.ffi import get_global_func, register_global_func
+from tvm.runtime import handshake
 from tvm.runtime.module import load_module as _load_module
 from tvm.runtime.wire import read_frame, write_frame
 
@@ -32,6 +33,9 @@ _PING_S: Final = 2.0  # how often a server that waits looks whether its key is s
 _UNUSED_S: Final = 6.0  # a key that was handed out and not used for so long is taken back
 _RETRY_S: Final = 5.0
 _FIRST_S: Final = 3.0  # how long the first offer may take; who starts a server waits for it
+_GREETING_S: Final = 10.0  # for all of a greeting
+_LOOK_S: Final = 1.0  # how often those who are too slow are looked for
+_MOST_GUESTS: Final = 64
 _FIRST_FILE: Final = 3  # after input, output and errors
 _MOST_FILES: Final = 1 << 12
 
@@ -142,9 +146,7 @@ class _Tracked:
 
     def _introduce(self, sock: socket.socket) -> None:
         self._sock = sock
-        base.send_int(sock, base.RPC_TRACKER_MAGIC)
-        if base.recv_int(sock) != base.RPC_TRACKER_MAGIC:
-            raise RPCError(f"{self._addr} is not a tracker")
+        handshake.connect(sock, base.RPC_TRACKER_MAGIC)
         base.sendjson(sock, [TrackerCode.UPDATE_INFO,
                              {"key": f"server:{self._key}",
                               "addr": [self._custom, self._port]}])  # fmt: skip
@@ -192,11 +194,12 @@ def serve(
         tracked = _Tracked(tracker_addr, key, real_port, custom_addr)
         tracked.offer_at_once()
     ready(real_port)
+    lobby = _Lobby(listening)
     while True:
         try:
             if tracked is not None and not tracked.offered:
                 tracked.offer()
-            sock, session_timeout = _next_client(listening, key, tracked)
+            sock, session_timeout = _next_client(lobby, key, tracked)
         except (OSError, RuntimeError, ValueError) as err:
             _LOG.warning("connection lost: %s", err)
             if tracked is not None:
@@ -209,44 +212,120 @@ def serve(
 
 
 def _next_client(
-    listening: socket.socket, key: str, tracked: _Tracked | None
+    lobby: _Lobby, key: str, tracked: _Tracked | None
 ) -> tuple[socket.socket, float]:
     """The next client that knows the key, and the seconds that its session may take."""
     while True:
-        if not select.select([listening], [], [], _PING_S if tracked else None)[0]:
+        found = lobby.next(_PING_S if tracked else None)
+        if found is None:
             assert tracked is not None
             tracked.look()
             continue
-        sock, addr = listening.accept()
+        wanted = tracked.match_key if tracked is not None else key
+        if (seconds := _let_in(*found, wanted, key)) is not None:
+            return found[0], seconds
+
+
+def _let_in(sock: socket.socket, greeting: str, wanted: str, key: str) -> float | None:
+    """The seconds of the session of a client that has asked for this key."""
+    asked, *options = greeting.split(" ")
+    try:
+        if asked == f"client:{wanted}":
+            seconds = timeout_of(options)
+            base.send_int(sock, base.RPC_CODE_SUCCESS)
+            base.send_text(sock, f"server:{key}")
+            sock.settimeout(None)
+            return seconds
+        _LOG.warning("a client with another key")
+        base.send_int(sock, base.RPC_CODE_MISMATCH)
+    except (OSError, ValueError, RPCError) as err:
+        _LOG.warning("no client: %s", err)
+    sock.close()
+    return None
+
+
+class _Lobby:
+    """Those who have connected and not said yet what they want; a slow one holds up nobody."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+        self._guests: dict[socket.socket, tuple[base.Greeting, float]] = {}
+        self._left = time.monotonic()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(listening, selectors.EVENT_READ)
+
+    def next(self, seconds: float | None) -> tuple[socket.socket, str] | None:
+        """A client and its wish; None when nothing has happened for some seconds."""
+        now = time.monotonic()
+        for sock, (greeting, deadline) in self._guests.items():  # a session kept them waiting
+            self._guests[sock] = (greeting, deadline + now - self._left)
         try:
-            sock.settimeout(10)
-            asked, options = _greeting(sock)
-            wanted = tracked.match_key if tracked is not None else key
-            if asked == f"client:{wanted}":
-                base.send_int(sock, base.RPC_CODE_SUCCESS)
-                base.send_text(sock, f"server:{key}")
-                sock.settimeout(None)
-                return sock, timeout_of(options)
-            _LOG.warning("mismatched key from %s", addr)
-            base.send_int(sock, base.RPC_CODE_MISMATCH)
+            return self._next(seconds)
+        finally:
+            self._left = time.monotonic()
+
+    def _next(self, seconds: float | None) -> tuple[socket.socket, str] | None:
+        until = None if seconds is None else time.monotonic() + seconds
+        while until is None or time.monotonic() < until:
+            for event, _ in self._selector.select(_LOOK_S if self._guests else seconds):
+                sock: Any = event.fileobj
+                if sock is self._listening:
+                    self._accept()
+                elif (wish := self._hear(sock)) is not None:
+                    return sock, wish
+            for sock, (_, deadline) in list(self._guests.items()):
+                if time.monotonic() > deadline:
+                    self._send_away(sock, "too slow")
+        return None
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listening.accept()
+        except OSError:  # gone before we looked
+            return
+        if len(self._guests) >= _MOST_GUESTS:
+            self._send_away(next(iter(self._guests)), "others wait")
+        sock.settimeout(_GREETING_S)
+        greeting = base.Greeting(base.RPC_MAGIC)
+        self._guests[sock] = (greeting, time.monotonic() + _GREETING_S)
+        self._selector.register(sock, selectors.EVENT_READ)
+
+    def _hear(self, sock: socket.socket) -> str | None:
+        """What a guest wants, once all of it has come."""
+        greeting = self._guests[sock][0]
+        try:
+            piece = sock.recv(greeting.wants)
+            if not piece:
+                raise OSError("connection reset")
+            sock.sendall(greeting.feed(piece))
         except (OSError, ValueError, RPCError) as err:
-            _LOG.warning("no client from %s: %s", addr, err)
+            with contextlib.suppress(OSError):
+                sock.sendall(getattr(err, "answer", b""))
+            self._send_away(sock, str(err))
+            return None
+        if greeting.text is None:
+            return None
+        self._forget(sock)
+        return greeting.text
+
+    def _send_away(self, sock: socket.socket, why: str) -> None:
+        _LOG.warning("no client: %s", why)
+        self._forget(sock)
         sock.close()
 
-
-def _greeting(sock: socket.socket) -> tuple[str, list[str]]:
-    """The key that a client asks for, and its options; empty if it lacks the secret."""
-    if base.recv_int(sock) != base.RPC_MAGIC:
-        raise RPCError("it does not speak this protocol")
-    key, *options = base.recv_text(sock).split(" ")
-    return (key if base.recv_text(sock) == base.token() else ""), options
+    def _forget(self, sock: socket.socket) -> None:
+        del self._guests[sock]
+        self._selector.unregister(sock)
 
 
 def timeout_of(options: Sequence[str]) -> float:
     """The seconds that a client wants for its session; 0 for no limit."""
     for option in options:
         if option.startswith("-timeout="):
-            return float(option.partition("=")[2])
+            try:
+                return base.session_seconds(float(option.partition("=")[2]))
+            except ValueError:
+                raise RPCError(f"a session with the option {option!r}") from None
     return 0.0
 
 

@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 
 from tvm.error import RPCError, message
 from tvm.ffi import get_global_func
+from tvm.runtime import handshake
 
 from . import base
 from .processes import run_as_process
@@ -57,14 +58,18 @@ def serve_through_proxy(
 def _client(host: str, port: int, key: str) -> tuple[socket.socket, float] | None:
     """The next client, and the seconds that its session may take; None if none came in time."""
     sock = socket.create_connection((host, port), timeout=60)
-    base.send_int(sock, base.RPC_MAGIC)
+    handshake.connect(sock, base.RPC_MAGIC)
     base.send_text(sock, f"server:{key}")
-    base.send_text(sock, base.token())
     sock.settimeout(None)
     code = base.recv_int(sock)
     if code == base.RPC_CODE_SUCCESS:
         _, *options = base.recv_text(sock).split(" ")
-        return sock, timeout_of(options)
+        try:
+            return sock, timeout_of(options)
+        except RPCError as err:  # what this client wants is no reason to go
+            _LOG.warning("no session: %s", err)
+            sock.close()
+            return None
     sock.close()
     if code == base.RPC_CODE_MISMATCH:
         _LOG.info("no client of %s wants the key %r", host, key)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
-import json
 import logging
 import selectors
 import socket
 import struct
+import time
 from collections.abc import Callable
 from typing import Any, Final
+
+from tvm.error import RPCError
+from tvm.runtime import handshake
 
 from . import base
 from .base import TrackerCode
@@ -18,6 +22,10 @@ from .processes import Process, in_thread, run_as_process
 _LOG = logging.getLogger(__name__)
 _INT: Final = struct.Struct("<i")
 _MOST_BYTES: Final = 1 << 20  # of one message
+_MOST_SERVERS: Final = 4096  # of one connection, which wait at a time
+_HANDSHAKE_S: Final = 10.0
+_ANSWER_S: Final = 2.0  # who does not take an answer for so long is gone
+_LOOK_S: Final = 1.0  # how often those who say nothing are looked for
 
 
 class Scheduler:
@@ -79,6 +87,20 @@ class PriorityScheduler(Scheduler):
         return {"free": len(self._values), "pending": len(self._requests)}
 
 
+def _text(value: Any) -> str:
+    """A key or a name of a message."""
+    if not isinstance(value, str):
+        raise ValueError(f"{type(value).__name__} where text belongs")
+    return value
+
+
+def _number(value: Any) -> int:
+    """A whole number of a message."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{value!r} where a whole number belongs")
+    return value
+
+
 class TCPEventHandler:
     """One connection of a tracker: collects bytes to messages and answers them."""
 
@@ -87,11 +109,12 @@ class TCPEventHandler:
     ) -> None:
         self._tracker, self._sock, self._addr = tracker, sock, addr
         self._data = bytearray()
-        self._greeted = False
+        self._end = handshake.Acceptor(base.RPC_TRACKER_MAGIC)
         self._info: dict[str, Any] = {}
         self._put_values: list[Any] = []
         self.pending_matchkeys: set[str] = set()
-        sock.settimeout(10)
+        sock.settimeout(_ANSWER_S)
+        self._until = time.monotonic() + _HANDSHAKE_S
 
     def name(self) -> str:
         """Who it is, for messages."""
@@ -111,18 +134,23 @@ class TCPEventHandler:
             self._data += piece
             while (message := self._next()) is not None:
                 self.on_message(message)
-        except (OSError, ValueError, TypeError, LookupError) as err:
+        except (OSError, ValueError, TypeError, LookupError, RPCError) as err:
+            with contextlib.suppress(OSError):
+                self._sock.sendall(getattr(err, "answer", b""))
             self.on_error(err)
 
+    def is_late(self) -> bool:
+        """It has had the time to say who it is, and has not."""
+        return not self._end.done and time.monotonic() > self._until
+
     def _next(self) -> bytes | None:
-        if not self._greeted:
-            if len(self._data) < _INT.size:
+        end = self._end
+        while not end.done:
+            if len(self._data) < end.wants:
                 return None
-            if _INT.unpack_from(self._data)[0] != base.RPC_TRACKER_MAGIC:
-                raise ValueError("it does not speak this protocol")
-            del self._data[: _INT.size]
-            self._greeted = True
-            self._sock.sendall(_INT.pack(base.RPC_TRACKER_MAGIC))
+            part = bytes(self._data[: end.wants])
+            del self._data[: len(part)]
+            self._sock.sendall(end.feed(part))
         if len(self._data) < _INT.size:
             return None
         (size,) = _INT.unpack_from(self._data)
@@ -136,7 +164,7 @@ class TCPEventHandler:
 
     def on_message(self, message: bytes) -> None:
         """One message has come whole."""
-        self.call_handler(json.loads(message))
+        self.call_handler(base.parse(message.decode()))
 
     def ret_value(self, data: Any) -> None:
         """Answer."""
@@ -144,11 +172,14 @@ class TCPEventHandler:
 
     def call_handler(self, args: list[Any]) -> None:
         """Do what a message asks for."""
+        if not isinstance(args, list) or not args:
+            raise ValueError("a message that is no list")
         code = args[0]
         if code == TrackerCode.PUT:
-            self._put(args[1], args[2], args[3] if len(args) > 3 else None)
+            self._put(_text(args[1]), args[2], args[3] if len(args) > 3 else None)
         elif code == TrackerCode.REQUEST:
-            self._tracker.request(args[1], args[2], int(args[3]), self._lend)
+            key, user, priority = _text(args[1]), _text(args[2]), _number(args[3])
+            self._tracker.request(key, user, priority, self._lend)
         elif code == TrackerCode.PING:
             self.ret_value(TrackerCode.SUCCESS)
         elif code == TrackerCode.GET_PENDING_MATCHKEYS:
@@ -173,7 +204,14 @@ class TCPEventHandler:
             raise ValueError(f"an unknown code {code}")
 
     def _put(self, key: str, place: list[Any], address: str | None) -> None:
-        port, match_key = place
+        port, match_key = _number(place[0]), _text(place[1])
+        if not 0 < port < 1 << 16 or not isinstance(address, str | None):
+            raise ValueError(f"a server at {address!r}, port {port}")
+        if len(self._put_values) >= _MOST_SERVERS:
+            self._put_values = [(k, v) for k, v in self._put_values
+                                if v[2] in self.pending_matchkeys]  # fmt: skip
+        if len(self._put_values) >= _MOST_SERVERS:
+            raise ValueError(f"more than {_MOST_SERVERS} servers of one connection")
         value = (self, port, match_key, address or self._addr[0])
         self.pending_matchkeys.add(match_key)
         self._put_values.append((key, value))
@@ -257,7 +295,9 @@ class TrackerServerHandler:
     def run(self) -> None:
         """Serve until somebody who knows the key says stop."""
         while self._running:
-            for event, _ in self._selector.select():
+            for conn in [c for c in self._connections.values() if c.is_late()]:
+                conn.on_error(TimeoutError("it has not said who it is"))
+            for event, _ in self._selector.select(_LOOK_S):
                 sock: Any = event.fileobj
                 if sock is self._sock:
                     self._accept()

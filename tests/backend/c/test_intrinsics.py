@@ -39,6 +39,11 @@ def test_small_floats_are_computed_in_float() -> None:
     assert "out[0] = f32_to_f16(sqrtf(f16_to_f32(f32_to_f16((float)A[1]))));" in text
 
 
+def test_all_lanes_in_one() -> None:
+    text = stored(builtin.vectoror("int32", e.BufferLoad(A, [e.Ramp(i32(0), i32(1), 4)])))
+    assert "t |= A[lane];" in text
+
+
 def test_structures_are_named() -> None:
     assert "((DLTensor*)A)->ndim" in stored(builtin.tvm_struct_get(A.data, 0, 4, "int32"))
     assert "((TVMFFIAny*)A)[2].type_index" in stored(builtin.tvm_struct_get(A.data, 2, 13, "int32"))

@@ -177,6 +177,18 @@ def test_halves_of_vectors() -> None:
     np.testing.assert_array_equal(out, [4, 5, 6, 7, 0, 1, 2, 3])
 
 
+def test_all_lanes_in_one() -> None:
+    a = np.array([1, 2, 0, 16, 0, 2, 1, 64], "int32")
+    out = np.zeros(1, "int32")
+
+    def body(source: Buffer, target: Buffer) -> s.Stmt:
+        value = e.BufferLoad(source, [e.Ramp(i32(0), i32(1), 8)])
+        return s.BufferStore(target, builtin.vectoror("int32", value), [i32(0)])
+
+    assert run(body, a, out) == 0
+    assert out[0] == 83
+
+
 def test_addresses() -> None:
     out = np.zeros(8, "int32")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import socket
 import subprocess
@@ -17,8 +18,9 @@ import tvm
 from tvm import relax
 from tvm.error import TVMError
 from tvm.exec import disco_worker
-from tvm.runtime import ShapeTuple, String
+from tvm.runtime import ShapeTuple, String, handshake
 from tvm.runtime import disco as di
+from tvm.runtime.disco.session import DISCO_MAGIC, _joined
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -265,3 +267,25 @@ def test_a_worker_that_dies_is_noticed() -> None:
 def test_functions_of_workers_need_a_worker() -> None:
     with pytest.raises(TVMError, match="a thread that is no worker"):
         tvm.get_global_func("runtime.disco.worker_id")()
+
+
+def test_strangers_do_not_become_workers() -> None:
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+        stranger = socket.create_connection(("localhost", port))
+        stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+
+        def join() -> None:
+            sock = socket.create_connection(("localhost", port))
+            handshake.connect(sock, DISCO_MAGIC)
+            sock.recv(1)
+            sock.close()
+
+        worker = threading.Thread(target=join)
+        worker.start()
+        channel = _joined(server, 1, 2, 1)
+        worker.join()
+        channel.close()
+        with contextlib.suppress(ConnectionResetError):
+            assert stranger.recv(1) == b""
+        stranger.close()

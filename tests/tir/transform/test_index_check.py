@@ -21,7 +21,7 @@ def loops_around(func):
             loops = [*loops, (int(stmt.extent), stmt.kind.name)]
         if isinstance(stmt, s.BufferStore) and stmt.buffer.name == "outside":
             found.append(loops)
-        if isinstance(stmt, s.AssertStmt) and not any("outside" in str(f) for f in [body]):
+        if isinstance(stmt, s.AssertStmt) and "outside" not in str(body):
             found.append(loops)
         for child in _children(stmt):
             visit(child, loops)

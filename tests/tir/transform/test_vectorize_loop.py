@@ -47,6 +47,27 @@ class TestNoElements(PassTest):
         T.evaluate(0)
 
 
+class TestLanesThatMeetInOne(PassTest):
+    """The order of `|` does not matter; that of other operators may."""
+
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "int32"), B: T.Buffer((2,), "int32")):
+        T.func_attr({"target": T.target("llvm")})
+        for j in T.vectorized(16):
+            B[0] = T.bitwise_or(B[0], A[j])
+        for j in T.vectorized(16):
+            B[1] = B[1] + A[j]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "int32"), B: T.Buffer((2,), "int32")):
+        T.func_attr({"target": T.target("llvm")})
+        B[0] = T.bitwise_or(B[0], T.vectoror("int32", A[0:16]))
+        for j_s in range(16):
+            B[1] = B[1] + A[j_s]
+
+
 class TestStridedAndDivided(PassTest):
     """A ramp within one multiple of the divisor has one quotient."""
 

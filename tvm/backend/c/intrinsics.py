@@ -621,6 +621,14 @@ def _low(emit: StmtEmitter, op: e.Call) -> Code:
     return emit.lane_of(op.args[0], emit.lane or "0")
 
 
+@_rule("vectoror")
+def _or_lanes(emit: StmtEmitter, op: e.Call) -> Code:
+    found = emit.temp(value_type(op.dtype), Code("0"))
+    with emit.lanes(op.args[0].dtype) as lane:
+        emit.out.line(f"{found.text} |= {emit.lane_of(op.args[0], lane).text};")
+    return found
+
+
 @_rule("vectorhigh")
 def _high(emit: StmtEmitter, op: e.Call) -> Code:
     start = op.args[0].dtype.lanes // 2

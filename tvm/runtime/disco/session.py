@@ -17,13 +17,15 @@ import os
 import queue
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from tvm.error import TVMError, message
+from tvm.error import RPCError, TVMError, message
 from tvm.ffi import Object, library
+from tvm.runtime import handshake
 from tvm.runtime._device import Device
 from tvm.runtime._tensor import Tensor, tensor
 from tvm.runtime.wire import Ref, error_of
@@ -34,6 +36,7 @@ from .process_pool import DiscoPopenWorker
 from .worker import Worker
 
 REDUCE_OPS: Final = {"sum": 0, "prod": 1, "min": 2, "max": 3, "avg": 4}
+DISCO_MAGIC: Final = 0x15C0FF27
 _JOIN_S: Final = 300.0  # how long a session waits for its other machines
 
 
@@ -414,7 +417,6 @@ class SocketSession(Session):
         _check_numbers(count, num_groups)
         channels = [_in_thread(i, count, num_groups) for i in range(num_workers_per_node)]
         with socket.create_server((host, int(port))) as server:
-            server.settimeout(_JOIN_S)
             for node in range(1, num_nodes):
                 first = node * num_workers_per_node
                 for i in range(num_workers_per_node):
@@ -423,17 +425,26 @@ class SocketSession(Session):
 
 
 def _joined(server: socket.socket, worker_id: int, num_workers: int, groups: int) -> Channel:
-    """The channel of the next worker that joins; it learns its number."""
-    try:
-        sock, _ = server.accept()
-    except TimeoutError:
-        raise TVMError(
-            message(
-                "start a session of several machines",
-                found=f"no worker {worker_id} within {_JOIN_S:.0f} seconds",
-                legal="python -m tvm.exec.disco_remote_socket_session HOST PORT WORKERS there",
-            )
-        ) from None
+    """The channel of the next worker that joins; it learns its number. Strangers are sent away."""
+    until = time.monotonic() + _JOIN_S
+    while True:
+        server.settimeout(max(until - time.monotonic(), 0.01))
+        try:
+            sock, _ = server.accept()
+        except TimeoutError:
+            raise TVMError(
+                message(
+                    "start a session of several machines",
+                    found=f"no worker {worker_id} within {_JOIN_S:.0f} seconds",
+                    legal="python -m tvm.exec.disco_remote_socket_session HOST PORT WORKERS there",
+                )
+            ) from None
+        try:
+            handshake.accept(sock, DISCO_MAGIC)
+            break
+        except (OSError, RPCError):
+            sock.close()
+    sock.settimeout(None)
     channel = SocketChannel(sock)
     channel.send(["welcome", worker_id, num_workers, groups])
     return channel
@@ -443,8 +454,17 @@ def join_session(server_host: str, server_port: int, num_workers: int) -> None:
     """Give workers to a SocketSession, and return when it ends."""
     threads = []
     for _ in range(num_workers):
-        channel = SocketChannel(socket.create_connection((server_host, server_port), _JOIN_S))
-        channel._sock.settimeout(None)
+        sock = socket.create_connection((server_host, server_port), _JOIN_S)
+        try:
+            handshake.connect(sock, DISCO_MAGIC, _JOIN_S)  # it lets one after the other in
+        except handshake.StrangerError:
+            raise
+        except (OSError, RPCError) as err:
+            raise TVMError(
+                f"{server_host}:{server_port} is no session that waits for workers: {err}"
+            ) from err
+        sock.settimeout(None)
+        channel = SocketChannel(sock)
         received = channel.receive()
         if received is None or received[0] != "welcome":
             raise TVMError(f"{server_host}:{server_port} is no session that waits for workers")

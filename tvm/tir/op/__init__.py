@@ -79,6 +79,7 @@ from .builtin import (
     vectorcombine,
     vectorhigh,
     vectorlow,
+    vectoror,
     vscale,
 )
 from .fixed_point import q_multiply_shift, q_multiply_shift_per_axis
@@ -192,5 +193,5 @@ __all__ = [
     "tvm_store_matrix_sync", "tvm_struct_get", "tvm_struct_set", "tvm_thread_allreduce",
     "tvm_thread_invariant", "tvm_throw_last_error", "tvm_tuple", "tvm_warp_activemask",
     "tvm_warp_shuffle", "tvm_warp_shuffle_down", "tvm_warp_shuffle_up", "type_annotation", "undef",
-    "vectorcombine", "vectorhigh", "vectorlow", "vscale",
+    "vectorcombine", "vectorhigh", "vectorlow", "vectoror", "vscale",
 ]  # fmt: skip

@@ -356,10 +356,9 @@ def vectorlow(dtype: Any, vec: Operand) -> PrimExpr:
     return e.Call(dtype, _vectorlow, (vec,))
 
 
-def vectoror(vec: Operand) -> PrimExpr:
+def vectoror(dtype: Any, vec: Operand) -> PrimExpr:
     """All lanes of a vector of integers, combined by `|`."""
-    lanes = as_expr(vec)
-    return e.Call(lanes.dtype.element_of(), _vectoror, (lanes,))
+    return e.Call(dtype, _vectoror, (vec,))
 
 
 def vectorhigh(dtype: Any, vec: Operand) -> PrimExpr:

@@ -253,7 +253,7 @@ class _Vectorizer(StmtExprMutator):
             return None
         if any(isinstance(n, e.BufferLoad) and n.buffer.data is op.buffer.data for n in walk(new)):
             return None
-        lanes = builtin.vectoror(self.visit_expr(new))
+        lanes = builtin.vectoror(new.dtype, self.visit_expr(new))
         return s.BufferStore(op.buffer, ops.bitwise_or(old, lanes), op.indices, None, op.span)
 
     def _access_indices(self, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
