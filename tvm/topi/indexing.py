@@ -229,7 +229,8 @@ def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
 
     def element(*i: Any) -> PrimExpr:
         c, a, b = (t(*places(i, m)) for t, m in zip((condition, x, y), moves))
-        return tir.Select(as_expr(c != 0), a, b)
+        holds = tir.const(0, "int64") < c.astype("int64") if c.dtype == "bool" else c != 0
+        return tir.Select(as_expr(holds), a, b)
 
     return stage(shape, element, "T_where", tag.BROADCAST)
 

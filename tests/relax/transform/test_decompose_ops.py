@@ -171,3 +171,17 @@ def test_a_computed_shape_gets_names() -> None:
     np.testing.assert_array_equal(
         interp.run(after, np.array([2, 3, 4]), y), y.reshape(2, 3, 4)
     )
+
+
+@pytest.mark.parametrize(("axes", "expanded"), [([-2, -1], 0), ([2], 0), ([0, 1], 2)])
+def test_parameters_of_the_last_axes_broadcast_as_they_are(axes: list[int], expanded: int) -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 3, 5), "float32"))
+    form = relax.TensorStructInfo([(2, 3, 5)[axis] for axis in axes], "float32")
+    gamma, beta = relax.Var("gamma", form), relax.Var("beta", form)
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x, gamma, beta]):
+        with bb.dataflow():
+            out = bb.emit_output(relax.op.nn.layer_norm(x, gamma, beta, axes=axes))
+        bb.emit_func_output(out)
+    after = relax.transform.DecomposeOpsForTraining()(bb.get())
+    assert str(after["main"]).count("R.expand_dims") == expanded

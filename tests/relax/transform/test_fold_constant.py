@@ -7,7 +7,7 @@ import pytest
 
 from tests.relax.programs import arguments, assert_same, calls, run_interp
 from tvm import relax, topi
-from tvm.ir import IRModule, SourceName, Span
+from tvm.ir import IRModule, SourceName, Span, assert_structural_equal
 from tvm.ir.span import span_scope
 from tvm.relax import op
 from tvm.relax.transform import FoldConstant, LegalizeOps
@@ -89,13 +89,14 @@ def test_a_result_may_be_constant():
     mod = _module(lambda bb, x: op.exp(_const(3)), (3,))
     after = folded(mod)
     assert calls(after) == []
-    assert isinstance(after["main"].body.blocks[0].bindings[-1].value, relax.Constant)
+    assert isinstance(after["main"].body.body, relax.Constant)
+    assert not after["main"].body.blocks
 
 
 def test_the_type_of_the_result_is_kept():
     for dtype in ("float16", "int8", "bool"):
         mod = _module(lambda bb, x, d=dtype: op.astype(relax.const(np.float32([0, 1, 2])), d), (3,))
-        value = FoldConstant()(mod)["main"].body.blocks[0].bindings[-1].value
+        value = FoldConstant()(mod)["main"].body.body
         assert value.struct_info.dtype == dtype
         assert value.data.numpy().tolist() == np.float32([0, 1, 2]).astype(dtype).tolist()
 
@@ -188,18 +189,63 @@ def test_match_cast_of_a_constant_stays():
     assert any(isinstance(b, relax.MatchCast) for b in after["main"].body.blocks[0].bindings)
 
 
-def test_values_that_are_seen_outside_keep_their_binding():
+def test_constants_stand_at_their_uses_everywhere():
     @I.ir_module
     class Mod:
         @R.function
-        def main(x: R.Tensor((2,), "float32")):
+        def main(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")):
             a = R.add(R.const([1.0, 2.0], "float32"), R.const([1.0, 2.0], "float32"))
-            return a
+            with R.dataflow():
+                b = R.multiply(a, a)
+                d = R.multiply(x, b)
+                R.output(b, d)
+            if c:
+                e = R.add(b, d)
+            else:
+                e = R.exp(b)
+            return (a, e)
 
-    after = folded(Mod)
-    (binding,) = after["main"].body.blocks[0].bindings
-    assert binding.value.data.numpy().tolist() == [2.0, 4.0]
-    assert after["main"].body.body is binding.var
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")):
+            with R.dataflow():
+                d = R.multiply(x, R.const([4.0, 16.0], "float32"))
+                R.output(d)
+            if c:
+                e = R.add(R.const([4.0, 16.0], "float32"), d)
+            else:
+                e = R.const(np.exp(np.float32([4.0, 16.0])))
+            return (R.const([2.0, 4.0], "float32"), e)
+
+    assert_structural_equal(folded(Mod), Expected)
+
+
+def test_shapes_and_tensors_that_hold_them():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((24,), "float32")):
+            with R.dataflow():
+                s = R.shape([6, 5])
+                t = R.shape_to_tensor(s)
+                u = R.take(t, R.const([0], "int64"))
+                v = R.concat((u, R.const([4], "int64")))
+                w = R.tensor_to_shape(v)
+                y = R.reshape(x, w)
+                R.output(y)
+            return y
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((24,), "float32")):
+            with R.dataflow():
+                y: R.Tensor((6, 4), "float32") = R.reshape(x, R.shape([6, 4]))
+                R.output(y)
+            return y
+
+    assert_structural_equal(folded(Mod), Expected)
 
 
 def test_constants_in_branches():

@@ -42,7 +42,9 @@ class ConvReluSingle:
             lv = R.astype(x, "float16")
             lv1 = R.astype(w, "float16")
             lv2 = R.nn.conv2d(lv, lv1, out_dtype="float32")
-            gv = R.nn.relu(lv2)
+            lv3 = R.astype(lv2, "float16")
+            lv4 = R.nn.relu(lv3)
+            gv = R.astype(lv4, "float32")
             R.output(gv)
         return gv
 
@@ -59,6 +61,32 @@ class ConvReluHalf:
             gv = R.astype(lv3, "float32")
             R.output(gv)
         return gv
+
+
+def test_parameters_are_cast_where_the_block_begins() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                a = R.nn.relu(x)
+                b = R.matmul(a, w)
+                R.output(b)
+            return b
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+            with R.dataflow():
+                lv = R.astype(w, "float16")
+                a = R.nn.relu(x)
+                lv1 = R.astype(a, "float16")
+                b = R.matmul(lv1, lv, out_dtype="float32")
+                R.output(b)
+            return b
+
+    _check(Before, Expected)
 
 
 def test_products_take_half_floats() -> None:
@@ -84,7 +112,7 @@ class Chain:
 
 @I.ir_module
 class ChainSingle:
-    """The first product is read as half floats only; the second is added to single ones."""
+    """Products are half floats at once; the second is added to single ones. w is cast once."""
 
     @R.function
     def main(
@@ -96,9 +124,10 @@ class ChainSingle:
             lv2 = R.matmul(lv, lv1, out_dtype="float32")
             a = R.astype(lv2, "float16")
             c = R.nn.relu(a)
-            lv3 = R.astype(w, "float16")
-            d = R.matmul(c, lv3, out_dtype="float32")
-            e = R.add(d, b)
+            lv3 = R.matmul(c, lv1, out_dtype="float32")
+            d = R.astype(lv3, "float16")
+            lv4 = R.astype(d, "float32")
+            e = R.add(lv4, b)
             f = R.nn.softmax(e)
             R.output(f)
         return f
@@ -115,8 +144,7 @@ class ChainHalf:
             lv1 = R.astype(w, "float16")
             a = R.matmul(lv, lv1, out_dtype="float16")
             c = R.nn.relu(a)
-            lv2 = R.astype(w, "float16")
-            d = R.matmul(c, lv2, out_dtype="float16")
+            d = R.matmul(c, lv1, out_dtype="float16")
             lv3 = R.astype(d, "float32")
             e = R.add(lv3, b)
             f = R.nn.softmax(e)
@@ -164,8 +192,7 @@ class TuplesHalf:
             d = R.multiply(c, lv2)
             lv3 = R.astype(d, "float32")
             big = R.multiply(lv3, R.const(1e6))
-            lv4 = R.astype(w, "float16")
-            lv5 = R.matmul(d, lv4, out_dtype="float16")
+            lv5 = R.matmul(d, lv1, out_dtype="float16")
             g = R.astype(lv5, "float32")
             R.output(big, g)
         return (big, g)

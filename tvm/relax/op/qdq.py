@@ -8,12 +8,13 @@ import numpy as np
 
 from tvm.ir.expr import PrimExpr
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, ExprLike
+from tvm.relax.expr import Call, Constant, ExprLike
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
+from tvm.tir.expr import make_const
 
 from . import layout_moves
 from .declare import (
@@ -117,7 +118,17 @@ def _dequantize_info(
 
 def _along(parameter: Any, index: tuple[Any, ...], axis: int) -> Any:
     """The number of a parameter for an element of data."""
+    if isinstance(parameter, PrimExpr):
+        return parameter
     return parameter[index[axis % len(index)]] if len(parameter.shape) == 1 else parameter()
+
+
+def _number(parameter: Expr) -> Any:
+    """A constant of one element as a number of the kernel; anything else as it is."""
+    if not isinstance(parameter, Constant) or parameter.data.numpy().size != 1:
+        return parameter
+    tensor = parameter.data.numpy()
+    return make_const(tensor.reshape(()).item(), DataType(str(tensor.dtype)))
 
 
 def clip_cast(val: Any, dtype: str) -> PrimExpr:
@@ -142,7 +153,8 @@ def _quantize_te(
 
         return te.compute(x.shape, element, name="quantized")
 
-    return bb.call_te(compute, data, scale, zero_point, primfunc_name_hint="quantize")
+    numbers = (_number(scale), _number(zero_point))
+    return bb.call_te(compute, data, *numbers, primfunc_name_hint="quantize")
 
 
 @dequantize.legalize
@@ -159,7 +171,8 @@ def _dequantize_te(
 
         return te.compute(x.shape, element, name="dequantized")
 
-    return bb.call_te(compute, data, scale, zero_point, primfunc_name_hint="dequantize")
+    numbers = (_number(scale), _number(zero_point))
+    return bb.call_te(compute, data, *numbers, primfunc_name_hint="dequantize")
 
 
 def _broadcast(parameter: Array, ndim: int, axis: int) -> Array:

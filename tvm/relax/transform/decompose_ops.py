@@ -122,6 +122,8 @@ def _info(expr: RelaxExpr, call: Call) -> TensorStructInfo:
 
 def _along(parameter: RelaxExpr, ndim: int, axes: Sequence[int]) -> RelaxExpr:
     """A parameter in the shape in which it broadcasts along the axes."""
+    if not axes:
+        return parameter
     kept = {axis % ndim for axis in axes}
     return _make("expand_dims", parameter, [i for i in range(ndim) if i not in kept])
 
@@ -171,7 +173,10 @@ def _layer_norm(bb: BlockBuilder, call: Call) -> RelaxExpr:
     centred = _make("subtract", data, _make("mean", data, axes, keepdims=True))
     variance = _make("variance", data, axes, keepdims=True)
     deviation = _make("sqrt", _make("add", variance, epsilon))
-    return _affine(_make("divide", centred, deviation), call, info.ndim, axes)
+    places = [axis % info.ndim for axis in axes]
+    are_last = places == list(range(info.ndim - len(places), info.ndim))
+    own = [] if are_last else axes  # gamma and beta broadcast along the last axes as they are
+    return _affine(_make("divide", centred, deviation), call, info.ndim, own)
 
 
 def _tensor_to_shape(bb: BlockBuilder, call: Call) -> RelaxExpr:

@@ -4,13 +4,16 @@
     gv = R.add(x, lv)                      ->        gv = R.add(x, const_ab)
 
 Operators are computed by their numpy reference, kernels by running them: natively when they are
-large, by the interpreter otherwise. Shapes must be known, operators pure, results tensors.
+large, by the interpreter otherwise. Shapes must be known, operators pure, results tensors. A
+constant stands at all its uses, also in other blocks, and its binding goes, as all that is unused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
@@ -18,15 +21,16 @@ from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
-    BindingBlock,
     Call,
     Constant,
-    DataflowVar,
     Function,
+    If,
     MatchCast,
+    SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
+    const,
 )
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
@@ -34,7 +38,6 @@ from tvm.relax.transform.dead_code_elimination import has_effects, remove_unused
 from tvm.relax.transform.kernel_runner import KernelRunner
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
-    rebuild_seq,
     replace_operands,
     with_bindings,
     with_body,
@@ -51,8 +54,7 @@ LARGEST_FROM_NOTHING = 1024
 @relax_pass("FoldConstant")
 def FoldConstant(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Fold in the order of evaluation, so that what was folded counts as constant."""
-    folder = _Folder(mod)
-    body = rebuild_seq(func.body, folder.block)
+    body = _Folder(mod).seq(func.body)
     if body is func.body:
         return func
     return remove_unused_bindings(with_body(func, body))
@@ -61,30 +63,74 @@ def FoldConstant(func: Function, mod: IRModule, ctx: PassContext) -> Function:
 class _Folder:
     def __init__(self, mod: IRModule) -> None:
         self._mod = mod
-        self._known: dict[Var, RelaxExpr] = {}
+        self._constants: dict[RelaxExpr, RelaxExpr] = {}
+        self._others: dict[RelaxExpr, RelaxExpr] = {}  # known tuples and shapes
         self._runner = KernelRunner()
         # results with the tensors that they are of, which keeps these at their places
         self._made: dict[tuple[object, ...], tuple[object, RelaxExpr]] = {}
 
-    def block(self, block: BindingBlock) -> BindingBlock:
-        return with_bindings(block, [self._binding(binding) for binding in block.bindings])
+    def seq(self, seq: SeqExpr) -> SeqExpr:
+        """The sequence with constants at their uses, in branches and local functions too."""
+        blocks = [
+            with_bindings(block, [self._binding(binding) for binding in block.bindings])
+            for block in seq.blocks
+        ]
+        body = replace_operands(seq.body, self._constants.get)
+        if body is seq.body and all(a is b for a, b in zip(blocks, seq.blocks)):
+            return seq
+        return SeqExpr(blocks, body, seq.span)
 
     def _binding(self, binding: Binding) -> Binding:
-        value = replace_operands(binding.value, self._operand)
+        value = binding.value
+        if isinstance(value, If):
+            return with_value(binding, self._branches(value))
+        if isinstance(value, Function):
+            return with_value(binding, with_body(value, self.seq(value.body)))
+        value = replace_operands(value, self._constants.get)
         if isinstance(binding, MatchCast):
             return with_value(binding, value)
-        if isinstance(value, Call):
-            value = self._fold(value)
-        is_known = isinstance(value, (Constant, Tuple)) and _is_constant(value)
-        if is_known and isinstance(binding.var, DataflowVar):
-            self._known[binding.var] = value
+        if isinstance(value, TupleGetItem):
+            value = self._item(value)
+        elif isinstance(value, Call):
+            value = self._call(value)
+        if isinstance(value, Constant):
+            self._constants[binding.var] = value
+        elif isinstance(value, (Tuple, ShapeExpr)):
+            self._others[binding.var] = value
         return with_value(binding, value)
 
-    def _operand(self, expr: RelaxExpr) -> RelaxExpr | None:
-        return self._known.get(expr) if isinstance(expr, Var) else None
+    def _branches(self, value: If) -> If:
+        cond = replace_operands(value.cond, self._constants.get)
+        parts = (cond, self.seq(value.true_branch), self.seq(value.false_branch))
+        if all(a is b for a, b in zip(parts, (value.cond, value.true_branch, value.false_branch))):
+            return value
+        return If(*parts, value.span)
+
+    def _item(self, item: TupleGetItem) -> RelaxExpr:
+        known = self._others.get(item.tuple_value)
+        if isinstance(known, Tuple) and isinstance(known.fields[item.index], Constant):
+            return known.fields[item.index]
+        return item
+
+    def _call(self, call: Call) -> RelaxExpr:
+        """The call folded; where it stays, with the shapes themselves as its operands."""
+        known = replace_operands(call, self._others.get)
+        if known is not call:
+            known.struct_info_ = call.struct_info_
+        assert isinstance(known, Call), "a call stays one"
+        folded = self._fold(known)
+        if folded is not known:
+            return folded
+        shapes = [self._others.get(arg) for arg in call.args]
+        if not isinstance(call.op, Op) or not any(isinstance(one, ShapeExpr) for one in shapes):
+            return call
+        args = [one if isinstance(one, ShapeExpr) else arg for one, arg in zip(shapes, call.args)]
+        return Call(call.op, args, call.attrs, call.sinfo_args, call.span)
 
     def _fold(self, call: Call) -> RelaxExpr:
         info = call.struct_info_
+        if isinstance(call.op, Op) and call.op.name in _SHAPES:
+            return _SHAPES[call.op.name](call)
         if not isinstance(call.op, Op) or info is None or not _static(info) or has_effects(call):
             return call
         if call.op.name == "relax.call_tir":
@@ -125,6 +171,26 @@ def _fold_operator(call: Call, info: StructInfo) -> RelaxExpr | None:
     result = reference(call, [_value(arg) for arg in call.args])
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]
     return _as_constant(outputs, info, call)
+
+
+def _shape_to_tensor(call: Call) -> RelaxExpr:
+    shape = call.args[0]
+    if not isinstance(shape, ShapeExpr) or not _is_constant(shape):
+        return call
+    return const(np.array(_value(shape), "int64"), "int64")
+
+
+def _tensor_to_shape(call: Call) -> RelaxExpr:
+    tensor = call.args[0]
+    if not isinstance(tensor, Constant):
+        return call
+    return ShapeExpr([IntImm("int64", int(extent)) for extent in tensor.data.numpy()], call.span)
+
+
+# Operators whose operand or result is a shape.
+_SHAPES: Final = {
+    "relax.shape_to_tensor": _shape_to_tensor, "relax.tensor_to_shape": _tensor_to_shape,
+}  # fmt: skip
 
 
 def _value(expr: RelaxExpr) -> Any:

@@ -2,18 +2,19 @@
 
     lv = conv2d(x, w)              lv = astype(x, "float16"); lv1 = astype(w, "float16")
     gv = softmax(lv)       ->      lv2 = conv2d(lv, lv1, out_dtype="float32")
-                                   gv = softmax(lv2)
+                                   lv3 = astype(lv2, "float16")
+                                   lv4 = astype(lv3, "float32")
+                                   gv = softmax(lv4)
 
 Each operator has a policy (attribute `TMixedPrecisionPolicy`): it always takes half floats, follows
-its operands, or never does. A first walk, backward, finds the values whose readers all take half
-floats; the second, forward, rewrites the dataflow blocks and casts between the two. What leaves a
+its operands, or never does. What is computed with half floats is one from there on. A parameter
+that is read as half floats only is cast once, at the beginning of a dataflow block. What leaves a
 block keeps its type, and so does the function's result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 
@@ -40,7 +41,7 @@ from tvm.relax.expr import (
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import (
-    all_bindings,
+    all_blocks,
     replace_operands,
     vars_used,
     with_value,
@@ -50,9 +51,6 @@ from tvm.support.dtype import DataType
 ALWAYS, FOLLOW, NEVER = 0, 1, 2
 HALF, SINGLE = DataType("float16"), DataType("float32")
 LARGEST_HALF = float(np.finfo(np.float16).max)
-
-# What the readers of a value need of it: nothing yet 0, half 16, single 32; of a tuple, each field.
-Need: TypeAlias = "int | tuple[Need, ...]"
 
 
 @relax_pass("ToMixedPrecision")
@@ -72,8 +70,7 @@ def ToMixedPrecision(
             message("ToMixedPrecision: out_dtype does not fit", found=repr(out_dtype),
                     legal="'float32', 'float16'")
         )  # fmt: skip
-    needs = _Needs(func)
-    return _Rewriter(mod, needs, DataType(out_dtype), set(fp16_input_names or ())).run(func)
+    return _Rewriter(mod, DataType(out_dtype), set(fp16_input_names or ())).run(func)
 
 
 def policy_of(call: Call) -> int | None:
@@ -90,85 +87,37 @@ def _is_nested_tensor(info: StructInfo | None) -> bool:
     return isinstance(info, TensorStructInfo)
 
 
-def _filled(info: StructInfo | None, need: int) -> Need:
-    if isinstance(info, TupleStructInfo):
-        return tuple(_filled(field, need) for field in info.fields)
-    return need
-
-
-def _merge(a: Need, b: Need) -> Need:
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return tuple(_merge(x, y) for x, y in zip(a, b))
-    return max(_strongest(a), _strongest(b))
-
-
-def _strongest(need: Need) -> int:
-    return max(map(_strongest, need), default=0) if isinstance(need, tuple) else need
-
-
-class _Needs:
-    """The walk backward: what the readers of each variable need."""
-
-    def __init__(self, func: Function) -> None:
-        self._found: dict[Var, Need] = {}
-        for var in vars_used(func.body.body):
-            self._require(var, 32)
-        for binding in reversed(list(all_bindings(func))):
-            self._binding(binding)
-
-    def of(self, var: Var) -> Need:
-        """What is needed of a variable; nothing if no one reads it."""
-        return self._found.get(var, _filled(var.struct_info_, 0))
-
-    def _require(self, expr: RelaxExpr, need: Need) -> None:
-        if isinstance(expr, Var):
-            if not isinstance(need, tuple):
-                need = _filled(expr.struct_info_, need)
-            self._found[expr] = _merge(self.of(expr), need)
-        elif isinstance(expr, Tuple):
-            for i, field in enumerate(expr.fields):
-                self._require(field, need[i] if isinstance(need, tuple) else need)
-        elif isinstance(expr, TupleGetItem):
-            self._item(expr, need)
-
-    def _item(self, expr: TupleGetItem, need: Need) -> None:
-        info = expr.tuple_value.struct_info_
-        if isinstance(info, TupleStructInfo):
-            fields = [_filled(field, 0) for field in info.fields]
-            fields[expr.index] = need
-            self._require(expr.tuple_value, tuple(fields))
-
-    def _binding(self, binding: Binding) -> None:
-        value = binding.value
-        if isinstance(binding, VarBinding) and isinstance(value, Call):
-            policy = policy_of(value)
-            if policy is not None:
-                follow = _strongest(self.of(binding.var))
-                need = {ALWAYS: 16, FOLLOW: follow, NEVER: 32}[policy]
-                for arg in value.args:
-                    self._require(arg, need)
-                return
-        if isinstance(binding, VarBinding) and isinstance(value, (Tuple, TupleGetItem)):
-            self._require(value, self.of(binding.var))
-            return
-        for var in vars_used(value):
-            self._require(var, 32)
+def _half_only(func: Function) -> set[Var]:
+    """The parameters that only operators read which take half floats."""
+    read: dict[Var, bool] = {}
+    for block in all_blocks(func):
+        for binding in block.bindings:
+            value = binding.value
+            takes_half = isinstance(block, DataflowBlock) and (
+                isinstance(value, Call) and policy_of(value) == ALWAYS
+            )
+            for var in vars_used(value):
+                read[var] = read.get(var, True) and takes_half
+    read.update((var, False) for var in vars_used(func.body.body))
+    return {param for param in func.params if read.get(param)}
 
 
 class _Rewriter:
     """The walk forward: calls in half precision, and casts."""
 
     def __init__(
-        self, mod: IRModule, needs: _Needs, out_dtype: DataType, half_inputs: set[str]
+        self, mod: IRModule, out_dtype: DataType, half_inputs: set[str]
     ) -> None:
         self._bb = BlockBuilder(mod)
-        self._needs = needs
+        self._half_only: list[Var] = []
         self._out_dtype = out_dtype
         self._half_inputs = half_inputs
         self._now: dict[Var, Var] = {}
 
     def run(self, func: Function) -> Function:
         params = [self._parameter(param) for param in func.params]
+        half_only = _half_only(func)
+        self._half_only = [param for param in func.params if param in half_only]
         self._bb.begin_scope(params)
         blocks = [self._block(block) for block in func.body.blocks]
         self._bb.begin_binding_block()
@@ -198,6 +147,7 @@ class _Rewriter:
         dataflow = isinstance(block, DataflowBlock)
         if dataflow:
             self._bb.begin_dataflow_block()
+            self._cast_parameters(block)
         else:
             self._bb.begin_binding_block()
         for binding in block.bindings:
@@ -216,7 +166,18 @@ class _Rewriter:
                 self._bind(binding, self._current(value))
             else:
                 self._keep(binding)
+        for param in self._half_only:
+            if isinstance(self._now.get(param), DataflowVar):
+                del self._now[param]
         return type(block)(self._bb.end_block().bindings, block.span)
+
+    def _cast_parameters(self, block: BindingBlock) -> None:
+        """Cast the parameters that the block reads as half floats only, once each."""
+        read = {var for binding in block.bindings for var in vars_used(binding.value)}
+        for param in self._half_only:
+            current = self._current(param)
+            if param in read and (half := self._to(current, HALF)) is not current:
+                self._now[param] = self._bb.emit(half)
 
     # --- values ---
 
@@ -281,21 +242,16 @@ class _Rewriter:
         else:
             to = HALF if policy == FOLLOW and _all_half(args) else SINGLE
         if all(a is b for a, b in zip(args, call.args)) and call.struct_info_ is not None:
-            unchanged = [self._to(arg, to) is arg for arg in args]
-            if all(unchanged):
+            unchanged = all(self._to(arg, to) is arg for arg in args)
+            stays = policy != ALWAYS or not isinstance(binding.var, DataflowVar)
+            if unchanged and (stays or self._to(call, HALF) is call):
                 self._bind(binding, call)
                 return
         args = [self._to(arg, to) for arg in args]
         new = self._bb.normalize(Call(call.op, args, call.attrs, call.sinfo_args, call.span))
         if policy == ALWAYS and isinstance(binding.var, DataflowVar):
-            new = self._only_half(new, self._needs.of(binding.var))
+            new = self._bb.normalize(self._to(new, HALF))  # from here on it is a half float
         self._bind(binding, new)
-
-    def _only_half(self, expr: RelaxExpr, need: Need) -> RelaxExpr:
-        """A result that is read as half floats only is stored as such."""
-        if isinstance(need, tuple) or need != 16:
-            return expr
-        return self._bb.normalize(self._to(expr, HALF))
 
     def _bind(self, binding: VarBinding, value: RelaxExpr) -> None:
         """Bind to a variable of the value's type; what leaves the block gets its type back."""

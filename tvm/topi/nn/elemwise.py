@@ -53,9 +53,13 @@ def prelu(x: te.Tensor, slope: te.Tensor, axis: int = 1) -> te.Tensor:
             )
         )
 
+    if one:
+        own = slope
+        slope = te.compute((x.shape[axis],), lambda c: own(0), name="slope_broadcasted")
+
     def element(*i: Any) -> PrimExpr:
         value = x(*i)
-        return tir.Select(value > 0, value, value * slope(0 if one else i[axis]))
+        return tir.Select(value > 0, value, value * slope(i[axis]))
 
     return compute(x.shape, element, tag=tag.BROADCAST)
 

@@ -135,4 +135,28 @@ def test_slices_by_tensors_compute_their_shape_first() -> None:
     ends = [var(2, dtype="int64", name=name) for name in ("begin", "end", "strides")]
     mod = legal(op.dynamic_strided_slice, var(8, 9), *ends)
     assert {v.name_hint for v in mod.functions} == {"main", "shape_func", "dynamic_strided_slice"}
-    assert "vm.builtin.tensor_to_shape" in mod["main"].script()
+    assert 'R.call_pure_packed("vm.builtin.tensor_to_shape"' in mod["main"].script()
+    assert relax.analysis.well_formed(mod)  # the function is pure, and stays so
+
+
+def test_a_single_slope_is_broadcast_first() -> None:
+    _, func = kernel(op.nn.prelu, var(2, 3), var(1))
+    assert blocks(func) == ["slope_broadcasted", "compute"]
+    assert func.body.block.alloc_buffers[0].shape == (3,)
+    _, func = kernel(op.nn.prelu, var(2, 3), var(3))
+    assert blocks(func) == ["compute"]
+
+
+def test_conditions_are_compared_as_integers() -> None:
+    _, func = kernel(op.where, var(3, dtype="bool"), var(3), var(3))
+    assert "T.Select(T.int64(0) < T.Cast(\"int64\", A[v_ax0]), B[v_ax0], C[v_ax0])" in str(func)
+
+
+def test_scales_that_are_constants_are_numbers() -> None:
+    scale, zero = relax.const(0.5, "float32"), relax.const(3, "int8")
+    _, func = kernel(lambda x: op.quantize(x, scale, zero), var(2, 4))
+    assert len(func.params) == 2
+    assert "T.float32(3.0)" in str(func)
+    _, func = kernel(lambda x: op.dequantize(x, scale, zero), var(2, 4, dtype="int8"))
+    assert len(func.params) == 2
+    assert "* T.float32(0.5)" in str(func)
