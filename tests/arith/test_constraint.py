@@ -100,3 +100,20 @@ def test_remainders_move_the_ends_of_a_range() -> None:
     assert not analyzer.can_prove(x >= 16)
     with analyzer.constraint_scope(e.EQ(x, 7)):
         assert analyzer.modular_set(x).base == 7
+
+
+def test_truncated_remainders_are_remainders_too() -> None:
+    analyzer = Analyzer()
+
+    def residue(expr) -> tuple[int, int]:
+        found = analyzer.modular_set(expr)
+        return found.coeff, found.base
+
+    with analyzer.constraint_scope(tir.truncmod(x, 7) == 2):
+        assert residue(x) == (7, 2)
+        with analyzer.constraint_scope(tir.truncmod(x, 5) == 1):
+            assert residue(x) == (35, 16)
+        with analyzer.constraint_scope(tir.truncmod(y, 14) == -3):
+            assert residue(x * 2 + y) == (14, 1)
+        assert residue(x) == (7, 2)
+    assert residue(x) == (1, 0)

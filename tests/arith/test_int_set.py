@@ -164,3 +164,17 @@ def test_intervals_hold_for_random_expressions() -> None:
 def test_other_domains_are_refused() -> None:
     with pytest.raises(TypeError, match="a Range or an IntSet"):
         Analyzer().int_set(x + 1, {x: 3})
+
+
+def test_remainders_by_a_positive_symbol() -> None:
+    analyzer = Analyzer()
+    analyzer.bind(n, Range(1, 90))
+    for divided in (tir.truncmod(x, n), flm(x, n)):
+        assert ends(analyzer.int_set(divided, {x: IntervalSet(0, 30)})) == ("0", "n - 1")
+
+
+def test_ramps_of_any_length() -> None:
+    up = IntSet.vector(e.Ramp(5, 3, tir.vscale() * 4))
+    assert (str(up.min_value), up.has_upper_bound()) == ("5", False)
+    down = IntSet.vector(e.Ramp(5, -3, tir.vscale() * 4))
+    assert (str(down.max_value), down.has_lower_bound()) == ("5", False)

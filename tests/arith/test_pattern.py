@@ -56,3 +56,10 @@ def test_common_parts() -> None:
 def test_one_variable_is_no_list() -> None:
     with pytest.raises(TypeError, match="legal: a list of variables"):
         detect_linear_equation(a + 1, a)
+
+
+def test_coefficients_have_signs() -> None:
+    u = e.Var("u", "uint32")
+    coeff, base = detect_linear_equation(tir.const(48, "uint32") - u, [u])
+    assert (coeff.dtype, coeff.value) == ("int32", -1)
+    assert (base.dtype, base.value) == ("uint32", 48)

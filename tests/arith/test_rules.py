@@ -38,6 +38,8 @@ def value(p: r.Pattern, env: dict[int, int]):
         return value(p.of, env)
     if isinstance(p, r.Proof):
         return value(p.condition, env)
+    if isinstance(p, r.Plain):
+        return value(p.of, env)
     if isinstance(p, r.Gcd):
         return math.gcd(value(p.a, env), value(p.b, env))
     if isinstance(p, r.Negation):

@@ -106,7 +106,7 @@ PADDED = [
     (lambda i: [i // 4, i % 4], [14], lambda i, j: tir.And(i == 3, j >= 2)),
     (lambda i: [(i + 1) // 4, (i + 1) % 4], [15], lambda i, j: tir.And(i == 0, j < 1)),
     (lambda i: [(i + 1) // 4, (i + 1) % 4], [14],
-     lambda i, j: tir.Or(tir.And(i == 0, j < 1), tir.And(i == 3, j >= 3))),
+     lambda i, j: tir.Or(tir.And(i == 0, j < 1), tir.And(i == 3, j == 3))),
     (lambda i, j: [i // 4, j // 8, i % 4, j % 8], [6, 20], None),
 ]  # fmt: skip
 

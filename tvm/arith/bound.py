@@ -162,8 +162,15 @@ class _Deducer:
         self, inside: e.BinaryOpExpr, result: PrimExpr, divisor: PrimExpr, relation: str
     ) -> tuple[PrimExpr, str]:
         """part // divisor <= result."""
-        if self._sign(divisor) <= 0 or relation == "==":
+        sign = self._sign(divisor)
+        if sign == 0 or relation == "==":
             raise _Failure
+        if sign < 0:  # part // -5 >= 2 is part <= -10, part // -5 <= 2 is part >= -14
+            if isinstance(inside, e.Div):
+                raise _Failure
+            if relation == ">=":
+                return op.multiply(result, divisor), "<="
+            return op.add(op.multiply(op.add(result, 1), divisor), 1), ">="
         if isinstance(inside, e.Div) and not self._analyzer.can_prove(op.greater_equal(result, 0)):
             raise _Failure  # truncation is rounding down only above zero
         if relation == "<=":

@@ -16,10 +16,14 @@ from tvm.tir import scalar
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as op
 
+from .canonical_product import Product, cancelled
+from .comparison import Order
 from .const_int_bound import NEG_INF, POS_INF, Bound
 from .deep_equal import PAIRS, deep_equal
+from .pattern_rule import truth
+from .reduction import reduced
 from .remembered import MAX_DEPTH, MAX_KEPT
-from .rewrite_simplify import RewriteSimplifier, is_index, may_trap
+from .rewrite_simplify import RewriteSimplifier, is_index
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -146,7 +150,7 @@ class CanonicalSimplifier:
             if self._is_normal(expr):
                 return expr
             result = self.normal(self.sum_of(expr))
-            if kind is e.Mul and type(result) is e.Sub:
+            if type(result) is e.Sub and kind in _PRODUCTS:
                 result = _as_product(result)
         elif kind in _COMPARISONS and is_index(expr.a.dtype):  # type: ignore[attr-defined]
             result = self._compared(expr, kind)
@@ -197,6 +201,13 @@ class CanonicalSimplifier:
 
     def _rebuilt(self, expr: PrimExpr, kind: type) -> PrimExpr:
         """The node over simplified operands, made by the rules."""
+        if is_index(expr.dtype) and kind is e.Mul:
+            return Product.of(expr, self.visit).expr(self.rewriter.make)
+        if is_index(expr.dtype) and kind in _DIVISIONS:
+            assert isinstance(expr, e.BinaryOpExpr)
+            a, b = self.visit(expr.a), self.visit(expr.b)
+            shorter = cancelled(kind, a, b, self.rewriter.make)
+            return self.rewriter.make(kind, a, b) if shorter is None else shorter
         if isinstance(expr, (e.BinaryOpExpr, e.CmpExpr, e.And, e.Or)):
             return self.rewriter.make(kind, self.visit(expr.a), self.visit(expr.b))
         if isinstance(expr, e.Not):
@@ -327,7 +338,7 @@ class CanonicalSimplifier:
         floor = kind is e.FloorDiv or kind is e.FloorMod
         quotient = kind is e.FloorDiv or kind is e.Div
         exact, rest = _separated(joined, divisor)
-        if not floor and not self._same_sign(joined, exact, rest):
+        if not floor and not self._same_sign(joined, rest):
             return self._of_one(joined, divisor, quotient, kind)
         result = self._rest_divided(rest, divisor, floor, quotient)
         if quotient:
@@ -344,12 +355,18 @@ class CanonicalSimplifier:
             return ordered
         return result
 
-    def _same_sign(self, whole: Sum, exact: Sum, rest: Sum) -> bool:
+    def _same_sign(self, whole: Sum, rest: Sum) -> bool:
         """Truncation is rounding down: nothing is negative, or nothing is left over."""
         if not rest.terms() and rest.base == 0:
             return True
-        bounds = [self._bound_of_terms(part.terms(), part.base) for part in (whole, exact, rest)]
-        return all(bound[0] >= 0 for bound in bounds)
+        return self._never_negative(whole) and self._never_negative(rest)
+
+    def _never_negative(self, total: Sum) -> bool:
+        """By the bounds of the terms, or by what is known of the whole."""
+        if self._bound_of_terms(total.terms(), total.base)[0] >= 0:
+            return True
+        known = self.analyzer.const_int_bound(self.normal(total))
+        return bool(total.terms()) and known.min_value >= 0
 
     def _of_one(self, whole: Sum, divisor: int, quotient: bool, kind: type) -> Sum:
         """A truncating division whose sign is not known: parts of one split, or a term."""
@@ -373,18 +390,13 @@ class CanonicalSimplifier:
             if shift:
                 rest.base -= shift * divisor
             return rest
-        if floor and not quotient and any(abs(count) >= divisor for _, count in terms):
-            smaller = Sum(rest.dtype, rest.base)
-            for split, count in terms:
-                smaller.add_split(split, count % divisor)
-            return self._rest_divided(smaller, divisor, floor, quotient)
         if len(terms) == 1 and rest.base == 0:
             found = self._split_divided(*terms[0], divisor, floor, quotient)
             if found is not None:
                 return found
         kinds = (e.FloorDiv, e.FloorMod) if floor else (e.Div, e.Mod)
         if not quotient and floor:
-            rest.base = scalar.trunc_mod(rest.base, divisor)
+            rest.base %= divisor
         return self._opaque(rest, divisor, kinds[0] if quotient else kinds[1])
 
     def _split_divided(
@@ -401,10 +413,11 @@ class CanonicalSimplifier:
                 result.add_split(split.changed(lower * factor, upper, floor), 1)
             return result
         limit = lower * factor
-        if lower == 1 and floor and upper and upper % limit == 0 and type(split.index) in _SUMS:
+        if lower == 1 and upper and upper % limit == 0 and type(split.index) in _SUMS:
             # a remainder of a remainder is one of the sum itself, whose parts may fall away
-            inner = e.FloorMod(split.index, e.IntImm(split.index.dtype, limit))
-            result.add(self._divided(inner, e.FloorMod), count)
+            kind = e.FloorMod if floor else e.Mod
+            inner = kind(split.index, e.IntImm(split.index.dtype, limit))
+            result.add(self._divided(inner, kind), count)
             return result
         if upper == 0 or upper % limit == 0:
             result.add_split(split.changed(lower, limit, floor), count)
@@ -416,13 +429,14 @@ class CanonicalSimplifier:
 
     def _opaque(self, whole: Sum, divisor: int, kind: type) -> Sum:
         """The division of a sum that cannot be taken apart, as one split of that sum."""
-        if kind is e.FloorMod and whole.base < 0:  # rules are about sums, not about differences
-            index = self.normal(_with_base(whole, whole.base % divisor))
-            made = self.rewriter.make(kind, index, e.IntImm(whole.dtype, divisor))
-            if type(made) is not kind and type(made) in _SUMS:
-                return self.sum_of(made)
+        if whole.base <= 0 and all(count < 0 for _, count in whole.terms()):
+            return self._by_negative(whole, divisor, kind)
         index = self.normal(whole)
-        made = self.rewriter.make(kind, index, e.IntImm(whole.dtype, divisor))
+        literal = e.IntImm(whole.dtype, divisor)
+        if kind is e.FloorMod and whole.base and _has_remainder(whole, divisor):
+            made: PrimExpr = e.FloorMod(index, literal)
+        else:
+            made = self.rewriter.make(kind, index, literal)
         if type(made) is kind and made.b.value == divisor:  # type: ignore[attr-defined]
             inner = made.a  # type: ignore[attr-defined]
             number = self.analyzer.numbers.number(inner)
@@ -433,6 +447,15 @@ class CanonicalSimplifier:
             result.add_split(Split(number, inner, *limits, floor), 1)
             return result
         return self.sum_of(made) if type(made) in _SUMS else self._as_sum(made)
+
+    def _by_negative(self, whole: Sum, divisor: int, kind: type) -> Sum:
+        """(0 - x) // c   ->   x // -c;      (0 - x) % c   ->   (x % -c) * -1"""
+        turned = self.normal(_scaled_by(whole, -1, -whole.base))
+        made: PrimExpr = kind(turned, e.IntImm(whole.dtype, -divisor))
+        result = Sum(whole.dtype)
+        quotient = kind is e.FloorDiv or kind is e.Div
+        result.add_split(self.whole(made), 1 if quotient else -1)
+        return result
 
     def _bound_of_terms(self, terms: list[tuple[Split, int]], base: int) -> Bound:
         low = high = base
@@ -595,45 +618,75 @@ class CanonicalSimplifier:
     def _compared(self, expr: PrimExpr, kind: type) -> PrimExpr:
         assert isinstance(expr, e.CmpExpr)
         a, b = self.visit(expr.a), self.visit(expr.b)
-        made = self.rewriter.make(kind, a, b)
-        if isinstance(made, (e.LT, e.LE)) and is_index(made.a.dtype):
-            shorter = self._without_small_terms(made)
-            if shorter is not None:
-                return shorter
-        return made
+        if kind is e.LT:
+            return self._less(a, b)
+        if kind is e.GT:
+            return self._less(b, a)
+        if kind is e.LE:
+            return self.rewriter.make_not(self._less(b, a))
+        if kind is e.GE:
+            return self.rewriter.make_not(self._less(a, b))
+        if type(b) is e.IntImm:
+            a = _with_added_literal(a)
+        elif type(a) is e.IntImm:
+            b = _with_added_literal(b)
+        return self.rewriter.make(kind, a, b)
 
-    def _without_small_terms(self, made: e.LT | e.LE) -> PrimExpr | None:
-        """i * 64 + j < 1024   ->   i < 16   where 0 <= j < 64."""
-        total = self.sum_of(made.a)
-        total.add(self.sum_of(made.b), -1)
-        if isinstance(made, e.LE):
-            total.base -= 1
+    def _less(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """a < b; where a common factor can be taken out, as a sum on the left of a literal."""
+        total = self.sum_of(a)
+        total.add(self.sum_of(b), -1)
+        shorter = self._without_small_terms(total)
+        if shorter is None:
+            return self.rewriter.make(e.LT, _with_added_literal(a), _with_added_literal(b))
+        while shorter is not None:
+            total, shorter = shorter, self._without_small_terms(shorter)
+        limit = e.IntImm(total.dtype, -total.base)
+        left = self.normal(_scaled_by(total, 1, 0))
+        if len({count > 0 for _, count in total.terms()}) < 2:
+            return self.rewriter.make(e.LT, left, limit)
+        order = self.rewriter.compare(left, limit)
+        if order is Order.LESS or order.at_least:
+            return truth(order is Order.LESS)
+        return self.rewriter.decided(e.LT(left, limit))
+
+    def _without_small_terms(self, total: Sum) -> Sum | None:
+        """A sum that is negative where `total` is, with a common factor taken out.
+
+        i * 64 + j - 1024   ->   i - 16   where 0 <= j < 64
+        """
         terms = self._joined(total.terms())
-        steps = sorted({abs(count) for _, count in terms if abs(count) > 1}, reverse=True)
-        if not steps:
+        counts = [abs(count) for _, count in terms if abs(count) > 1]
+        if not counts:
             return None
-        step = gcd(*steps) if len(steps) == len({abs(c) for _, c in terms}) else steps[0]
-        exact = [(split, count) for split, count in terms if count % step == 0]
-        rest = [(split, count) for split, count in terms if count % step]
-        low, high = self._bound_of_terms(rest, total.base % step)
-        if step == 1 or low < 0 or high >= step or not exact:
-            return None
-        # total = step * (sum + base // step) + something in [0, step), so its sign is the sum's
-        smaller = Sum(total.dtype, total.base // step)
-        for split, count in exact:
-            smaller.add_split(split, count // step)
-        if len(rest) == 0 and total.base % step == 0 and step == 1:
-            return None
-        zero = e.IntImm(total.dtype, 0)
-        positive, negative = Sum(total.dtype), Sum(total.dtype)
-        for split, count in smaller.terms():
-            (positive if count > 0 else negative).add_split(split, abs(count))
-        if smaller.base < 0:
-            negative.base = -smaller.base
-        else:
-            positive.base = smaller.base
-        left, right = self.normal(positive), self.normal(negative)
-        return self.rewriter.make(e.LT, left if left is not None else zero, right)
+        steps = (gcd(total.base, *counts), gcd(*counts), max(counts))
+        for step in dict.fromkeys(steps):
+            exact = [(split, count // step) for split, count in terms if count % step == 0]
+            rest = [(split, count) for split, count in terms if count % step]
+            low, high = self._bound_of_terms(rest, total.base)
+            # total = step * exact + rest; rest lies within one step, and its place decides nothing
+            if step == 1 or not exact or low == NEG_INF or low // step != high // step:
+                continue
+            smaller = Sum(total.dtype, low // step)
+            for split, count in exact:
+                smaller.add_split(split, count)
+            return smaller
+        return None
+
+
+def _with_added_literal(expr: PrimExpr) -> PrimExpr:
+    """x - c as x + (-c), the form that the rules of comparisons know."""
+    if isinstance(expr, e.Sub) and isinstance(expr.b, e.IntImm) and expr.b.value > 0:
+        return e.Add(expr.a, e.IntImm(expr.dtype, -expr.b.value), expr.span)
+    return expr
+
+
+def _scaled_by(total: Sum, scale: int, base: int) -> Sum:
+    """The terms of a sum, with another literal."""
+    result = Sum(total.dtype, base)
+    for split, count in total.terms():
+        result.add_split(split, count * scale)
+    return result
 
 
 def _as_product(made: e.Sub) -> PrimExpr:
@@ -688,12 +741,9 @@ def _join_group(group: list[tuple[Split, int]]) -> list[tuple[Split, int]]:
     return terms
 
 
-def _with_base(total: Sum, base: int) -> Sum:
-    """The sum with another literal."""
-    result = Sum(total.dtype, base)
-    for split, count in total.terms():
-        result.add_split(split, count)
-    return result
+def _has_remainder(total: Sum, divisor: int) -> bool:
+    """A term is a remainder by a multiple of the divisor."""
+    return any(split.upper and split.upper % divisor == 0 for split, _ in total.terms())
 
 
 def _digits(terms: list[tuple[Split, int]]) -> int:
@@ -743,25 +793,21 @@ class _Children(StmtExprMutator):
         return self._simplifier.visit(expr)
 
     def visit_select_(self, op: e.Select) -> PrimExpr:
-        visit, analyzer = self.visit_expr, self._simplifier.analyzer
-        condition = visit(op.condition)
-        if not condition.dtype.is_scalar or isinstance(condition, e.IntImm):
-            return super().visit_select_(op)
-        yes = self._speculated(condition, op.true_value)
-        no = self._speculated(analyzer.rewriter.make_not(condition), op.false_value)
-        same = condition is op.condition and yes is op.true_value and no is op.false_value
-        return op if same else analyzer.rewriter.make_select(condition, yes, no)
+        return self._simplifier.rewriter.choice(op, self.visit_expr)
 
-    def _speculated(self, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
-        """A value simplified under a fact, though it is computed where that does not hold too."""
-        with self._simplifier.analyzer.constraint_scope(fact):
-            result = self.visit_expr(expr)
-        return self.visit_expr(expr) if result is not expr and may_trap(result) else result
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        rewriter = self._simplifier.rewriter
+        special = rewriter.special_call(op, self.visit_expr)
+        return super().visit_call_(op) if special is None else special
+
+    def visit_reduce_(self, op: e.Reduce) -> PrimExpr:
+        return reduced(self._simplifier.analyzer, op, self.visit_expr)
 
 
 _SUMS: Final[frozenset[type]] = frozenset(
     (e.Add, e.Sub, e.Mul, e.FloorDiv, e.FloorMod, e.Div, e.Mod, e.Cast)
 )
+_PRODUCTS: Final[frozenset[type]] = frozenset((e.Mul, e.FloorMod, e.Mod))
 _LINEAR: Final[frozenset[type]] = frozenset((e.Add, e.Sub))
 _DIVISIONS: Final[frozenset[type]] = frozenset((e.FloorDiv, e.FloorMod, e.Div, e.Mod))
 _COMPARISONS: Final[frozenset[type]] = frozenset((e.EQ, e.NE, e.LT, e.LE, e.GT, e.GE))

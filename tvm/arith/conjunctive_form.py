@@ -79,7 +79,8 @@ class _Form:
             changed = False
             for i in range(len(parts)):
                 for j in range(i + 1, len(parts)):
-                    both = self._simplifier.make(e.Or, parts[i], parts[j])
+                    same = deep_equal(parts[i], parts[j])
+                    both = parts[i] if same else self._simplifier.make(e.Or, parts[i], parts[j])
                     if isinstance(both, e.IntImm) and both.value:
                         return None
                     if not isinstance(both, e.Or):

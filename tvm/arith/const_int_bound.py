@@ -389,6 +389,22 @@ def _clz(self: BoundAnalyzer, x: e.Call) -> Bound:
     return low, bits - value[0].bit_length()
 
 
+def _ceil(self: BoundAnalyzer, x: e.Call) -> Bound:
+    """The rounded up logarithm of a whole number: the bits that count up to it."""
+    inner = x.args[0]
+    if isinstance(inner, e.Call) and isinstance(inner.op, Op) and inner.op.name == "tir.log2":
+        low, high = _whole_bounds(self, inner.args[0])
+        if low > 0 and high != POS_INF:
+            return (low - 1).bit_length(), (high - 1).bit_length()
+    return type_bound(x.dtype)
+
+
+def _whole_bounds(self: BoundAnalyzer, expr: PrimExpr) -> Bound:
+    if isinstance(expr, e.FloatImm) and expr.value.is_integer():
+        return int(expr.value), int(expr.value)
+    return self.of(expr) if isinstance(expr, e.Cast) else (NEG_INF, POS_INF)
+
+
 def _vscale(self: BoundAnalyzer, x: e.Call) -> Bound:
     values = vscale_values()
     return type_bound(x.dtype) if values is None else (values[0], values[-1])
@@ -401,6 +417,7 @@ _CALLS: Final[dict[str, Callable[[BoundAnalyzer, e.Call], Bound]]] = {
     "tir.shift_left": _shift_left,
     "tir.bitwise_and": _bitwise_and,
     "tir.clz": _clz,
+    "tir.ceil": _ceil,
     "tir.vscale": _vscale,
 }
 _RULES: Final[dict[type, Rule]] = {

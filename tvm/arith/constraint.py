@@ -185,8 +185,8 @@ def _note_equal(analyzer: Analyzer, entered: Constraint, fact: e.EQ) -> None:
     a, b = fact.a, fact.b
     if isinstance(b, e.IntImm) and isinstance(a, (e.FloorMod, e.Mod)):
         divisor = a.b
-        exact = isinstance(a, e.FloorMod) or analyzer.bounds.of(a.a)[0] >= 0 or b.value == 0
-        if isinstance(divisor, e.IntImm) and divisor.value != 0 and exact:
+        # either way the dividend is a multiple of the divisor plus the remainder
+        if isinstance(divisor, e.IntImm) and divisor.value != 0:
             _note_residue(analyzer, entered, a.a, divisor.value, b.value)
     form = difference(a, b, analyzer)
     opposite = difference(b, a, analyzer)

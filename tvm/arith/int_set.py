@@ -405,7 +405,8 @@ def _remainder(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     top = op.subtract(divisor, 1)
     zero = op.const(0, x.dtype)
     if floor or self_non_negative(self, a):
-        if self_non_negative(self, a) and a.has_upper_bound():
+        literal = isinstance(divisor, e.IntImm)
+        if literal and self_non_negative(self, a) and a.has_upper_bound():
             top = op.min_of(top, a.max_value) if isinstance(a.max_value, e.IntImm) else top
         return self.made(zero, top)
     return self.made(op.subtract(zero, top), top)
@@ -477,9 +478,10 @@ def _ramp(self: SetEvaluator, x: PrimExpr) -> IntervalSet:
     assert isinstance(x, e.Ramp)
     base = self.of(x.base)
     lanes: PrimExpr = x.lanes
-    if not isinstance(lanes, e.IntImm):
-        high = self.analyzer.bounds.of(lanes)[1]
-        lanes = e.IntImm(x.stride.dtype, high)
+    if not isinstance(lanes, e.IntImm):  # however many the machine has
+        if self.non_negative(x.stride):
+            return self.made(base.min_value, POS_INF)
+        return self.made(NEG_INF, base.max_value) if self.non_positive(x.stride) else EVERYTHING
     reach = op.multiply(x.stride, op.subtract(op.cast(lanes, x.stride.dtype), 1))
     if self.non_negative(x.stride):
         return self.made(base.min_value, _add_ends(base.max_value, reach))

@@ -61,6 +61,14 @@ def _one_linear(expr: PrimExpr, var: e.Var) -> tuple[PrimExpr, PrimExpr]:
     return coeff, base
 
 
+def _signed(coeff: PrimExpr) -> PrimExpr:
+    """A coefficient of an unsigned variable that was subtracted, as a negative number."""
+    dtype = coeff.dtype
+    if isinstance(coeff, e.IntImm) and dtype.is_uint and coeff.value >> (dtype.bits - 1):
+        return e.IntImm(e.INT32, coeff.value - (1 << dtype.bits))
+    return coeff
+
+
 def detect_linear_equation(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     """[a1, ..., an, base] with expr = a1 * v1 + ... + an * vn + base; empty if there are none."""
     base = e.as_expr(expr)
@@ -73,7 +81,7 @@ def detect_linear_equation(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[Pr
     try:
         for var in var_list:
             coeff, base = _one_linear(base, var)
-            coeffs.append(analyzer.simplify(coeff))
+            coeffs.append(_signed(analyzer.simplify(coeff)))
     except _NotLinear:
         return []
     if any(_depends(coeff, var_list) for coeff in coeffs):

@@ -326,6 +326,23 @@ _CALL_NAMES: Final[dict[type, str]] = {
 }  # fmt: skip
 
 
+class Plain(Pattern):
+    """A result whose outermost node is made as it is written, without a look at the rules."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Op) -> None:
+        self.of: Final = of
+        self.numeric = False
+
+    def build(self, env: Env, s: RewriteSimplifier, dtype: DataType) -> PrimExpr:
+        of = self.of
+        return s.node(of.kind, of.a.build(env, s, dtype), of.b.build(env, s, dtype))
+
+    def __repr__(self) -> str:
+        return f"plain{self.of!r}"
+
+
 class Negation(Pattern):
     """The logical opposite."""
 
@@ -546,6 +563,12 @@ def proves(condition: Pattern) -> Pattern:
     return Proof(condition)
 
 
+def plain(result: Pattern) -> Pattern:
+    """The result as it is written."""
+    assert isinstance(result, Op), "a node with two operands"
+    return Plain(result)
+
+
 def gcd(a: Pattern, b: Pattern) -> Pattern:
     """The greatest common divisor."""
     return Gcd(a, b)
@@ -570,16 +593,22 @@ class Rule:
 
 
 def rule(
-    lhs: Pattern, rhs: Pattern | int, when: Pattern | None = None, ordered: bool = False
+    lhs: Pattern,
+    rhs: Pattern | int,
+    when: Pattern | None = None,
+    ordered: bool = False,
+    sums_ordered: bool = False,
 ) -> list[Rule]:
     """The rule, once for each order of its commutative operands (or as it stands, if `ordered`).
+
+    With `sums_ordered` the sums in it stand, and only the other nodes are turned round.
 
     Where exactly one min or max below the root is turned round and the result is one too, the
     result is turned as well, so that operands keep the order in which they were written.
     """
     found: dict[str, Rule] = {}
     result = lift(rhs)
-    for turned, swaps in [(lhs, 0)] if ordered else _orders(lhs):
+    for turned, swaps in [(lhs, 0)] if ordered else _orders(lhs, sums_ordered):
         assert isinstance(turned, Op), "a rule is about a node with two operands"
         made = result
         if swaps == 1 and turned.kind not in EXTREMA and isinstance(result, Op):
@@ -588,15 +617,15 @@ def rule(
     return list(found.values())
 
 
-def _orders(pattern: Pattern) -> list[tuple[Pattern, int]]:
+def _orders(pattern: Pattern, sums_stand: bool) -> list[tuple[Pattern, int]]:
     """All ways to write a pattern, with the number of minima and maxima turned round."""
     if not isinstance(pattern, Op) or pattern.numeric:
         return [(pattern, 0)]
     found: list[tuple[Pattern, int]] = []
-    for a, m in _orders(pattern.a):
-        for b, n in _orders(pattern.b):
+    for a, m in _orders(pattern.a, sums_stand):
+        for b, n in _orders(pattern.b, sums_stand):
             found.append((Op(pattern.kind, a, b), m + n))
-    if pattern.kind not in COMMUTATIVE:
+    if pattern.kind not in COMMUTATIVE or (sums_stand and pattern.kind is e.Add):
         return found
     extremum = pattern.kind in EXTREMA
     if not extremum and (pattern.a.numeric or pattern.b.numeric):

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from tvm.error import CheckError
-from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import scalar
-from tvm.tir.functor import StmtExprMutator, expr_children, substitute
+from tvm.tir.functor import StmtExprMutator, expr_children
 from tvm.tir.op import arith as op
 from tvm.tir.op.builtin import effect_of
 
@@ -37,6 +37,7 @@ from .pattern_rule import (
     truth,
 )
 from .ramp_division import divided_ramp
+from .reduction import reduced
 from .remembered import MAX_DEPTH, MAX_KEPT
 from .rules import add, and_, div, eq, floordiv, floormod, lt, max, min, mod, mul, or_, sub, vector
 
@@ -48,6 +49,7 @@ AND_OF_ORS: Final = 2  # Extension.ConvertBooleanToAndOfOrs
 INT32: Final = e.INT32
 INT64: Final = e.INT64
 _FRESH: Final[Env] = [None] * SLOTS
+Visit = Callable[[PrimExpr], PrimExpr]
 SCALAR_TABLES: Final[dict[type, RuleTable]] = {
     e.Add: add.RULES,
     e.Sub: sub.RULES,
@@ -339,6 +341,10 @@ class RewriteSimplifier:
         return self._divide(e.Mod, a, b)
 
     def _min(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if type(a) is e.Max and type(b) is e.Min:
+            found = self.apply(e.Min, a, b)
+            if found is not None:
+                return found
         order = self.compare(a, b)
         if order.at_most:
             return a
@@ -347,6 +353,10 @@ class RewriteSimplifier:
         return self.rewritten(e.Min, a, b)
 
     def _max(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if type(a) is e.Min and type(b) is e.Max:  # the operands keep the order of the first
+            found = self.apply(e.Max, a, b)
+            if found is not None:
+                return found
         order = self.compare(a, b)
         if order.at_least:
             return a
@@ -394,9 +404,32 @@ class RewriteSimplifier:
             return self.decided(self.node(e.LT, a.a, b))
         if type(b) is e.Add and type(b.b) is e.IntImm and b.b.value == -1:
             return self.decided(self.node(e.LT, a, b.a))
+        order = self.order_with_facts(a, b)
+        if order is Order.AT_LEAST:
+            return self.make(e.EQ, a, b)
+        if order is Order.DIFFERS:
+            return self.decided(self.node(e.LT, a, b))
         if type(a) is e.FloorMod and type(b) is e.IntImm and b.value == 0 and self._positive(a.b):
             return self.make(e.EQ, a, b)
         return self.decided(self.node(e.LE, a, b))
+
+    def _differs(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """a != b that no rule decides; at the end of a range it is a side."""
+        order = self.compare(a, b)
+        if order is Order.AT_MOST:
+            return self.decided(self.node(e.LT, a, b))
+        if order is Order.AT_LEAST:
+            return self.decided(self.node(e.LT, b, a))
+        return self.decided(self.node(e.NE, a, b))
+
+    def order_with_facts(self, a: PrimExpr, b: PrimExpr) -> Order:
+        """What is known about how `a` stands to `b`, the fact that they differ included."""
+        order = self.compare(a, b)
+        if order is Order.UNKNOWN and self.analyzer.literals:
+            same = self.analyzer.literals.get(self.analyzer.numbers.number(e.EQ(a, b)))
+            if same is False:
+                return Order.DIFFERS
+        return order
 
     def _positive(self, expr: PrimExpr) -> bool:
         return self.analyzer.bounds.of(expr)[0] > 0
@@ -416,6 +449,8 @@ class RewriteSimplifier:
         if kind is e.EQ or kind is e.NE:
             # also right for floats: nothing equals NaN, everything differs from it
             other = e.NE if kind is e.EQ else e.EQ
+            if kind is e.EQ and is_index(a.a.dtype):  # type: ignore[attr-defined]
+                return self._differs(a.a, a.b)  # type: ignore[attr-defined]
             return self.decided(self.node(other, a.a, a.b))  # type: ignore[attr-defined]
         if kind in _COMPARISONS and a.a.dtype.is_integer:  # type: ignore[attr-defined]
             left, right = a.a, a.b  # type: ignore[attr-defined]
@@ -435,6 +470,26 @@ class RewriteSimplifier:
         if deep_equal(yes, no):
             return yes
         return e.Select(condition, yes, no, self._span)
+
+    def choice(self, expr: e.Select, visit: Visit) -> PrimExpr:
+        """A Select with each value simplified under its condition, by `visit`."""
+        condition = visit(expr.condition)
+        if type(condition) is e.IntImm:
+            return visit(expr.true_value if condition.value else expr.false_value)
+        if condition.dtype.is_scalar:
+            yes = _speculated(self, condition, expr.true_value, visit)
+            no = _speculated(self, self.make_not(condition), expr.false_value, visit)
+        else:
+            yes, no = visit(expr.true_value), visit(expr.false_value)
+        if deep_equal(yes, no):
+            return yes
+        same = condition is expr.condition and yes is expr.true_value and no is expr.false_value
+        return expr if same else e.Select(condition, yes, no, expr.span)
+
+    def special_call(self, expr: e.Call, visit: Visit) -> PrimExpr | None:
+        """A call whose operands depend on one another, simplified; None for any other."""
+        special = _CALLS.get(expr.op.name) if isinstance(expr.op, Op) else None
+        return None if special is None else special(self, expr, visit)
 
     def make_ramp(self, base: PrimExpr, stride: PrimExpr, lanes: PrimExpr) -> PrimExpr:
         """A ramp, or the broadcast that it is without a step."""
@@ -484,9 +539,12 @@ class RewriteSimplifier:
             for one, other in ((a, b), (b, a)):
                 if type(one) is e.IntImm:  # a comparison with a truth value
                     return other if bool(one.value) is (kind is e.EQ) else self.make_not(other)
-        known = _vector_identity(kind, a, b) if a.dtype.is_integer else _of_floats(kind, a, b)
+        known = _vector_identity(kind, a, b)
         if known is not None:
             return known
+        if (kind is e.Sub or kind is e.EQ or kind is e.NE) and deep_equal(a, b):
+            # of floats too, as if none were infinite or NaN: programs are compared by this form
+            return truth(kind is e.EQ) if kind is not e.Sub else e.make_const(0, a.dtype)
         if a.dtype.is_integer and (kind in _COMPARISONS or kind is e.Min or kind is e.Max):
             return self._other_order(kind, a, b)
         return self.node(kind, a, b)
@@ -528,9 +586,9 @@ _VECTOR_TABLES: Final[dict[type, RuleTable]] = vector.RULES
 
 
 def _vector_identity(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
-    """x + 0, x - 0, x * 1, x * 0, x // 1, x % 1, of integers, for any number of lanes."""
+    """x + 0, x - 0, x * 1, x * 0, x // 1, x % 1, for any number of lanes."""
     if not a.dtype.is_integer:
-        return None
+        return _of_floats(kind, a, b)
     right = op.literal(b)
     if right == 0 and (kind is e.Add or kind is e.Sub):
         return a
@@ -546,22 +604,24 @@ def _vector_identity(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     return a if left == 0 and kind is e.Mul else None
 
 
-# Up to here numbers, and one divided by them, are in the normal range of the type.
-_RECIPROCALS: Final[dict[str, float]] = {
-    "float16": 1e4, "bfloat16": 1e30, "float32": 1e30, "float64": 1e300,
-}  # fmt: skip
-
-
 def _of_floats(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
-    """x * 1, 1 * x, x / 1 of floats, which hold for every value; x / c as x * (1 / c), cheaper."""
-    if kind not in (e.Mul, e.Div) or not a.dtype.is_floating:
+    """x * 1, 1 * x, x / 1, x + 0, 0 + x, x - 0; a product with zero in all of several lanes."""
+    if not a.dtype.is_floating:
         return None
-    if op.literal(b) == 1:
-        return a
-    most = _RECIPROCALS.get(str(b.dtype)) if kind is e.Div and type(b) is e.FloatImm else None
-    if most is not None and 1 / most < abs(b.value) < most:  # type: ignore[attr-defined]
-        return e.Mul(a, e.FloatImm(b.dtype, 1.0 / b.value, b.span))  # type: ignore[attr-defined]
-    return b if kind is e.Mul and op.literal(a) == 1 else None
+    left, right = op.literal(a), op.literal(b)
+    if kind is e.Mul or kind is e.Div:
+        if right == 1:
+            return a
+        if kind is e.Mul and left == 1:
+            return b
+        if kind is e.Mul and isinstance(a, e.Broadcast) and isinstance(b, e.Broadcast):
+            return a if left == 0 else b if right == 0 else None
+    elif kind is e.Add or kind is e.Sub:
+        if right == 0:
+            return a
+        if kind is e.Add and left == 0:
+            return b
+    return None
 
 
 def _fold(kind: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
@@ -631,9 +691,9 @@ def _logic_visited(self: RewriteSimplifier, expr: e.And | e.Or) -> PrimExpr:
         return a if bool(a.value) is (kind is e.Or) else self.visit(expr.b)
     if self.options & BRANCH_FACTS and expr.dtype.is_scalar and not self.is_deep:
         # what the one side says is known while the other is looked at, and the other way round
-        b = _under(self, a if kind is e.And else self.make_not(a), expr.b)
+        b = _under(self, a if kind is e.And else self.make_not(a), expr.b, self.visit)
         if type(b) is not e.IntImm:
-            a = _under(self, b if kind is e.And else self.make_not(b), a)
+            a = _under(self, b if kind is e.And else self.make_not(b), a, self.visit)
     else:
         b = self.visit(expr.b)
     result = self.make(kind, a, b)
@@ -642,18 +702,20 @@ def _logic_visited(self: RewriteSimplifier, expr: e.And | e.Or) -> PrimExpr:
     return self.decided(result)
 
 
-def _under(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
+def _under(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr, visit: Visit) -> PrimExpr:
     """`expr` simplified where `fact` is known to hold."""
     if isinstance(expr, (e.ConstExpr, e.Var)) and not self.values:
         return expr
     with self.analyzer.constraint_scope(fact):
-        return self.visit(expr)
+        return visit(expr)
 
 
-def _speculated(self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr) -> PrimExpr:
+def _speculated(
+    self: RewriteSimplifier, fact: PrimExpr, expr: PrimExpr, visit: Visit
+) -> PrimExpr:
     """`_under` for a value that is computed even where `fact` does not hold: it must not trap."""
-    result = _under(self, fact, expr)
-    return self.visit(expr) if result is not expr and may_trap(result) else result
+    result = _under(self, fact, expr, visit)
+    return visit(expr) if result is not expr and may_trap(result) else result
 
 
 def may_trap(expr: PrimExpr) -> bool:
@@ -671,26 +733,15 @@ def may_trap(expr: PrimExpr) -> bool:
 
 def _visit_select(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     assert isinstance(expr, e.Select)
-    condition = self.visit(expr.condition)
-    if type(condition) is e.IntImm:
-        return self.visit(expr.true_value if condition.value else expr.false_value)
-    if condition.dtype.is_scalar:
-        yes = _speculated(self, condition, expr.true_value)
-        no = _speculated(self, self.make_not(condition), expr.false_value)
-    else:
-        yes, no = self.visit(expr.true_value), self.visit(expr.false_value)
-    if deep_equal(yes, no):
-        return yes
-    same = condition is expr.condition and yes is expr.true_value and no is expr.false_value
-    return expr if same else e.Select(condition, yes, no, expr.span)
+    return self.choice(expr, self.visit)
 
 
-def _visit_if_then_else(self: RewriteSimplifier, expr: e.Call) -> PrimExpr:
-    condition = self.visit(expr.args[0])
+def _visit_if_then_else(self: RewriteSimplifier, expr: e.Call, visit: Visit) -> PrimExpr:
+    condition = visit(expr.args[0])
     if type(condition) is e.IntImm:
-        return self.visit(expr.args[1] if condition.value else expr.args[2])
-    yes = _under(self, condition, expr.args[1])
-    no = _under(self, self.make_not(condition), expr.args[2])
+        return visit(expr.args[1] if condition.value else expr.args[2])
+    yes = _under(self, condition, expr.args[1], visit)
+    no = _under(self, self.make_not(condition), expr.args[2], visit)
     if deep_equal(yes, no):
         return yes
     joined = _joined_choices(self, expr, condition, yes, no)
@@ -716,8 +767,8 @@ def _joined_choices(
     return None
 
 
-def _visit_likely(self: RewriteSimplifier, expr: e.Call) -> PrimExpr:
-    condition = self.visit(expr.args[0])
+def _visit_likely(self: RewriteSimplifier, expr: e.Call, visit: Visit) -> PrimExpr:
+    condition = visit(expr.args[0])
     if type(condition) is e.IntImm:
         return condition
     same = condition is expr.args[0]
@@ -726,10 +777,10 @@ def _visit_likely(self: RewriteSimplifier, expr: e.Call) -> PrimExpr:
 
 def _visit_call(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     assert isinstance(expr, e.Call)
+    chosen = self.special_call(expr, self.visit)
+    if chosen is not None:
+        return chosen
     name = expr.op.name if isinstance(expr.op, Op) else ""
-    special = _CALLS.get(name)
-    if special is not None:
-        return special(self, expr)
     result = self.generic(expr)
     if isinstance(result, e.Call) and name in _BITWISE and name:
         a, b = result.args
@@ -742,13 +793,17 @@ def _visit_call(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
         low, high = self.analyzer.bounds.of(result)
         if low == high:
             return e.IntImm(result.dtype, low, expr.span)
+    if name == "tir.ceil" and isinstance(result.args[0], e.Call):  # type: ignore[attr-defined]
+        low, high = self.analyzer.bounds.of(result)
+        if low == high:
+            return e.FloatImm(result.dtype, low, expr.span)
     return result
 
 
 _BITWISE: Final = (
     "tir.bitwise_and", "tir.bitwise_or", "tir.bitwise_xor", "tir.shift_left", "tir.shift_right",
 )  # fmt: skip
-_CALLS: Final[dict[str, Callable[[RewriteSimplifier, e.Call], PrimExpr]]] = {
+_CALLS: Final[dict[str, Callable[[RewriteSimplifier, e.Call, Visit], PrimExpr]]] = {
     "tir.if_then_else": _visit_if_then_else,
     "tir.likely": _visit_likely,
 }
@@ -806,26 +861,7 @@ def _visit_ramp(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
 
 def _visit_reduce(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:
     assert isinstance(expr, e.Reduce)
-    for axis in expr.axis:
-        if isinstance(axis.dom, Range):
-            self.analyzer.bind(axis.var, axis.dom, allow_override=True)
-    result = self.generic(expr)
-    if isinstance(result, e.Reduce) and not result.axis:
-        return self.visit(_single_value(result))
-    return result
-
-
-def _single_value(expr: e.Reduce) -> PrimExpr:
-    """A reduction over nothing: its one source, or what is there before."""
-    combiner, place = expr.combiner, expr.value_index
-    before = expr.init or combiner.identity_element
-    value = expr.source[place]
-    if expr.init:
-        names = {**dict(zip(combiner.lhs, expr.init)), **dict(zip(combiner.rhs, expr.source))}
-        value = substitute(combiner.result[place], names)
-    if isinstance(expr.condition, e.IntImm):
-        return value if expr.condition.value else before[place]
-    return e.Select(expr.condition, value, before[place], expr.span)
+    return reduced(self.analyzer, expr, self.visit)
 
 
 def _visit_load(self: RewriteSimplifier, expr: PrimExpr) -> PrimExpr:

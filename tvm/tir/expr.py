@@ -733,7 +733,9 @@ class Broadcast(PrimExprWithOp):
 
 
 def _lanes(lanes: PrimExpr) -> PrimExpr:
-    """The number of lanes as every scalable vector writes it: vscale * literal."""
+    """The number of lanes: an int32 literal, or for scalable vectors vscale * literal."""
+    if isinstance(lanes, IntImm) and lanes.dtype is not INT32:
+        return IntImm(INT32, lanes.value, lanes.span)
     if isinstance(lanes, Mul) and isinstance(lanes.a, IntImm):
         return Mul(lanes.b, lanes.a, lanes.span)
     return lanes

@@ -753,9 +753,9 @@ class StmtExprMutator(TirFunctor[PrimExpr, s.Stmt]):
         extents, body = self.visit_exprs(op.extents), self.visit_stmt(op.body)
         if extents is op.extents and body is op.body:
             return op
-        data = op.irmod_storage_idx if op.data is None else op.data
+        source = (op.data, op.irmod_storage_idx)
         return s.AllocateConst(
-            op.buffer_var, op.dtype, extents, data, body, op.annotations, op.span
+            op.buffer_var, op.dtype, extents, source, body, op.annotations, op.span
         )
 
     def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:

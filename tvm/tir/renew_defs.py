@@ -8,10 +8,10 @@ from typing import TypeVar
 from tvm.ir.expr import PrimExpr
 
 from .buffer import Buffer
-from .expr import Let, Var
+from .expr import IterVar, Let, Var
 from .function import PrimFunc
 from .functor import StmtExprMutator, rewrite
-from .stmt import DeclBuffer, Stmt
+from .stmt import AttrStmt, DeclBuffer, Stmt
 
 N = TypeVar("N")
 
@@ -30,6 +30,7 @@ class DefRenewer(StmtExprMutator):
         super().__init__()
         self.values: dict[Var, PrimExpr] = dict(values or {})
         self.buffers = dict(buffers or {})
+        self._threads: dict[Var, IterVar] = {}
 
     def visit_var_(self, op: Var) -> PrimExpr:
         return self.values.get(op, op)
@@ -45,6 +46,22 @@ class DefRenewer(StmtExprMutator):
     def visit_let_(self, op: Let) -> PrimExpr:
         value = self.visit_expr(op.value)
         return Let(self.visit_var_def(op.var), value, self.visit_expr(op.body), op.span)
+
+    def visit_attr_stmt_(self, op: AttrStmt) -> Stmt:
+        """A thread is defined where it is launched; further launches of it are of the same."""
+        if isinstance(op.node, Var):  # of memory that may be allocated further in
+            value, body = self.visit_expr(op.value), self.visit_stmt(op.body)
+            return AttrStmt(self.visit_expr(op.node), op.attr_key, value, body, op.span)
+        if not isinstance(op.node, IterVar):
+            return super().visit_attr_stmt_(op)
+        node = self._threads.get(op.node.var)
+        if node is None:
+            dom = None if op.node.dom is None else self.visit_range(op.node.dom)
+            var = self.visit_var_def(op.node.var)
+            node = IterVar(dom, var, op.node.iter_type, op.node.thread_tag, op.node.span)
+            self._threads[op.node.var] = node
+        value, body = self.visit_expr(op.value), self.visit_stmt(op.body)
+        return AttrStmt(node, op.attr_key, value, body, op.span)
 
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         known = self.buffers.get(buffer)

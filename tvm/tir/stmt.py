@@ -242,7 +242,10 @@ def _require_pointer(var: Var, asked: str) -> None:
 
 @final
 class AllocateConst(Stmt):
-    """The body with constant data behind `buffer_var`."""
+    """The body with constant data behind `buffer_var`.
+
+    The data is here, or at a place among the constants of the module, or both.
+    """
 
     __slots__ = (
         "annotations", "body", "buffer_var", "data", "dtype", "extents", "irmod_storage_idx",
@@ -267,12 +270,15 @@ class AllocateConst(Stmt):
         span: Span | None = None,
     ) -> None:
         _require_pointer(buffer_var, "AllocateConst")
-        by_index = isinstance(data_or_idx, (int, IntImm))
+        pair = data_or_idx if isinstance(data_or_idx, tuple) and len(data_or_idx) == 2 else None
+        if isinstance(data_or_idx, (int, IntImm)):
+            pair = (None, data_or_idx)
+        data, place = pair if pair is not None else (data_or_idx, None)
         self.buffer_var: Final = buffer_var
         self.dtype: Final = DataType(dtype)
         self.extents: Final = tuple([as_expr(e) for e in extents])
-        self.data: Final[HostTensor | None] = None if by_index else as_host_tensor(data_or_idx)
-        self.irmod_storage_idx: Final = int(data_or_idx) if by_index else None  # type: ignore[call-overload]
+        self.data: Final[HostTensor | None] = None if data is None else as_host_tensor(data)
+        self.irmod_storage_idx: Final = None if place is None else int(place)
         self.body: Final = as_stmt(body)
         self.annotations: Final[FrozenMap[str, object]] = FrozenMap(annotations or {})
         self.span = span
@@ -280,8 +286,7 @@ class AllocateConst(Stmt):
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> AllocateConst:
         """Data, or the place of the data among the module's constants."""
-        data = values.get("data")
-        given = {**values, "data": values.get("irmod_storage_idx") if data is None else data}
+        given = {**values, "data": (values.get("data"), values.get("irmod_storage_idx"))}
         return cls(*[given[name] for name in cls.CTOR if name in given])  # type: ignore[arg-type]
 
     def accept(self, f: TirFunctor[E, S]) -> S:

@@ -60,3 +60,21 @@ def test_private_functions_are_bound_by_their_callers():
     assert mod["both"].attrs["target"].host is None
     assert "both_host(cls.on_host(3))" in mod.script()
     assert "cls.both(cls.on_device(i))" in mod.script()
+
+
+def test_hosts_belong_to_what_is_called_from_outside() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def public(A: T.Buffer((1,), "float32")):
+            T.func_attr({"target": T.target("cuda")})
+            A[0] = T.float32(0)
+
+        @T.prim_func(private=True)
+        def private(A: T.Buffer((1,), "float32")):
+            A[0] = T.float32(0)
+
+    bound = BindTarget(Target("llvm", host="llvm"))(Module)
+    assert bound["public"].attrs["target"].kind.name == "cuda"
+    assert bound["public"].attrs["target"].host.kind.name == "llvm"
+    assert bound["private"].attrs["target"].host is None

@@ -1,6 +1,7 @@
 import pytest
 
 from tvm.error import TVMError
+from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import ConvertBlocksToOpaque
@@ -75,3 +76,16 @@ class TestRejectsInit(PassTest):
                 with T.init():
                     B[0] = 0.0
                 B[0] = B[0] + A[vi]
+
+
+def test_rejects_a_predicate_over_own_variables() -> None:
+    @T.prim_func(check_well_formed=False)
+    def func(A: T.Buffer((16,), "float32")):
+        for i in range(16):
+            with T.block("A"):
+                v = T.axis.spatial(16, i)
+                T.where(v < 9)
+                A[v] = T.float32(0)
+
+    with pytest.raises(TVMError, match="own variables"):
+        ConvertBlocksToOpaque()(IRModule.from_expr(func))

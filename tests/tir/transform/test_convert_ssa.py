@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import tvm
 from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.tir import BufferStore, For, PrimFunc, SeqStmt, Var, decl_buffer
@@ -44,3 +45,23 @@ def test_keeps_what_is_ssa():
 
     mod = IRModule.from_expr(func)
     assert ConvertSSA()(mod) is mod
+
+
+def test_threads_of_two_functions_are_two() -> None:
+    thread = tvm.tir.IterVar(None, tvm.tir.Var("tx", "int32"), 1, "threadIdx.x")
+
+    def launching() -> tvm.tir.PrimFunc:
+        body = tvm.tir.Evaluate(thread.var)
+        twice = tvm.tir.SeqStmt(
+            [tvm.tir.AttrStmt(thread, "thread_extent", 32, body) for _ in range(2)]
+        )
+        return tvm.tir.PrimFunc([], twice)
+
+    mod = ConvertSSA()(tvm.IRModule({"f": launching(), "g": launching()}))
+    vars_of = {}
+    for name in ("f", "g"):
+        first, second = mod[name].body.seq
+        assert first.node.var.same_as(second.node.var)
+        assert second.body.value.same_as(second.node.var)
+        vars_of[name] = first.node.var
+    assert not vars_of["f"].same_as(vars_of["g"])

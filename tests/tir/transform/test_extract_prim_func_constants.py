@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tvm.ir.module import IRModule
+from tvm.script import tir as T
 from tvm.tir import AllocateConst, BufferStore, PrimFunc, decl_buffer
 from tvm.tir.transform import ExtractPrimFuncConstants
 
@@ -32,3 +33,18 @@ def test_keeps_modules_without_constants():
     out = decl_buffer((1,), "int32", "out")
     mod = IRModule({"f": PrimFunc([out], BufferStore(out, 1, [0]))})
     assert ExtractPrimFuncConstants()(mod) is mod
+
+
+def test_the_data_stays_beside_its_number() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((3,), "int32")):
+        data = T.allocate_const([4, 5, 6], "int32", [3])
+        B = T.Buffer((3,), "int32", data=data)
+        A[0] = B[1]
+
+    mod = ExtractPrimFuncConstants()(IRModule.from_expr(func))
+    node = mod["func"].body
+    assert node.data.numpy().tolist() == [4, 5, 6]
+    place = int(node.irmod_storage_idx)
+    assert mod.attrs["constants"][place].numpy().tolist() == [4, 5, 6]
+    assert ExtractPrimFuncConstants()(mod).attrs["constants"] == mod.attrs["constants"]

@@ -37,7 +37,7 @@ class TestHalvesInTurn(PassTest):
         for i in range(99):
             with T.attr(D, "double_buffer_write", 1):
                 for j in range(4):
-                    B[j + 4 - i % 2 * 4] = A[i * 4 + j + 4]
+                    B[(i + 1) % 2 * 4 + j] = A[i * 4 + j + 4]
             for j in range(4):
                 C[i * 4 + j] = B[i % 2 * 4 + j] + T.float32(1)
         for j in range(4):

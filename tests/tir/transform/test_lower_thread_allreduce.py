@@ -40,10 +40,7 @@ class TestInAWarp(PassTest):
             mask = T.decl_buffer((1,), "uint32", scope="local")
             t0 = T.decl_buffer((1,), "float32", scope="local")
             r[0] = T.Select(ty < 5, A[ty * 4 + tx], T.float32(0))
-            mask[0] = T.bitwise_and(
-                T.tvm_warp_activemask(),
-                T.shift_left(T.uint32(15), T.uint32(4) * T.Cast("uint32", ty)),
-            )
+            mask[0] = T.tvm_warp_activemask()
             t0[0] = T.tvm_warp_shuffle_down(mask[0], r[0], 2, 32, 32)
             r[0] = r[0] + t0[0]
             t0[0] = T.tvm_warp_shuffle_down(mask[0], r[0], 1, 32, 32)

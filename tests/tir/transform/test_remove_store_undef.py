@@ -1,6 +1,7 @@
 import pytest
 
 from tvm.error import TVMError
+from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import RemoveStoreUndef
@@ -41,3 +42,12 @@ class TestRejectsUndefinedPlaces(PassTest):
     @T.prim_func
     def Before(A: T.Buffer((2,), "int32")):
         A[T.undef()] = 1
+
+
+def test_rejects_a_load_at_an_undefined_place() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4,), "int32")):
+        A[0] = A[T.undef(dtype="int32")]
+
+    with pytest.raises(TVMError, match="in an index"):
+        RemoveStoreUndef()(IRModule.from_expr(func))

@@ -1,5 +1,6 @@
 import pytest
 
+from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import RewriteUnsafeSelect
@@ -23,3 +24,15 @@ class TestLoadsAndDivisions(PassTest):
                 n > 0, 8 // T.max(n, 1), n
             )
             B[i] = B[i] + T.Select(i < 4, i * 2, n // 4)
+
+
+def test_a_value_made_safe_is_safe() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((9,), "float32"), B: T.Buffer((9,), "float32")):
+        for i in range(9):
+            B[i] = T.Select(
+                i // 2 > 3, T.Select(i > 2, A[i - 2], T.float32(0)), T.float32(4)
+            )
+
+    text = RewriteUnsafeSelect()(IRModule.from_expr(func)).script()
+    assert "T.Select(i // 2 > 3, T.if_then_else(i > 2, A[i - 2]" in text

@@ -1,6 +1,8 @@
 import pytest
 
+import tvm
 from tvm.ir.module import IRModule
+from tvm.script import ir as I
 from tvm.script import tir as T
 from tvm.target import Target
 from tvm.tir.functor import walk
@@ -39,3 +41,36 @@ def test_the_kernel_takes_what_it_uses():
 def test_keeps_host_functions():
     mod = IRModule.from_expr(main)
     assert SplitHostDevice()(mod) is mod
+
+
+def test_no_variable_is_shared() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((64,), "float32"), n: T.int32):
+            with T.attr(T.target("cuda"), "target", 0):
+                bx = T.launch_thread("blockIdx.x", n)
+                for i in range(4):
+                    A[bx * 4 + i] = 0.0
+
+    split = SplitHostDevice()(Module)
+    kernel, main = split["main_kernel"], split["main"]
+    assert not set(kernel.params) & set(main.params)
+    assert tvm.tir.analysis.verify_well_formed(split)
+
+
+def test_code_for_a_cpu_tells_errors() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(n: T.int32):
+            T.func_attr({"target": T.target("llvm", host="llvm")})
+            with T.attr(T.target("llvm"), "target", 0):
+                T.evaluate(n)
+
+    split = SplitHostDevice()(Module)
+    assert split["main_kernel"].ret_type.dtype == "int32"
+    assert "return 0" in split["main_kernel"].script()
+    text = split["main"].script()
+    assert "err: T.int32 = " in text
+    assert 'assert err == 0, "Error executing compute kernel"' in text

@@ -131,3 +131,18 @@ def test_a_single_iteration_is_written_out_without_explicit_unroll():
     mod = IRModule.from_expr(tir.PrimFunc([], ib.get()))
     with PassContext(config={"tir.UnrollLoop": {"auto_max_extent": 1, "explicit_unroll": False}}):
         assert isinstance(UnrollLoop()(mod)["main"].body, tir.Evaluate)
+
+
+def test_a_single_iteration_is_written_out_whatever_is_in_it() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32")):
+        for i in range(1):
+            A[i * 2] = 3.0
+            for j in range(20):
+                A[i + j] = 1.0
+
+    config = {"auto_max_depth": 8, "auto_max_extent": 1, "explicit_unroll": False}
+    with PassContext(config={"tir.UnrollLoop": config}):
+        text = UnrollLoop()(IRModule.from_expr(func)).script()
+    assert "A[0] = T.float32(3.0)" in text
+    assert "for j in range(20):\n            A[j]" in text

@@ -10,6 +10,7 @@ from tvm.arith.pattern_rule import (
     max_,
     min_,
     p,
+    plain,
     rule,
     select,
     t,
@@ -47,8 +48,9 @@ RULES = RuleTable(
     rule(max_(x, y + z * c1) + z * c2, max_(x + z * c2, y), when=c1 + c2 == 0),
     rule(max_(x, y) + min_(x, y), x + y),
     # common factors
-    rule(t * y + t * z, t * (y + z)),
-    rule(t * y + t, t * (y + 1)),
+    rule(t * c1 + t * z, plain(plain(c1 + z) * t), sums_ordered=True),
+    rule(t * y + t * z, (y + z) * t),
+    rule(t * y + t, (y + 1) * t),
     rule(x * c1 + (y + x * c2), y + x * (c1 + c2)),
     # quotient and remainder of one value
     rule((x // y) * y + x % y, x),

@@ -1,11 +1,10 @@
 """a and b."""
 
-from tvm.arith.pattern_rule import RuleTable, c1, c2, c3, max_, min_, p, q, rule, x, y
+from tvm.arith.pattern_rule import RuleTable, c1, c2, c3, max_, min_, p, q, rule, w, x, y
 
 RULES = RuleTable(
-    rule(p & p, p),
     rule(p & ~p, False),
-    rule((p & q) & p, p & q),
+    rule(p & (q & w), (p & q) & w, ordered=True),
     # comparisons of the same two values
     rule((x == y) & (x != y), False),
     rule((x <= y) & (y < x), False),
@@ -31,12 +30,12 @@ RULES = RuleTable(
     rule((x < c1) & (c2 <= x), x == c2, when=c1 == c2 + 1),
     rule((x <= c1) & (c2 < x), x == c1, when=c1 == c2 + 1),
     rule((x < c1) & (c2 < x), x == c2 + 1, when=c1 == c2 + 2),
-    rule((x < c1) & (x < c2), x < min_(c1, c2)),
-    rule((x <= c1) & (x <= c2), x <= min_(c1, c2)),
+    rule((x < c1) & (x < c2), x < min_(c1, c2), when=c1 != c2),
+    rule((x <= c1) & (x <= c2), x <= min_(c1, c2), when=c1 != c2),
     rule((x < c1) & (x <= c2), x < c1, when=c1 <= c2),
     rule((x < c1) & (x <= c2), x <= c2, when=c1 > c2),
-    rule((c1 < x) & (c2 < x), max_(c1, c2) < x),
-    rule((c1 <= x) & (c2 <= x), max_(c1, c2) <= x),
+    rule((c1 < x) & (c2 < x), max_(c1, c2) < x, when=c1 != c2),
+    rule((c1 <= x) & (c2 <= x), max_(c1, c2) <= x, when=c1 != c2),
     rule((c1 < x) & (c2 <= x), c1 < x, when=c2 <= c1),
     rule((c1 < x) & (c2 <= x), c2 <= x, when=c2 > c1),
     rule((x == c1) & (x < c2), x == c1, when=c1 < c2),
@@ -49,6 +48,27 @@ RULES = RuleTable(
     rule((x == c1) & (c2 <= x), False, when=c2 > c1),
     # a quotient and a remainder together
     rule((x // c1 == c2) & (x % c1 == c3), x == c1 * c2 + c3, when=(c3 >= 0) & (c3 < c1)),
+    rule(
+        (x // c1 == c2) & (x % c1 < c3),
+        (c1 * c2 <= x) & (x < c1 * c2 + c3),
+        when=(c1 > 0) & (c3 < c1),
+    ),
+    rule(
+        (x // c1 == c2) & (x % c1 <= c3),
+        (c1 * c2 <= x) & (x <= c1 * c2 + c3),
+        when=(c1 > 0) & (c3 < c1),
+    ),
+    rule(
+        (x // c1 == c2) & (c3 < x % c1),
+        (c1 * c2 + c3 < x) & (x < c1 * c2 + c1),
+        when=(c1 > 0) & (c3 >= 0),
+    ),
+    rule(
+        (x // c1 == c2) & (c3 <= x % c1),
+        (c1 * c2 + c3 <= x) & (x < c1 * c2 + c1),
+        when=(c1 > 0) & (c3 >= 0),
+    ),
+    rule((y * c1 <= x) & (x - y * c1 < c1), y == x // c1, when=c1 > 0),
     # spread over alternatives that repeat
     rule((p | q) & p, p),
     rule((p | q) & (p | ~q), p),

@@ -35,7 +35,8 @@ RULES = RuleTable(
     rule(x + c1 < max_(x, y), (x + c1) < y, when=c1 >= 0),
     rule(min_(x, y) < x + c1, True, when=c1 > 0),
     # literals move to the right
-    rule(x + c1 < y + c2, x < y + (c2 - c1)),
+    rule(x + c1 < y + c2, x < y + (c2 - c1), when=c2 >= c1),
+    rule(x + c1 < y + c2, x + (c1 - c2) < y, when=c2 < c1),
     rule(x + c1 < c2, x < c2 - c1),
     rule(c1 < x + c2, c1 - c2 < x),
     rule(c1 - x < c2, c1 - c2 < x),
@@ -44,7 +45,8 @@ RULES = RuleTable(
     rule(c1 - y < x, c1 < x + y),
     rule(x < y + 1, x <= y),
     rule(x + (-1) < y, x <= y),
-    rule(x + c1 < y, x < y + (0 - c1)),
+    rule(x + c1 < y, x < y + (0 - c1), when=c1 < 0),
+    rule(x < y + c1, x + (0 - c1) < y, when=c1 < 0),
     # factors
     rule(x * c1 < y * c1, x < y, when=c1 > 0),
     rule(x * z < y * z, x < y, when=lo(z) > 0),

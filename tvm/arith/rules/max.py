@@ -27,6 +27,7 @@ RULES = RuleTable(
     rule(max_(max_(x, y), y), max_(x, y), ordered=True),
     rule(max_(x, max_(x, y)), max_(x, y), ordered=True),
     rule(max_(y, max_(x, y)), max_(x, y), ordered=True),
+    rule(max_(min_(x, y), max_(y, x)), max_(x, y), ordered=True),
     rule(max_(max_(x, y), min_(x, y)), max_(x, y)),
     rule(max_(max_(max_(x, y), z), y), max_(max_(x, y), z)),
     rule(max_(max_(max_(max_(x, y), z), w), y), max_(max_(max_(x, y), z), w)),
@@ -50,7 +51,7 @@ RULES = RuleTable(
     rule(
         max_(tdiv(x + c1, c2) * c2, x),
         tdiv(x + c1, c2) * c2,
-        when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) >= 0),
+        when=(c2 > 0) & (c1 + 1 == c2),
     ),
     rule(
         max_(((x + c1) // c2) * c2, max_(x, c2)),

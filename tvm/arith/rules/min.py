@@ -27,6 +27,7 @@ RULES = RuleTable(
     rule(min_(min_(x, y), y), min_(x, y), ordered=True),
     rule(min_(x, min_(x, y)), min_(x, y), ordered=True),
     rule(min_(y, min_(x, y)), min_(x, y), ordered=True),
+    rule(min_(max_(x, y), min_(y, x)), min_(x, y), ordered=True),
     rule(min_(max_(x, y), min_(x, y)), min_(x, y)),
     rule(min_(min_(min_(x, y), z), y), min_(min_(x, y), z)),
     rule(min_(min_(min_(min_(x, y), z), w), y), min_(min_(min_(x, y), z), w)),
@@ -47,7 +48,7 @@ RULES = RuleTable(
     # roundings
     rule(min_(((x + c1) // c2) * c2, x), x, when=(c2 > 0) & (c1 + 1 == c2)),
     rule(min_((x // c1) * c1, x), (x // c1) * c1, when=c1 > 0),
-    rule(min_(tdiv(x + c1, c2) * c2, x), x, when=(c2 > 0) & (c1 + 1 == c2) & (lo(x) >= 0)),
+    rule(min_(tdiv(x + c1, c2) * c2, x), x, when=(c2 > 0) & (c1 + 1 == c2)),
     rule(
         min_(((x + c1) // c2) * c2, max_(x, c2)),
         max_(x, c2),

@@ -41,7 +41,7 @@ RULES = RuleTable(
     rule(tmod(x, c1), 0, when=c1 == -1),
     rule(tmod(x, c1), tmod(x, 0 - c1), when=c1 < 0),
     # multiples of symbolic divisors, and common factors
-    rule(tmod(x * z + y, z), tmod(y, z), when=(lo(x) >= 0) & (lo(y) >= 0) & (lo(z) > 0)),
+    rule(tmod(x * z + y, z), tmod(y, z), when=(lo(x) >= 0) & (lo(y) >= 0) & (lo(z) >= 0)),
     rule(tmod(x * z, y * z), tmod(x, y) * z),
     rule(tmod(x * c1, y * c1), tmod(x, y) * c1, when=c1 != 0),
 )

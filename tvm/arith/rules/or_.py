@@ -1,11 +1,10 @@
 """a or b."""
 
-from tvm.arith.pattern_rule import RuleTable, c1, c2, max_, min_, p, q, rule, x, y
+from tvm.arith.pattern_rule import RuleTable, c1, c2, max_, min_, p, q, rule, w, x, y
 
 RULES = RuleTable(
-    rule(p | p, p),
     rule(p | ~p, True),
-    rule((p | q) | p, p | q),
+    rule(p | (q | w), (p | q) | w, ordered=True),
     # comparisons of the same two values
     rule((x == y) | (x != y), True),
     rule((x <= y) | (y < x), True),
@@ -29,12 +28,12 @@ RULES = RuleTable(
     rule((x <= c1) | (c2 < x), x != c2, when=c1 == c2 - 1),
     rule((x < c1) | (c2 <= x), x != c1, when=c1 == c2 - 1),
     rule((x <= c1) | (c2 <= x), x != c1 + 1, when=c1 == c2 - 2),
-    rule((x < c1) | (x < c2), x < max_(c1, c2)),
-    rule((x <= c1) | (x <= c2), x <= max_(c1, c2)),
+    rule((x < c1) | (x < c2), x < max_(c1, c2), when=c1 != c2),
+    rule((x <= c1) | (x <= c2), x <= max_(c1, c2), when=c1 != c2),
     rule((x < c1) | (x <= c2), x < c1, when=c1 > c2),
     rule((x < c1) | (x <= c2), x <= c2, when=c1 <= c2),
-    rule((c1 < x) | (c2 < x), min_(c1, c2) < x),
-    rule((c1 <= x) | (c2 <= x), min_(c1, c2) <= x),
+    rule((c1 < x) | (c2 < x), min_(c1, c2) < x, when=c1 != c2),
+    rule((c1 <= x) | (c2 <= x), min_(c1, c2) <= x, when=c1 != c2),
     rule((c1 < x) | (c2 <= x), c1 < x, when=c2 > c1),
     rule((c1 < x) | (c2 <= x), c2 <= x, when=c2 <= c1),
     # repeated conditions

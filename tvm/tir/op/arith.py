@@ -163,12 +163,9 @@ def add(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
     folded = _fold("add", a, b, a.dtype)
     if folded is not None:
         return folded
-    if a.dtype.is_integer:
-        if is_zero(a):
-            return b
-        if is_zero(b):
-            return a
-    return e.Add(a, b, span)
+    if is_zero(a):
+        return b
+    return a if is_zero(b) else e.Add(a, b, span)
 
 
 def subtract(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
@@ -177,9 +174,7 @@ def subtract(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
     folded = _fold("sub", a, b, a.dtype)
     if folded is not None:
         return folded
-    if a.dtype.is_integer and is_zero(b):
-        return a
-    return e.Sub(a, b, span)
+    return a if is_zero(b) else e.Sub(a, b, span)
 
 
 def multiply(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:

@@ -476,22 +476,22 @@ def comm_reducer(
 def _make_reducer(
     fcombine: Callable[..., Any], fidentity: Callable[..., Any], dtypes: list[DataType]
 ) -> CommReducer:
-    count = len(dtypes)
-    if count == 1:
-        lhs, rhs = [Var("x", dtypes[0])], [Var("y", dtypes[0])]
+    first, second = fcombine.__code__.co_varnames[:2]
+    if len(dtypes) == 1:
+        lhs, rhs = [Var(first, dtypes[0])], [Var(second, dtypes[0])]
         result = [fcombine(lhs[0], rhs[0])]
         identity = [fidentity(dtypes[0])]
     else:
-        lhs = [Var(f"x{i}" if count > 1 else "x", dtype) for i, dtype in enumerate(dtypes)]
-        rhs = [Var(f"y{i}", dtype) for i, dtype in enumerate(dtypes)]
+        lhs = [Var(f"{first}_{i}", dtype) for i, dtype in enumerate(dtypes)]
+        rhs = [Var(f"{second}_{i}", dtype) for i, dtype in enumerate(dtypes)]
         result = list(fcombine(lhs, rhs))
         identity = list(fidentity(*dtypes))
     return CommReducer(lhs, rhs, result, [as_expr(x) for x in identity])
 
 
 _sum_reducer = comm_reducer(lambda x, y: x + y, lambda t: arith.const(0, t), name="sum")
-_min_reducer = comm_reducer(arith.min_of, lambda t: _highest(t), name="min")
-_max_reducer = comm_reducer(arith.max_of, lambda t: _lowest(t), name="max")
+_min_reducer = comm_reducer(lambda x, y: arith.min_of(x, y), lambda t: _highest(t), name="min")
+_max_reducer = comm_reducer(lambda x, y: arith.max_of(x, y), lambda t: _lowest(t), name="max")
 
 
 def _lowest(dtype: DataType) -> PrimExpr:

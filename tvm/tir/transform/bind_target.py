@@ -1,7 +1,8 @@
 """Functions know the target that they are compiled for.
 
-Functions that have a target keep it. Those with a symbol of their own are for the target with its
-host. The others are for what their callers need: the host, the device, or both:
+Functions that have a target keep it; those that can be called from outside get the host where it
+has none. Those with a symbol of their own are for the target with its host. The others are for what
+their callers need: the host, the device, or both:
 
     def main():                                       def main():      # for cuda, host llvm
         n = add(1, 2)                                     n = add_host(1, 2)
@@ -24,6 +25,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
+from tvm.tir.renew_defs import renew_defs
 
 
 @declare_module_pass("tir.BindTarget")
@@ -39,12 +41,17 @@ def BindTarget(mod: IRModule, ctx: PassContext, target: Target | str) -> IRModul
 
 
 def _bind(func: PrimFunc, target: Target) -> PrimFunc:
-    if func.attrs.get("target") is not None:
+    own = func.attrs.get("target")
+    if own is not None:
+        lacks_host = isinstance(own, Target) and own.host is None and target.host is not None
+        if lacks_host and func.attrs.get("global_symbol"):
+            return func.with_attr("target", own.with_host(target.host))
         return func
     if func.attrs.get("tir.is_host_func"):
         host = target.host if target.host is not None else target
         return func.without_attr("tir.is_host_func").with_attr("target", host)
-    return func.with_attr("target", target)
+    entry = func.attrs.get("global_symbol")
+    return func.with_attr("target", target if entry else target.without_host())
 
 
 def _apart(mod: IRModule, target: Target) -> IRModule:
@@ -60,7 +67,7 @@ def _apart(mod: IRModule, target: Target) -> IRModule:
             functions[var] = func.with_attr("target", target.without_host())
         if var in users.by_host and var in users.by_device:
             copies[var] = names.fresh_global(f"{var.name_hint}_host", add_prefix=False)
-            functions[copies[var]] = func.with_attr("target", target.host)
+            functions[copies[var]] = renew_defs(func).with_attr("target", target.host)
         elif var in users.by_host:
             functions[var] = func.with_attr("target", target.host)
     if copies:

@@ -18,6 +18,8 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
 
+_THREADS = ("thread_extent", "virtual_thread")
+
 
 @declare_module_pass("tir.ConvertSSA")
 def ConvertSSA(mod: IRModule, ctx: PassContext) -> IRModule:
@@ -42,10 +44,12 @@ class _Renamer(StmtExprMutator):
         super().__init__()
         self._bound: set[e.Var] = set()
         self._values: dict[e.Var, e.Var] = {}
+        self._threads: dict[e.Var, e.IterVar] = {}  # those launched in this function
 
     def function(self, func: PrimFunc) -> PrimFunc:
         """The function with its parameters, and all it binds, renamed where needed."""
         outer = self._enter()
+        self._threads.clear()
         params = tuple(self.visit_var_def(param) for param in func.params)
         for buffer in func.buffer_map.values():
             self._define_sizes(buffer)
@@ -102,6 +106,29 @@ class _Renamer(StmtExprMutator):
         stmt = super().visit_for_(op)
         self._leave(outer)
         return stmt
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        """A thread may be launched in several places of one function, and is one thread there."""
+        thread = op.node
+        if op.attr_key not in _THREADS or not isinstance(thread, e.IterVar):
+            return super().visit_attr_stmt_(op)
+        new = self._threads.get(thread.var)
+        if new is None:
+            var = self.visit_var_def(thread.var)
+            new = thread
+            if var is not thread.var:
+                new = e.IterVar(
+                    thread.dom, var, thread.iter_type, thread.thread_tag, thread.span
+                )
+            self._threads[thread.var] = new
+        outer = self._enter()
+        if new.var is not thread.var:
+            self._values[thread.var] = new.var
+        value, body = self.visit_expr(op.value), self.visit_stmt(op.body)
+        self._leave(outer)
+        if new is thread and value is op.value and body is op.body:
+            return op
+        return s.AttrStmt(new, op.attr_key, value, body, op.span)
 
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
         outer = self._enter()

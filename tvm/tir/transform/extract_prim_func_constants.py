@@ -1,6 +1,6 @@
 """Constant arrays of functions stand in the module's attribute `constants`, each once.
 
-AllocateConst(data=[1, 2, 3])     ->     AllocateConst(number 0), constants = [[1, 2, 3]]
+AllocateConst([1, 2, 3])     ->     AllocateConst([1, 2, 3], number 0), constants = [[1, 2, 3]]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tvm.tir.functor import StmtExprMutator
 
 @declare_module_pass("tir.ExtractPrimFuncConstants")
 def ExtractPrimFuncConstants(mod: IRModule, ctx: PassContext) -> IRModule:
-    """Functions name constants by their number."""
+    """Constants have a number, by which they are found in the module."""
     present = mod.get_attr("constants")
     constants = list(present) if isinstance(present, (list, tuple)) else []
     extractor = _Extractor(constants)
@@ -40,16 +40,16 @@ class _Extractor(StmtExprMutator):
 
     def visit_allocate_const_(self, op: s.AllocateConst) -> s.Stmt:
         body = self.visit_stmt(op.body)
-        if op.data is None:
+        if op.data is None or op.irmod_storage_idx is not None:
             same = body is op.body
             return op if same else s.AllocateConst(
-                op.buffer_var, op.dtype, op.extents, op.irmod_storage_idx, body, op.annotations,
-                op.span,
+                op.buffer_var, op.dtype, op.extents, (op.data, op.irmod_storage_idx), body,
+                op.annotations, op.span,
             )  # fmt: skip
         self.found = True
         number = self._number(op.data)
         return s.AllocateConst(
-            op.buffer_var, op.dtype, op.extents, number, body, op.annotations, op.span
+            op.buffer_var, op.dtype, op.extents, (op.data, number), body, op.annotations, op.span
         )
 
     def _number(self, data: HostTensor) -> int:

@@ -19,6 +19,7 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.type import PrimType
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
@@ -127,7 +128,9 @@ class _Caller(StmtExprMutator):
         if target.get_target_device_type() == self._target.get_target_device_type():
             self._called.add(kernel.var)
             name = e.StringImm(kernel.symbol)
-            return e.Call(kind, "tir.call_extern", [name, *new.args], op.span)
+            given_back = kernel.func.ret_type
+            dtype = given_back.dtype if isinstance(given_back, PrimType) else DataType("void")
+            return e.Call(dtype, "tir.call_extern", [name, *new.args], op.span)
         self._launched.add(kernel.var)
         given = dict(zip(kernel.func.params, new.args))
         extents = [substitute(extent, given) for extent in kernel.extents]

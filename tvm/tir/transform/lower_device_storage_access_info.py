@@ -47,7 +47,6 @@ class _Lowerer(StmtExprMutator):
         info = _info(op.buffer_var)
         if info is None:
             return super().visit_allocate_(op)
-        _check_size(op, info)
         self._known[op.buffer_var] = info
         new = super().visit_allocate_(op)
         assert isinstance(new, s.Allocate), "an allocation stays one"
@@ -104,15 +103,3 @@ def _info(var: e.Var) -> MemoryInfo | None:
     describe = get_global_func(f"{PREFIX}{scope}", allow_missing=True) if "." in scope else None
     return None if describe is None else describe()
 
-
-def _check_size(op: s.Allocate, info: MemoryInfo) -> None:
-    bits = op.dtype.bits * op.dtype.lanes
-    for extent in op.extents:
-        if not isinstance(extent, e.IntImm):
-            return
-        bits *= extent.value
-    if bits > info.max_num_bits:
-        raise CheckError(message(
-            f"LowerDeviceStorageAccessInfo: memory for {op.buffer_var.name}",
-            found=f"{bits} bits", legal=f"at most {info.max_num_bits} bits",
-        ))  # fmt: skip

@@ -262,9 +262,6 @@ class _Lowerer(StmtExprMutator):
     def _in_a_warp(self, one: _Reduction) -> _Result:
         """All that reduce together are in one warp."""
         mask = self._mask()
-        if mask is not None and one.groups > 1 and one.extent < self._warp:
-            first = ops.const((1 << one.extent) - 1, "uint32")
-            mask = mask & (first << (ops.const(one.extent, "uint32") * one.group.astype("uint32")))
         round_ = self._round(one, one.values, one.extent, mask, None)
         # every thread has the result, so all may store it
         kept = round_.allocated[-1] if mask is not None else None
@@ -286,8 +283,6 @@ class _Lowerer(StmtExprMutator):
         leads = ops.floormod(one.index, self._warp).equal(0)
         put = [s.BufferStore(b, p, [slot]) for b, p in zip(staging, within.places)]
         between = [s.IfThenElse(leads, s.SeqStmt.flatten(put)), _barrier("shared")]
-        if mask is not None and warps < self._warp:
-            mask = mask & ops.const((1 << warps) - 1, "uint32")
         values: list[PrimExpr] = [
             e.BufferLoad(b, [one.group * warps + one.index]) for b in staging
         ]

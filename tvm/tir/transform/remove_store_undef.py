@@ -77,4 +77,13 @@ class _UndefRemover(StmtExprMutator):
                         legal="T.undef() as the stored value only",
                     )
                 )
+        for node in walk(op.value):
+            if isinstance(node, e.BufferLoad) and any(map(self._is_undefined, node.indices)):
+                raise CheckError(
+                    message(
+                        f"RemoveStoreUndef: load from {node.buffer.name}",
+                        found="T.undef() in an index",
+                        legal="T.undef() as the stored value only",
+                    )
+                )
         return s.Evaluate(0, op.span) if self._is_undefined(op.value) else op

@@ -12,7 +12,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.functor import StmtExprMutator, expr_children
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
@@ -37,8 +37,20 @@ class _SelectRewriter(StmtExprMutator):
 
 
 def _is_safe(expr: PrimExpr) -> bool:
-    """True if evaluating `expr` reads nothing, changes nothing and cannot fail."""
-    return not any(_is_unsafe(node) for node in walk(expr) if not _protects(node))
+    """True if evaluating `expr` reads nothing, changes nothing and cannot fail.
+
+    Of `if_then_else` only the condition is looked at, for only one of its values is evaluated.
+    """
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, e.Call) and getattr(node.op, "name", "") == "tir.if_then_else":
+            stack.append(node.args[0])
+        elif _is_unsafe(node):
+            return False
+        else:
+            stack.extend(expr_children(node))
+    return True
 
 
 def _is_unsafe(node: object) -> bool:
@@ -47,7 +59,3 @@ def _is_unsafe(node: object) -> bool:
     if isinstance(node, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)) and node.dtype.is_integer:
         return ops.literal(node.b) in (None, 0)
     return isinstance(node, e.Call) and builtin.effect_of(node) > e.CallEffectKind.Pure
-
-
-def _protects(node: object) -> bool:
-    return isinstance(node, e.Call) and getattr(node.op, "name", "") == "tir.if_then_else"

@@ -5,16 +5,20 @@
             body over A and n              ->       def main_kernel(A: pointer, n: int32):
                                                         body over A and n
 
-The parameters are what the code uses from around it: addresses first, each kind by name.
+The parameters are what the code uses from around it: addresses first, each kind by name. No
+variable is shared between the two functions.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.supply import GlobalVarSupply
 from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.type import PrimType
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
@@ -22,6 +26,8 @@ from tvm.tir import stmt as s
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator
+from tvm.tir.op import builtin
+from tvm.tir.renew_defs import renew_defs
 
 
 @declare_module_pass("tir.SplitHostDevice")
@@ -59,8 +65,27 @@ class _Splitter(StmtExprMutator):
         params = sorted(undefined_vars(op.body, []), key=_addresses_first)
         var = self._names.fresh_global(f"{self._prefix}_kernel", add_prefix=False)
         attrs = {"target": op.node, "tir.noalias": True, "tir.is_global_func": True}
-        self._kernels[var] = PrimFunc(params, op.body, attrs=attrs, span=op.span)
-        return s.Evaluate(e.Call(DataType("void"), var, params, op.span), op.span)
+        if not _tells_errors(op.node):
+            kernel = PrimFunc(params, op.body, attrs=attrs, span=op.span)
+            self._kernels[var] = renew_defs(kernel)
+            return s.Evaluate(e.Call(DataType("void"), var, params, op.span), op.span)
+        body = s.SeqStmt.flatten(op.body, s.Evaluate(builtin.ret(0)))
+        kernel = PrimFunc(params, body, PrimType("int32"), attrs=attrs, span=op.span)
+        self._kernels[var] = renew_defs(kernel)
+        error = e.Var("err", "int32")
+        fine = s.AssertStmt(
+            error.equal(0), e.StringImm("Error executing compute kernel"), s.Evaluate(0)
+        )
+        return s.LetStmt(error, e.Call(DataType("int32"), var, params, op.span), fine, op.span)
+
+
+def _tells_errors(target: Target) -> bool:
+    """Code that runs like a function of the host says by its result whether it failed."""
+    return target.get_target_device_type() in _LIKE_THE_HOST
+
+
+# DLPack's numbers for CPUs, extension devices, and Hexagon.
+_LIKE_THE_HOST: Final = (1, 12, 16)
 
 
 def _addresses_first(var: e.Var) -> tuple[bool, str]:

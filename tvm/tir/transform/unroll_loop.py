@@ -109,8 +109,12 @@ class _Chooser(StmtExprMutator):
             op.span,
         )  # fmt: skip
         count = extent.value if isinstance(extent, e.IntImm) else None
+        # a single iteration is written out whatever is in it, and whoever unrolls the others
+        single = count is not None and count <= self._limits.max_extent == 1
         if not self._wanted(loop, count):
             self._loops_kept += 1
+            if single and loop.kind == s.ForKind.SERIAL and not is_irregular(loop):
+                self.chosen.add(loop)
             return loop
         assert count is not None, "only loops of constant extent are chosen"
         self._steps *= count
@@ -118,8 +122,7 @@ class _Chooser(StmtExprMutator):
         if loop.kind != s.ForKind.UNROLLED:
             loop = s.For(op.loop_var, op.min, extent, s.ForKind.UNROLLED, body, None,
                          op.annotations, op.span)  # fmt: skip
-        # A single iteration is written out even where the backend is to unroll the others.
-        if self._limits.explicit or (count <= 1 and self._limits.max_extent == 1):
+        if self._limits.explicit or single:
             self.chosen.add(loop)
         return loop
 
