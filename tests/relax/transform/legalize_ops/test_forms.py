@@ -34,7 +34,7 @@ FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
     (
         op.nn.cross_entropy_with_logits, [((2, 3), "float32")] * 2,
         ["compute[()] = T_multiply_red[()] * T.float32(-1.0)",
-         "T_divide[()] = compute[()] * T.float32(0.5)"],
+         "T_divide[()] = compute[()] / T.float32(2.0)"],
     ),
     (
         lambda x: op.nn.avg_pool2d(x, (2, 2), (2, 2), (1, 1)), [((4, 6, 112, 112), "float32")],
@@ -45,7 +45,7 @@ FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
     (
         lambda x: op.nn.adaptive_avg_pool2d(x, (1, 1)), [X],
         ["A[v_ax0, v_ax1, v_ax2 * T.int64(7) + v_rv0, v_ax3 * T.int64(7) + v_rv1]",
-         "= adaptive_pool_sum[v_ax0, v_ax1, v_ax2, v_ax3] * T.float32(0.020408163265306121)"],
+         "= adaptive_pool_sum[v_ax0, v_ax1, v_ax2, v_ax3] / T.float32(49.0)"],
     ),
     (
         lambda x, a, b: op.nn.group_norm(x, a, b, 2, -3, [-2, -1]),
