@@ -43,15 +43,15 @@ def BindTarget(mod: IRModule, ctx: PassContext, target: Target | str) -> IRModul
 def _bind(func: PrimFunc, target: Target) -> PrimFunc:
     own = func.attrs.get("target")
     if own is not None:
-        lacks_host = isinstance(own, Target) and own.host is None and target.host is not None
-        if lacks_host and func.attrs.get("global_symbol"):
+        entry = func.attrs.get("global_symbol")
+        if isinstance(own, Target) and entry and own.host is None and target.host is not None:
             return func.with_attr("target", own.with_host(target.host))
         return func
     if func.attrs.get("tir.is_host_func"):
         host = target.host if target.host is not None else target
         return func.without_attr("tir.is_host_func").with_attr("target", host)
-    entry = func.attrs.get("global_symbol")
-    return func.with_attr("target", target if entry else target.without_host())
+    bound = target if func.attrs.get("global_symbol") else target.without_host()
+    return func.with_attr("target", bound)
 
 
 def _apart(mod: IRModule, target: Target) -> IRModule:
