@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import tvm
 from tests.relax.graphs import random_graph
 from tests.relax.programs import arguments, assert_same, calls, run_interp
 from tvm import relax
+from tvm.backend import BACKENDS, Backend
 from tvm.relax import pipeline
 from tvm.relax.expr import DataflowBlock, Function
 from tvm.target import Target
@@ -83,14 +87,79 @@ def test_rejects_an_unknown_name() -> None:
     assert str(caught.value).startswith("Unknown pre-built pipeline 'zeor'; did you mean 'zero'?")
 
 
-@pytest.mark.parametrize(
-    "passes",
-    [pipeline.library_dispatch_passes, pipeline.legalize_passes, pipeline.dataflow_lower_passes,
-     pipeline.finalize_passes],
-)  # fmt: skip
-def test_rejects_a_target_without_passes(passes) -> None:
-    with pytest.raises(ValueError, match="is not yet supported by"):
-        passes(Target("hexagon"))
+LISTS = {
+    "library_dispatch_passes": "library dispatch passes",
+    "legalize_passes": "legalization passes",
+    "dataflow_lower_passes": "dataflow lowering passes",
+    "finalize_passes": "finalization passes",
+}
+OWNERS = {
+    "cuda": "cuda", "rocm": "rocm", "metal": "gpu_generic", "llvm": "cpu_generic",
+    "opencl -device=adreno": "adreno",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("kind", ["vulkan", "opencl", "webgpu", "c", "hexagon"])
+def test_rejects_a_target_without_lists(name: str, kind: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        getattr(pipeline, name)(Target(kind))
+    assert str(caught.value) == f"Target {kind} is not yet supported by {LISTS[name]}."
+
+
+@pytest.mark.parametrize(("kind", "owner"), OWNERS.items())
+def test_each_backend_has_lists_of_its_own(kind: str, owner: str) -> None:
+    target = Target(kind)
+    package = getattr(relax.backend, owner)
+    for name in LISTS:
+        own = getattr(package, name)
+        assert own.__module__ == f"tvm.relax.backend.{owner}.pipeline"
+        found = getattr(pipeline, name)(target)
+        assert [p.info.name for p in found] == [p.info.name for p in own(target)]
+    graphs = [p.info.name for p in pipeline.finalize_passes(target)]
+    assert ("RewriteCUDAGraph" in graphs) == (kind == "cuda")
+
+
+def test_targets_without_lists_compile_by_the_generic_ones() -> None:
+    mod = random_graph(np.random.default_rng(0), 6)
+    like = {"c": "llvm", "webgpu": "metal", "opencl": "metal", "vulkan": "metal"}
+    for kind, other in like.items():
+        made = relax.get_default_pipeline(Target(kind))
+        assert made._lists is relax.get_default_pipeline(Target(other))._lists
+    with Target("c"):
+        assert relax.get_pipeline("default_build")(mod)["main"].attrs["global_symbol"] == "main"
+    with pytest.raises(ValueError) as caught:
+        relax.get_default_pipeline(Target("hexagon"))
+    assert str(caught.value) == (
+        "Target hexagon is not yet supported by default pipeline. "
+        "Please lower and build the IRModule manually."
+    )
+
+
+def test_a_backend_of_users_brings_its_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module with the four functions, named by the record of the backend."""
+    lists = types.ModuleType("own_lists")
+    ran: list[str] = []
+
+    def note(name: str, passes: list[tvm.transform.Pass]) -> Any:
+        def give(target: Target) -> list[tvm.transform.Pass]:
+            ran.append(f"{name} {target.kind}")
+            return passes
+
+        return give
+
+    like = {name: getattr(pipeline, name)(LLVM) for name in LISTS}
+    for name, passes in like.items():
+        setattr(lists, name, note(name, passes))
+    monkeypatch.setitem(sys.modules, "own_lists", lists)
+    record = Backend("ext_dev", "nowhere", graph_passes="own_lists")
+    monkeypatch.setitem(BACKENDS, "ext_dev", record)
+    target = Target("ext_dev")
+    assert pipeline.finalize_passes(target) is like["finalize_passes"]
+    ran.clear()
+    mod = relax.get_default_pipeline(target)(random_graph(np.random.default_rng(0), 6))
+    assert mod["main"].attrs["global_symbol"] == "main"
+    assert ran == [f"{name} ext_dev" for name in LISTS]
 
 
 @pytest.mark.slow

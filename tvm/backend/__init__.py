@@ -24,12 +24,16 @@ BACKENDS: Final[dict[str, Backend]] = {
 }
 
 
+def known_backend(kind: str) -> Backend | None:
+    """The backend of a target kind, of ours or of an installed package; None without one."""
+    if kind not in BACKENDS:
+        _load_entry_points()
+    return BACKENDS.get(kind)
+
+
 def find_backend(kind: str) -> Backend:
     """The backend of a target kind; a TargetError with near names when there is none."""
-    found = BACKENDS.get(kind)
-    if found is None:
-        _load_entry_points()
-        found = BACKENDS.get(kind)
+    found = known_backend(kind)
     if found is None:
         raise TargetError(
             message(

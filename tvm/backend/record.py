@@ -17,12 +17,14 @@ class Backend:
     """A folder that turns lowered functions into something that runs.
 
     `home` is the module with `build(mod, target) -> Module` and `emit_text(mod, target) -> str`;
-    it is imported when the backend is first used.
+    it is imported when the backend is first used. `graph_passes` is one with the four lists of
+    passes for graphs (`library_dispatch_passes` and the others of `tvm.relax.pipeline`).
     """
 
     kind: str  # the target kind it serves
     home: str
     makes_host_code: bool = False  # whether host functions can be compiled by it too
+    graph_passes: str | None = None
 
     def build(self, mod: IRModule, target: Target) -> Module:
         """Compile the lowered functions of a module."""

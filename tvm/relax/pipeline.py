@@ -1,11 +1,17 @@
-"""The order in which passes compile a graph, each with its reason."""
+"""Pipelines for graphs: by target, by name, of one's own.
+
+What compiles a graph for a target stands in that target's folder, as four lists of passes each with
+its reason: `tvm.relax.backend.cuda`, `rocm`, `gpu_generic`, `cpu_generic`, `adreno`. The functions
+here find the folder.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from tvm import dlight
+from tvm.backend import known_backend
 from tvm.ir.module import IRModule
 from tvm.ir.transform import (
     ModulePass,
@@ -16,140 +22,83 @@ from tvm.ir.transform import (
     declare_module_pass,
 )
 from tvm.relax import transform as t
-from tvm.relax.backend.dispatch_sampling import DispatchSampling
-from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
-from tvm.relax.expr import Function
-from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
-from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
-from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
-from tvm.relax.transform.vm_shape_lower import is_lowered
-from tvm.relax.transform.winograd_conv2d import WinogradConv2D
+from tvm.relax.backend.default_pipeline import DefaultPipeline, PassLists
 from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
-_CPU_KINDS: Final = ("llvm", "c")
-_GPU_KINDS: Final = ("cuda", "rocm", "metal", "webgpu", "opencl", "vulkan")
+# Who has lists of passes for a target kind; a backend of another package names its own.
+_OWNERS: Final = {
+    "cuda": "tvm.relax.backend.cuda",
+    "rocm": "tvm.relax.backend.rocm",
+    "metal": "tvm.relax.backend.gpu_generic",
+    "llvm": "tvm.relax.backend.cpu_generic",
+}
+# For targets that nobody has written lists for: they compile by the generic ones.
+_GENERIC: Final = {
+    "c": "tvm.relax.backend.cpu_generic",
+    "opencl": "tvm.relax.backend.gpu_generic",
+    "vulkan": "tvm.relax.backend.gpu_generic",
+    "webgpu": "tvm.relax.backend.gpu_generic",
+}
 
 
 def library_dispatch_passes(target: Target) -> list[Pass]:
     """Passes that choose kernels by the target, and hand parts of the graph to libraries."""
-    _check_target(target, "library dispatch")
-    if target.kind.name in _CPU_KINDS:
-        return []
-    found: list[Any] = [
-        DispatchSampling(),  # draws
-        DispatchSortScan(),  # sorts and running sums, of which a GPU needs other kernels
-    ]
-    return found
+    return _lists(target, "library dispatch passes").library_dispatch_passes(target)
 
 
 def legalize_passes(target: Target) -> list[Pass]:
     """From operators to scheduled kernels."""
-    _check_target(target, "legalization")
-    passes = [
-        t.LambdaLift(),  # local functions are compiled as those of the module are
-        t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
-        BatchNormAsScale(),  # batch norms left: a multiply, an add
-        t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
-        *_cpu_graph_passes(target),
-        t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
-        t.LegalizeOps(),  # and so do operators
-        t.AnnotateTIROpPattern(),  # what fusion goes by
-        t.FoldConstant(),  # kernels of constants that had no operator form
-        t.FuseOps(),  # groups of kernels that share a loop nest
-        t.FuseTIR(),  # one kernel a group
-        t.RewriteDataflowReshape(),  # after fusion, which may have made use of a reshape
-        t.DeadCodeElimination(),  # kernels that were fused or folded away
-    ]
-    if target.kind.name in _CPU_KINDS:
-        passes += [
-            MarkConstantWeights(),  # operands of products that may lie as the kernel likes
-            t.DeadCodeElimination(),  # kernels that are called with weights only
-            dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules()),
-            t.SplitLayoutRewritePreproc(),  # what packs weights becomes a kernel of its own
-            t.FoldConstant(),  # and packs them now
-            t.DeadCodeElimination(),  # kernels that have packed
-        ]
-    else:
-        passes.append(dlight.ApplyDefaultSchedule(*dlight.gpu.default_rules()))
-    return passes
-
-
-def _cpu_graph_passes(target: Target) -> list[Pass]:
-    """Operators in the forms that are fastest on a CPU, once their weights are constants."""
-    if target.kind.name not in _CPU_KINDS:
-        return []
-    return [ConvTransposeAsConv(), WinogradConv2D(target.cpu)]
+    return _lists(target, "legalization passes").legalize_passes(target)
 
 
 def dataflow_lower_passes(target: Target) -> list[Pass]:
     """From dataflow to sequences of calls in which every tensor is made before it is written."""
-    _check_target(target, "dataflow lowering")
-    return [
-        t.RewriteDataflowReshape(),  # kernels that only copy become views
-        t.ToNonDataflow(),  # from here on order counts
-        t.RemovePurityChecking(),  # what follows writes into tensors
-        t.CallTIRRewrite(),  # allocate, call, read
-    ]
+    return _lists(target, "dataflow lowering passes").dataflow_lower_passes(target)
 
 
 def finalize_passes(target: Target) -> list[Pass]:
     """From there to what the virtual machine runs."""
-    _check_target(target, "finalization")
-    recorded = [t.RewriteCUDAGraph()] if target.kind.name == "cuda" else []
-    return [
-        t.StaticPlanBlockMemory(),  # tensors share storage
-        *recorded,  # launches that repeat become graphs, where that is asked for
-        t.LowerAllocTensor(),  # those that no plan covers get storage of their own
-        t.KillAfterLastUse(),  # memory goes as early as it can
-        t.LowerRuntimeBuiltin(),  # operators that are functions of the machine
-        t.ComputePrimValue(),  # numbers computed from symbols
-        t.VMShapeLower(),  # symbols live in a heap of numbers; arguments are checked
-        t.AttachGlobalSymbol(),  # functions are called by name from here on
-    ]
-
-
-def lower_for_machine(mod: IRModule, target: Target) -> IRModule:
-    """The module with its graphs lowered to what the virtual machine runs.
-
-    Functions that were lowered before stay as they are.
-    """
-    done = {v: f for v, f in mod.functions.items() if isinstance(f, Function) and is_lowered(f)}
-    passes = [*dataflow_lower_passes(target), *finalize_passes(target)]
-    if not done:
-        return Sequential(passes)(mod)
-    rest = {v: f for v, f in mod.functions.items() if v not in done}
-    lowered = Sequential(passes)(mod.with_functions(rest))
-    return lowered.with_functions({**lowered.functions, **done})
-
-
-def _check_target(target: Target, what: str) -> None:
-    if target.kind.name not in (*_CPU_KINDS, *_GPU_KINDS):
-        raise ValueError(f"Target {target} is not yet supported by {what} passes.")
-
-
-class DefaultPipeline(ModulePass):
-    """All passes for a target; `graph` are those that leave a graph of kernels."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        super().__init__(self._run, PassInfo(0, "relax.default_pipeline"))
-
-    def graph(self, mod: IRModule) -> IRModule:
-        """Library dispatch and legalization: what native code is made of."""
-        with self._target:
-            for passes in (library_dispatch_passes, legalize_passes):
-                mod = Sequential(passes(self._target))(mod)
-        return mod
-
-    def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        with self._target:
-            return lower_for_machine(self.graph(mod), self._target)
+    return _lists(target, "finalization passes").finalize_passes(target)
 
 
 def get_default_pipeline(target: Target) -> ModulePass:
-    """All of the passes above for a target."""
-    return DefaultPipeline(target)
+    """All passes for a target, in order.
+
+    A target without lists of its own gets those for any CPU or any GPU.
+    """
+    owner = _owner(target) or _GENERIC.get(target.kind.name)
+    if owner is None:
+        raise ValueError(
+            f"Target {target.kind} is not yet supported by default pipeline. "
+            "Please lower and build the IRModule manually."
+        )
+    lists = importlib.import_module(owner)
+    make = getattr(lists, "get_default_pipeline", None)
+    pipeline: ModulePass = DefaultPipeline(target, lists) if make is None else make(target)
+    return pipeline
+
+
+def lower_for_machine(mod: IRModule, target: Target) -> IRModule:
+    """The module with its graphs lowered to what the virtual machine runs."""
+    owner = _owner(target) or _GENERIC.get(target.kind.name, _GENERIC["c"])
+    return DefaultPipeline(target, importlib.import_module(owner)).lower(mod)
+
+
+def _owner(target: Target) -> str | None:
+    """The module that has lists for a target."""
+    kind = target.kind.name
+    if kind == "opencl" and "adreno" in target.keys:
+        return "tvm.relax.backend.adreno"
+    backend = known_backend(kind)
+    return _OWNERS.get(kind) or (backend.graph_passes if backend is not None else None)
+
+
+def _lists(target: Target, what: str) -> PassLists:
+    owner = _owner(target)
+    if owner is None:
+        raise ValueError(f"Target {target.kind} is not yet supported by {what}.")
+    return importlib.import_module(owner)
 
 
 @declare_module_pass("relax.default_build_pipeline")

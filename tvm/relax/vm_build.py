@@ -12,14 +12,10 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass
 from tvm.relax import transform as t
+from tvm.relax.backend.default_pipeline import DefaultPipeline
 from tvm.relax.exec_builder import ExecBuilder, no_kernels
 from tvm.relax.expr import Function
-from tvm.relax.pipeline import (
-    DefaultPipeline,
-    get_default_pipeline,
-    get_pipeline,
-    lower_for_machine,
-)
+from tvm.relax.pipeline import get_default_pipeline, get_pipeline, lower_for_machine
 from tvm.relax.struct_info import (
     PrimStructInfo,
     ShapeExpr,
@@ -169,8 +165,7 @@ class _Linker:
         as_code = [var for var, func in graphs.items() if not self._try_native(var, func)]
         program = BytecodeProgram()
         if as_code:
-            with self._target:
-                self._mod = lower_for_machine(self._mod, self._target)
+            self._mod = lower_for_machine(self._mod, self._target)
             lowered = [self._mod.get_global_var(var.name_hint) for var in as_code]
             program = compile_bytecode(self._mod, lowered)
             for var in as_code:

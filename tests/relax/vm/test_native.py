@@ -20,7 +20,7 @@ from tvm import relax, tir
 from tvm.error import DTypeError, ShapeError, TVMError
 from tvm.ir import IRModule
 from tvm.relax import op
-from tvm.relax.pipeline import DefaultPipeline
+from tvm.relax.backend import cpu_generic
 from tvm.relax.vm.native import PROFILE_SUFFIX, NotNative, native_graph, source_names
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.cpu
 
 
 def _lowered(mod: IRModule) -> IRModule:
-    return DefaultPipeline(tvm.target.Target("llvm")).graph(mod)
+    return cpu_generic.get_default_pipeline(tvm.target.Target("llvm")).graph(mod)
 
 
 def native(mod: IRModule, **sizes: int) -> Any:

@@ -50,8 +50,3 @@ def test_all_passes_in_order(package: object, kind: str) -> None:
     main = after["main"]
     assert isinstance(main, relax.Function)
     assert main.attrs["global_symbol"] == "main"
-
-
-def test_other_targets_are_refused() -> None:
-    with pytest.raises(ValueError, match="not yet supported"):
-        gpu_generic.legalize_passes(tvm.target.Target("hexagon"))
