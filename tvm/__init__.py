@@ -24,7 +24,7 @@ from .support.lazy import lazy_dir, lazy_names
 __version__ = "0.1.0"
 
 _CHILDREN = (
-    "arith", "backend", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir",
+    "arith", "backend", "codegen", "contrib", "dlight", "driver", "error", "exec", "ffi", "ir",
     "meta_schedule", "nd",
     "relax", "relay", "rpc", "runtime", "script", "support", "target", "te", "testing", "tir",
     "tirx", "topi",

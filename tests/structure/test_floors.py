@@ -36,6 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.backend.rocm",),  # HIP is CUDA in other words
     ("tvm.tir.pipeline",),
     ("tvm.tir.build",),
+    ("tvm.codegen",),
     ("tvm.meta_schedule",),
     ("tvm.relax",),
     ("tvm.relax.op",),

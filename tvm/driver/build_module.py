@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from tvm.codegen.build_module import CodeGenBase
+from tvm.codegen.build_module import build as codegen_build
 from tvm.error import message
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -19,14 +21,22 @@ PipelineLike: TypeAlias = Callable[[IRModule], IRModule] | str | None
 
 # Graphs are compiled a floor above TIR; whoever compiles only TIR never loads that floor.
 _relax = lazy_names(__name__, {"relax_build": "tvm.relax.vm_build:build"})
+_relay = lazy_names(__name__, {"to_tir": "tvm.relay.backend.to_tir:to_tir"})
 
 
 def build(
     mod: PrimFunc | IRModule,
     target: str | Target | None = None,
     pipeline: PipelineLike = "default",
+    *,
+    codegen: CodeGenBase | str | None = None,
 ) -> Any:
-    """Compile TIR functions; the older name of `compile` for them."""
+    """Compile TIR functions; the older name of `compile` for them.
+
+    With `codegen` code is written by a generator of users, given itself or by its name.
+    """
+    if codegen is not None:
+        return codegen_build(mod, codegen, target, pipeline)
     warnings.warn(
         "build is deprecated. Use `compile` or `tir.build` instead.",
         DeprecationWarning,
@@ -67,6 +77,17 @@ def compile(
             exec_mode="compiled",
         )
     return Executable(tir_build(mod, target, tir_pipeline))
+
+
+def relay_to_tir(mod: IRModule, functions: Mapping[str, BaseFunc] | None = None) -> IRModule:
+    """Functions of Relay as PrimFuncs: each takes its parameters, then tensors for its results.
+
+    `functions` gives those to convert by name, in place of the ones that `mod` has; the rest of
+    `mod` is what they call. Without it all functions of `mod` are converted.
+    """
+    to_tir: Any = _relay("to_tir")
+    found: IRModule = to_tir(mod, functions)
+    return found
 
 
 def _contains_relax(mod: IRModule) -> bool:

@@ -24,6 +24,7 @@ HOMES: dict[str, list[str]] = {
     "runtime.": ["tvm.runtime.packed"],
     "runtime.CSourceModuleCreate": ["tvm.backend.c.given_source"],
     "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
+    "ffi.Module.load_from_bytes.generated": ["tvm.runtime.generated_code"],
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
     "tir.index_map": ["tvm.tir.tensor_intrin"],
     "runtime.disco.": [

@@ -86,6 +86,7 @@ class PassContext(Object):
         self.disabled_pass = list(disabled_pass or ())
         self.instruments = list(instruments or ())
         self.config: FrozenMap[str, Any] = check_config(config)
+        self._own_passes: dict[str, Any] = {}
 
     @staticmethod
     def current() -> PassContext:
@@ -113,6 +114,62 @@ class PassContext(Object):
         if info.name in self.disabled_pass:
             return False
         return info.name in self.required_pass or self.opt_level >= info.opt_level
+
+    def add_custom_pass(self, custom_pass: Any, name: str | None = None) -> None:
+        """Let `custom_pass` run where TIR is lowered in this context and in those inside it.
+
+        It is a function of a statement, of a PrimFunc or of (func, mod, ctx), or a Pass; see
+        `tir.transform.ApplyCustomPass`. A name that is in use gives its place to the new pass.
+        """
+        if not callable(custom_pass):
+            raise TypeError(
+                f"add_custom_pass: found {type(custom_pass).__name__}; "
+                "legal: a function of a statement or of a PrimFunc, or a Pass"
+            )
+        label = name or getattr(custom_pass, "__name__", None)
+        if not isinstance(label, str):
+            raise TypeError("add_custom_pass: the pass needs a name, a string")
+        self._own_passes[label] = custom_pass
+
+    def remove_custom_pass(self, name: str) -> None:
+        """Take back what `add_custom_pass` added to this context."""
+        if name not in self._own_passes:
+            near = did_you_mean(name, self._own_passes)
+            raise ValueError(f"remove_custom_pass: this context has no pass {name!r}{near}")
+        del self._own_passes[name]
+
+    @property
+    def custom_passes(self) -> dict[str, Any]:
+        """The custom passes in force in this context, in order: those around it first."""
+        found: dict[str, Any] = {}
+        for ctx in self._around():
+            found.update(ctx._own_passes)
+        return found
+
+    def _around(self) -> list[PassContext]:
+        """This context behind those that it was entered in, the thread's own first."""
+        outer = [] if _STACK.default is None else [_STACK.default]
+        for ctx in _STACK.contexts:
+            outer.append(ctx)
+            if ctx is self:
+                return outer
+        return [self]
+
+    def __repr__(self) -> str:
+        lines = {
+            "opt_level": self.opt_level,
+            "required passes": self.required_pass,
+            "disabled passes": self.disabled_pass,
+            "instruments": self.instruments,
+            "config": dict(self.config),
+        }
+        own = list(self.custom_passes)
+        if own:
+            lines["custom passes"] = own
+        shown = "".join(f"\t{label}: {value}\n" for label, value in lines.items())
+        return f"Pass context information: \n{shown}"
+
+    __str__ = __repr__
 
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
         """Leave the present instruments and enter others."""

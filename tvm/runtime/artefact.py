@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -59,6 +60,7 @@ class Artefact:
     kind: str = "llvm"
     entry: str | None = None
     devices: tuple[Mapping[str, Any], ...] = ()  # kernels of devices: DeviceModule.as_record
+    stored: tuple[tuple[str, bytes], ...] = ()  # modules by kind, as `save_to_bytes` gave them
 
     def function(self, name: str) -> FunctionInfo | None:
         """The function called `name`."""
@@ -80,6 +82,7 @@ class Artefact:
             "tensors": _values(self.tensors),
             "bytecode": None if self.bytecode is None else self.bytecode.as_record(),
             "devices": [dict(device) for device in self.devices],
+            "stored": [[kind, base64.b64encode(b).decode()] for kind, b in self.stored],
         }
         return json.dumps(record, separators=(",", ":"))
 
@@ -113,6 +116,9 @@ class Artefact:
                 kind=record["kind"],
                 entry=record["entry"],
                 devices=tuple(dict(device) for device in record.get("devices", ())),
+                stored=tuple(
+                    (str(kind), base64.b64decode(b)) for kind, b in record.get("stored", ())
+                ),
             )
         except (ValueError, KeyError, TypeError) as err:
             raise TVMError(

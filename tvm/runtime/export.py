@@ -46,12 +46,17 @@ class Program:
         tree = import_tree(module)
         self.code = [m for m in tree if m.is_compilation_exportable()]
         self.devices = [m for m in tree if isinstance(m, DeviceModule)]
-        known = [*self.code, *self.devices]
+        self.stored = [
+            m for m in tree
+            if m.is_binary_serializable() and m not in self.code and m not in self.devices
+        ]  # fmt: skip
+        known = [*self.code, *self.devices, *self.stored]
         others = sorted({m.kind for m in tree if m not in known and not _is_frame(m)})
         if not self.code or others:
             found = f"modules of kind {', '.join(others)}" if others else "no compiled code"
             raise TVMError(
-                message("export_library", found=found, legal="modules made by targets llvm and c")
+                message("export_library", found=found, legal="modules made by targets llvm and c, "
+                        "and beside them modules that can be stored as bytes")
             )
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
         for part in self.code:
@@ -79,7 +84,10 @@ class Program:
                 )
             )
         devices = tuple(device.as_record() for device in self.devices)
-        return replace(base, exports=tuple(exports), tensors=tuple(tensors), devices=devices)
+        stored = tuple((m.kind, bytes(m.save_to_bytes())) for m in self.stored)
+        return replace(
+            base, exports=tuple(exports), tensors=tuple(tensors), devices=devices, stored=stored
+        )
 
     @property
     def triple(self) -> str:

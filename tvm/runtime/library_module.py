@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.error import TVMError, message
-from tvm.ffi import library
+from tvm.ffi import get_global_func, library
 from tvm.support.dtype import DataType
 
 from ._tensor import Tensor, from_host, numpy_dtype
@@ -160,9 +160,26 @@ def as_program(artefact: Artefact, kernels: Module, tensors: list[Tensor]) -> Mo
     """A compiled graph as such; other modules as they are, with the kernels that they launch."""
     for device in artefact.devices:
         kernels.import_module(DeviceModule.from_record(device))
+    for kind, content in artefact.stored:
+        kernels.import_module(_stored_module(kind, content))
     if artefact.kind == VMModule.kind:
         return VMModule(artefact, kernels, tuple(tensors))
     return kernels
+
+
+def _stored_module(kind: str, content: bytes) -> Module:
+    """A module that was stored as bytes, read by the function registered for its kind."""
+    load = get_global_func(f"ffi.Module.load_from_bytes.{kind}", allow_missing=True)
+    if load is None:
+        raise TVMError(
+            message(
+                f"load a {kind} module",
+                found="nobody says how",
+                legal=f"a function registered as ffi.Module.load_from_bytes.{kind}",
+            )
+        )
+    module: Module = load(content)
+    return module
 
 
 def _first_line(err: Exception) -> str:

@@ -52,14 +52,14 @@ def build(
             )
         )
     with nested_programs():
-        return _build(mod, _target(mod, target), pipeline)
+        return _build(mod, chosen_target(mod, target), pipeline)
 
 
 def _build(mod: IRModule, chosen: Target, pipeline: PipelineLike) -> Module:
-    host = chosen.host if chosen.host is not None else _host_of(chosen)
-    mod = _only_prim_funcs(mod)
+    host = chosen.host if chosen.host is not None else host_of(chosen)
+    mod = only_prim_funcs(mod)
     mod = t.BindTarget(chosen if chosen.kind.name in HOST_KINDS else chosen.with_host(host))(mod)
-    mod = _pipeline(pipeline, chosen)(mod)
+    mod = pipeline_of(pipeline, chosen)(mod)
     host_mod, device_mods = split_host_device_mods(mod)
     host_mod = Sequential(finalize_host_passes())(host_mod)
     finalize = Sequential(finalize_device_passes())
@@ -67,7 +67,8 @@ def _build(mod: IRModule, chosen: Target, pipeline: PipelineLike) -> Module:
     return tir_to_runtime(host_mod, finished, host)
 
 
-def _target(mod: IRModule, target: str | Target | None) -> Target:
+def chosen_target(mod: IRModule, target: str | Target | None) -> Target:
+    """The given target, else that of the context, of the functions, or llvm."""
     if target is not None:
         return target if isinstance(target, Target) else Target(target)
     current = Target.current()
@@ -80,11 +81,12 @@ def _target(mod: IRModule, target: str | Target | None) -> Target:
     return Target("llvm")
 
 
-def _host_of(target: Target) -> Target:
+def host_of(target: Target) -> Target:
+    """The target of the code that launches what is for `target`."""
     return target if target.kind.name in HOST_KINDS else Target("llvm")
 
 
-def _only_prim_funcs(mod: IRModule) -> IRModule:
+def only_prim_funcs(mod: IRModule) -> IRModule:
     """Graph functions are compiled elsewhere; they may stand beside the kernels that they call."""
     kept = {var: func for var, func in mod.functions.items() if isinstance(func, PrimFunc)}
     if not kept:
@@ -94,7 +96,8 @@ def _only_prim_funcs(mod: IRModule) -> IRModule:
     return mod.with_functions(kept)
 
 
-def _pipeline(pipeline: PipelineLike, target: Target) -> Callable[[IRModule], IRModule]:
+def pipeline_of(pipeline: PipelineLike, target: Target) -> Callable[[IRModule], IRModule]:
+    """A pipeline given by name, as a function, or as None for the target's own."""
     if pipeline is None:
         return get_default_tir_pipeline(target)
     return get_tir_pipeline(pipeline) if isinstance(pipeline, str) else pipeline

@@ -21,12 +21,13 @@ def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
 
     `to_source` says that the backend writes source text, which people may read. The passes that
     `tir.add_lower_pass` gives run before everything (0), on flat loops (1), after loops have their
-    final form (2), and last (3).
+    final form (2), and last (3). Those of `PassContext.add_custom_pass` follow on the second.
     """
     return [
         *_added(ctx, 0),
         *_blocks_to_loops(),
         *_added(ctx, 1),
+        *_custom(ctx),
         *_final_loops(ctx),
         *_added(ctx, 2),
         *_last_touches(ctx, to_source),
@@ -86,6 +87,11 @@ def _added(ctx: PassContext, phase: int) -> list[Pass]:
     return [one for number, one in pairs if int(number) == phase]
 
 
+def _custom(ctx: PassContext) -> list[Pass]:
+    """What users hung on the context works on flat loops, before those change their form."""
+    return [t.ApplyCustomPass()] if ctx.custom_passes else []
+
+
 def finalize_host_passes() -> list[Pass]:
     """From lowered host functions to what machine code can be made of."""
     # only where somebody has such types, as the pass looks at every node
@@ -130,6 +136,7 @@ def device_lowering_passes(ctx: PassContext) -> list[Pass]:
         *_added(ctx, 0),
         *_blocks_to_launches(),
         *_added(ctx, 1),
+        *_custom(ctx),
         *_final_kernels(ctx),
         *_added(ctx, 2),
         *_kernel_touches(ctx),

@@ -96,6 +96,11 @@ def _fuse(mod: IRModule) -> IRModule:
     return mod.with_functions(functions)
 
 
+def fuse_group(mod: IRModule, group: Function) -> PrimFunc:
+    """One PrimFunc of a function whose bindings call kernels of `mod`: operands, then results."""
+    return _GroupFuser(mod, group).fuse()
+
+
 def _group_span(group: Function) -> Span | None:
     """The spans of everything in a group."""
     spans = [

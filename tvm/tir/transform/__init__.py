@@ -11,6 +11,7 @@ _PASSES: dict[str, str] = {
     "AnnotateEntryFunc": "annotate_entry_func",
     "AnnotateIrregularLoop": "annotate_irregular_loop",
     "Apply": "apply",
+    "ApplyCustomPass": "apply_custom_pass",
     "BF16ComputeLegalize": "bf16_compute_legalize",
     "BF16StorageLegalize": "bf16_storage_legalize",
     "BindTarget": "bind_target",
@@ -25,6 +26,7 @@ _PASSES: dict[str, str] = {
     "ExtractPrimFuncConstants": "extract_prim_func_constants",
     "Filter": "filter",
     "FlattenBuffer": "flatten_buffer",
+    "FunctionPass": "pass_form",
     "ForceNarrowIndexToInt32": "force_narrow_index_to_int32",
     "FP8ComputeLegalize": "fp8_compute_legalize",
     "FP8StorageLegalize": "fp8_storage_legalize",
@@ -42,6 +44,7 @@ _PASSES: dict[str, str] = {
     "InjectRollingBuffer": "inject_rolling_buffer",
     "InlinePrivateFunctions": "inline_private_functions",
     "InstrumentBoundCheckers": "instrument_bound_checkers",
+    "LegalizePackedCalls": "legalize_packed_calls",
     "LiftThreadBinding": "lift_thread_binding",
     "LoopPartition": "loop_partition",
     "LoopPartitionConfig": "config_records",
@@ -102,14 +105,20 @@ _PASSES: dict[str, str] = {
     "VerifyVTCMLimit": "verify_vtcm_limit",
 
 }
-# passes that are made of schedules stand with those
-_ABOVE: dict[str, str] = {"DefaultGPUSchedule": "tvm.tir.schedule.default_gpu_schedule"}
+# passes that are made of schedules stand with those; contexts are the same for all passes
+_ABOVE: dict[str, str] = {
+    "DefaultGPUSchedule": "tvm.tir.schedule.default_gpu_schedule",
+    "PassContext": "tvm.ir.transform",
+}
 
 if TYPE_CHECKING:
+    from tvm.ir.transform import PassContext as PassContext
+
     from .annotate_device_regions import AnnotateDeviceRegions as AnnotateDeviceRegions
     from .annotate_entry_func import AnnotateEntryFunc as AnnotateEntryFunc
     from .annotate_irregular_loop import AnnotateIrregularLoop as AnnotateIrregularLoop
     from .apply import Apply as Apply
+    from .apply_custom_pass import ApplyCustomPass as ApplyCustomPass
     from .bf16_compute_legalize import BF16ComputeLegalize as BF16ComputeLegalize
     from .bf16_storage_legalize import BF16StorageLegalize as BF16StorageLegalize
     from .bind_target import BindTarget as BindTarget

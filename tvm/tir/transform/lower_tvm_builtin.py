@@ -185,18 +185,30 @@ class _Lowerer(StmtExprMutator):
     def _make_call(self, op: e.Call, lowered: str) -> PrimExpr:
         name, given = op.args[0], op.args[1:]
         # arguments that are calls themselves are done first and keep their places
-        values = [(self.visit_expr(a), _type_index(a)) for a in given]
+        values = [(self.visit_expr(a), packed_type_index(a), _own_index(a)) for a in given]
         stack = self._region.values
         first = stack.take(len(values) + 1)
-        for number, (value, kind) in enumerate(values, start=first):
-            self._set(stack.var, number, StructField.ANY_TYPE_INDEX, ops.const(int(kind), "int32"))
+        for number, (value, kind, index) in enumerate(values, start=first):
+            index = ops.const(int(kind), "int32") if index is None else index
+            self._set(stack.var, number, StructField.ANY_TYPE_INDEX, index)
             self._set(stack.var, number, StructField.ANY_ZERO_PADDING, ops.const(0, "int32"))
             self._set(stack.var, number, StructField.ANY_UNION_VALUE, _in_union(value, kind))
         args = (name, stack.var, first, first + len(values))
         return e.Call(op.dtype, lowered, args, op.span)
 
 
-def _type_index(arg: PrimExpr) -> TypeIndex:
+def _own_index(arg: PrimExpr) -> PrimExpr | None:
+    """The type that a value brings along; None for what is no TVMFFIAny in memory."""
+    if _name(arg) != "tir.tvm_struct_get" or not isinstance(arg, e.Call):
+        return None
+    if ops.literal(arg.args[2]) != StructField.ANY_UNION_VALUE or not arg.dtype.is_handle:
+        return None
+    place, number = arg.args[:2]
+    return builtin.tvm_struct_get(place, number, int(StructField.ANY_TYPE_INDEX), "int32")
+
+
+def packed_type_index(arg: PrimExpr) -> TypeIndex:
+    """What a packed function gets an argument as."""
     dtype = arg.dtype
     if isinstance(arg, e.StringImm):
         return TypeIndex.RAW_STR

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, ClassVar, Concatenate, ParamSpec
 
 from tvm.error import CheckError
 from tvm.ir.module import IRModule
@@ -23,6 +23,8 @@ P = ParamSpec("P")
 
 class PrimFuncPass(Pass):
     """A pass that looks at one PrimFunc at a time; functions of other dialects stay."""
+
+    FunctionPass: ClassVar[type[PrimFuncPass]]  # scripts ask a pass itself for what it is
 
     def __init__(
         self, func: Callable[[PrimFunc, IRModule, PassContext], PrimFunc | None], info: PassInfo
@@ -52,6 +54,10 @@ class PrimFuncPass(Pass):
         return f"Run PrimFunc pass: {info.name} at the optimization level {info.opt_level}"
 
     __str__ = __repr__
+
+
+PrimFuncPass.FunctionPass = PrimFuncPass
+FunctionPass = PrimFuncPass  # the name that other dialects have for it
 
 
 def tir_pass(
