@@ -10,5 +10,4 @@ __getattr__ = lazy_names(
         name: f"{__name__}.build_module:{name}"
         for name in ("CodeGenBase", "find_codegen", "register_codegen")
     },
-    ("build_module", "generated_module"),
 )
