@@ -23,6 +23,7 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
+from tvm.ir.span import ambient_span
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.support.naming import NameTable
 from tvm.support.registry import Registry
@@ -343,7 +344,8 @@ class BlockBuilder(Object):
                 )
             )
         var = self._new_var(self.current_block_is_dataflow(), name_hint, struct_info)
-        self.emit_normalized(MatchCast(var, expr, struct_info, expr.span))
+        span = ambient_span() or expr.span
+        self.emit_normalized(MatchCast(var, expr, struct_info, span))
         return var
 
     def emit_output(self, output: Output, name_hint: str = "") -> Var:

@@ -192,7 +192,7 @@ class _Lowering:
         if isinstance(binding, MatchCast):
             value = self._operands(value)
             where = f"ErrorContext(match_cast, fn={self._name}, var={binding.var.name_hint}, " \
-                f"struct_info={binding.struct_info}) "
+                f"struct_info={binding.struct_info}{_origin(binding)}) "
             todos: list[_Todo] = []
             self._check(binding.struct_info, value, where, todos)
             left = self._match(todos)
@@ -429,6 +429,17 @@ def _is_tensor_of(known: StructInfo | None, wanted: TensorStructInfo) -> bool:
         return False
     right_dtype = wanted.is_unknown_dtype() or known.dtype is wanted.dtype
     return right_dtype and wanted.ndim in (-1, known.ndim)
+
+
+def _origin(binding: MatchCast) -> str:
+    """The extents that are matched, and the source they come from, where that is known."""
+    span = binding.span if binding.span is not None else binding.value.span
+    if span is None:
+        return ""
+    info = binding.value.struct_info_
+    shape = info.shape if isinstance(info, TensorStructInfo) else binding.value
+    given = f", value={shape}" if isinstance(shape, ShapeExpr) else ""
+    return f"{given}, source={span.source_name.name}"
 
 
 def is_lowered(func: Function) -> bool:

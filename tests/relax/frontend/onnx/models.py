@@ -85,3 +85,20 @@ def check(model: onnx.ModelProto, inputs: Mapping[str, Array], rtol: float = 1e-
         assert have.dtype == want.dtype
         assert have.shape == want.shape
         np.testing.assert_allclose(have, want, rtol=rtol, atol=1e-5)
+
+
+def check_sizes(
+    model: onnx.ModelProto, runs: Sequence[Mapping[str, Array]], rtol: float = 1e-5, **options: Any
+) -> None:
+    """One compiled model gives what ONNX Runtime gives, for inputs of several sizes."""
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model, **options), "llvm"), tvm.cpu())
+    for inputs in runs:
+        result = vm["main"](*inputs.values())
+        got = [result] if hasattr(result, "numpy") else list(result)
+        wanted = run_onnx(model, inputs)
+        assert len(wanted) == len(got)
+        for want, value in zip(wanted, got):
+            have = value.numpy()
+            assert have.dtype == want.dtype
+            assert have.shape == want.shape
+            np.testing.assert_allclose(have, want, rtol=rtol, atol=1e-5)

@@ -16,13 +16,14 @@ from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, If, SeqExpr, Tuple, TupleGetItem
+from tvm.relax.frontend.extents import with_extents
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.tir.expr import IntImm
 
 from .graph import Subgraph
 from .node import Node
 from .registry import Result, convert
-from .repeat import repeat, with_extents
+from .repeat import repeat
 from .scope import Ref, Scope
 
 # Loops with more nodes than this, over all turns, are not written out.

@@ -48,15 +48,7 @@ def binary(node: Node) -> Result:
     a, b = node[0], _beside(node)
     if node.op_type == "Pow" and node.dtype(0) != node.dtype(1):
         return _mixed_power(node)
-    result = node.bb.normalize(_BINARY[node.op_type](a, b))
-    infos = [value.struct_info for value in (a, b, result)]
-    if all(isinstance(info, TensorStructInfo) for info in infos):
-        shapes = [getattr(info, "shape", None) for info in infos]
-        if shapes[2] is None and shapes[0] is not None and shapes[1] is not None:
-            raise node.invalid(
-                "the shapes", f"{shapes[0]} and {shapes[1]}", "extents that are known to be equal"
-            )
-    return result
+    return _BINARY[node.op_type](a, b)
 
 
 def _beside(node: Node) -> RelaxExpr:

@@ -9,9 +9,11 @@ from tvm.error import OpError, OpNotImplemented, TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.span import SourceName, Span, span_scope
 from tvm.relax.expr import Constant, TupleGetItem, Var
+from tvm.relax.frontend.extents import with_extents
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.support.suggest import did_you_mean
 
+from .agreement import reconcile
 from .attributes import node_attributes, tensor_array
 from .bodies import body_of, bound_attributes, with_defaults
 from .evaluated import evaluate_node
@@ -111,6 +113,7 @@ class GraphReader:
         converter = find_converter(operator_name(node), opset)
         if converter is not None:
             view = Node(node, name, attrs, opset, self, scope)
+            reconcile(view)
             _bind(self.bb, node, converter(view), scope)
             return
         infos = [scope.read(i, self.bb).struct_info_ if i else None for i in node.input]
@@ -197,7 +200,9 @@ def _bind(bb: BlockBuilder, node: Any, result: Result, scope: Scope) -> None:
 
 def _emit(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
     normal = bb.normalize(value)
-    return normal if isinstance(normal, (Var, Constant)) else bb.emit(normal)
+    if not isinstance(normal, (Var, Constant)):
+        normal = bb.emit(normal)
+    return with_extents(bb, normal)
 
 
 class Subgraph:

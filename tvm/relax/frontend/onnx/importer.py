@@ -143,9 +143,9 @@ class _Importer:
         tensor_type = value.type.tensor_type
         own: list[Any] = []
         for axis, dim in enumerate(tensor_type.shape.dim):
-            if dim.HasField("dim_value"):
+            if dim.HasField("dim_value") and dim.dim_value >= 0:
                 own.append(int(dim.dim_value))
-            else:
+            else:  # runtimes read a negative extent as an unknown one
                 own.append(dim.dim_param or f"{value.name}_{axis}")
         given = self._shapes.get(value.name)
         ranked = tensor_type.HasField("shape") or given is not None

@@ -38,6 +38,7 @@ class Node:
         scope: Scope,
     ) -> None:
         self.op_type = str(proto.op_type)
+        self.domain = str(proto.domain)
         self.name = name
         self.bb = reader.bb
         self.inputs = list(proto.input)
@@ -47,6 +48,7 @@ class Node:
         self.reader = reader
         self.scope = scope
         self.output_count = len(self.outputs)
+        self._replaced: dict[int, RelaxExpr] = {}
 
     # --- inputs ---
 
@@ -59,7 +61,13 @@ class Node:
 
     def optional(self, i: int) -> RelaxExpr | None:
         """Input number `i`, or None when it is left out."""
+        if i in self._replaced:
+            return self._replaced[i]
         return self.scope.read(self.inputs[i], self.bb) if self.has(i) else None
+
+    def replace(self, i: int, value: RelaxExpr) -> None:
+        """Take another expression for input `i`: the same tensor, with more known of it."""
+        self._replaced[i] = value
 
     def has(self, i: int) -> bool:
         """Whether input number `i` is given."""

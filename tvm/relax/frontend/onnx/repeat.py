@@ -24,6 +24,7 @@ from tvm.relax import op
 from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, If, SeqExpr, Tuple, TupleGetItem, Var
+from tvm.relax.frontend.extents import fresh_extent
 from tvm.relax.struct_info import (
     FuncStructInfo,
     ShapeExpr,
@@ -40,20 +41,6 @@ if TYPE_CHECKING:
 
 CALLS_A_LEVEL = 16
 LEVELS = 16  # 16^16 turns are more than a count of 64 bits can ask for
-
-
-def with_extents(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
-    """The value, with symbols for extents that only running it tells."""
-    value = bb.normalize_argument(value)
-    info = value.struct_info
-    if not isinstance(info, TensorStructInfo) or info.shape is not None or info.ndim < 1:
-        return value
-    extents = [_fresh() for _ in range(info.ndim)]
-    return bb.match_cast(value, TensorStructInfo(extents, info.dtype))
-
-
-def _fresh() -> tir.Var:
-    return tir.Var("extent", "int64")
 
 
 def repeat(
@@ -329,5 +316,5 @@ def _closed(info: StructInfo) -> StructInfo:
 
 def _renamed(info: TensorStructInfo) -> TensorStructInfo:
     """The same with new symbols for extents that change."""
-    extents = [_fresh() if _is_own(e) else e for e in info.shape.values]  # type: ignore[union-attr]
+    extents = [fresh_extent() if _is_own(e) else e for e in info.shape.values]  # type: ignore[union-attr]
     return TensorStructInfo(extents, info.dtype)

@@ -12,6 +12,7 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue
+from tvm.relax.frontend.extents import require_equal
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.tir.expr import IntImm
 
@@ -20,6 +21,7 @@ from .registry import Result, convert
 from .shape import shape_tensor
 
 MOST_BYTES = 2**47
+LONGEST = 10**9  # what exporters write for the end of any axis is at least this
 
 
 @convert("Constant")
@@ -69,6 +71,7 @@ def slice_(node: Node) -> Result:
     axes = node.integers(3, "axes") if node.has(3) else list(range(len(starts)))
     steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
     value = node[0]
+    ends = [_end(node, axis, end) for axis, end in zip(axes, ends)]
     for place in [i for i, step in enumerate(steps) if step == 1]:
         count = _length(starts[place], ends[place])
         if count is not None:  # a window that moves as the model runs
@@ -77,6 +80,16 @@ def slice_(node: Node) -> Result:
     if all(isinstance(s, int) and s == 0 for s in starts) and value is not node[0]:
         return value
     return op.strided_slice(value, axes, starts, ends, steps)
+
+
+def _end(node: Node, axis: int, end: PrimExpr | int) -> PrimExpr | int:
+    """The end of a slice; what stands for the end of any axis is this one's extent."""
+    extent = node.shape(0)[axis]
+    if not isinstance(end, int) or end < LONGEST or isinstance(extent, IntImm):
+        return end
+    if end < MOST_BYTES:
+        require_equal(node.bb, tir.min(tir.const(end, "int64"), extent), extent)
+    return extent
 
 
 def _length(start: PrimExpr | int, end: PrimExpr | int) -> int | None:

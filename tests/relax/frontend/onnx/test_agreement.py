@@ -1,0 +1,132 @@
+"""Extents that importing cannot compare: equal, repeated, or refused, when the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import tvm
+from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
+from tvm import relax
+from tvm.error import ShapeError
+from tvm.relax.frontend.onnx import from_onnx
+
+pytestmark = pytest.mark.cpu
+node = helper.make_node
+
+
+def floats(*shape: int) -> Array:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype("float32")
+
+
+def model_of(nodes: Sequence[Any], shapes: dict[str, list[Any]], **options: Any) -> Any:
+    sample = {name: floats(*(2 for _ in shape)) for name, shape in shapes.items()}
+    return make_model(nodes, sample, ["y"], shapes=shapes, **options)
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Max", "Less", "Pow"])
+def test_two_symbols_are_broadcast_as_the_program_runs(op: str) -> None:
+    model = model_of([node(op, ["a", "b"], ["y"])], {"a": ["m", 3], "b": ["n", 3]})
+    sizes = [(4, 4), (1, 4), (4, 1), (1, 1), (0, 1), (1, 0), (0, 0)]
+    check_sizes(model, [{"a": abs(floats(m, 3)), "b": abs(floats(n, 3))} for m, n in sizes])
+
+
+def test_an_error_names_the_node_and_both_extents() -> None:
+    model = model_of([node("Add", ["a", "b"], ["y"], name="joined")], {"a": ["m"], "b": ["n"]})
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    with pytest.raises(ShapeError) as caught:
+        vm["main"](floats(2), floats(3))
+    text = str(caught.value)
+    assert all(word in text for word in ("source=joined", "m == ", "n == ", "extent 0 is 3"))
+
+
+def test_a_number_and_a_symbol() -> None:
+    model = model_of([node("Mul", ["a", "b"], ["y"])], {"a": ["m", "n"], "b": [4]})
+    check_sizes(model, [{"a": floats(m, n), "b": floats(4)} for m, n in ((2, 4), (3, 1), (0, 4))])
+
+
+def test_three_operands() -> None:
+    shapes: dict[str, list[Any]] = {"a": ["i", "j"], "b": ["k"], "c": ["l", 1]}
+    model = model_of([node("Max", ["a", "b", "c"], ["y"])], shapes)
+    runs = [((2, 3), (3,), (2, 1)), ((1, 3), (1,), (5, 1)), ((4, 1), (6,), (1, 1))]
+    check_sizes(model, [{"a": floats(*a), "b": floats(*b), "c": floats(*c)} for a, b, c in runs])
+
+
+def test_strides_up_and_down_again() -> None:
+    """As in feature pyramids: halves of an extent, doubled, are one more or 1 to be repeated."""
+    nodes = [
+        node("MaxPool", ["x"], ["half"], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+        node("MaxPool", ["half"], ["less"], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+        node("Resize", ["less", "", "scales"], ["up"], mode="nearest",
+             coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+        node("Add", ["half", "up"], ["y"]),
+    ]  # fmt: skip
+    scales = {"scales": np.array([1, 1, 2, 2], "float32")}
+    model = model_of(nodes, {"x": [1, 2, "h", "w"]}, weights=scales)
+    check_sizes(model, [{"x": floats(1, 2, h, w)} for h, w in ((8, 12), (2, 8), (16, 1))])
+
+
+def test_negative_and_unnamed_extents_are_unknown() -> None:
+    model = model_of([node("Relu", ["x"], ["y"])], {"x": [-1, 3, None, ""]})
+    check_sizes(model, [{"x": floats(*s)} for s in ((1, 3, 4, 5), (2, 3, 1, 7))])
+
+
+def test_a_slice_to_a_large_number_is_to_the_end() -> None:
+    bounds = {"start": np.array([0]), "end": np.array([1_000_000_000]), "axes": np.array([0])}
+    nodes = [
+        node("Slice", ["x", "start", "end", "axes"], ["whole"]),
+        node("ReduceMean", ["x"], ["mean"], axes=[1]),
+        node("Sub", ["whole", "mean"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": ["n", 5]}, weights=bounds)
+    text = str(from_onnx(model))
+    assert "fitting" not in text
+    check_sizes(model, [{"x": floats(n, 5)} for n in (1, 4)])
+
+
+def test_channels_that_are_symbols() -> None:
+    weights = {"w": floats(4, 3, 3, 3), "s": floats(4), "z": abs(floats(4))}
+    nodes = [
+        node("Conv", ["x", "w"], ["c"]),
+        node("BatchNormalization", ["c", "s", "s", "s", "z"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": ["b", "c", "h", "w_"]}, weights=weights)
+    check_sizes(model, [{"x": floats(2, 3, 8, 9)}, {"x": floats(1, 3, 5, 5)}], rtol=1e-4)
+
+
+def test_concat_checks_the_other_axes() -> None:
+    model = model_of(
+        [node("Concat", ["a", "b"], ["y"], axis=1)], {"a": ["m", 2], "b": ["n", "k"]}
+    )
+    check_sizes(model, [{"a": floats(3, 2), "b": floats(3, 4)}])
+    vm = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    with pytest.raises(ShapeError, match="source=Concat_0"):
+        vm["main"](floats(3, 2), floats(4, 4))
+
+
+def test_products_meet_and_repeat() -> None:
+    model = model_of(
+        [node("MatMul", ["a", "b"], ["y"])], {"a": ["p", "m", "k"], "b": ["q", "l", "n"]}
+    )
+    shapes = [((1, 2, 3), (4, 3, 5)), ((4, 2, 3), (1, 3, 5)), ((2, 1, 4), (2, 4, 1))]
+    check_sizes(model, [{"a": floats(*a), "b": floats(*b)} for a, b in shapes], rtol=1e-4)
+
+
+def test_what_gemm_adds_is_repeated() -> None:
+    model = model_of(
+        [node("Gemm", ["a", "b", "c"], ["y"], transB=1)],
+        {"a": ["m", "k"], "b": ["n", "l"], "c": ["r", "s"]},
+    )
+    runs = [((2, 3), (4, 3), (2, 4)), ((2, 3), (4, 3), (1, 4)), ((2, 3), (4, 3), (2, 1))]
+    check_sizes(
+        model, [{"a": floats(*a), "b": floats(*b), "c": floats(*c)} for a, b, c in runs], rtol=1e-4
+    )
+
+
+def test_slopes_are_repeated() -> None:
+    model = model_of([node("PRelu", ["x", "s"], ["y"])], {"x": ["m", "n"], "s": ["k"]})
+    check_sizes(model, [{"x": floats(2, 3), "s": floats(3)}, {"x": floats(2, 3), "s": floats(1)}])

@@ -1,0 +1,68 @@
+"""Extents that are compared as a program runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import relax, tir
+from tvm.error import ShapeError
+from tvm.relax import op
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Var
+from tvm.relax.frontend.extents import agreeing, broadcast, common_extent, extents_of
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir.expr import IntImm
+
+
+def _symbols(count: int) -> list[tir.SizeVar]:
+    return [tir.SizeVar(name, "int64") for name in "mnkl"[:count]]
+
+
+@pytest.mark.pure
+def test_what_is_known_needs_no_check() -> None:
+    m, n = _symbols(2)
+    bb, one, four = BlockBuilder(), IntImm("int64", 1), IntImm("int64", 4)
+    bb.begin_binding_block()
+    assert common_extent(bb, m, m) is m
+    assert common_extent(bb, one, n) is n
+    assert common_extent(bb, n, one) is n
+    assert common_extent(bb, four, four) is four
+    assert not bb.end_block().bindings
+
+
+@pytest.mark.pure
+def test_values_that_fit_stay_as_they_are() -> None:
+    m, n = _symbols(2)
+    bb = BlockBuilder()
+    a, b = (Var(name, TensorStructInfo(shape, "float32")) for name, shape in
+            (("a", [m, n]), ("b", [1, n])))  # fmt: skip
+    bb.begin_scope([a, b])
+    bb.begin_binding_block()
+    assert broadcast(bb, [a, b]) == [a, b]
+    assert agreeing(bb, a, [None, n]) is a
+    assert not bb.end_block().bindings
+
+
+@pytest.mark.cpu
+def test_one_symbol_for_both() -> None:
+    m, n = _symbols(2)
+    bb = BlockBuilder()
+    a, b = (Var(name, TensorStructInfo([extent, 2], "float32")) for name, extent in
+            (("a", m), ("b", n)))  # fmt: skip
+    with bb.function("main", [a, b]):
+        with bb.dataflow():
+            both = broadcast(bb, [a, b])
+            shapes = [extents_of(value) for value in both]
+            assert shapes[0] is not None
+            assert shapes[1] is not None
+            assert shapes[0][0] is shapes[1][0]
+            result = bb.emit_output(op.subtract(*both))
+        bb.emit_func_output(result)
+    vm = relax.VirtualMachine(tvm.compile(bb.get(), "llvm"), tvm.cpu())
+    for rows in ((3, 3), (1, 3), (3, 1)):
+        x, y = (np.random.default_rng(0).random((count, 2)).astype("float32") for count in rows)
+        np.testing.assert_array_equal(vm["main"](x, y).numpy(), x - y)
+    with pytest.raises(ShapeError):
+        vm["main"](np.zeros((2, 2), "float32"), np.zeros((3, 2), "float32"))

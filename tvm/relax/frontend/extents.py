@@ -1,0 +1,193 @@
+"""Extents that importing cannot compare: decided, or checked, when the program runs.
+
+Two extents that have to be equal are matched once, which costs a comparison of two numbers. Where
+an extent may also be 1 and then be repeated, the common extent is a symbol of its own
+
+    k = if_then_else(a == 1, b, a)
+
+and what does not provably have it is passed through a function that gives the tensor itself where
+the extents are equal already, and otherwise a repeated one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import te, tir
+from tvm.arith import Analyzer
+from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call, Function, If, PrimValue, SeqExpr, Var
+from tvm.relax.shape_math import same_extent
+from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
+from tvm.tir.expr import INT64, IntImm
+
+
+def extents_of(value: RelaxExpr) -> tuple[PrimExpr, ...] | None:
+    """The extents of a tensor, or None where they are not known."""
+    info = value.struct_info
+    shape = info.shape if isinstance(info, TensorStructInfo) else None
+    return tuple(shape.values) if isinstance(shape, ShapeExpr) else None
+
+
+def is_number(extent: PrimExpr, number: int) -> bool:
+    """Whether an extent is this number."""
+    return isinstance(extent, IntImm) and extent.value == number
+
+
+def fresh_extent(name: str = "extent") -> tir.SizeVar:
+    """A symbol for an extent, which is never negative."""
+    return tir.SizeVar(name, "int64")
+
+
+def named(bb: BlockBuilder, value: PrimExpr, name: str = "extent") -> PrimExpr:
+    """The value of an expression as a symbol of its own."""
+    if isinstance(value, (IntImm, tir.Var)):
+        return value
+    symbol = fresh_extent(name)
+    bb.match_cast(ShapeExpr([value]), ShapeStructInfo([symbol]))
+    return symbol
+
+
+def require_equal(bb: BlockBuilder, found: PrimExpr, wanted: PrimExpr) -> None:
+    """Check as the program runs that two extents are the same, unless that is sure."""
+    if not same_extent(found, wanted):
+        bb.match_cast(ShapeExpr([found]), ShapeStructInfo([wanted]))
+
+
+def with_extents(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:
+    """The value, with symbols for extents that only running it tells."""
+    value = bb.normalize_argument(value)
+    info = value.struct_info
+    if not isinstance(info, TensorStructInfo) or info.shape is not None or info.ndim < 1:
+        return value
+    extents = [fresh_extent() for _ in range(info.ndim)]
+    return bb.match_cast(value, TensorStructInfo(extents, info.dtype))
+
+
+def agreeing(bb: BlockBuilder, value: RelaxExpr, wanted: Sequence[PrimExpr | None]) -> RelaxExpr:
+    """The value, checked to have these extents where they are given."""
+    own = extents_of(value)
+    info = value.struct_info
+    if own is None or not isinstance(info, TensorStructInfo) or len(own) != len(wanted):
+        return value
+    pairs = [(have, have if want is None else want) for have, want in zip(own, wanted)]
+    if all(same_extent(have, want) is not None for have, want in pairs):
+        return value  # the same, or so wrong that the operator says it
+    return bb.match_cast(value, TensorStructInfo([want for _, want in pairs], info.dtype))
+
+
+def common_extent(bb: BlockBuilder, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    """The extent that two are broadcast to, checked where that is open."""
+    if same_extent(a, b) is not None or is_number(b, 1):
+        return b if is_number(a, 1) else a
+    if is_number(a, 1):
+        return b
+    one = tir.const(1, "int64")
+    if isinstance(b, IntImm):
+        a, b = b, a
+    if isinstance(a, IntImm) or _exceeds_one(a):
+        require_equal(bb, tir.if_then_else(b == one, a, b), a)
+        return a
+    if _exceeds_one(b):
+        return common_extent(bb, b, a)
+    require_equal(bb, tir.if_then_else(tir.any(a == one, b == one), a, b), a)
+    return named(bb, tir.if_then_else(a == one, b, a))
+
+
+def _exceeds_one(extent: PrimExpr) -> bool:
+    return Analyzer().can_prove(extent > tir.const(1, "int64"))
+
+
+def broadcast(bb: BlockBuilder, values: Sequence[RelaxExpr]) -> list[RelaxExpr]:
+    """Values whose extents are provably equal or 1, as operators on elements want them.
+
+    Values whose extents are not known, or fit together already, stay as they are.
+    """
+    shapes = [extents_of(value) for value in values]
+    if any(shape is None for shape in shapes):
+        return list(values)
+    known = [shape for shape in shapes if shape is not None]
+    rank = max((len(shape) for shape in known), default=0)
+    padded = [(IntImm(INT64, 1),) * (rank - len(shape)) + shape for shape in known]
+    common = [_common(bb, column) for column in zip(*padded)]
+    return [repeated(bb, value, common[rank - len(own) :]) for value, own in zip(values, known)]
+
+
+def _common(bb: BlockBuilder, column: Sequence[PrimExpr]) -> PrimExpr:
+    result = column[0]
+    for extent in column[1:]:
+        result = common_extent(bb, result, extent)
+    return result
+
+
+def fitted(bb: BlockBuilder, value: RelaxExpr, wanted: Sequence[PrimExpr]) -> RelaxExpr:
+    """The value with the last of these extents; each of its own is that one, or 1."""
+    own = extents_of(value)
+    if own is None or len(own) > len(wanted):
+        return value
+    behind = wanted[len(wanted) - len(own) :]
+    one = tir.const(1, "int64")
+    for have, want in zip(own, behind):
+        if not is_number(have, 1) and same_extent(have, want) is None:
+            require_equal(bb, tir.if_then_else(have == one, want, have), want)
+    return repeated(bb, value, behind)
+
+
+def repeated(bb: BlockBuilder, value: RelaxExpr, common: Sequence[PrimExpr]) -> RelaxExpr:
+    """The value with these extents, but where its own is 1 for sure."""
+    own = extents_of(value)
+    info = value.struct_info
+    if own is None or not isinstance(info, TensorStructInfo):
+        return value
+    wanted = [
+        have if is_number(have, 1) or same_extent(have, want) is not None else want
+        for have, want in zip(own, common)
+    ]
+    if all(have is want for have, want in zip(own, wanted)):
+        return value
+    moves = [have is not want for have, want in zip(own, wanted)]
+    function = _repeating(bb, info.dtype, moves)
+    return bb.emit(Call(function, [bb.normalize_argument(value), ShapeExpr(wanted)]))
+
+
+def _repeating(bb: BlockBuilder, dtype: Any, moves: Sequence[bool]) -> GlobalVar:
+    """A function that repeats a tensor along extents of 1, and gives one that fits as it is."""
+    kept = [fresh_extent(f"n{axis}") for axis in range(len(moves))]
+    source = [fresh_extent(f"own{axis}") if moved else kept[axis]
+              for axis, moved in enumerate(moves)]  # fmt: skip
+    with bb.aside():
+        x, shape = Var("x", TensorStructInfo(source, dtype)), Var("shape", ShapeStructInfo(kept))
+        bb.begin_scope([x, shape])
+        bb.begin_binding_block()
+        info = TensorStructInfo(kept, dtype)
+        fits = tir.all(*[a == b for a, b in zip(source, kept) if a is not b])
+        same = _branch(bb, lambda: bb.match_cast(x, info))
+        more = _branch(bb, lambda: bb.emit_te(_repeat, x, kept, primfunc_name_hint="repeat"))
+        result = bb.emit(If(PrimValue(fits), same, more))
+        body = bb.normalize(SeqExpr([bb.end_block()], result))
+        bb.end_scope()
+        return bb.add_func(Function([x, shape], body, info, True), "fitting")
+
+
+def _branch(bb: BlockBuilder, make: Any) -> SeqExpr:
+    bb.begin_scope(None)
+    bb.begin_binding_block()
+    result = make()
+    block = bb.end_block()
+    bb.end_scope()
+    return SeqExpr([block], result)
+
+
+def _repeat(x: te.Tensor, shape: Sequence[PrimExpr]) -> te.Tensor:
+    """`x` with the extents that are asked for; where its own is another, that is 1."""
+
+    def element(*at: Any) -> Any:
+        return x(*(
+            i if own is want else tir.Select(own == 1, tir.const(0, "int64"), i)
+            for i, own, want in zip(at, x.shape, shape)
+        ))  # fmt: skip
+
+    result: te.Tensor = te.compute(list(shape), element, name="repeat")
+    return result

@@ -1,0 +1,166 @@
+"""Which extents of a node's inputs have to agree; what importing cannot prove, running checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tvm.ir.expr import PrimExpr
+from tvm.relax.frontend.extents import (
+    agreeing,
+    broadcast,
+    common_extent,
+    extents_of,
+    fitted,
+    repeated,
+)
+
+if TYPE_CHECKING:
+    from .node import Node
+
+Rule = Callable[["Node"], None]
+
+
+def reconcile(node: Node) -> None:
+    """Give a node inputs whose extents fit together as its operator asks."""
+    rule = _RULES.get(node.op_type)
+    if rule is not None and node.domain in ("", "ai.onnx", "com.microsoft"):
+        rule(node)
+
+
+def _elements(node: Node) -> None:
+    """All inputs are broadcast to one shape."""
+    if node.opset < 7 and "axis" in node.attrs and not node.domain:
+        return  # the second operand is put beside the first one's axes
+    given = [i for i in range(len(node.inputs)) if node.has(i)]
+    for i, value in zip(given, broadcast(node.bb, [node[i] for i in given])):
+        node.replace(i, value)
+
+
+def _toward_first(node: Node) -> None:
+    """The second input is broadcast to the first one."""
+    own, slope = extents_of(node[0]), extents_of(node[1])
+    if own is None or slope is None or len(slope) > len(own) or node.opset < 7:
+        return
+    node.replace(1, fitted(node.bb, node[1], own))
+
+
+def _concat(node: Node) -> None:
+    """All extents but the one along the axis are the first input's."""
+    shapes = [extents_of(node[i]) for i in range(len(node.inputs))]
+    first = next((shape for shape in shapes if shape is not None), None)
+    if first is None or not first:
+        return
+    axis = int(node.attr("axis", 1)) % len(first)
+    _same(node, list(range(len(shapes))), [None if a == axis else e for a, e in enumerate(first)])
+
+
+def _same(node: Node, inputs: Sequence[int], wanted: Sequence[PrimExpr | None]) -> None:
+    for i in inputs:
+        if node.has(i):
+            node.replace(i, agreeing(node.bb, node[i], wanted))
+
+
+def _products(first: int, second: int) -> Rule:
+    def rule(node: Node) -> None:
+        """Rows and columns meet in one extent; what stands before is broadcast."""
+        a, b = extents_of(node[first]), extents_of(node[second])
+        if not a or not b:
+            return
+        if len(a) == 1 or len(b) == 1:
+            length = b[0 if len(b) == 1 else -2]
+            _same(node, [first], [*[None] * (len(a) - 1), length])
+            return
+        _same(node, [first], [*[None] * (len(a) - 1), b[-2]])
+        outer_a, outer_b = a[:-2], b[:-2]
+        if outer_a and outer_b:
+            pairs = _aligned(outer_a, outer_b)
+            outer = [x if y is None else y if x is None else common_extent(node.bb, x, y)
+                     for x, y in pairs]  # fmt: skip
+            for i, own in ((first, outer_a), (second, outer_b)):
+                inner = extents_of(node[i]) or ()
+                whole = [*[e for e in outer[len(outer) - len(own) :] if e is not None], *inner[-2:]]
+                node.replace(i, repeated(node.bb, node[i], whole))
+
+    return rule
+
+
+def _aligned(
+    a: Sequence[PrimExpr], b: Sequence[PrimExpr]
+) -> list[tuple[PrimExpr | None, PrimExpr | None]]:
+    rank = max(len(a), len(b))
+    left = [None] * (rank - len(a)) + list(a)
+    right = [None] * (rank - len(b)) + list(b)
+    return list(zip(left, right))
+
+
+def _gemm(node: Node) -> None:
+    """The inner extents meet; what is added is broadcast to the product."""
+    a, b = extents_of(node[0]), extents_of(node[1])
+    if a is None or b is None or len(a) != 2 or len(b) != 2:
+        return
+    rows, inner = (a[1], 1) if node.attr("transA", 0) else (a[0], 0)
+    columns, length = (b[0], b[1]) if node.attr("transB", 0) else (b[1], b[0])
+    _same(node, [0], [length, None] if inner else [None, length])
+    if node.has(2):
+        node.replace(2, fitted(node.bb, node[2], [rows, columns]))
+
+
+def _windows(data: int, weight: int) -> Rule:
+    def rule(node: Node) -> None:
+        """The data's channels are those that the weight takes, times the groups."""
+        own, taken = extents_of(node[data]), extents_of(node[weight])
+        if own is None or taken is None or len(own) < 3:
+            return
+        channels = taken[0] if "Transpose" in node.op_type else taken[1] * node.attr("group", 1)
+        _same(node, [data], [None, channels, *[None] * (len(own) - 2)])
+
+    return rule
+
+
+def _channels(node: Node) -> None:
+    """The data's channels are as many as there are scales."""
+    own, scales = extents_of(node[0]), extents_of(node[1])
+    if own is not None and scales is not None and len(own) > 1 and len(scales) == 1:
+        _same(node, [0], [None, scales[0], *[None] * (len(own) - 2)])
+
+
+def _last_axes(node: Node) -> None:
+    """The data's last extents are those of the scale."""
+    own, scales = extents_of(node[0]), extents_of(node[1])
+    if own is not None and scales is not None and len(scales) < len(own):
+        _same(node, [0], [*[None] * (len(own) - len(scales)), *scales])
+
+
+def _sum_then_norm(node: Node) -> None:
+    """What is added to the data is broadcast; the scale is as long as its last axis."""
+    added = broadcast(node.bb, [node[0], node[1]])
+    node.replace(0, added[0])
+    node.replace(1, added[1])
+
+
+_BROADCAST = (
+    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
+    "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow",
+    "Sub", "Sum", "Where", "Xor", "BiasGelu", "FastGelu",
+)  # fmt: skip
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(_BROADCAST, _elements),
+    "PRelu": _toward_first,
+    "Concat": _concat,
+    "MatMul": _products(0, 1),
+    "MatMulInteger": _products(0, 1),
+    "QLinearMatMul": _products(0, 3),
+    "Gemm": _gemm,
+    "Conv": _windows(0, 1),
+    "ConvTranspose": _windows(0, 1),
+    "ConvInteger": _windows(0, 1),
+    "QLinearConv": _windows(0, 3),
+    "BatchNormalization": _channels,
+    "InstanceNormalization": _channels,
+    "LayerNormalization": _last_axes,
+    "RMSNormalization": _last_axes,
+    "SkipLayerNormalization": _sum_then_norm,
+    "SkipSimplifiedLayerNormalization": _sum_then_norm,
+}
+
