@@ -163,7 +163,8 @@ def _picked(module: Any, key: str) -> Any:
 
 
 for _name in ("resnet18", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x0_5",
-              "squeezenet1_1", "efficientnet_b0", "densenet121", "regnet_y_400mf", "mnasnet0_5", "convnext_tiny",
+              "squeezenet1_1", "efficientnet_b0", "densenet121", "regnet_y_400mf", "mnasnet0_5",
+              "convnext_tiny",
               "swin_t", "lraspp_mobilenet_v3_large", "deeplabv3_mobilenet_v3_large"):  # fmt: skip
     picture_network(f"torchvision {_name}", _torchvision(_name))
 

@@ -21,6 +21,7 @@ _ONNX = "tests/relax/frontend/onnx"
 _IMPORTER = (f"{_ONNX}/test_importer.py", "parts of the importer, which shows what they do")
 _OPERATORS = (f"{_ONNX}/test_operators.py", "each operator is compared with ONNX Runtime")
 _CONTROL = (f"{_ONNX}/test_control.py", "graphs within graphs, functions, loops")
+_SIZES = (f"{_ONNX}/test_sizes.py", "what depends on extents")
 _CASES = (f"{_ONNX}/test_conformance.py", "ONNX's own cases")
 _SCHEDULE = "tests/tir/schedule"
 QUESTIONS = (f"{_SCHEDULE}/primitive/test_queries.py", "primitives that only ask")
@@ -228,6 +229,9 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relax/frontend/onnx/evaluated.py": _IMPORTER,
     "tvm/relax/frontend/onnx/graph.py": _IMPORTER,
     "tvm/relax/frontend/onnx/known_values.py": _IMPORTER,
+    "tvm/relax/frontend/onnx/known_rules.py": _SIZES,
+    "tvm/relax/frontend/onnx/moving.py": _SIZES,
+    "tvm/relax/frontend/onnx/resize.py": _SIZES,
     "tvm/relax/frontend/onnx/ngrams.py": _CASES,
     "tvm/relax/frontend/onnx/repeat.py": _CONTROL,
     "tvm/relax/frontend/onnx/scope.py": _CONTROL,

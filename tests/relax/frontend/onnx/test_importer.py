@@ -455,11 +455,6 @@ def test_rejects_a_result_that_nothing_makes() -> None:
     )
 
 
-def test_rejects_a_value_read_before_it_is_made() -> None:
-    model = _raw_model(node("Relu", ["a"], ["y"], name="early"), node("Exp", ["x"], ["a"]))
-    assert "input of node 'early'" in _message(TVMError, lambda: from_onnx(model))
-
-
 def test_rejects_operands_that_do_not_fit_and_names_the_node() -> None:
     model = _raw_model(node("MatMul", ["x", "x"], ["y"], name="layer/matmul"))
     text = _message(OpConversionError, lambda: from_onnx(model))

@@ -25,6 +25,9 @@ def reconcile(node: Node) -> None:
     """Give a node inputs whose extents fit together as its operator asks."""
     rule = _RULES.get(node.op_type)
     if rule is not None and node.domain in ("", "ai.onnx", "com.microsoft"):
+        for i in range(len(node.inputs)):
+            if node.has(i):
+                node.rank(i)  # which must be known
         rule(node)
 
 

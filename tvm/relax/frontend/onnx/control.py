@@ -15,12 +15,12 @@ import numpy as np
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Constant, If, SeqExpr, Tuple, TupleGetItem
+from tvm.relax.expr import Constant, If, PrimValue, SeqExpr, Tuple, TupleGetItem
 from tvm.relax.frontend.extents import with_extents
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.tir.expr import IntImm
 
-from .graph import Subgraph
+from .graph import RanksDiffer, Subgraph
 from .node import Node
 from .registry import Result, convert
 from .repeat import repeat
@@ -38,14 +38,27 @@ def if_(node: Node) -> Result:
     """One of two graphs; only the taken one when importing knows the condition."""
     known = node.known(0)
     branches = node.graph("then_branch"), node.graph("else_branch")
-    if known is not None:
+    condition: RelaxExpr
+    if known is None:
+        condition = as_condition(node.bb, node[0])
+    elif known.dtype == object:  # a comparison of sizes
+        condition = PrimValue(known.reshape(-1)[0])
+    else:
         return branches[0 if bool(known.reshape(-1)[0]) else 1].read([])
-    condition = as_condition(node.bb, node[0])
     taken, other = (_branch(node.bb, graph) for graph in branches)
+    if node.reader.may_fork and _ranks(taken) != _ranks(other):
+        raise RanksDiffer(condition, branches)
     value = node.bb.emit(If(condition, taken, other))
     if node.output_count == 1:
         return [with_extents(node.bb, value)]
     return [with_extents(node.bb, TupleGetItem(value, i)) for i in range(node.output_count)]
+
+
+def _ranks(branch: SeqExpr) -> list[int | None]:
+    """How many dimensions the outputs of a branch have."""
+    info = branch.body.struct_info
+    fields = info.fields if isinstance(info, TupleStructInfo) else (info,)
+    return [field.ndim if isinstance(field, TensorStructInfo) else None for field in fields]
 
 
 def as_condition(bb: BlockBuilder, value: RelaxExpr) -> RelaxExpr:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tvm.error import OpError, OpNotImplemented, TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.span import SourceName, Span, span_scope
-from tvm.relax.expr import Constant, TupleGetItem, Var
+from tvm.relax.expr import Constant, If, SeqExpr, TupleGetItem, Var
 from tvm.relax.frontend.extents import with_extents
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.support.suggest import did_you_mean
@@ -29,6 +29,16 @@ ONNX_DOMAINS = ("", "ai.onnx")
 _MISFITS = (TVMError, TypeError, ValueError, IndexError, KeyError, OverflowError, MemoryError)
 # Functions may use functions; deeper than this, one uses itself.
 DEEPEST = 32
+# Each fork doubles what comes behind it.
+MOST_FORKS = 6
+
+
+class RanksDiffer(Exception):
+    """Branches that give different ranks: each has to be read with what comes behind it."""
+
+    def __init__(self, condition: RelaxExpr, graphs: Sequence[Subgraph]) -> None:
+        super().__init__("branches give different ranks")
+        self.condition, self.graphs = condition, graphs
 
 
 class OpConversionError(OpError, ValueError):
@@ -64,11 +74,55 @@ class GraphReader:
         self.bb = bb
         self.functions = functions
         self.depth = depth
+        self._forks = 0
+        # whether a branch may take all that comes after it
+        self.may_fork = False
 
     def nodes(self, nodes: Iterable[Any], scope: Scope, prefix: str = "") -> None:
         """Convert nodes in their order."""
-        for number, node in enumerate(nodes):
+        before, self.may_fork = self.may_fork, False
+        for number, node in _in_order(list(nodes)):
             self._node(node, number, scope, prefix + node_name(node, number))
+        self.may_fork = before
+
+    def results(
+        self, nodes: Iterable[Any], scope: Scope, outputs: Callable[[Scope], RelaxExpr]
+    ) -> RelaxExpr:
+        """Convert the nodes of the model itself; gives what `outputs` finds at the end."""
+        return self._results(_in_order(list(nodes)), scope, outputs)
+
+    def _results(
+        self, order: Sequence[tuple[int, Any]], scope: Scope, outputs: Callable[[Scope], RelaxExpr]
+    ) -> RelaxExpr:
+        for at, (number, node) in enumerate(order):
+            self.may_fork = self._forks < MOST_FORKS
+            try:
+                self._node(node, number, scope, node_name(node, number))
+            except RanksDiffer as fork:
+                self._forks += 1
+                rest = order[at + 1 :]
+                yes, no = (
+                    self._forked(graph, node, rest, scope, outputs) for graph in fork.graphs
+                )
+                self._forks -= 1
+                return self.bb.emit(If(fork.condition, yes, no))
+        return outputs(scope)
+
+    def _forked(
+        self, graph: Subgraph, node: Any, rest: Sequence[tuple[int, Any]], scope: Scope,
+        outputs: Callable[[Scope], RelaxExpr],
+    ) -> SeqExpr:  # fmt: skip
+        """A branch with all nodes behind it, since they see other ranks in the other one."""
+        self.bb.begin_scope(None)
+        self.bb.begin_binding_block()
+        inner = Scope(scope.opsets, scope)
+        for name, ref in zip(node.output, graph.read([])):
+            if name:
+                inner.bind(name, ref)
+        result = self.bb.emit(self._results(rest, inner, outputs))
+        block = self.bb.end_block()
+        self.bb.end_scope()
+        return SeqExpr([block], result)
 
     def output(self, scope: Scope, name: str) -> RelaxExpr:
         """The value of an output of the graph."""
@@ -101,7 +155,7 @@ class GraphReader:
             return evaluate_node(node, scope.opsets, values)
 
         return operator_name(node) == node.op_type and scope.known.evaluate(
-            node.op_type, node.input, node.output, attrs, scope.info, computed
+            node.op_type, node.input, node.output, attrs, scope.info, computed, self.bb
         )
 
     def _convert(self, node: Any, scope: Scope, name: str, attrs: dict[str, Any]) -> None:
@@ -158,6 +212,41 @@ class GraphReader:
         for read in node.input:
             if read and not scope.has(read):
                 _refuse_unmade(read, f"input of node {name!r} ({node.op_type})", scope)
+
+
+def _in_order(nodes: Sequence[Any]) -> list[tuple[int, Any]]:
+    """Nodes with their numbers, each behind those that make what it reads.
+
+    Models should be written so; runtimes sort those that are not.
+    """
+    maker = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+    needs = [{maker[name] for name in _reads(node) if name in maker} for node in nodes]
+    if all(max(need, default=-1) < i for i, need in enumerate(needs)):
+        return list(enumerate(nodes))
+    done: set[int] = set()
+    order: list[int] = []
+    for start in range(len(nodes)):
+        todo = [start]
+        while todo:
+            i = todo[-1]
+            missing = sorted(needs[i] - done - set(todo))
+            if i in done or not missing:
+                todo.pop()
+                if i not in done:
+                    done.add(i)
+                    order.append(i)
+            else:
+                todo += missing[::-1]
+    place = {number: at for at, number in enumerate(order)}
+    if any(place[need] >= place[i] for i in order for need in needs[i]):
+        return list(enumerate(nodes))  # a circle: what it reads is missed where it is read
+    return [(i, nodes[i]) for i in order]
+
+
+def _reads(node: Any) -> list[str]:
+    """The names of what a node reads, in graphs within as well."""
+    inner = [name for graph in inner_graphs(node) for name in _free_names(graph, set())]
+    return [*node.input, *inner]
 
 
 def _without(node: Any, names: set[str]) -> Any:

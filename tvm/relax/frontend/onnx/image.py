@@ -24,6 +24,8 @@ from tvm.topi.image.grid_sample import grid_sample as sample
 
 from .node import Node
 from .registry import Result, convert
+from .resize import by_computed_scales, by_scales, resampled
+from .resize import by_sizes as by_sizes_of
 
 
 @convert("Upsample")
@@ -69,32 +71,81 @@ def resize(node: Node) -> Result:
         raise node.invalid("nearest_mode", how.nearest, ", ".join(NEAREST))
     rank = node.rank(0)
     axes = [int(a) % rank for a in node.attr("axes", range(rank))]
+    extents = [node.shape(0)[a] for a in axes]
     asked = node.known(3)
-    if asked is None or asked.size == 0:
-        scales = _floats(node, 2, "scales")
-        sizes: list[Any] = [None] * len(axes)
-    else:
-        sizes = node.sizes(3, "sizes")
-        scales = [0.0] * len(axes)
+    by_sizes = node.has(3) and (asked is None or asked.size > 0)
+    sizes: list[Any] = node.numbers(3, "sizes") if by_sizes else [None] * len(axes)
+    scales = [0.0] * len(axes) if by_sizes else _scales(node)
+    if scales is None or not all(
+        isinstance(x, (int, float, IntImm)) or x is None for x in [*extents, *sizes, *scales]
+    ):
+        return _open(node, axes, extents, sizes, scales, how)
     if how.coordinates == "tf_crop_and_resize":
         roi = _floats(node, 1, "roi")
         parts = list(zip(roi[: len(axes)], roi[len(axes) :]))
     else:
         parts = [(0.0, 1.0)] * len(axes)
-    extents = node.shape(0)
-    sizes, scales = _keep_ratio(node, [extents[a] for a in axes], sizes, scales)
+    sizes, scales = _keep_ratio(node, extents, sizes, scales)
     resized: dict[int, Axis] = {}
-    for axis, size, scale, (start, end) in zip(axes, sizes, scales, parts):
-        extent = extents[axis]
+    for axis, extent, size, scale, (start, end) in zip(axes, extents, sizes, scales, parts):
         whole = (start, end) == (0.0, 1.0)
         if whole and (scale == 1.0 if size is None else _same(size, extent)):
             continue
-        if not isinstance(extent, IntImm) or isinstance(size, PrimExpr):
-            return _symbolic(node, axes, sizes, scales, how)
-        length = extent.value
+        length = int(extent)  # type: ignore[call-overload]
         out = int(np.floor(np.float32(length) * np.float32(scale))) if size is None else int(size)
         resized[axis] = Axis(length, out, scale or out / length, start, end)
     return _resampled(node, resized, how)
+
+
+def _scales(node: Node) -> list[Any] | None:
+    """Scales that are numbers or expressions; None where the model computes them."""
+    value = node.known(2)
+    if value is None and not isinstance(node.optional(2), Constant):
+        return None
+    if value is None or value.dtype != object:
+        return _floats(node, 2, "scales")
+    return [v if isinstance(v, PrimExpr) else float(v) for v in value.reshape(-1)]
+
+
+def _open(
+    node: Node, axes: list[int], extents: list[Any], sizes: list[Any], scales: list[Any] | None,
+    how: Resampling,
+) -> RelaxExpr:  # fmt: skip
+    """Extents, sizes or scales that only running tells."""
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    if how.antialias or how.coordinates == "tf_crop_and_resize":
+        raise node.invalid("the input", "symbolic extents", "extents that are numbers")
+    if scales is None:
+        found = by_computed_scales(node, extents, node[2])
+    elif sizes[0] is None:
+        kept = [a for a, scale in enumerate(scales) if scale != 1.0]
+        if policy == "stretch" and _is_plain(node, axes, scales, how):
+            return _symbolic(node, axes, sizes, scales, how)
+        axes, extents = [axes[a] for a in kept], [extents[a] for a in kept]
+        found = by_scales(node, extents, [scales[a] for a in kept])
+    else:
+        if policy == "stretch" and _fits_operator(node, axes, sizes, how):
+            return _symbolic(node, axes, sizes, scales, how)
+        found = by_sizes_of(node, extents, sizes, policy)
+    changed = {a: axis for a, axis in zip(axes, found) if not _same(axis.size, axis.out)}
+    return resampled(node, node[0], changed, how)
+
+
+def _is_plain(node: Node, axes: list[int], scales: list[Any], how: Resampling) -> bool:
+    """Whether the operator for pictures does it: whole scales of the last two of four axes."""
+    whole = all(isinstance(s, float) and s == int(s) for s in scales)
+    return whole and _fits_operator(node, axes, [None] * len(axes), how) and all(
+        scale == 1 for axis, scale in zip(axes, scales) if axis < 2
+    )
+
+
+def _fits_operator(node: Node, axes: list[int], sizes: list[Any], how: Resampling) -> bool:
+    kept = all(
+        size is None or _same(size, node.shape(0)[axis])
+        for axis, size in zip(axes, sizes) if axis < 2
+    )  # fmt: skip
+    known = how.coordinates in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+    return node.rank(0) == 4 and kept and known and not how.exclude_outside
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -141,7 +192,8 @@ def _scaled(node: Node, scales: list[float], how: Resampling) -> Result:
         if scale == 1:
             continue
         if not isinstance(extent, IntImm):
-            return _symbolic(node, list(range(len(scales))), [None] * len(scales), scales, how)
+            sizes: list[Any] = [None] * len(scales)
+            return _open(node, list(range(len(scales))), list(extents), sizes, list(scales), how)
         out = int(np.floor(np.float32(extent.value) * np.float32(scale)))
         resized[axis] = Axis(extent.value, out, scale)
     return _resampled(node, resized, how)
@@ -157,7 +209,7 @@ def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
         else:
             indices, weights = taps(axis, how)
             value = node.bb.emit_te(
-                _weighted, value, Constant(indices), Constant(weights.astype(node.dtype(0))), place,
+                weighted, value, Constant(indices), Constant(weights.astype(node.dtype(0))), place,
                 primfunc_name_hint="resize",
             )  # fmt: skip
     if crops and any(outside(axis, how).any() for axis in axes.values()):
@@ -170,7 +222,7 @@ def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
     return value
 
 
-def _weighted(x: te.Tensor, indices: te.Tensor, weights: te.Tensor, place: int) -> te.Tensor:
+def weighted(x: te.Tensor, indices: te.Tensor, weights: te.Tensor, place: int) -> te.Tensor:
     """Sums of weighted elements along one axis."""
     shape = [*x.shape[:place], indices.shape[0], *x.shape[place + 1 :]]
     count = int(indices.shape[1])  # type: ignore[call-overload]
@@ -200,18 +252,12 @@ def _symbolic(
     node: Node, axes: list[int], sizes: list[Any], scales: list[float], how: Resampling
 ) -> RelaxExpr:
     """Extents that are symbols: the operator, which finds scales from sizes as it runs."""
-    if node.rank(0) != 4 or how.exclude_outside or how.antialias:
-        raise node.invalid("the input", "symbolic extents", "extents that are numbers")
     wanted: list[Any] = list(node.shape(0))
     for axis, size, scale in zip(axes, sizes, scales):
         if size is not None:
             wanted[axis] = size
-        elif scale != int(scale):
-            raise node.invalid("scales", scale, "whole numbers, as the extent is symbolic")
         else:
             wanted[axis] = wanted[axis] * int(scale)
-    if not (_same(wanted[0], node.shape(0)[0]) and _same(wanted[1], node.shape(0)[1])):
-        raise node.invalid("axes", axes, "the last two, as an extent is symbolic")
     method = {"nearest": "nearest_neighbor"}.get(how.mode, how.mode)
     return op.image.resize2d(
         node[0], tuple(wanted[2:]), layout="NCHW", method=method,

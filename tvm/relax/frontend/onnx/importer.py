@@ -108,14 +108,15 @@ class _Importer:
         """Convert the nodes; all into one dataflow block, unless there are branches."""
         reader = GraphReader(self._bb, self._functions)
         if has_branches(graph.node, self._functions):
-            reader.nodes(graph.node, self._scope)
-            return self._outputs(reader, graph)
+            return reader.results(
+                graph.node, self._scope, lambda scope: self._outputs(reader, graph, scope)
+            )
         with self._bb.dataflow():
             reader.nodes(graph.node, self._scope)
-            return self._bb.emit_output(self._outputs(reader, graph))
+            return self._bb.emit_output(self._outputs(reader, graph, self._scope))
 
-    def _outputs(self, reader: GraphReader, graph: Any) -> RelaxExpr:
-        outputs = [reader.output(self._scope, value.name) for value in graph.output]
+    def _outputs(self, reader: GraphReader, graph: Any, scope: Scope) -> RelaxExpr:
+        outputs = [reader.output(scope, value.name) for value in graph.output]
         return outputs[0] if len(outputs) == 1 else Tuple(outputs)
 
     # --- inputs ---

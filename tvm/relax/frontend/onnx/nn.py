@@ -18,7 +18,15 @@ from tvm.topi.nn.local_response_norm import lrn as local_response_norm
 
 from .node import Node
 from .registry import Result, convert
-from .window import auto_pad, kernel_shape, shared_out, window, with_channel_bias
+from .window import (
+    auto_pad,
+    kernel_shape,
+    padded_window,
+    pads_vary,
+    shared_out,
+    window,
+    with_channel_bias,
+)
 
 _CONVOLUTIONS = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
 _TRANSPOSED = {1: op.nn.conv1d_transpose, 2: op.nn.conv2d_transpose}
@@ -42,7 +50,7 @@ def conv(node: Node) -> Result:
 
 def convolution(node: Node, x: RelaxExpr, w: RelaxExpr, weight: int) -> RelaxExpr:
     """The convolution of `x` with `w`, in the place of inputs 0 and `weight`."""
-    strides, pads, dilations = window(node, kernel_shape(node, weight))
+    (x,), strides, pads, dilations = padded_window(node, [x], kernel_shape(node, weight))
     return _by_rank(node, _CONVOLUTIONS)(
         x, w, strides=strides, padding=pads, dilation=dilations,
         groups=int(node.attr("group", 1)),
@@ -109,7 +117,8 @@ def _transposed_pads(
             sizes, strides, kernel, dilations, extra, asked[-len(kernel) :]
         )
     ]
-    return shared_out(totals, larger_after=mode == "SAME_UPPER")
+    pads = shared_out(totals, larger_after=mode == "SAME_UPPER")
+    return [pad for pad in pads if isinstance(pad, int)]
 
 
 @convert("MaxPool")
@@ -162,12 +171,34 @@ def average_pool(node: Node) -> Result:
 
 def _pool(node: Node, table: Mapping[int, Callable[..., RelaxExpr]], **options: Any) -> RelaxExpr:
     kernel = [int(k) for k in node.attr("kernel_shape")]
-    strides, pads, dilations = window(node, kernel)
+    largest = table is _MAX_POOLS
+    if not largest and not options["count_include_pad"] and pads_vary(node, kernel):
+        return _mean_of_data(node, kernel)
+    fill = float(_lowest(node.dtype(0))) if largest else 0.0
+    (x,), strides, pads, dilations = padded_window(node, [node[0]], kernel, fill)
     result = _by_rank(node, table)(
-        node[0], pool_size=kernel, strides=strides, padding=pads, dilation=dilations,
+        x, pool_size=kernel, strides=strides, padding=pads, dilation=dilations,
         ceil_mode=bool(node.attr("ceil_mode", 0)), **options,
     )  # fmt: skip
     return _within_data(node, result, strides, pads) if node.attr("ceil_mode", 0) else result
+
+
+def _lowest(dtype: str) -> float | int:
+    return -np.inf if dtype.startswith(("float", "bfloat")) else int(np.iinfo(dtype).min)
+
+
+def _mean_of_data(node: Node, kernel: list[int]) -> RelaxExpr:
+    """Means without the pads, of which only running tells how many: by means of ones."""
+    data = [node[0], node.bb.emit(op.ones(node.shape(0), node.dtype(0)))]
+    wide, strides, pads, dilations = padded_window(node, data, kernel)
+    means = [
+        node.bb.emit(_by_rank(node, _AVG_POOLS)(
+            x, pool_size=kernel, strides=strides, padding=pads, dilation=dilations,
+            count_include_pad=True,
+        ))
+        for x in wide
+    ]  # fmt: skip
+    return op.divide(*means)
 
 
 def _within_data(

@@ -103,6 +103,13 @@ class Node:
             )
         return [v if isinstance(v, PrimExpr) else int(v) for v in value.reshape(-1)]
 
+    def numbers(self, i: int, what: str) -> list[PrimExpr | int]:
+        """The integers of an input: known, of sizes, or symbols that running gives values."""
+        if self.known(i) is not None:
+            return self.sizes(i, what)
+        value = self.bb.emit(op.astype(self[i], "int64"))
+        return list(self.run_time_sizes(self.bb.emit(op.reshape(value, [-1]))))
+
     def run_time_sizes(self, value: RelaxExpr) -> list[tir.Var]:
         """The elements of a tensor (n,) of int64 as symbols, which get their values as it runs."""
         info = self.bb.normalize(value).struct_info

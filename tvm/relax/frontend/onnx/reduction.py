@@ -11,6 +11,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
+from tvm.relax.frontend.extents import require_equal
 from tvm.relax.struct_info import ShapeExpr
 from tvm.tir.expr import IntImm
 
@@ -139,10 +140,10 @@ def arg_reduction(node: Node) -> Result:
         return call(node[0], axis, keepdims)
     # the first from behind
     place = node.bb.emit(call(node.bb.emit(op.flip(node[0], axis)), axis, keepdims))
-    last = node.shape(0)[axis] - 1
-    if not isinstance(last, IntImm):
-        raise node.invalid("select_last_index", 1, "0 on an axis of a symbolic extent")
-    return op.subtract(Constant(np.asarray(last.value, np.int64)), place)
+    last = ShapeExpr([node.shape(0)[axis] - 1])
+    if isinstance(last.values[0], IntImm):
+        return op.subtract(Constant(np.asarray(last.values[0].value, np.int64)), place)
+    return op.subtract(node.bb.emit(op.shape_to_tensor(last)), place)
 
 
 @convert("CumSum", "CumProd")
@@ -160,9 +161,14 @@ def cumulative(node: Node) -> Result:
 
 @convert("TopK", since=10)
 def topk(node: Node) -> Result:
-    k = node.integers(1, "k")[0]
-    largest = bool(node.attr("largest", 1))
-    pair = node.bb.emit(op.topk(node[0], k, node.axis(-1), "both", largest, "int64"))
-    return [pair[0], pair[1]]
-
-
+    k = node.numbers(1, "k")[0]
+    largest, axis = bool(node.attr("largest", 1)), node.axis(-1)
+    if isinstance(k, int):
+        pair = node.bb.emit(op.topk(node[0], k, axis, "both", largest, "int64"))
+        return [pair[0], pair[1]]
+    # as many as only running tells: the first of all in order
+    extent = node.shape(0)[axis]
+    require_equal(node.bb, tir.min(k, extent), k)
+    order = node.bb.emit(op.argsort(node[0], axis, largest, "int64"))
+    places = node.bb.emit(op.strided_slice(order, [axis], [0], [k]))
+    return [node.bb.emit(op.gather_elements(node[0], places, axis)), places]

@@ -59,9 +59,9 @@ class Scope:
         """The expression of a value that is there; a known one is made a tensor."""
         found = self.made(name)
         if found is None:
-            known = self.known.get(name)
+            known = self.known.typed(name)
             assert known is not None, "the caller looked whether the value is there"
-            found = self.known.as_expr(bb, known)
+            found = self.known.as_expr(bb, *known)
             self._values[name] = found
         return found
 
@@ -80,9 +80,9 @@ class Scope:
             return Ref(self.around, name)
         return other
 
-    def _known_elsewhere(self, name: str) -> Array | None:
+    def _known_elsewhere(self, name: str) -> tuple[Array, str] | None:
         other = None if name in self._values else self._elsewhere(name)
-        return None if other is None else other.scope.known.get(other.name)
+        return None if other is None else other.scope.known.typed(other.name)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm import tir
+from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
@@ -16,6 +16,7 @@ from tvm.relax.frontend.extents import require_equal
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.tir.expr import IntImm
 
+from .moving import padded, tiled
 from .node import Node
 from .registry import Result, convert
 from .shape import shape_tensor
@@ -205,7 +206,11 @@ def scatter_nd(node: Node) -> Result:
 
 @convert("Tile")
 def tile(node: Node) -> Result:
-    return op.tile(node[0], node.integers(1, "repeats"))
+    times = node.numbers(1, "repeats")
+    numbers = [count for count in times if isinstance(count, int)]
+    if len(numbers) == len(times):
+        return op.tile(node[0], numbers)
+    return node.bb.emit_te(tiled, node[0], times, primfunc_name_hint="tile")
 
 
 @convert("Pad")
@@ -215,17 +220,22 @@ def pad_attributes(node: Node) -> Result:
 
 @convert("Pad", since=11)
 def pad(node: Node) -> Result:
-    pads, rank = node.integers(1, "pads"), node.rank(0)
+    pads, rank = node.numbers(1, "pads"), node.rank(0)
     if node.has(3):
         axes = [a % rank for a in node.integers(3, "axes")]
-        whole = [0] * (2 * rank)
+        whole: list[PrimExpr | int] = [0] * (2 * rank)
         for i, axis in enumerate(axes):
             whole[axis], whole[axis + rank] = pads[i], pads[i + len(axes)]
         pads = whole
     value = node.scalar(2) if node.has(2) else 0.0
-    if value is None and node.attr("mode", "constant") == "constant":
-        return _padded_with(node, pads, node[2])
-    return _pad(node, pads, float(value or 0.0))
+    mode = node.attr("mode", "constant")
+    numbers = [p for p in pads if isinstance(p, int)]
+    if len(numbers) < len(pads):
+        filled = node[2] if value is None else float(value)
+        return padded(node.bb, node[0], pads[:rank], pads[rank:], mode, filled)
+    if value is None and mode == "constant":
+        return _padded_with(node, numbers, node[2])
+    return _pad(node, numbers, float(value or 0.0))
 
 
 def _padded_with(node: Node, pads: list[int], value: RelaxExpr) -> RelaxExpr:
@@ -296,10 +306,10 @@ def _computed_range(node: Node) -> RelaxExpr:
 
 @convert("OneHot")
 def one_hot(node: Node) -> Result:
-    depth = node.integers(1, "depth")[0]
+    depth = node.numbers(1, "depth")[0]
     values = node.optional(2)
-    if not isinstance(values, Constant):
-        raise node.invalid("values", "computed by the model", "a constant")
+    if not isinstance(values, Constant) or not isinstance(depth, int):
+        return _one_hot_of_sizes(node, depth)
     dtype = str(values.data.dtype)
     off, on = (PrimValue(tir.const(v.item(), dtype)) for v in values.data.numpy())
     places = node[0]
@@ -309,6 +319,25 @@ def one_hot(node: Node) -> Result:
     low = Constant(np.asarray(0, width.data.numpy().dtype))
     places = node.bb.emit(op.where(op.less(places, low), op.add(places, width), places))
     return op.one_hot(places, on, off, depth, int(node.attr("axis", -1)))
+
+
+def _one_hot_of_sizes(node: Node, depth: PrimExpr | int) -> RelaxExpr:
+    """With a depth, or values, that only running tells."""
+    rank = node.rank(0) + 1
+    axis = int(node.attr("axis", -1)) % rank
+
+    def compute(places: te.Tensor, values: te.Tensor) -> Any:
+        shape = [*places.shape[:axis], depth, *places.shape[axis:]]
+
+        def element(*at: Any) -> Any:
+            wanted = places(*at[:axis], *at[axis + 1 :]).astype("int64")
+            counted = tir.Select(wanted < 0, wanted + depth, wanted)
+            here = tir.EQ(counted, at[axis].astype("int64"))
+            return tir.Select(here, values(1), values(0))
+
+        return te.compute(shape, element, name="one_hot")
+
+    return node.bb.emit_te(compute, node[0], node[2], primfunc_name_hint="one_hot")
 
 
 @convert("Trilu")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from tvm.ir.expr import RelaxExpr
+from collections.abc import Sequence
+
+from tvm import tir
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
+from tvm.relax.frontend.extents import named
 from tvm.tir.expr import IntImm
 
+from .moving import padded
 from .node import Node
 
 
@@ -24,10 +29,41 @@ def window(node: Node, kernel: list[int]) -> tuple[list[int], list[int], list[in
     spatial = len(kernel)
     strides = [int(s) for s in node.attr("strides", [1] * spatial)]
     dilations = [int(d) for d in node.attr("dilations", [1] * spatial)]
-    return strides, _pads(node, kernel, strides, dilations), dilations
+    pads = _pads(node, kernel, strides, dilations)
+    numbers = [pad for pad in pads if isinstance(pad, int)]
+    if len(numbers) < len(pads):
+        raise node.invalid("auto_pad", node.attr("auto_pad"), "explicit pads with symbolic extents")
+    return strides, numbers, dilations
 
 
-def _pads(node: Node, kernel: list[int], strides: list[int], dilations: list[int]) -> list[int]:
+def padded_window(
+    node: Node, values: Sequence[RelaxExpr], kernel: list[int], fill: float = 0.0
+) -> tuple[list[RelaxExpr], list[int], list[int], list[int]]:
+    """Data, strides, pads and dilations; pads that only running tells are put on the data."""
+    spatial = len(kernel)
+    strides = [int(s) for s in node.attr("strides", [1] * spatial)]
+    dilations = [int(d) for d in node.attr("dilations", [1] * spatial)]
+    pads = _pads(node, kernel, strides, dilations)
+    numbers = [pad for pad in pads if isinstance(pad, int)]
+    if len(numbers) == len(pads):
+        return list(values), strides, numbers, dilations
+    before, after = [0, 0, *pads[:spatial]], [0, 0, *pads[spatial:]]
+    wide = [padded(node.bb, value, before, after, "constant", fill) for value in values]
+    return wide, strides, [0] * (2 * spatial), dilations
+
+
+def pads_vary(node: Node, kernel: list[int]) -> bool:
+    """Whether only running tells the pads."""
+    strides = node.attr("strides", [1] * len(kernel))
+    return auto_pad(node).startswith("SAME") and any(
+        stride > 1 and not isinstance(extent, IntImm)
+        for extent, stride in zip(node.shape(0)[2:], strides)
+    )
+
+
+def _pads(
+    node: Node, kernel: list[int], strides: list[int], dilations: list[int]
+) -> list[PrimExpr | int]:
     """Pads before all dimensions, then after; `auto_pad` follows from the input's extents."""
     spatial = len(kernel)
     mode = auto_pad(node)
@@ -35,13 +71,18 @@ def _pads(node: Node, kernel: list[int], strides: list[int], dilations: list[int
         return [int(p) for p in node.attr("pads", [0] * (2 * spatial))]
     if mode == "VALID":
         return [0] * (2 * spatial)
-    totals = []
+    totals: list[PrimExpr | int] = []
     for extent, size, stride, dilation in zip(node.shape(0)[2:], kernel, strides, dilations):
-        if not isinstance(extent, IntImm):
-            raise node.invalid("auto_pad", mode, "explicit pads, as the extent is symbolic")
-        out = -(-extent.value // stride)
-        reach = (out - 1) * stride + (size - 1) * dilation + 1
-        totals.append(max(0, reach - extent.value))
+        reach = (size - 1) * dilation + 1
+        if isinstance(extent, IntImm):
+            out = -(-extent.value // stride)
+            totals.append(max(0, (out - 1) * stride + reach - extent.value))
+        elif stride == 1:
+            totals.append(reach - 1)
+        else:
+            last = tir.floordiv(extent + (stride - 1), stride) - 1
+            missing = last * stride + reach - extent
+            totals.append(named(node.bb, tir.max(missing, tir.const(0, "int64")), "pad"))
     return shared_out(totals, larger_after=mode == "SAME_UPPER")
 
 
@@ -53,9 +94,13 @@ def auto_pad(node: Node) -> str:
     return mode
 
 
-def shared_out(totals: list[int], *, larger_after: bool) -> list[int]:
+def shared_out(
+    totals: Sequence[PrimExpr | int], *, larger_after: bool
+) -> list[PrimExpr | int]:
     """Pads before and after each axis that together are `totals`."""
-    small = [total // 2 for total in totals]
+    small: list[PrimExpr | int] = [
+        total // 2 if isinstance(total, int) else tir.floordiv(total, 2) for total in totals
+    ]
     large = [total - half for total, half in zip(totals, small)]
     return [*small, *large] if larger_after else [*large, *small]
 

@@ -1,0 +1,237 @@
+"""Attributes and shapes that depend on extents, at several sizes, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
+
+pytestmark = pytest.mark.cpu
+node = helper.make_node
+I64 = np.int64
+
+
+def floats(*shape: int) -> Array:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype("float32")
+
+
+def run(
+    nodes: list[Any], shape: list[Any], sizes: list[tuple[int, ...]], opset: int = 18,
+    rtol: float = 1e-4, extra: dict[str, list[Any]] | None = None, **weights: Any,
+) -> None:  # fmt: skip
+    """Nodes from `x` to `y`, for inputs of these shapes; `extra` gives each run another input."""
+    runs = [{"x": floats(*size)} for size in sizes]
+    for name, values in (extra or {}).items():
+        for one, value in zip(runs, values):
+            one[name] = np.asarray(value)
+    shapes: dict[str, list[Any]] = {"x": shape}
+    constants = {name: np.asarray(value) for name, value in weights.items()}
+    model = make_model(nodes, runs[0], ["y"], constants, opset, shapes)
+    check_sizes(model, runs, rtol)
+
+
+@pytest.mark.parametrize("op", ["Conv", "MaxPool", "AveragePool"])
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+def test_same_padding_of_symbolic_extents(op: str, mode: str) -> None:
+    inputs = ["x", "w"] if op == "Conv" else ["x"]
+    weights = {"w": floats(2, 3, 3, 4)} if op == "Conv" else {}
+    nodes = [node(op, inputs, ["y"], auto_pad=mode, strides=[2, 3], kernel_shape=[3, 4])]
+    run(nodes, ["n", 3, "h", "w_"], [(1, 3, 7, 8), (2, 3, 6, 9), (1, 3, 1, 4)], **weights)
+
+
+def test_same_padding_of_steps_of_one() -> None:
+    nodes = [node("Conv", ["x", "w"], ["y"], auto_pad="SAME_UPPER")]
+    run(nodes, ["n", 3, "h"], [(1, 3, 7), (2, 3, 1)], w=floats(4, 3, 4))
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
+def test_pads_by_extents(mode: str) -> None:
+    """To the next multiple of four, as patches want it."""
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Mod", ["s", "four"], ["r"]),
+        node("Sub", ["four", "r"], ["d"]),
+        node("Mod", ["d", "four"], ["after"]),
+        node("Concat", ["none", "after"], ["pads"], axis=0),
+        node("Pad", ["x", "pads"], ["y"], mode=mode),
+    ]
+    run(nodes, ["m", "n"], [(5, 7), (4, 8), (6, 5)], 19, four=I64([4, 4]), none=I64([0, 0]))
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_pads_that_the_model_computes(mode: str) -> None:
+    nodes = [node("Pad", ["x", "pads"], ["y"], mode=mode)]
+    pads = [I64([1, 2, 0, 3]), I64([0, 0, 0, 0]), I64([2, 0, 1, 1])]
+    run(nodes, ["m", "n"], [(3, 4), (2, 2), (4, 3)], extra={"pads": pads})
+
+
+def test_repetitions() -> None:
+    nodes = [node("Shape", ["x"], ["s"]), node("Tile", ["x", "s"], ["y"])]
+    run(nodes, ["m", "n"], [(2, 3), (1, 4), (3, 1)])
+    nodes = [node("Tile", ["x", "t"], ["y"])]
+    run(nodes, ["m", "n"], [(2, 3), (1, 4)], extra={"t": [I64([2, 1]), I64([0, 3])]})
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+def test_a_number_of_largest_elements(largest: int) -> None:
+    nodes = [
+        node("Shape", ["x"], ["s"], start=1),
+        node("Div", ["s", "two"], ["k"]),
+        node("TopK", ["x", "k"], ["y", "places"], largest=largest),
+    ]
+    run(nodes, ["m", "n"], [(2, 6), (3, 9)], two=I64([2]))
+    nodes = [node("TopK", ["x", "k"], ["y", "places"], largest=largest)]
+    run(nodes, ["m", "n"], [(2, 6), (3, 9)], extra={"k": [I64([1]), I64([9])]})
+
+
+def test_one_hot_of_a_depth_that_is_an_extent() -> None:
+    nodes = [
+        node("Shape", ["x"], ["s"], start=0, end=1),
+        node("OneHot", ["places", "s", "values"], ["y"], axis=0),
+    ]
+    places = [I64([0, -1, 2]), I64([4, 1, 0])]
+    values = np.array([2, 5], "float32")
+    run(nodes, ["m", 2], [(3, 2), (5, 2)], extra={"places": places}, values=values)
+
+
+def test_the_last_of_equal_elements() -> None:
+    nodes = [node("ArgMax", ["x"], ["y"], axis=1, select_last_index=1)]
+    run(nodes, ["m", "n"], [(2, 3), (1, 7)])
+
+
+SCALES = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("how", SCALES)
+def test_resizing_by_a_broken_scale(mode: str, how: str) -> None:
+    nodes = [node("Resize", ["x", "", "scales"], ["y"], mode=mode,
+                  coordinate_transformation_mode=how)]  # fmt: skip
+    scales = np.array([1, 1, 1.7, 0.6], "float32")
+    run(nodes, ["n", 2, "h", "w"], [(1, 2, 5, 9), (2, 2, 8, 6)], scales=scales)
+
+
+def test_resizing_to_the_extents_of_another() -> None:
+    nodes = [
+        node("Shape", ["other"], ["s"], start=2),
+        node("Shape", ["x"], ["b"], end=2),
+        node("Concat", ["b", "s"], ["sizes"], axis=0),
+        node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear"),
+    ]
+    others = [floats(1, 1, 7, 3), floats(1, 1, 4, 10)]
+    runs = [{"x": floats(2, 3, 5, 6), "other": o} for o in others]
+    shapes: dict[str, list[Any]] = {"x": ["n", "c", "h", "w"], "other": [1, 1, "p", "q"]}
+    check_sizes(make_model(nodes, runs[0], ["y"], {}, 18, shapes), runs, 1e-4)
+
+
+def test_scales_that_are_ratios_of_extents() -> None:
+    """As exporters write a resize to a size: a ratio of floats, rounded down again."""
+    cast = dict(to=TensorProto.FLOAT)
+    nodes = [
+        node("Shape", ["x"], ["s"], start=2),
+        node("Cast", ["s"], ["f"], **cast),
+        node("Cast", ["asked"], ["g"], **cast),
+        node("Div", ["g", "f"], ["ratio"]),
+        node("Concat", ["ones", "ratio"], ["scales"], axis=0),
+        node("Resize", ["x", "", "scales"], ["y"], mode="linear",
+             coordinate_transformation_mode="pytorch_half_pixel"),
+    ]  # fmt: skip
+    run(nodes, ["n", 2, "h", "w"], [(1, 2, 5, 9), (1, 2, 11, 3)], asked=I64([7, 9]),
+        ones=np.ones(2, "float32"))  # fmt: skip
+
+
+def test_scales_that_the_model_computes() -> None:
+    nodes = [node("Resize", ["x", "", "scales"], ["y"], mode="linear")]
+    scales = [np.array([1, 2.5, 1.5], "float32"), np.array([1, 1, 0.5], "float32")]
+    run(nodes, ["n", "h", "w"], [(1, 5, 9), (2, 3, 4)], extra={"scales": scales})
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_a_ratio_that_is_kept(policy: str) -> None:
+    nodes = [node("Resize", ["x", "", "", "asked"], ["y"], mode="linear", axes=[2, 3],
+                  keep_aspect_ratio_policy=policy)]  # fmt: skip
+    run(nodes, ["n", 1, "h", "w"], [(1, 1, 5, 9), (2, 1, 8, 3)], asked=I64([6, 7]))
+
+
+def test_shape_arithmetic_in_floats() -> None:
+    """floor(extent * 0.3) + 1, and half an extent, as sizes of slices."""
+    cast = dict(to=TensorProto.FLOAT)
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Cast", ["s"], ["f"], **cast),
+        node("Mul", ["f", "part"], ["p"]),
+        node("Floor", ["p"], ["q"]),
+        node("Cast", ["q"], ["e"], to=TensorProto.INT64),
+        node("Add", ["e", "one"], ["end"]),
+        node("Slice", ["x", "zero", "end"], ["y"]),
+    ]
+    part = np.array([0.3, 0.5], "float32")
+    run(nodes, ["m", "n"], [(7, 5), (20, 8), (1, 1)], part=part, one=I64([1, 1]), zero=I64([0, 0]))
+
+
+def test_choices_by_extents() -> None:
+    """Where, Equal and Max on a shape; an int32 shape as data."""
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Equal", ["s", "three"], ["same"]),
+        node("Where", ["same", "one", "s"], ["chosen"]),
+        node("Max", ["chosen", "two"], ["asked"]),
+        node("Expand", ["column", "asked"], ["wide"]),
+        node("Cast", ["s"], ["i"], to=TensorProto.INT32),
+        node("Cast", ["i"], ["j"], to=TensorProto.FLOAT),
+        node("ReduceSum", ["j"], ["sum"], keepdims=0),
+        node("Add", ["wide", "sum"], ["y"]),
+    ]
+    run(nodes, ["m", "n"], [(3, 5), (4, 3), (1, 1)], three=I64([3]), one=I64([1]), two=I64([2]),
+        column=floats(1, 1))  # fmt: skip
+
+
+def test_moved_shapes() -> None:
+    """A shape that is split, put into another and turned round."""
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Split", ["s"], ["a", "b"], axis=0, num_outputs=2),
+        node("ScatterND", ["ones", "at", "b"], ["t"]),
+        node("Reshape", ["t", "square"], ["u"]),
+        node("Transpose", ["u"], ["v"]),
+        node("Reshape", ["v", "flat"], ["w"]),
+        node("ConstantOfShape", ["w"], ["c"]),
+        node("ReduceSum", ["x"], ["total"], keepdims=0),
+        node("Add", ["c", "total"], ["y"]),
+    ]
+    run(nodes, ["m", "n", "k", "l"], [(1, 2, 3, 4), (2, 1, 1, 5)], ones=np.ones(4, I64),
+        at=I64([[1], [2]]), square=I64([2, 2]), flat=I64([4]))  # fmt: skip
+
+
+def test_a_count_of_elements() -> None:
+    nodes = [
+        node("Size", ["x"], ["c"]),
+        node("Reshape", ["c", "row"], ["r"]),
+        node("Reshape", ["x", "r"], ["y"]),
+    ]
+    run(nodes, ["m", "n"], [(2, 3), (4, 1)], row=I64([1]))
+
+
+def test_nodes_in_any_order() -> None:
+    nodes = [node("Relu", ["b"], ["y"]), node("Neg", ["a"], ["b"]), node("Exp", ["x"], ["a"])]
+    run(nodes, ["m"], [(3,), (5,)])
+
+
+def test_branches_of_different_ranks() -> None:
+    """As exporters write a squeeze of an extent that may be 1; all that comes behind forks."""
+    squeezed = helper.make_graph([node("Squeeze", ["x", "first"], ["s"])], "one", [], [
+        helper.make_empty_tensor_value_info("s")])  # fmt: skip
+    kept = helper.make_graph([node("Identity", ["x"], ["t"])], "more", [], [
+        helper.make_empty_tensor_value_info("t")])  # fmt: skip
+    nodes = [
+        node("Shape", ["x"], ["n"], start=0, end=1),
+        node("Equal", ["n", "one"], ["is_one"]),
+        node("If", ["is_one"], ["z"], then_branch=squeezed, else_branch=kept),
+        node("Add", ["z", "z"], ["two"]),
+        node("ReduceSum", ["two", "last"], ["y"], keepdims=0),
+    ]
+    run(nodes, ["m", "n"], [(1, 3), (2, 3)], first=I64([0]), one=I64([1]), last=I64([-1]))
