@@ -90,7 +90,7 @@ def test_a_copy_beside_a_reduction() -> None:
     sch.blockize(ii)
     block = sch.get_block("C")
     refuses(sch, "it starts from what was there before", "cache_write", block, 0, "local")
-    copy = sch.cache_read("C", 1, "shared")
+    copy = sch.cache_read("C", 2, "shared")
     assert [int(e) for e in _shape(sch.get(copy))] == [16, 4]
     check(sch, func)
 

@@ -39,7 +39,7 @@ def test_python_text() -> None:
 
 def test_printed_form_is_a_function() -> None:
     lines = str(scheduled().trace).splitlines()
-    assert lines[:2] == ["# from tvm import tir", "def apply_schedule(sch: tir.Schedule) -> None:"]
+    assert lines[:2] == ["# from tvm import tir", "def apply_trace(sch: tir.Schedule) -> None:"]
     assert str(Trace()).endswith("  pass")
 
 

@@ -16,8 +16,10 @@ from tvm.tir.schedule.rebuild import TrackingMutator, nest
 from tvm.tir.schedule.scopes import (
     TRUE,
     ScopeEdit,
+    add_before_readers,
     edit_scope,
     place_below,
+    readers_of,
     require_apart,
     require_own_indices,
     require_single_writer,
@@ -35,13 +37,17 @@ class CopiedAccess:
         if the block accesses the buffer at several places, or another block writes it in between.
     """
 
-    def __init__(self, state: SRefTree, block: StmtSRef, index: int, written: bool) -> None:
+    def __init__(
+        self, state: SRefTree, block: StmtSRef, index: int, written: bool, *, cached: bool = False
+    ) -> None:
         self._state, self._block, self._written = state, block, written
+        self._cached = cached
         self.node = block_of(block)
         self.buffer = buffer_at(self.node, index, written=written)
         self._scope = scope_of(block)
         self._writer = require_single_writer(state, self._scope, self.buffer, self.node)
-        require_apart(state, self._scope, block, self._writer, self.buffer)
+        if not cached:
+            require_apart(state, self._scope, block, self._writer, self.buffer)
         if written:
             require_own_start(self.node, self.buffer)
         self.place = _one_place(self.node, self.buffer)
@@ -52,21 +58,28 @@ class CopiedAccess:
     ) -> StmtSRef:
         """Let the block access `copy[near]`; gives the new block that copies over the `axes`.
 
-        A copy that is read is filled behind the writer of the buffer, or first in the scope; one
-        that is written is read back behind the block.
+        With `cached` the copy stands where that of cache_read or cache_write would, else right
+        beside the block's own loops.
         """
         new = _Redirect(self.buffer, copy, near).visit_stmt(self.node)
         assert isinstance(new, Block), "a block stays a block"
         loops, made = self._copying(copy, axes, near)
+        edit = ScopeEdit({self.node: new})
         first: list[Stmt] = []
-        behind = self._block if self._written else self._writer
-        if behind is None:
-            edit, first = ScopeEdit({self.node: new}), [loops]
+        last: list[Stmt] = []
+        if not self._cached:
+            edit.add_beside(place_below(self._scope, self._block), loops, behind=self._written)
+        elif self._written:
+            readers = readers_of(self._state, self._scope, self._block, self.buffer)
+            if readers:
+                add_before_readers(edit, self._block, readers, self._scope, loops)
+            else:
+                last = [loops]
+        elif self._writer is None:
+            first = [loops]
         else:
-            anchor = place_below(self._scope, behind).stmt
-            assert anchor is not None, "a place in the scope"
-            edit = ScopeEdit({self.node: new}, after={anchor: [loops]})
-        edit_scope(self._state, self._scope, edit, first=first, allocate=[copy])
+            add_before_readers(edit, self._writer, [self._block], self._scope, loops)
+        edit_scope(self._state, self._scope, edit, first=first, last=last, allocate=[copy])
         return self._state.get_sref(made)
 
     def _copying(
@@ -145,7 +158,15 @@ class _Redirect(TrackingMutator):
 
 
 def require_own_start(node: Block, buffer: Buffer) -> None:
-    """Refuse a block that goes on from what the buffer held before: the copy would not have it."""
+    """Refuse a block that goes on from what the buffer held before: the copy would not have it.
+
+    A block around others begins with the first of those that use the buffer.
+    """
+    inner = [n for n in walk(node.body) if isinstance(n, Block)]
+    for part in inner:
+        if any(r.buffer is buffer for r in (*part.reads, *part.writes)):
+            node = part
+            break
     if node.init is None and any(
         isinstance(part, BufferLoad) and part.buffer is buffer for part in walk(node.body)
     ):

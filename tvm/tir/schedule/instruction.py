@@ -194,6 +194,8 @@ def show_value(value: Any, names: Mapping[Any, str]) -> str:
     """A Python expression for an input or attribute."""
     if isinstance(value, (BlockRV, LoopRV)):
         return names.get(value, "_")
+    if isinstance(value, IntImm) and value.dtype.is_bool:
+        return str(bool(value.value))
     if isinstance(value, (IntImm, FloatImm, StringImm)):
         return show_value(value.value, names)
     if isinstance(value, PrimExpr):

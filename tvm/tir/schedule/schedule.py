@@ -11,6 +11,7 @@ from typing import Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
+from tvm.tir.expr import IntImm
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block
 
@@ -83,7 +84,7 @@ class Schedule(Recorder):
             arguments,
         )
         outputs = self._outputs(value)
-        self._record(kind, arguments, outputs, index)
+        self._record(kind, arguments, outputs, IntImm("int32", index))
         return outputs[0]  # type: ignore[no-any-return]
 
     def sample_perfect_tile(
@@ -93,7 +94,7 @@ class Schedule(Recorder):
         max_innermost_factor: int = 16,
         decision: list[int] | None = None,
     ) -> list[ExprRV]:
-        """`n` factors whose product is the extent of the loop."""
+        """`n` factors whose product is the extent of the loop; None first for a symbolic one."""
         place = self._resolve(_sampling.PERFECT_TILE, "loop", loop)
         arguments = {"loop": loop, "n": n, "max_innermost_factor": max_innermost_factor}
         tiles: list[int] = self._sample(
@@ -105,7 +106,7 @@ class Schedule(Recorder):
         )
         outputs = self._outputs(tiles)
         self._record(_sampling.PERFECT_TILE, arguments, outputs, tiles)
-        return outputs
+        return _factors(outputs, tiles)
 
     def sample_partitioned_tile(
         self,
@@ -131,7 +132,7 @@ class Schedule(Recorder):
         )
         outputs = self._outputs(tiles)
         self._record(kind, arguments, outputs, tiles)
-        return outputs
+        return _factors(outputs, tiles)
 
     def sample_compute_location(self, block: BlockArg, decision: int | None = None) -> LoopRV:
         """A loop that the block may be computed at, or the marks for the root and for inlining."""
@@ -144,7 +145,7 @@ class Schedule(Recorder):
             {"block": rv},
         )
         outputs = self._outputs(sref)
-        self._record(kind, {"block": rv}, outputs, index)
+        self._record(kind, {"block": rv}, outputs, IntImm("int32", index))
         return outputs[0]  # type: ignore[no-any-return]
 
     # --- questions ---
@@ -664,6 +665,11 @@ class Schedule(Recorder):
     def enter_postproc(self) -> None:
         """Mark where postprocessing begins in the trace."""
         self._run(_enter_postproc.KIND, _enter_postproc.enter_postproc)
+
+
+def _factors(outputs: list[Any], tiles: list[int]) -> list[Any]:
+    """The factors; a first one that the extent decides, when it is known, is None."""
+    return [None, *outputs[1:]] if tiles[0] == -1 else outputs
 
 
 def _is_open(factor: Factor) -> bool:

@@ -9,16 +9,18 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, Var
-from tvm.tir.functor import walk
+from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.stmt import (
+    AllocateConst,
     Block,
     BlockRealize,
+    DeclBuffer,
     For,
     SeqStmt,
     Stmt,
 )
 
-from .analysis.query import block_of
+from .analysis.query import block_of, is_ancestor
 from .error import Illegal
 from .rebuild import TrackingMutator, change_block
 from .tree import SRefTree
@@ -42,6 +44,12 @@ class ScopeEdit(TrackingMutator):
         super().__init__()
         self._blocks = dict(blocks)
         self._before, self._after = dict(before or {}), dict(after or {})
+
+    def add_beside(self, place: StmtSRef, stmt: Stmt, *, behind: bool = False) -> None:
+        """Add a statement in front of a place, or behind it."""
+        key, added = place.stmt, self._after if behind else self._before
+        assert key is not None, "a place in the program"
+        added[key] = [*added.get(key, ()), stmt]
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
@@ -69,17 +77,31 @@ def edit_scope(
     edit: ScopeEdit,
     *,
     first: Sequence[Stmt] = (),
+    last: Sequence[Stmt] = (),
     allocate: Sequence[Buffer] = (),
     release: Sequence[Buffer] = (),
 ) -> None:
-    """Apply an edit to a scope; `first` are statements that go to its very beginning."""
+    """Apply an edit to a scope; `first` and `last` are statements that go to its very ends."""
     old = block_of(scope)
     body = edit.visit_stmt(old.body)
-    if first:
-        body = SeqStmt.flatten(first, body)
+    if first or last:
+        body = _Ends(first, last).visit_stmt(body)
     allocs = [b for b in old.alloc_buffers if b not in set(release)] + list(allocate)
     new = change_block(old, body=body, alloc_buffers=allocs)
     state.replace(scope, new, {**edit.reuse, old: new})
+
+
+class _Ends(StmtExprMutator):
+    """Adds statements at the ends of a body, where all that it declares is known."""
+
+    def __init__(self, first: Sequence[Stmt], last: Sequence[Stmt]) -> None:
+        super().__init__()
+        self._first, self._last = first, last
+
+    def visit_stmt(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, (AllocateConst, DeclBuffer)):
+            return super().visit_stmt(stmt)
+        return SeqStmt.flatten(self._first, stmt, self._last)
 
 
 def place_below(outer: StmtSRef, inner: StmtSRef) -> StmtSRef:
@@ -122,6 +144,26 @@ def closest_place(writer: StmtSRef, readers: Sequence[StmtSRef], scope: StmtSRef
     return best
 
 
+def add_before_readers(
+    edit: ScopeEdit, writer: StmtSRef, readers: Sequence[StmtSRef], scope: StmtSRef, stmt: Stmt
+) -> None:
+    """Let a statement stand in front of the first reader, as close to the writer as one is."""
+    place = closest_place(writer, readers, scope)
+    near = [r for r in readers if is_ancestor(place, r)]
+    edit.add_beside(place_below(place, near[0]), stmt)
+
+
+def readers_of(
+    state: SRefTree, scope: StmtSRef, block: StmtSRef, buffer: Buffer
+) -> list[StmtSRef]:
+    """The other blocks of a scope that read a buffer, in order."""
+    return [
+        child
+        for child in state.get_block_scope(scope).children
+        if child is not block and any(r.buffer is buffer for r in block_of(child).reads)
+    ]
+
+
 def require_single_writer(
     state: SRefTree, scope: StmtSRef, buffer: Buffer, asked_by: Block
 ) -> StmtSRef | None:
@@ -148,11 +190,7 @@ def require_apart(
     own = block_of(block)
     others = [writer] if writer is not None and writer is not block else []
     if any(w.buffer is buffer for w in own.writes):
-        others += [
-            child
-            for child in state.get_block_scope(scope).children
-            if child is not block and any(r.buffer is buffer for r in block_of(child).reads)
-        ]
+        others += readers_of(state, scope, block, buffer)
     top = place_below(scope, block)
     near = [other for other in others if place_below(scope, other) is top]
     if near:

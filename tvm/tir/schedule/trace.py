@@ -174,7 +174,7 @@ class Trace(Object):
     def __str__(self) -> str:
         body = [f"  {line}" for line in self.as_python()] or ["  pass"]
         return "\n".join(
-            ["# from tvm import tir", "def apply_schedule(sch: tir.Schedule) -> None:", *body]
+            ["# from tvm import tir", "def apply_trace(sch: tir.Schedule) -> None:", *body]
         )
 
     __repr__ = __str__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tir.schedule.cases import chain, matmul_relu, open_schedule, refuses
+from tvm.script import tir as T
 from tvm.tir.schedule import LoopRV, Schedule
 
 
@@ -41,3 +42,26 @@ def test_wrong_kinds_of_variables() -> None:
         sch.get_loops(sch.get_loops("B")[0])
     with pytest.raises(TypeError, match="type of `loop` does not match"):
         sch.parallel(sch.get_block("B"))
+
+
+def test_outputs_of_nested_blocks() -> None:
+    @T.prim_func
+    def nested(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
+        for i in range(8):
+            with T.block("outer"):
+                vi = T.axis.spatial(8, i)
+                T.reads(A[vi, 0:4])
+                T.writes(B[vi, 0:4])
+                C = T.alloc_buffer((4,))
+                for j in range(4):
+                    with T.block("hidden"):
+                        vj = T.axis.spatial(4, j)
+                        C[vj] = A[vi, vj]
+                for j in range(4):
+                    with T.block("inner"):
+                        vj = T.axis.spatial(4, j)
+                        B[vi, vj] = C[vj]
+
+    sch = open_schedule(nested)
+    found = [sch.get(b).name_hint for b in sch.get_output_blocks("root")]
+    assert found == ["outer", "inner"]

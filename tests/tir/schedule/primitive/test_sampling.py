@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from tests.tir.schedule.cases import chain, check, matmul
-from tvm import te
+from tests.tir.schedule.cases import chain, check, matmul, open_schedule
+from tvm import te, tir
 from tvm.tir.schedule import Schedule, ScheduleError
 from tvm.tir.schedule.primitive.sampling import compute_locations, perfect_tiles
 
@@ -126,3 +126,27 @@ def test_a_thousand_draws() -> None:
     )
     for value, share in ((5, 0.15), (2, 0.55), (7, 0.05), (1, 0.25)):
         assert abs(drawn[value] / 1000 - share) < 0.07
+
+
+def test_tiles_of_a_symbolic_extent() -> None:
+    n = tir.Var("n", "int32")
+    a = te.placeholder((n,), name="A")
+    sch = open_schedule(te.create_prim_func([a, te.compute((n,), lambda i: a[i], name="B")]))
+    (loop,) = sch.get_loops("B")
+    first, *others = sch.sample_perfect_tile(loop, 3)
+    assert first is None
+    assert [int(sch.get(v)) for v in others] == [1, 1]
+    sch.split(loop, [first, *others])
+    assert "v2, v3, v4 = sch.sample_perfect_tile(" in str(sch.trace)
+    assert "factors=[None, v3, v4]" in str(sch.trace)
+
+
+def test_decisions_are_numbers_of_the_ir() -> None:
+    sch = open_schedule(matmul())
+    sch.sample_categorical([2, 4], [0.5, 0.5], decision=1)
+    (decision,) = sch.trace.decisions.values()
+    assert isinstance(decision, tir.IntImm)
+    assert decision.value == 1
+    assert str(sch.trace).startswith(
+        "# from tvm import tir\ndef apply_trace(sch: tir.Schedule) -> None:\n"
+    )

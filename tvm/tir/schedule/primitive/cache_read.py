@@ -22,13 +22,12 @@ from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.scopes import (
     ScopeEdit,
+    add_before_readers,
     closest_place,
     edit_scope,
-    place_below,
     require_single_writer,
 )
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Stmt
 
 KIND = kind(
     "CacheRead", "cache_read", "block", "=read_buffer_index", "=storage_scope",
@@ -45,6 +44,8 @@ def cache_read(
 ) -> StmtSRef:
     """Copy the buffer before it is read, and let the consumers (by default all) read the copy.
 
+    What comes from outside is copied first of all, what a block writes before its first reader.
+
     for i: B[i] = f(A[i])   ->   for ax0: A_scope[ax0] = A[ax0]
                                  for i: B[i] = f(A_scope[i])
     """
@@ -53,6 +54,8 @@ def cache_read(
     buffer = buffer_at(node, read_buffer_index, written=False)
     scope = scope_of(block)
     writer = require_single_writer(state, scope, buffer, node)
+    if writer is not None and not _comes_before(state, scope, writer, block):
+        writer = None  # it overwrites what was given from outside
     readers = _readers(state, scope, buffer, writer, consumer_blocks)
     place = scope if writer is None else closest_place(writer, readers, scope)
     if writer is None:
@@ -64,17 +67,18 @@ def cache_read(
     cached = CachedRegion(buffer, storage_scope, region, compact=compact)
     blocks, reuse = cached.redirect(users)
     nest, copy = cached.filled()
-    if writer is None:
-        edit = ScopeEdit(blocks)
-        first: list[Stmt] = [nest]
-    else:
-        anchor = place_below(place, writer).stmt
-        assert anchor is not None, "a place on the way"
-        edit = ScopeEdit(blocks, after={anchor: [nest]})
+    edit, first = ScopeEdit(blocks), [nest]
+    if writer is not None:
         first = []
+        add_before_readers(edit, writer, readers, scope, nest)
     edit.reuse.update(reuse)
     edit_scope(state, scope, edit, first=first, allocate=[cached.copy])
     return state.get_sref(copy)
+
+
+def _comes_before(state: SRefTree, scope: StmtSRef, a: StmtSRef, b: StmtSRef) -> bool:
+    children = state.get_block_scope(scope).children
+    return a is b or children.index(a) < children.index(b)
 
 
 def _readers(
@@ -84,9 +88,14 @@ def _readers(
     writer: StmtSRef | None,
     wanted: Sequence[StmtSRef],
 ) -> list[StmtSRef]:
+    children = state.get_block_scope(scope).children
+    writes = state.get_block_scope(scope).buffer_writers.get(buffer, [])
+    overwritten = writes[0] if writer is None and writes else None
+    if overwritten is not None:
+        children = children[: children.index(overwritten)]
     found = [
         child
-        for child in state.get_block_scope(scope).children
+        for child in children
         if child is not writer and any(r.buffer is buffer for r in block_of(child).reads)
     ]
     if not wanted:

@@ -13,9 +13,10 @@ from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.primitive.set_scope import require_scope
 from tvm.tir.schedule.scopes import (
     ScopeEdit,
+    add_before_readers,
     closest_place,
     edit_scope,
-    place_below,
+    readers_of,
     require_single_writer,
 )
 from tvm.tir.schedule.tree import SRefTree
@@ -33,7 +34,9 @@ def cache_write(
     storage_scope: str,
     consumer_blocks: Sequence[StmtSRef],
 ) -> StmtSRef:
-    """Let the block write a copy, and copy it to the buffer afterwards.
+    """Let the block write a copy, and copy it to the buffer in front of the first other reader.
+
+    Without another reader that is at the end of the scope.
 
     for i: B[i] = f(A[i])   ->   for i: B_scope[i] = f(A[i])
                                  for ax0: B[ax0] = B_scope[ax0]
@@ -44,11 +47,7 @@ def cache_write(
     scope = scope_of(block)
     require_single_writer(state, scope, buffer, node)
     require_own_start(node, buffer)
-    readers = [
-        child
-        for child in state.get_block_scope(scope).children
-        if child is not block and any(r.buffer is buffer for r in block_of(child).reads)
-    ]
+    readers = readers_of(state, scope, block, buffer)
     strangers = [c for c in consumer_blocks if c not in readers]
     if strangers:
         raise Illegal(
@@ -56,16 +55,17 @@ def cache_write(
             legal=f"some of {[block_of(r).name_hint for r in readers]}",
             spots=[strangers[0].stmt],
         )
-    place = closest_place(block, readers, scope)
+    others = [r for r in readers if r not in consumer_blocks]
+    place = closest_place(block, others, scope)
     region = written_region(state, block, buffer, place)
     users = [node, *map(block_of, consumer_blocks)]
     compact = place is scope and not any(has_address(user, buffer) for user in users)
     cached = CachedRegion(buffer, storage_scope, region, compact=compact)
     blocks, reuse = cached.redirect(users)
     nest, copy = cached.written_back()
-    anchor = place_below(place, block).stmt
-    assert anchor is not None, "a place on the way"
-    edit = ScopeEdit(blocks, after={anchor: [nest]})
+    edit = ScopeEdit(blocks)
+    if others:
+        add_before_readers(edit, block, others, scope, nest)
     edit.reuse.update(reuse)
-    edit_scope(state, scope, edit, allocate=[cached.copy])
+    edit_scope(state, scope, edit, last=() if others else [nest], allocate=[cached.copy])
     return state.get_sref(copy)

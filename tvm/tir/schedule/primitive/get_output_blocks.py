@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.schedule.analysis.query import is_output_block
+from tvm.tir.buffer import Buffer
+from tvm.tir.schedule.analysis.query import block_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import SRefTree
 
@@ -11,5 +12,15 @@ KIND = kind("GetOutputBlocks", "get_output_blocks", "scope_block", pure=True, ma
 
 
 def get_output_blocks(state: SRefTree, scope_block: StmtSRef) -> list[StmtSRef]:
-    """The blocks of a scope that write buffers which the scope does not allocate."""
-    return [b for b in state.child_blocks(scope_block) if is_output_block(b, scope_block)]
+    """The blocks in a scope that write buffers which nothing in it allocates, outer ones first."""
+    found: list[StmtSRef] = []
+    inside: set[Buffer] = set()
+    stack = [scope_block]
+    while stack:
+        place = stack.pop()
+        node = block_of(place)
+        if place is not scope_block and any(w.buffer not in inside for w in node.writes):
+            found.append(place)
+        inside.update(node.alloc_buffers)
+        stack.extend(reversed(state.child_blocks(place)))
+    return found

@@ -64,7 +64,7 @@ def _reindex_cache(
     written: bool,
 ) -> StmtSRef:
     require_scope(storage_scope)
-    access = CopiedAccess(state, block, index, written)
+    access = CopiedAccess(state, block, index, written, cached=True)
     node, buffer = access.node, access.buffer
     used = _used_axes(node, access.place, index_map)
     near = index_map.map_indices([iv.var for iv in node.iter_vars])
