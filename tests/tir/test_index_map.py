@@ -39,7 +39,7 @@ def test_from_func() -> None:
 @pytest.mark.parametrize(
     ("function", "ndim", "error", "text"),
     [
-        (lambda i: i, None, TypeError, "returns a Var; legal: a list or tuple"),
+        (lambda i: "i", None, TypeError, "returns a str; legal: an index, a list or tuple"),
         (lambda i: ["x"], None, TypeError, "returns 'x'"),
         (lambda *a: a, None, TVMError, "needs ndim"),
         (lambda i, **k: [i], None, TVMError, r"takes \*\*k"),

@@ -107,9 +107,12 @@ class IndexMap(Node):
         """The map of a Python function, and where it puts axis separators."""
         args = _arguments_for(mapping_function, ndim, index_dtype)
         result = mapping_function(*args[0], **args[1])
+        if isinstance(result, (PrimExpr, int)):
+            result = [result]  # one dimension
         if not isinstance(result, (list, tuple)):
             raise TypeError(
-                f"IndexMap: the function returns a {type(result).__name__}; legal: a list or tuple"
+                f"IndexMap: the function returns a {type(result).__name__}; legal: an index, "
+                "a list or tuple of them"
             )
         indices: list[PrimExpr | int] = []
         separators: list[int] = []

@@ -114,6 +114,8 @@ def _starts(init: Stmt | None, stores: Sequence[BufferStore]) -> list[PrimExpr] 
     for store in stores:
         for part in parts:
             if isinstance(part, BufferStore) and _is_own(_place(part), store):
+                if part.value.dtype is not store.buffer.dtype:
+                    return None  # a mixed-up init
                 found.append(part.value)
     return found if len(found) == len(stores) == len(parts) else None
 

@@ -19,7 +19,7 @@ _BLOCKS = ("block", "blocks", "scope_block", "consumer_blocks")
 _LOOPS = ("loop", "loops", "ordered_loops")
 
 
-class BufferArgumentError(ScheduleError, ValueError):
+class BufferArgumentError(ScheduleError, ValueError, AssertionError):
     """A buffer that the block does not have."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType
@@ -10,7 +10,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Block
+from tvm.tir.stmt import Block, Stmt
 
 from .rebuild import TrackingMutator
 from .tree import SRefTree
@@ -26,13 +26,27 @@ def with_scope(buffer: Buffer, scope: str, name: str | None = None) -> Buffer:
 
 
 class BufferReplacer(TrackingMutator):
-    """Uses other buffers in place of some, in accesses, regions, allocations and addresses."""
+    """Uses other buffers in place of some, in accesses, regions, allocations and addresses.
 
-    def __init__(self, buffers: Mapping[Buffer, Buffer]) -> None:
+    `view` says what becomes of a buffer that a block matches to a region of one of them.
+    """
+
+    def __init__(
+        self, buffers: Mapping[Buffer, Buffer], view: Callable[[Buffer], Buffer] | None = None
+    ) -> None:
         super().__init__()
+        self._view = view
         self.buffers.update(buffers)
         self._fixed = dict(buffers)
         self._data = {old.data: new.data for old, new in buffers.items()}
+
+    def visit_block_(self, op: Block) -> Stmt:
+        for match in op.match_buffers if self._view is not None else ():
+            if match.source.buffer in self._fixed and self._view is not None:
+                old, new = match.buffer, self._view(match.buffer)
+                self._fixed[old] = self.buffers[old] = new
+                self._data[old.data] = new.data
+        return super().visit_block_(op)
 
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         return self._fixed.get(buffer, buffer)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.tir.schedule.cases import chain, check, open_schedule, outputs, refuses
+from tvm.script import tir as T
 
 
 def test_set_scope() -> None:
@@ -12,7 +14,7 @@ def test_set_scope() -> None:
     sch = open_schedule(func)
     sch.set_scope("B", 0, "shared")
     sch.set_scope("C", "C", "local")
-    assert 'B = T.alloc_buffer((16, 16), scope="shared")' in sch.mod.script()
+    assert 'B_shared = T.alloc_buffer((16, 16), scope="shared")' in sch.mod.script()
     check(sch, func)
 
 
@@ -70,3 +72,37 @@ def test_add_unit_loop() -> None:
     assert [int(sch.get(loop).extent) for loop in sch.get_loops(block)] == [1, 16, 16, 1]
     check(sch, func)
     refuses(sch, "is the root", "add_unit_loop", sch.get_block("root"))
+
+
+@T.prim_func
+def through_views(P: T.Buffer((8, 8), "float32"), R: T.Buffer((8, 8), "float32")):
+    Q = T.alloc_buffer((8, 8))
+    for i, j in T.grid(8, 8):
+        with T.block("q"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(P[vi, vj])
+            T.writes(Q[vi, vj])
+            S = T.match_buffer(Q[vi, vj], (), offset_factor=1)
+            S[()] = P[vi, vj]
+    for i, j in T.grid(8, 8):
+        with T.block("r"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            R[vi, vj] = Q[vi, vj]
+
+
+def test_views_follow_their_buffer() -> None:
+    sch = open_schedule(through_views)
+    sch.set_scope("q", 0, "shared")
+    view = 'S_shared = T.match_buffer(Q_shared[vi, vj], (), scope="shared", offset_factor=1)'
+    assert view in sch.mod.script()
+    check(sch, through_views)
+    sch = open_schedule(through_views)
+    sch.unsafe_set_dtype("q", 0, "float16")
+    text = sch.mod.script()
+    assert 'S = T.match_buffer(Q[vi, vj], (), "float16", offset_factor=1)' in text
+    assert 'S[()] = T.Cast("float16", P[vi, vj])' in text
+    sch = open_schedule(through_views)
+    sch.set_axis_separator("q", ("write", 0), [1])
+    assert "offset_factor=1, axis_separators=[0])" in sch.mod.script()
+    with pytest.raises(AssertionError):
+        sch.set_axis_separator("q", ("write", 3), [1])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import chain, check, matmul_relu, open_schedule, refuses, stencil
+from tvm.script import tir as T
 
 
 def test_inline_chain() -> None:
@@ -30,3 +31,22 @@ def test_outputs_are_not_inlined() -> None:
 def test_reductions_are_not_inlined() -> None:
     sch = open_schedule(matmul_relu())
     refuses(sch, "not a complete block", "compute_inline", sch.get_block("C"))
+
+
+def test_memory_that_is_used_otherwise() -> None:
+    @T.prim_func
+    def before(P: T.Buffer((24,), "float32"), R: T.Buffer((24,), "float32")):
+        Q = T.alloc_buffer((24,))
+        for i in range(24):
+            with T.block("q"):
+                vi = T.axis.spatial(24, i)
+                Q[vi] = P[vi]
+        for i in range(24):
+            with T.block("r"):
+                vi = T.axis.spatial(24, i)
+                R[vi] = Q[vi]
+        with T.block("opaque"):
+            T.evaluate(T.call_extern("int32", "use", Q.access_ptr("r", extent=1)))
+
+    sch = open_schedule(before)
+    refuses(sch, "has opaque access", "compute_inline", sch.get_block("q"))

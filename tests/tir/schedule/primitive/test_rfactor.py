@@ -136,3 +136,51 @@ def test_indices_of_fused_loops_stay_as_they_were_split() -> None:
     text = sch.mod.script()
     flat = "vi_j_fused_0 * 2 + vi_j_fused_1"
     assert f"T.reads(A[v_b, ({flat}) // 256, ({flat}) % 256])" in text
+
+
+def test_partial_results_without_a_sum_are_plain() -> None:
+    @T.prim_func
+    def total(P: T.Buffer((24,), "float32"), R: T.Buffer((), "float32")):
+        for u, k in T.grid(1, 24):
+            with T.block("s"):
+                vk = T.axis.reduce(24, k)
+                with T.init():
+                    R[()] = T.float32(0)
+                R[()] = R[()] + P[vk]
+
+    sch = open_schedule(total)
+    sch.rfactor(sch.get_loops("s")[1], 0)
+    partial = sch.get(sch.get_block("s_rf"))
+    assert partial.init is None
+    assert "R_rf[vk] = P[vk]" in sch.mod.script()
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("s")] == [1, 24]
+    check(sch, total)
+
+
+def test_other_nests_in_the_outer_loop() -> None:
+    @T.prim_func
+    def rows(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+        B = T.alloc_buffer((4,))
+        for i in range(4):
+            for k in range(8):
+                with T.block("B"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        B[vi] = T.float32(0)
+                    B[vi] = B[vi] + A[vi, vk]
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = B[vi] * T.float32(2)
+
+    sch = open_schedule(rows)
+    sch.rfactor(sch.get_loops("B")[1], 0)
+    (outer,) = [loop for loop in sch.get_loops("C")]
+    assert [sch.get(b).name_hint for b in sch.get_child_blocks(outer)] == ["B_rf", "B", "C"]
+    check(sch, rows)
+
+
+def test_what_is_refused() -> None:
+    sch = open_schedule(matmul())
+    i, _, k = sch.get_loops("C")
+    sch.parallel(i)
+    refuses(sch, "is of kind parallel", "rfactor", k, 0)

@@ -136,10 +136,19 @@ class _Inliner(TrackingMutator):
         indices = self.visit_exprs(op.indices)
         return substitute(self._value, {var: indices[dim] for dim, var in self._names.items()})
 
+    def visit_var_(self, op: Var) -> PrimExpr:
+        if op is self._buffer.data:
+            raise Illegal(
+                f"the memory of {self._buffer.name!r} is used in other ways than by loads",
+                legal="consumers that read single elements of the buffer",
+                fast="The buffer to be inlined has opaque access",
+            )
+        return op
+
     def visit_block_(self, op: Block) -> Stmt:
         for match in op.match_buffers:
             self._refuse_match(match, op)
-        if not any(r.buffer is self._buffer for r in op.reads):
+        if not any(r.buffer is self._buffer for r in (*op.reads, *op.writes)):
             return op  # blocks list what they read: nothing to do below
         body = self.visit_stmt(op.body)
         init = None if op.init is None else self.visit_stmt(op.init)

@@ -14,6 +14,7 @@ from tvm.tir.functor import Substituter, substitute, walk
 from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.schedule.analysis.affine import conjuncts
 from tvm.tir.schedule.analysis.blocks import require_reduction
+from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.query import (
     block_of,
     loop_of,
@@ -49,14 +50,18 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     ->
     for i, ko, ki: B_rf[i, ki] += A[i, ko * n + ki]
     for i, ki: B[i] += B_rf[i, ki]
+
+    Where `loop` is all that reduces, B_rf[i, k] is just A[i, k].
     """
     node = loop_of(loop)
     block = _only_block(state, loop)
+    pipeline_scope(state, block)
     require_reduction(state, block)
     target = block_of(block)
     realize = realize_of(state, block)
     loops = loops_above(block)
-    _require_chain(loops, realize)
+    _require_chain(loops[loops.index(loop) :], realize)
+    _require_serial(loops)
     _require_reduction_loop(realize, node)
     _require_apart(realize)
     reducer = reducer_of(target)
@@ -80,8 +85,9 @@ def rfactor(state: SRefTree, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     axis = factor_axis % (rank + 1)
     partials = [_partial_buffer(store.buffer, axis, node) for store in reducer.stores]
     rf_realize, rf_var = _rf_block(realize, node, loops, reducer, partials, axis)
-    final_nest, final = _final_block(realize, node, loops, reducer, partials, axis, rf_var)
-    top = loops[0].stmt
+    own = _own_loops(loops, realize)  # others may use the sum within the loops above these
+    final_nest, final = _final_block(realize, node, own, reducer, partials, axis, rf_var)
+    top = own[0].stmt
     assert isinstance(top, For), "the outermost loop"
     edit = _Factor(target, realize, rf_realize, top, final_nest)
     scope = scope_of(block)
@@ -130,6 +136,28 @@ def _require_chain(loops: list[StmtSRef], realize: BlockRealize) -> None:
                 legal="a block alone in its loops",
                 spots=[sref.stmt],
                 fast="The loops around the block hold other statements",
+            )
+
+
+def _own_loops(loops: list[StmtSRef], realize: BlockRealize) -> list[StmtSRef]:
+    """The inner loops that hold the block alone."""
+    inside: Stmt = realize
+    first = len(loops)
+    while first > 0 and loop_of(loops[first - 1]).body is inside:
+        first -= 1
+        inside = loop_of(loops[first])
+    return loops[first:]
+
+
+def _require_serial(loops: list[StmtSRef]) -> None:
+    for sref in loops:
+        loop = loop_of(sref)
+        if loop.kind is not ForKind.SERIAL:
+            raise Illegal(
+                f"{name_of(loop)} is of kind {loop.kind.name.lower()}",
+                legal="a reduction in serial loops (their kinds are for afterwards)",
+                spots=[loop],
+                fast="The loops outside of the reduction block are required to be serial",
             )
 
 
@@ -224,13 +252,16 @@ def _rf_block(
             for part, start in zip(parts, reducer.identities)
         ]
     owned = {store.buffer for store in reducer.stores}
+    more = any(iv.iter_type == IterVar.CommReduce for iv in iter_vars)
+    span = reducer.stores[0].span
+    plain = [BufferStore(to, part, at, None, span) for (to, at), part in zip(places, parts)]
     new = Block(
         iter_vars,
         [rule.visit_region(r) for r in block.reads if r.buffer not in owned],
         [BufferRegion.from_point(partial, indices) for partial, indices in places],
         f"{block.name_hint}_rf",
-        _update(reducer, places, parts),
-        _init(reducer, places),
+        _update(reducer, places, parts) if more else SeqStmt.flatten(plain),
+        _init(reducer, places) if more else None,
         (), (), block.annotations, block.span,
     )  # fmt: skip
     return BlockRealize(values, outside, new, realize.span), rf_var
@@ -344,7 +375,12 @@ def _final_block(
         (), (), block.annotations, block.span,
     )  # fmt: skip
     used = {n for _, value in spatial for n in walk(value) if isinstance(n, Var)}
-    kept = [f for f in map(loop_of, loops) if f.loop_var in used or f is loop]
+    summed = {n for v in _reducing_values(realize) for n in walk(v) if isinstance(n, Var)}
+    kept = [
+        f
+        for f in map(loop_of, loops)
+        if f.loop_var in used or f is loop or (is_one(f.extent) and f.loop_var not in summed)
+    ]
     loop_vars: dict[Var, PrimExpr] = {
         f.loop_var: f.loop_var.copy_with_name(f.loop_var.name) for f in kept
     }
@@ -356,6 +392,11 @@ def _final_block(
         assert isinstance(var, Var), "a copy of a loop variable"
         body = For(var, old.min, old.extent, ForKind.SERIAL, body, span=old.span)
     return body, final
+
+
+def _reducing_values(realize: BlockRealize) -> list[PrimExpr]:
+    pairs = zip(realize.block.iter_vars, realize.iter_values)
+    return [value for iv, value in pairs if iv.iter_type == IterVar.CommReduce]
 
 
 def _spatial_predicate(

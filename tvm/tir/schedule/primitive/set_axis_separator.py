@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, defining_site
 from tvm.tir.schedule.buffers import BufferReplacer, replace_buffers
 from tvm.tir.schedule.error import Illegal
@@ -39,4 +40,9 @@ def set_axis_separator(
     new = old.with_changes(axis_separators=tuple(cuts))
     site, allocated = defining_site(state, block, old)
     parameters = None if allocated else {old: new}
-    replace_buffers(state, site, BufferReplacer({old: new}), parameters)
+
+    def cut(view: Buffer) -> Buffer:  # a view has the last dimensions
+        missing = len(old.shape) - len(view.shape)
+        return view.with_changes(axis_separators=tuple([max(0, c - missing) for c in cuts]))
+
+    replace_buffers(state, site, BufferReplacer({old: new}, cut), parameters)

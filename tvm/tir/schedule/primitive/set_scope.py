@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
 from tvm.tir.schedule.analysis.query import block_of, buffer_at, require_allocated
 from tvm.tir.schedule.buffers import BufferReplacer, replace_buffers, with_scope
 from tvm.tir.schedule.error import Illegal
@@ -33,11 +34,17 @@ def require_scope(scope: str) -> None:
 def set_scope(state: SRefTree, block: StmtSRef, buffer_index: int, storage_scope: str) -> None:
     """Change the scope of a buffer that the block writes.
 
-    B = T.alloc_buffer(shape)  ->  B = T.alloc_buffer(shape, scope=storage_scope)
+    B = T.alloc_buffer(shape)  ->  B_shared = T.alloc_buffer(shape, scope="shared")
+
+    Its name tells the scope, as do those of the buffers that blocks match to regions of it.
     """
     require_scope(storage_scope)
     buffer = buffer_at(block_of(block), buffer_index, written=True)
     if buffer.scope() == storage_scope:
         return
     site = require_allocated(state, block, buffer)
-    replace_buffers(state, site, BufferReplacer({buffer: with_scope(buffer, storage_scope)}))
+
+    def moved(old: Buffer) -> Buffer:
+        return with_scope(old, storage_scope, f"{old.name}_{storage_scope}")
+
+    replace_buffers(state, site, BufferReplacer({buffer: moved(buffer)}, moved))

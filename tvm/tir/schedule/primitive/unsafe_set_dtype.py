@@ -21,23 +21,21 @@ KIND = kind("UnsafeSetDType", "unsafe_set_dtype", "block", "=buffer_index", "=dt
 class _Casting(BufferReplacer):
     """Stores cast to the new type, loads cast back, so that values keep their old type."""
 
-    def __init__(self, old: Buffer, new: Buffer) -> None:
-        super().__init__({old: new})
-        self._old, self._new = old, new
-
     def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
-        if op.buffer is not self._old:
+        new = self._fixed.get(op.buffer)
+        if new is None:
             return super().visit_buffer_load_(op)
-        load = BufferLoad(self._new, self.visit_exprs(op.indices), op.predicate, op.span)
+        load = BufferLoad(new, self.visit_exprs(op.indices), op.predicate, op.span)
         return cast(load, op.dtype)
 
     def visit_buffer_store_(self, op: BufferStore) -> Stmt:
-        if op.buffer is not self._old:
+        new = self._fixed.get(op.buffer)
+        if new is None:
             return super().visit_buffer_store_(op)
         value = self.visit_expr(op.value)
-        target = self._new.dtype.with_lanes(value.dtype.lanes)
+        target = new.dtype.with_lanes(value.dtype.lanes)
         indices = self.visit_exprs(op.indices)
-        return BufferStore(self._new, cast(value, target), indices, op.predicate, op.span)
+        return BufferStore(new, cast(value, target), indices, op.predicate, op.span)
 
 
 def unsafe_set_dtype(state: SRefTree, block: StmtSRef, buffer_index: int, dtype: str) -> None:
@@ -50,5 +48,9 @@ def unsafe_set_dtype(state: SRefTree, block: StmtSRef, buffer_index: int, dtype:
     if buffer.dtype is target:
         return
     site = require_allocated(state, block, buffer)
-    data = Var(buffer.data.name, PointerType(PrimType(target), buffer.scope()), buffer.data.span)
-    replace_buffers(state, site, _Casting(buffer, buffer.with_changes(data=data, dtype=target)))
+
+    def retyped(old: Buffer) -> Buffer:
+        data = Var(old.data.name, PointerType(PrimType(target), old.scope()), old.data.span)
+        return old.with_changes(data=data, dtype=target)
+
+    replace_buffers(state, site, _Casting({buffer: retyped(buffer)}, retyped))
