@@ -19,12 +19,12 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
-from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.ir.transform import PassContext, PassInfo, declare_module_pass
 from tvm.support.log import logger
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule
-from tvm.tir.transform.pass_form import tir_pass
+from tvm.tir.transform.pass_form import PrimFuncPass
 
 if TYPE_CHECKING:
     from tvm.meta_schedule.database import Database, TuningRecord
@@ -33,18 +33,22 @@ _LOG = logger("relax.meta_schedule")
 SCHEDULED = "tir.is_scheduled"
 
 
-@tir_pass("MetaScheduleTuneTIR", traceable=True)
-def MetaScheduleTuneTIR(
-    func: PrimFunc, mod: IRModule, ctx: PassContext, work_dir: str, max_trials_global: int
-) -> PrimFunc:
-    """Tune each PrimFunc; records lie in `work_dir`."""
-    # searches are loaded when there is one
-    from tvm.meta_schedule.tir_integration import tune_tir
+def MetaScheduleTuneTIR(work_dir: str, max_trials_global: int) -> PrimFuncPass:
+    """Tune each PrimFunc; records lie in `work_dir`.
 
-    tune_tir(
-        IRModule({"main": func}), current_target("MetaScheduleTuneTIR"), work_dir, max_trials_global
-    )
-    return func
+    The target is that of the context in which the pass was made, else of the one it runs in.
+    """
+    given = Target.current()
+
+    def tune(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
+        # searches are loaded when there is one
+        from tvm.meta_schedule.tir_integration import tune_tir
+
+        target = given or current_target("MetaScheduleTuneTIR")
+        tune_tir(IRModule({"main": func}), target, work_dir, max_trials_global)
+        return func
+
+    return PrimFuncPass(tune, PassInfo(0, "MetaScheduleTuneTIR", (), traceable=True))
 
 
 @declare_module_pass("MetaScheduleTuneIRModule", traceable=True)

@@ -15,7 +15,11 @@ from .pass_form import tir_pass
 
 @tir_pass("tir.FP8ComputeLegalize")
 def FP8ComputeLegalize(
-    func: PrimFunc, mod: IRModule, ctx: PassContext, promote_dtype: str = "float32"
-) -> PrimFunc:
-    """Only loads, stores and casts touch 8-bit floats."""
-    return compute_in(func, lambda dtype: dtype.is_float8, promote_dtype)
+    func: PrimFunc, mod: IRModule, ctx: PassContext, promote_dtype: str = "float32", *,
+    promote_dtype_str: str | None = None,
+) -> PrimFunc:  # fmt: skip
+    """Only loads, stores and casts touch 8-bit floats.
+
+    `promote_dtype_str` is the older name of the type to compute in.
+    """
+    return compute_in(func, lambda dtype: dtype.is_float8, promote_dtype_str or promote_dtype)

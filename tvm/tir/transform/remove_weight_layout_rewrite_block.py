@@ -33,10 +33,14 @@ MARK = "meta_schedule.layout_rewrite_preproc"
 
 @tir_pass("tir.RemoveWeightLayoutRewriteBlock")
 def RemoveWeightLayoutRewriteBlock(
-    func: PrimFunc, mod: IRModule, ctx: PassContext, skip_tensor_rewrite: bool = False
-) -> PrimFunc:
-    """No block rewrites the layout of weights."""
-    remover = _Remover(skip_tensor_rewrite)
+    func: PrimFunc, mod: IRModule, ctx: PassContext, skip_tensor_rewrite: bool = False, *,
+    skip_ndarray_rewrite: bool = False,
+) -> PrimFunc:  # fmt: skip
+    """No block rewrites the layout of weights.
+
+    `skip_ndarray_rewrite` is the older name of the option.
+    """
+    remover = _Remover(skip_tensor_rewrite or skip_ndarray_rewrite)
     body = remover.visit_stmt(func.body)
     if not remover.found:
         return func
