@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, Final, ParamSpec
 
 from typing_extensions import Self
 
@@ -19,6 +19,8 @@ from tvm.support.frozen import FrozenMap
 from tvm.support.suggest import did_you_mean
 
 from .config import KEYS, check_config, default_record
+from .expr import GlobalVar
+from .function import BaseFunc
 from .module import IRModule
 
 P = ParamSpec("P")
@@ -419,12 +421,17 @@ def PrintIR(header: str = "", show_meta_data: bool = False) -> ModulePass:
     return ModulePass(show, PassInfo(0, "PrintIR"))
 
 
+# How a dialect makes a function that stands for another, by the type key of functions that use it.
+STAND_INS: Final[dict[str, Callable[[GlobalVar], BaseFunc]]] = {}
+
+
 def ApplyPassToFunction(
     transform: Pass, func_name_regex: str, error_if_no_function_matches_regex: bool = False
 ) -> ModulePass:
-    """Run a pass on those functions whose whole name matches; the others stay out of its sight.
+    """Run a pass on those functions whose whole name matches; it cannot look into the others.
 
-    Functions that the chosen ones refer to are unknown to the pass, as are all others.
+    Where the dialect has stand-ins, these take the places of the others, so that uses of them stay
+    valid. Functions that match and are private are public while the pass runs, so that none goes.
     """
 
     def apply(mod: IRModule, ctx: PassContext) -> IRModule:
@@ -435,9 +442,32 @@ def ApplyPassToFunction(
                 names = sorted(var.name_hint for var in mod.functions)
                 raise TVMError(f"no function matches {func_name_regex!r}; the module has {names}")
             return mod
-        part = IRModule({v: mod.functions[v] for v in chosen}, mod.attrs, mod.global_infos)
-        result = transform(part)
-        rest = {v: f for v, f in mod.functions.items() if v not in chosen}
-        return mod.with_functions({**rest, **result.functions})
+        private = {v.name_hint for v in chosen if mod.functions[v].attrs.get(_SYMBOL) is None}
+        others = {v.name_hint for v in mod.functions if v not in chosen}
+        result = transform(mod.with_functions(_seen(mod, chosen)))
+        functions = dict(mod.functions.items())
+        for var, func in result.functions.items():
+            if var.name_hint not in others:
+                functions.pop(var, None)
+                hidden = var.name_hint in private
+                functions[var] = func.without_attr(_SYMBOL) if hidden else func
+        return mod.with_functions(functions)
 
-    return ModulePass(apply, PassInfo(0, f"{transform.info.name}Filtered"))
+    return ModulePass(apply, PassInfo(0, f"ApplyPassTo{func_name_regex}"))
+
+
+_SYMBOL: Final = "global_symbol"
+
+
+def _seen(mod: IRModule, chosen: Sequence[GlobalVar]) -> dict[GlobalVar, BaseFunc]:
+    """What a pass on some functions of a module gets to see."""
+    kinds = {mod.functions[var].TYPE_KEY for var in chosen}
+    make = next((STAND_INS[kind] for kind in sorted(kinds) if kind in STAND_INS), None)
+    seen: dict[GlobalVar, BaseFunc] = {}
+    for var, func in mod.functions.items():
+        if var in chosen:
+            known = func.attrs.get(_SYMBOL) is not None
+            seen[var] = func if known else func.with_attr(_SYMBOL, var.name_hint)
+        elif make is not None:
+            seen[var] = make(var)
+    return seen

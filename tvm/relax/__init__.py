@@ -6,6 +6,7 @@ from tvm.ir.expr import GlobalVar, StructInfo
 from tvm.ir.type import FuncType, TupleType, Type
 from tvm.support.lazy import lazy_names
 
+from . import global_var_uses as global_var_uses
 from . import operators as operators
 from .base_expr import ExprWithOp, Id, LeafExpr
 from .expr import (

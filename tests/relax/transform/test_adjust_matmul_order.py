@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.relax.programs import RelaxPassTest
+from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.transform import AdjustMatmulOrder
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -142,3 +143,118 @@ class TestTheCheaperOrderStays(RelaxPassTest):
     tolerance = 1e-3
     Before = TestTheRightProductFirst.Expected
     Expected = TestTheRightProductFirst.Expected
+
+
+class TestVectors(RelaxPassTest):
+    """A vector on the left is a row; with a low rank between two weights they come one by one."""
+
+    run = AdjustMatmulOrder()
+    tolerance = 1e-3
+    sizes = {"k": 3, "r": 5}
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((24,), "float32"),
+            a: R.Tensor((24, 3), "float32"),
+            b: R.Tensor((3, 40), "float32"),
+            z: R.Tensor(("k", 1, 24), "float32"),
+            c: R.Tensor((24, "r"), "float32"),
+            d: R.Tensor(("r", 40), "float32"),
+        ):
+            with R.dataflow():
+                w = R.matmul(a, b)
+                y = R.matmul(x, w)
+                v = R.matmul(c, d)
+                u = R.matmul(z, v)
+                R.output(y, u)
+            return y, u
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor((24,), "float32"),
+            a: R.Tensor((24, 3), "float32"),
+            b: R.Tensor((3, 40), "float32"),
+            z: R.Tensor(("k", 1, 24), "float32"),
+            c: R.Tensor((24, "r"), "float32"),
+            d: R.Tensor(("r", 40), "float32"),
+        ):
+            with R.dataflow():
+                w = R.matmul(x, a)
+                y = R.matmul(w, b)
+                v = R.matmul(z, c)
+                u = R.matmul(v, d)
+                R.output(y, u)
+            return y, u
+
+
+class TestTransposedProducts(RelaxPassTest):
+    run = AdjustMatmulOrder()
+    tolerance = 1e-3
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((24,), "float32"),
+            a: R.Tensor((40, 3), "float32"),
+            b: R.Tensor((3, 24), "float32"),
+            z: R.Tensor((40,), "float32"),
+        ):
+            with R.dataflow():
+                w = R.matmul(a, b)
+                w_t = R.permute_dims(w)
+                y = R.matmul(x, w_t)
+                u = R.matmul(w_t, z)
+                R.output(y, u)
+            return y, u
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor((24,), "float32"),
+            a: R.Tensor((40, 3), "float32"),
+            b: R.Tensor((3, 24), "float32"),
+            z: R.Tensor((40,), "float32"),
+        ):
+            with R.dataflow():
+                b_t = R.permute_dims(b)
+                p = R.matmul(x, b_t)
+                a_t = R.permute_dims(a)
+                y = R.matmul(p, a_t)
+                b_t1 = R.permute_dims(b)
+                a_t1 = R.permute_dims(a)
+                q = R.matmul(a_t1, z)
+                u = R.matmul(b_t1, q)
+                R.output(y, u)
+            return y, u
+
+
+def _low_rank(bound: int) -> IRModule:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(
+            x: R.Tensor(("k", 64), "float32"),
+            a: R.Tensor((64, "r"), "float32"),
+            b: R.Tensor(("r", 64), "float32"),
+        ):
+            R.func_attr({"tir_var_upper_bound": {"r": bound}})
+            with R.dataflow():
+                w = R.matmul(a, b)
+                y = R.matmul(x, w)
+                R.output(y)
+            return y
+
+    return Mod
+
+
+def test_bounds_of_sizes_decide():
+    changed = AdjustMatmulOrder()(_low_rank(32))
+    first = changed["main"].body.blocks[0].bindings[0].value
+    assert first.args[0] is changed["main"].params[0]
+    assert_structural_equal(AdjustMatmulOrder()(_low_rank(100)), _low_rank(100))

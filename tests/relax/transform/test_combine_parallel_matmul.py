@@ -43,7 +43,7 @@ class TestThreeProducts(RelaxPassTest):
         ):
             with R.dataflow():
                 lv = R.concat((w0, w1, w2), axis=1)
-                lv1 = R.matmul(x, lv)
+                lv1 = R.matmul(x, lv, out_dtype="float32")
                 lv2 = R.split(lv1, indices_or_sections=[4, 9], axis=2)
                 lv0_ = lv2[0]
                 lv1_ = lv2[1]
@@ -90,7 +90,7 @@ class TestBiasAndActivation(RelaxPassTest):
         ):
             with R.dataflow():
                 lv = R.concat((w0, w1), axis=1)
-                lv1 = R.matmul(x, lv)
+                lv1 = R.matmul(x, lv, out_dtype="float32")
                 lv2 = R.concat((b0, b1), axis=0)
                 lv3 = R.add(lv1, lv2)
                 lv4 = R.nn.relu(lv3)
@@ -98,6 +98,50 @@ class TestBiasAndActivation(RelaxPassTest):
                 r0 = lv5[0]
                 r1 = lv5[1]
                 out = (r0, r1)
+                R.output(out)
+            return out
+
+
+class TestItemsStandWhereTheirValuesStood(RelaxPassTest):
+    """A bias that only one of the products has stays behind its product."""
+
+    run = CombineParallelMatmul()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((6, 8), "float32"),
+            w0: R.Tensor((8, 4), "float32"),
+            w1: R.Tensor((8, 5), "float32"),
+            c0: R.Tensor((4,), "float32"),
+        ):
+            with R.dataflow():
+                p = R.matmul(x, w0)
+                p2 = R.add(p, c0)
+                q = R.matmul(x, w1)
+                out = (p2, q)
+                R.output(out)
+            return out
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor((6, 8), "float32"),
+            w0: R.Tensor((8, 4), "float32"),
+            w1: R.Tensor((8, 5), "float32"),
+            c0: R.Tensor((4,), "float32"),
+        ):
+            with R.dataflow():
+                lv = R.concat((w0, w1), axis=1)
+                lv1 = R.matmul(x, lv, out_dtype="float32")
+                lv2 = R.split(lv1, indices_or_sections=[4], axis=1)
+                p = lv2[0]
+                p2 = R.add(p, c0)
+                q = lv2[1]
+                out = (p2, q)
                 R.output(out)
             return out
 

@@ -97,7 +97,7 @@ def test_items_are_consumed_on_demand() -> None:
                 _: R.Tuple = R.call_pure_packed(
                     "vm.builtin.tuple_reset_item",
                     params,
-                    R.prim_value(T.int64(0)),
+                    R.prim_value(T.int32(0)),
                     sinfo_args=(R.Tuple,),
                 )
                 lv1 = R.permute_dims(lv, [1, 0, 2, 3])
@@ -105,7 +105,7 @@ def test_items_are_consumed_on_demand() -> None:
                 _1: R.Tuple = R.call_pure_packed(
                     "vm.builtin.tuple_reset_item",
                     params,
-                    R.prim_value(T.int64(1)),
+                    R.prim_value(T.int32(1)),
                     sinfo_args=(R.Tuple,),
                 )
                 gv = (lv2, lv1)

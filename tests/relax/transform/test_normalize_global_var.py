@@ -55,6 +55,22 @@ def test_a_public_function_takes_its_symbol_and_calls_follow():
     assert_same(run_interp(Mod, [x]), run_interp(after, [x]))
 
 
+def test_a_private_function_takes_the_next_number():
+    @I.ir_module(check_well_formed=False)
+    class Mod:
+        @R.function(private=True)
+        def f(x: R.Tensor((4,), "float32")):
+            return x
+
+        @R.function
+        def f1(x: R.Tensor((4,), "float32")):
+            R.func_attr({"global_symbol": "f"})
+            return x
+
+    names = [var.name_hint for var in NormalizeGlobalVar()(Mod).functions]
+    assert sorted(names) == ["f", "f1"]
+
+
 def test_a_private_function_gives_way():
     after = NormalizeGlobalVar()(_with_symbol(Mod, "main", "helper"))
     names = {v.name_hint for v in after.functions}

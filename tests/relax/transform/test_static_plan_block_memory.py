@@ -215,6 +215,9 @@ def test_upper_bounds_make_sizes_known() -> None:
     planned = StaticPlanBlockMemory()(_symbolic(attrs))
     assert _storages(planned) == ["96", "96", "96"]
     assert "R.builtin.alloc_tensor" not in str(planned)
+    left = planned["main"].attrs
+    assert "relax.memory_plan_dynamic_func_output" not in left  # it is done
+    assert left["tir_var_upper_bound"] == {"m": 3, "n": 8}
 
 
 @pytest.mark.parametrize("wrong", [{"m": [4]}, {"m": "four"}, [1]])

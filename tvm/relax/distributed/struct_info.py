@@ -96,6 +96,10 @@ class Placement(Node):
     __str__ = __repr__
 
 
+class PlacementError(TVMError, ValueError):
+    """A placement that does not fit its mesh or its tensor."""
+
+
 @final
 class DTensorStructInfo(RelaxStructInfo):
     """A tensor spread over the devices of a mesh; `tensor_sinfo` describes the whole of it."""
@@ -115,7 +119,7 @@ class DTensorStructInfo(RelaxStructInfo):
     ) -> None:
         parts, extents = len(placement.dim_specs), len(device_mesh.shape)
         if parts != extents:
-            raise TVMError(
+            raise PlacementError(
                 message(
                     "The device mesh and placement must have the same dimension size",
                     found=f"placement {placement} for a mesh of shape {device_mesh.shape}",
@@ -124,7 +128,7 @@ class DTensorStructInfo(RelaxStructInfo):
             )
         for spec in placement.dim_specs:
             if spec.kind is PlacementSpecKind.kSharding and spec.axis >= tensor_sinfo.ndim:
-                raise TVMError(
+                raise PlacementError(
                     message(
                         "Sharding dimension should be smaller than tensor ndim",
                         found=f"{spec} for {tensor_sinfo}",

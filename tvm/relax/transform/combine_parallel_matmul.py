@@ -73,21 +73,26 @@ class _Combiner(PyExprMutator):
         self._check = check
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
-        plan: dict[Binding, list[_Branch]] = {}
+        plan: dict[Binding, tuple[list[_Branch], int]] = {}
         gone: set[Binding] = set()
         for group in _groups(block):
             if self._allowed(group):
-                plan[group[0].binding] = group
-                for branch in group:
-                    gone |= {branch.binding, branch.last, *_between(block, branch)}
+                for i, branch in enumerate(group):
+                    plan[branch.last] = group, i
+                    gone |= {branch.binding, *_between(block, branch)}
         if not plan:
             return super().visit_dataflow_block_(block)
         self.builder_.begin_dataflow_block()
+        parts: dict[Binding, Var] = {}  # the results of a group, by its first binding
         for binding in block.bindings:
-            group = plan.get(binding, [])
-            if group:
-                self._emit(group)
-            if binding not in gone:
+            if binding in plan:
+                assert isinstance(binding, VarBinding), "a call is bound"
+                group, i = plan[binding]
+                if group[0].binding not in parts:
+                    parts[group[0].binding] = self._emit(group)
+                item = TupleGetItem(parts[group[0].binding], i)
+                self.reemit_binding(binding, self.builder_.normalize(item))
+            elif binding not in gone:
                 self.visit_binding(binding)
         return self.builder_.end_block()
 
@@ -100,14 +105,15 @@ class _Combiner(PyExprMutator):
         activations = {i: b.activation for i, b in enumerate(group) if b.activation is not None}
         return bool(self._check(x, [b.weight for b in group], biases, activations))
 
-    def _emit(self, group: list[_Branch]) -> None:
+    def _emit(self, group: list[_Branch]) -> Var:
+        """The combined product, taken apart; it stands before the first result that is read."""
         bb = self.builder_
         first = _matmul(group[0].binding)
         rank = _info(group[0].weight).ndim
         x = self.visit_expr(first.args[0])
         weights = [self.visit_expr(branch.weight) for branch in group]
         whole: RelaxExpr = bb.emit(concat(Tuple(weights), axis=rank - 1))
-        kind = first.attrs.out_dtype  # type: ignore[union-attr]
+        kind = _info(group[0].binding.var).dtype
         whole = bb.emit(matmul(x, whole, out_dtype=kind))
         biases = [self.visit_expr(b.bias) for b in group if b.bias is not None]
         if biases:
@@ -122,9 +128,7 @@ class _Combiner(PyExprMutator):
             total += _columns(branch.weight)
             ends.append(total)
         result_rank = _info(group[0].binding.var).ndim
-        parts = bb.emit(split(whole, ends, axis=result_rank - 1))
-        for i, branch in enumerate(group):
-            self.reemit_binding(branch.last, bb.normalize(TupleGetItem(parts, i)))
+        return bb.emit(split(whole, ends, axis=result_rank - 1))
 
 
 def _between(block: DataflowBlock, branch: _Branch) -> list[Binding]:

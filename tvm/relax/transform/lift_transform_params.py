@@ -443,7 +443,7 @@ def _is_item(binding: Binding, params: Var) -> bool:
 
 def _reset(params: Var, index: int, dataflow: bool) -> Binding:
     none = TupleStructInfo([])
-    number = PrimValue(IntImm("int64", index))
+    number = PrimValue(IntImm("int32", index))
     call = call_pure_packed("vm.builtin.tuple_reset_item", params, number, sinfo_args=[none])
     call.struct_info_ = none
     return VarBinding((DataflowVar if dataflow else Var)("_", none), call)

@@ -52,7 +52,7 @@ def _names(mod: IRModule) -> dict[GlobalVar, str]:
     names = NameTable(list(owners))
     for var, func in mod.functions_items():
         if _symbol(func) is None:
-            wanted[var] = names.fresh(var.name_hint)
+            wanted[var] = names.fresh(var.name_hint, "")
     return wanted
 
 

@@ -61,6 +61,8 @@ _ALLOC: Final = "relax.builtin.alloc_tensor"
 _VIEWS: Final = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
 # Storage is taken over by tensors that are at most so many times smaller or larger.
 _MATCH_RANGE: Final = 16
+# Asks for a plan of results, too; once it is made there is nothing to ask for.
+_PLAN_OUTPUTS: Final = "relax.memory_plan_dynamic_func_output"
 
 
 @relax_module_pass("StaticPlanBlockMemory")
@@ -79,7 +81,8 @@ def _planned(func: Function, mod: IRModule, bb: BlockBuilder) -> Function:
     uses = _Uses(mod, sizes)
     uses.function(func)
     owners = _Sharing(uses).storage_of_each()
-    return with_body(func, _Rewriter(owners, sizes, bb).sequence(func.body))
+    new = with_body(func, _Rewriter(owners, sizes, bb).sequence(func.body))
+    return new.without_attr(_PLAN_OUTPUTS) if _PLAN_OUTPUTS in new.attrs else new
 
 
 @dataclass(eq=False)
@@ -103,7 +106,7 @@ class _Sizes:
 
     def __init__(self, func: Function) -> None:
         self.analyzer = Analyzer()
-        self.plan_outputs = bool(func.attrs.get("relax.memory_plan_dynamic_func_output", False))
+        self.plan_outputs = bool(func.attrs.get(_PLAN_OUTPUTS, False))
         bounds = _bounds(func, "tir_var_upper_bound")
         lower = _bounds(func, "tir_var_lower_bound")
         self._bounded: set[TirVar] = set()

@@ -57,8 +57,7 @@ class Placed:
         cls = Placed
         a = R.dist.call_tir(cls.matmul, (x, w1),
                             R.DTensor((8, 8), "float32", "mesh[0]", "S[1]"))
-        b = a
-        c = R.dist.call_tir(cls.matmul, (b, w2), R.DTensor((8, 8), "float32", "mesh[0]", "R"))
+        c = R.dist.call_tir(cls.matmul, (a, w2), R.DTensor((8, 8), "float32", "mesh[0]", "R"))
         return c
 
 
@@ -109,8 +108,7 @@ class Local:
         cls = Local
         a = R.dist.call_tir_local_view(cls.matmul1, (x, w1),
                                        R.DTensor((8, 8), "float32", "mesh[0]", "S[1]"))
-        b = a
-        gv = R.dist.call_tir_local_view(cls.matmul2, (b, w2),
+        gv = R.dist.call_tir_local_view(cls.matmul2, (a, w2),
                                         R.DTensor((8, 8), "float32", "mesh[0]", "R"))
         c = R.ccl.allreduce(gv, op_type="sum")
         return c

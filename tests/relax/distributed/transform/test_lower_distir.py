@@ -31,8 +31,7 @@ def test_pieces_are_handed_out_first() -> None:
             w3 = R.ccl.scatter_from_worker0(w1, num_workers=2, axis=1)
             w4 = R.ccl.scatter_from_worker0(w2, num_workers=2, axis=0)
             a = R.call_tir("matmul1", (x1, w3), R.Tensor((8, 4), "float32"))
-            b = a
-            gv = R.call_tir("matmul2", (b, w4), R.Tensor((8, 8), "float32"))
+            gv = R.call_tir("matmul2", (a, w4), R.Tensor((8, 8), "float32"))
             c = R.ccl.allreduce(gv, op_type="sum")
             return c
 

@@ -36,6 +36,7 @@ from tvm.relax.expr import (
     Binding,
     Call,
     Constant,
+    DataflowVar,
     Function,
     MatchCast,
     SeqExpr,
@@ -217,7 +218,7 @@ class _Propagation:
         func = self._func
         params = [self._renamed(param) for param in func.params]
         blocks = [
-            type(block)([self._binding(b) for b in block.bindings], block.span)
+            type(block)([new for b in block.bindings for new in self._bindings(b)], block.span)
             for block in func.body.blocks
         ]
         result = self._operands(func.body.body)
@@ -237,6 +238,16 @@ class _Propagation:
             return self._new.get(expr)
 
         return replace_operands(value, replace)
+
+    def _bindings(self, binding: Binding) -> list[Binding]:
+        """The binding on distributed tensors; nothing is left of an annotation but its operand."""
+        value = binding.value
+        source = value.args[0] if _is_note(value) else None  # type: ignore[attr-defined]
+        leaves = isinstance(source, DataflowVar) and not isinstance(binding.var, DataflowVar)
+        if isinstance(source, Var) and not leaves:
+            self._new[binding.var] = self._new[source]
+            return []
+        return [self._binding(binding)]
 
     def _binding(self, binding: Binding) -> Binding:
         old, value = binding.var, binding.value
