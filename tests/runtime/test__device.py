@@ -50,3 +50,10 @@ def test_unknown_kinds_are_refused() -> None:
 )
 def test_target_names_the_device_that_runs_its_code(target: str, kind: str) -> None:
     assert device(target, 0) == device(kind, 0)
+
+
+def test_each_kind_of_target_names_a_device() -> None:
+    kinds = tvm.target.Target.list_kinds()
+    assert set(kinds) - set(tvm.runtime.Device._DEVICE_NAME_TO_TYPE) == {"composite"}
+    assert tvm.runtime.Device._DEVICE_NAME_TO_TYPE["llvm"] == 1
+    assert tvm.runtime.Device._DEVICE_NAME_TO_TYPE["nvptx"] == 2

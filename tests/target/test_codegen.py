@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import builtins
 import platform
+from collections.abc import Callable
 
 import pytest
 
 import tvm
+from tvm.error import InternalError
 from tvm.target import Target, codegen, x86
 
 
@@ -45,13 +47,60 @@ def test_features_of_a_target() -> None:
         assert x86.get_simd_32bit_lanes() == 8
 
 
-def test_without_a_target_the_machine_is_meant() -> None:
-    assert codegen.llvm_get_vector_width() >= 128
-    assert codegen.target_has_features("sse4.2") or platform.machine() != "x86_64"
+@pytest.mark.parametrize(
+    "question",
+    [
+        codegen.llvm_get_cpu_features,
+        codegen.llvm_get_cpu_archlist,
+        codegen.llvm_get_vector_width,
+        lambda: codegen.llvm_cpu_has_features("avx"),
+        lambda: codegen.target_has_features(["avx"]),
+        lambda: Target.current(allow_none=False),
+    ],
+)
+def test_questions_need_a_target(question: Callable[[], object]) -> None:
+    with pytest.raises(InternalError, match=r"Check failed: \(allow_not_defined\) is false"):
+        question()
+
+
+def test_questions_about_this_machine() -> None:
+    with Target("llvm"):
+        assert codegen.llvm_get_vector_width() >= 128
+        assert codegen.target_has_features("sse4.2") or platform.machine() != "x86_64"
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [
+        ("llvm -mtriple=riscv64-linux-gnu -mcpu=sifive-x280", 512),
+        ("llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+i,+m", 128),
+        ("llvm -mtriple=riscv32-linux-gnu -mcpu=generic-rv32 -mattr=+i,+m", 128),
+        ("llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+i,+m,+v,+zvl256b", 256),
+        ("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", 128),
+        ("llvm -mtriple=arm--", 128),
+        ("llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512", 512),
+    ],
+)
+def test_vectors_of_architectures(text: str, bits: int) -> None:
+    assert codegen.llvm_get_vector_width(Target(text)) == bits
+
+
+def test_vectors_of_other_architectures() -> None:
+    with pytest.warns(UserWarning, match="vectors of powerpc64le are not known"):
+        assert codegen.llvm_get_vector_width(Target("llvm -mtriple=powerpc64le-linux-gnu")) == 128
+
+
+def test_features_of_arm_with_32_bits() -> None:
+    small = Target("llvm -mtriple=arm-- -mcpu=cortex-a55")
+    assert codegen.llvm_cpu_has_features(["dsp", "neon", "fp-armv8"], small)
+    assert not codegen.llvm_cpu_has_features("mve", small)
+    old = Target("llvm -mtriple=arm-- -mcpu=cortex-a9")
+    assert not codegen.llvm_cpu_has_features("hwdiv", old)
+    assert codegen.llvm_cpu_has_features("hwdiv", Target("llvm -mtriple=arm-- -mcpu=cortex-a15"))
 
 
 def test_architectures_and_their_cpus() -> None:
-    assert {"x86-64", "aarch64", "riscv64"} <= set(codegen.llvm_get_targets())
+    assert {"x86_64", "aarch64", "riscv64", "powerpc64"} <= set(codegen.llvm_get_targets())
     arm = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72")
     assert "cortex-a72" in codegen.llvm_get_cpu_archlist(arm)
     assert "neon" in codegen.llvm_get_cpu_features(arm)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tvm.error import InternalError
 from tvm.ir import load_json, save_json
 from tvm.target import Target, list_tags, register_tag
 
@@ -51,7 +52,7 @@ def test_current() -> None:
             assert Target.current() is inner
         assert Target.current() is outer
         assert Target.target_or_current(None) is outer
-    with pytest.raises(ValueError, match="no target is set"):
+    with pytest.raises(InternalError, match="Target context required"):
         Target.current(allow_none=False)
     with pytest.raises(ValueError, match="Target is not set in env"):
         Target.target_or_current(None)

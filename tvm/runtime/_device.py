@@ -10,6 +10,11 @@ from .attributes import HOST_ATTRIBUTES, DeviceAttr
 
 _tvm_ffi = library()
 _DeviceBase: Any = _tvm_ffi.core.Device
+# The kinds of devices that run the code of kinds of targets.
+_RUNS_CODE_OF = {
+    "llvm": "cpu", "c": "cpu", "stackvm": "cpu", "test": "cpu", "hybrid": "cpu",
+    "composite": "cpu", "nvptx": "cuda", "cl": "opencl", "sdaccel": "opencl", "mtl": "metal",
+}  # fmt: skip
 REMOTE_MASK: Final = 128  # a device type is that of session n - 1 plus n times this
 
 
@@ -17,6 +22,11 @@ class Device(_DeviceBase):  # type: ignore[misc]
     """A place where tensors live and kernels run, such as `cpu(0)` or `cuda(1)`."""
 
     __slots__ = ("_rpc_sess",)  # the session of a remote device
+    _DEVICE_NAME_TO_TYPE: Final = _DeviceBase._DEVICE_NAME_TO_TYPE | {
+        code: _DeviceBase._DEVICE_NAME_TO_TYPE[kind]
+        for code, kind in _RUNS_CODE_OF.items()
+        if code != "composite"
+    }
 
     @property
     def is_remote(self) -> bool:
@@ -175,12 +185,6 @@ def device(dev: str | int, dev_id: int | None = None) -> Device:
         kind, colon, index = dev.split(" ")[0].partition(":")
         dev = f"{_RUNS_CODE_OF.get(kind, kind)}{colon}{index}"
     return Device(dev, dev_id)
-
-
-_RUNS_CODE_OF = {
-    "llvm": "cpu", "c": "cpu", "stackvm": "cpu", "test": "cpu", "hybrid": "cpu",
-    "composite": "cpu", "nvptx": "cuda", "cl": "opencl", "sdaccel": "opencl", "mtl": "metal",
-}  # fmt: skip
 
 
 def _maker(kind: str) -> Any:

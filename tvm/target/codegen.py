@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 import zlib
 from collections.abc import Iterable
 from typing import Final
@@ -10,20 +11,22 @@ from typing import Final
 from tvm.error import TVMError, message
 from tvm.support.lazy import lazy_names
 
-from .cpu_model import complete_features, host_triple, is_tabulated, with_features
+from .cpu_model import arch_of_triple, complete_features, host_triple, is_tabulated, with_features
 from .llvm_questions import CpuFeatures, ask_llvm, is_intrinsic
 from .target import Target
 
 __getattr__ = lazy_names(__name__, {"build_module": "tvm.tir.build:codegen_build"})
 
-# The first parts of triples that LLVM may have a backend for; its own names differ a little.
+# The first parts of triples that LLVM may have a backend for.
 _ARCHS: Final = (
-    "aarch64", "aarch64_be", "aarch64_32", "amdgcn", "arm", "armeb", "avr", "bpfeb", "bpfel",
-    "hexagon", "i686", "lanai", "loongarch32", "loongarch64", "m68k", "mips", "mips64",
-    "mips64el", "mipsel", "msp430", "nvptx", "nvptx64", "ppc32", "ppc32le", "ppc64", "ppc64le",
-    "r600", "riscv32", "riscv64", "sparc", "sparcel", "sparcv9", "spirv", "spirv32", "spirv64",
-    "systemz", "thumb", "thumbeb", "ve", "wasm32", "wasm64", "x86_64", "xcore", "xtensa",
+    "aarch64", "aarch64_32", "aarch64_be", "amdgcn", "arc", "arm", "armeb", "avr", "bpfeb", "bpfel",
+    "csky", "dxil", "hexagon", "i386", "lanai", "loongarch32", "loongarch64", "m68k", "mips",
+    "mips64", "mips64el", "mipsel", "msp430", "nvptx", "nvptx64", "powerpc", "powerpc64",
+    "powerpc64le", "powerpcle", "r600", "riscv32", "riscv64", "s390x", "sparc", "sparcel",
+    "sparcv9", "spirv", "spirv32", "spirv64", "thumb", "thumbeb", "ve", "wasm32", "wasm64",
+    "x86_64", "xcore", "xtensa",
 )  # fmt: skip
+_LEAST_BITS: Final = 128
 _numbers: Final[dict[int, str]] = {}  # intrinsics by the number that stands for them
 
 
@@ -66,16 +69,17 @@ def llvm_get_system_x86_vendor() -> str:
 
 
 def llvm_get_targets() -> list[str]:
-    """The architectures that LLVM makes code for, by its own names."""
+    """The architectures that LLVM makes code for, as triples begin with them."""
     from llvmlite import binding  # a heavy package
 
     binding.initialize_all_targets()
     found: set[str] = set()
     for arch in _ARCHS:
         try:
-            found.add(str(binding.Target.from_triple(arch).name))
+            binding.Target.from_triple(f"{arch}--")
         except RuntimeError:
             continue
+        found.add(arch)
     return sorted(found)
 
 
@@ -106,12 +110,24 @@ target_has_features = llvm_cpu_has_features
 
 
 def llvm_get_vector_width(target: Target | None = None) -> int:
-    """Bits of a vector register of the target's CPU."""
+    """Bits of a vector register of the target's CPU, or those that the target asks for.
+
+    128 where nothing is known, and on RISC-V where nothing wider is promised.
+    """
     chosen = _of(target)
-    model = chosen.cpu
-    if model.arch == "x86_64" and chosen.mcpu and not is_tabulated(chosen.mcpu):
+    model, arch = chosen.cpu, arch_of_triple(str(chosen.attrs.get("mtriple", host_triple())))
+    if "vector-width" in chosen.attrs:
+        return model.vector_bits
+    if arch == "x86_64":
+        if chosen.mcpu and not is_tabulated(chosen.mcpu):
+            model = with_features(model, [f"+{name}" for name in _facts(chosen).on])
+        return model.vector_bits
+    if arch.startswith("riscv"):
         model = with_features(model, [f"+{name}" for name in _facts(chosen).on])
-    return model.vector_bits
+        return max(model.vector_bits, _LEAST_BITS)
+    if not arch.startswith(("aarch64", "arm", "thumb", "wasm")):
+        warnings.warn(f"the vectors of {arch} are not known; 128 bits are taken", stacklevel=2)
+    return _LEAST_BITS
 
 
 def llvm_lookup_intrinsic_id(name: str) -> int:
@@ -138,7 +154,9 @@ def _facts(target: Target) -> CpuFeatures:
 
 
 def _of(target: Target | str | None) -> Target:
-    """The target, or the current one, or this machine."""
+    """The target, or the current one, which there must be."""
     if isinstance(target, str):
         return Target(target)
-    return target or Target.current() or Target("llvm")
+    found = target or Target.current(allow_none=False)
+    assert found is not None, "or it were an error"
+    return found

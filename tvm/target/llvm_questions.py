@@ -28,14 +28,19 @@ if TYPE_CHECKING:
 
 # Modes rather than features of a CPU; LLVM refuses to mix them.
 _MODES: Final = frozenset(
-    ("16bit-mode", "32bit-mode", "64bit-mode", "64bit", "32bit", "e", "execute-only", "rvi20u32")
-)
+    ("16bit-mode", "32bit-mode", "64bit-mode", "64bit", "32bit", "e", "execute-only", "noarm",
+     "rvi20u32")
+)  # fmt: skip
 # RISC-V refuses these without others beside them, or for 64 bits.
-_NEVER_ALONE: Final = ("zvl", "experimental-", "x", "zcf", "zclsd", "zilsd")
+_NEVER_ALONE: Final = ("experimental-", "x", "zcf", "zclsd", "zilsd")
+# Profiles of 64 bits, which no core of 32 has.
+_RISCV_64: Final = re.compile(r"rv[a-z]+\d+[us]64$")
 # What comes with 64 bits on x86.
 _ALWAYS_64: Final = frozenset(("sse", "sse2"))
 # Where LLVM compares features one by one before it inlines.
 _COMPARED: Final = ("x86_64", "amd64", "i686", "i386", "aarch64", "arm64", "riscv32", "riscv64")
+# A length of vectors is a feature beside vectors only.
+_VECTOR_LENGTH: Final = re.compile(r"zvl\d+b$")
 _ENTRY: Final = re.compile(r"^  (\S+)\s+- (.*?)\.?$", re.MULTILINE)
 _LEFT: Final = re.compile(r"call .*?@needs(\d+)\(")
 
@@ -121,20 +126,25 @@ def _lists(llvm: Any, triple: str) -> tuple[list[str], dict[str, str]]:
 def _features_on(llvm: Any, triple: str, cpu: str, extra: str, names: list[str]) -> list[str]:
     arch = triple.partition("-")[0]
     given = [part for part in extra.split(",") if part]
-    if arch not in _COMPARED:
+    same = arch == "arm" or arch.startswith(("armv", "thumb"))
+    if arch not in _COMPARED and not same:
         return [name for name in names if f"+{name}" in given]
     # what a CPU is tuned for would count as a feature on Arm, so the callee starts from nothing
     bare = ",".join(f"-{name}" for name in names) + "," if arch.startswith("a") else ""
     least, word = "", []
+    if same:  # it inlines only what has the very same features, so each is asked for beside them
+        bare = "".join(f"{one}," for one in given)
     if "86" in arch or arch == "amd64":
         least, word = "i386", ["+64bit"] if "64" in arch else []
     own = ",".join([*word, *given])
+    of = cpu if same else least
     parts = [f'target triple = "{triple}"', "@at = global i32 0"]
     for i, name in enumerate(names):
         parts.append(f"define internal void @needs{i}() #{i} {{")
         parts.append(f"  store volatile i32 {i}, ptr @at\n  ret void\n}}")
-        needs = ",".join([bare + "+" + name, *word])
-        parts.append(f'attributes #{i} = {{ "target-cpu"="{least}" "target-features"="{needs}" }}')
+        beside = "+v," if _VECTOR_LENGTH.match(name) else ""
+        needs = ",".join([bare + beside + "+" + name, *word])
+        parts.append(f'attributes #{i} = {{ "target-cpu"="{of}" "target-features"="{needs}" }}')
     calls = "".join(f"  call void @needs{i}()\n" for i in range(len(names)))
     callers = {"asked": (cpu or ("x86-64" if word else least), own)}
     if least:  # what even the least CPU has inlined is tuning, which x86 leaves out of account
@@ -169,6 +179,8 @@ def main(arguments: list[str]) -> int:
         cpus, names = _lists(llvm, triple)
         refused = _NEVER_ALONE if triple.startswith("riscv") else ()
         known = [n for n in names if n not in _MODES and not n.startswith(refused)]
+        if triple.startswith("riscv32"):
+            known = [n for n in known if not _RISCV_64.match(n)]
         on = _features_on(llvm, triple, cpu if cpu in cpus else "", extra, known)
     except RuntimeError as err:
         print(str(err).strip(), file=sys.stderr)

@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Final
 
 from typing_extensions import Self
 
-from tvm.error import TargetError, TVMError, message
+from tvm.error import CheckError, TargetError, TVMError, message
 from tvm.ir.global_info import TARGET_MAKERS
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.support.frozen import FrozenMap
 from tvm.support.lazy import lazy_names
 
+from .arm_profile import is_a_profile, is_m_profile, m_profile_features
 from .cpu_model import (
     CpuModel,
     arch_of_triple,
@@ -28,7 +29,6 @@ from .cpu_model import (
     with_features,
 )
 from .kind import CPU, TargetKind, find_kind
-from .mprofile import is_m_profile, m_profile_features
 from .parse import check_options, parse_target
 
 # the makers of targets, which need the class
@@ -192,7 +192,14 @@ class Target(Node):
             return _ENTERED.targets[-1]
         if allow_none:
             return None
-        raise TargetError("no target is set; legal: with tvm.target.Target('llvm'): ...")
+        raise CheckError(
+            message(
+                "Check failed: (allow_not_defined) is false: Target context required. Please set "
+                "it by constructing a TargetContext",
+                found="no target",
+                legal="with tvm.target.Target('llvm'): ...",
+            )
+        )
 
     @staticmethod
     def target_or_current(target: Target | Mapping[str, Any] | str | None) -> Target:
@@ -460,7 +467,7 @@ def _all_keys(
     device = attrs.get("device")
     if device:
         keys.append(str(device))
-    if is_m_profile(attrs):
+    if is_m_profile(attrs) or (kind.name == "llvm" and is_a_profile(attrs)):
         keys.append("arm_cpu")
     keys.extend(kind.default_keys)
     return tuple(dict.fromkeys(key for key in keys if key))

@@ -1,4 +1,4 @@
-"""Arm's M-profile cores: which of them have DSP and vector (Helium) instructions.
+"""Arm's profiles: applications by their triple; of M-profile cores, who has DSP and Helium.
 
 From Arm's product pages of the Cortex-M series; `+nodsp` and `+nomve` in `mattr` switch them off.
 """
@@ -11,6 +11,13 @@ from typing import Any, Final
 _VECTORS: Final = frozenset(("cortex-m55", "cortex-m85"))
 _DSP: Final = frozenset(("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m35p")) | _VECTORS
 _CORES: Final = frozenset(("cortex-m0", "cortex-m3")) | _DSP
+
+
+def is_a_profile(attrs: Mapping[str, Any]) -> bool:
+    """Whether the options of a target name an Arm CPU other than a microcontroller."""
+    triple = str(attrs.get("mtriple", ""))
+    small = str(attrs.get("mcpu", "")).startswith("cortex-m")
+    return triple.startswith("aarch64") or (triple.startswith("arm") and not small)
 
 
 def is_m_profile(attrs: Mapping[str, Any]) -> bool:
