@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tvm.script import tir as T
+from tvm.tir import StringImm
 from tvm.tir.analysis import _ffi_api
 from tvm.tir.analysis.identify_memcpy import identify_memcpy
 
@@ -15,8 +16,14 @@ V = T.Buffer((64,), "float32")
 M = T.Buffer((8, 8), "float32")
 
 
-def test_the_name_that_scripts_use() -> None:
-    assert _ffi_api._identify_memcpy is identify_memcpy
+def test_every_loop_has_an_answer() -> None:
+    whole, row = _ffi_api._identify_memcpy(matrix.body)
+    assert tuple(map(str, whole)) == ("A[0:8, 0:8]", "B[0:8, 0:8]")
+    assert tuple(map(str, row)) == ("A[i, 0:8]", "B[i, 0:8]")
+    nest, line = _ffi_api._identify_memcpy(transposed.body)
+    for reason, words in ((nest, "same order"), (line, "Mismatch between loop iterations")):
+        assert isinstance(reason, StringImm)
+        assert words in reason.value
 
 
 @T.prim_func

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from tvm.arith.analyzer import Analyzer
 from tvm.arith.const_int_bound import POS_INF
-from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
+from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import stmt_children
 
-_COUNTED: Final = (e.BinaryOpExpr, e.CmpExpr, e.And, e.Or)
+_COUNTED: Final = e.BinaryOpExpr  # + - * / % // and their kin, min, max
+Counts = Counter[DataType]
 
 
 def estimate_tir_flops(stmt_or_mod: s.Stmt | IRModule) -> float:
     """The operations on values that a statement or all functions of a module perform.
 
-    Index arithmetic is free. Of two branches the dearer one counts; a loop counts its extent, or
-    the largest value that a symbolic extent may have. A function of a module may tell its own
-    count in the attribute `estimated_flops`.
+    Indices and comparisons are free. Of two branches the dearer one counts, for each data type by
+    itself; a loop counts its extent, or the largest value that a symbolic extent may have, or once
+    where nothing bounds it. A function of a module may tell its own count in the attribute
+    `estimated_flops`.
     """
     counter = _Counter()
     if isinstance(stmt_or_mod, IRModule):
         funcs = [f for f in stmt_or_mod.functions.values() if isinstance(f, PrimFunc)]
         return float(sum([counter.func(func) for func in funcs]))
-    return float(counter.stmt(stmt_or_mod))
+    return float(counter.stmt(stmt_or_mod).total())
 
 
 class _Counter:
@@ -40,10 +43,10 @@ class _Counter:
         told = func.attrs.get("estimated_flops")
         if isinstance(told, e.IntImm):
             return told.value
-        return told if isinstance(told, int) else self.stmt(func.body)
+        return told if isinstance(told, int) else self.stmt(func.body).total()
 
-    def stmt(self, stmt: s.Stmt) -> int:
-        """The operations of a statement."""
+    def stmt(self, stmt: s.Stmt) -> Counts:
+        """The operations of a statement, by their data types."""
         if isinstance(stmt, s.BufferStore):
             return self.expr(stmt.value)
         if isinstance(stmt, s.For):
@@ -51,56 +54,58 @@ class _Counter:
             self._analyzer.bind(
                 stmt.loop_var, Range.from_min_extent(stmt.min, stmt.extent), allow_override=True
             )
-            return trips * self.stmt(stmt.body)
+            return Counter({dtype: trips * n for dtype, n in self.stmt(stmt.body).items()})
         if isinstance(stmt, s.IfThenElse):
-            other = 0 if stmt.else_case is None else self.stmt(stmt.else_case)
-            return self.expr(stmt.condition) + max(self.stmt(stmt.then_case), other)
+            other = Counter() if stmt.else_case is None else self.stmt(stmt.else_case)
+            return self.expr(stmt.condition) + (self.stmt(stmt.then_case) | other)
         if isinstance(stmt, s.BlockRealize):
             return self._block(stmt.block)
         if isinstance(stmt, s.Block):
             return self._block(stmt)
         if isinstance(stmt, s.LetStmt):
             return self.expr(stmt.value) + self.stmt(stmt.body)
-        if isinstance(stmt, s.Evaluate):
-            return self.expr(stmt.value)
-        return sum([self.stmt(child) for child in stmt_children(stmt) if isinstance(child, s.Stmt)])
+        return _sum([self.stmt(c) for c in stmt_children(stmt) if isinstance(c, s.Stmt)])
 
-    def _block(self, block: s.Block) -> int:
+    def _block(self, block: s.Block) -> Counts:
         for axis in block.iter_vars:
             if isinstance(axis.dom, Range):
                 self._analyzer.bind(axis.var, axis.dom, allow_override=True)
-        init = 0 if block.init is None else self.stmt(block.init)
+        init = Counter() if block.init is None else self.stmt(block.init)
         return init + self.stmt(block.body)
 
     def _trips(self, loop: s.For) -> int:
         high = self._analyzer.bounds.of(loop.extent)[1]
         if high == POS_INF or (high == 0x7FFFFFFF and not isinstance(loop.extent, e.IntImm)):
-            raise CheckError(
-                f"estimate_tir_flops: the extent of loop {loop.loop_var.name} is {loop.extent}; "
-                "legal: extents with a known upper bound"
-            )
+            return 1
         return max(high, 0)
 
-    def expr(self, expr: PrimExpr) -> int:
+    def expr(self, expr: PrimExpr) -> Counts:
         """The operations of an expression; its own loads are free."""
-        total, stack = 0, [expr]
+        total: Counts = Counter()
+        stack = [expr]
         while stack:
             node = stack.pop()
             if isinstance(node, _COUNTED):
-                total += 1
+                total[node.dtype] += 1
+                stack.extend((node.a, node.b))
+            elif isinstance(node, (e.And, e.Or)):
                 stack.extend((node.a, node.b))
             elif isinstance(node, e.Not):
-                total += 1
                 stack.append(node.a)
             elif isinstance(node, e.Select):
-                dearer = max(self.expr(node.true_value), self.expr(node.false_value))
-                total += 1 + dearer
+                total += self.expr(node.true_value) | self.expr(node.false_value)
                 stack.append(node.condition)
             elif isinstance(node, e.Cast):
-                total += 1
                 stack.append(node.value)
             elif isinstance(node, e.Call):
                 stack.extend([arg for arg in node.args if isinstance(arg, PrimExpr)])
             elif isinstance(node, e.Let):
                 stack.extend((node.value, node.body))
         return total
+
+
+def _sum(counts: list[Counts]) -> Counts:
+    total: Counts = Counter()
+    for one in counts:
+        total.update(one)
+    return total

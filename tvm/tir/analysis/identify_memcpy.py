@@ -22,21 +22,33 @@ Copy = tuple[s.BufferRegion, s.BufferRegion]
 
 def identify_memcpy(stmt: s.Stmt) -> list[Copy | str]:
     """For each outermost loop the copied region and where it goes, or why the loop is no copy."""
-    finder = _Finder()
+    return _found(stmt, inner=False)
+
+
+def identify_all_memcpy(stmt: s.Stmt) -> list[tuple[s.BufferRegion, ...] | e.StringImm]:
+    """The same for every loop, outer ones first; reasons are expressions."""
+    return [e.StringImm(c) if isinstance(c, str) else c for c in _found(stmt, inner=True)]
+
+
+def _found(stmt: s.Stmt, inner: bool) -> list[Copy | str]:
+    finder = _Finder(inner)
     finder.visit_stmt(stmt)
     return finder.found
 
 
 class _Finder(StmtExprVisitor):
-    def __init__(self) -> None:
+    def __init__(self, inner: bool) -> None:
         super().__init__()
         self.found: list[Copy | str] = []
+        self._inner = inner
 
     def visit_for_(self, op: s.For) -> None:
         try:
             self.found.append(_copy_of(op))
         except _NoCopy as reason:
             self.found.append(str(reason))
+        if self._inner:
+            super().visit_for_(op)
 
 
 class _NoCopy(Exception):
