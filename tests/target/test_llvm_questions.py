@@ -1,4 +1,4 @@
-"""What LLVM says about CPUs and intrinsics, asked in another process."""
+"""What LLVM says about CPUs, asked in another process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 import tvm
 from tvm.target.cpu_model import named_cpu
-from tvm.target.llvm_questions import ask_llvm, is_intrinsic
+from tvm.target.llvm_questions import ask_llvm
 
 pytestmark = pytest.mark.cpu
 
@@ -38,13 +38,6 @@ def test_other_architectures() -> None:
 def test_an_unknown_triple_is_refused() -> None:
     with pytest.raises(tvm.TVMError, match="features of CPU '' for nonsense"):
         ask_llvm("nonsense")
-
-
-def test_intrinsics() -> None:
-    assert is_intrinsic("llvm.aarch64.neon.smull")
-    assert is_intrinsic("llvm.va_start"), "LLVM ends the process over it"
-    assert not is_intrinsic("llvm.x86.nonsense")
-    assert not is_intrinsic("memcpy")
 
 
 def test_the_table_says_nothing_that_llvm_denies() -> None:

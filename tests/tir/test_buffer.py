@@ -63,3 +63,14 @@ def test_extent_of_a_slice_is_simplified() -> None:
     n = tir.Var("n", "int32")
     rows, columns = tir.decl_buffer([n, 16])[n : n + 4, 2:10].region
     assert (rows.min, rows.extent.value, columns.extent.value) == (n, 4, 8)
+
+
+def test_axis_separators_are_places_between_axes() -> None:
+    within = r"All axis separators must be within .* axis_separators\[1\] = 2 is greater than"
+    with pytest.raises(ValueError, match=within):
+        tir.decl_buffer([4], axis_separators=[1, 2])
+    order = r"increasing order, but axis_separators\[0\] = 1 is greater than or equal to "
+    for separators in ([1, 0], [1, 1]):
+        with pytest.raises(ValueError, match=order):
+            tir.decl_buffer([4, 4], axis_separators=separators)
+    assert len(tir.decl_buffer([4, 4], axis_separators=[0, 1, 2]).axis_separators) == 3

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import tir
-from tvm.error import TVMError
+from tvm import te, tir
+from tvm.error import InternalError, TVMError
 from tvm.ir import PointerType, PrimType, Range
 from tvm.tir.expr import as_expr, make_const
 
@@ -78,7 +78,7 @@ def test_operands_must_have_one_type() -> None:
 
 def test_dtypes_of_results() -> None:
     x = tir.Var("x", "float32x4")
-    assert tir.LT(x, x).dtype == "boolx4"
+    assert tir.LT(x, x).dtype == "uint1x4"
     assert tir.Add(x, x).dtype == "float32x4"
     assert tir.Ramp(0, 1, 8).dtype == "int32x8"
     assert tir.Broadcast(1.0, 4).dtype == "float32x4"
@@ -194,3 +194,78 @@ def test_a_cast_keeps_scalable_lanes() -> None:
     for dtype in ("int32x4", "int32xvscalex8", "int32"):
         with pytest.raises(TVMError, match="changes the lanes"):
             tir.Cast(dtype, vector)
+
+
+def test_lanes_are_int32() -> None:
+    assert tir.Ramp(0, 1, tir.IntImm("int64", 6)).lanes.dtype == "int32"
+    assert tir.Broadcast(0, tir.IntImm("int64", 6)).lanes.dtype == "int32"
+
+
+def test_vectors_of_bool() -> None:
+    f = tir.Var("f", "float32")
+    assert tir.isnan(tir.Broadcast(f, 3)).dtype == "uint1x3"
+    assert tir.Broadcast(tir.const(True), 3).dtype == "uint1x3"
+    assert (tir.Broadcast(f, 3) < tir.Broadcast(f, 3)).dtype == "uint1x3"
+    assert tir.const(True).dtype == "bool"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint16", "bool"])
+def test_numbers_of_numpy_keep_their_type(dtype: str) -> None:
+    assert tir.const(np.dtype(dtype).type(1)).dtype == dtype
+    assert tir.const(np.array(1, dtype)).dtype == dtype
+    assert tir.convert(np.dtype(dtype).type(1)).dtype == dtype
+    assert tir.const(1.5).dtype == "float32"
+
+
+def test_one_unknown_number_of_lanes_equals_itself() -> None:
+    assert bool(tir.vscale().equal(tir.vscale()))
+    x = tir.Var("x", "int32")
+    assert isinstance(x.equal(x), tir.EQ)
+    assert isinstance((tir.vscale() * 4).equal(tir.vscale() * 4), tir.EQ)
+
+
+def test_least_and_largest_of_many() -> None:
+    a, b, c = (tir.Var(name, "int32") for name in "abc")
+    assert tir.max(4, 9, 2, 7, 1).value == 9
+    assert tir.min(4, 9, 2, 7, 1).value == 1
+    assert str(tir.max(a, b, c)) == "T.max(T.max(a, b), c)"
+    axis = te.reduce_axis((0, 4))
+    assert isinstance(tir.max(axis.var, axis=axis), tir.Reduce)
+    assert isinstance(tir.min(axis.var, axis, where=axis.var > 1), tir.Reduce)
+
+
+def test_truncated_remainders_have_one_word() -> None:
+    seven, four = tir.IntImm("int64", 7), tir.IntImm("int64", 4)
+    assert str(tir.Mod(seven, four)) == "T.truncmod(T.int64(7), T.int64(4))"
+    vector = tir.Broadcast(tir.Var("x", "int32"), 4)
+    assert str(tir.Mod(vector, vector)).startswith("T.truncmod(")
+
+
+def mask(lanes: object, value: object = True) -> tir.Broadcast:
+    return tir.Broadcast(tir.const(value) if isinstance(value, bool) else value, lanes)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "load", "store"),
+    [
+        (
+            mask(tir.vscale() * 4),
+            "Predicate mask dtype and load indices must both be scalable",
+            "Predicate mask dtype and value dtype must both be scalable",
+        ),
+        (
+            mask(4),
+            "mask with 4 lanes, but trying to load a vector with 8 lanes. The number of lanes",
+            "mask with 4 lanes, but trying to store a value with 8 lanes. The number of lanes",
+        ),
+        (mask(8, tir.IntImm("int8", 1)), *["elements must be boolean values, but got int8"] * 2),
+    ],
+)
+def test_masks_of_vectors_are_checked(predicate: tir.PrimExpr, load: str, store: str) -> None:
+    buffer = tir.decl_buffer((64,), "int8")
+    ramp = tir.Ramp(0, 1, 8)
+    with pytest.raises(InternalError, match=load):
+        tir.BufferLoad(buffer, [ramp], predicate)
+    with pytest.raises(InternalError, match=store):
+        tir.BufferStore(buffer, tir.Broadcast(tir.IntImm("int8", 1), 8), [ramp], predicate)
+    assert tir.BufferLoad(buffer, [ramp], mask(8)).predicate is not None

@@ -6,6 +6,7 @@ from tvm.support.lazy import lazy_names
 
 from .analyzer import Analyzer, ConstraintScope, Extension, ProofStrength
 from .const_int_bound import ConstIntBound
+from .merge_quotients import merge_quotients as _merge_quotients
 from .modular_set import ModularSet
 
 _HOMES = {

@@ -171,6 +171,8 @@ class DataType(str):
     @property
     def itemsize(self) -> int:
         """Bytes of one value, all lanes together, rounded up."""
+        if self.is_scalable:
+            raise ValueError(f"Cannot determine itemsize for scalable vector types: {self}")
         return (self.bits * self.lanes + 7) // 8
 
     def element_of(self) -> DataType:
@@ -225,11 +227,12 @@ def _parse(text: str) -> DataType:
     if lanes < 1:
         raise ValueError(f"unknown data type {text!r}: a vector has at least one lane")
     name = _SHORT.get(base, base) or "void"
+    vector = lanes != 1 or scalable
     if base.startswith("bool") or base == "uint1":
-        name = "bool"
+        name = "uint1" if vector else "bool"  # as all users of vectors of bool write them
     if base == "handle64":
         name = "handle"
-    full = name + (f"x{'vscalex' if scalable else ''}{lanes}" if lanes != 1 or scalable else "")
+    full = name + (f"x{'vscalex' if scalable else ''}{lanes}" if vector else "")
     known = DataType._made.get(full)
     if known is not None:
         return known
@@ -238,7 +241,7 @@ def _parse(text: str) -> DataType:
     dtype.is_int, dtype.is_uint = code == INT, code == UINT
     dtype.is_float, dtype.is_bool = code == FLOAT, code == BOOL
     DataType._made[full] = dtype
-    if lanes != 1 or scalable:
+    if vector:
         _ELEMENTS[dtype] = DataType(name)
     return dtype
 

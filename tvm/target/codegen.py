@@ -12,7 +12,8 @@ from tvm.error import TVMError, message
 from tvm.support.lazy import lazy_names
 
 from .cpu_model import arch_of_triple, complete_features, host_triple, is_tabulated, with_features
-from .llvm_questions import CpuFeatures, ask_llvm, is_intrinsic
+from .llvm_intrinsics import is_known
+from .llvm_questions import CpuFeatures, ask_llvm
 from .target import Target
 
 __getattr__ = lazy_names(__name__, {"build_module": "tvm.tir.build:codegen_build"})
@@ -132,7 +133,7 @@ def llvm_get_vector_width(target: Target | None = None) -> int:
 
 def llvm_lookup_intrinsic_id(name: str) -> int:
     """A number for an LLVM intrinsic; 0 for a name that LLVM does not know."""
-    if not is_intrinsic(name):
+    if not is_known(name):
         return 0
     number = zlib.crc32(name.encode()) or 1
     _numbers[number] = name

@@ -1,11 +1,10 @@
-"""What LLVM knows of CPUs and intrinsics, asked in a process of its own.
+"""What LLVM knows of CPUs, asked in a process of its own.
 
-    python -m tvm.target.llvm_questions cpu TRIPLE [CPU [FEATURES]]
-    python -m tvm.target.llvm_questions intrinsic NAME
+    python -m tvm.target.llvm_questions TRIPLE [CPU [FEATURES]]
 
-print `{"cpus": [...], "names": {feature: description}, "on": [features of the CPU]}`, and whether
-LLVM knows an intrinsic. It is a process of its own, because LLVM ends the process over a CPU that
-does not fit the triple, and writes its lists to the standard error.
+prints `{"cpus": [...], "names": {feature: description}, "on": [features of the CPU]}`. It is a
+process of its own, because LLVM ends the process over a CPU that does not fit the triple, and
+writes its lists to the standard error.
 
 LLVM has no function that tells the features of a CPU. But it inlines a function only where the
 caller's CPU has all that the callee may use, so one callee for each feature tells.
@@ -60,7 +59,7 @@ def ask_llvm(triple: str, cpu: str = "", features: str = "") -> CpuFeatures:
 
     A CPU that LLVM does not know has what every CPU of the architecture has.
     """
-    done = _ask("cpu", triple, cpu, features)
+    done = _ask(triple, cpu, features)
     if done.returncode != 0:
         complaint = done.stderr.strip().splitlines()
         raise TVMError(
@@ -74,35 +73,11 @@ def ask_llvm(triple: str, cpu: str = "", features: str = "") -> CpuFeatures:
     return CpuFeatures(tuple(found["cpus"]), found["names"], frozenset(found["on"]))
 
 
-@functools.lru_cache(maxsize=1024)
-def is_intrinsic(name: str) -> bool:
-    """Whether LLVM knows an intrinsic (`llvm.ctpop`), with or without types in its name."""
-    if not re.fullmatch(r"llvm(\.\w+)+", name):
-        return False
-    done = _ask("intrinsic", name)
-    # over some names LLVM ends the process: it looked closer, as at no unknown one
-    return done.returncode != 0 or bool(json.loads(done.stdout))
-
-
 def _ask(*question: str) -> subprocess.CompletedProcess[str]:
     import subprocess  # here and below: most programs ask nothing
 
     command = [sys.executable, "-m", __name__, *question]
     return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def _is_refused(llvm: Any, name: str) -> bool:
-    """Whether LLVM finds fault with a form that no intrinsic has."""
-    odd = "[3 x i7]"
-    text = (
-        f"declare {odd} @{name}({odd})\ndefine void @f() {{\n"
-        f"  %x = call {odd} @{name}({odd} zeroinitializer)\n  ret void\n}}"
-    )
-    try:
-        llvm.parse_assembly(text).verify()
-    except RuntimeError:
-        return True
-    return False
 
 
 def _lists(llvm: Any, triple: str) -> tuple[list[str], dict[str, str]]:
@@ -171,10 +146,7 @@ def main(arguments: list[str]) -> int:
     import llvmlite.binding as llvm  # a heavy package
 
     llvm.initialize_all_targets()
-    if arguments[0] == "intrinsic":
-        print(json.dumps(_is_refused(llvm, arguments[1])))
-        return 0
-    triple, cpu, extra = [*arguments[1:], "", ""][:3]
+    triple, cpu, extra = [*arguments, "", ""][:3]
     try:
         cpus, names = _lists(llvm, triple)
         refused = _NEVER_ALONE if triple.startswith("riscv") else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, TypeAlias, final
 
-from tvm.error import CheckError, DTypeError
+from tvm.error import CheckError, DTypeError, ShapeError
 from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.span import Span
@@ -76,10 +76,28 @@ class Buffer(Node):
             [i if isinstance(i, IntImm) else IntImm(INT32, i) for i in axis_separators]
         )
         self.span: Final = span
+        self._check_separators()
         if self.strides and len(self.strides) != len(self.shape):
             raise CheckError(
                 f"Buffer {name}: {len(self.shape)} dimensions but {len(self.strides)} strides"
             )
+
+    def _check_separators(self) -> None:
+        """Each is a place between two axes, and they are in order."""
+        for at, cut in enumerate(self.axis_separators):
+            if not 0 <= cut.value <= len(self.shape):
+                raise ShapeError(
+                    "All axis separators must be within the range 0 <= sep <= buffer_dim. "
+                    f"However, the last axis_separators[{at}] = {cut} is greater than the "
+                    f"buffer's dimensionality of {len(self.shape)}"
+                )
+            before = self.axis_separators[at - 1]
+            if at and before.value >= cut.value:
+                raise ShapeError(
+                    "Axis separators must be in increasing order, but "
+                    f"axis_separators[{at - 1}] = {before} is greater than or equal to "
+                    f"axis_separators[{at}] = {cut}"
+                )
 
     def _index_dtype(self) -> DataType:
         """int64 as soon as one extent is, else int32."""
@@ -104,9 +122,13 @@ class Buffer(Node):
         return Buffer.from_fields({**self.field_values(), **changes})
 
     def offset_of(self, indices: Sequence[ExprLike]) -> tuple[PrimExpr, ...]:
-        """Indices into the flattened buffer (one, or one more than there are axis separators)."""
-        flatten = OPERATORS["tir"]["buffer_offset"]
-        return flatten(self, tuple(as_expr(i) for i in indices))  # type: ignore[return-value]
+        """Indices into the flattened buffer (one, or one more than there are axis separators).
+
+        They are simplified, and indices that an offset was split into become that offset again.
+        """
+        tir = OPERATORS["tir"]
+        given = tuple([as_expr(i) for i in indices])
+        return tir["buffer_offset"](self, given, tir["merge_quotients"])  # type: ignore[return-value]
 
     def get_flattened_buffer(self) -> Buffer:
         """This buffer with one dimension (one more for each axis separator)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -32,10 +32,19 @@ def element_strides(buffer: Buffer) -> list[PrimExpr]:
     return strides
 
 
-def buffer_offset(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+def _as_is(expr: PrimExpr) -> PrimExpr:
+    return expr
+
+
+def buffer_offset(
+    buffer: Buffer,
+    indices: tuple[PrimExpr, ...],
+    simplify: Callable[[PrimExpr], PrimExpr] = _as_is,
+) -> tuple[PrimExpr, ...]:
     """Indices into the flattened buffer: (i, j) of (n, m) -> (i * m + j,).
 
-    Row-major buffers are walked by Horner's rule, which keeps the expression short.
+    Row-major buffers are walked by Horner's rule, which keeps the expression short, and each step
+    of it is simplified.
     """
     flat: list[PrimExpr] = []
     for group in axis_groups(buffer):
@@ -48,11 +57,11 @@ def buffer_offset(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> tuple[PrimEx
             elif total is None:
                 total = index
             else:
-                total = op.add(op.multiply(total, buffer.shape[axis]), index)
+                total = simplify(op.add(op.multiply(total, buffer.shape[axis]), index))
         flat.append(e.IntImm(e.INT32, 0) if total is None else total)
     if not op.is_zero(buffer.elem_offset):
         flat[-1] = op.add(flat[-1], buffer.elem_offset)
-    return tuple(flat)
+    return tuple([simplify(offset) for offset in flat])
 
 
 def flattened_buffer(buffer: Buffer) -> Buffer:

@@ -630,6 +630,9 @@ class BufferLoad(PrimExprWithOp):
         )
         self.predicate: Final = None if predicate is None else as_expr(predicate)
         self.dtype = access_dtype(self.buffer, self.indices)
+        if self.predicate is not None:
+            last = self.indices[-1].dtype if self.indices else INT32
+            check_predicate(self.predicate.dtype, last, "load indices", "load a vector")
         self.span = span
 
     def accept(self, f: TirFunctor[E, S]) -> E:
@@ -660,6 +663,21 @@ def access_dtype(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> DataType:
     if last.is_scalar:
         return buffer.dtype
     return buffer.dtype.with_lanes(last.lanes * buffer.dtype.lanes, last.is_scalable)
+
+
+def check_predicate(mask: DataType, accessed: DataType, of: str, doing: str) -> None:
+    """A mask has a truth value for each lane of what is accessed."""
+    if mask.is_scalable != accessed.is_scalable:
+        raise CheckError(f"Predicate mask dtype and {of} must both be scalable.")
+    if mask.lanes != accessed.lanes:
+        raise CheckError(
+            f"Got a predicate mask with {mask.lanes} lanes, but trying to {doing} with "
+            f"{accessed.lanes} lanes. The number of lanes must match."
+        )
+    if not mask.is_bool:
+        raise CheckError(
+            f"Predicate mask elements must be boolean values, but got {mask.element_of()}."
+        )
 
 
 @final
@@ -945,7 +963,7 @@ def as_expr(value: Any) -> PrimExpr:
         return IntImm(BOOL, value)
     if isinstance(value, int):
         return IntImm(INT32 if -0x80000000 <= value <= 0x7FFFFFFF else INT64, value)
-    if isinstance(value, float):
+    if isinstance(value, float) and not hasattr(value, "dtype"):
         return FloatImm(FLOAT32, value)
     if isinstance(value, str):
         return StringImm(value)

@@ -16,7 +16,17 @@ from tvm.ir.type import PointerType
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenMap
 
-from .expr import BufferLoad, ExprLike, IntImm, IterVar, Ramp, Var, access_dtype, as_expr
+from .expr import (
+    BufferLoad,
+    ExprLike,
+    IntImm,
+    IterVar,
+    Ramp,
+    Var,
+    access_dtype,
+    as_expr,
+    check_predicate,
+)
 
 if TYPE_CHECKING:
     from .buffer import Buffer
@@ -163,6 +173,10 @@ class BufferStore(Stmt):
                 f"BufferStore: {buffer.name} holds {place} at this place, the value is "
                 f"{self.value.dtype}; legal: cast the value first"
             )
+
+        if self.predicate is not None:
+            mask, stored = self.predicate.dtype, self.value.dtype
+            check_predicate(mask, stored, "value dtype", "store a value")
 
     def accept(self, f: TirFunctor[E, S]) -> S:
         return f.visit_buffer_store_(self)

@@ -14,7 +14,15 @@ from tvm.tir import op
 from tvm.tir.functor import walk
 
 FLOAT_NODES = (tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Min, tir.Max)
-INT_NODES = (*FLOAT_NODES, tir.FloorDiv, tir.FloorMod, tir.Mod)
+
+
+def remainder(a: tir.PrimExpr, b: tir.PrimExpr) -> tir.PrimExpr:
+    """A truncated one of values only: of literals its word is their remainder."""
+    literals = isinstance(a, tir.IntImm) or isinstance(b, tir.IntImm)
+    return (tir.FloorMod if literals else tir.Mod)(a, b)
+
+
+INT_NODES = (*FLOAT_NODES, tir.FloorDiv, tir.FloorMod, remainder)
 COMPARISONS = (tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE)
 SMALL_FLOATS = ("float16", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")
 UNARY = ("exp", "sqrt", "tanh", "floor", "isnan", "rsqrt", "erf", "log1p")

@@ -33,7 +33,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     if dtype is None:
         if isinstance(value, str):
             return e.StringImm(value, span)
-        if isinstance(value, float) and not abs(value) <= _LARGEST_FLOAT32:
+        if type(value) is float and not abs(value) <= _LARGEST_FLOAT32:
             return make_const(value, DataType("float64"), span)
         literal = as_expr(value)
         return make_const(literal.value, literal.dtype, span)  # type: ignore[attr-defined]
@@ -322,7 +322,20 @@ def _comparison(name: str, node: type[e.CmpExpr]) -> Callable[..., PrimExpr]:
     return compare
 
 
-equal: Final = _comparison("eq", e.EQ)
+_equal: Final = _comparison("eq", e.EQ)
+
+
+def equal(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
+    """Whether both are the same; of one unknown multiple of lanes and itself that is known."""
+    if _is_vscale(lhs) and _is_vscale(rhs):
+        return IntImm(BOOL, 1, span)
+    return _equal(lhs, rhs, span)
+
+
+def _is_vscale(value: Operand) -> bool:
+    return isinstance(value, e.Call) and getattr(value.op, "name", "") == "tir.vscale"
+
+
 not_equal: Final = _comparison("ne", e.NE)
 less: Final = _comparison("lt", e.LT)
 less_equal: Final = _comparison("le", e.LE)
@@ -486,6 +499,10 @@ def _simplify(expr: PrimExpr) -> PrimExpr:
     return SIMPLIFIERS.get("analyzer")(expr)
 
 
+def _merge_quotients(expr: PrimExpr) -> PrimExpr:
+    return SIMPLIFIERS.get("merge_quotients")(expr)
+
+
 OPERATORS["tir"].update(
     {
         "convert": as_expr,
@@ -517,5 +534,6 @@ OPERATORS["tir"].update(
         "astype": cast,
         "call_global": _call_global,
         "simplify": _simplify,
+        "merge_quotients": _merge_quotients,
     }
 )

@@ -10,7 +10,7 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.support.dtype import DataType
-from tvm.target import codegen
+from tvm.target import codegen, llvm_intrinsics
 from tvm.tir import expr as e
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
@@ -330,7 +330,12 @@ def call_llvm_pure_intrin(
 
 
 def _intrinsic_name(name: Any) -> Any:
-    """A number of `llvm_lookup_intrinsic_id` as the name behind it."""
+    """The name of an intrinsic that LLVM knows, also for a number of `llvm_lookup_intrinsic_id`."""
+    if isinstance(name, (str, e.StringImm)):
+        text = name if isinstance(name, str) else name.value
+        if llvm_intrinsics.intrinsic_names() and not llvm_intrinsics.is_known(text):
+            raise ValueError(f"Unknown llvm intrinsic function {text}")
+        return name
     number = name.value if isinstance(name, IntImm) else name
     known = codegen.llvm_get_intrinsic_name(number) if isinstance(number, int) else ""
     return known or name
@@ -511,14 +516,14 @@ def sum(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
     return _sum_reducer(expr, axis, where, init)
 
 
-def min(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
-    """The minimum over reduction axes, or of two values."""
-    return _min_reducer(expr, axis, where, init)
+def min(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -> Any:
+    """The minimum over reduction axes, or of two values or more."""
+    return _min_reducer(expr, axis, where, init, *args)
 
 
-def max(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Any:
-    """The maximum over reduction axes, or of two values."""
-    return _max_reducer(expr, axis, where, init)
+def max(expr: Any, axis: Any, where: Any = None, init: Any = None, *args: Any) -> Any:
+    """The maximum over reduction axes, or of two values or more."""
+    return _max_reducer(expr, axis, where, init, *args)
 
 
 def effect_of(call: e.Call) -> int:

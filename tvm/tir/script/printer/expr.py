@@ -172,7 +172,7 @@ def _not(node: e.Not, docs: list[ExprDoc], d: Docsifier) -> ExprDoc:
 
 _MAKERS: Final[dict[type, Maker]] = {
     **dict.fromkeys(_OPERATORS, _operation),
-    e.Mod: _named_pair("truncmod", "Mod", arith.truncmod),
+    e.Mod: lambda node, docs, d: d.word("tir", "truncmod").call(*docs),
     e.Min: _named_pair("min", "Min", arith.min_of),
     e.Max: _named_pair("max", "Max", arith.max_of),
     e.Not: _not,

@@ -1,0 +1,60 @@
+"""A number that was split into quotient and remainder, and put together again.
+
+    k // s * s + k % s                                 k
+    k % p // s * s + k % p % s + k // p * p            k
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.tir import expr as e
+from tvm.tir.op import arith as op
+
+from .analyzer import Analyzer
+
+
+def merge_quotients(expr: PrimExpr, analyzer: Analyzer | None = None) -> PrimExpr:
+    """The sum, simplified, without pairs `x // y * y + x % y`, whatever their order."""
+    analyzer = Analyzer() if analyzer is None else analyzer
+    expr = analyzer.simplify(expr)
+    while True:
+        merged = _merge_one(_terms(expr), analyzer)
+        if merged is None:
+            return expr
+        expr = analyzer.simplify(merged)
+
+
+def _terms(expr: PrimExpr) -> list[PrimExpr]:
+    """What is added up, from left to right."""
+    terms, stack = [], [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, e.Add):
+            stack.extend((node.b, node.a))
+        else:
+            terms.append(node)
+    return terms
+
+
+def _merge_one(terms: list[PrimExpr], analyzer: Analyzer) -> PrimExpr | None:
+    """The sum with one pair merged; None where there is none."""
+    for at, remainder in enumerate(terms):
+        if not isinstance(remainder, e.FloorMod):
+            continue
+        wanted = op.multiply(op.floordiv(remainder.a, remainder.b), remainder.b)
+        wanted = analyzer.simplify(wanted)
+        for place, term in enumerate(terms):
+            if place != at and _equal(term, wanted, analyzer):
+                rest = [t for i, t in enumerate(terms) if i not in (at, place)]
+                total = remainder.a
+                for other in rest:
+                    total = op.add(total, other)
+                return total
+    return None
+
+
+def _equal(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> bool:
+    return a.dtype is b.dtype and analyzer.can_prove_equal(a, b)
+
+
+op.SIMPLIFIERS.register("merge_quotients", merge_quotients)
