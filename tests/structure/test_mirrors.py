@@ -44,6 +44,7 @@ RELAY_RUN = (f"{_RELAY}/test_build_module.py", "one road from a program to its n
 _CALLBACKS = (f"{_META}/measure_callback/test_measure_callback.py", "all see one batch")
 _SCHEDULERS = (f"{_META}/task_scheduler/test_task_scheduler.py", "all kinds pass the same tests")
 COVERED_BY: dict[str, tuple[str, str]] = {
+    "tvm/tir/access_rules.py": ("tests/tir/test_expr.py", "loads and stores are checked"),
     "tvm/meta_schedule/_ffi_api.py": NAMED,
     "tvm/rpc/_ffi_api.py": NAMED,
     "tvm/runtime/_ffi_api.py": NAMED,

@@ -20,6 +20,7 @@ from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.support.dtype import DataType
 
+from .access_rules import access_dtype, check_predicate
 from .lazy_equal import EqualOp as EqualOp
 from .lazy_equal import IntImmEnum as IntImmEnum
 from .lazy_equal import NotEqualOp as NotEqualOp
@@ -637,47 +638,6 @@ class BufferLoad(PrimExprWithOp):
 
     def accept(self, f: TirFunctor[E, S]) -> E:
         return f.visit_buffer_load_(self)
-
-
-def access_dtype(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> DataType:
-    """The type of buffer[indices]: the lanes of the last index times those of an element."""
-    if len(indices) != len(buffer.shape):
-        raise CheckError(
-            f"Buffer {buffer.name} is {len(buffer.shape)}-dimensional, cannot be indexed with the "
-            f"{len(indices)}-dimensional indices provided."
-        )
-    if not indices:
-        return buffer.dtype
-    last = indices[-1].dtype
-    for index in indices:
-        dtype = index.dtype
-        if not (dtype.is_int or dtype.is_uint or dtype.is_bool):
-            raise DTypeError(
-                f"Buffer {buffer.name} is indexed by {index}, which is {dtype}; legal: integers"
-            )
-        if not dtype.is_scalar and index is not indices[-1]:
-            raise DTypeError(
-                f"Buffer {buffer.name} is indexed by {index} before the last dimension; "
-                "legal: vectors in the last place only"
-            )
-    if last.is_scalar:
-        return buffer.dtype
-    return buffer.dtype.with_lanes(last.lanes * buffer.dtype.lanes, last.is_scalable)
-
-
-def check_predicate(mask: DataType, accessed: DataType, of: str, doing: str) -> None:
-    """A mask has a truth value for each lane of what is accessed."""
-    if mask.is_scalable != accessed.is_scalable:
-        raise CheckError(f"Predicate mask dtype and {of} must both be scalable.")
-    if mask.lanes != accessed.lanes:
-        raise CheckError(
-            f"Got a predicate mask with {mask.lanes} lanes, but trying to {doing} with "
-            f"{accessed.lanes} lanes. The number of lanes must match."
-        )
-    if not mask.is_bool:
-        raise CheckError(
-            f"Predicate mask elements must be boolean values, but got {mask.element_of()}."
-        )
 
 
 @final

@@ -16,6 +16,7 @@ from tvm.ir.type import PointerType
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenMap
 
+from .access_rules import access_dtype, check_predicate
 from .expr import (
     BufferLoad,
     ExprLike,
@@ -23,9 +24,7 @@ from .expr import (
     IterVar,
     Ramp,
     Var,
-    access_dtype,
     as_expr,
-    check_predicate,
 )
 
 if TYPE_CHECKING:
