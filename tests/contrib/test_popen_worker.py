@@ -64,6 +64,17 @@ def test_what_a_task_had_goes_with_its_error() -> None:
     assert Connection.opened
 
 
+class Pieces(io.BytesIO):
+    """A pipe that gives a little at a time, as real ones do of long messages."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(3 if size is None else min(size, 3))
+
+
+def test_messages_come_in_pieces() -> None:
+    assert read_message(Pieces(b"\x05\0\0\0\0\0\0\0abcde")) == b"abcde"
+
+
 def test_a_message_that_is_cut_ends_it() -> None:
     assert read_message(io.BytesIO(b"\x05\0\0\0\0\0\0\0abc")) is None
     assert read_message(io.BytesIO(b"\x05\0")) is None

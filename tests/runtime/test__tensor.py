@@ -223,3 +223,22 @@ def test_torch_shares_memory_both_ways(dtype: str) -> None:
     assert torch.from_dlpack(target).data_ptr() == target.data_ptr()
     other = empty((2, 3), "float32").copyfrom(theirs)
     np.testing.assert_array_equal(other.numpy(), ours.numpy().astype("float32"))
+
+
+def test_bytes_in_another_order_and_memory_that_stays_as_it_is() -> None:
+    big = np.arange(4, dtype=">f4")
+    for made in (tvm.runtime.tensor(big), tvm.runtime.from_dlpack(big)):
+        assert made.numpy().tolist() == [0, 1, 2, 3]
+    fixed = np.arange(4, dtype="float32")
+    fixed.flags.writeable = False
+    held = tvm.runtime.from_dlpack(fixed)
+    held.copyfrom(np.full(4, 7, "float32"))
+    assert fixed.tolist() == [0, 1, 2, 3]
+
+
+def test_memory_that_cannot_be_had() -> None:
+    with pytest.raises(MemoryError, match="no room for 4,611,686,018,427,387,904 bytes"):
+        tvm.runtime.empty((1 << 30, 1 << 30), "float32")
+    with pytest.raises(MemoryError, match="1099511627776 x 1099511627776 float32"):
+        tvm.runtime.empty((1 << 40, 1 << 40), "float32")
+    assert tvm.runtime.empty((2,), "float32").shape == (2,)

@@ -229,4 +229,6 @@ def test_what_it_is_made_of_is_checked() -> None:
         VirtualMachine(module, "cpu")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="legal: naive, pooled"):
         VirtualMachine(module, tvm.cpu(), memory_cfg="huge")
-    assert VirtualMachine(module, [tvm.cuda()]).devices == [tvm.cuda(), tvm.cpu()]
+    assert VirtualMachine(module, [tvm.ext_dev()]).devices == [tvm.ext_dev(), tvm.cpu()]
+    with pytest.raises(TVMError, match="found: no such device on this machine"):
+        VirtualMachine(module, tvm.cuda(7))

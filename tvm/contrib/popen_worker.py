@@ -26,12 +26,19 @@ def write_message(pipe: BinaryIO, data: bytes) -> None:
 
 def read_message(pipe: BinaryIO) -> bytes | None:
     """The next message; None when the other end is gone."""
-    head = pipe.read(HEAD.size)
-    if len(head) < HEAD.size:
-        return None
-    (size,) = HEAD.unpack(head)
-    data = pipe.read(size)
-    return data if len(data) == size else None
+    head = _read(pipe, HEAD.size)
+    return None if head is None else _read(pipe, HEAD.unpack(head)[0])
+
+
+def _read(pipe: BinaryIO, size: int) -> bytes | None:
+    """So many bytes, in whatever pieces a pipe gives them; None when the other end is gone."""
+    found = bytearray()
+    while len(found) < size:
+        piece = pipe.read(min(size - len(found), 1 << 20))
+        if not piece:
+            return None
+        found += piece
+    return bytes(found)
 
 
 def begun() -> bytes:

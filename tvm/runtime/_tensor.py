@@ -334,6 +334,8 @@ def host_view(source: Tensor) -> np.ndarray[Any, Any]:
 def from_host(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor over the memory of a C-contiguous numpy array of any type, read-only ones too."""
     kind = DataType(array.dtype)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.size == 0:
         source = _tvm_ffi.from_dlpack(np.empty((1,), np.uint8))
         return unsafe_view(source, array.shape, kind)
@@ -355,13 +357,34 @@ def _shares(array: np.ndarray[Any, Any]) -> bool:
 def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Fresh host memory whose first element lies on a cache line."""
     nbytes = math.prod(shape) * dtype.itemsize
-    memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+    if any(extent < 0 for extent in shape):
+        raise ShapeError(
+            message("memory for a tensor", found=f"the shape {shape}", legal="extents from 0 on")
+        )
+    try:
+        memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError, OverflowError):
+        sizes = " x ".join(map(str, shape)) or "one"
+        raise MemoryError(
+            message(
+                f"memory for a tensor of {sizes} {dtype}",
+                found=f"no room for {nbytes:,} bytes",
+                legal="what the machine can give",
+            )
+        ) from None
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + nbytes].view(dtype).reshape(shape)
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor over the memory of another library's tensor."""
+    """A tensor over the memory of another library's tensor.
+
+    Where nobody may write, or bytes have another order, it holds a copy.
+    """
+    if isinstance(ext_tensor, np.ndarray) and not (
+        ext_tensor.flags.writeable and ext_tensor.dtype.isnative
+    ):
+        return tensor(ext_tensor)
     if isinstance(ext_tensor, np.ndarray) and (
         ext_tensor.flags.c_contiguous or not _shares(ext_tensor)
     ):

@@ -454,6 +454,9 @@ def as_value(value: Any) -> Any:
     return value
 
 
+_GPUS: Final = ("cuda", "rocm", "metal", "opencl", "vulkan", "webgpu")
+
+
 def _devices(device: Device | Sequence[Device] | None) -> list[Device]:
     if device is None:
         return [cpu()]
@@ -464,6 +467,15 @@ def _devices(device: Device | Sequence[Device] | None) -> list[Device]:
                 "VirtualMachine", found=f"device={device!r}", legal="a device, or a list of them"
             )
         )
+    for one in several:
+        if one.type in _GPUS and not one.exist:
+            raise TVMError(
+                message(
+                    f"VirtualMachine on {one}",
+                    found="no such device on this machine",
+                    legal="a device whose `exist` is true, as tvm.cpu()",
+                )
+            )
     if all(d.type != "cpu" for d in several):
         several.append(cpu())  # shapes are computed on the host
     return several

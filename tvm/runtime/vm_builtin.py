@@ -257,7 +257,12 @@ def alloc_storage(
     """Memory for so many elements of a type (bytes, for uint8), on the machine's device of that
     number; -1 is the last, the host. A size of several extents is their product.
     """
-    count = int(size) if isinstance(size, int) else math.prod(int(extent) for extent in size)
+    extents = [int(size)] if isinstance(size, int) else [int(extent) for extent in size]
+    if any(extent < 0 for extent in extents):
+        raise ShapeError(
+            message("memory for a tensor", found=f"the size {extents}", legal="extents from 0 on")
+        )
+    count = math.prod(extents)
     count *= DataType(str(dtype)).itemsize
     return empty((max(count, 1),), "uint8", vm.device_at(int(device_index)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from typing import Any
 
 import pytest
@@ -92,6 +93,10 @@ def test_no_workload(stored: Any, why: str) -> None:
         ([1, None, None, None], "the trace of a record"),
         ([[[], []], ["1"], None, None], "the seconds of a record"),
         ([[[], []], [True], None, None], "the seconds of a record"),
+        ([[[], []], [math.nan], None, None], "the seconds of a record"),
+        ([[[], []], [math.inf], None, None], "the seconds of a record"),
+        ([[[], []], [-1.0], None, None], "the seconds of a record"),
+        ([[[], []], [0], None, None], "the seconds of a record"),
         ([[[], []], [1.0], 7, None], "the target of a record"),
         ([[[], []], [1.0], None, 7], "the arguments of a record"),
     ],

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,15 @@ def test_refuses() -> None:
         nn.pad(x, [1])
     with pytest.raises(ValueError, match=r"mode 'EDGE'"):
         nn.mirror_pad(x, [1, 1], mode="EDGE")
+
+
+@pytest.mark.parametrize(
+    ("pad", "most"), [(topi.nn.reflect_pad, 2), (topi.nn.circular_pad, 3), (topi.nn.mirror_pad, 3)]
+)
+def test_no_more_than_there_is(pad: Any, most: int) -> None:
+    """What lies further out would be memory of others."""
+    data = te.placeholder((2, 3), name="data")
+    pad(data, [0, most], [0, most])
+    for before, after in (([0, most + 1], [0, 0]), ([0, 0], [0, 9])):
+        with pytest.raises(ShapeError, match=r"axis 1 of data\n  found: .* beside 3\n"):
+            pad(data, before, after)

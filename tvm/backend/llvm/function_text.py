@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+from typing import Final
 
 from tvm.error import TVMError, message
 from tvm.support.naming import NameTable
 
 from .module_text import ModuleText, Signature
 from .types import quoted
+
+MOST_LETTERS: Final = 200  # of what a name takes from that of the program
 
 
 class FunctionText:
@@ -117,7 +120,8 @@ class FunctionText:
 @functools.lru_cache(maxsize=1024)
 def _clean(hint: str) -> str:
     """A name that LLVM takes without quotes."""
-    clean = "".join(c if c.isalnum() or c in "_." else "_" for c in hint)
+    # LLVM itself cuts names at 1,024 letters, and then two may be one
+    clean = "".join(c if c.isalnum() or c in "_." else "_" for c in hint[:MOST_LETTERS])
     if not clean or clean[0].isdigit() or not clean.isascii():
         clean = "v_" + clean.encode("ascii", "replace").decode().replace("?", "_")
     return clean

@@ -138,7 +138,8 @@ class TuningRecord(Object):
         if not _is_list(trace, 2) or not all(_is_list(part) for part in trace):
             raise _refuse("the trace of a record", trace, "[instructions, decisions]")
         if run_secs is not None and not _are_numbers(run_secs):
-            raise _refuse("the seconds of a record", run_secs, "a list of numbers, or null")
+            legal = "a list of positive numbers, or null"
+            raise _refuse("the seconds of a record", run_secs, legal)
         if target is not None and not isinstance(target, (str, dict)):
             raise _refuse("the target of a record", target, "a target as JSON, or null")
         if args_info is not None and not _is_list(args_info):
@@ -160,7 +161,8 @@ def _is_list(value: Any, length: int | None = None) -> bool:
 
 def _are_numbers(values: Any) -> bool:
     return _is_list(values) and all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) for v in values
+        isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v < math.inf
+        for v in values
     )
 
 

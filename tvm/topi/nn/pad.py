@@ -9,6 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import ShapeError, message
 from tvm.ir.expr import PrimExpr
+from tvm.tir.expr import as_expr
 from tvm.topi import tag
 from tvm.topi.common import compute
 from tvm.topi.utils import equal_const_int
@@ -101,6 +102,7 @@ def mirror_pad(
     if mode not in ("SYMMETRIC", "REFLECT"):
         raise ValueError(f"mirror_pad: mode {mode!r}; legal: 'SYMMETRIC', 'REFLECT'")
     skip = 1 if mode == "SYMMETRIC" else 0
+    _require_elements(data, pad_before, pad_after, name, 1 - skip)
 
     def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
         inner = index - low
@@ -109,6 +111,25 @@ def mirror_pad(
         return tir.if_then_else(beyond, extent * 2 - inner - 2 + skip, left)
 
     return _from_edges(data, pad_before, pad_after, place, name)
+
+
+def _require_elements(
+    data: te.Tensor, pad_before: Amounts, pad_after: Amounts | None, name: str, less: int = 0
+) -> None:
+    """No side takes more than the tensor has, less those that are never repeated."""
+    for amounts in _both_sides(data, pad_before, pad_after):
+        for axis, (amount, extent) in enumerate(zip(amounts, data.shape)):
+            asked, held = as_expr(amount), as_expr(extent)
+            if not isinstance(asked, tir.IntImm) or not isinstance(held, tir.IntImm):
+                continue
+            if 0 < asked.value > held.value - less:
+                raise ShapeError(
+                    message(
+                        f"{name}: padding of axis {axis} of {data.name}",
+                        found=f"{asked.value} elements beside {held.value}",
+                        legal=f"at most {max(held.value - less, 0)}",
+                    )
+                )
 
 
 def _from_edges(
@@ -137,6 +158,7 @@ def reflect_pad(
     name: str = "ReflectPadInput",
 ) -> te.Tensor:  # fmt: skip
     """Padding by the mirror image without the edge.   a b c -> c b a b c b a"""
+    _require_elements(data, pad_before, pad_after, name, 1)
 
     def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
         inner = index - low
@@ -165,6 +187,7 @@ def circular_pad(
     name: str = "CircularPadInput",
 ) -> te.Tensor:  # fmt: skip
     """Padding by going round.   a b c -> b c a b c a b"""
+    _require_elements(data, pad_before, pad_after, name)
 
     def place(index: PrimExpr, low: Any, extent: Any) -> PrimExpr:
         inner = index - low

@@ -12,8 +12,10 @@ import pytest
 from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper, numpy_helper
 
+import tvm
 from tests.relax.frontend.onnx.models import Array, make_model
-from tvm.error import TVMError
+from tvm import relax
+from tvm.error import ShapeError, TVMError
 from tvm.relax.frontend.onnx import from_onnx
 
 node = helper.make_node
@@ -158,3 +160,77 @@ def test_files_that_are_cut(cut: int) -> None:
     content = _model().SerializeToString()[:-cut]
     with contextlib.suppress(DecodeError, TVMError):
         from_onnx(onnx.ModelProto.FromString(content))
+
+
+@pytest.mark.parametrize("name", [b"NAMEX", b"INPUTX", b"Relu", b"OUTX", b"DOMX"])
+def test_names_that_are_no_text(name: bytes) -> None:
+    inner = node("Relu", ["INPUTX"], ["OUTX"], name="NAMEX", domain="DOMX")
+    model = make_model([node("Relu", ["INPUTX"], ["OUTX"])], {"INPUTX": X}, ["OUTX"])
+    del model.graph.node[:]
+    model.graph.node.append(inner)
+    damaged = model.SerializeToString().replace(name, b"\xff" + name[1:])
+    with pytest.raises(ValueError, match=r"found: the name b'\\xff.*\n.*\n  legal: UTF-8"):
+        from_onnx(onnx.load_from_string(damaged))
+
+
+def run(model: onnx.ModelProto, *args: Array) -> Array:
+    machine = relax.VirtualMachine(tvm.compile(from_onnx(model), target="llvm"), tvm.cpu())
+    found: Array = machine["main"](*[tvm.runtime.tensor(arg) for arg in args]).numpy()
+    return found
+
+
+def test_names_of_any_length() -> None:
+    a, b = "x" * 1500 + "a", "x" * 1500 + "b"
+    model = make_model([node("Sub", [a, b], ["y" * 5000])], {a: X, b: X}, ["y" * 5000])
+    assert (run(model, 3 * X, X) == 2).all()
+
+
+@pytest.mark.parametrize("op", ["Expand", "Reshape"])
+@pytest.mark.parametrize("shape", [[5, 5], [4, 3], [-2, -3], [7, 1], [1 << 40, 1 << 40]])
+def test_shapes_that_do_not_fit(op: str, shape: list[int]) -> None:
+    given = np.array(shape)
+    model = make_model([node(op, ["x", "s"], ["y"])], {"x": X, "s": given}, ["y"])
+    with pytest.raises(ShapeError):
+        run(model, X, given)
+
+
+def test_shapes_that_fit() -> None:
+    for op, shape, wanted in (
+        ("Expand", [2, 3], (2, 3)), ("Expand", [4, 1, 3], (4, 2, 3)), ("Expand", [1], (2, 3)),
+        ("Reshape", [3, -1], (3, 2)), ("Reshape", [0, 3, 1], (2, 3, 1)), ("Reshape", [-1], (6,)),
+    ):  # fmt: skip
+        given = np.array(shape)
+        model = make_model([node(op, ["x", "s"], ["y"])], {"x": X, "s": given}, ["y"])
+        assert run(model, X, given).shape == wanted
+
+
+@pytest.mark.parametrize("bad", [2, -3, 1 << 40])
+def test_indices_outside(bad: int) -> None:
+    for op, indices in (("Gather", [0, bad]), ("GatherElements", [[0, 1, bad]])):
+        given = np.array(indices)
+        model = make_model([node(op, ["x", "i"], ["y"])], {"x": X, "i": given}, ["y"])
+        with pytest.raises(IndexError, match="index on axis 0"):
+            run(model, X, given)
+
+
+def test_longer_conditions_choose_nothing_more() -> None:
+    flags = np.ones(9, bool)
+    for attrs in ({}, {"axis": 1}):
+        model = make_model(
+            [node("Compress", ["x", "c"], ["y"], **attrs)], {"x": X, "c": flags}, ["y"]
+        )
+        assert run(model, X, flags).size == 6
+
+
+def test_shifts_of_all_bits() -> None:
+    x, y = np.array([1, 255, 255], "uint8"), np.array([7, 8, 200], "uint8")
+    for direction, wanted in (("LEFT", [128, 0, 0]), ("RIGHT", [0, 0, 0])):
+        model = make_model(
+            [node("BitShift", ["x", "y"], ["z"], direction=direction)], {"x": x, "y": y}, ["z"]
+        )
+        assert run(model, x, y).tolist() == wanted
+
+
+def test_an_einsum_of_nothing() -> None:
+    with pytest.raises(TVMError, match="attribute 'equation'"):
+        from_onnx(_model(node("Einsum", ["x"], ["y"])))

@@ -55,6 +55,8 @@ def test_lambdas_show_their_parameters() -> None:
         ("eval('1')", "Undefined variable: eval"),
         ("__import__('os')", "Undefined variable: __import__"),
         ("1 / 0", "division by zero"),
+        ("'{0.__class__}'.format(1)", "str.format may not be used"),
+        ("str.format('{0.__class__}', 1)", "str.format may not be used"),
         ("3(4)", "is not callable"),
         ("(yield)", "not supported"),
         ("await_.x", "Undefined variable: await_"),

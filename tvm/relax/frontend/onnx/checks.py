@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tvm.error import OpNotImplemented, message
+from tvm.error import ArgumentValueError, OpNotImplemented, message
 from tvm.support.suggest import near_names
 
 from .bodies import has_body
@@ -29,6 +29,32 @@ REFUSED = {
     "scores it reads",
     "ai.onnx.preview.training.Gradient": "tvm.relax.transform.Gradient differentiates a module",
 }
+
+
+def check_names(graph: Any, functions: Functions) -> None:
+    """Refuse names that are no text: protobuf gives what is no UTF-8 as bytes."""
+    stack: list[tuple[str, Any]] = [("the graph", graph)]
+    stack += [(f"function {key[1]!r}", body) for key, body in functions.items()]
+    while stack:
+        where, body = stack.pop()
+        for kind in ("input", "output", "initializer", "value_info"):
+            for value in getattr(body, kind, ()):
+                _require_text(value if isinstance(value, (str, bytes)) else value.name, where)
+        for node in body.node:
+            _require_text(node.op_type, where)
+            here = f"a node {node.op_type} of {where}"
+            for name in (node.name, node.domain, *node.input, *node.output):
+                _require_text(name, here)
+            for attribute in node.attribute:
+                _require_text(attribute.name, here)
+            stack += [(here, inner) for inner in inner_graphs(node)]
+
+
+def _require_text(name: str | bytes, where: str) -> None:
+    if isinstance(name, bytes):
+        raise ArgumentValueError(
+            message("read a model", found=f"the name {name[:80]!r}", where=where, legal="UTF-8")
+        )
 
 
 def check_operators(nodes: Iterable[Any], opsets: Mapping[str, int], functions: Functions) -> None:

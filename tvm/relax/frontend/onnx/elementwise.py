@@ -334,7 +334,12 @@ def bitwise_not(node: Node) -> Result:
 @convert("BitShift")
 def bit_shift(node: Node) -> Result:
     shift = op.left_shift if node.attr("direction") == "LEFT" else op.right_shift
-    return shift(node[0], node[1])
+    dtype = np.dtype(node.dtype())
+    bits = Constant(np.asarray(8 * dtype.itemsize, dtype))
+    inside = node.bb.emit(op.less(node[1], bits))
+    by = node.bb.emit(op.where(inside, node[1], Constant(np.asarray(0, dtype))))
+    moved = node.bb.emit(shift(node[0], by))
+    return op.where(inside, moved, Constant(np.asarray(0, dtype)))  # all bits have left
 
 
 @convert("Shrink")

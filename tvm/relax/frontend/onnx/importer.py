@@ -18,7 +18,7 @@ from tvm.support.suggest import did_you_mean
 from tvm.tir.expr import SizeVar
 
 from .attributes import dtype_name, tensor_array
-from .checks import check_operators, has_branches
+from .checks import check_names, check_operators, has_branches
 from .graph import ONNX_DOMAINS, GraphReader, OpConversionError, add_weight, source_span
 from .scope import Scope
 
@@ -49,6 +49,7 @@ def from_onnx(
         )
     opsets = _opsets_of(model, opset)
     functions = {(f.domain, f.name): f for f in getattr(model, "functions", ())}
+    check_names(graph, functions)
     check_operators(graph.node, opsets, functions)
     importer = _Importer(opsets, functions, shape_dict or {}, dtype_dict, keep_params_in_input)
     return importer.run(graph, sanitize_input_names)

@@ -74,4 +74,7 @@ def determinant(node: Node) -> Result:
 
 @convert("Einsum")
 def einsum(node: Node) -> Result:
-    return op.einsum([node[i] for i in range(len(node.inputs))], node.attr("equation"))
+    equation = node.attr("equation")
+    if not isinstance(equation, str):
+        raise node.invalid("equation", equation, "text such as 'ij,jk->ik'")
+    return op.einsum([node[i] for i in range(len(node.inputs))], equation)

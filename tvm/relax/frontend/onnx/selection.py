@@ -43,8 +43,12 @@ def compress(node: Node) -> Result:
     value = node[0]
     if "axis" not in node.attrs:
         value = node.bb.emit(op.reshape(value, [-1]))
-    found = _sized(node, op.nonzero(node[1]), (1, _how_many(node.name)), "int64")
     axis = node.axis(0) if "axis" in node.attrs else 0
+    chosen = node[1]
+    given, own = node.shape(1)[0], value.struct_info.shape[axis]  # type: ignore[attr-defined]
+    if isinstance(given, IntImm) and isinstance(own, IntImm) and given.value > own.value:
+        chosen = node.bb.emit(op.strided_slice(chosen, [0], [0], [own.value]))  # no more elements
+    found = _sized(node, op.nonzero(chosen), (1, _how_many(node.name)), "int64")
     return op.take(value, node.bb.emit(op.squeeze(found, [0])), axis)
 
 

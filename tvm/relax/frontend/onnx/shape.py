@@ -49,7 +49,18 @@ def _computed_shape(node: Node) -> RelaxExpr:
     others = op.prod(bb.emit(op.where(is_rest, number(1), asked)), [0], keepdims=True)
     total = op.prod(own, [0], keepdims=True)
     rest = op.floor_divide(bb.emit(total), op.maximum(bb.emit(others), number(1)))
-    return bb.emit(op.where(is_rest, bb.emit(rest), asked))
+    found = bb.emit(op.where(is_rest, bb.emit(rest), asked))
+    fits = op.equal(bb.emit(op.prod(found, [0], keepdims=True)), total)
+    fits = op.logical_and(bb.emit(fits), op.greater_equal(op.min(found, [0], True), number(0)))
+    return _only_if(node, fits, found, int(node.shape(1)[0]))  # type: ignore[call-overload]
+
+
+def _only_if(node: Node, fits: RelaxExpr, sizes: RelaxExpr, rank: int) -> RelaxExpr:
+    """The sizes, if all of `fits` is true; else some that no tensor has: running refuses them."""
+    none = Constant(np.array([-1] + [1] * (rank - 1), np.int64)) if rank else sizes
+    holds = node.bb.emit(op.min(node.bb.emit(op.astype(node.bb.emit(fits), "int64")), [0], True))
+    yes = node.bb.emit(op.equal(holds, Constant(np.asarray(1, np.int64))))
+    return node.bb.emit(op.where(yes, sizes, none)) if rank else sizes
 
 
 def shape_tensor(node: Node, value: RelaxExpr) -> RelaxExpr:
@@ -133,7 +144,12 @@ def _expand_computed(node: Node) -> RelaxExpr:
 
     asked = filled(node[1], length)
     own = filled(shape_tensor(node, node[0]), node.rank(0))
-    sizes = node.run_time_sizes(node.bb.emit(op.maximum(asked, own)))
+    one = Constant(np.asarray(1, np.int64))
+    stays = node.bb.emit(op.equal(own, one))
+    fits = op.logical_or(op.equal(own, asked), node.bb.emit(op.equal(asked, one)))
+    larger = op.where(stays, asked, own)
+    fits = op.logical_or(stays, node.bb.emit(fits))
+    sizes = node.run_time_sizes(_only_if(node, fits, node.bb.emit(larger), rank))
     return op.broadcast_to(node[0], sizes)
 
 

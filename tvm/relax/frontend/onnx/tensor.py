@@ -149,7 +149,7 @@ def gather(node: Node) -> Result:
         size = getattr(extent, "value", None)
         if size is not None:
             return op.take(node[0], Constant(np.where(values < 0, values + size, values)), axis)
-    return op.take(node[0], indices, axis, mode="wrap")
+    return op.take(node[0], node.bb.emit(_from_front(node, 1, [axis])), axis)
 
 
 @convert("GatherElements")

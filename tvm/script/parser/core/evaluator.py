@@ -183,6 +183,8 @@ class ExprEvaluator:
         owner = self.value(node.value)
         if name.startswith("_") and isinstance(owner, ModuleType):
             raise ParserError(node, f"{name!r} is private to the module {owner.__name__}")
+        if name == "format" and isinstance(owner, (str, type)):
+            raise ParserError(node, "str.format may not be used in TVMScript; f-strings may")
         try:
             return getattr(owner, name)
         except AttributeError as err:
