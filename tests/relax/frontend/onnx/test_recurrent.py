@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.relax.frontend.onnx.models import check, make_model
+from tests.relax.frontend.onnx.models import check, check_sizes, make_model
 
 pytestmark = pytest.mark.cpu
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -62,3 +62,35 @@ def test_forms_of_gates() -> None:
     run("RNN", activations=["Relu"])
     run("LSTM", activations=["HardSigmoid", "Softsign", "ScaledTanh"],
         activation_alpha=[0.3, 1.2], activation_beta=[0.4, 0.7])  # fmt: skip
+
+
+OPEN = [
+    ("RNN", {}), ("GRU", {}), ("GRU", {"linear_before_reset": 1}), ("LSTM", {}),
+    ("LSTM", {"input_forget": 1}), ("LSTM", {"clip": 0.4}),
+    ("RNN", {"activations": ["LeakyRelu"], "activation_alpha": [0.3]}),
+    ("GRU", {"activations": ["HardSigmoid", "Softsign"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("op", "attrs"), OPEN)
+def test_steps_that_are_an_extent(op: str, attrs: dict[str, Any], way: str) -> None:
+    rng = np.random.default_rng(3)
+    gates, ways, hidden = {"RNN": 1, "GRU": 3, "LSTM": 4}[op], 1 + (way == "bidirectional"), 5
+    weights = {
+        "w": rng.standard_normal((ways, gates * hidden, 4)).astype("float32"),
+        "r": rng.standard_normal((ways, gates * hidden, hidden)).astype("float32"),
+        "b": rng.standard_normal((ways, 2 * gates * hidden)).astype("float32"),
+    }
+    attrs = {key: v * ways if isinstance(v, list) else v for key, v in attrs.items()}
+    outputs = ["y", "h", "c"][: 3 if op == "LSTM" else 2]
+    names = ["x", "w", "r", "b", "lengths"]
+    layer = helper.make_node(op, names, outputs, hidden_size=hidden, direction=way, **attrs)
+    runs: list[dict[str, Any]] = [
+        {"x": rng.standard_normal((steps, batch, 4)).astype("float32"),
+         "lengths": rng.integers(1, steps + 1, batch).astype("int32")}
+        for steps, batch in ((6, 2), (1, 1), (9, 3))
+    ]  # fmt: skip
+    shapes: dict[str, list[Any]] = {"x": ["steps", "batch", 4], "lengths": ["batch"]}
+    model = make_model([layer], runs[0], outputs, weights, shapes=shapes)
+    check_sizes(model, runs, 1e-4)

@@ -1,4 +1,4 @@
-"""Recurrent layers (RNN, GRU, LSTM), written out step by step.
+"""Recurrent layers (RNN, GRU, LSTM), written out step by step where their number is known.
 
 Inputs: sequences (steps, batch, in), or (batch, steps, in) with `layout` 1; weights (directions,
 gates * hidden, in), recurrent ones (directions, gates * hidden, hidden), biases (directions, 2 *
@@ -12,12 +12,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tvm import te
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant, PrimValue
+from tvm.relax.expr import Constant, PrimValue, TupleGetItem
 from tvm.tir.expr import IntImm
 
 from .node import Node
+from .recurrent_steps import Recipe, activation, through_steps
 from .registry import Result, convert
 
 State: TypeAlias = "list[RelaxExpr]"
@@ -29,24 +31,31 @@ _HAVE_ALPHA = ("affine", "leakyrelu", "scaledtanh", "hardsigmoid")
 _HAVE_BETA = ("affine", "scaledtanh", "hardsigmoid")
 
 
-def _activations(node: Node, defaults: Sequence[str], direction: int) -> list[Any]:
+def _activations(
+    node: Node, defaults: Sequence[str], direction: int, make: Callable[..., Any] | None = None
+) -> list[Any]:
     """The functions of one direction; those that have a number take the next of its list."""
+    make = make or _activation
     count = len(defaults)
     names = [str(name).lower() for name in node.attr("activations", [])]
     names = names or [name.lower() for name in defaults] * (direction + 1)
     alphas, betas = iter(node.attr("activation_alpha", [])), iter(node.attr("activation_beta", []))
     made = [
-        _activation(
+        make(
             node, name,
             next(alphas, None) if name in _HAVE_ALPHA else None,
             next(betas, None) if name in _HAVE_BETA else None,
+            # as ONNX Runtime has it, the cell is not clipped where it is shown
+            None if count == 3 and i % 3 == 2 else node.attr("clip"),
         )
-        for name in names
+        for i, name in enumerate(names)
     ]  # fmt: skip
     return made[direction * count : (direction + 1) * count]
 
 
-def _activation(node: Node, name: str, alpha: float | None, beta: float | None) -> Any:
+def _activation(
+    node: Node, name: str, alpha: float | None, beta: float | None, clip: float | None
+) -> Any:
     def number(value: float) -> Constant:
         return Constant(np.asarray(value, node.dtype(0)))
 
@@ -73,11 +82,20 @@ def _activation(node: Node, name: str, alpha: float | None, beta: float | None) 
     found = table.get(name)
     if found is None:
         raise node.invalid("activations", name, ", ".join(table))
-    clip = node.attr("clip")
     if clip is None:
         return found
     limit = float(clip)
     return lambda x: found(op.clip(x, -limit, limit))
+
+
+def _kernel_activation(
+    node: Node, name: str, alpha: float | None, beta: float | None, clip: float | None
+) -> Any:
+    """The same functions on the elements of a kernel."""
+    found = activation(name, alpha, beta, clip)
+    if found is None:
+        _activation(node, name, alpha, beta, clip)  # says what is legal
+    return found
 
 
 class _Layer:
@@ -96,9 +114,8 @@ class _Layer:
             x = self.bb.emit(op.permute_dims(x, [1, 0, 2]))
         self.x = x
         steps = x.struct_info.shape.values[0]  # type: ignore[attr-defined]
-        if not isinstance(steps, IntImm):
-            raise node.invalid("the number of steps", str(steps), "a number")
-        self.steps = steps.value
+        self.steps = steps.value if isinstance(steps, IntImm) else 0
+        self.is_open = not isinstance(steps, IntImm)  # only running tells how many
         self.batch = x.struct_info.shape.values[1]  # type: ignore[attr-defined]
 
     def part(self, i: int, way: int) -> RelaxExpr | None:
@@ -151,6 +168,36 @@ class _Layer:
         whole = self.bb.emit(op.split(self.bb.emit(product), self.steps, 0))
         return [self.bb.emit(op.squeeze(whole[t], [0])) for t in range(self.steps)]
 
+    def run_open(self, defaults: Sequence[str], **variant: bool) -> list[RelaxExpr]:
+        """All outputs, when only running tells the number of steps."""
+        node, bb, dtype = self.node, self.bb, self.node.dtype(0)
+        outputs: list[RelaxExpr] = []
+        finals: list[State] = []
+        for way, name in enumerate(self.ways):
+            bias, own = self.biases(way)
+            product: RelaxExpr = bb.emit(op.matmul(self.x, self.matrix(1, way)))
+            if bias is not None:
+                product = bb.emit(op.add(product, bias))
+            if own is None:
+                own = Constant(np.zeros(self.gates * self.hidden, dtype))
+            state = self.first(way)
+            extra = [value for value in (node.optional(4), self.part(7, way)) if value is not None]
+            recipe = Recipe(
+                node.op_type, _activations(node, defaults, way, _kernel_activation), self.hidden,
+                name == "reverse", has_lengths=node.has(4), has_peepholes=node.has(7), **variant,
+            )  # fmt: skip
+
+            def kernel(*inputs: te.Tensor, recipe: Recipe = recipe) -> list[te.Tensor]:
+                return through_steps(recipe, *inputs)
+
+            made = bb.emit_te(
+                kernel, product, self.matrix(2, way), own, state[0], state[-1], *extra,
+                primfunc_name_hint=node.op_type.lower(),
+            )  # fmt: skip
+            outputs.append(bb.emit(TupleGetItem(made, 0)))
+            finals.append([bb.emit(TupleGetItem(made, 1 + k)) for k in range(self.states)])
+        return self._stacked(outputs, finals)
+
     def run(self, make_step: Callable[[int], tuple[Step, RelaxExpr | None]]) -> list[RelaxExpr]:
         """All outputs: every hidden state, and the last of each state."""
         lengths = self.node.optional(4)
@@ -170,6 +217,10 @@ class _Layer:
                 state, seen[t] = new, shown
             outputs.append(self.bb.emit(op.stack(seen, 0)))
             finals.append(state)
+        return self._stacked(outputs, finals)
+
+    def _stacked(self, outputs: Sequence[RelaxExpr], finals: Sequence[State]) -> list[RelaxExpr]:
+        """The outputs of all directions."""
         whole = op.stack(outputs, 1)  # (steps, directions, batch, hidden)
         last = [op.stack([state[k] for state in finals], 0) for k in range(self.states)]
         if self.swapped:
@@ -201,6 +252,8 @@ def _split(layer: _Layer, value: RelaxExpr, count: int) -> list[RelaxExpr]:
 def rnn(node: Node) -> Result:
     """h = f(x W^T + h R^T + b)."""
     layer = _Layer(node, 1, 1)
+    if layer.is_open:
+        return layer.run_open(["Tanh"])
 
     def make(way: int) -> tuple[Step, RelaxExpr | None]:
         (f,) = _activations(node, ["Tanh"], way)
@@ -219,6 +272,8 @@ def gru(node: Node) -> Result:
     """Cho et al. 2014; gates in the order update, reset, hidden."""
     layer = _Layer(node, 3, 1)
     before = not node.attr("linear_before_reset", 0)
+    if layer.is_open:
+        return layer.run_open(["Sigmoid", "Tanh"], before_reset=before)
 
     def make(way: int) -> tuple[Step, RelaxExpr | None]:
         f, g = _activations(node, ["Sigmoid", "Tanh"], way)
@@ -262,6 +317,8 @@ def lstm(node: Node) -> Result:
     """Hochreiter and Schmidhuber 1997; gates in the order input, output, forget, cell."""
     layer = _Layer(node, 4, 2)
     coupled = bool(node.attr("input_forget", 0))
+    if layer.is_open:
+        return layer.run_open(["Sigmoid", "Tanh", "Tanh"], coupled=coupled)
 
     def make(way: int) -> tuple[Step, RelaxExpr | None]:
         f, g, h = _activations(node, ["Sigmoid", "Tanh", "Tanh"], way)

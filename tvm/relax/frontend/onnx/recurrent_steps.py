@@ -1,0 +1,217 @@
+"""Recurrent layers whose number of steps only running tells: one kernel goes through all of them.
+
+The products with the inputs are made before, as for known steps. Each batch is on its own:
+
+    for t in steps:
+        gates = own_bias + h @ R                    columns in lanes
+        h, c = formula(inputs[t] + gates, h, c)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import te, tir
+from tvm.ir.expr import PrimExpr
+from tvm.tir.stmt import ForKind
+from tvm.topi.loops import load, loop, parallel, sequence, store, when
+
+Activation = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a kernel computes: the layer's kind, its functions, and variants."""
+
+    kind: str  # RNN, GRU, LSTM
+    activations: Sequence[Activation]
+    hidden: int
+    backward: bool
+    before_reset: bool = False
+    coupled: bool = False
+    has_lengths: bool = False
+    has_peepholes: bool = False
+
+    @property
+    def gates(self) -> int:
+        """How many gates a step has."""
+        return {"RNN": 1, "GRU": 3, "LSTM": 4}[self.kind]
+
+
+def through_steps(recipe: Recipe, *inputs: te.Tensor) -> list[te.Tensor]:
+    """All hidden states (steps, batch, hidden), the last one, the last cell.
+
+    Inputs: products (steps, batch, gates * hidden), weights (hidden, gates * hidden), biases, the
+    first hidden state and cell; then lengths and peepholes, if there are.
+    """
+    dtype, (steps, batch, columns) = str(inputs[0].dtype), inputs[0].shape
+    hidden = recipe.hidden
+    shapes = [(steps, batch, hidden), (batch, hidden), (batch, hidden), (batch, columns)]
+
+    def body(ins: Any, outs: Any) -> tir.Stmt:
+        return _kernel(recipe, list(ins), list(outs), steps, batch)
+
+    result: Any = te.extern(
+        shapes, list(inputs), body, dtype=[dtype] * 4, name=recipe.kind.lower(), tag="recurrent"
+    )
+    return [result[0], result[1], result[2]]
+
+
+def _kernel(recipe: Recipe, ins: list[Any], outs: list[Any], steps: Any, batch: Any) -> tir.Stmt:
+    products, weights, bias, first, first_cell = ins[:5]
+    lengths = ins[5] if recipe.has_lengths else None
+    peepholes = ins[-1] if recipe.has_peepholes else None
+    shown, state, cell, gates = outs
+    hidden, count = recipe.hidden, recipe.gates * recipe.hidden
+
+    def of_batch(b: PrimExpr) -> tir.Stmt:
+        def start(j: PrimExpr) -> tir.Stmt:
+            return sequence(
+                store(state, load(first, b, j), b, j), store(cell, load(first_cell, b, j), b, j)
+            )
+
+        def step(number: PrimExpr) -> tir.Stmt:
+            t = steps - 1 - number if recipe.backward else number
+            done = _step(recipe, b, t, products, weights, bias, outs, peepholes)
+            if lengths is None:
+                return done
+            nothing = loop(
+                hidden, lambda j: store(shown, tir.const(0, shown.dtype), t, b, j), "j"
+            )
+            inside = load(lengths, b).astype("int64") > t.astype("int64")
+            return when(inside, done, nothing)
+
+        zeros = loop(count, lambda j: store(gates, tir.const(0, gates.dtype), b, j), "j")
+        return sequence(loop(hidden, start, "j"), zeros, loop(steps, step, "t"))
+
+    return parallel(batch, of_batch, "b")
+
+
+def _step(
+    recipe: Recipe, b: Any, t: Any, products: Any, weights: Any, bias: Any, outs: Any,
+    peepholes: Any,
+) -> tir.Stmt:  # fmt: skip
+    shown, state, cell, gates = outs
+    hidden, f = recipe.hidden, recipe.activations
+
+    def x(gate: int, j: Any) -> PrimExpr:
+        return load(products, t, b, j + gate * hidden)
+
+    def own(gate: int, j: Any) -> PrimExpr:
+        return load(gates, b, j + gate * hidden)
+
+    def keep(new: Any, j: Any) -> tir.Stmt:
+        return sequence(store(state, new, b, j), store(shown, load(state, b, j), t, b, j))
+
+    def plain(j: PrimExpr) -> tir.Stmt:
+        return keep(f[0](x(0, j) + own(0, j)), j)
+
+    def gru(j: PrimExpr) -> tir.Stmt:
+        one = tir.const(1, state.dtype)
+        z = f[0](x(0, j) + own(0, j))
+        if recipe.before_reset:  # the third gate's product is of the state that was reset
+            inner = own(2, j)
+        else:
+            inner = f[0](x(1, j) + own(1, j)) * own(2, j)
+        new = f[1](x(2, j) + inner)
+        return keep((one - z) * new + z * load(state, b, j), j)
+
+    def lstm(j: PrimExpr) -> tir.Stmt:
+        one = tir.const(1, state.dtype)
+
+        def seen(gate: int, place: int, c: Any) -> PrimExpr:
+            value: PrimExpr = x(gate, j) + own(gate, j)
+            if peepholes is None:
+                return value
+            weight: PrimExpr = load(peepholes, j + place * hidden) * c
+            return value + weight
+
+        before = load(cell, b, j)
+        i = f[0](seen(0, 0, before))
+        forget = one - i if recipe.coupled else f[0](seen(2, 2, before))
+        fresh = f[1](x(3, j) + own(3, j))
+        update = store(cell, forget * before + i * fresh, b, j)
+        after = load(cell, b, j)
+        return sequence(update, keep(f[0](seen(1, 1, after)) * f[2](after), j))
+
+    def product(low: int, high: int, source: Callable[[Any], Any]) -> tir.Stmt:
+        return _product(gates, weights, bias, b, low, high, hidden, source)
+
+    def of_state(k: Any) -> PrimExpr:
+        return load(state, b, k)
+
+    if recipe.kind == "GRU" and recipe.before_reset:
+        # the state that was reset stands where its gate stood
+        def reset(j: PrimExpr) -> tir.Stmt:
+            r = f[0](x(1, j) + own(1, j))
+            return store(gates, r * load(state, b, j), b, j + hidden)
+
+        return sequence(
+            product(0, 2 * hidden, of_state),
+            loop(hidden, reset, "j"),
+            product(2 * hidden, 3 * hidden, lambda k: load(gates, b, k + hidden)),
+            loop(hidden, gru, "j"),
+        )
+    formula = {"RNN": plain, "GRU": gru, "LSTM": lstm}[recipe.kind]
+    return sequence(product(0, recipe.gates * hidden, of_state), loop(hidden, formula, "j"))
+
+
+def _product(
+    gates: Any, weights: Any, bias: Any, b: Any, low: int, high: int, hidden: int,
+    source: Callable[[Any], Any],
+) -> tir.Stmt:  # fmt: skip
+    """Columns `low` to `high` of bias + source @ weights, some at a time."""
+    count = high - low
+    lanes = next(n for n in (16, 8, 4, 2, 1) if count % n == 0)
+
+    def columns(block: PrimExpr) -> tir.Stmt:
+        def lane(make: Callable[[Any], tir.Stmt]) -> tir.Stmt:
+            kind = ForKind.VECTORIZED if lanes > 1 else ForKind.SERIAL
+            width = tir.const(lanes, "int64")
+            return loop(width, lambda i: make(block * lanes + i + low), "i", kind)
+
+        def add(k: PrimExpr) -> tir.Stmt:
+            return lane(lambda j: store(
+                gates, load(gates, b, j) + source(k) * load(weights, k, j), b, j
+            ))  # fmt: skip
+
+        first = lane(lambda j: store(gates, load(bias, j), b, j))
+        return sequence(first, loop(tir.const(hidden, "int64"), add, "k"))
+
+    return loop(tir.const(count // lanes, "int64"), columns, "block")
+
+
+def activation(
+    name: str, alpha: float | None, beta: float | None, clip: float | None
+) -> Activation | None:
+    """A function of ONNX by its name in small letters; None if there is none."""
+
+    def number(value: float, x: Any) -> PrimExpr:
+        return tir.const(value, x.dtype)
+
+    def or_else(value: float | None, default: float) -> float:
+        return default if value is None else value
+
+    table: dict[str, Activation] = {
+        "sigmoid": tir.sigmoid,
+        "tanh": tir.tanh,
+        "relu": lambda x: tir.max(x, number(0, x)),
+        "affine": lambda x: x * number(alpha or 1.0, x) + number(beta or 0.0, x),
+        "leakyrelu": lambda x: tir.Select(
+            x < number(0, x), x * number(or_else(alpha, 0.01), x), x
+        ),
+        "scaledtanh": lambda x: number(or_else(alpha, 1.0), x)
+        * tir.tanh(x * number(or_else(beta, 1.0), x)),
+        "hardsigmoid": lambda x: tir.max(tir.min(
+            x * number(or_else(alpha, 0.2), x) + number(or_else(beta, 0.5), x), number(1, x)
+        ), number(0, x)),
+        "softsign": lambda x: x / (number(1, x) + tir.abs(x)),
+        "softplus": lambda x: tir.log(number(1, x) + tir.exp(x)),
+    }  # fmt: skip
+    found = table.get(name)
+    if found is None or clip is None:
+        return found
+    limit = float(clip)
+    return lambda x: found(tir.max(tir.min(x, number(limit, x)), number(-limit, x)))
