@@ -9,11 +9,12 @@ was bound gets its struct info anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
+from tvm.support.registry import Registry
 from tvm.support.suggest import did_you_mean
 from tvm.tir import expr as tir
 from tvm.tir.functor import substitute
@@ -22,8 +23,11 @@ from tvm.tir.op.arith import cast
 from .base_expr import Id
 from .derive import bind_symbols
 from .expr import (
+    BindingBlock,
     Call,
     Constant,
+    DataflowBlock,
+    DataflowVar,
     Function,
     MatchCast,
     PrimValue,
@@ -31,7 +35,7 @@ from .expr import (
     const,
     convert_to_expr,
 )
-from .expr_functor import PyExprMutator
+from .expr_functor import PyExprMutator, PyExprVisitor
 from .shape_math import simplify
 from .struct_info import PrimStructInfo, TensorStructInfo
 from .struct_info_rules import BaseCheckResult, base_check, tir_vars_in_struct_info
@@ -221,14 +225,71 @@ class _Inliner(PyExprMutator):
         return result
 
 
+# What clears up behind a step; passes, which stand above and are loaded when asked for.
+TIDIERS: Final[Registry[Callable[[Function], Function]]] = Registry(
+    "tidying step", "tvm.relax.transform.tidy"
+)
+
+
 def inline_functions(
     func: Function, function_map: Mapping[str | GlobalVar, Function]
 ) -> Function:
-    """The function with the bodies of the given functions in place of their calls."""
+    """The function with the bodies of the given functions in place of their calls.
+
+    A body without dataflow block divides the caller's block; what is read behind it is a result.
+    """
     names = {key if isinstance(key, str) else key.name_hint: f for key, f in function_map.items()}
     result = _Inliner(names).visit_expr(func)
     assert isinstance(result, Function), "a function stays one"
-    return result
+    if result is func:
+        return func
+    escaping = _Escaping()
+    escaping.visit_expr(result)
+    if escaping.found:
+        result = _Outward(escaping.found).visit_expr(result)
+        assert isinstance(result, Function), "a function stays one"
+    return TIDIERS.get("inlined")(result)
+
+
+class _Escaping(PyExprVisitor):
+    """Inner values of dataflow blocks that are read outside of their block."""
+
+    def __init__(self) -> None:
+        self._home: dict[Id, DataflowBlock] = {}
+        self._block: BindingBlock | None = None
+        self.found: set[Id] = set()
+
+    def visit_dataflow_block_(self, block: DataflowBlock) -> None:
+        self._home.update({binding.var.vid: block for binding in block.bindings})
+        self._within(block)
+
+    def visit_binding_block_(self, block: BindingBlock) -> None:
+        self._within(block)
+
+    def _within(self, block: BindingBlock) -> None:
+        before, self._block = self._block, block
+        for binding in block.bindings:
+            self.visit_binding(binding)
+        self._block = before
+
+    def visit_dataflow_var_(self, op: DataflowVar) -> None:
+        if self._home.get(op.vid) is not self._block:
+            self.found.add(op.vid)
+
+
+class _Outward(PyExprMutator):
+    """Makes the given inner values results of their blocks."""
+
+    def __init__(self, found: set[Id]) -> None:
+        super().__init__()
+        self._found = found
+
+    def visit_dataflow_var_def_(self, var: DataflowVar) -> Var:
+        if var.vid not in self._found:
+            return super().visit_dataflow_var_def_(var)
+        new = Var(var.vid, var.struct_info_, var.span)
+        self.set_var_remap(var.vid, new)
+        return new
 
 
 # --- copies ---

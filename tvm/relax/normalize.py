@@ -330,12 +330,12 @@ def _flatten(block: BindingBlock) -> list[BindingBlock]:
     """A block as several, where a binding's value is a sequence: its blocks stand before it."""
     if not any(isinstance(b.value, SeqExpr) for b in block.bindings):
         return [block]
-    dataflow = isinstance(block, DataflowBlock)
+    dataflow = isinstance(block, DataflowBlock)  # which a block of another kind divides
     result: list[BindingBlock] = []
     pending: list[Binding] = []
     for binding in block.bindings:
         seq = binding.value
-        if isinstance(seq, SeqExpr) and not (dataflow and _has_branch(seq)):
+        if isinstance(seq, SeqExpr):
             if isinstance(seq.body, DataflowVar) and not dataflow:
                 raise TVMError(
                     message(
@@ -347,9 +347,7 @@ def _flatten(block: BindingBlock) -> list[BindingBlock]:
                 )
             result.append(type(block)(pending, block.span))
             for inner in seq.blocks:
-                # what stands in a dataflow block is pure, and so is what it is made of
-                whole = DataflowBlock(inner.bindings, inner.span) if dataflow else inner
-                result.extend(_flatten(whole))
+                result.extend(_flatten(inner))
             pending = []
             if isinstance(binding, MatchCast):
                 binding = MatchCast(binding.var, seq.body, binding.struct_info, binding.span)
@@ -358,7 +356,3 @@ def _flatten(block: BindingBlock) -> list[BindingBlock]:
         pending.append(binding)
     result.append(type(block)(pending, block.span))
     return result
-
-
-def _has_branch(seq: SeqExpr) -> bool:
-    return any(isinstance(b.value, If) for block in seq.blocks for b in block.bindings)

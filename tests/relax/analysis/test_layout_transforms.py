@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tvm
-from tvm import tir
+from tvm import te, tir
 from tvm.error import TVMError
 from tvm.relax.analysis import suggest_layout_transforms
 from tvm.script import tir as T
@@ -172,3 +172,27 @@ def test_rejects() -> None:
         suggest_layout_transforms(reduction, [lambda n, c, h: (n, h, c)])
     with pytest.raises(AssertionError):
         suggest_layout_transforms(reduction, [2])  # type: ignore[list-item]
+
+
+def _copies(dtype: str, read: Callable[[Any, Any], list[Any]]) -> tir.PrimFunc:
+    """o[i, j] = a[read(i, j)] with loops of `dtype`."""
+    shape = [tir.IntImm(dtype, 8), tir.IntImm(dtype, 16)]
+    a = te.placeholder(shape, "float32", name="a")
+    o = te.compute(shape, lambda i, j: a(*read(i, j)), name="o")
+    return te.create_prim_func([a, o], index_dtype_override=dtype)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_maps_have_the_type_of_the_loops(dtype: str) -> None:
+    func = _copies(dtype, lambda i, j: [i, j])
+    (found,) = suggest_layout_transforms(func, [lambda i, j: (j, i // 4, i % 4)]).values()
+    assert len(found) == 3
+    for layout in found.values():
+        assert {str(e.dtype) for e in (*layout.initial_indices, *layout.final_indices)} == {dtype}
+
+
+@pytest.mark.parametrize("through", [lambda i: tir.max(i, 3), lambda i: tir.min(i, 3)])
+def test_a_read_that_is_not_affine_keeps_its_layout(through: Callable[[Any], Any]) -> None:
+    func = _copies("int32", lambda i, j: [through(i), j])
+    (found,) = suggest_layout_transforms(func, [lambda i, j: (j, i // 4, i % 4)]).values()
+    assert sorted(getattr(key, "name", "block") for key in found) == ["block", "o"]

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from tvm.arith.iter_affine_map import normalize_to_iter_sum
+from tvm.arith.iter_affine_map import IterMapFailure, normalize_to_iter_sum
 from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.relax.struct_info import const_int
+from tvm.support.dtype import DataType
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IterVar, Var
+from tvm.tir.expr import BinaryOpExpr, BufferLoad, Cast, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute, walk
 from tvm.tir.index_map import IndexMap
@@ -93,9 +94,10 @@ def _of_block(
     if len(written) != 1:
         return None
     (target,) = written
-    layout = layouts.get(target)
-    if layout is None:
+    given = layouts.get(target)
+    if given is None:
         return None
+    layout = _over(given, block.iter_vars[0].var.dtype)
     domains = {v.var: v.dom for v in block.iter_vars if v.dom is not None}
     if any(const_int(dom.extent) is None for dom in domains.values()):
         return None
@@ -160,7 +162,7 @@ def _is_affine(index: PrimExpr, domains: Mapping[Var, Range]) -> bool:
         return True
     try:
         normalize_to_iter_sum(index, dict(domains))
-    except (TVMError, ValueError):
+    except (IterMapFailure, TVMError, ValueError):
         return False
     return not any(
         type(node).__name__ == "Mul"
@@ -204,6 +206,28 @@ def infer_layout(source: Layout, layout: IndexMap, target: Layout) -> IndexMap |
         else:
             final.append(new)
     return IndexMap(variables, [*final, *rest], None)
+
+
+def _over(layout: IndexMap, dtype: DataType) -> IndexMap:
+    """The map with indices of the type of the function's loops, so that no casts are needed."""
+    old = layout.initial_indices
+    if all(var.dtype == dtype for var in old):
+        return layout
+    new = {var: Var(var.name, dtype) for var in old}
+    indices = [_typed(index, new, dtype) for index in layout.final_indices]
+    return IndexMap(list(new.values()), indices, None)
+
+
+def _typed(expr: PrimExpr, new: Mapping[Var, Var], dtype: DataType) -> PrimExpr:
+    if isinstance(expr, Var):
+        return new.get(expr, expr)
+    if isinstance(expr, IntImm):
+        return IntImm(dtype, expr.value)
+    if isinstance(expr, Cast):
+        return _typed(expr.value, new, dtype)
+    if isinstance(expr, BinaryOpExpr):
+        return type(expr)(_typed(expr.a, new, dtype), _typed(expr.b, new, dtype), expr.span)
+    return expr
 
 
 def _is_bijective(layout: IndexMap, shape: Sequence[PrimExpr | Range]) -> bool:

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar, overload
 
-from tvm.error import TVMError
+from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.node import Field, Node, fields, register_nodes
-from tvm.relax.analysis.bindings import remove_all_unused
 from tvm.relax.analysis.variables import all_global_vars, free_vars
 from tvm.relax.base_expr import Id
+from tvm.relax.bind import TIDIERS
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -32,7 +32,7 @@ from tvm.relax.expr import (
     convert_to_expr,
 )
 
-from .apply import Applier, FindRewrites, Rewrites
+from .apply import MOST_ROUNDS, Applier, FindRewrites, Rewrites
 from .context import PatternContext
 from .matcher import EMPTY, Match, Matcher
 from .pattern import (
@@ -112,11 +112,18 @@ class PatternMatchingRewriter(Node):
 def _rewrite_expr(
     find: FindRewrites, expr: RelaxExpr
 ) -> tuple[RelaxExpr, Mapping[GlobalVar, BaseFunc]]:
-    edit = Applier(find)
-    new = edit.visit_expr(expr)
-    if not edit.changed:
-        return expr, {}
-    return (remove_all_unused(new) if isinstance(new, Function) else new), edit.functions
+    functions: dict[GlobalVar, BaseFunc] = {}
+    for _ in range(MOST_ROUNDS):
+        edit = Applier(find)
+        new = edit.visit_expr(expr)
+        if not edit.changed:
+            return expr, functions
+        functions.update(edit.functions)
+        expr = TIDIERS.get("rewritten")(new) if isinstance(new, Function) else new
+    raise TVMError(
+        message("rewrite: the rewriter finds no end", found=f"{MOST_ROUNDS} rounds",
+                legal="replacements that the pattern does not match for ever")
+    )  # fmt: skip
 
 
 def _rewrite_module(find: FindRewrites, mod: IRModule) -> IRModule:

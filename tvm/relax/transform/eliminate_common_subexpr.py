@@ -54,6 +54,11 @@ def EliminateCommonSubexpr(
     func: Function, mod: IRModule, ctx: PassContext, call_only: bool = False
 ) -> Function:
     """Let later equal values be the first."""
+    return eliminate_common_subexpr(func, call_only)
+
+
+def eliminate_common_subexpr(func: Function, call_only: bool = False) -> Function:
+    """The function where later equal values (of calls only, if asked) are the first."""
     return _Eliminator(call_only).function(func)
 
 

@@ -1,0 +1,161 @@
+"""What inlining and rewriting leave behind is cleared away."""
+
+from __future__ import annotations
+
+import pytest
+
+from tvm import relax
+from tvm.ir.structural import assert_structural_equal
+from tvm.relax.dpl import TuplePattern, is_op, rewrite_call, wildcard
+from tvm.relax.transform.tidy import tidy_inlined, tidy_rewritten
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+pytestmark = pytest.mark.pure
+
+
+@I.ir_module
+class Calls:
+    @R.function(private=True)
+    def main(x: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+        a = R.abs(x)
+        b = Calls.plain(a)
+        c = R.add(b, b)
+        return c
+
+    @R.function(private=True)
+    def into_plain(x: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+        with R.dataflow():
+            a = R.abs(x)
+            b = Calls.plain(a)
+            c = R.add(b, b)
+            R.output(c)
+        return c
+
+    @R.function(private=True)
+    def into_flow(x: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+        with R.dataflow():
+            a = R.abs(x)
+            b = Calls.flow(a)
+            c = R.add(b, b)
+            R.output(c)
+        return c
+
+    @R.function(private=True)
+    def plain(p: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+        q = R.negative(p)
+        return q
+
+    @R.function(private=True)
+    def flow(p: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+        with R.dataflow():
+            q = R.negative(p)
+            R.output(q)
+        return q
+
+
+@R.function(private=True)
+def inlined(x: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+    a = R.abs(x)
+    q = R.negative(a)
+    c = R.add(q, q)
+    return c
+
+
+@R.function(private=True)
+def divided(x: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+    with R.dataflow():
+        a = R.abs(x)
+        R.output(a)
+    q = R.negative(a)
+    with R.dataflow():
+        c = R.add(q, q)
+        R.output(c)
+    return c
+
+
+@R.function(private=True)
+def in_one_block(x: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+    with R.dataflow():
+        a = R.abs(x)
+        q = R.negative(a)
+        c = R.add(q, q)
+        R.output(c)
+    return c
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("main", inlined), ("into_plain", divided), ("into_flow", in_one_block)],
+)
+def test_inlining_leaves_no_names_behind(name: str, wanted: relax.Function) -> None:
+    bodies = {"plain": Calls["plain"], "flow": Calls["flow"]}
+    found = Calls[name].inline_functions(bodies)
+    assert_structural_equal(found, wanted)
+    assert tidy_inlined(found) is found
+
+
+def test_a_function_without_such_calls_is_left_alone() -> None:
+    assert inlined.inline_functions({"plain": Calls["plain"]}) is inlined
+
+
+X = wildcard()
+
+
+def test_a_rewrite_leaves_no_names_behind() -> None:
+    @R.function(private=True)
+    def before(x: R.Tensor((2, 3), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.reshape(a, (6,))
+            R.output(b)
+        return b
+
+    @R.function(private=True)
+    def expected(x: R.Tensor((2, 3), "float32")):
+        with R.dataflow():
+            b = R.exp(x)
+            R.output(b)
+        return b
+
+    pattern = is_op("relax.reshape")(X, wildcard())
+    found = rewrite_call(pattern, lambda expr, matches: matches[X], before)
+    assert_structural_equal(found, expected)
+    assert tidy_rewritten(found) is found
+
+
+def test_equal_replacements_are_one() -> None:
+    @R.function(private=True)
+    def before(x: R.Tensor((2, 3), "float32")):
+        a = R.sin(x)
+        b = R.cos(x)
+        c = R.add(a, b)
+        return c
+
+    @R.function(private=True)
+    def expected(x: R.Tensor((2, 3), "float32")):
+        e = R.exp(x)
+        n = R.negative(e)
+        c = R.add(n, n)
+        return c
+
+    pattern = is_op("relax.sin")(X) | is_op("relax.cos")(X)
+    found = rewrite_call(pattern, lambda expr, matches: R.negative(R.exp(matches[X])), before)
+    assert_structural_equal(found, expected)
+
+
+def test_a_tuple_that_takes_the_place_of_one_is_given_whole() -> None:
+    @R.function(private=True)
+    def before(x: R.Tensor((4, 3), "float32")):
+        a = R.strided_slice(x, [0], [0], [2])
+        b = R.strided_slice(x, [0], [2], [4])
+        return (a, b)
+
+    @R.function(private=True)
+    def expected(x: R.Tensor((4, 3), "float32")):
+        gv = R.split(x, 2)
+        return gv
+
+    piece = [is_op("relax.strided_slice")(X, wildcard(), wildcard(), wildcard()) for _ in "ab"]
+    found = rewrite_call(TuplePattern(piece), lambda expr, m: R.split(m[X], 2), before)
+    assert_structural_equal(found, expected)
