@@ -286,7 +286,7 @@ class _Outward(PyExprMutator):
 
     def visit_dataflow_var_def_(self, var: DataflowVar) -> Var:
         if var.vid not in self._found:
-            return super().visit_dataflow_var_def_(var)
+            return super().visit_dataflow_var_def_(var)  # type: ignore[no-any-return]
         new = Var(var.vid, var.struct_info_, var.span)
         self.set_var_remap(var.vid, new)
         return new

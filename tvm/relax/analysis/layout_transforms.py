@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from tvm.arith.iter_affine_map import IterMapFailure, normalize_to_iter_sum
+from tvm.arith.iter_affine_map import normalize_to_iter_sum
+from tvm.arith.iter_map_expr import IterMapFailure
 from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.relax.struct_info import const_int
