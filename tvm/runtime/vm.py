@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, ClassVar, Final
 
@@ -13,6 +13,7 @@ import numpy as np
 from typing_extensions import Self
 
 from tvm.error import TVMError, message
+from tvm.ffi.library import library
 from tvm.support.suggest import did_you_mean
 
 from ._device import Device, cpu
@@ -226,7 +227,7 @@ class VirtualMachine:
                     legal=f"vm.invoke_stateful({func_name!r}) first",
                 )
             )
-        return self._outputs[func_name]
+        return _as_tuples(self._outputs[func_name])
 
     def output_arity(self, func_name: str, *places: int) -> int:
         """How many fields the last result has, or a part of it; -1: it is no tuple."""
@@ -277,7 +278,9 @@ class VirtualMachine:
                 bound = inspect.Signature(parameters).bind(*args, **named)
                 return tuple(as_value(v) for v in bound.args)
             except TypeError:
-                pass
+                # compiled functions have a parameter for each field of a tuple
+                if not kwargs and len(_fields(args)) == len(names):
+                    return tuple(as_value(v) for v in args)
         raise TypeError(
             message(
                 f"arguments of {func_name}",
@@ -455,6 +458,21 @@ def as_value(value: Any) -> Any:
 
 
 _GPUS: Final = ("cuda", "rocm", "metal", "opencl", "vulkan", "webgpu")
+
+
+def _fields(values: Iterable[Any]) -> list[Any]:
+    """The values, fields of tuples in place of tuples."""
+    found: list[Any] = []
+    for value in values:
+        found += _fields(value) if isinstance(value, (list, tuple)) else [value]
+    return found
+
+
+def _as_tuples(value: Any) -> Any:
+    """A result with plain tuples in place of the arrays that functions make of several values."""
+    if isinstance(value, (list, library().Array)) or type(value) is tuple:
+        return tuple(_as_tuples(field) for field in value)
+    return value
 
 
 def _devices(device: Device | Sequence[Device] | None) -> list[Device]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tvm.error import TVMError, message
-from tvm.ffi import register_global_func
+from tvm.ffi import library, register_global_func
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.op import register_op_attr
@@ -467,6 +467,9 @@ def render_object(val: Any) -> str:
         return val
     if hasattr(val, "numpy"):
         return str(val.numpy())
+    if isinstance(val, library().Array) or type(val) in (tuple, list):
+        fields = [render_object(field) for field in val]
+        return f"({fields[0]},)" if len(fields) == 1 else f"({', '.join(fields)})"
     return str(val)
 
 

@@ -15,7 +15,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, Sequential
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, Function, Tuple, Var
-from tvm.relax.transform.dead_code_elimination import DeadCodeElimination
+from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_calls
 from tvm.tir.function import PrimFunc
@@ -24,7 +24,7 @@ from tvm.tir.renew_defs import renew_defs
 
 def AttachAttrLayoutFreeBuffers() -> Sequential:
     """Every call of a TIR function with weights is one of a function that knows of them."""
-    return Sequential([_attach(), DeadCodeElimination()], name="AttachAttrLayoutFreeBuffers")
+    return Sequential([_attach(), RemoveUnusedWork()], name="AttachAttrLayoutFreeBuffers")
 
 
 @relax_module_pass("_AttachAttrLayoutFreeBuffers")

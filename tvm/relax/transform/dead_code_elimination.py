@@ -9,7 +9,8 @@ Bindings with effects stay. Entry functions are those with a global symbol, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
@@ -51,10 +52,49 @@ def DeadCodeElimination(
     keep += [var for var, func in mod.functions.items() if _is_entry(var, func)]
     mod = remove_unused_functions(mod, keep)
     functions = {
+        var: remove_unused_bindings(func, _nothing) if isinstance(func, Function) else func
+        for var, func in mod.functions.items()
+    }
+    return remove_unused_functions(mod.with_functions(functions), keep)
+
+
+@relax_module_pass("RemoveUnusedWork")
+def RemoveUnusedWork(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Functions and kernel calls that nothing needs; calls of what is outside the module stay.
+
+    A packed function or a function value may tell somebody or write into its arguments, whatever
+    was promised of it; only `DeadCodeElimination`, which users ask for, takes such promises.
+    """
+    keep = [var for var, func in mod.functions.items() if _is_entry(var, func)]
+    mod = remove_unused_functions(mod, keep)
+    functions = {
         var: remove_unused_bindings(func) if isinstance(func, Function) else func
         for var, func in mod.functions.items()
     }
     return remove_unused_functions(mod.with_functions(functions), keep)
+
+
+_OUTSIDE: Final = frozenset(
+    (
+        "relax.call_builtin_with_ctx", "relax.call_dps_packed", "relax.call_inplace_packed",
+        "relax.call_pure_packed", "relax.call_py_func", "relax.invoke_closure",
+        "relax.invoke_pure_closure",
+    )
+)  # fmt: skip
+
+
+def calls_outside(value: RelaxExpr) -> bool:
+    """Whether a value calls what is no function of the module, itself or in a branch."""
+    if isinstance(value, Call):
+        if isinstance(value.op, Op):
+            return value.op.name in _OUTSIDE
+        return not isinstance(value.op, GlobalVar)
+    return isinstance(value, If) and any(
+        calls_outside(binding.value)
+        for branch in (value.true_branch, value.false_branch)
+        for block in branch.blocks
+        for binding in block.bindings
+    )
 
 
 def _is_entry(var: GlobalVar, func: BaseFunc) -> bool:
@@ -90,6 +130,9 @@ def remove_unused_functions(mod: IRModule, keep: Sequence[GlobalVar]) -> IRModul
     return mod.with_functions({v: f for v, f in mod.functions.items() if v in reached})
 
 
+Keep: TypeAlias = Callable[[RelaxExpr], bool]
+
+
 def has_effects(value: RelaxExpr) -> bool:
     """Whether a value must be computed even when nobody reads it."""
     if isinstance(value, Call):
@@ -107,12 +150,19 @@ def has_effects(value: RelaxExpr) -> bool:
     return False
 
 
-def remove_unused_bindings(func: Function) -> Function:
-    """The function without bindings that have no effect and no reader, in branches too."""
-    return with_body(func, _without_unused(func.body, set()))
+def _nothing(value: RelaxExpr) -> bool:
+    return False
 
 
-def _without_unused(seq: SeqExpr, used: set[Var]) -> SeqExpr:
+def remove_unused_bindings(func: Function, kept: Keep = calls_outside) -> Function:
+    """The function without bindings that have no effect and no reader, in branches too.
+
+    Values of which `kept` is true stay in any case: what is called by name outside the module.
+    """
+    return with_body(func, _without_unused(func.body, set(), kept))
+
+
+def _without_unused(seq: SeqExpr, used: set[Var], keep: Keep) -> SeqExpr:
     """From the last binding to the first; `used` gathers what has been read so far."""
     used.update(vars_used(seq.body))
     kept: dict[BindingBlock, list[Binding]] = {}
@@ -120,8 +170,8 @@ def _without_unused(seq: SeqExpr, used: set[Var]) -> SeqExpr:
         pure = isinstance(block, DataflowBlock)
         chosen: list[Binding] = []
         for binding in reversed(block.bindings):
-            if _is_needed(binding, pure, used):
-                chosen.append(_without_unused_inside(binding, used))
+            if _is_needed(binding, pure, used) or keep(binding.value):
+                chosen.append(_without_unused_inside(binding, used, keep))
                 used.update(vars_used(binding.value))
         chosen.reverse()
         kept[block] = chosen
@@ -134,16 +184,17 @@ def _is_needed(binding: Binding, pure: bool, used: set[Var]) -> bool:
     return not pure and has_effects(binding.value)
 
 
-def _without_unused_inside(binding: Binding, used: set[Var]) -> Binding:
+def _without_unused_inside(binding: Binding, used: set[Var], keep: Keep) -> Binding:
     """The binding with its branches, or the body of its local function, cleaned."""
     value = binding.value
     if isinstance(value, If):
-        branches = [_without_unused(b, used) for b in (value.true_branch, value.false_branch)]
+        parts = (value.true_branch, value.false_branch)
+        branches = [_without_unused(part, used, keep) for part in parts]
         if branches[0] is value.true_branch and branches[1] is value.false_branch:
             return binding
         new = If(value.cond, branches[0], branches[1], value.span)
         new.struct_info_ = value.struct_info_
         return with_value(binding, new)
     if isinstance(value, Function):
-        return with_value(binding, with_body(value, _without_unused(value.body, used)))
+        return with_value(binding, with_body(value, _without_unused(value.body, used, keep)))
     return binding

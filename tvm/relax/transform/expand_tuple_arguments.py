@@ -29,7 +29,7 @@ from tvm.relax.expr import (
 from tvm.relax.normalize import merge_blocks
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.relax.transform.canonicalize_bindings import CanonicalizeBindings
-from tvm.relax.transform.dead_code_elimination import DeadCodeElimination
+from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.private_calls import private_functions, with_signatures
 from tvm.relax.transform.rebuild import with_value
@@ -40,7 +40,7 @@ from tvm.relax.transform.settle import settled_module
 def ExpandTupleArguments(mod: IRModule, ctx: PassContext) -> IRModule:
     """Expand in all private functions that take a tuple."""
     mod = settled_module(mod, _with_fields_apart(mod))
-    return DeadCodeElimination()(CanonicalizeBindings()(mod))
+    return RemoveUnusedWork()(CanonicalizeBindings()(mod))
 
 
 def _with_fields_apart(mod: IRModule) -> IRModule:

@@ -39,7 +39,7 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from tvm.relax.transform.dead_code_elimination import DeadCodeElimination
+from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.expand_tuple_arguments import ExpandTupleArguments
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import all_bindings, map_calls
@@ -68,7 +68,7 @@ def FuseTIR(mod: IRModule, ctx: PassContext) -> IRModule:
     Before, groups take of a tuple only the fields they read; afterwards what is unused goes.
     """
     mod = RemoveUnusedParameters()(ExpandTupleArguments()(mod))
-    return DeadCodeElimination()(settled_module(mod, _fuse(mod)))
+    return RemoveUnusedWork()(settled_module(mod, _fuse(mod)))
 
 
 def _fuse(mod: IRModule) -> IRModule:

@@ -25,7 +25,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.relax.transform.canonicalize_bindings import CanonicalizeBindings
-from tvm.relax.transform.dead_code_elimination import DeadCodeElimination
+from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.private_calls import private_functions, with_signatures
 from tvm.relax.transform.rebuild import all_bindings, map_bindings, sub_exprs, with_value
@@ -60,7 +60,7 @@ def RemoveUnusedOutputs(mod: IRModule, ctx: PassContext) -> IRModule:
         return [VarBinding(var, new, binding.span)]
 
     mod = with_signatures(renumbered, changed, on_call)
-    return DeadCodeElimination()(CanonicalizeBindings()(mod))
+    return RemoveUnusedWork()(CanonicalizeBindings()(mod))
 
 
 class _Results:

@@ -193,6 +193,8 @@ class _Graph:
         fields = list(result.fields) if isinstance(result, Tuple) else [result]
         if not isinstance(result, Tuple) and isinstance(result.struct_info_, TupleStructInfo):
             raise NotNative("the result is a tuple that is not written out")
+        if not fields:
+            raise NotNative("the result is the empty tuple")
         self._result_count = len(fields)
         copies: list[tuple[Place, RelaxExpr]] = []
         for i, field in enumerate(self._resolved(field) for field in fields):

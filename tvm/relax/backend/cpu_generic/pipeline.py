@@ -11,6 +11,7 @@ from tvm.relax.backend.default_pipeline import DefaultPipeline
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
+from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
 
@@ -36,13 +37,13 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.FuseOps(),  # groups of kernels that share a loop nest
         t.FuseTIR(),  # one kernel a group
         t.RewriteDataflowReshape(),  # after fusion, which may have made use of a reshape
-        t.DeadCodeElimination(),  # kernels that were fused or folded away
+        RemoveUnusedWork(),  # kernels that were fused or folded away
         MarkConstantWeights(),  # operands of products that may lie as the kernel likes
-        t.DeadCodeElimination(),  # kernels that are called with weights only
+        RemoveUnusedWork(),  # kernels that are called with weights only
         dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules()),
         t.SplitLayoutRewritePreproc(),  # what packs weights becomes a kernel of its own
         t.FoldConstant(),  # and packs them now
-        t.DeadCodeElimination(),  # kernels that have packed
+        RemoveUnusedWork(),  # kernels that have packed
     ]
 
 

@@ -12,6 +12,7 @@ from tvm.relax.backend.default_pipeline import DefaultPipeline
 from tvm.relax.backend.dispatch_sampling import DispatchSampling
 from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
+from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.target.target import Target
 
 
@@ -38,7 +39,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.FuseOps(),  # groups of kernels that share a loop nest
         t.FuseTIR(),  # one kernel a group
         t.RewriteDataflowReshape(),  # after fusion, which may have made use of a reshape
-        t.DeadCodeElimination(),  # kernels that were fused or folded away
+        RemoveUnusedWork(),  # kernels that were fused or folded away
         dlight.ApplyDefaultSchedule(*dlight.gpu.default_rules()),  # loops become threads
     ]
 
