@@ -63,6 +63,27 @@ def test_graph_modules_refuse(built: tuple[Any, Any]) -> None:
         runner.get_output(0)
 
 
+def test_runs_are_timed(built: tuple[Any, Any]) -> None:
+    runner = graph_executor.GraphModule(built[0]["default"](tvm.cpu()))
+    for whole in (False, True):
+        found = runner.benchmark(tvm.cpu(), repeat=2, number=3, end_to_end=whole, x=rand(2, 3))
+        assert len(found.results) == 2
+        assert min(found.results) > 0
+    timed = runner.module.time_evaluator("run", tvm.cpu(), number=2, repeat=3)()
+    assert len(timed.results) == 3
+
+
+def test_runners_share_parameters() -> None:
+    x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(2,))
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x, w], x * w)), "llvm")
+    first, second = (graph_executor.GraphModule(lib["default"](tvm.cpu())) for _ in range(2))
+    saved = tvm.runtime.save_param_dict({"w": np.full(2, 3, "float32")})
+    first.load_params(saved)
+    second.share_params(first, saved)
+    second.run(x=np.ones(2, "float32"))
+    assert second.get_output(0).numpy().tolist() == [3, 3]
+
+
 def test_older_scripts_unpack(built: tuple[Any, Any]) -> None:
     graph, lib, params = built[0]
     assert list(params) == ["w"]

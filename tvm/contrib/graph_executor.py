@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.runtime import Device
+from tvm.runtime.benchmark import BenchmarkResult, Timing, evaluator
+from tvm.runtime.params import load_param_dict
+
 
 def create(graph_json_str: str, libmod: Any, device: Any) -> GraphModule:
     """A runner of a graph with its library, as unpacking what `relay.build` made gives them."""
@@ -82,6 +86,42 @@ class GraphModule:
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Set inputs from saved parameters."""
         self._load_params(bytes(params_bytes))
+
+    def share_params(self, other: GraphModule, params_bytes: bytes | bytearray) -> None:
+        """Use the memory of another runner for the parameters that are named in saved ones."""
+        names = list(load_param_dict(bytes(params_bytes)))
+        self.module["share_params"](other.module, names)
+
+    def benchmark(
+        self,
+        device: Device,
+        func_name: str = "run",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: int | None = None,
+        limit_zero_time_iterations: int = 100,
+        end_to_end: bool = False,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        **kwargs: Any,
+    ) -> BenchmarkResult:
+        """How long a run takes; `kwargs` are inputs by name.
+
+        With `end_to_end` each run sets them, and copies the outputs to the host.
+        """
+        timing = Timing(
+            number, repeat, min_repeat_ms or 0, limit_zero_time_iterations, cooldown_interval_ms,
+            repeats_to_cooldown,
+        )  # fmt: skip
+        if end_to_end:
+            return evaluator(lambda: self._whole_run(kwargs), device, timing)()
+        self.set_input(**kwargs)
+        return evaluator(self.module[func_name], device, timing)()
+
+    def _whole_run(self, inputs: dict[str, Any]) -> None:
+        self.run(**inputs)
+        for index in range(self.get_num_outputs()):
+            self.get_output(index).numpy()
 
     def __getitem__(self, key: str) -> Any:
         return self.module[key]

@@ -9,8 +9,10 @@ import numpy as np
 
 from tvm.error import TVMError, message
 
+from ._device import Device
 from ._tensor import Tensor, tensor
 from .artefact import ValueInfo
+from .benchmark import BenchmarkResult, Timing, evaluator
 
 
 class GraphRuntime:
@@ -42,6 +44,7 @@ class GraphRuntime:
             "get_output": self.get_output,
             "get_num_outputs": self.get_num_outputs,
             "load_params": self.load_params,
+            "share_params": self.share_params,
         }
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
@@ -52,6 +55,25 @@ class GraphRuntime:
     def get_function(self, name: str) -> Callable[..., Any]:
         """The function called `name`."""
         return self[name]
+
+    def time_evaluator(
+        self, func_name: str, dev: Device, number: int = 10, repeat: int = 1,
+        min_repeat_ms: int = 0, limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0, repeats_to_cooldown: int = 1,
+    ) -> Callable[..., BenchmarkResult]:  # fmt: skip
+        """A function that measures one of these functions on its arguments."""
+        timing = Timing(
+            number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
+            repeats_to_cooldown,
+        )  # fmt: skip
+        return evaluator(self[func_name], dev, timing)
+
+    def share_params(self, other: GraphRuntime, names: Sequence[str]) -> None:
+        """Take inputs from another runner as they lie in memory."""
+        for name in names:
+            at, there = self.index(name), other.index(name)
+            if 0 <= at < len(self.params) and 0 <= there < len(other.params):
+                self.inputs[at] = other.inputs[there]
 
     def index(self, key: int | str) -> int:
         """The place of an input given by place or name; -1 for a name that is none."""

@@ -291,3 +291,10 @@ def test_types_that_do_not_fit() -> None:
     ):  # fmt: skip
         with pytest.raises(DiagnosticError, match=text):
             module(body)
+
+
+def test_the_operators_are_found_in_both_places() -> None:
+    names = [n for n in vars(qnn.op.qnn)["__all__"] if n != "op"]
+    assert {"conv2d", "dense", "requantize", "leaky_relu", "requantize_config"} <= set(names)
+    for name in names:
+        assert getattr(relay.qnn, name) is getattr(relay.qnn.op, name)

@@ -142,3 +142,16 @@ def test_a_rule_for_the_time_of_a_scope() -> None:
     with testing.TempOpAttr("nn.relu", "FTVMLegalize", "rule"):
         assert op.get_attr("FTVMLegalize") == "rule"
     assert op.get_attr("FTVMLegalize") is before
+
+
+def test_numbered_parameters_are_filled_by_their_kind() -> None:
+    fill = testing.init.Initializer()
+    for name, wanted in (("bn_gamma2", 1.0), ("bn_beta12", 0.0), ("dense_bias", 0.0)):
+        found = np.full(3, 7.0)
+        fill(name, found)
+        assert found.tolist() == [wanted] * 3
+    weight = np.full((2, 2, 2), 7.0)
+    fill("conv2d_weight1", weight)
+    assert np.abs(weight).max() <= 0.1
+    with pytest.raises(ValueError, match="Unknown initialization pattern for other3"):
+        fill("other3", weight)

@@ -23,8 +23,9 @@ class Initializer:
             "weight": self._init_weight, "bias": self._zeros, "gamma": self._ones,
             "beta": self._zeros, "mean": self._zeros, "var": self._ones,
         }  # fmt: skip
+        plain = desc.rstrip("0123456789")  # several parameters of a kind are numbered
         for end, fill in ends.items():
-            if desc.endswith(end):
+            if plain.endswith(end):
                 fill(desc, arr)
                 return
         self._init_default(desc, arr)
