@@ -8,7 +8,7 @@ from typing import Any
 from tvm.ir.expr import PrimExpr
 from tvm.support.suggest import did_you_mean
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import FloatImm, IntImm, make_const
+from tvm.tir.expr import make_const
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block
 
@@ -21,6 +21,10 @@ _LOOPS = ("loop", "loops", "ordered_loops")
 
 class BufferArgumentError(ScheduleError, ValueError, AssertionError):
     """A buffer that the block does not have."""
+
+
+class PadValueError(ScheduleError, TypeError):
+    """Padding of another type than the buffer's."""
 
 
 class Arguments:
@@ -122,16 +126,14 @@ def _as_element(value: Any, buffer: Buffer) -> PrimExpr:
     if isinstance(value, PrimExpr):
         if value.dtype is buffer.dtype:
             return value
-        if not isinstance(value, (IntImm, FloatImm)):
-            raise TypeError(
-                f"Schedule.transform_layout: pad_value is {value.dtype}, buffer {buffer.name!r} "
-                f"holds {buffer.dtype}"
-            )
-        value = value.value
-    if isinstance(value, float) and not buffer.dtype.is_floating:
-        raise TypeError(
-            f"Schedule.transform_layout: pad_value is a float, buffer {buffer.name!r} holds "
-            f"{buffer.dtype}"
+        raise PadValueError(
+            f"Schedule.transform_layout: pad_value is {value.dtype}, buffer {buffer.name!r} "
+            f"holds {buffer.dtype}"
+        )
+    if isinstance(value, float) is not buffer.dtype.is_floating:
+        raise PadValueError(
+            f"Schedule.transform_layout: pad_value is of type {type(value).__name__}, buffer "
+            f"{buffer.name!r} holds {buffer.dtype}"
         )
     return make_const(value, buffer.dtype)
 

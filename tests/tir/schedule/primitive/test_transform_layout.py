@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.tir.schedule.cases import (
     chain,
@@ -11,7 +12,9 @@ from tests.tir.schedule.cases import (
     row_sum,
 )
 from tvm import te, tir
+from tvm.script import tir as T
 from tvm.tir.interp import run
+from tvm.tir.schedule import ScheduleError
 
 
 def test_tiles() -> None:
@@ -106,3 +109,34 @@ def test_value_of_another_buffer() -> None:
         lambda i: [i // 4, i % 4], lambda i, j: other[i],
     )  # fmt: skip
     assert "a pad_value made of constants" in message
+
+
+def test_padding_that_nobody_asked_for() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((10,), "int32"), C: T.Buffer((10,), "int32")):
+        B = T.alloc_buffer((10,), "int32")
+        for i in range(10):
+            with T.block("B"):
+                vi = T.axis.spatial(10, i)
+                B[vi] = A[vi]
+        for i in range(10):
+            with T.block("C"):
+                vi = T.axis.spatial(10, i)
+                C[vi] = B[vi]
+
+    sch = open_schedule(before)
+    refuses(
+        sch, "would introduce padding", "transform_layout", sch.get_block("B"), ("write", 0),
+        lambda i: [i // 4, i % 4],
+    )  # fmt: skip
+    for value in (tir.IntImm("int8", 0), 1.5):
+        with pytest.raises(ScheduleError, match="holds int32"):
+            sch.transform_layout("B", ("write", 0), lambda i: [i // 4, i % 4], pad_value=value)
+    sch.transform_layout("B", ("write", 0), lambda i: [i // 4, i % 4], pad_value=7)
+    check(sch, before)
+
+
+def test_a_map_of_one_index() -> None:
+    sch = open_schedule(elementwise(4, 6))
+    sch.transform_layout("B", ("write", 0), lambda i, j: i * 6 + j)
+    assert [int(d) for d in sch.get(sch.get_block("B")).writes[0].buffer.shape] == [24]

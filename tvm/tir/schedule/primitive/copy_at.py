@@ -84,7 +84,7 @@ def _as_one_copy(state: SRefTree, copy: StmtSRef, loop: StmtSRef) -> StmtSRef:
     inner = loops[loops.index(loop) + 1 :]
     whole = blockize(state, inner[0], True) if inner else copy  # a single element has no loops
     old = block_of(whole)
-    annotations = {**old.annotations, KEY: IntImm("int32", 1)}
+    annotations = {**old.annotations, KEY: IntImm("bool", 1)}
     body = _Open().visit_stmt(old.body)
     new = change_block(old, name_hint=name, body=body, annotations=annotations)
     state.replace(whole, new, {old: new})

@@ -98,7 +98,8 @@ def _require_reorderable_blocks(state: SRefTree, chain: Sequence[StmtSRef]) -> N
                     spots=[block],
                     fast="The block's iter type is neither data parallel nor reduction",
                 )
-        require_affine(state, child, chain[0])
+        if any(iv.iter_type == IterVar.CommReduce for iv in block.iter_vars):
+            require_affine(state, child, chain[0])
 
 
 def _require_init_first(

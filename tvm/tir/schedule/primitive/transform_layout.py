@@ -46,6 +46,13 @@ def transform_layout(
     new = old.with_changes(shape=tuple(index_map.map_shape(list(old.shape))), strides=())
     site, allocated = defining_site(state, block, old)
     padding = None
+    if inverse is not None and pad_value is None and allocated:
+        raise Illegal(
+            f"the map {index_map} leaves places of the new buffer {old.name!r} that hold nothing",
+            legal="a pad_value, or assume_injective_transform=True",
+            spots=[block.stmt],
+            fast="The transformation would introduce padding",
+        )
     if inverse is not None and pad_value is not None and not _keeps(block, old, pad_value):
         padding = Padding(new, *inverse, pad_value)
     writers = list(state.get_block_scope(site).buffer_writers.get(old, []))
