@@ -530,7 +530,7 @@ class IterMapRewriter:
         """Note each comparison of the predicate as a limit of a sum, small sums first."""
         waiting = []
         for condition in conjuncts(predicate):
-            simple = self.analyzer.simplify(condition)
+            simple = self.analyzer.rewrite_simplify(condition)
             if not isinstance(simple, e.IntImm):
                 waiting.append((self._limit_of(simple), as_text(simple)))
             elif not simple.value:

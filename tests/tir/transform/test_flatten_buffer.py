@@ -1,5 +1,6 @@
 import pytest
 
+from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.transform import FlattenBuffer
@@ -39,7 +40,7 @@ class TestStridesAndScratch(PassTest):
     def Expected(A: T.Buffer((4, 8), "float32"), C: T.Buffer((8,), "float32")):
         A_flat = T.Buffer((32,), data=A.data)
         B_data = T.allocate([36], "float32", "global")
-        B = T.decl_buffer((36,), data=B_data)
+        B = T.Buffer((36,), data=B_data)
         for i, j in T.grid(4, 8):
             B[i * 9 + j] = A_flat[i * 8 + j]
         for j in range(8):
@@ -70,3 +71,30 @@ class TestSymbolic(PassTest):
         C = T.match_buffer(c, (n, m))
         for i, j in T.grid(n, m):
             C[i, j] = A[i, j] * 2.0
+
+
+def test_no_buffer_is_declared() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4, 8), "float32")):
+        for i in range(4):
+            B = T.decl_buffer((2, 3, 4, 5), "float32", axis_separators=[2])
+            C = T.decl_buffer((120,), "float32", data=B.data)
+            for j in range(4):
+                B[1, 0, j, 2] = A[i, j]
+                A[i, j] = C[j]
+
+    text = FlattenBuffer()(IRModule.from_expr(func)).script()
+    assert "decl_buffer" not in text
+    assert 'T.allocate([6, 20], "float32", "global")' in text
+    assert "axis_separators=[1]" in text
+
+
+def test_a_fused_index_of_symbolic_sizes_is_the_loop() -> None:
+    @T.prim_func
+    def func(a: T.handle, b: T.handle, n: T.int32):
+        A = T.match_buffer(a, (5, n, n))
+        B = T.match_buffer(b, (5, n, n))
+        for i in range(n * n * 5):
+            B[i // (n * n), i % (n * n) // n, i % n] = A[i // (n * n), i % (n * n) // n, i % n]
+
+    assert "B_1[i] = A_1[i]" in FlattenBuffer()(IRModule.from_expr(func)).script()

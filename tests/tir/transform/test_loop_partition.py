@@ -4,7 +4,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
-from tvm.tir.transform import LoopPartition, LowerOpaqueBlock, Simplify
+from tvm.tir.transform import LoopPartition, LowerOpaqueBlock, RemoveNoOp, Simplify
 
 pytestmark = pytest.mark.pure
 
@@ -145,3 +145,60 @@ def test_loops_that_cannot_be_cut_are_unrolled_on_request() -> None:
 
     assert "range(16)" in lowered(whole)
     assert "T.unroll(16)" in lowered(whole, unroll_loop_with_partition_hint_no_interval=True)
+
+
+HINTED = {"pragma_loop_partition_hint": True}
+
+
+def partitioned(func, **config) -> str:
+    with PassContext(config={"tir.LoopPartition": config}):
+        passes = Sequential([LoopPartition(), Simplify(), RemoveNoOp()])
+        return passes(IRModule.from_expr(func)).script()
+
+
+def test_a_loop_is_cut_at_the_first_value() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((12,), "int32")):
+        for i in T.serial(12, annotations=HINTED):
+            if i == 0:
+                A[i] = 1
+            else:
+                A[i] = 2
+
+    text = partitioned(func)
+    assert "A[0] = 1\n        for i in range(11):\n            A[i + 1] = 2" in text
+
+
+def test_a_loop_is_cut_at_the_last_value_and_in_the_middle() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((12,), "int32")):
+        for i in range(12):
+            if T.likely(i != 11):
+                A[i] = 1
+            if T.likely(i * 2 == 8):
+                A[i] = 2
+
+    text = partitioned(func, partition_const_loop=True)
+    assert "if" not in text
+    assert "A[4] = 1\n        A[4] = 2\n" in text
+
+
+def test_values_that_are_never_met_cut_nothing() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((12,), "int32")):
+        for i in T.serial(12, annotations=HINTED):
+            if i * 2 == 7:
+                A[i] = 1
+
+    assert "for i in range(12)" in LoopPartition()(IRModule.from_expr(func)).script()
+
+
+def test_what_is_to_be_ignored_cuts_nothing() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((12,), "int32")):
+        for i in range(12):
+            if T.ignore_loop_partition(i < 4):
+                A[i] = 1
+
+    text = partitioned(func, partition_const_loop=True)
+    assert "for i in range(12):\n            if i < 4:" in text

@@ -148,3 +148,20 @@ def test_static_memory_by_an_option() -> None:
     with PassContext(config={"tir.merge_static_smem": True}):
         text = MergeSharedMemoryAllocations()(mod).script()
     assert 'buf_shmem = T.allocate([64], "uint8", "shared")' in text
+
+
+def test_copies_that_run_beside_the_program() -> None:
+    @T.prim_func
+    def func(P: T.Buffer((128,), "float32")):
+        A = T.allocate([32], "float32", "shared.dyn")
+        B = T.allocate([32], "float32", "shared.dyn")
+        T.launch_thread("blockIdx.x", 1)
+        tx = T.launch_thread("threadIdx.x", 32)
+        T.evaluate(T.ptx_cp_async("float32", A, tx, P.data, tx, 16))
+        T.evaluate(T.ptx_cp_async("float32", B, tx, P.data, tx, 16))
+
+    made = MergeSharedMemoryAllocations()(IRModule.from_expr(func)).script()
+    assert 'buf_dyn_shmem = T.allocate([256], "uint8", "shared.dyn")' in made
+    assert made.index("launch_thread") < made.index("T.allocate")
+    assert 'T.ptx_cp_async("float32", buf_dyn_shmem, tx * 4, P.data, tx, 16)' in made
+    assert 'T.ptx_cp_async("float32", buf_dyn_shmem, (32 + tx) * 4, P.data, tx, 16)' in made

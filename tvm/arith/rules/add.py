@@ -56,6 +56,8 @@ RULES = RuleTable(
     rule((x // y) * y + x % y, x),
     rule(tdiv(x, y) * y + tmod(x, y), x),
     rule(((x // y) * y + z) + x % y, x + z),
+    # digits of one value in a mixed base of symbols
+    rule((x // (y * z)) * y + (x % (y * z)) // z, x // z),
     rule((x % y + z) + (x // y) * y, x + z),
     rule((x // c1) * c1 + ((x % c1) + z), x + z),
     rule(((x + c1) // c2) * c2 + x % c2, x + c1, when=(c1 % c2 == 0)),

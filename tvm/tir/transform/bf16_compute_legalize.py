@@ -12,7 +12,7 @@ from tvm.ir.transform import PassContext
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 
-from .float_legalizer import compute_in
+from .float_legalizer import compute_in, cuda_without
 from .pass_form import tir_pass
 
 COMPUTES_BF16: Final = 80  # the compute capability from which CUDA devices do
@@ -24,4 +24,5 @@ def BF16ComputeLegalize(func: PrimFunc, mod: IRModule, ctx: PassContext) -> Prim
     target = func.attrs.get("target")
     if isinstance(target, Target) and target.cuda_version >= COMPUTES_BF16:
         return func
-    return compute_in(func, lambda dtype: dtype.is_bfloat16, "float32")
+    lacking = cuda_without(func, COMPUTES_BF16)
+    return compute_in(func, lambda dtype: dtype.is_bfloat16, "float32", lacking)

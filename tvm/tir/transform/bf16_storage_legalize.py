@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 
-from .float_legalizer import store_as_integers
+from .bf16_compute_legalize import COMPUTES_BF16
+from .float_legalizer import keeps_storage, store_as_integers
 from .pass_form import tir_pass
 
 
 @tir_pass("tir.BF16StorageLegalize")
 def BF16StorageLegalize(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No buffer holds bfloat16, unless the target\'s language has the type."""
-    target = func.attrs.get("target")
-    if isinstance(target, Target) and target.kind.name == "cuda":
+    if keeps_storage(func, COMPUTES_BF16):
         return func
     return store_as_integers(func, lambda dtype: dtype.is_bfloat16)

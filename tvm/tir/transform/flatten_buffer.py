@@ -4,7 +4,7 @@
 
 Buffers with axis separators keep one index more than they have separators. Truth values are stored
 as bytes. The buffers of parameters stay as they are, for they say what a caller has to pass; the
-flat ones share their memory.
+flat ones share their memory. No buffer is declared any more: accesses name the memory.
 """
 
 from __future__ import annotations
@@ -129,6 +129,13 @@ class _Flattener(StmtExprMutator):
         if extents is op.extents and body is op.body and dtype is op.dtype:
             return op
         return s.Allocate(op.buffer_var, dtype, extents, condition, body, op.annotations, op.span)
+
+    def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
+        """Accesses name the memory themselves from here on."""
+        body = op.body
+        while isinstance(body, s.DeclBuffer):
+            body = body.body
+        return self.visit_stmt(body)
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         self._analyzer.bind(

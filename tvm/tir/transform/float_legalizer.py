@@ -8,6 +8,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.node import with_fields
 from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
+from tvm.target.target import Target
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
@@ -16,12 +17,30 @@ from tvm.tir.functor import StmtExprMutator, rewrite
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
+_FLOAT32 = DataType("float32")
 Matches = Callable[[DataType], bool]
 
 
-def compute_in(func: PrimFunc, narrow: Matches, wide: str) -> PrimFunc:
-    """The function with arithmetic on narrow types done in the wide one; memory stays as it is."""
-    return func.with_body(_Promoter(narrow, DataType(wide)).visit_stmt(func.body))
+def cuda_without(func: PrimFunc, capability: int) -> bool:
+    """The function is for a CUDA device that is known to come before this compute capability."""
+    target = func.attrs.get("target")
+    return isinstance(target, Target) and 0 < target.cuda_version < capability
+
+
+def keeps_storage(func: PrimFunc, capability: int) -> bool:
+    """The function is for a CUDA device, and not for one without the type."""
+    target = func.attrs.get("target")
+    on_cuda = isinstance(target, Target) and target.kind.name == "cuda"
+    return on_cuda and not cuda_without(func, capability)
+
+
+def compute_in(func: PrimFunc, narrow: Matches, wide: str, lacks_type: bool = False) -> PrimFunc:
+    """The function with arithmetic on narrow types done in the wide one.
+
+    What is passed from outside stays as it is. For a device that lacks the type altogether, memory
+    that the function allocates is of the wide type, and bfloat16 is converted by its bits.
+    """
+    return func.with_body(_Promoter(narrow, DataType(wide), lacks_type).visit_stmt(func.body))
 
 
 def store_as_integers(func: PrimFunc, narrow: Matches) -> PrimFunc:
@@ -32,11 +51,14 @@ def store_as_integers(func: PrimFunc, narrow: Matches) -> PrimFunc:
 class _Promoter(StmtExprMutator):
     """Every expression of a narrow type comes back as one of the wide type."""
 
-    def __init__(self, narrow: Matches, wide: DataType) -> None:
+    def __init__(self, narrow: Matches, wide: DataType, lacks_type: bool) -> None:
         super().__init__()
         self._narrow = narrow
+        self._lacks_type = lacks_type
         self._wide = wide
         self._vars: dict[e.Var, e.Var] = {}
+        # narrow values are bfloat16, the upper half of a wide one
+        self._by_bits = lacks_type and wide is _FLOAT32
 
     def _is_narrow(self, dtype: DataType) -> bool:
         return self._narrow(dtype.element_of())
@@ -48,7 +70,78 @@ class _Promoter(StmtExprMutator):
         known = self._vars.get(op)
         if known is not None:
             return known
-        return ops.cast(op, self._up(op.dtype)) if self._is_narrow(op.dtype) else op
+        return self._widened(op) if self._is_narrow(op.dtype) else op
+
+    def _widened(self, value: PrimExpr) -> PrimExpr:
+        """A narrow value as one of the wide type."""
+        if not (self._by_bits and value.dtype.is_bfloat16):
+            return ops.cast(value, self._up(value.dtype))
+        bits = ops.cast(builtin.reinterpret(_like("uint16", value), value), _like("uint32", value))
+        upper = bits << e.make_const(16, bits.dtype)
+        return builtin.reinterpret(self._up(value.dtype), upper)
+
+    def _narrowed(self, value: PrimExpr, dtype: DataType) -> PrimExpr:
+        """A wide value as one of the narrow type, the nearest one, of two the even one."""
+        if not (self._by_bits and dtype.is_bfloat16 and value.dtype.element_of() is _FLOAT32):
+            return ops.cast(value, dtype)
+        bits = builtin.reinterpret(_like("uint32", value), value)
+        one, half = e.make_const(1, bits.dtype), e.make_const(0x7FFF, bits.dtype)
+        places = e.make_const(16, bits.dtype)
+        rounded = bits + (((bits >> places) & one) + half)
+        return builtin.reinterpret(dtype, ops.cast(rounded >> places, _like("uint16", value)))
+
+    # --- memory of the function's own ---
+
+    def _own_pointer(self, var: e.Var) -> e.Var:
+        """A pointer to memory of the function's own, of the wide type."""
+        kind = var.type_annotation
+        if not (isinstance(kind, PointerType) and isinstance(kind.element_type, PrimType)):
+            return var
+        if var not in self._vars and self._is_narrow(kind.element_type.dtype):
+            wide = PointerType(PrimType(self._up(kind.element_type.dtype)), kind.storage_scope)
+            self._vars[var] = e.Var(var.name, wide, var.span)
+        return self._vars.get(var, var)
+
+    def visit_buffer_use(self, buffer: Buffer) -> Buffer:
+        if buffer.data not in self._vars:
+            return buffer
+        known = self.buffers.get(buffer)
+        if known is None:
+            known = buffer.with_changes(data=self._vars[buffer.data], dtype=self._up(buffer.dtype))
+            self.buffers[buffer] = known
+        return known
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        return self.visit_buffer_use(buffer)
+
+    def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
+        if not self._lacks_type or not self._is_narrow(op.dtype):
+            return super().visit_allocate_(op)
+        pointer = self._own_pointer(op.buffer_var)
+        return s.Allocate(pointer, self._up(op.dtype), op.extents, self.visit_expr(op.condition),
+                          self.visit_stmt(op.body), op.annotations, op.span)  # fmt: skip
+
+    def visit_block_(self, op: s.Block) -> s.Stmt:
+        for buffer in op.alloc_buffers if self._lacks_type else ():
+            self._own_pointer(buffer.data)
+        return super().visit_block_(op)
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        """A reducer combines wide values, and starts from one."""
+        stmt = super().visit_attr_stmt_(op)
+        old = op.node
+        if not isinstance(old, e.CommReducer) or not isinstance(stmt, s.AttrStmt):
+            return stmt
+        if not any(self._is_narrow(var.dtype) for var in old.lhs):
+            return stmt
+        node = e.CommReducer(
+            [self.visit_var_def(var) for var in old.lhs],
+            [self.visit_var_def(var) for var in old.rhs],
+            [self.visit_expr(part) for part in old.result],
+            [self.visit_expr(part) for part in old.identity_element],
+            old.span,
+        )
+        return s.AttrStmt(node, stmt.attr_key, stmt.value, stmt.body, stmt.span)
 
     def visit_var_def(self, var: e.Var) -> e.Var:
         if not self._is_narrow(var.dtype):
@@ -71,16 +164,18 @@ class _Promoter(StmtExprMutator):
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         load = super().visit_buffer_load_(op)
-        if not self._is_narrow(op.dtype):
-            return load
-        return ops.cast(load, self._up(op.dtype), op.span)
+        return self._widened(load) if self._is_narrow(load.dtype) else load
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
-        value = ops.cast(self.visit_expr(op.value), op.value.dtype)
+        buffer, value = self.visit_buffer_use(op.buffer), self.visit_expr(op.value)
+        if buffer is op.buffer and value.dtype is not op.value.dtype:
+            value = self._narrowed(value, op.value.dtype)
         indices = self.visit_exprs(op.indices)
         predicate = None if op.predicate is None else self.visit_expr(op.predicate)
         same = value is op.value and indices is op.indices and predicate is op.predicate
-        return op if same else s.BufferStore(op.buffer, value, indices, predicate, op.span)
+        if same and buffer is op.buffer:
+            return op
+        return s.BufferStore(buffer, value, indices, predicate, op.span)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         name = getattr(op.op, "name", "")
@@ -96,11 +191,11 @@ class _Promoter(StmtExprMutator):
         args = [
             self.visit_expr(a)
             if not isinstance(a, PrimExpr) or not self._is_narrow(a.dtype)
-            else (a if isinstance(a, e.BufferLoad) else ops.cast(self.visit_expr(a), a.dtype))
+            else (a if isinstance(a, e.BufferLoad) else self._narrowed(self.visit_expr(a), a.dtype))
             for a in op.args
         ]
         call = e.Call(op.dtype, op.op, args, op.span)
-        return ops.cast(call, self._up(op.dtype)) if self._is_narrow(op.dtype) else call
+        return self._widened(call) if self._is_narrow(op.dtype) else call
 
     def visit_let_(self, op: e.Let) -> PrimExpr:
         value = self.visit_expr(op.value)
@@ -171,13 +266,34 @@ class StorageChanger(StmtExprMutator):
         load = super().visit_buffer_load_(op)
         return builtin.reinterpret(op.dtype, load) if load.dtype is not op.dtype else load
 
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        call = super().visit_call_(op)
+        if isinstance(call, e.Call) and getattr(call.op, "name", "") == "tir.reinterpret":
+            return _bits(call.args[0], call.dtype, call)
+        return call
+
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
         buffer, value = self.visit_buffer_use(op.buffer), self.visit_expr(op.value)
         indices = self.visit_exprs(op.indices)
         predicate = None if op.predicate is None else self.visit_expr(op.predicate)
         if buffer.dtype is not op.buffer.dtype:
-            value = builtin.reinterpret(self._stored(value.dtype), value)
+            stored = self._stored(value.dtype)
+            value = _bits(value, stored, builtin.reinterpret(stored, value))
         same = buffer is op.buffer and value is op.value and indices is op.indices
         if same and predicate is op.predicate:
             return op
         return s.BufferStore(buffer, value, indices, predicate, op.span)
+
+
+def _like(element: str, value: PrimExpr) -> DataType:
+    """The type of such elements with the lanes of the value."""
+    return DataType(element).with_lanes(value.dtype.lanes, value.dtype.is_scalable)
+
+
+def _bits(value: PrimExpr, dtype: DataType, otherwise: PrimExpr) -> PrimExpr:
+    """The bits of a value as they were before they were taken for something else."""
+    if isinstance(value, e.Call) and getattr(value.op, "name", "") == "tir.reinterpret":
+        inner: PrimExpr = value.args[0]
+        if inner.dtype is dtype:
+            return inner
+    return otherwise

@@ -19,7 +19,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator
+from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
@@ -39,6 +39,17 @@ def ForceNarrowIndexToInt32(func: PrimFunc, mod: IRModule, ctx: PassContext) -> 
                     legal="parameters of at most int32",
                 )
             )
+    for node in walk(func.body):
+        for buffer in node.alloc_buffers if isinstance(node, s.Block) else ():
+            if _wide(buffer.dtype):
+                raise CheckError(
+                    message(
+                        "ForceNarrowIndexToInt32",
+                        found=f"the buffer {buffer.name} allocated in the function has dtype "
+                        f"{buffer.dtype}",
+                        legal="buffers of at most int32",
+                    )
+                )
     return narrowed(func)
 
 
@@ -89,9 +100,38 @@ class _Narrower(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
-        if isinstance(call, e.Call) and _wide(call.dtype):
+        if not isinstance(call, e.Call):
+            return call
+        if getattr(op.op, "name", "") == "tir.clz":
+            bits, before = call.args[0].dtype.bits, op.args[0].dtype.bits
+            if bits != before:  # the zeros of the half that is no longer there count too
+                dtype = self._narrow(call.dtype) if _wide(call.dtype) else call.dtype
+                count = e.Call(dtype, call.op, call.args, call.span)
+                return ops.add(ops.subtract(count, bits), before)
+        if _wide(call.dtype):
             return e.Call(self._narrow(call.dtype), call.op, call.args, call.span)
         return call
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        """Threads, with the ranges that they are launched over."""
+        stmt = super().visit_attr_stmt_(op)
+        if not isinstance(op.node, e.IterVar) or not isinstance(stmt, s.AttrStmt):
+            return stmt
+        node = self._narrow_thread(op.node)
+        return s.AttrStmt(node, stmt.attr_key, stmt.value, stmt.body, stmt.span)
+
+    def visit_for_(self, op: s.For) -> s.Stmt:
+        stmt = super().visit_for_(op)
+        if op.thread_binding is None or not isinstance(stmt, s.For):
+            return stmt
+        return with_fields(stmt, thread_binding=self._narrow_thread(op.thread_binding))
+
+    def _narrow_thread(self, thread: e.IterVar) -> e.IterVar:
+        var = self.visit_var_def(thread.var)
+        dom = None if thread.dom is None else self.visit_range(thread.dom)
+        if var is thread.var and dom is thread.dom:
+            return thread
+        return e.IterVar(dom, var, thread.iter_type, thread.thread_tag, thread.span)
 
     def visit_buffer_use(self, buffer: Buffer) -> Buffer:
         return self.buffers.get(buffer) or self.visit_buffer_def(buffer)

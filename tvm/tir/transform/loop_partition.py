@@ -8,8 +8,9 @@
 A guard is a comparison, linear in the loop's variable, under `T.likely`, or anywhere in a loop that
 has the hint `pragma_loop_partition_hint`; there each part is cut again where other guards hold in
 all of it. Loops of constant extent are cut only with the hint or with `partition_const_loop` in the
-config `tir.LoopPartition`. By its other options loops of one iteration stay loops, and loops with
-the hint that cannot be cut are unrolled.
+config `tir.LoopPartition`. Where a guard asks whether the variable has one certain value, the loop
+is cut before and behind it. What `T.ignore_loop_partition` marks cuts nothing. By the other options
+loops of one iteration stay loops, and loops with the hint that cannot be cut are unrolled.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class _Guards(StmtExprVisitor):
     def __init__(self, everything: bool) -> None:
         super().__init__()
         self.found: list[_Guard] = []
+        self.equalities: list[_Guard] = []  # marked, in conditions that have another side
         self._everything = everything
         self._inner: dict[e.Var, Range | None] = {}
 
@@ -88,6 +90,8 @@ class _Guards(StmtExprVisitor):
             marked = bare_condition(term) is not term
             if plain and (marked or self._everything):
                 self.found.append(_Guard(term, dict(self._inner)))
+            elif marked:
+                self.equalities.append(_Guard(term, dict(self._inner)))
 
 
 def _terms(condition: PrimExpr) -> list[PrimExpr]:
@@ -139,6 +143,9 @@ class _Partitioner(AnalyzedMutator):
             return super().visit_for_(op)
         guards = _Guards(hinted)
         guards.visit_stmt(op.body)
+        apart = self._cut_at_one_value(op, guards.found + guards.equalities, hinted)
+        if apart is not None:
+            return apart
         self.bind_range(op)
         low, high, held = self._where_all_hold(op, guards.found)
         if not held:
@@ -147,6 +154,54 @@ class _Partitioner(AnalyzedMutator):
                 return stmt
             return with_fields(stmt, kind=s.ForKind.UNROLLED)
         return self._cut(op, low, high, held)
+
+    def _cut_at_one_value(
+        self, op: s.For, guards: list[_Guard], hinted: bool
+    ) -> s.Stmt | None:
+        """A loop in which a guard asks for one value of its variable: before it, it, behind it."""
+        low, extent = self.analyzer.simplify(op.min), self.analyzer.simplify(op.extent)
+        if not isinstance(low, e.IntImm) or not isinstance(extent, e.IntImm):
+            return None
+        end = low.value + extent.value
+        for guard in guards:
+            value = self._only_value(op, guard)
+            if value is None or not low.value <= value < end or extent.value == 1:
+                continue
+            equal = isinstance(bare_condition(guard.term), e.EQ)
+            parts: list[s.Stmt] = []
+            for first, last in ((low.value, value), (value, value + 1), (value + 1, end)):
+                if first < last:
+                    holds = (first == value) is equal
+                    body = _Assumer([guard.term], holds).visit_stmt(op.body)
+                    parts.append(self._part(op, first, last - first, body, len(parts), hinted))
+            return s.SeqStmt.flatten(parts)
+        return None
+
+    def _part(
+        self, op: s.For, low: int, extent: int, body: s.Stmt, number: int, hinted: bool
+    ) -> s.Stmt:
+        dtype = op.loop_var.dtype
+        piece = self._piece(
+            op, ops.const(low, dtype), ops.const(extent, dtype), body, rename=number > 0
+        )
+        if hinted and isinstance(piece, s.For):
+            self._hinted.add(piece.loop_var)
+        return self.visit_stmt(piece)
+
+    def _only_value(self, op: s.For, guard: _Guard) -> int | None:
+        """The one value of the loop's variable for which an equality holds."""
+        term, var = bare_condition(guard.term), op.loop_var
+        if not isinstance(term, (e.EQ, e.NE)) or not term.a.dtype.is_int:
+            return None
+        gap = ops.subtract(term.a, term.b)
+        rest = self.analyzer.simplify(_with(gap, var, 0))
+        factor = self.analyzer.simplify(ops.subtract(_with(gap, var, 1), rest))
+        if not isinstance(rest, e.IntImm) or not isinstance(factor, e.IntImm) or not factor.value:
+            return None
+        linear = ops.add(rest, ops.multiply(factor, ops.cast(var, gap.dtype)))
+        if rest.value % factor.value or not self.analyzer.can_prove_equal(gap, linear):
+            return None
+        return -rest.value // factor.value
 
     def _where_all_hold(
         self, op: s.For, guards: list[_Guard]
@@ -253,21 +308,26 @@ def _with(expr: PrimExpr, var: e.Var, value: int) -> PrimExpr:
 
 
 class _Assumer(StmtExprMutator):
-    """Replaces terms of conditions, known by identity, by the truth."""
+    """Replaces terms of conditions, known by identity, by what they are: true, or false."""
 
-    def __init__(self, held: list[PrimExpr]) -> None:
+    def __init__(self, held: list[PrimExpr], holds: bool = True) -> None:
         super().__init__()
+        self._holds = holds
         self._held = {id(bare_condition(term)) for term in held}
         self._kept = held  # the identities stay taken
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         if id(expr) in self._held:
-            return ops.const(True, "bool")
+            return ops.const(self._holds, "bool")
         return super().visit_expr(expr)
 
     def visit_and_(self, op: e.And) -> PrimExpr:
         a, b = self.visit_expr(op.a), self.visit_expr(op.b)
         return op if a is op.a and b is op.b else ops.logical_and(a, b, op.span)
+
+    def visit_or_(self, op: e.Or) -> PrimExpr:
+        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
+        return op if a is op.a and b is op.b else ops.logical_or(a, b, op.span)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
@@ -280,15 +340,22 @@ class _Assumer(StmtExprMutator):
 
     def visit_select_(self, op: e.Select) -> PrimExpr:
         select = super().visit_select_(op)
-        if isinstance(select, e.Select) and ops.literal(select.condition) == 1:
-            return select.true_value
-        return select
+        known = ops.literal(select.condition) if isinstance(select, e.Select) else None
+        if known is None or not isinstance(select, e.Select):
+            return select
+        return select.true_value if known else select.false_value
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
         stmt = super().visit_if_then_else_(op)
-        if isinstance(stmt, s.IfThenElse) and ops.literal(stmt.condition) == 1:
+        known = ops.literal(stmt.condition) if isinstance(stmt, s.IfThenElse) else None
+        if known is None or not isinstance(stmt, s.IfThenElse):
+            return stmt
+        if known:
             return stmt.then_case
-        return stmt
+        return s.Evaluate(0) if stmt.else_case is None else stmt.else_case
+
+
+_MARKS = ("tir.likely", "tir.ignore_loop_partition")
 
 
 class _MarkRemover(StmtExprMutator):
@@ -296,8 +363,8 @@ class _MarkRemover(StmtExprMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         call = super().visit_call_(op)
-        if isinstance(call, e.Call) and getattr(call.op, "name", "") == "tir.likely":
-            return bare_condition(call)
+        if isinstance(call, e.Call) and getattr(call.op, "name", "") in _MARKS:
+            return bare_condition(call.args[0])
         return call
 
     def visit_for_(self, op: s.For) -> s.Stmt:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
+from tvm.ir.node import with_fields
 from tvm.ir.transform import PassContext
 from tvm.ir.type import PointerType, PrimType
 from tvm.tir import expr as e
@@ -46,27 +47,59 @@ def _scope(op: s.Allocate) -> str:
 
 
 class _Kernels(StmtExprMutator):
-    """Merges within each outermost launch."""
+    """Merges within each outermost launch, what is allocated around it too."""
 
     def __init__(self, scope: str) -> None:
         super().__init__()
         self._scope = scope
+        self._around: list[s.Allocate] = []
+
+    def _allocations(self, stmt: s.Stmt) -> list[s.Allocate]:
+        return [n for n in walk(stmt) if isinstance(n, s.Allocate) and _scope(n) == self._scope]
+
+    def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
+        launched = any(isinstance(n, s.AttrStmt) and n.attr_key == "thread_extent"
+                       for n in walk(op.body))  # fmt: skip
+        several = len(self._allocations(op)) + len(self._around) > 1
+        if _scope(op) != self._scope or not launched or not several:
+            return super().visit_allocate_(op)
+        self._around.append(op)
+        body = self.visit_stmt(op.body)
+        self._around.pop()
+        return body
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
         if op.attr_key != "thread_extent":
             return super().visit_attr_stmt_(op)
-        found = [n for n in walk(op.body) if isinstance(n, s.Allocate) and _scope(n) == self._scope]
-        if len(found) < 2:
+        found = [*self._around, *self._allocations(op.body)]
+        if len(found) < 2 and not self._around:
             return op
         sizes = {one.buffer_var: _bytes(one) for one in found}
         lives = Lives(lambda a: _known(sizes.get(a.buffer_var)))
-        lives.visit_stmt(op.body)
+        whole = op.body
+        for one in reversed(self._around):
+            whole = with_fields(one, body=whole)
+        lives.visit_stmt(whole)
+        for var in _filled_later(op.body):  # until the end: nobody says when it has arrived
+            if var in lives.entries:
+                lives.entries[var].last = max(life.last for life in lives.entries.values())
         memory = e.Var(_NAMES[self._scope], PointerType(PrimType("uint8"), self._scope))
         offsets, total = _planned(found, lives, sizes)
         body = _Merger(memory, offsets).visit_stmt(op.body)
         true = ops.const(True, "bool")
         merged = s.Allocate(memory, "uint8", [total], true, body, span=op.span)
         return s.AttrStmt(op.node, op.attr_key, op.value, merged, op.span)
+
+
+def _filled_later(body: s.Stmt) -> list[e.Var]:
+    """Memory into which copies run beside the program."""
+    return [
+        n.args[0]
+        for n in walk(body)
+        if isinstance(n, e.Call)
+        and getattr(n.op, "name", "") == "tir.ptx_cp_async"
+        and isinstance(n.args[0], e.Var)
+    ]
 
 
 def _bytes(op: s.Allocate) -> PrimExpr:
@@ -179,7 +212,18 @@ class _Merger(StmtExprMutator):
         indices = self._moved_indices(op.buffer, new.indices)
         return s.BufferStore(new.buffer, new.value, indices, new.predicate, new.span)
 
+    def _copied(self, op: e.Call) -> PrimExpr:
+        """A copy counts the bytes of the merged memory."""
+        data, offset, *rest = op.args
+        itemsize = op.dtype.itemsize
+        moved = ops.add(self._first(data, itemsize), self.visit_expr(offset))
+        args = [self._memory, ops.multiply(moved, itemsize), *self.visit_exprs(tuple(rest))]
+        return e.Call(op.dtype, op.op, args, op.span)
+
     def visit_call_(self, op: e.Call) -> PrimExpr:
+        name = getattr(op.op, "name", "")
+        if name == "tir.ptx_cp_async" and op.args[0] in self._offsets:
+            return self._copied(op)
         if getattr(op.op, "name", "") != "tir.tvm_access_ptr" or op.args[1] not in self._offsets:
             return super().visit_call_(op)
         kind, data, offset, extent, mask = op.args
