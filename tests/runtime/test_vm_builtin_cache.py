@@ -113,3 +113,14 @@ def test_parameters_from_files(tmp_path: Path) -> None:
 
 def test_memory_is_given_back() -> None:
     assert _call("memory_manager.clear") is None
+
+
+@pytest.mark.parametrize("name", ["../secret.bin", "/etc/hostname"])
+def test_descriptions_name_files_of_their_own_folder(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "secret.bin").write_bytes(b"1234")
+    shard = {"dataPath": name, "nbytes": 4, "records": []}
+    (folder / "tensor-cache.json").write_text(json.dumps({"records": [shard]}))
+    with pytest.raises(TVMError, match="legal: files in its own folder"):
+        _call("tensor_cache.load", str(folder), 1, 0)

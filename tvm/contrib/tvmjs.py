@@ -19,6 +19,7 @@ from tvm.error import message
 from tvm.runtime import Tensor, tensor
 from tvm.runtime._device import Device
 from tvm.runtime._tensor import numpy_dtype
+from tvm.runtime.vm_builtin_cache import file_within
 from tvm.support.dtype import DataType
 
 ENCODINGS = ("f32-to-bf16", "raw")
@@ -155,7 +156,7 @@ def _tensors(
     folder: Path, description: Mapping[str, Any]
 ) -> Iterable[tuple[str, dict[str, Any], bytes]]:
     for shard in description["records"]:
-        data = (folder / shard["dataPath"]).read_bytes()
+        data = file_within(folder, shard["dataPath"]).read_bytes()
         for record in shard["records"]:
             start = record["byteOffset"]
             yield record["name"], record, data[start : start + record["nbytes"]]

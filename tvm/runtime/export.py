@@ -27,6 +27,7 @@ from ._tensor import host_view
 from .archive import ARTEFACT_FILE, CONSTANTS_FILE, LAYOUT_FILE
 from .artefact import SYMBOL, Artefact, ValueInfo
 from .device_module import DeviceModule
+from .digest import seal, sealed
 from .files import draft_of, write_beside
 from .module import Module, import_tree
 from .vm_executable import VMModule
@@ -153,11 +154,11 @@ def export(
     program = Program(module)
     suffix = Path(file_name).suffix
     if fcompile is None and suffix == ".tar":
-        write_beside(file_name, _archive(program))
+        write_beside(file_name, sealed(_archive(program)))
         return None
     if fcompile is None and suffix in _LIBRARY_SUFFIXES and not kwargs.get("cc"):
         if linker.get_cc() is None and not program.triple:
-            write_beside(file_name, _archive(program))
+            write_beside(file_name, sealed(_archive(program)))
             return None
         _require_own_linker(program, file_name)
     if fcompile is None and suffix in _RELOCATABLE and program.triple and not addons:
@@ -184,6 +185,7 @@ def export(
                 _merge(files, draft, program.compile_options)
             else:
                 link_objects(files, draft, program.compile_options, kwargs)
+            seal(draft)
     return None
 
 

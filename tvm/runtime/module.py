@@ -15,6 +15,7 @@ from tvm.support.suggest import did_you_mean
 from ._device import Device
 from .artefact import SYMBOL
 from .benchmark import BenchmarkResult, Timing, evaluator
+from .digest import check_seal
 from .threads import thread_count
 
 BINARY_SERIALIZABLE, RUNNABLE, COMPILATION_EXPORTABLE = 1, 2, 4
@@ -372,6 +373,7 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
                 legal=", ".join(LOADERS),
             )
         )
+    check_seal(name)
     module: Module = _named(home)(str(Path(name).absolute()))
     return module
 

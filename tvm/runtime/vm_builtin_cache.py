@@ -206,7 +206,7 @@ def tensor_cache_load(folder: str, device_type: int, device_id: int) -> None:
         )
     device = Device(int(device_type), int(device_id))
     for shard in json.loads(description.read_text())["records"]:
-        data = (root / shard["dataPath"]).read_bytes()
+        data = file_within(root, shard["dataPath"]).read_bytes()
         if len(data) != shard["nbytes"]:
             raise TVMError(
                 message(
@@ -219,6 +219,20 @@ def tensor_cache_load(folder: str, device_type: int, device_id: int) -> None:
             start = record["byteOffset"]
             values = record_values(record, data[start : start + record["nbytes"]])
             _PARAMETERS[record["name"]] = tensor(values, device)
+
+
+def file_within(folder: Path, name: Any) -> Path:
+    """A file that a description names; it lies in the description's folder."""
+    path = folder / str(name)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise TVMError(
+            message(
+                f"read the tensors of {str(folder)!r}",
+                found=f"a description that names the file {str(name)!r}",
+                legal="files in its own folder",
+            )
+        )
+    return path
 
 
 def record_values(record: dict[str, Any], raw: bytes) -> Any:

@@ -23,7 +23,7 @@ from tvm.ffi.object import Object
 from tvm.runtime._device import Device
 from tvm.runtime._tensor import Tensor, empty, tensor
 from tvm.runtime.module import Module
-from tvm.runtime.vm_builtin_cache import record_values
+from tvm.runtime.vm_builtin_cache import file_within, record_values
 
 from .builtins import broadcast_from_worker0, scatter_from_worker0
 from .worker import Worker, current_worker
@@ -73,7 +73,7 @@ class ShardLoader(Object):
         for shard in json.loads(metadata)["records"]:
             for record in shard["records"]:
                 steps = tuple(_step(given, mod) for given in info.get(record["name"], ()))
-                file = folder / shard["dataPath"]
+                file = file_within(folder, shard["dataPath"])
                 self.params.append(_Param(record, file, int(shard["nbytes"]), steps))
         self._file: tuple[Path, bytes] | None = None  # the last one read: neighbours come next
 

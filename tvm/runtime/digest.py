@@ -1,0 +1,72 @@
+"""A seal at the end of exported files: what stands before it is as it was written.
+
+    content ... "\n;tvm-seal 1 " BLAKE2b-256 of the content in hexadecimal "\n"
+
+Loaders of ELF files and of archives stop before such an end; other forms have no seal. It tells
+damage, and not who wrote the file: whoever changes a file can seal it anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Final
+
+from tvm.error import TVMError, message
+
+MARK: Final = b"\n;tvm-seal 1 "
+_HEX_BYTES: Final = 64
+_SEAL_BYTES: Final = len(MARK) + _HEX_BYTES + 1
+_ELF: Final = b"\x7fELF"
+_PIECE: Final = 1 << 20
+
+
+def seal(path: str | os.PathLike[str]) -> None:
+    """Put a seal at the end of an ELF file; others stay as they are."""
+    with open(path, "r+b") as file:
+        if file.read(len(_ELF)) != _ELF:
+            return
+        size = os.fstat(file.fileno()).st_size
+        digest = _digest(path, size)
+        file.seek(size)
+        file.write(_seal(digest))
+
+
+def sealed(content: bytes) -> bytes:
+    """Content with its seal."""
+    return content + _seal(hashlib.blake2b(content, digest_size=_HEX_BYTES // 2).hexdigest())
+
+
+def check_seal(path: str | os.PathLike[str]) -> bool:
+    """Whether a file has a seal; TVMError if it does not fit what is before it."""
+    size = Path(path).stat().st_size - _SEAL_BYTES
+    if size < 0:
+        return False
+    with open(path, "rb") as file:
+        file.seek(size)
+        found = file.read(_SEAL_BYTES)
+    if not found.startswith(MARK):
+        return False
+    if found != _seal(_digest(path, size)):
+        raise TVMError(
+            message(
+                f"load {os.fspath(path)!r}",
+                found="a damaged file: its content does not fit the digest at its end",
+                legal="the file as it was written",
+            )
+        )
+    return True
+
+
+def _seal(digest: str) -> bytes:
+    return MARK + digest.encode() + b"\n"
+
+
+def _digest(path: str | os.PathLike[str], size: int) -> str:
+    digest, left = hashlib.blake2b(digest_size=_HEX_BYTES // 2), size
+    with open(path, "rb") as file:
+        while left > 0 and (piece := file.read(min(left, _PIECE))):
+            digest.update(piece)
+            left -= len(piece)
+    return digest.hexdigest()
