@@ -178,3 +178,18 @@ def test_tensors_go_to_torch_and_back() -> None:
     ours = module._convert_pytorch_to_tvm(torch.arange(3))
     assert isinstance(ours, tvm.runtime.Tensor)
     assert module._convert_tvm_to_pytorch([ours, ours])[1].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("how", ["add_python_function", "attribute"])
+def test_a_function_of_the_instance_gives_its_result(how: str) -> None:
+    instance = BasePyModule(IRModule({}), tvm.cpu())
+
+    def halve(x: Any) -> Any:
+        return x * 0.5
+
+    if how == "attribute":
+        instance.halve = halve
+    else:
+        instance.add_python_function("halve", halve)
+    found = instance.call_dps_packed("halve", [X], R.Tensor(X.shape, "float32"))
+    np.testing.assert_allclose(found, X * 0.5)

@@ -68,7 +68,7 @@ def test_several_at_once_and_calls_between_them() -> None:
 def test_unknown_names_and_wrong_counts_are_refused() -> None:
     with pytest.raises(ValueError, match=r"no Relax function of this name; did you mean 'main'"):
         RelaxToPyFuncConverter(Module).convert("mian")
-    with pytest.raises(TypeError, match="2 arguments"):
+    with pytest.raises(ValueError, match="Expected 2 arguments, got 1"):
         RelaxToPyFuncConverter(Module).convert("main").pyfuncs["main"](X)
 
 
@@ -115,3 +115,24 @@ def test_random_functions_on_torch(seed: int) -> None:
         first = found[0] if isinstance(found, tuple) else found
         assert isinstance(first, torch.Tensor)
         assert_same(run_interp(mod, args, name), to_numpy(found), 1e-4)
+
+
+def test_a_packed_function_may_give_its_result() -> None:
+    tvm.register_global_func(
+        "test.converter.twice", lambda x: tvm.runtime.tensor(x.numpy() * 2), override=True
+    )
+
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((5,), "float32")):
+            return R.call_dps_packed("test.converter.twice", (x,), R.Tensor((5,), "float32"))
+
+    found = RelaxToPyFuncConverter(Mod).convert("main").pyfuncs["main"](X)
+    np.testing.assert_allclose(to_numpy(found), X * 2)
+
+
+def test_the_map_of_operators() -> None:
+    found = RelaxToPyFuncConverter._get_op_map()
+    assert found == dict(RelaxToPyFuncConverter.operator_map)
+    assert found["relax.nn.relu"]

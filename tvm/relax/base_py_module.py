@@ -164,7 +164,14 @@ class BasePyModule:
         return self._results(given, outs, out_sinfo)
 
     def call_dps_packed(self, func_name: str, args: Any, out_sinfo: Any) -> Any:
-        """The results that a registered function writes into its last arguments."""
+        """The results that a registered function writes into its last arguments.
+
+        A function that is an attribute of this module gets the arguments as they are, and what it
+        gives is the result.
+        """
+        own = getattr(self, func_name, None)
+        if callable(own):
+            return own(*_as_list(args))
         func = self.extern_funcs.get(func_name)
         if func is None:
             func = get_global_func(func_name, allow_missing=True)

@@ -68,6 +68,11 @@ class RelaxToPyFuncConverter:
     def __init__(self, ir_module: IRModule) -> None:
         self.ir_module = _plain(ir_module)
 
+    @staticmethod
+    def _get_op_map() -> dict[str, str]:
+        """Torch's names of operators, by the operators' names."""
+        return dict(OPERATOR_MAP)
+
     def convert(self, relax_function_names: str | list[str]) -> IRModule:
         """The module with these functions as Python functions, in `pyfuncs` too."""
         names = relax_function_names
@@ -163,9 +168,8 @@ class RelaxExpressionConverter:
         """The result of a function."""
         if len(args) != len(func.params):
             names = ", ".join(p.name_hint for p in func.params)
-            raise TypeError(
-                message(f"{name}: {len(func.params)} arguments", found=f"{len(args)}", legal=names)
-            )
+            asked = f"{name}: Expected {len(func.params)} arguments, got {len(args)}"
+            raise ValueError(message(asked, legal=names or "none"))
         self._on_torch = self._on_torch or any(is_torch(leaf) for leaf in leaves(args))
         for param, arg in zip(func.params, args):
             self._values[param.vid] = arg
@@ -349,6 +353,11 @@ def _call_tir(conv: RelaxExpressionConverter, call: Call) -> Any:
 def _call_dps(conv: RelaxExpressionConverter, call: Call) -> Any:
     name = call.args[0].global_symbol  # type: ignore[attr-defined]
     args = list(conv.value(call.args[1]))
+    try:  # a function of the inputs only gives its result
+        return conv.packed(name, args)
+    except TypeError as error:
+        if "positional argument" not in str(error):
+            raise
     found = conv.machine().call_dps_packed(name, args, conv.results(call.sinfo_args[0]))
     return found if conv._on_torch else to_numpy(found)
 

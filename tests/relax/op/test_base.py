@@ -62,7 +62,9 @@ def test_packed_calls() -> None:
     assert info(relax.call_dps_packed("f", x, OUT)) is OUT
     assert info(relax.call_pure_packed("f", x, sinfo_args=OUT)) is OUT
     assert info(op.call_inplace_packed("f", x, inplace_indices=0, sinfo_args=[OUT])) is OUT
-    assert info(op.call_py_func("f", [x], OUT)) is OUT
+    assert info(op.call_py_func(relax.StringImm("f"), [x], OUT)) is OUT
+    with pytest.raises(TypeError, match=r"Mismatched type, Expected relax\.StringImm"):
+        op.call_py_func("f", [x], OUT)
     assert isinstance(info(op.call_builtin_with_ctx("f", [x])), relax.ObjectStructInfo)
     assert isinstance(relax.call_dps_packed("f", x, OUT).args[0], relax.ExternFunc)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm.error import TVMError, message
+from tvm.error import DTypeError, TVMError, message
 from tvm.ffi import library, register_global_func
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
@@ -238,11 +238,13 @@ def call_dps_packed(func: str | Expr, args: ExprLike, out_sinfo: OutInfo) -> Cal
 
 
 @relax_op("relax.call_py_func", "func_name: Expr, args: Tuple")
-def call_py_func(func_name: str | Expr, args: ExprLike, out_sinfo: OutInfo) -> Call:
+def call_py_func(func_name: Any, args: ExprLike, out_sinfo: OutInfo) -> Call:
     """Call a Python function that the module carries under this name."""
-    name = StringImm(func_name) if isinstance(func_name, str) else func_name
+    if not isinstance(func_name, Expr):
+        found = type(func_name).__name__
+        raise DTypeError(f"call_py_func: Mismatched type, Expected relax.StringImm, got {found}")
     return _make(
-        call_py_func, [name, _operand_tuple(args)], [_one_info("call_py_func", out_sinfo)]
+        call_py_func, [func_name, _operand_tuple(args)], [_one_info("call_py_func", out_sinfo)]
     )
 
 

@@ -13,7 +13,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.op import Op
-from tvm.relax.expr import Call, ExprLike, ExternFunc, TupleGetItem, const
+from tvm.relax.expr import Call, ExprLike, ExternFunc, StringImm, TupleGetItem, const
 from tvm.relax.struct_info import ShapeExpr
 
 from . import values
@@ -102,7 +102,7 @@ def call_py_func(
 ) -> Call:
     """A call of a Python function of the module."""
     operands = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
-    made: Call = _op_module().call_py_func(py_func_name, operands, _infos(out_sinfo))
+    made: Call = _op_module().call_py_func(StringImm(py_func_name), operands, _infos(out_sinfo))
     return made
 
 
