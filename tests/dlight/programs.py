@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 
 from tvm import te, tir
 from tvm.dlight import ScheduleRule
+from tvm.ir import assert_structural_equal
 from tvm.target import Target
 from tvm.tir.analysis import verify_well_formed
+from tvm.tir.functor import StmtExprMutator
 from tvm.tir.interp import run
 from tvm.tir.schedule import Schedule
+from tvm.tir.schedule.rebuild import change_block
+from tvm.tir.stmt import Block, Stmt
 
 SPR = Target("llvm -mcpu=sapphirerapids")
 HASWELL = Target("llvm -mcpu=haswell")
@@ -117,13 +124,53 @@ def results(func: tir.PrimFunc, mod: object, sizes: dict[str, int] | None = None
     return arrays[-1]
 
 
+# Names that the primitives, TOPI and users give; to a rule they mean nothing.
+NAMES = ("x_pad", "A_pad", "C_reindex", "pad_temp", "dequantize", "T_matmul", "compute", "local")
+
+
+class _Rename(StmtExprMutator):
+    def __init__(self, names: Iterator[str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def visit_block_(self, op: Block) -> Stmt:
+        made = super().visit_block_(op)
+        assert isinstance(made, Block), "a block stays a block"
+        return made if op.name_hint == "root" else change_block(made, name_hint=next(self._names))
+
+
+def with_names(func: tir.PrimFunc, names: Iterator[str]) -> tir.PrimFunc:
+    """The function with other names for all blocks but the root."""
+    return func.with_body(_Rename(names).visit_stmt(func.body))
+
+
+def random_names() -> Iterator[str]:
+    """Names that differ, for which a rule might look."""
+    rng = np.random.default_rng(len(NAMES))
+    return (f"b{n}_{rng.choice(NAMES)}" for n in itertools.count())
+
+
+def same_under_any_names(rule: ScheduleRule, func: tir.PrimFunc, target: Target) -> None:
+    """Fails if the rule schedules the function otherwise once its blocks have other names."""
+    found = []
+    for one in (func, with_names(func, random_names())):
+        sch = rule.apply(one, target, False)
+        assert isinstance(sch, Schedule), "the rule takes the function"
+        (after,) = sch.mod.functions.values()
+        assert isinstance(after, tir.PrimFunc)
+        plain = with_names(after, (f"b{n}" for n in itertools.count()))
+        found.append(plain.without_attr("schedule_reason"))
+    assert_structural_equal(*found)
+
+
 def scheduled(
     rule: ScheduleRule,
     func: tir.PrimFunc,
     target: Target = SPR,
     sizes: dict[str, int] | None = None,
 ) -> tir.PrimFunc:
-    """The function as the rule schedules it, checked to mean the same."""
+    """The function as the rule schedules it, checked to mean the same, by whatever names."""
+    same_under_any_names(rule, func, target)
     sch = rule.apply(func, target, False)
     assert isinstance(sch, Schedule), "the rule takes the function"
     (after,) = sch.mod.functions.values()

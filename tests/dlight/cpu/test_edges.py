@@ -33,6 +33,16 @@ def test_fused_symbolic_rows(b: int, n: int) -> None:
     assert "X_" not in text
 
 
+@pytest.mark.parametrize("m", [2, 5, 17])
+def test_padding_of_the_user_is_none_of_ours(m: int) -> None:
+    a, b = te.placeholder((m, 8), name="A"), te.placeholder((8, 32), name="B")
+    for before, after in (((0, 0), (1, 0)), ((1, 0), (0, 0)), ((1, 0), (2, 0))):
+        padded = topi.nn.pad(a, before, after, name="x_pad")
+        scheduled(GEMM(), te.create_prim_func([a, b, topi.matmul(padded, b)]))
+        columns = topi.nn.pad(b, before[::-1], after[::-1], name="y_reindex")
+        scheduled(GEMM(), te.create_prim_func([a, b, topi.matmul(a, columns)]))
+
+
 def with_border(inputs: list[te.Tensor], made: te.Tensor) -> tir.PrimFunc:
     """The result, doubled, before a row and a column of ones."""
     *lead, rows, columns = made.shape

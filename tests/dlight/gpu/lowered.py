@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tvm
+from tests.dlight.programs import same_under_any_names
 from tvm import tir
 from tvm.dlight import ScheduleRule
 from tvm.target import Target
@@ -74,7 +75,8 @@ def outputs(func: tir.PrimFunc, sizes: dict[str, int] | None = None) -> np.ndarr
 
 
 def scheduled(rule: ScheduleRule, func: tir.PrimFunc, on: Target) -> tir.PrimFunc:
-    """The function as the rule schedules it."""
+    """The function as the rule schedules it, by whatever names its blocks go."""
+    same_under_any_names(rule, func, on)
     sch = rule.apply(func, on, False)
     assert isinstance(sch, tir.Schedule), "the rule takes the function"
     (after,) = sch.mod.functions.values()

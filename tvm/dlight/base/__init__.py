@@ -2,6 +2,7 @@
 
 from .common_schedules import (
     main_and_epilogue,
+    pad_operands,
     try_inline,
     try_inline_contiguous_spatial,
 )
@@ -18,6 +19,6 @@ from .utils import (
 
 __all__ = [
     "ApplyDefaultSchedule", "ScheduleRule", "auto_vectorize", "get_bytes", "get_extent",
-    "main_and_epilogue", "max_threads_per_block", "open_schedule", "suggest_threads_per_block",
-    "try_inline", "try_inline_contiguous_spatial",
+    "main_and_epilogue", "max_threads_per_block", "open_schedule", "pad_operands",
+    "suggest_threads_per_block", "try_inline", "try_inline_contiguous_spatial",
 ]  # fmt: skip

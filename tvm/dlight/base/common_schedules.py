@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tvm.dlight.analysis.common_analysis import BlockInfo, normalize_prim_func
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
@@ -64,3 +64,10 @@ def main_and_epilogue(sch: Schedule) -> tuple[BlockInfo, BlockInfo | None] | Non
     if epilogue is not None and not epilogue.is_injective():
         return None
     return infos[0], epilogue
+
+
+def pad_operands(sch: Schedule, block: BlockRV, padding: Sequence[int]) -> list[BlockRV]:
+    """Round the extents of a contraction up; returns the blocks that copy operands for that."""
+    before = {sch.get_sref(producer) for producer in sch.get_producers(block)}
+    sch.pad_einsum(block, list(padding))
+    return [copy for copy in sch.get_producers(block) if sch.get_sref(copy) not in before]

@@ -7,7 +7,6 @@ from tvm.dlight.base import ScheduleRule
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
-from tvm.tir.stmt import Block
 
 REASON = "schedule_reason"
 
@@ -43,9 +42,3 @@ def with_reason(sch: Schedule, reason: str) -> Schedule:
     for _, root in sch.state.roots():
         sch.state.set_function(root, func.with_attr(REASON, reason))
     return sch
-
-
-def block_name(sch: Schedule, block: BlockRV) -> str:
-    """The name of a block."""
-    node: Block = sch.get(block)
-    return node.name_hint

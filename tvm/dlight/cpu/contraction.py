@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm.dlight.analysis.contraction import Contraction, Operand, find_contraction
+from tvm.dlight.base import pad_operands
 from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.expr import IntImm, IterVar, Var
@@ -63,27 +64,33 @@ def schedule_contraction(
     """Tile a contraction; returns a sentence of reason. `columns` limits the tile's widths."""
     bits = found.output.dtype.bits
     m, n, k = extent_of(form.m), extent_of(form.n), extent_of(form.k)
-    rows: BlockRV | None = None
+    gathers: list[BlockRV] = []
     if not form.is_matrix() or not found.rhs.is_plain() or not found.lhs.is_plain():
-        rows = to_matrix(sch, block, found, form)
+        gathers = to_matrix(sch, block, found, form)
     else:
         _order_roles(sch, block, form)
     tile = choose_tile(cpu, bits, m, n, k, columns)
     outer = len(form.outer)
     pads_rows = m is None or m % tile.rows != 0
     pads_columns = n is None or n % tile.columns != 0
+    copies: list[BlockRV] = []
     if pads_rows or pads_columns:
-        sch.pad_einsum(
+        copies = pad_operands(
+            sch,
             block,
             [1] * outer + [tile.rows if pads_rows else 1, tile.columns if pads_columns else 1, 1],
         )
     row_var = sch.get(block).iter_vars[outer].var
-    read_last_row_again(sch, block, _operand_of(sch, block, row_var).buffer)
-    if rows is not None:
+    copies = read_last_row_again(sch, copies, _operand_of(sch, block, row_var).buffer)
+    if gathers:
+        rows, columns_copy = gathers
         sch.compute_inline(rows)
-    _inline_gather(sch, block)
+        if _feeds(sch, columns_copy, copies):
+            sch.compute_inline(columns_copy)  # gathered right into the padding
+        else:
+            copies.append(columns_copy)
     back = _write_back(sch, block)
-    panel, packed = _panel(sch, block, m, tile, outer)
+    panel, packed = _panel(sch, block, m, tile, outer, copies)
     loops = sch.get_loops(block)
     row, column, step = loops[outer], loops[outer + 1], loops[outer + 2]
     io, ii = sch.split(row, factors=[None, tile.rows])
@@ -123,11 +130,13 @@ def _order_roles(sch: Schedule, block: BlockRV, form: MatrixForm) -> None:
     sch.reorder_block_iter_var(block, places)
 
 
-def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm) -> BlockRV:
+def to_matrix(
+    sch: Schedule, block: BlockRV, found: Contraction, form: MatrixForm
+) -> list[BlockRV]:
     """Fuse the variables to one row, one column, one summed variable beside the outer ones.
 
-    The right operand is copied into (outer, k, n) order. The copy of the left one is returned, to
-    be inlined once nothing needs plain indices any more.
+    The right operand is copied into (outer, k, n) order. Returns the copy of the left one, to be
+    inlined once nothing needs plain indices any more, and that of the right one.
     """
     rhs = sch.reindex(block, found.rhs.buffer)
     lhs = sch.reindex(block, found.lhs.buffer)
@@ -146,7 +155,7 @@ def to_matrix(sch: Schedule, block: BlockRV, found: Contraction, form: MatrixFor
         _used(found.store), [*outer, m, n],
     )  # fmt: skip
     sch.transform_block_layout(block, _fusion(order, [*outer, m, n, k]))
-    return lhs
+    return [lhs, rhs]
 
 
 def _inlined_copy(sch: Schedule, back: BlockRV, found: Contraction) -> BlockRV | None:
@@ -269,20 +278,20 @@ def _has_border(node: Block, read: BufferRegion) -> bool:
 
 
 def _panel(
-    sch: Schedule, block: BlockRV, m: int | None, tile: Tile, outer: int
+    sch: Schedule,
+    block: BlockRV,
+    m: int | None,
+    tile: Tile,
+    outer: int,
+    copies: Sequence[BlockRV],
 ) -> tuple[BlockRV | None, bool]:
     """The block that copies panels of the right operand, and whether it does so beforehand.
 
-    None if the operand is read in place.
+    None if the operand is read in place. `copies` are those that were made of operands.
     """
     column = sch.get(block).iter_vars[outer + 1].var
     operand = _operand_of(sch, block, column)
-    copies = {
-        sch.get(p).writes[0].buffer: p
-        for p in sch.get_producers(block)
-        if sch.get(p).name_hint.endswith(("_reindex", "_pad"))
-    }
-    panel = copies.get(operand.buffer)
+    panel = {sch.get(copy).writes[0].buffer: copy for copy in copies}.get(operand.buffer)
     contiguous = operand.innermost() is column
     source = operand.buffer if panel is None else sch.get(panel).reads[0].buffer
     free = source in free_buffers(sch)
@@ -331,14 +340,10 @@ def _owner(sch: Schedule, block: BlockRV, loop: LoopRV) -> Var | None:
     return owners[0] if len(owners) == 1 else None
 
 
-def _inline_gather(sch: Schedule, block: BlockRV) -> None:
-    """A gathered operand that a padded copy reads is gathered right into the padding."""
-    for producer in sch.get_producers(block):
-        if not sch.get(producer).name_hint.endswith("_pad"):
-            continue
-        for gather in sch.get_producers(producer):
-            if sch.get(gather).name_hint.endswith("_reindex"):
-                sch.compute_inline(gather)
+def _feeds(sch: Schedule, gather: BlockRV, copies: Sequence[BlockRV]) -> bool:
+    """Whether a gathered operand is read by a padded copy."""
+    users = {sch.get_sref(user) for user in sch.get_consumers(gather)}
+    return any(sch.get_sref(copy) in users for copy in copies)
 
 
 def _vectorize_panel(sch: Schedule, panel: BlockRV, outer: LoopRV, tile: Tile) -> None:

@@ -20,16 +20,18 @@ from tvm.tir.schedule.regions import with_regions
 from tvm.tir.stmt import Block, BufferStore
 
 
-def read_last_row_again(sch: Schedule, block: BlockRV, operand: Buffer) -> None:
-    """Do without the padded copy of an operand, if the block reads one that `pad_einsum` made."""
-    for copy in sch.get_producers(block):
+def read_last_row_again(sch: Schedule, copies: list[BlockRV], operand: Buffer) -> list[BlockRV]:
+    """Do without the padded copy of an operand; returns the copies that are left."""
+    for copy in copies:
         node: Block = sch.get(copy)
-        if node.writes[0].buffer is operand and node.name_hint.endswith("_pad"):
+        if node.writes[0].buffer is operand:
             clamped = _clamped(node)
-            if clamped is not None:
-                sch.state.replace(sch.get_sref(copy), clamped, {node: clamped})
-                sch.compute_inline(copy)
-            return
+            if clamped is None:
+                break
+            sch.state.replace(sch.get_sref(copy), clamped, {node: clamped})
+            sch.compute_inline(copy)
+            return [other for other in copies if other is not copy]
+    return copies
 
 
 def _clamped(node: Block) -> Block | None:

@@ -8,6 +8,8 @@ that was loaded serves several sums; apart from that the schedule is that of `ge
 
 from __future__ import annotations
 
+import itertools
+
 from tvm.dlight.analysis.access import iter_sum, split_places
 from tvm.dlight.analysis.common_analysis import (
     BlockInfo,
@@ -16,8 +18,14 @@ from tvm.dlight.analysis.common_analysis import (
     is_broadcast_epilogue,
     normalize_prim_func,
 )
+from tvm.dlight.analysis.dequantize import is_dequantization
 from tvm.dlight.analysis.gemv import get_reduction_expr
-from tvm.dlight.base import get_extent, open_schedule, try_inline_contiguous_spatial
+from tvm.dlight.base import (
+    get_extent,
+    open_schedule,
+    pad_operands,
+    try_inline_contiguous_spatial,
+)
 from tvm.ir.expr import PrimExpr
 from tvm.target.target import Target
 from tvm.tir.buffer import Buffer
@@ -113,13 +121,15 @@ class LowBatchGEMV(GPUScheduleRule):
         if not isinstance(func, PrimFunc) or not self.is_target_available(target):
             return None
         sch = open_schedule(func)
-        if not self._pad(sch):
+        copies = self._pad(sch)
+        if copies is None:
             return None
         infos = normalize_prim_func(sch)
         if infos is None:
             return None
-        unpack = next((i for i in infos if "dequantize" in i.name), None)
-        padded = next((i for i in infos if _is_padding(sch, i)), None)
+        before = itertools.takewhile(lambda i: not i.is_reduction(), infos)
+        unpack = next((i for i in before if is_dequantization(sch.get(i.block_rv))), None)
+        padded = next((i for i in infos if _makes(sch, i, copies)), None)
         infos = try_inline_contiguous_spatial(
             sch, [i for i in infos if i is not unpack and i is not padded]
         )
@@ -137,18 +147,21 @@ class LowBatchGEMV(GPUScheduleRule):
         )  # fmt: skip
         return sch
 
-    def _pad(self, sch: Schedule) -> bool:
-        """Round the symbolic extent up to whole buckets; False if there is no such product."""
+    def _pad(self, sch: Schedule) -> list[Buffer] | None:
+        """Round the symbolic extent up to whole buckets; the padded copies of operands.
+
+        None if there is no such product.
+        """
         infos = normalize_prim_func(sch)
         reductions = [] if infos is None else [i for i in infos if i.is_reduction()]
         if len(reductions) != 1 or is_gemv(sch, reductions[0]) is None:
-            return False
+            return None
         padding = [1 if isinstance(i.dom, int) else self.bucket for i in reductions[0].iters]
         try:
-            sch.pad_einsum(reductions[0].block_rv, padding)
+            copies = pad_operands(sch, reductions[0].block_rv, padding)
         except ScheduleError:
-            return False
-        return True
+            return None
+        return [sch.get(copy).writes[0].buffer for copy in copies]
 
     def sch_inner_reduction(
         self,
@@ -194,8 +207,11 @@ class LowBatchGEMV(GPUScheduleRule):
         sch.decompose_reduction(block, steps)
 
 
-def _is_padding(sch: Schedule, info: BlockInfo) -> bool:
-    return "pad" in info.name and info.is_injective() and not sch.get_producers(info.block_rv)
+def _makes(sch: Schedule, info: BlockInfo, copies: list[Buffer]) -> bool:
+    """Whether a block is a padded copy of an input."""
+    makes = sch.get(info.block_rv).writes[0].buffer in copies
+    return makes and not sch.get_producers(info.block_rv)
+
 
 
 class _Inner:

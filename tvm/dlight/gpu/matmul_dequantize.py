@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from tvm.dlight.analysis.dequantize import is_dequantization
 from tvm.dlight.base import get_extent
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
@@ -37,7 +38,7 @@ def with_dequantized_weights(
     if not isinstance(rows, Var) or not all(isinstance(size, int) for size in sizes):
         return None
     place = next(i for i, other in enumerate(blocks) if sch.get(other) is sch.get(block))
-    unpack = [b for b in blocks[:place] if "dequantize" in sch.get(b).name_hint]
+    unpack = [b for b in blocks[:place] if is_dequantization(sch.get(b))]
     if len(unpack) != 1 or len(blocks) - place > 2 or len(sch.get(unpack[0]).reads) < 2:
         return None
     assert isinstance(columns, int), "checked above"
