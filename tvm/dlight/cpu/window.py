@@ -15,6 +15,7 @@ was read for one row of the result is still in a register for the next.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from tvm.target.cpu_model import CpuModel
@@ -27,12 +28,16 @@ from .access import accesses, extent, flops, volume
 from .base import Decompositions
 from .cost import bytes_us, flops_us, share_out
 from .elementwise import vector_width
+from .planes import Plane, plane_of, round_up
 from .reduction import Nest, nest_of, write_back
 
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
 MOST_STEPS: Final = 64  # of a window that stand one after the other
 MOST_ROWS: Final = 8
 PLANE_BYTES: Final = 16 * 1024  # a padded plane of so many is made at once, larger ones by rows
+KNOWN_ROWS: Final = 32  # a plane of at most so many, of a length that is a symbol, is too
+UNKNOWN_ROWS: Final = 4  # of a tile, where there may be few
+PER_TILE: Final = 2.0  # vector instructions that a tile takes beside loads and FMAs
 
 
 def slides(nest: Nest, cpu: CpuModel) -> bool:
@@ -81,12 +86,17 @@ def schedule_window(
     if nest is None or not slides(nest, cpu):
         return None
     node, bits = nest.node, nest.node.writes[0].buffer.dtype.bits
+    plane = plane_of(node)
     work = _work(cpu, nest, bits)
-    pad = _padding(sch, nest)
+    rows, width = _rows(nest, plane, cpu), _width(nest, cpu.lanes(bits))
+    pad = None if plane is None else _whole_tiles(sch, nest, plane, rows, width)
+    if pad is None:
+        pad = _padding(sch, nest)
+        height = extent(nest.spatial[-2][0]) if len(nest.spatial) > 1 else None
+        rows = 1 if height is None else max(n for n in range(1, rows + 1) if height % n == 0)
     back = write_back(sch, block)
     spatial = [loop for _, loop in nest.spatial]
-    rows = _rows(nest, cpu)
-    xo, xi = sch.split(spatial[-1], factors=[None, _width(nest, cpu.lanes(bits))])
+    xo, xi = sch.split(spatial[-1], factors=[None, width])
     inner: list[LoopRV] = []
     around = [xo]
     if rows > 1:
@@ -108,7 +118,8 @@ def schedule_window(
         sch.unroll(loop)
     later.append((block, taps[0]))
     outer = spatial[:-1] or around[:1]
-    spread = share_out(sch, outer, cpu, work, node)
+    several = any(extent(iv) is None for iv, _ in nest.spatial)
+    spread = share_out(sch, outer, cpu, work, node, heavy=several)
     return f"{node.name_hint}: windows over {rows} rows of vectors, {spread}"
 
 
@@ -125,16 +136,54 @@ def _width(nest: Nest, lanes: int) -> int:
     return 1 << (size - 1).bit_length()
 
 
-def _rows(nest: Nest, cpu: CpuModel) -> int:
-    """Rows of the result made at once: as many as divide it and stay in registers."""
+def _whole_tiles(
+    sch: Schedule, nest: Nest, plane: Plane, rows: int, width: int
+) -> BlockRV | None:
+    """Round the result up to tiles if they do not divide it; returns the copy of the plane."""
+    multiples = {nest.spatial[-1][0].var: width}
+    if rows > 1:
+        multiples[nest.spatial[-2][0].var] = rows
+    whole = all(
+        size is not None and size % multiples.get(iv.var, 1) == 0
+        for iv, _ in nest.spatial
+        if iv.var in multiples
+        for size in [extent(iv)]
+    )
+    return None if whole else round_up(sch, nest.block, plane, multiples, width)
+
+
+def _rows(nest: Nest, plane: Plane | None, cpu: CpuModel) -> int:
+    """Rows of the result made at once: accumulators and the rows that they read stay in registers.
+
+    Each column of a window loads the rows that the tile reads, and multiplies rows times its
+    height; rows past the end are computed in vain.
+    """
     if len(nest.spatial) < 2:
         return 1
-    height = extent(nest.spatial[-2][0])
-    step = _row_step(nest)
-    if height is None or step is None:
+    row, height = nest.spatial[-2][0].var, extent(nest.spatial[-2][0])
+    step = _row_step(nest) if plane is None else plane.step(row)
+    if step is None:
         return 1
-    most = min(MOST_ROWS, (cpu.vector_registers - 6) // (step + 1))
-    return max(n for n in range(1, max(most, 1) + 1) if height % n == 0)
+    reach, taps = _reach(nest, plane, row)
+    most = max(min(MOST_ROWS, (cpu.vector_registers - 6) // (step + 1)), 1)
+    if height is None:
+        return min(most, UNKNOWN_ROWS)
+
+    def cost(rows: int) -> float:
+        loads = (rows - 1) * step + reach
+        return -(-height // rows) * (rows * taps / cpu.fma_ports + loads / 2 + PER_TILE)
+
+    return min(range(1, most + 1), key=cost)
+
+
+def _reach(nest: Nest, plane: Plane | None, row: Var) -> tuple[int, int]:
+    """Rows of the plane that one row of the result reads, and steps of the window along them."""
+    for terms in () if plane is None else plane.terms:
+        if row in terms:
+            window = [(iv, terms[iv.var]) for iv, _ in nest.reducing if terms.get(iv.var)]
+            sizes = [(extent(iv) or 1, scale) for iv, scale in window]
+            return 1 + sum((n - 1) * scale for n, scale in sizes), math.prod(n for n, _ in sizes)
+    return 1, 1
 
 
 def _row_step(nest: Nest) -> int | None:
@@ -193,6 +242,8 @@ def _make_padding(
     size = buffer.dtype.bits // 8
     for n in sizes:
         size = size * n if n is not None else PLANE_BYTES + 1
+    if planes and len(sizes) > 1 and all(n is not None and n <= KNOWN_ROWS for n in sizes[:-1]):
+        size = min(size, PLANE_BYTES) if sizes[-1] is None else size
     place = planes[-1] if planes and size <= PLANE_BYTES else around[0]
     if place is around[-1]:
         return

@@ -9,24 +9,21 @@ from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.type import PointerType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Add, BufferLoad, Call, Cast, IntImm, IterVar, Mul, Var, make_const
+from tvm.tir.expr import Add, BufferLoad, Cast, IntImm, IterVar, Mul, Var, make_const
 from tvm.tir.functor import walk
-from tvm.tir.op.arith import ceildiv, less, logical_and
+from tvm.tir.op.arith import ceildiv
 from tvm.tir.schedule.analysis.blocks import require_complete_or_reduction
-from tvm.tir.schedule.analysis.query import block_of, loops_above, realize_of, scope_of
+from tvm.tir.schedule.analysis.query import block_of, realize_of, scope_of
 from tvm.tir.schedule.buffers import BufferReplacer
 from tvm.tir.schedule.error import Illegal
 from tvm.tir.schedule.instruction import kind
-from tvm.tir.schedule.rebuild import change_block, nest
-from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope, place_below
+from tvm.tir.schedule.larger_extents import Grow, crop_nest, pad_nest, require_plain_loops
+from tvm.tir.schedule.rebuild import change_block
+from tvm.tir.schedule.scopes import edit_scope, place_below
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import (
     Block,
-    BlockRealize,
-    BufferRegion,
     BufferStore,
-    For,
-    Stmt,
 )
 
 KIND = kind("PadEinsum", "pad_einsum", "block", "=padding")
@@ -62,12 +59,12 @@ def pad_einsum(state: SRefTree, block: StmtSRef, padding: Sequence[int]) -> None
     }
     new_block = _padded_block(node, buffers, extents)
     before = [
-        _pad_nest(buffer, padded)
+        pad_nest(buffer, padded)
         for buffer, padded in buffers.items()
         if not any(w.buffer is buffer for w in node.writes)
     ]
     after = [
-        _crop_nest(buffers[w.buffer], w.buffer) for w in node.writes if w.buffer in buffers
+        crop_nest(buffers[w.buffer], w.buffer) for w in node.writes if w.buffer in buffers
     ]
     scope = scope_of(block)
     top = place_below(scope, block).stmt
@@ -77,62 +74,9 @@ def pad_einsum(state: SRefTree, block: StmtSRef, padding: Sequence[int]) -> None
         for iv, value in zip(node.iter_vars, realize.iter_values)
         if isinstance(value, Var)
     }
-    edit = _Grow(node, new_block, grown, {top: before}, {top: after})
-    _require_plain_loops(state, block, grown)
+    edit = Grow(node, new_block, grown, {top: before}, {top: after})
+    require_plain_loops(state, block, grown)
     edit_scope(state, scope, edit, allocate=list(buffers.values()))
-
-
-class _Grow(ScopeEdit):
-    """Puts the padded block in place, in loops that run over the padded extents."""
-
-    def __init__(
-        self,
-        old: Block,
-        new: Block,
-        extents: dict[Var, PrimExpr],
-        before: dict[Stmt, list[Stmt]],
-        after: dict[Stmt, list[Stmt]],
-    ) -> None:
-        super().__init__({old: new}, before, after)
-        self._extents = extents
-
-    def visit_for_(self, op: For) -> Stmt:
-        new = super().visit_for_(op)
-        extent = self._extents.get(op.loop_var)
-        if extent is None or extent is op.extent:
-            return new
-        if isinstance(new, For):
-            return _with_extent(new, extent)
-        # the loop is the outermost one, and has the added statements around it
-        parts = [_with_extent(p, extent) if _is_loop(p, op.loop_var) else p for p in new.seq]  # type: ignore[attr-defined]
-        return type(new)(parts, new.span)  # type: ignore[call-arg]
-
-
-def _is_loop(stmt: Stmt, var: Var) -> bool:
-    return isinstance(stmt, For) and stmt.loop_var is var
-
-
-def _with_extent(loop: Stmt, extent: PrimExpr) -> For:
-    assert isinstance(loop, For), "a loop"
-    return For(
-        loop.loop_var, loop.min, extent, loop.kind, loop.body, loop.thread_binding,
-        loop.annotations, loop.span,
-    )  # fmt: skip
-
-
-def _require_plain_loops(state: SRefTree, block: StmtSRef, grown: dict[Var, PrimExpr]) -> None:
-    node = block_of(block)
-    loops = [sref.stmt for sref in loops_above(block) if isinstance(sref.stmt, For)]
-    names = {loop.loop_var for loop in loops}
-    inner = [*loops[1:], realize_of(state, block)]
-    alone = all(outer.body is below for outer, below in zip(loops, inner))
-    if len(grown) != len(node.iter_vars) or set(grown) != names or not alone:
-        raise Illegal(
-            f"the variables of block {node.name_hint!r} are not bound to one loop each",
-            legal="a block alone in loops that are its variables, as it was written",
-            spots=[node],
-            fast="The block does not have a trivial binding",
-        )
 
 
 def _require_einsum(node: Block) -> None:
@@ -246,54 +190,3 @@ def _padded_block(
         for iv in node.iter_vars
     ]  # fmt: skip
     return change_block(new, iter_vars=iter_vars)
-
-
-def _pad_nest(source: Buffer, target: Buffer) -> Stmt:
-    """target[v] = source[v] inside of the source's shape, else zero."""
-    iter_vars, values, loops = _axes(target.shape)
-    indices = [iv.var for iv in iter_vars]
-    inside: PrimExpr = TRUE
-    for index, small, large in zip(indices, source.shape, target.shape):
-        if small is not large:
-            inside = logical_and(inside, less(index, small))
-    zero = make_const(0, source.dtype)
-    value = Call(source.dtype, "tir.if_then_else", (inside, BufferLoad(source, indices), zero))
-    block = Block(
-        iter_vars,
-        [BufferRegion.from_point(source, indices)],
-        [BufferRegion.from_point(target, indices)],
-        target.name,
-        BufferStore(target, value, indices),
-    )
-    return nest(loops, BlockRealize(values, TRUE, block))
-
-
-def _crop_nest(source: Buffer, target: Buffer) -> Stmt:
-    """target[v] = source[v] over the target's shape."""
-    iter_vars, values, loops = _axes(target.shape)
-    indices = [iv.var for iv in iter_vars]
-    block = Block(
-        iter_vars,
-        [BufferRegion.from_point(source, indices)],
-        [BufferRegion.from_point(target, indices)],
-        source.name,
-        BufferStore(target, BufferLoad(source, indices), indices),
-    )
-    return nest(loops, BlockRealize(values, TRUE, block))
-
-
-def _axes(
-    shape: Sequence[PrimExpr],
-) -> tuple[list[IterVar], list[PrimExpr], list[tuple[Var, PrimExpr]]]:
-    iter_vars: list[IterVar] = []
-    values: list[PrimExpr] = []
-    loops: list[tuple[Var, PrimExpr]] = []
-    for dim, extent in enumerate(shape):
-        loop, var = Var(f"i{dim}", extent.dtype), Var(f"v{dim}", extent.dtype)
-        dom = Range.from_min_extent(IntImm(extent.dtype, 0), extent)
-        iter_vars.append(IterVar(dom, var, IterVar.DataPar))
-        values.append(loop)
-        loops.append((loop, extent))
-    return iter_vars, values, loops
-
-

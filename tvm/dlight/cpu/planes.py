@@ -1,0 +1,215 @@
+"""Windows over planes of any size: extents are rounded up to whole tiles, so none needs a guard.
+
+    P[v] = X[v] inside of X, else what the padding is          # a copy with room for whole tiles
+    for y, x in rounded up extents, ry, rx:
+        C_pad[y, x] += P[y * s + ry, x * s + rx] * W[ry, rx]
+    C[y, x] = C_pad[y, x]
+
+What comes out in places past the end is not stored, so any values will do there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import LT, And, BufferLoad, Call, IterVar, Var, make_const
+from tvm.tir.functor import substitute, walk
+from tvm.tir.op.arith import ceildiv, less_equal, logical_and
+from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
+from tvm.tir.schedule.analysis.interval import linear_terms
+from tvm.tir.schedule.analysis.query import realize_of, scope_of
+from tvm.tir.schedule.buffers import BufferReplacer, with_scope
+from tvm.tir.schedule.larger_extents import Grow, crop_nest, pad_nest, require_plain_loops
+from tvm.tir.schedule.rebuild import change_block
+from tvm.tir.schedule.scopes import edit_scope, place_below
+from tvm.tir.stmt import Block, BufferRegion, BufferStore
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The one operand over which the windows of a block slide."""
+
+    buffer: Buffer
+    indices: tuple[PrimExpr, ...]
+    terms: tuple[Mapping[Var, int], ...]  # of each index: the coefficients of block variables
+
+    def step(self, var: Var) -> int | None:
+        """Places between neighbouring results along a variable, None unless it has one index."""
+        found = [terms[var] for terms in self.terms if terms.get(var)]
+        return found[0] if len(found) == 1 else None
+
+
+def plane_of(node: Block) -> Plane | None:
+    """The operand of which places are sums of those of the result and of the window."""
+    domains = {iv.var: iv.dom for iv in node.iter_vars if iv.dom is not None}
+    reducing = {iv.var for iv in node.iter_vars if iv.iter_type == IterVar.CommReduce}
+    own = {region.buffer for region in node.writes}
+    found: Plane | None = None
+    for load in walk(node.body):
+        if not isinstance(load, BufferLoad) or load.buffer in own:
+            continue
+        terms = [linear_terms(index, domains) for index in load.indices]
+        if any(term is None or min(term.values(), default=0) < 0 for term in terms):
+            return None
+        known = tuple(term for term in terms if term is not None)
+        if not any(set(term) & reducing and set(term) - reducing for term in known):
+            continue
+        if found is not None:
+            return None
+        found = Plane(load.buffer, load.indices, known)
+    return found
+
+
+def round_up(
+    sch: Schedule, block: BlockRV, plane: Plane, multiples: Mapping[Var, int], lanes: int
+) -> BlockRV | None:
+    """Let a block run over multiples of some extents; returns the copy of its plane, or None.
+
+    Rows of the copy are whole vectors. None if the block is of another form.
+    """
+    node: Block = sch.get(block)
+    store = node.body
+    if not isinstance(store, BufferStore) or not set(multiples) <= set(store.indices):
+        return None
+    extents = _grown(node, multiples)
+    source, target = plane.buffer, _room(node, plane, extents, lanes)
+    sums = _padded(
+        store.buffer,
+        [
+            extents[index] if isinstance(index, Var) and index in multiples else extent
+            for index, extent in zip(store.indices, store.buffer.shape)
+        ],
+    )
+    new = BufferReplacer({source: target, store.buffer: sums}).visit_stmt(node)
+    assert isinstance(new, Block), "a block stays a block"
+    new = change_block(
+        new, iter_vars=[_over(iv, extents[iv.var]) for iv in node.iter_vars],
+        reads=[_whole_rows(region) if region.buffer is target else region for region in new.reads],
+    )  # fmt: skip
+    state, place = sch.state, sch.get_sref(block)
+    grown = {
+        value: extents[iv.var]
+        for iv, value in zip(node.iter_vars, realize_of(state, place).iter_values)
+        if isinstance(value, Var)
+    }
+    require_plain_loops(state, place, grown)
+    scope = scope_of(place)
+    top = place_below(scope, place).stmt
+    assert top is not None, "a place in the scope"
+    edit = Grow(
+        node, new, grown, {top: [pad_nest(source, target)]}, {top: [crop_nest(sums, store.buffer)]}
+    )
+    makers = sch.get_producers(block)
+    edit_scope(state, scope, edit, allocate=[target, sums])
+    copy = next(p for p in sch.get_producers(block) if sch.get(p).writes[0].buffer is target)
+    for maker in makers:
+        if sch.get(maker).writes[0].buffer is source:
+            _inline(sch, maker, copy)
+    for crop in sch.get_consumers(block):
+        _inline(sch, crop, crop)
+    return copy
+
+
+def _grown(node: Block, multiples: Mapping[Var, int]) -> dict[Var, PrimExpr]:
+    analyzer = Analyzer()
+    found: dict[Var, PrimExpr] = {}
+    for iv in node.iter_vars:
+        assert iv.dom is not None, "block variables have domains"
+        step = make_const(multiples.get(iv.var, 1), iv.var.dtype)
+        found[iv.var] = analyzer.simplify(ceildiv(iv.dom.extent, step) * step)
+    return found
+
+
+def _room(node: Block, plane: Plane, extents: Mapping[Var, PrimExpr], lanes: int) -> Buffer:
+    """A buffer for all places of the plane that the grown block reads, in rows of vectors."""
+    analyzer = Analyzer()
+    last = {var: extent - 1 for var, extent in extents.items()}
+    shape: list[PrimExpr] = []
+    for dim, (index, terms) in enumerate(zip(plane.indices, plane.terms)):
+        extent = analyzer.simplify(substitute(index, last) + 1)
+        if dim == len(plane.indices) - 1:
+            extent = analyzer.simplify(ceildiv(extent, lanes) * lanes)
+        slides = len(terms) > 1 or dim == len(plane.indices) - 1
+        shape.append(extent if slides else plane.buffer.shape[dim])
+    return _padded(plane.buffer, shape)
+
+
+def _padded(buffer: Buffer, shape: list[PrimExpr]) -> Buffer:
+    made = with_scope(buffer, "global", f"{buffer.name}_pad")
+    return made.with_changes(shape=tuple(shape), strides=(), elem_offset=None)
+
+
+def _over(iv: IterVar, extent: PrimExpr) -> IterVar:
+    domain = Range.from_min_extent(make_const(0, iv.var.dtype), extent)
+    return IterVar(domain, iv.var, iv.iter_type, iv.thread_tag, iv.span)
+
+
+def _whole_rows(region: BufferRegion) -> BufferRegion:
+    """A read that counts as one of the whole row: what makes the row then makes all of it."""
+    row = Range.from_min_extent(0, region.buffer.shape[-1])
+    return BufferRegion(region.buffer, [*region.region[:-1], row])
+
+
+def _inline(sch: Schedule, block: BlockRV, into: BlockRV) -> None:
+    """Inline a copy where that is possible, and test each place once."""
+    try:
+        sch.compute_inline(block)
+    except ScheduleError:
+        return  # an output, or read elsewhere too
+    if into is not block:
+        node: Block = sch.get(into)
+        merged = _tested_once(node)
+        sch.state.replace(sch.get_sref(into), merged, {node: merged})
+
+
+def _tested_once(node: Block) -> Block:
+    """if a: (if b: x else p) else 0   ->   if b and those terms of a that b does not imply: x."""
+    store = node.body
+    assert isinstance(store, BufferStore), "a copy is one store"
+    choice = store.value
+    inner = choice.args[1] if _is_choice(choice) else None  # type: ignore[attr-defined]
+    if not _is_choice(inner):
+        return node
+    assert isinstance(choice, Call), "looked at above"
+    assert isinstance(inner, Call), "looked at above"
+    analyzer = Analyzer()
+    for iv in node.iter_vars:
+        if iv.dom is not None:
+            analyzer.bind(iv.var, iv.dom)
+    condition = inner.args[0]
+    known = _terms(condition)
+    for term in _terms(choice.args[0]):
+        if not analyzer.can_prove(term) and not any(_implies(k, term, analyzer) for k in known):
+            condition = logical_and(condition, term)
+    value = Call(inner.dtype, "tir.if_then_else", (condition, *inner.args[1:]), inner.span)
+    return change_block(
+        node, body=BufferStore(store.buffer, value, store.indices, None, store.span)
+    )
+
+
+def _is_choice(node: object) -> bool:
+    return isinstance(node, Call) and getattr(node.op, "name", "") == "tir.if_then_else"
+
+
+def _terms(condition: PrimExpr) -> list[PrimExpr]:
+    """The terms of a conjunction."""
+    found: list[PrimExpr] = []
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, And):
+            stack += [node.b, node.a]
+        else:
+            found.append(node)
+    return found
+
+
+def _implies(known: PrimExpr, term: PrimExpr, analyzer: Analyzer) -> bool:
+    """i < a implies i < b for a <= b."""
+    if not isinstance(known, LT) or not isinstance(term, LT) or known.a is not term.a:
+        return False
+    return analyzer.can_prove(less_equal(known.b, term.b))

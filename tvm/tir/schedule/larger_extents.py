@@ -1,0 +1,124 @@
+"""Blocks over larger domains than they were written for: their loops, and copies around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, Call, IntImm, IterVar, Var, make_const
+from tvm.tir.op.arith import less, logical_and
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Stmt
+
+from .analysis.query import block_of, loops_above, realize_of
+from .error import Illegal
+from .rebuild import nest
+from .scopes import TRUE, ScopeEdit
+from .tree import SRefTree
+
+
+class Grow(ScopeEdit):
+    """Puts a block in place in loops that run over larger extents, named by loop variable."""
+
+    def __init__(
+        self,
+        old: Block,
+        new: Block,
+        extents: dict[Var, PrimExpr],
+        before: dict[Stmt, list[Stmt]],
+        after: dict[Stmt, list[Stmt]],
+    ) -> None:
+        super().__init__({old: new}, before, after)
+        self._extents = extents
+
+    def visit_for_(self, op: For) -> Stmt:
+        new = super().visit_for_(op)
+        extent = self._extents.get(op.loop_var)
+        if extent is None or extent is op.extent:
+            return new
+        if isinstance(new, For):
+            return _with_extent(new, extent)
+        # the loop is the outermost one, and has the added statements around it
+        parts = [_with_extent(p, extent) if _is_loop(p, op.loop_var) else p for p in new.seq]  # type: ignore[attr-defined]
+        return type(new)(parts, new.span)  # type: ignore[call-arg]
+
+
+def _is_loop(stmt: Stmt, var: Var) -> bool:
+    return isinstance(stmt, For) and stmt.loop_var is var
+
+
+def _with_extent(loop: Stmt, extent: PrimExpr) -> For:
+    assert isinstance(loop, For), "a loop"
+    return For(
+        loop.loop_var, loop.min, extent, loop.kind, loop.body, loop.thread_binding,
+        loop.annotations, loop.span,
+    )  # fmt: skip
+
+
+def require_plain_loops(state: SRefTree, block: StmtSRef, grown: dict[Var, PrimExpr]) -> None:
+    """Refuse a block that does not stand alone in one loop for each of its variables."""
+    node = block_of(block)
+    loops = [sref.stmt for sref in loops_above(block) if isinstance(sref.stmt, For)]
+    names = {loop.loop_var for loop in loops}
+    inner = [*loops[1:], realize_of(state, block)]
+    alone = all(outer.body is below for outer, below in zip(loops, inner))
+    if len(grown) != len(node.iter_vars) or set(grown) != names or not alone:
+        raise Illegal(
+            f"the variables of block {node.name_hint!r} are not bound to one loop each",
+            legal="a block alone in loops that are its variables, as it was written",
+            spots=[node],
+            fast="The block does not have a trivial binding",
+        )
+
+
+def pad_nest(source: Buffer, target: Buffer) -> Stmt:
+    """target[v] = source[v] inside of the source's shape, else zero."""
+    iter_vars, values, loops = grid_axes(target.shape)
+    indices = [iv.var for iv in iter_vars]
+    inside: PrimExpr = TRUE
+    for index, small, large in zip(indices, source.shape, target.shape):
+        if small is not large:
+            inside = logical_and(inside, less(index, small))
+    zero = make_const(0, source.dtype)
+    value = Call(source.dtype, "tir.if_then_else", (inside, BufferLoad(source, indices), zero))
+    block = Block(
+        iter_vars,
+        [BufferRegion.from_point(source, indices)],
+        [BufferRegion.from_point(target, indices)],
+        target.name,
+        BufferStore(target, value, indices),
+    )
+    return nest(loops, BlockRealize(values, TRUE, block))
+
+
+def crop_nest(source: Buffer, target: Buffer) -> Stmt:
+    """target[v] = source[v] over the target's shape."""
+    iter_vars, values, loops = grid_axes(target.shape)
+    indices = [iv.var for iv in iter_vars]
+    block = Block(
+        iter_vars,
+        [BufferRegion.from_point(source, indices)],
+        [BufferRegion.from_point(target, indices)],
+        source.name,
+        BufferStore(target, BufferLoad(source, indices), indices),
+    )
+    return nest(loops, BlockRealize(values, TRUE, block))
+
+
+def grid_axes(
+    shape: Sequence[PrimExpr],
+) -> tuple[list[IterVar], list[PrimExpr], list[tuple[Var, PrimExpr]]]:
+    """Block variables over a shape, the loop variables that they are, and the loops."""
+    iter_vars: list[IterVar] = []
+    values: list[PrimExpr] = []
+    loops: list[tuple[Var, PrimExpr]] = []
+    for dim, extent in enumerate(shape):
+        loop, var = Var(f"i{dim}", extent.dtype), Var(f"v{dim}", extent.dtype)
+        dom = Range.from_min_extent(IntImm(extent.dtype, 0), extent)
+        iter_vars.append(IterVar(dom, var, IterVar.DataPar))
+        values.append(loop)
+        loops.append((loop, extent))
+    return iter_vars, values, loops
+
+
