@@ -14,6 +14,7 @@ from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
+from tvm.tir.transform.name_extents import NameExtents
 
 
 def library_dispatch_passes(target: Target) -> list[Pass]:
@@ -40,6 +41,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         RemoveUnusedWork(),  # kernels that were fused or folded away
         MarkConstantWeights(),  # operands of products that may lie as the kernel likes
         RemoveUnusedWork(),  # kernels that are called with weights only
+        NameExtents(),  # rules need not see through how a size was computed
         dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules()),
         t.SplitLayoutRewritePreproc(),  # what packs weights becomes a kernel of its own
         t.FoldConstant(),  # and packs them now
