@@ -110,7 +110,7 @@ def schedule_contraction(
     sch.unroll(ii)
     sch.unroll(ki)
     later.append((block, ko))
-    work = _work(cpu, bits, form)
+    work = product_us(cpu, bits, form)
     spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
     panels = None if panel is None else "beforehand" if packed else "into a panel"
     return _reason(cpu, tile, panels, pads_rows, spread)
@@ -379,7 +379,8 @@ def _vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> Non
     sch.unroll(outer)
 
 
-def _work(cpu: CpuModel, bits: int, form: MatrixForm) -> float:
+def product_us(cpu: CpuModel, bits: int, form: MatrixForm) -> float:
+    """Microseconds of one core for a product, with a guess for symbolic extents."""
     sizes = [extent_of(part) for part in (form.outer, form.m, form.n, form.k)]
     work = 2.0
     for size in sizes:

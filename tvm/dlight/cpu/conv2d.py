@@ -12,16 +12,18 @@ from __future__ import annotations
 
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
 from tvm.dlight.base import open_schedule
+from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
-from tvm.tir.schedule import Schedule
+from tvm.tir.schedule import BlockRV, Schedule
 from tvm.tir.stmt import Block
 
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .general import Rest, inline_epilogues
+from .shifted import columns_of, schedule_shifted
 
 
 class Conv2D(CPUScheduleRule):
@@ -39,12 +41,43 @@ class Conv2D(CPUScheduleRule):
             found = find_contraction(sch.get(block))
             form = _conv_form(sch.get(block))
             if found is not None and form is not None:
-                reasons.append(
-                    schedule_contraction(sch, block, found, form, target.cpu, rest.later)
-                )
-                rest.done(block)
+                reasons.append(_schedule(sch, block, found, form, target.cpu, rest))
         rest.schedule(target.cpu)
         return with_reason(sch, "; ".join(reasons))
+
+
+def _schedule(
+    sch: Schedule,
+    block: BlockRV,
+    found: Contraction,
+    form: MatrixForm,
+    cpu: CpuModel,
+    rest: Rest,
+) -> str:
+    """Columns of known number are gathered in panels, others are runs of shifted planes."""
+    if not _runs(sch.get(block), found, form):
+        reason = schedule_contraction(sch, block, found, form, cpu, rest.later)
+        rest.done(block)
+        return reason
+    columns = columns_of(sch.get(block), form, found.rhs)
+    assert columns is not None, "looked at before"
+    made, reason = schedule_shifted(sch, block, form, found.rhs, columns, cpu, rest.later)
+    for done in (*made, block):
+        rest.done(done)
+    return reason
+
+
+def _runs(node: Block, found: Contraction, form: MatrixForm) -> bool:
+    """Whether the number of columns is a symbol, and they do not lie side by side as they are."""
+    if extent_of(form.n) is not None:
+        return False
+    columns = columns_of(node, form, found.rhs)
+    assert columns is not None, "looked at before"
+    last = len(found.rhs.indices) - len(columns)
+    return not all(
+        column.step == 1 and column.reach == 0 and column.dim == last + place
+        for place, column in enumerate(columns)
+    )
 
 
 def _conv_form(block: Block) -> MatrixForm | None:
@@ -63,9 +96,14 @@ def _conv_form(block: Block) -> MatrixForm | None:
     first_row = min(order.index(iv.var) for iv in found.m if iv.var in order)
     outer = [iv for iv in found.n if iv.var in order and order.index(iv.var) < first_row]
     columns = [iv for iv in found.n if iv not in outer]
-    if not columns or any(extent_of([iv]) is None for iv in (*found.m, *columns, *found.k)):
+    if not columns or any(extent_of([iv]) is None for iv in (*found.m, *found.k)):
         return None
-    return MatrixForm((*found.batch, *outer), found.m, tuple(columns), found.k)
+    form = MatrixForm((*found.batch, *outer), found.m, tuple(columns), found.k)
+    if extent_of(columns) is None and (
+        len(form.m) > 1 or columns_of(block, form, found.rhs) is None
+    ):
+        return None
+    return form
 
 
 def _is_weight(found: Contraction) -> bool:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
+from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import LT, And, BufferLoad, Call, IterVar, Var, make_const
+from tvm.tir.expr import LE, LT, And, BufferLoad, Call, IterVar, Var, make_const
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op.arith import ceildiv, less_equal, logical_and
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
@@ -108,9 +109,9 @@ def round_up(
     copy = next(p for p in sch.get_producers(block) if sch.get(p).writes[0].buffer is target)
     for maker in makers:
         if sch.get(maker).writes[0].buffer is source:
-            _inline(sch, maker, copy)
+            inline_copy(sch, maker, copy)
     for crop in sch.get_consumers(block):
-        _inline(sch, crop, crop)
+        inline_copy(sch, crop, crop)
     return copy
 
 
@@ -154,7 +155,7 @@ def _whole_rows(region: BufferRegion) -> BufferRegion:
     return BufferRegion(region.buffer, [*region.region[:-1], row])
 
 
-def _inline(sch: Schedule, block: BlockRV, into: BlockRV) -> None:
+def inline_copy(sch: Schedule, block: BlockRV, into: BlockRV) -> None:
     """Inline a copy where that is possible, and test each place once."""
     try:
         sch.compute_inline(block)
@@ -210,6 +211,14 @@ def _terms(condition: PrimExpr) -> list[PrimExpr]:
 
 def _implies(known: PrimExpr, term: PrimExpr, analyzer: Analyzer) -> bool:
     """i < a implies i < b for a <= b."""
-    if not isinstance(known, LT) or not isinstance(term, LT) or known.a is not term.a:
+    limit = _limit(known)
+    if limit is None or not isinstance(term, LT) or not expr_deep_equal(limit[0], term.a):
         return False
-    return analyzer.can_prove(less_equal(known.b, term.b))
+    return analyzer.can_prove(less_equal(limit[1], term.b))
+
+
+def _limit(term: PrimExpr) -> tuple[PrimExpr, PrimExpr] | None:
+    """The sides of i < a, or those of i <= a - 1."""
+    if isinstance(term, LT):
+        return term.a, term.b
+    return (term.a, term.b + 1) if isinstance(term, LE) else None

@@ -186,10 +186,22 @@ def relax_exact(
     region = [Range.from_min_extent(analyzer.simplify(p.min), p.extent) for p in region]
     mins = [part.min for part in region]
     rest = _not_buffer_bounds(predicate, mins, ranges, shape, analyzer)
+    moving = {n for place in mins for n in walk(place) if isinstance(n, Var)}
+    rest = [term for term in rest if not _holds_somewhere(term, moving, ranges, analyzer)]
     if not rest and _each_dense(region, ranges):
         return relax_upper(region, ranges, shape, analyzer)
     box = _mapped_box(region, ranges, reduce(logical_and, rest, _NOTHING), analyzer)
     return _mapped_box(region, ranges, predicate, analyzer) if box is None else box
+
+
+def _holds_somewhere(
+    term: PrimExpr, moving: set[Var], ranges: Ranges, analyzer: Analyzer
+) -> bool:
+    """True if a term leaves the first iteration of one loop in, and places do not move with it."""
+    used = {n for n in walk(term) if isinstance(n, Var) and n in ranges}
+    if used & moving:
+        return False
+    return analyzer.can_prove(substitute(term, {var: ranges[var].min for var in used}))
 
 
 def _each_dense(region: Sequence[Range], ranges: Ranges) -> bool:
@@ -208,9 +220,9 @@ def _mapped_box(
 ) -> Box | None:
     """The box of places that are an affine map of the loops; None for other places."""
     region, ranges = _in_points(region, ranges)
-    if not all(is_one(part.extent) for part in region):
-        return None
     moving = [_mentions(part.min, ranges) for part in region]
+    if not all(is_one(part.extent) or not moves for part, moves in zip(region, moving)):
+        return None
     used = {n for p in region for n in walk(p.min) if isinstance(n, Var) and n in ranges}
     found = detect_iter_map(
         [part.min for part, moves in zip(region, moving) if moves],
@@ -226,7 +238,7 @@ def _mapped_box(
     for part, moves in zip(region, moving):
         if not moves:
             low.append(part.min)
-            high.append(part.min)
+            high.append(analyzer.simplify(part.min + part.extent - 1))
             continue
         sum_ = next(sums)
         if sum_.args and not _unit_scale(sum_):
