@@ -23,11 +23,13 @@ def guard_lanes(
 
     `around` are the extents of the loops that it is in.
 
-    None where that is not possible: a scalar access or an effect in it would still take place for
-    the lanes that the mask excludes.
+    None where that is not possible: an effect, or a scalar access where the mask may exclude all
+    lanes, would take place that did not before.
     """
+    first = _first_lane(mask)
+    some = first is not None and analyzer.can_prove(first)
     try:
-        return rewrite(_LaneGuard(mask, analyzer, around), node)
+        return rewrite(_LaneGuard(mask, analyzer, around, some), node)
     except _Refused:
         return None
 
@@ -54,9 +56,12 @@ class _Refused(Exception):
 
 
 class _LaneGuard(StmtExprMutator):
-    def __init__(self, mask: PrimExpr, analyzer: Analyzer, around: Sequence[PrimExpr]) -> None:
+    def __init__(
+        self, mask: PrimExpr, analyzer: Analyzer, around: Sequence[PrimExpr], some: bool
+    ) -> None:
         super().__init__()
         self._mask, self._analyzer, self._around = mask, analyzer, around
+        self._some = some  # of the lanes are in
 
     def _predicate(self, present: PrimExpr | None, access: PrimExpr) -> PrimExpr:
         same = (
@@ -69,7 +74,7 @@ class _LaneGuard(StmtExprMutator):
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         if op.dtype.is_scalar:
-            if not _in_bounds(op, self._analyzer):
+            if not self._some and not _in_bounds(op, self._analyzer):
                 raise _Refused
             return super().visit_buffer_load_(op)
         indices = self.visit_exprs(op.indices)
@@ -86,7 +91,8 @@ class _LaneGuard(StmtExprMutator):
     def visit_binary_(self, op: e.BinaryOpExpr) -> PrimExpr:
         # a division that the condition was to protect cannot be undone lane by lane
         divides = isinstance(op, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)) and op.dtype.is_integer
-        if divides and not _is_not_zero(op.b, self._around):
+        scalar = self._some and op.dtype.is_scalar
+        if divides and not scalar and not _is_not_zero(op.b, self._around):
             raise _Refused
         return super().visit_binary_(op)
 
@@ -105,6 +111,27 @@ class _LaneGuard(StmtExprMutator):
 
     def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
         raise _Refused
+
+
+def _first_lane(mask: PrimExpr) -> PrimExpr | None:
+    """What the mask says of its first lane; None for other masks than comparisons of ramps."""
+    if isinstance(mask, e.Broadcast):
+        return mask.value
+    if isinstance(mask, e.And):
+        a, b = _first_lane(mask.a), _first_lane(mask.b)
+        return None if a is None or b is None else e.And(a, b)
+    if isinstance(mask, e.CmpExpr):
+        a, b = _first_element(mask.a), _first_element(mask.b)
+        return None if a is None or b is None else type(mask)(a, b)
+    if isinstance(mask, e.Call) and getattr(mask.op, "name", "") == "tir.get_active_lane_mask":
+        return ops.less(*mask.args)
+    return None
+
+
+def _first_element(value: PrimExpr) -> PrimExpr | None:
+    if isinstance(value, e.Ramp):
+        return value.base
+    return value.value if isinstance(value, e.Broadcast) else None
 
 
 def _in_bounds(op: e.BufferLoad, analyzer: Analyzer) -> bool:
