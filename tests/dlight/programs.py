@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from tvm import te, tir
+from tvm.arith import Analyzer
 from tvm.dlight import ScheduleRule
 from tvm.ir import assert_structural_equal
 from tvm.target import Target
 from tvm.tir.analysis import verify_well_formed
-from tvm.tir.functor import StmtExprMutator
+from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.interp import run
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.rebuild import change_block
@@ -109,6 +110,16 @@ def reduction(
     return te.create_prim_func([a, te.compute(out, body, name="B")])
 
 
+def size_of(extent: tir.PrimExpr, sizes: dict[str, int]) -> int:
+    """An extent for the given values of symbols."""
+    values = {
+        node: tir.const(sizes[node.name], node.dtype)
+        for node in walk(extent)
+        if isinstance(node, tir.Var)
+    }
+    return int(Analyzer().simplify(substitute(extent, values)))
+
+
 def results(func: tir.PrimFunc, mod: object, sizes: dict[str, int] | None = None) -> np.ndarray:
     """What the last parameter holds after a run on fixed random inputs."""
     rng = np.random.default_rng(7)
@@ -116,7 +127,7 @@ def results(func: tir.PrimFunc, mod: object, sizes: dict[str, int] | None = None
     arrays = []
     for param in func.params:
         buffer = func.buffer_map[param]
-        shape = [known[str(d)] if str(d) in known else int(d) for d in buffer.shape]
+        shape = [size_of(d, known) for d in buffer.shape]
         values = rng.standard_normal(shape) * 4
         arrays.append(np.asarray(values).astype(str(buffer.dtype)))
     arrays[-1][...] = 99

@@ -60,4 +60,20 @@ def test_divisors_that_loops_around_run_through_are_not_zero():
     n, m = tir.Var("n", "int32"), tir.Var("m", "int32")
     divided = tir.Broadcast(tir.FloorDiv(i, n * 12), 4)
     for around, fine in (([n * m * 12], True), ([m, n], True), ([m], False), ([n + m], False)):
-        assert (guard_lanes(divided, MASK, analyzer(4), around) is not None) is fine
+        loops = {tir.Var(f"j{place}"): extent for place, extent in enumerate(around)}
+        assert (guard_lanes(divided, MASK, analyzer(5), loops) is not None) is fine
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_scalar_loads_stay_where_some_lane_is_in(strict):
+    n = tir.SizeVar("n", "int32")
+    expr = tir.Broadcast(load(n), 4)  # as far as is known, out of bounds
+    for end in (n, n * 3, (n - 1) // 2 + 1):
+        limit = tir.Broadcast(end if strict else end - 1, 4)
+        mask = (tir.LT if strict else tir.LE)(LANES, limit)
+        known = Analyzer()
+        for extent, fine in (((end + 3) // 4, True), ((end + 4) // 4, False)):
+            loops = {i: known.simplify(extent)}
+            assert (guard_lanes(expr, mask, known, loops) is expr) is fine
+        both = tir.And(tir.Broadcast(n < 7, 4), mask)
+        assert guard_lanes(expr, both, known, {i: (end + 3) // 4}) is None

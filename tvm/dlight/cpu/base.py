@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from tvm.dlight.analysis.common_analysis import get_root_block
 from tvm.dlight.base import ScheduleRule
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
-from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 
 REASON = "schedule_reason"
 
@@ -16,9 +18,10 @@ Decompositions = list[tuple[BlockRV, LoopRV]]
 
 
 def decompose(sch: Schedule, later: Decompositions) -> None:
-    """Give all the reductions their init."""
+    """Give all the reductions their init; one of which too little is known keeps it inside."""
     for block, loop in later:
-        sch.decompose_reduction(block, loop)
+        with contextlib.suppress(ScheduleError):
+            sch.decompose_reduction(block, loop)
 
 
 class CPUScheduleRule(ScheduleRule):

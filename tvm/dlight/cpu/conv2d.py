@@ -55,7 +55,7 @@ def _schedule(
     rest: Rest,
 ) -> str:
     """Columns of known number are gathered in panels, others are runs of shifted planes."""
-    if not _runs(sch.get(block), found, form):
+    if extent_of(form.n) is not None:
         reason = schedule_contraction(sch, block, found, form, cpu, rest.later)
         rest.done(block)
         return reason
@@ -65,19 +65,6 @@ def _schedule(
     for done in (*made, block):
         rest.done(done)
     return reason
-
-
-def _runs(node: Block, found: Contraction, form: MatrixForm) -> bool:
-    """Whether the number of columns is a symbol, and they do not lie side by side as they are."""
-    if extent_of(form.n) is not None:
-        return False
-    columns = columns_of(node, form, found.rhs)
-    assert columns is not None, "looked at before"
-    last = len(found.rhs.indices) - len(columns)
-    return not all(
-        column.step == 1 and column.reach == 0 and column.dim == last + place
-        for place, column in enumerate(columns)
-    )
 
 
 def _conv_form(block: Block) -> MatrixForm | None:

@@ -13,8 +13,10 @@ from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, Schedule, ScheduleError
 from tvm.tir.stmt import Block, BufferStore
 
+from .access import extent
 from .base import Decompositions, decompose, root_blocks
 from .elementwise import schedule_elementwise
+from .planes import is_choice
 from .reduction import schedule_reduction
 from .window import schedule_window
 
@@ -95,6 +97,13 @@ def _grows(producer: Block, user: Block) -> bool:
     return reads > 1 and reads * sum(1 for _ in walk(producer.body.value)) > MAX_INLINED
 
 
+def _pads_planes(node: Block) -> bool:
+    """Whether a block makes a border around what it reads, of a size that is a symbol."""
+    assert isinstance(node.body, BufferStore), "looked at by the caller"
+    value = node.body.value
+    return is_choice(value) and any(extent(iv) is None for iv in node.iter_vars[-2:])
+
+
 def inline_epilogues(sch: Schedule, among: Sequence[BlockRV] | None = None) -> None:
     """Inline spatial blocks (all, or those given) into their consumers.
 
@@ -115,6 +124,8 @@ def inline_epilogues(sch: Schedule, among: Sequence[BlockRV] | None = None) -> N
         if not users or (feeds and not renames):
             continue
         reduces = any(sch.get(u).init is not None for u in users)
+        if reduces and _pads_planes(node):
+            continue  # windows of any size read a copy that has room for whole tiles
         if reduces and len(users) > 1 and not renames:
             continue
         if any(_grows(node, sch.get(user)) for user in users):

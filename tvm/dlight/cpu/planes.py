@@ -172,8 +172,8 @@ def _tested_once(node: Block) -> Block:
     store = node.body
     assert isinstance(store, BufferStore), "a copy is one store"
     choice = store.value
-    inner = choice.args[1] if _is_choice(choice) else None  # type: ignore[attr-defined]
-    if not _is_choice(inner):
+    inner = choice.args[1] if is_choice(choice) else None  # type: ignore[attr-defined]
+    if not is_choice(inner):
         return node
     assert isinstance(choice, Call), "looked at above"
     assert isinstance(inner, Call), "looked at above"
@@ -192,7 +192,8 @@ def _tested_once(node: Block) -> Block:
     )
 
 
-def _is_choice(node: object) -> bool:
+def is_choice(node: object) -> bool:
+    """Whether an expression is a value under a condition, else another."""
     return isinstance(node, Call) and getattr(node.op, "name", "") == "tir.if_then_else"
 
 

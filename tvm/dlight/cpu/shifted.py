@@ -125,7 +125,7 @@ def schedule_shifted(
     if isinstance(steps, IntImm) and steps.value <= UNROLLED:
         sch.unroll(taps[-1])
     later.append((block, taps[0]))
-    spread = share_out(sch, [*outer, jo], cpu, work, sch.get(block), heavy=True)
+    spread = share_out(sch, [jo], cpu, work, sch.get(block), heavy=True)
     return [copy], (
         f"{tile.rows}x{tile.columns} tile: {tile.accumulators()} of {cpu.vector_registers} "
         f"vector registers hold sums, rows of weights by shifted planes, {spread}"

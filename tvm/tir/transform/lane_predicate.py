@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TypeVar
 
 from tvm.arith.analyzer import Analyzer
@@ -17,7 +17,10 @@ N = TypeVar("N", bound=PrimExpr | s.Stmt)
 
 
 def guard_lanes(
-    node: N, mask: PrimExpr, analyzer: Analyzer, around: Sequence[PrimExpr] = ()
+    node: N,
+    mask: PrimExpr,
+    analyzer: Analyzer,
+    around: Mapping[e.Var, PrimExpr] | None = None,
 ) -> N | None:
     """`node` with the mask as predicate of its vector loads and stores.
 
@@ -26,10 +29,10 @@ def guard_lanes(
     None where that is not possible: an effect, or a scalar access where the mask may exclude all
     lanes, would take place that did not before.
     """
-    first = _first_lane(mask)
-    some = first is not None and analyzer.can_prove(first)
+    loops = {} if around is None else around
+    some = _some_lane(_first_lane(mask), analyzer, loops)
     try:
-        return rewrite(_LaneGuard(mask, analyzer, around, some), node)
+        return rewrite(_LaneGuard(mask, analyzer, loops, some), node)
     except _Refused:
         return None
 
@@ -57,7 +60,11 @@ class _Refused(Exception):
 
 class _LaneGuard(StmtExprMutator):
     def __init__(
-        self, mask: PrimExpr, analyzer: Analyzer, around: Sequence[PrimExpr], some: bool
+        self,
+        mask: PrimExpr,
+        analyzer: Analyzer,
+        around: Mapping[e.Var, PrimExpr],
+        some: bool,
     ) -> None:
         super().__init__()
         self._mask, self._analyzer, self._around = mask, analyzer, around
@@ -113,6 +120,25 @@ class _LaneGuard(StmtExprMutator):
         raise _Refused
 
 
+def _some_lane(
+    first: PrimExpr | None, analyzer: Analyzer, around: Mapping[e.Var, PrimExpr]
+) -> bool:
+    """Whether what the mask says of its first lane holds, as in a loop over pieces of an extent.
+
+        for i in range((n + 3) // 4): ... i * 4 < n ...
+    """
+    if isinstance(first, e.And):
+        return all(_some_lane(part, analyzer, around) for part in (first.a, first.b))
+    if first is None or analyzer.can_prove(first):
+        return first is not None
+    if not isinstance(first, (e.LT, e.LE)) or not isinstance(first.a, e.Mul):
+        return False
+    piece, step = first.a.a, first.a.b
+    end = first.b if isinstance(first, e.LT) else ops.add(first.b, 1)
+    extent = around.get(piece) if isinstance(piece, e.Var) else None
+    return extent is not None and analyzer.can_prove_equal(extent, ops.ceildiv(end, step))
+
+
 def _first_lane(mask: PrimExpr) -> PrimExpr | None:
     """What the mask says of its first lane; None for other masks than comparisons of ramps."""
     if isinstance(mask, e.Broadcast):
@@ -142,7 +168,7 @@ def _in_bounds(op: e.BufferLoad, analyzer: Analyzer) -> bool:
     )
 
 
-def _is_not_zero(divisor: PrimExpr, around: Sequence[PrimExpr]) -> bool:
+def _is_not_zero(divisor: PrimExpr, around: Mapping[e.Var, PrimExpr]) -> bool:
     """A number, or a product of sizes that a loop around runs through: then none of them is zero.
 
         for f in range(b * n * 12): ... f // (n * 12) ...
@@ -152,7 +178,7 @@ def _is_not_zero(divisor: PrimExpr, around: Sequence[PrimExpr]) -> bool:
         return value != 0
     wanted = _symbols(divisor)
     return wanted is not None and any(
-        wanted <= (_symbols(extent) or set()) for extent in around
+        wanted <= (_symbols(extent) or set()) for extent in around.values()
     )
 
 

@@ -11,7 +11,7 @@ bound to a CPU target); a statement that cannot be vectorized runs in a loop ove
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, Final
 
@@ -102,16 +102,16 @@ class _LoopFinder(_StmtOnly):
         self._predicates = predicates
         self._analyzer = Analyzer()
         assume_sizes(self._analyzer, func)
-        self._around: list[PrimExpr] = []  # the extents of the loops here
+        self._around: dict[e.Var, PrimExpr] = {}  # the extents of the loops here
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         if op.kind != s.ForKind.VECTORIZED:
             self._analyzer.bind(
                 op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True
             )
-            self._around.append(op.extent)
+            self._around[op.loop_var] = op.extent
             loop = super().visit_for_(op)
-            self._around.pop()
+            self._around.pop(op.loop_var)
             return loop
         if is_irregular(op):
             return _MarkRemover().visit_for_(op)
@@ -175,7 +175,7 @@ class _Vectorizer(StmtExprMutator):
         lanes: PrimExpr,
         predicates: Predicates,
         analyzer: Analyzer,
-        around: list[PrimExpr],
+        around: Mapping[e.Var, PrimExpr],
     ) -> None:
         super().__init__()
         self._var, self._min, self._lanes = loop.loop_var, loop.min, lanes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, ProofStrength
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
@@ -149,7 +149,9 @@ def _contains(
 
 def _at_most(analyzer: Analyzer, a: PrimExpr, b: PrimExpr) -> bool:
     """True if a <= b, also for quotients some steps apart: (x + 7) // 2 and (x + 1) // 2 + 3."""
-    return analyzer.can_prove(a <= b) or analyzer.can_prove(_stepped(a) <= _stepped(b))
+    if analyzer.can_prove(a <= b) or analyzer.can_prove(_stepped(a) <= _stepped(b)):
+        return True
+    return analyzer.can_prove(a <= b, ProofStrength.SYMBOLIC_BOUND)
 
 
 def _stepped(expr: PrimExpr) -> PrimExpr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, ProofStrength
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloorDiv, IntImm, Var
@@ -30,8 +30,10 @@ def index_outside(
     extents = {iv.var: iv.dom.extent for iv in block.iter_vars if iv.dom is not None}
     with analyzer.constraint_scope(functools.reduce(logical_and, where, _TRUE)):
         for index, extent in zip(indices, buffer.shape):
-            below = analyzer.can_prove(index < extent) or (
-                isinstance(index, Var) and _is_rounded_up(extents.get(index), extent, analyzer)
+            below = (
+                analyzer.can_prove(index < extent)
+                or (isinstance(index, Var) and _is_rounded_up(extents.get(index), extent, analyzer))
+                or analyzer.can_prove(index < extent, ProofStrength.SYMBOLIC_BOUND)
             )
             if not (analyzer.can_prove(index >= 0) and below):
                 return index
