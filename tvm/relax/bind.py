@@ -154,8 +154,8 @@ def _rebuilt(func: Function, params: list[Var], binder: Binder) -> Function:
             binder.set_var_remap(param.vid, new)
         new_params.append(new)
     body = binder.visit_with_new_scope(func.body, new_params)
-    attrs = func.attrs
-    return Function(new_params, body, None, func.is_pure, attrs, func.span)
+    ret = binder.visit_struct_info(func.ret_struct_info)  # what is declared stays declared
+    return Function(new_params, body, ret, func.is_pure, func.attrs, func.span)
 
 
 def bind_symbolic_vars(

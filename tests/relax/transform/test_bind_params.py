@@ -12,6 +12,7 @@ from tvm.ir import IRModule
 from tvm.relax.transform import BindParams, BindSymbolicVars
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
@@ -109,3 +110,17 @@ def test_bind_symbolic_vars_to_an_expression() -> None:
 def test_bind_symbolic_vars_of_an_unknown_function() -> None:
     with pytest.raises(TVMError, match="BindSymbolicVars: no Relax function 'mian'"):
         BindSymbolicVars({"n": 2}, "mian")(Mod)
+
+
+def test_a_declared_result_is_bound_and_stays():
+    @I.ir_module(check_well_formed=False)
+    class Mod:
+        @R.function
+        def main(x: R.Shape([1, "m"])) -> R.Shape([1, "m"]):
+            m = T.int64()
+            R.func_attr({"relax.force_pure": True})
+            y = R.call_dps_packed("test_fill", (x,), out_sinfo=R.Tensor((1, 5), "float32"))
+            return y
+
+    after = BindSymbolicVars({"m": 3})(Mod)
+    assert str(after["main"].ret_struct_info) == "R.Shape([1, 3])"

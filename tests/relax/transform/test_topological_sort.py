@@ -43,6 +43,29 @@ def test_orders(order: str, direction: str, names: list[str]) -> None:
     assert _names(order, direction) == names
 
 
+@I.ir_module
+class Crossed:
+    @R.function
+    def main(
+        a: R.Tensor((4,), "float32"), b1: R.Tensor((4,), "float32"), b2: R.Tensor((4,), "float32")
+    ):
+        with R.dataflow():
+            c2 = R.add(a, b2)
+            c1 = R.add(a, b1)
+            d2 = R.add(a, c2)
+            d1 = R.add(a, c1)
+            e = R.add(d1, d2)
+            R.output(e)
+        return e
+
+
+@pytest.mark.parametrize("direction", ["from-inputs", "from-outputs"])
+def test_inputs_and_operands_come_in_their_order(direction: str) -> None:
+    after = TopologicalSort("depth-first", direction)(Crossed)
+    names = [b.var.name_hint for b in after["main"].body.blocks[0].bindings]
+    assert names == ["c1", "d1", "c2", "d2", "e"]
+
+
 class TestMeaning(RelaxPassTest):
     run = TopologicalSort()
     Before = TwoChains

@@ -196,8 +196,39 @@ def test_weights_of_known_shape_are_not_matched() -> None:
             return x
 
     text = str(VMShapeLower()(Before))
-    assert text.count("vm.builtin.check_tensor_info") == 3
+    assert text.count("vm.builtin.check_tensor_info") == 2  # w is trusted, v tells a size
     assert text.count("vm.builtin.match_shape") == 2
+
+
+def test_items_of_weights_are_taken_where_they_tell_sizes() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((2,), "float32"),
+                 params: R.Tuple(R.Tensor((3,), "float32"), R.Tensor(("n",), "float32"))):
+            R.func_attr({"relax.force_pure": True, "num_input": 1})
+            return x
+
+    text = str(VMShapeLower()(Before))
+    assert "params[0]" not in text
+    assert text.count("params[1]") == 1
+    assert text.count("vm.builtin.check_tensor_info") == 2
+
+
+def test_variables_are_what_the_calls_say() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")) -> R.Tuple(R.Shape(ndim=1), R.Prim("int64")):
+            R.func_attr({"relax.force_pure": True})
+            n = T.int64()
+            s = R.shape([n])
+            k = R.prim_value(n)
+            return (s, k)
+
+    text = str(VMShapeLower()(Before))
+    assert "s: R.Shape(ndim=1) = R.call_packed(" in text
+    assert "sinfo_args=(R.Prim(value=n),)" in text
 
 
 def test_numbers_are_matched_and_made() -> None:

@@ -53,7 +53,7 @@ class SortScanDispatcher(BackendDispatcher):
             with target:
                 after = first_schedule(func, target, [dlight.gpu.Fallback()])
             if after is not None:
-                self.builder_.update_func(var, after.with_attr(SCHEDULED, 1))
+                self.builder_.update_func(var, after.with_attr(SCHEDULED, True))
 
     def visit_call_(self, call: Call) -> RelaxExpr:
         rule = _RULES.get(call.op.name) if isinstance(call.op, Op) else None

@@ -6,8 +6,9 @@
     d = R.negative(b)                        d = R.negative(b)
 
 Depth-first follows a value to its readers at once, breadth-first goes level by level. From the
-inputs, bindings stand as early as they can; from the outputs, as late. What has no order between
-it keeps the order it had. A binding stays behind the casts that bind its symbols.
+inputs, which become known in the order of the parameters, bindings stand as early as they can; from
+the outputs, as late, and depth-first the operands of each in their order. A binding stays behind
+the casts that bind its symbols.
 """
 
 from __future__ import annotations
@@ -19,10 +20,25 @@ from typing import Literal
 from tvm.error import message
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax.expr import Binding, BindingBlock, DataflowBlock, Function, MatchCast
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    MatchCast,
+    Var,
+)
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.pass_form import relax_pass
-from tvm.relax.transform.rebuild import rebuild_seq, sub_exprs, vars_used, with_bindings, with_body
+from tvm.relax.transform.rebuild import (
+    all_bindings,
+    rebuild_seq,
+    sub_exprs,
+    vars_used,
+    with_bindings,
+    with_body,
+)
 
 _LEGAL = {"order": ("depth-first", "breadth-first"), "direction": ("from-inputs", "from-outputs")}
 
@@ -41,42 +57,68 @@ def TopologicalSort(
             legal = " or ".join(repr(one) for one in _LEGAL[name])
             raise ValueError(message(f"TopologicalSort: {name}={given!r}", legal=legal))
 
+    known = [*func.params, *(binding.var for binding in all_bindings(func))]
+    results = list(vars_used(func.body.body))
+
     def on_block(block: BindingBlock) -> BindingBlock:
         if not isinstance(block, DataflowBlock):
             return block
-        chosen = _sorted(block.bindings, order == "depth-first", direction == "from-outputs")
+        if direction == "from-outputs" and order == "depth-first":
+            chosen = _towards(block.bindings, results)
+        elif direction == "from-outputs":
+            chosen = _sorted(block.bindings)
+        else:
+            chosen = _onwards(block.bindings, known, order == "depth-first")
         return with_bindings(block, [block.bindings[i] for i in chosen])
 
     return with_body(func, rebuild_seq(func.body, on_block))
 
 
-def _sorted(bindings: Sequence[Binding], depth_first: bool, backwards: bool) -> list[int]:
-    """The positions of the bindings in their new order."""
+def _towards(bindings: Sequence[Binding], results: Sequence[Var]) -> list[int]:
+    """From the results through operands, in their order: operands, then what they are for."""
+    place = {binding.var: i for i, binding in enumerate(bindings)}
+    roots = [place[var] for var in results if var in place]
+    roots += [i for i, b in enumerate(bindings) if not isinstance(b.var, DataflowVar)]
+    roots += range(len(bindings))  # what leads nowhere
     before = _dependencies(bindings)
-    after: list[list[int]] = [[] for _ in bindings]
+    for i, binding in enumerate(bindings):
+        operands = [place[var] for var in vars_used(binding.value) if place.get(var, i) < i]
+        before[i] = list(dict.fromkeys([*operands, *before[i]]))
+    found: dict[int, None] = {}
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        i, entered = stack.pop()
+        if i in found:
+            continue
+        if entered:
+            found[i] = None
+            continue
+        stack.append((i, True))
+        stack.extend((source, False) for source in reversed(before[i]))
+    return list(found)
+
+
+def _onwards(bindings: Sequence[Binding], known: Sequence[Var], depth_first: bool) -> list[int]:
+    """From what is known before the block, in order: what it makes computable, and so on."""
+    inside = {binding.var for binding in bindings}
+    inputs = {var: len(bindings) + i for i, var in enumerate(known) if var not in inside}
+    before = _dependencies(bindings)
+    for sources, binding in zip(before, bindings):
+        sources += dict.fromkeys(inputs[v] for v in vars_used(binding.value) if v in inputs)
+    missing = [len(sources) for sources in before] + [0] * (len(bindings) + len(known))
+    after: dict[int, list[int]] = {}
     for i, sources in enumerate(before):
         for source in sources:
-            after[source].append(i)
-    waits_for, leads_to = (after, before) if backwards else (before, after)
-    found = _visit(waits_for, leads_to, depth_first, backwards)
-    return found[::-1] if backwards else found
-
-
-def _visit(
-    waits_for: list[list[int]], leads_to: list[list[int]], depth_first: bool, backwards: bool
-) -> list[int]:
-    """Positions such that each comes after all that it waits for."""
-    missing = [len(sources) for sources in waits_for]
-    ready = [i for i, count in enumerate(missing) if count == 0]
-    if backwards:
-        ready.reverse()  # the last binding is the first on the way back
-    queue = deque(ready)
+            after.setdefault(source, []).append(i)
+    queue = deque([i for i in range(len(bindings)) if not before[i]])
+    queue.extend(inputs.values())
     found: list[int] = []
     while queue:
         i = queue.popleft()
-        found.append(i)
+        if i < len(bindings):
+            found.append(i)
         freed = []
-        for j in sorted(leads_to[i], reverse=backwards):
+        for j in after.get(i, ()):
             missing[j] -= 1
             if missing[j] == 0:
                 freed.append(j)
@@ -85,6 +127,25 @@ def _visit(
         else:
             queue.extend(freed)
     return found
+
+
+def _sorted(bindings: Sequence[Binding]) -> list[int]:
+    """From the outputs, level by level, backwards; the last binding is the first on the way."""
+    before = _dependencies(bindings)
+    missing = [0] * len(bindings)
+    for sources in before:
+        for source in sources:
+            missing[source] += 1
+    queue = deque([i for i in reversed(range(len(bindings))) if missing[i] == 0])
+    found: list[int] = []
+    while queue:
+        i = queue.popleft()
+        found.append(i)
+        for j in sorted(before[i], reverse=True):
+            missing[j] -= 1
+            if missing[j] == 0:
+                queue.append(j)
+    return found[::-1]
 
 
 def _dependencies(bindings: Sequence[Binding]) -> list[list[int]]:

@@ -55,7 +55,7 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from tvm.relax.struct_info_rules import is_base_of
+from tvm.relax.struct_info_rules import is_base_of, tir_vars_in_struct_info
 from tvm.relax.transform.rebuild import replace_operands, with_value
 from tvm.relax.transform.size_slots import Slot, SlotTable, collect_slots
 from tvm.tir.buffer import decl_buffer
@@ -101,6 +101,7 @@ class _Lowering:
         self._slots: SlotTable = collect_slots(func)
         self._ready: list[Slot] = []
         self._bindings: list[Binding] = []
+        self._now: dict[RelaxExpr, Var] = {}  # variables of shapes and numbers that are made here
         self._heap = self._make_heap()
 
     # --- the function ---
@@ -201,7 +202,12 @@ class _Lowering:
         elif isinstance(value, If):
             value = self._if(value)
         elif isinstance(value, (ShapeExpr, PrimValue)):
-            value = self._made(value) or value
+            made = self._made(value)
+            if made is not None:  # the variable is what the call says, no more
+                var = type(binding.var)(binding.var.vid, made.struct_info_, binding.var.span)
+                self._now[binding.var] = var
+                self._bindings.append(VarBinding(var, made, binding.span))
+                return
         elif not isinstance(value, Function):
             value = self._operands(value)
         self._bindings.append(with_value(binding, value))
@@ -224,7 +230,7 @@ class _Lowering:
             if isinstance(expr, (ShapeExpr, PrimValue)):
                 made = self._made(expr)
                 return None if made is None else self._bind("gv", made)
-            return None
+            return self._now.get(expr)
 
         return replace_operands(value, replace)
 
@@ -237,7 +243,7 @@ class _Lowering:
                 return None
             code, number = self._load(value.value)
             args = (self._heap, PrimValue(code), PrimValue(number))
-            return self._packed("make_prim_value", args, PrimStructInfo(value.value.dtype))
+            return self._packed("make_prim_value", args, PrimStructInfo(value=value.value))
         if all(isinstance(extent, IntImm) for extent in value.values):
             return None
         parts: list[RelaxExpr] = [self._heap, PrimValue(len(value.values))]
@@ -274,6 +280,8 @@ class _Lowering:
         """Check what is not known of a value; shapes to be matched are added to `todos`."""
         known = value.struct_info_
         if isinstance(info, TensorStructInfo):
+            if weight and not tir_vars_in_struct_info(info):
+                return  # weights are trusted; only what their sizes tell is looked at
             if always or not _is_tensor_of(known, info):
                 ndim, dtype = PrimValue(info.ndim), DataTypeImm(info.dtype)
                 self._do("check_tensor_info", value, ndim, dtype, self._context(where))
@@ -316,7 +324,8 @@ class _Lowering:
             size = PrimValue(len(info.fields))
             self._do("check_tuple_info", value, size, self._context(where))
         for i, one in enumerate(info.fields):
-            if not self._needs_check(one, value, i, always):
+            trusted = weight and not tir_vars_in_struct_info(one)
+            if trusted or not self._needs_check(one, value, i, always):
                 continue
             field: RelaxExpr
             if isinstance(value, Tuple):
