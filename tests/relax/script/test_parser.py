@@ -249,3 +249,41 @@ def test_a_kernel_that_is_pure_may_be_called_before_it_is_read():
             T.ret(n % T.int64(2) == T.int64(0))
 
     assert Module.get_global_var("is_even").struct_info.purity
+
+
+def test_immediates_with_names_stay_immediates() -> None:
+    @R.function
+    def named(x: R.Tensor(("n", 16), "float32"), q: R.Tensor((1, 4, 2, 8), "float32")):
+        with R.dataflow():
+            n, c = T.int64(), T.int64(16)
+            s = T.FloatImm("float32", 0.5)
+            y = R.match_cast(x, R.Tensor((n, c), "float32"))
+            z = R.nn.attention(q, q, q, scale=s)
+            R.output(y, z)
+        return y, z
+
+    @R.function
+    def plain(x: R.Tensor(("n", 16), "float32"), q: R.Tensor((1, 4, 2, 8), "float32")):
+        with R.dataflow():
+            n = T.int64()
+            y = R.match_cast(x, R.Tensor((n, 16), "float32"))
+            z = R.nn.attention(q, q, q, scale=0.5)
+            R.output(y, z)
+        return y, z
+
+    assert len(named.body.blocks[0].bindings) == 2
+    symbol = "global_symbol"
+    assert_structural_equal(named.without_attr(symbol), plain.without_attr(symbol))
+
+
+def test_nonlocal_says_nothing_to_the_program() -> None:
+    def make(dtype: str, size: int) -> relax.Function:
+        @R.function
+        def f(x: R.Tensor((size,), dtype)):
+            nonlocal dtype, size
+            y = R.exp(x)
+            return y
+
+        return f
+
+    assert str(make("float16", 3).ret_struct_info) == 'R.Tensor((3,), dtype="float16")'

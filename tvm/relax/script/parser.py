@@ -16,7 +16,7 @@ from tvm.script.ir_dialect.frame import IRModuleFrame
 from tvm.script.parser.core import dispatch
 from tvm.script.parser.core.error import ParserError
 from tvm.script.parser.core.parser import Parser, VarTable
-from tvm.tir.expr import SizeVar
+from tvm.tir.expr import FloatImm, IntImm, SizeVar
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.function import PrimFunc
 
@@ -61,8 +61,9 @@ def bind_assign_value(
     """What a name stands for after `name = ...`: a symbol, or the variable bound to a value."""
     if isinstance(value, TirVar) and (not value.name or not self.var_table.exist(value)):
         return _bind_symbol(self, node, var_name, value)
-    if _is_plain_python(value):
-        return value
+    is_number = isinstance(value, (IntImm, FloatImm)) and anno_sinfo is None
+    if is_number or _is_plain_python(value):
+        return value  # a number of TIR may stand in shapes and attributes
     if isinstance(value, IRBuilderFrame):
         raise ParserError(node, "a frame of Relax is used by `with`")
     if isinstance(value, MatchCastPair):
