@@ -167,7 +167,6 @@ def test_emit_te_joins_the_module() -> None:
         ("if c:\n    y = R.exp(x)\nreturn x", "Else statements are required"),
         ("if c:\n    y = x\nelse:\n    z = x\nreturn x", "must have the same variable"),
         ("if c:\n    pass\nelse:\n    y = x\nreturn x", "Empty body is not allowed"),
-        ("with R.dataflow():\n    y = R.exp(x)\nreturn x", "at least one output"),
         ("with R.dataflow():\n    R.output(x)\nreturn x", "not emitted by this dataflow block"),
         ("with R.dataflow():\n    y = x\n    R.output(y)\n    z = y\nreturn x", "after R.output"),
         ("with R.dataflow():\n    if c:\n        y = x\n    else:\n        y = x\n    R.output(y)\n"
@@ -287,3 +286,15 @@ def test_nonlocal_says_nothing_to_the_program() -> None:
         return f
 
     assert str(make("float16", 3).ret_struct_info) == 'R.Tensor((3,), dtype="float16")'
+
+
+@pytest.mark.parametrize("end", ["", "            R.output()\n"])
+def test_a_dataflow_block_may_give_nothing(end: str) -> None:
+    text = (
+        "# from tvm.script import relax as R\n@R.function\n"
+        'def f(x: R.Tensor((3,), "float32")):\n'
+        "    with R.dataflow():\n        y = R.exp(x)\n" + end.replace("    " * 3, "    " * 2)
+        + "    return x\n"
+    )
+    (block,) = from_source(text).body.blocks
+    assert [type(b.var) for b in block.bindings] == [relax.DataflowVar]

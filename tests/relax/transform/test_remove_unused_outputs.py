@@ -5,11 +5,44 @@ from __future__ import annotations
 import pytest
 
 from tests.relax.programs import RelaxPassTest
+from tvm.ir import assert_structural_equal
 from tvm.relax.transform import RemoveUnusedOutputs
 from tvm.script import ir as I
 from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
+
+
+def test_callers_have_what_the_callee_gives():
+    @I.ir_module
+    class Mod:
+        @R.function(private=True)
+        def func() -> R.Tuple(R.Tensor((16, 16), "int32"), R.Tensor((32, 32), "int32")):
+            a = R.zeros(R.shape([16, 16]), "int32")
+            b = R.zeros(R.shape([32, 32]), "int32")
+            return (a, b)
+
+        @R.function
+        def main() -> R.Tensor:
+            cls = Mod
+            t = cls.func()
+            a: R.Tensor = t[0]
+            return a
+
+    @I.ir_module
+    class Expected:
+        @R.function(private=True)
+        def func() -> R.Tensor((16, 16), "int32"):
+            a = R.zeros(R.shape([16, 16]), "int32")
+            return a
+
+        @R.function
+        def main() -> R.Tensor((16, 16), "int32"):
+            cls = Expected
+            a = cls.func()
+            return a
+
+    assert_structural_equal(RemoveUnusedOutputs()(Mod), Expected)
 
 
 class TestOneField(RelaxPassTest):

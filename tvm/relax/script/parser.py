@@ -355,10 +355,7 @@ def visit_with(self: Parser, node: ast.With) -> None:
             for name, values in self.var_table.name2value.items()
             if name in self.var_table.frames[-1].vars
         }
-    outputs = getattr(frame, "output_vars", None)
-    if outputs is None:
-        raise ParserError(node, "Dataflow block must have at least one output: R.output(...)")
-    for var in outputs:
+    for var in getattr(frame, "output_vars", None) or ():  # a block may give nothing
         for name, value in visible.items():
             if value is var:
                 self.var_table.add(name, var, allow_shadowing=True)

@@ -29,6 +29,7 @@ from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.private_calls import private_functions, with_signatures
 from tvm.relax.transform.rebuild import all_bindings, map_bindings, sub_exprs, with_value
+from tvm.relax.transform.settle import settled_module
 
 
 @relax_module_pass("RemoveUnusedOutputs")
@@ -59,7 +60,7 @@ def RemoveUnusedOutputs(mod: IRModule, ctx: PassContext) -> IRModule:
         new.struct_info_ = var.struct_info_
         return [VarBinding(var, new, binding.span)]
 
-    mod = with_signatures(renumbered, changed, on_call)
+    mod = settled_module(mod, with_signatures(renumbered, changed, on_call))
     return RemoveUnusedWork()(CanonicalizeBindings()(mod))
 
 
