@@ -97,7 +97,7 @@ def test_views_with_another_type_or_shape() -> None:
     np.testing.assert_array_equal(bits, made.numpy().reshape(-1).view("int32"))
     part = made._create_view((2,), "float32", 16)
     np.testing.assert_array_equal(part.numpy(), [4, 5])
-    with pytest.raises(ShapeError, match="view of 28 bytes\n  found: a tensor of 24 bytes"):
+    with pytest.raises(ShapeError, match=r"i_byte < 28\n.*only contains 24 b"):
         made._create_view((7,))
 
 

@@ -24,3 +24,14 @@ def test_values_are_kept_by_arguments() -> None:
     assert kept([1.0, 2]) == [2]
     with pytest.raises(tvm.TVMError, match="an argument of type bytearray"):
         kept(bytearray(b"a"))
+
+
+class TestSessionScope:
+    number = tvm.testing.parameter(1, 2)
+
+    @pytest.fixture(scope="class")
+    def doubled(self, number: int) -> int:
+        return 2 * number
+
+    def test_a_fixture_of_a_class_may_ask_for_one(self, number: int, doubled: int) -> None:
+        assert doubled == 2 * number

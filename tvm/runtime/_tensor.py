@@ -113,8 +113,10 @@ class Tensor(_TensorBase):  # type: ignore[misc]
         if need > have or relative_byte_offset < 0:
             raise ShapeError(
                 message(
-                    f"view of {need} bytes",
-                    found=f"a tensor of {have} bytes, {self.dtype}{self.shape}",
+                    f"View with shape {tuple(shape)} and datatype {kind} "
+                    f"would occupy bytes {relative_byte_offset} <= i_byte < {need}",
+                    found=f"the Tensor being viewed only contains {have} bytes "
+                    f"({self.dtype}{self.shape})",
                     legal="a view that lies within the tensor",
                 )
             )

@@ -60,7 +60,7 @@ def parameter(*values: Any, ids: Any = None, by_dict: Mapping[str, Any] | None =
         ids, values = list(by_dict), tuple(by_dict.values())
 
     # the receiver, in case that the fixture stands in a class
-    @pytest.fixture(params=values, ids=ids)
+    @pytest.fixture(scope="session", params=values, ids=ids)
     def chosen(*_receiver: Any, request: pytest.FixtureRequest) -> Any:
         return request.param
 
@@ -87,7 +87,7 @@ def _grouped(place: GroupedParameter) -> Any:
         return request.param
 
     chosen.tvm_parameter = place  # type: ignore[attr-defined]
-    return pytest.fixture(chosen)
+    return pytest.fixture(scope="session")(chosen)
 
 
 def fixture(

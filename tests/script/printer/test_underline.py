@@ -27,4 +27,22 @@ def test_line_numbers_shift_the_carets() -> None:
 
 def test_far_lines_are_left_out() -> None:
     shown = decorate(TEXT, [Mark(22, 27)], False, 0)
-    assert shown == "(... 2 lines skipped ...)\nthird\n^^^^^\n(... 1 line skipped ...)"
+    assert shown == "(... 2 lines skipped ...)\nthird\n^^^^^\nfourth"
+
+
+def test_a_single_far_line_is_shown() -> None:
+    lines = [f"a{i}" for i in range(10)]
+    text = "\n".join(lines)
+
+    def shown(*marked: int) -> list[str]:
+        return decorate(text, [Mark(3 * i, 3 * i + 2) for i in marked], False, 2).split("\n")
+
+    assert shown(3) == [*lines[:4], "^^", *lines[4:6], "(... 4 lines skipped ...)"]
+    assert shown(1, 7) == ["a0", "a1", "^^", *lines[2:8], "^^", "a8", "a9"]
+    assert shown(4)[:2] == ["(... 2 lines skipped ...)", "a2"]
+
+
+def test_the_words_for_skipped_lines_start_the_line() -> None:
+    text = "\n".join("abcdefghij")
+    shown = decorate(text, [Mark(10, 11)], True, 0).split("\n")
+    assert shown == ["(... 5 lines skipped ...)", " 6 f", "   ^", "(... 4 lines skipped ...)"]

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.tir.analysis.programs import matmul
+from tvm import tir
 from tvm.ir import IRModule, Range
 from tvm.tir import decl_buffer
 from tvm.tir import expr as e
@@ -74,9 +75,24 @@ def test_thread_axes() -> None:
 
     again = s.SeqStmt([launch(i, s.Evaluate(i)), launch(i, s.Evaluate(i))])
     assert verify_well_formed(func(again))
-    other = s.SeqStmt([launch(i, s.Evaluate(i)), launch(j, s.Evaluate(j))])
-    with pytest.raises(ValueError, match=r"for the thread axis threadIdx\.x"):
-        verify_well_formed(func(other))
+    other = s.SeqStmt([launch(i, s.Evaluate(i)), launch(j, launch(i, s.Evaluate(i + j)))])
+    assert verify_well_formed(func(other))
+    two = IRModule({"a": func(launch(i, s.Evaluate(i))), "b": func(launch(i, s.Evaluate(i)))})
+    with pytest.raises(ValueError, match="multiple definitions of variable i"):
+        verify_well_formed(two)
+
+
+def test_a_bound_view_defines_its_place() -> None:
+    source = decl_buffer((4, 4), name="A")
+    view = decl_buffer((4, 4), name="S", scope="shared", offset_factor=16)
+    use = s.Evaluate(view.access_ptr("r"))
+    region = tir.call_intrin("handle", "tir.tvm_tuple", 0, 4, 0, 4)
+    bound = s.AttrStmt((view, source), "buffer_bind_scope", region, use)
+    handle = e.Var("a", "handle")
+    program = PrimFunc([handle], bound, buffer_map={handle: source})
+    assert verify_well_formed(program)
+    with pytest.raises(ValueError, match="undefined variable S"):
+        verify_well_formed(program.with_body(use))
 
 
 def test_other_things_are_refused() -> None:

@@ -28,19 +28,18 @@ def decorate(
             skipped += 1
             continue
         if skipped:
-            shown.append(_skipped(skipped, width))
+            shown.append(_skipped(skipped))
             skipped = 0
         shown.append(f"{number + 1:>{width}} {line}" if width else line)
         if number in carets:
             shown.append(" " * (width + 1 if width else 0) + carets[number])
     if skipped:
-        shown.append(_skipped(skipped, width))
+        shown.append(_skipped(skipped))
     return "\n".join(shown)
 
 
-def _skipped(count: int, width: int) -> str:
-    unit = "line" if count == 1 else "lines"
-    return f"{' ' * (width + 1 if width else 0)}(... {count} {unit} skipped ...)"
+def _skipped(count: int) -> str:
+    return f"(... {count} lines skipped ...)"
 
 
 def _carets(lines: Sequence[str], marks: Sequence[Mark]) -> dict[int, str]:
@@ -63,9 +62,12 @@ def _carets(lines: Sequence[str], marks: Sequence[Mark]) -> dict[int, str]:
 def _kept(count: int, carets: dict[int, str], context_lines: int | None) -> set[int]:
     if context_lines is None or context_lines < 0 or not carets:
         return set(range(count))
-    return {
-        near
+    near = {
+        line
         for number in carets
-        for near in range(number - context_lines, number + context_lines + 1)
-        if 0 <= near < count
+        for line in range(number - context_lines, number + context_lines + 1)
+        if 0 <= line < count
     }
+    # one line is no longer than the words that would stand in its place
+    edges = near | {-1, count}
+    return near | {line for line in range(count) if {line - 1, line + 1} <= edges}

@@ -24,10 +24,11 @@ def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bo
 
     An ill-formed program raises an IllFormedError that says where, or gives False without
     `assert_mode`. Checked: variables are defined before use, in scope, and once; blocks with
-    iteration variables do not use the loop variables around them; a thread has one extent.
+    iteration variables do not use the loop variables around them; a variable of a
+    thread belongs to one function.
     """
     if isinstance(obj, PrimFunc):
-        fault = _fault_of_func(obj, "func", {})
+        fault = _fault_of_func(obj, "func", {}, {})
     elif isinstance(obj, IRModule):
         fault = _fault_of_module(obj)
     else:
@@ -43,16 +44,19 @@ def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bo
 
 def _fault_of_module(mod: IRModule) -> str | None:
     defined: dict[e.Var, str] = {}
+    threads: dict[e.Var, str] = {}
     for var, func in mod.functions.items():
         if isinstance(func, PrimFunc):
-            fault = _fault_of_func(func, var.name_hint, defined)
+            fault = _fault_of_func(func, var.name_hint, defined, threads)
             if fault is not None:
                 return fault
     return None
 
 
-def _fault_of_func(func: PrimFunc, name: str, defined: dict[e.Var, str]) -> str | None:
-    verifier = _Verifier(name, defined)
+def _fault_of_func(
+    func: PrimFunc, name: str, defined: dict[e.Var, str], threads: dict[e.Var, str]
+) -> str | None:
+    verifier = _Verifier(name, defined, threads)
     try:
         verifier.visit_func(func)
         _BlockVerifier().visit_stmt(func.body)
@@ -68,12 +72,12 @@ class _Fault(Exception):
 class _Verifier(StmtExprVisitor):
     """Definitions and uses; `where` is the path to the current statement."""
 
-    def __init__(self, name: str, defined: dict[e.Var, str]) -> None:
+    def __init__(self, name: str, defined: dict[e.Var, str], threads: dict[e.Var, str]) -> None:
         super().__init__()
         self._path: list[str] = [name]
         self._defined = defined  # where each variable was first defined, in all functions
         self._scope: dict[e.Var, str] = {}
-        self._threads: dict[str, e.Var] = {}
+        self._threads = threads  # the function that each variable of a thread belongs to
 
     @property
     def _where(self) -> str:
@@ -189,23 +193,29 @@ class _Verifier(StmtExprVisitor):
             if var in self._scope:
                 self.visit_stmt(op.body)
                 return
-            self._note_thread(op.node)
-            with self._at(f"attr {op.attr_key}"), self._defining(var, again=True):
+            # one function may launch a variable more than once, but it belongs to that function
+            first = self._threads.setdefault(var, self._path[0])
+            again = first == self._path[0]
+            with self._at(f"attr {op.attr_key}"), self._defining(var, again=again):
                 self.visit_stmt(op.body)
+            return
+        bound = isinstance(op.node, tuple) and op.attr_key == "buffer_bind_scope"
+        if bound and len(op.node) == 2 and all(isinstance(b, Buffer) for b in op.node):
+            self._visit_bound(op, *op.node)
             return
         if isinstance(op.node, PrimExpr):
             self.visit_expr(op.node)
         self.visit_stmt(op.body)
 
-    def _note_thread(self, axis: e.IterVar) -> None:
-        """A thread axis has one variable in the whole function."""
-        tag = axis.thread_tag
-        known = self._threads.setdefault(tag, axis.var)
-        if known is not axis.var and tag.startswith(("threadIdx", "blockIdx")):
-            raise _Fault(
-                f"TIR is ill-formed, due to multiple definitions of variable {axis.var.name} for "
-                f"the thread axis {tag}, at {self._where}"
-            )
+    def _visit_bound(self, op: s.AttrStmt, view: Buffer, source: Buffer) -> None:
+        """A view of a region defines itself, and what of its shape and place is not known yet."""
+        outer = dict(self._scope)
+        self.visit_buffer_use(source)
+        with self._at(f"attr {op.attr_key}"):
+            for part in (view.data, *view.shape, *view.strides, view.elem_offset):
+                self._define_free(part)
+            self.visit_stmt(op.body)
+        self._scope = outer
 
     def visit_reduce_(self, op: e.Reduce) -> None:
         for axis in op.axis:

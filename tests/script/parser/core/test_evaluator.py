@@ -10,6 +10,7 @@ import pytest
 
 from tvm.error import DiagnosticError
 from tvm.script import from_source
+from tvm.script import tir as T
 from tvm.script.parser.core.diagnostics import Source
 from tvm.script.parser.core.error import ParserError
 from tvm.script.parser.core.evaluator import ExprEvaluator, eval_assign
@@ -119,3 +120,21 @@ def test_programs_do_not_print(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DiagnosticError, match="Undefined variable: print"):
         from_source("@T.prim_func\ndef f():\n    print(1)\n")
     assert capsys.readouterr().out == ""
+
+
+def test_builtins_are_visible_below_the_own_names() -> None:
+    name = "float16"
+
+    @T.prim_func
+    def made() -> None:
+        T.evaluate(getattr(T, name)(2.5))
+        T.evaluate(ord("a") if issubclass(bool, int) else 0)
+
+    assert "T.evaluate(T.float16(2.5))" in made.script()
+    assert "T.evaluate(97)" in made.script()
+
+
+@pytest.mark.parametrize("text", ['getattr(T, "__loader__")', 'getattr("{0}", "format")(T)', "open"])
+def test_builtins_lead_nowhere_else(text: str) -> None:
+    with pytest.raises(DiagnosticError):
+        from_source(f"@T.prim_func\ndef f() -> None:\n    T.evaluate({text})")

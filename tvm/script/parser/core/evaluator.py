@@ -7,6 +7,7 @@ get the place of the statement that they stand in.
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Mapping
@@ -37,19 +38,47 @@ MISSING: Final = _Missing()
 POISON: Final = _Missing()  # the value of a name whose definition was wrong
 
 # The part of Python's builtins that a program may use; none of them reads files or runs text.
-BUILTINS: Final[dict[str, Any]] = {
-    f.__name__: f
-    for f in (
-        abs, all, any, bool, dict, divmod, enumerate, float, int, isinstance, len, list, map, max,
-        min, pow, range, repr, reversed, round, set, sorted, str, sum, tuple, zip, filter, slice,
-        bytes, complex, frozenset, iter, next, type, hasattr,
-    )
-}  # fmt: skip
 _HIDDEN: Final = frozenset(
     ("gi_frame", "gi_code", "cr_frame", "cr_code", "ag_frame", "ag_code", "f_back", "f_builtins",
      "f_code", "f_globals", "f_locals", "tb_frame", "tb_next", "func_globals", "func_code",
      "mro", "format_map")
 )  # fmt: skip
+
+
+def refusal(name: str, owner: Any = None) -> str | None:
+    """Why an attribute may not be reached from a program: it leads into the interpreter."""
+    if name in _HIDDEN or (name.startswith("__") and name.endswith("__")):
+        return f"the attribute {name!r} may not be used in TVMScript"
+    if name.startswith("_") and isinstance(owner, ModuleType):
+        return f"{name!r} is private to the module {owner.__name__}"
+    if name == "format" and isinstance(owner, (str, type)):
+        return "str.format may not be used in TVMScript; f-strings may"
+    return None
+
+
+def _getattr(owner: Any, name: str, *default: Any) -> Any:
+    """`getattr` with the limits that `owner.name` has."""
+    refused = refusal(name, owner)
+    if refused is not None:
+        raise AttributeError(refused)
+    return getattr(owner, name, *default)
+
+
+# What computes values. What runs texts, opens files or looks into the interpreter is left out, as
+# programs come from files too.
+BUILTINS: Final[dict[str, Any]] = {
+    f.__name__: f
+    for f in (
+        abs, all, any, ascii, bin, bool, bytearray, bytes, callable, chr, complex, dict, divmod,
+        enumerate, filter, float, frozenset, hasattr, hash, hex, id, int, isinstance, issubclass,
+        iter, len, list, map, max, min, next, object, oct, ord, pow, range, repr, reversed,
+        round, set, slice, sorted, str, sum, tuple, type, zip,
+    )
+} | {
+    "getattr": _getattr, "Ellipsis": Ellipsis, "NotImplemented": NotImplemented,
+    **{e.__name__: e for e in vars(builtins).values()
+       if isinstance(e, type) and issubclass(e, Exception)},
+}  # fmt: skip
 
 _BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
@@ -178,13 +207,11 @@ class ExprEvaluator:
     def attribute(self, node: ast.Attribute) -> Any:
         """`value.name`; names that lead out of the program into the interpreter are refused."""
         name = node.attr
-        if name in _HIDDEN or (name.startswith("__") and name.endswith("__")):
-            raise ParserError(node, f"the attribute {name!r} may not be used in TVMScript")
-        owner = self.value(node.value)
-        if name.startswith("_") and isinstance(owner, ModuleType):
-            raise ParserError(node, f"{name!r} is private to the module {owner.__name__}")
-        if name == "format" and isinstance(owner, (str, type)):
-            raise ParserError(node, "str.format may not be used in TVMScript; f-strings may")
+        refused = refusal(name)
+        owner = None if refused else self.value(node.value)
+        refused = refused or refusal(name, owner)
+        if refused:
+            raise ParserError(node, refused)
         try:
             return getattr(owner, name)
         except AttributeError as err:
