@@ -199,9 +199,9 @@ class _Verifier(StmtExprVisitor):
             with self._at(f"attr {op.attr_key}"), self._defining(var, again=again):
                 self.visit_stmt(op.body)
             return
-        bound = isinstance(op.node, tuple) and op.attr_key == "buffer_bind_scope"
-        if bound and len(op.node) == 2 and all(isinstance(b, Buffer) for b in op.node):
-            self._visit_bound(op, *op.node)
+        node = op.node
+        if op.attr_key == "buffer_bind_scope" and isinstance(node, (tuple, list)):
+            self._visit_bound(op, *node)
             return
         if isinstance(op.node, PrimExpr):
             self.visit_expr(op.node)
