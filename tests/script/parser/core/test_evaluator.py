@@ -134,7 +134,9 @@ def test_builtins_are_visible_below_the_own_names() -> None:
     assert "T.evaluate(97)" in made.script()
 
 
-@pytest.mark.parametrize("text", ['getattr(T, "__loader__")', 'getattr("{0}", "format")(T)', "open"])
+@pytest.mark.parametrize(
+    "text", ['getattr(T, "__loader__")', 'getattr("{0}", "format")(T)', "open"]
+)
 def test_builtins_lead_nowhere_else(text: str) -> None:
     with pytest.raises(DiagnosticError):
         from_source(f"@T.prim_func\ndef f() -> None:\n    T.evaluate({text})")
