@@ -177,7 +177,7 @@ def _results(folder: Path, threads: int) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def page(folder: Path) -> str:
+def page(folder: Path, note: str) -> str:
     """The results as a document."""
     text = [
         "# Networks of others, measured", "",
@@ -185,7 +185,7 @@ def page(folder: Path) -> str:
         "Every size is open; one compiled program runs at all sizes. Times are ms, the fastest of "
         f"{TURNS} alternating runs; the ratio is ours to the better of the other two (below 1: "
         "ours is faster). The error is the largest difference to ONNX Runtime by its largest "
-        "element. Memory is what import, compiling and all three runtimes took.", "",
+        f"element. Memory is what import, compiling and all three runtimes took. {note}", "",
     ]  # fmt: skip
     for threads in (1, 2):
         results = _results(folder, threads)
@@ -232,10 +232,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--note", default="", help="a sentence about the machine, for the page")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     if options.write is not None:
-        options.write.write_text(page(options.folder))
+        options.write.write_text(page(options.folder, options.note))
     else:
         run_all(options.folder, options.parts)
 

@@ -116,8 +116,10 @@ class Grower:
     def resized(self, x: str) -> tuple[str, str]:
         scale = float(self.pick((2.0, 1.5)))
         scales = self.weight(np.array([1, 1, scale, scale], np.float32))
-        name = self.node("Resize", x, "", scales, mode=self.pick(("nearest", "linear")),
-                         coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+        name = self.node(
+            "Resize", x, "", scales, mode=self.pick(("nearest", "linear")),
+            coordinate_transformation_mode="asymmetric", nearest_mode="floor",
+        )  # fmt: skip
         return name, f"{self.values[x]} scale {scale}"
 
     def softmax(self, x: str) -> tuple[str, str]:
