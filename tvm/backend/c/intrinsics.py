@@ -623,10 +623,11 @@ def _low(emit: StmtEmitter, op: e.Call) -> Code:
 
 @_rule("vectoror")
 def _or_lanes(emit: StmtEmitter, op: e.Call) -> Code:
-    found = emit.temp(value_type(op.dtype), Code("0"))
+    found = emit.out.fresh("any")
+    emit.out.line(f"{value_type(op.dtype)} {found} = 0;")
     with emit.lanes(op.args[0].dtype) as lane:
-        emit.out.line(f"{found.text} |= {emit.lane_of(op.args[0], lane).text};")
-    return found
+        emit.out.line(f"{found} |= {emit.lane_of(op.args[0], lane).text};")
+    return Code(found)
 
 
 @_rule("vectorhigh")
