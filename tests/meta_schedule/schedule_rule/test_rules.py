@@ -289,7 +289,7 @@ def test_threads_reduce_within_the_consumer() -> None:
     (both,) = [s for s in inlined if kinds(s).count("SetScope") == 2]
     assert len(both.get_child_blocks(both.get_block("root"))) == 3
     scopes = {b.name: b.scope() for b in both.get(both.get_block("root")).alloc_buffers}
-    assert scopes == {"T_softmax_maxelem": "shared", "T_softmax_expsum": "shared"}
+    assert scopes == {"T_softmax_maxelem_shared": "shared", "T_softmax_expsum_shared": "shared"}
 
 
 # --- where, and how much ---

@@ -162,8 +162,9 @@ def require_own_start(node: Block, buffer: Buffer) -> None:
 
     A block around others begins with the first of those that use the buffer.
     """
-    inner = [n for n in walk(node.body) if isinstance(n, Block)]
-    for part in inner:
+    if node.init is not None:
+        return
+    for part in [n for n in walk(node.body) if isinstance(n, Block)]:
         if any(r.buffer is buffer for r in (*part.reads, *part.writes)):
             node = part
             break
