@@ -102,5 +102,8 @@ def test_seeds() -> None:
     assert one.fork_seed() == two.fork_seed()
     one.seed(9)
     assert one.fork_seed() != two.fork_seed()
-    with pytest.raises(RuntimeError, match="seed must be positive"):
+    none, first = Schedule(elementwise(8), seed=0), Schedule(elementwise(8), seed=1)
+    assert none.fork_seed() == first.fork_seed()
+    Schedule(elementwise(8), seed=-1)  # any
+    with pytest.raises(ValueError, match="seed must be non-negative, or -1 for any, found -5"):
         Schedule(elementwise(8), seed=-5)
