@@ -32,7 +32,7 @@ def test_average_pool_finishes_in_the_same_loop() -> None:
     total = te.compute((2, 4), lambda n, c: te.sum(a[n, c, ry, rx], axis=[ry, rx]), name="S")
     mean = te.compute((2, 4), lambda n, c: total[n, c] / 16.0, name="M")
     text = scheduled(Fallback(), te.create_prim_func([a, mean])).script()
-    assert 'S = T.alloc_buffer((2, 4), scope="local")' in text
+    assert 'S_local = T.alloc_buffer((2, 4), scope="local")' in text
 
 
 def test_blocks_with_an_order_of_their_own_stay() -> None:
