@@ -146,3 +146,23 @@ def test_a_single_iteration_is_written_out_whatever_is_in_it() -> None:
         text = UnrollLoop()(IRModule.from_expr(func)).script()
     assert "A[0] = T.float32(3.0)" in text
     assert "for j in range(20):\n            A[j]" in text
+
+
+def test_each_copy_has_memory_of_its_own() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in T.unroll(2):
+            for j in T.unroll(2):
+                data = T.allocate([1], "float32", "local")
+                held = T.Buffer((1,), data=data, scope="local")
+                held[0] = A[i * 2 + j]
+                B[i * 2 + j] = held[0] + held[0]
+
+    body = UnrollLoop()(IRModule.from_expr(func))["func"].body
+    owners = [node for node in walk(body) if isinstance(node, tir.Allocate)]
+    assert len({owner.buffer_var for owner in owners}) == 4
+    for owner in owners:
+        uses = [node.buffer for node in walk(owner.body) if hasattr(node, "buffer")]
+        local = [use for use in uses if use.scope() == "local"]
+        assert len(set(local)) == 1
+        assert local[0].data is owner.buffer_var

@@ -198,11 +198,12 @@ class _Expander(FoldingSubstituter):
             return super().visit_for_(op)
         assert isinstance(op.extent, e.IntImm), "only loops of constant extent are chosen"
         low = self.visit_expr(op.min)
-        outer = self.rename
+        outer, buffers = self.rename, self.buffers
         copies: list[s.Stmt] = []
         for i in range(op.extent.value):
             self.values[op.loop_var] = ops.add(low, ops.const(i, op.loop_var.dtype))
             self.rename = outer or i > 0  # the first copy keeps the names of what is bound inside
+            self.buffers = dict(buffers)  # each copy has its own over memory allocated inside
             copies.append(self.visit_stmt(op.body))
-        self.rename = outer
+        self.rename, self.buffers = outer, buffers
         return s.SeqStmt.flatten(copies)
