@@ -125,6 +125,24 @@ def test_a_parameter_that_is_overwritten_later() -> None:
     check(sch, before)
 
 
+def test_what_only_its_writer_reads_is_copied_last() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("a"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = A[vi] * T.float32(3)
+        for i in range(8):
+            with T.block("b"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = T.float32(1)
+
+    sch = open_schedule(before)
+    sch.cache_read("a", 0, "local")
+    assert order(sch) == ["a", "b", "A_local"]
+    check(sch, before)
+
+
 def test_copies_stand_within_constants() -> None:
     @T.prim_func
     def before(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):

@@ -44,7 +44,8 @@ def cache_read(
 ) -> StmtSRef:
     """Copy the buffer before it is read, and let the consumers (by default all) read the copy.
 
-    What comes from outside is copied first of all, what a block writes before its first reader.
+    What comes from outside is copied first of all, what a block writes before its first reader, and
+    what only the block itself reads at the end.
 
     for i: B[i] = f(A[i])   ->   for ax0: A_scope[ax0] = A[ax0]
                                  for i: B[i] = f(A_scope[i])
@@ -67,12 +68,13 @@ def cache_read(
     cached = CachedRegion(buffer, storage_scope, region, compact=compact)
     blocks, reuse = cached.redirect(users)
     nest, copy = cached.filled()
-    edit, first = ScopeEdit(blocks), [nest]
-    if writer is not None:
-        first = []
+    edit = ScopeEdit(blocks)
+    first = [nest] if writer is None else []
+    last = [] if writer is None or readers else [nest]  # only the writer itself reads the buffer
+    if writer is not None and readers:
         add_before_readers(edit, writer, readers, scope, nest)
     edit.reuse.update(reuse)
-    edit_scope(state, scope, edit, first=first, allocate=[cached.copy])
+    edit_scope(state, scope, edit, first=first, last=last, allocate=[cached.copy])
     return state.get_sref(copy)
 
 
