@@ -37,3 +37,53 @@ def test_knowledge_of_an_inner_function_stays_there():
     text = str(canonical_symbols(f))
     assert 'u: R.Tensor((4,), dtype="float32")' in text
     assert 'o: R.Tensor((k,), dtype="float32")' in text
+
+
+def test_casts_to_symbols_that_were_there_are_checks():
+    @R.function
+    def f(x: R.Tensor(("n",), "float32"), w: R.Tensor(("k",), "float32"), s: R.Shape(["p"])):
+        n, p = T.int64(), T.int64()
+        y = R.match_cast(w, R.Tensor((n,), "float32"))
+        z = R.match_cast(x, R.Tensor((p,), "float32"))
+        return (y, z)
+
+    assert canonical_symbols(f) is f
+
+
+def test_what_was_told_of_unknown_extents_is_compared():
+    @R.function
+    def f(x: R.Tensor(ndim=1, dtype="float32"), w: R.Tensor(("k",), "float32")):
+        q = T.int64()
+        y = R.match_cast(x, R.Tensor((q,), "float32"))
+        z = R.match_cast(w, R.Tensor((q,), "float32"))
+        o = R.add(y, z)
+        return o
+
+    assert canonical_symbols(f) is f
+
+
+def test_one_new_symbol_for_two_extents_is_compared():
+    @R.function
+    def f(x: R.Tensor(("n",), "float32"), w: R.Tensor(("k",), "float32")):
+        n, q = T.int64(), T.int64()
+        y = R.match_cast(x, R.Tensor((q,), "float32"))
+        z = R.match_cast(w, R.Tensor((q,), "float32"))
+        o = R.add(y, z)
+        return o
+
+    text = str(canonical_symbols(f))
+    assert 'z: R.Tensor((n,), dtype="float32") = R.match_cast(w, R.Tensor((n,)' in text
+
+
+def test_a_branch_keeps_checks_that_its_result_does_not_make():
+    @R.function
+    def f(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32"), y: R.Tensor((4,), "float32")):
+        n = T.int64()
+        if c:
+            a = R.match_cast(y, R.Tensor((n,), "float32"))
+            o = R.sum(a)
+        else:
+            o = R.sum(x)
+        return o
+
+    assert canonical_symbols(f) is f

@@ -3,8 +3,10 @@
     y = R.match_cast(x, R.Tensor((q, r)))              x: R.Tensor((p, 8))
     z: R.Tensor((q, r)) = R.add(y, x)         ->       z: R.Tensor((p, 8)) = R.add(y, x)
 
-What a branch learns holds within it; where the branch then gives a value of another form than the
-`if` had, it ends in a cast to that form.
+A symbol that was there before, of a parameter or of a cast of what has no known extents, stays: a
+cast to it is a check. What a branch learns holds within it; where the branch then gives a value of
+another form than the `if` had, it ends in a cast to that form. Symbols that this cast checks may be
+replaced within the branch even where they were there before.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from tvm.relax.expr import BindingBlock, Function, If, MatchCast, SeqExpr, Var
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.normalize import merge_blocks
 from tvm.relax.shape_math import simplify
+from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.rebuild import all_bindings
 from tvm.tir import expr as tir
 from tvm.tir.functor import substitute
@@ -35,6 +38,8 @@ class _Symbols(PyExprMutator):
     def __init__(self) -> None:
         super().__init__()
         self._known: dict[tir.Var, PrimExpr] = {}
+        self._fixed: set[tir.Var] = set()  # what stands for itself
+        self._free: set[tir.Var] = set()  # those of them that a branch may replace
         self._told_by: dict[tir.Var, Var] = {}
         self._analyzer = Analyzer()
 
@@ -51,9 +56,13 @@ class _Symbols(PyExprMutator):
         bind_symbols(binding.struct_info, value.struct_info, told)
         for symbol, extent in told.items():
             self._learn(symbol, extent, binding.var)
+        named = tir_vars_in_struct_info(binding.struct_info)
+        self._fixed.update(symbol for symbol in named if symbol not in self._known)
         super().visit_match_cast_(binding)
 
     def _learn(self, symbol: tir.Var, extent: PrimExpr, source: Var) -> None:
+        if symbol in self._fixed and symbol not in self._free:
+            return
         extent = self.visit_prim_expr(extent)
         known = self._known.get(symbol)
         if known is None:
@@ -69,9 +78,12 @@ class _Symbols(PyExprMutator):
             )
 
     def visit_function_(self, op: Function) -> RelaxExpr:
-        before = dict(self._known)
+        before = dict(self._known), set(self._fixed), self._free
+        self._free = set()
+        for param in op.params:
+            self._fixed.update(tir_vars_in_struct_info(param.struct_info))
         new = super().visit_function_(op)
-        self._known = before
+        self._known, self._fixed, self._free = before
         return new
 
     def visit_if_(self, op: If) -> RelaxExpr:
@@ -85,11 +97,22 @@ class _Symbols(PyExprMutator):
 
     def _branch(self, branch: SeqExpr, info: StructInfo) -> SeqExpr:
         """The branch with its own knowledge, and a value of the form `info`."""
-        before = dict(self._known)
-        new = self.visit_with_new_scope(branch)
-        self._known = before
-        assert isinstance(new, SeqExpr), "branches are sequences"
-        found = new.body.struct_info
+        known, fixed, free = self._known, self._fixed, self._free
+        unchecked, renamed = set(known), dict(self._var_remap)
+        while True:
+            self._known, self._fixed, self._free = dict(known), set(fixed), fixed - unchecked
+            new = self.visit_with_new_scope(branch)
+            assert isinstance(new, SeqExpr), "branches are sequences"
+            found = new.body.struct_info
+            checked: dict[tir.Var, PrimExpr] = {}
+            bind_symbols(info, found, checked)
+            replaced = self._free & self._known.keys()
+            lost = {symbol for symbol in replaced if checked.get(symbol, symbol) is symbol}
+            self._known, self._fixed, self._free = known, fixed, free
+            if not lost:
+                break
+            unchecked |= lost
+            self._var_remap = dict(renamed)  # the next attempt starts afresh
         if new is branch or structural_equal(found, info):
             return new
         var = Var("result", info)

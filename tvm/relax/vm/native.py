@@ -296,7 +296,7 @@ class _Graph:
             if have is want:
                 continue
             if not isinstance(want, e.IntImm) or not isinstance(have, e.IntImm):
-                raise NotNative("a match_cast binds sizes that only the running program knows")
+                raise NotNative("a match_cast is to sizes that only the running program knows")
             if have.value != want.value:
                 raise NotNative("a match_cast can never hold")
         self._places[binding.var] = self._alias(binding.value)
