@@ -41,7 +41,8 @@ def test_small_floats_are_computed_in_float() -> None:
 
 def test_all_lanes_in_one() -> None:
     text = stored(builtin.vectoror("int32", e.BufferLoad(A, [e.Ramp(i32(0), i32(1), 4)])))
-    assert "t |= A[lane];" in text
+    assert "int32_t any = 0;" in text
+    assert "any |= A[lane];" in text
 
 
 def test_structures_are_named() -> None:
