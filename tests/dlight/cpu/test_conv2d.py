@@ -66,3 +66,19 @@ def test_transposed_weights() -> None:
     )
     after = scheduled(Conv2D(), te.create_prim_func([x, w, y]))
     assert "tile" in str(after.attrs["schedule_reason"])
+
+
+@pytest.mark.parametrize("height", [9, 33])
+def test_images_of_one_column(height: int) -> None:
+    """A convolution over a sequence, written with a second dimension of one."""
+    x = te.placeholder((2, 5, height, 1), name="X")
+    w = te.placeholder((16, 5, 3, 1), name="W")
+    c, r = te.reduce_axis((0, 5), name="c"), te.reduce_axis((0, 3), name="r")
+    s = te.reduce_axis((0, 1), name="s")
+    y = te.compute(
+        (2, 16, height - 2, 1),
+        lambda b, f, i, j: te.sum(x[b, c, i + r, j + s] * w[f, c, r, s], axis=[c, r, s]),
+        name="C",
+    )
+    after = scheduled(Conv2D(), te.create_prim_func([x, w, y]))
+    assert "tile" in str(after.attrs["schedule_reason"])

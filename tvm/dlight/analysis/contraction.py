@@ -89,9 +89,11 @@ def find_contraction(block: Block) -> Contraction | None:
         store.buffer, store.indices, lhs, rhs, tuple(groups["batch"]), tuple(groups["m"]),
         tuple(groups["n"]), tuple(groups["k"]),
     )  # fmt: skip
-    last = store.indices[-1] if store.indices else None
-    names = {iv.var for iv in found.m if iv.dom is not None and not is_one(iv.dom.extent)}
-    return found.swapped() if last in names else found
+    moving = {
+        iv.var for iv in block.iter_vars if iv.dom is not None and not is_one(iv.dom.extent)
+    }
+    last = next((index for index in reversed(store.indices) if index in moving), None)
+    return found.swapped() if last in {iv.var for iv in found.m} else found
 
 
 def _summed_product(block: Block) -> tuple[BufferStore, BufferLoad, BufferLoad] | None:
