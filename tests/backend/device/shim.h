@@ -115,6 +115,7 @@ static float half_to_float(uint16_t h) {
 static uint16_t float_to_half(float x) {
   uint16_t sign = signbit(x) ? 0x8000 : 0;
   if (isnan(x)) return sign | 0x7e00;
+  if (x == 0) return sign;  // frexpf gives it the exponent of one half
   x = fabsf(x);
   if (x >= 65520.0f) return sign | 0x7c00;
   int e;

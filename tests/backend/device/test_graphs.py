@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tvm
-from tvm import relax
+from tests.backend.device import harness
+from tvm import dlight, relax
 from tvm.relax import op as o
 from tvm.target import Target
 
@@ -55,3 +57,35 @@ def test_graphs_become_kernels(kind: str) -> None:
         else:
             built = tvm.compile(graph(make, shapes), target)
             assert any(mod.kind == kind or mod.imports for mod in built.mod.imports), name
+
+
+def softmax(x: Any) -> Any:
+    grown = np.exp(x - x.max(-1, keepdims=True))
+    return grown / grown.sum(-1, keepdims=True)
+
+
+REDUCTIONS: dict[str, tuple[Callable[..., Any], Sequence[Sequence[int]], Callable[..., Any]]] = {
+    "softmax": (lambda x: o.nn.softmax(x, -1), [(4, 100)], softmax),
+    "mean": (lambda x: o.mean(x, axis=[1]), [(5, 70)], lambda x: x.mean(1)),
+    "argmax": (lambda x: o.argmax(x, axis=1), [(5, 70)], lambda x: x.argmax(1)),
+    "gemv": (o.matmul, [(1, 64), (64, 128)], lambda x, w: x @ w),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", harness.LANGUAGES)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_graphs_take_in_all_threads(kind: str, name: str) -> None:
+    make, shapes, meaning = REDUCTIONS[name]
+    mod = relax.transform.LegalizeOps()(graph(make, shapes))
+    with harness.target_of(kind):
+        rules = (dlight.gpu.GEMV(), dlight.gpu.Reduction(), dlight.gpu.GeneralReduction())
+        mod = dlight.ApplyDefaultSchedule(*rules)(mod)
+    (kernel,) = (f for f in mod.functions.values() if isinstance(f, tvm.tir.PrimFunc))
+    rng = np.random.default_rng(3)
+    inputs = [rng.random(shape, "float32") for shape in shapes]
+    wanted = meaning(*inputs)
+    result = np.zeros(wanted.shape, wanted.dtype)
+    library = harness.built(tvm.IRModule({"main": kernel.with_attr("global_symbol", "main")}), kind)
+    harness.run(library, kind, "main", *inputs, result)
+    np.testing.assert_allclose(result, wanted, rtol=1e-5)

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
+from tvm import tir
 from tvm.error import TVMError
+from tvm.ir import PrimExpr, assert_structural_equal
 from tvm.ir.module import IRModule
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
@@ -238,6 +242,27 @@ def test_a_target_is_needed() -> None:
     bare = IRModule.from_expr(mod["main"].without_attr("target"))
     with pytest.raises(TVMError, match="without target"):
         LowerThreadAllreduce()(bare)
+
+
+def sum_of(thread: Callable[[tir.Var], PrimExpr]) -> IRModule:
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32")):
+        T.func_attr({"target": T.target("cuda")})
+        tx = T.launch_thread("threadIdx.x", 8)
+        r = T.decl_buffer((1,), "float32", scope="local")
+        with T.attr(T.comm_reducer(lambda a, b: a + b, [T.float32(0)]), "reduce_scope", 0):
+            T.tvm_thread_allreduce(T.uint32(1), A[tx], True, r[0], thread(tx))
+        if tx == 0:
+            B[0] = r[0]
+
+    return IRModule({"main": func})
+
+
+def test_threads_are_named_in_any_width() -> None:
+    wide = LowerThreadAllreduce()(sum_of(lambda tx: T.Cast("int64", tx)))
+    assert_structural_equal(wide, LowerThreadAllreduce()(sum_of(lambda tx: tx)))
+    with pytest.raises(TVMError, match=r"tx \+ 1 where a thread is named"):
+        LowerThreadAllreduce()(sum_of(lambda tx: tx + 1))
 
 
 def test_outside_of_a_reducer() -> None:

@@ -97,6 +97,28 @@ class TestThreads(PassTest):
         A[bx * 32 + tx] = 0.0
 
 
+class TestThreadsThatReduce(PassTest):
+    run = NarrowDataType(32)
+
+    @T.prim_func
+    def Before(A: T.Buffer((T.int64(8),), "int64"), B: T.Buffer((1,), "int64")):
+        tx = T.launch_thread("threadIdx.x", T.int64(8))
+        r = T.decl_buffer((1,), "int64", scope="local")
+        with T.attr(T.comm_reducer(lambda a, b: a + b, [T.int64(0)]), "reduce_scope", 0):
+            T.tvm_thread_allreduce(T.uint32(1), tx, True, r[0], tx)
+        if tx == T.int64(0):
+            B[0] = r[0]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((T.int64(8),), "int64"), B: T.Buffer((1,), "int64")):
+        tx = T.launch_thread("threadIdx.x", 8)
+        r = T.decl_buffer((1,), "int64", scope="local")
+        with T.attr(T.comm_reducer(lambda a, b: a + b, [T.int64(0)]), "reduce_scope", 0):
+            T.tvm_thread_allreduce(T.uint32(1), T.Cast("int64", tx), True, r[0], tx)
+        if tx == 0:
+            B[0] = r[0]
+
+
 class TestOneLargeIndexKeepsAllItsVariables(PassTest):
     run = NarrowDataType(32)
     same_results = False  # it would run for long

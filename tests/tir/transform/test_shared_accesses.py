@@ -42,7 +42,7 @@ def test_kinds_and_scopes() -> None:
 
 
 def test_conflicts() -> None:
-    conflicts = Conflicts(THREADS, [])
+    conflicts = Conflicts(THREADS, [], "shared")
     (write,) = store(tx)
     assert not conflicts.between(write, load(tx)[0])
     assert conflicts.between(write, load(31 - tx)[0])
@@ -55,6 +55,6 @@ def test_of_iterations() -> None:
     (write,) = store(i * 32 + tx)
     every = over(write, i, dom)
     assert every.points is None
-    conflicts = Conflicts(THREADS, [])
+    conflicts = Conflicts(THREADS, [], "shared")
     assert conflicts.between(every, load(tx)[0])
     assert not conflicts.between(every, load(tx + 64)[0])

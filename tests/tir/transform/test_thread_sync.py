@@ -59,6 +59,93 @@ class TestForTheNextIteration(PassTest):
             B[i, tx] = S[7 - tx]
 
 
+class TestDirectlyUnderTheThreads(PassTest):
+    run = ThreadSync("shared")
+
+    @T.prim_func
+    def Before(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        bx = T.launch_thread("blockIdx.x", 2)
+        tx = T.launch_thread("threadIdx.x", 64)
+        S = T.decl_buffer((64,), "float32", scope="shared")
+        L = T.decl_buffer((1,), "float32", scope="shared")
+        S[tx] = A[bx * 64 + tx]
+        if tx == 63:
+            L[0] = S[tx]
+        B[bx * 64 + tx] = S[(tx + 1) % 64] + L[0]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        bx = T.launch_thread("blockIdx.x", 2)
+        tx = T.launch_thread("threadIdx.x", 64)
+        S = T.decl_buffer((64,), "float32", scope="shared")
+        L = T.decl_buffer((1,), "float32", scope="shared")
+        S[tx] = A[bx * 64 + tx]
+        if tx == 63:
+            L[0] = S[tx]
+        T.tvm_storage_sync("shared")
+        B[bx * 64 + tx] = S[(tx + 1) % 64] + L[0]
+
+
+class TestWhatARowOfThreadsShares(PassTest):
+    run = ThreadSync("shared")
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((4, 8), "float32")):
+        bx = T.launch_thread("blockIdx.x", 1)
+        tz = T.launch_thread("threadIdx.z", 1)
+        ty = T.launch_thread("threadIdx.y", 4)
+        tx = T.launch_thread("threadIdx.x", 8)
+        S = T.decl_buffer((8,), "float32", scope="shared")
+        R = T.decl_buffer((32,), "float32", scope="shared")
+        R[ty * 8 + tx] = A[tx]
+        if ty == 0:
+            S[tx] = R[ty * 8 + tx]
+        B[ty, tx] = S[tx]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32"), B: T.Buffer((4, 8), "float32")):
+        bx = T.launch_thread("blockIdx.x", 1)
+        tz = T.launch_thread("threadIdx.z", 1)
+        ty = T.launch_thread("threadIdx.y", 4)
+        tx = T.launch_thread("threadIdx.x", 8)
+        S = T.decl_buffer((8,), "float32", scope="shared")
+        R = T.decl_buffer((32,), "float32", scope="shared")
+        R[ty * 8 + tx] = A[tx]
+        if ty == 0:
+            S[tx] = R[ty * 8 + tx]
+        T.tvm_storage_sync("shared")
+        B[ty, tx] = S[tx]
+
+
+class TestPartsOfOneMemory(PassTest):
+    run = ThreadSync("shared.dyn")
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        bx = T.launch_thread("blockIdx.x", 1)
+        tx = T.launch_thread("threadIdx.x", 8)
+        S = T.decl_buffer((8,), "float32", scope="shared.dyn")
+        L = T.decl_buffer((1,), "float32", scope="local")
+        R = T.decl_buffer((8,), "float32", scope="shared.dyn")
+        S[tx] = A[tx]
+        L[0] = S[tx]
+        R[tx] = L[0]
+        B[tx] = R[tx]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        bx = T.launch_thread("blockIdx.x", 1)
+        tx = T.launch_thread("threadIdx.x", 8)
+        S = T.decl_buffer((8,), "float32", scope="shared.dyn")
+        L = T.decl_buffer((1,), "float32", scope="local")
+        R = T.decl_buffer((8,), "float32", scope="shared.dyn")
+        S[tx] = A[tx]
+        L[0] = S[tx]
+        T.tvm_storage_sync("shared.dyn")
+        R[tx] = L[0]
+        B[tx] = R[tx]
+
+
 class TestOfALoopThatReads(PassTest):
     run = ThreadSync("shared")
 

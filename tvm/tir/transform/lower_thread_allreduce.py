@@ -200,7 +200,8 @@ class _Lowerer(StmtExprMutator):
         condition = args.pop()
         if not (isinstance(condition, e.IntImm) and condition.value == 1):
             args = [e.Select(condition, a, i) for a, i in zip(args, combiner.identity_element)]
-        wanted = {a for a in call.args[2 * count + 2 :] if isinstance(a, e.Var)}
+        named = [_thread(a, call) for a in thread_args(call)]
+        wanted = {var for var in named if var is not None}
         here = self._threads_of_block(call)
         missing = wanted - {var for var, _ in here.values()}
         if missing:
@@ -409,6 +410,27 @@ def _in_shared_memory(one: _Reduction, warp: int) -> _Result:
             steps.append(step)
         stmts += [s.IfThenElse(half, s.SeqStmt.flatten(steps)), _barrier("shared")]
     return _Result(stmts, [], [e.BufferLoad(b, [at(_int(0))]) for b in buffers])
+
+
+def thread_args(call: e.Call) -> Sequence[PrimExpr]:
+    """The last arguments of a reduction: the threads that reduce together."""
+    count = call.args[0]
+    assert isinstance(count, e.IntImm), "a reduction begins with the number of its values"
+    return tuple(call.args[2 * count.value + 2 :])
+
+
+def _thread(arg: PrimExpr, call: e.Call) -> e.Var | None:
+    """The thread that an argument names, in whatever width; a thread alone on its axis is 0."""
+    while isinstance(arg, e.Cast):
+        arg = arg.value
+    if isinstance(arg, e.Var):
+        return arg
+    if not isinstance(arg, e.IntImm) or arg.value != 0:
+        _refuse(
+            "lower a reduction over threads", f"{arg} where a thread is named",
+            "variables of threads, or 0 for an axis of one thread", call,
+        )  # fmt: skip
+    return None
 
 
 def _can_shuffle(dtype: DataType) -> bool:

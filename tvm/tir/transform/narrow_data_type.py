@@ -22,6 +22,7 @@ from tvm.tir.op import arith as ops
 from tvm.tir.scalar import int_range
 
 from .analyzed_mutator import AnalyzedMutator
+from .lower_thread_allreduce import ALLREDUCE, thread_args
 from .pass_form import tir_pass
 
 _ARITHMETIC = (e.Add, e.Sub, e.Mul, e.FloorDiv, e.FloorMod, e.Div, e.Mod, e.Min, e.Max)
@@ -216,6 +217,16 @@ class _Narrower(_Bounded):
         if a.dtype is not b.dtype:
             a, b = ops.cast(a, op.a.dtype), ops.cast(b, op.b.dtype)
         return type(op)(a, b, op.span)
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        """The threads that reduce together are named, not computed with."""
+        new = super().visit_call_(op)
+        if not isinstance(new, e.Call) or getattr(op.op, "name", "") != ALLREDUCE:
+            return new
+        named = thread_args(op)
+        threads = [self._narrow.get(a, a) if isinstance(a, e.Var) else a for a in named]
+        values = new.args[: len(op.args) - len(named)]
+        return e.Call(new.dtype, new.op, (*values, *threads), op.span)
 
     # --- where values stand ---
 

@@ -13,6 +13,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.functor import walk
+from tvm.tir.op.arith import is_one
 
 READ: Final = "read"
 WRITE: Final = "write"
@@ -114,7 +115,10 @@ def _relaxed(one: IntSet, evaluator: SetEvaluator) -> IntSet:
 class Conflicts:
     """Whether two accesses by different threads may meet at one element."""
 
-    def __init__(self, threads: Sequence[e.IterVar], loops: Sequence[tuple[e.Var, Range]]) -> None:
+    def __init__(
+        self, threads: Sequence[e.IterVar], loops: Sequence[tuple[e.Var, Range]], scope: str
+    ) -> None:
+        self._one_memory = scope == "shared.dyn"  # of which buffers are parts, some in turn
         self._analyzer = Analyzer()
         self._threads = [t for t in threads if t.thread_tag.startswith("threadIdx")]
         domains: dict[e.Var, IntSet | Range] = {
@@ -126,12 +130,12 @@ class Conflicts:
         for var, dom in loops:
             self._analyzer.bind(var, dom)
         self._same_iteration = SetEvaluator(domains, self._analyzer)
-        self._innermost = self._threads[-1].var if self._threads else None
+        self._axes = {t.var for t in self._threads if t.dom is None or not is_one(t.dom.extent)}
 
     def between(self, earlier: Access, later: Access, carried_by: s.For | None = None) -> bool:
         """`carried_by` is the loop of which `earlier` belongs to an iteration before."""
         if earlier.buffer is not later.buffer:
-            return False
+            return self._one_memory and later.kind == WRITE
         if self._own_element(earlier, later):
             return False
         if earlier.double_buffer_write and later.kind == READ and carried_by is None:
@@ -144,8 +148,8 @@ class Conflicts:
             return False
         if not all(expr_deep_equal(x, y) for x, y in zip(a.points, b.points)):
             return False
-        own = self._innermost
-        return own is None or any(n is own for point in b.points for n in walk(point))
+        used = {n for point in b.points for n in walk(point) if isinstance(n, e.Var)}
+        return self._axes <= used
 
     def _apart(self, a: Access, b: Access, loop: s.For | None) -> bool:
         if len(a.sets) != len(b.sets):

@@ -6,7 +6,8 @@
 
 A barrier comes before a statement that reads what was written since the last one, or writes what
 was read; in a loop also for the sake of the next iteration. Accesses of a thread to its own element
-need none, nor do those that provably never meet.
+need none, nor do those that provably never meet. Dynamic shared memory is one memory: what was read
+from one of its buffers may lie where another is written next.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class _Planner:
     def __init__(self, scope: str) -> None:
         self.scope = scope
         self.sites: list[s.Stmt] = []
-        self.threads: list[e.IterVar] = []
+        self.threads: list[e.IterVar] = []  # of the kernel, as far as it is known
+        self.launches = 0  # around
         self.loops: list[tuple[e.Var, Range]] = []
         self.parted: list[s.Stmt] = []  # conditions around, under which threads may part
         self.varying: set[e.Var] = set()
@@ -96,22 +98,24 @@ class _Planner:
                 return [*steps, _Step(stmt, self._of(stmt))]
 
     def _of(self, node: PrimExpr | s.Stmt) -> list[Access]:
-        return list(accesses_in(node, self.scope)) if self.threads else []
+        return list(accesses_in(node, self.scope)) if self.launches else []
 
     def _attribute(self, stmt: s.AttrStmt) -> list[_Step] | None:
         if stmt.attr_key == "thread_extent" and isinstance(stmt.node, e.IterVar):
-            outermost = not self.threads
+            if self.launches == 0:
+                self.threads = []
             dom = Range.from_min_extent(op.const(0, stmt.node.var.dtype), stmt.value)
             self.threads.append(
                 e.IterVar(dom, stmt.node.var, stmt.node.iter_type, stmt.node.thread_tag)
             )
             if stmt.node.thread_tag.startswith("threadIdx"):
                 self.varying.add(stmt.node.var)
+            self.launches += 1
             steps = self._steps(stmt.body)
-            if outermost:
-                self._summary(steps, None)  # one kernel; the next begins afresh
+            self.launches -= 1
+            if self.launches == 0:  # what a kernel does as a whole, by all of its threads
+                self._summary(steps, None)
                 steps = []
-            self.threads.pop()
             return steps
         if stmt.attr_key == "double_buffer_write":
             steps = self._steps(stmt.body)
@@ -171,7 +175,7 @@ class _Planner:
 
     def _summary(self, steps: Sequence[_Step], loop: s.For | None) -> list[Access]:
         """What the steps access outside of their barriers, once those stand where they have to."""
-        conflicts = Conflicts(self.threads, self.loops)
+        conflicts = Conflicts(self.threads, self.loops, self.scope)
         since: list[Access] = []  # since the last barrier
         before: set[int] = set()
         for step in steps:
