@@ -16,6 +16,7 @@ from tvm.relax.backend.default_pipeline import DefaultPipeline
 from tvm.relax.exec_builder import ExecBuilder, no_kernels
 from tvm.relax.expr import Function
 from tvm.relax.pipeline import get_default_pipeline, get_pipeline, lower_for_machine
+from tvm.relax.result_names import result_names
 from tvm.relax.struct_info import (
     PrimStructInfo,
     ShapeExpr,
@@ -169,7 +170,7 @@ class _Linker:
             lowered = [self._mod.get_global_var(var.name_hint) for var in as_code]
             program = compile_bytecode(self._mod, lowered)
             for var in as_code:
-                self._infos.append(_function_info(var.name_hint, graphs[var]))
+                self._note(var.name_hint, graphs[var])
             for name, sources in program.kernels:
                 self._number(KernelCall(name, sources))
         self._add_kernels(program)
@@ -209,8 +210,11 @@ class _Linker:
             return False
         self._functions.update(graph.functions)
         self._profile_calls[var.name_hint] = tuple(self._number(c) for c in graph.calls)
-        self._infos.append(_function_info(var.name_hint, func))
+        self._note(var.name_hint, func)
         return True
+
+    def _note(self, name: str, func: Function) -> None:
+        self._infos.append(_function_info(name, func, result_names(self._mod, name)))
 
     def _add_kernels(self, program: BytecodeProgram) -> None:
         """The PrimFuncs that something calls; those that bytecode calls get a symbol."""
@@ -271,12 +275,12 @@ def _values(name: str, info: StructInfo | None) -> list[ValueInfo]:
     return [ValueInfo(name, (), "object")]
 
 
-def _function_info(name: str, func: Function) -> FunctionInfo:
+def _function_info(name: str, func: Function, given: Sequence[str]) -> FunctionInfo:
+    """How a function is called; `given` are the names of its results, where they are noted."""
     params = [v for p in func.params for v in _values(p.name_hint, p.struct_info_)]
     results = _values("output", func.ret_struct_info)
-    given: Any = func.attrs.get("output_names")
-    if isinstance(given, Sequence) and len(given) == len(results):
-        results = [ValueInfo(str(n), v.shape, v.dtype) for n, v in zip(given, results)]
+    if len(given) == len(results):
+        results = [ValueInfo(n, v.shape, v.dtype) for n, v in zip(given, results)]
     return FunctionInfo(name, tuple(params), tuple(results))
 
 

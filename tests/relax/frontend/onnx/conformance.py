@@ -28,6 +28,7 @@ import tvm
 from tvm import relax
 from tvm.error import TVMError
 from tvm.relax.frontend.onnx import from_onnx
+from tvm.relax.result_names import result_names
 
 Array = NDArray[Any]
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "onnx-cases.md"
@@ -188,7 +189,7 @@ def _frozen(model: onnx.ModelProto, inputs: list[Any]) -> tuple[onnx.ModelProto,
 def _compiled(mod: tvm.IRModule, inputs: list[Any]) -> list[Any]:
     vm = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
     result = vm["main"](*(_argument(value) for value in inputs))
-    count = len(mod["main"].attrs["output_names"])
+    count = len(result_names(mod, "main"))
     plain = _plain(result)
     return [plain] if count == 1 else plain
 

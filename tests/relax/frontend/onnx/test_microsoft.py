@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.relax.frontend.onnx.models import check, make_model
+import tvm
+from tests.relax.frontend.onnx.models import check, make_model, run_compiled
+from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
 RNG = np.random.default_rng(0)
@@ -78,3 +80,20 @@ def test_attention_of_other_forms() -> None:
     run("Attention", [X, floats(8, 28), floats(28)], num_heads=2, qkv_hidden_sizes=sizes)
     bias = floats(2, 2, 3, 3)
     run("Attention", [X, floats(8, 24), floats(24), None, None, bias], num_heads=2)
+
+
+@pytest.mark.parametrize("op", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+def test_outputs_that_nobody_reads_are_not_made(op: str) -> None:
+    arrays = {f"x{i}": floats(*shape) for i, shape in enumerate([(2, 3, 8), (2, 3, 8), (8,)])}
+    names = ["y", "mean", "inverse", "sum"]
+    made = helper.make_node(op, list(arrays), names, domain="com.microsoft")
+    model = make_model([made], arrays, ["y"])
+    check(model, arrays, rtol=1e-4)
+    fewer = make_model([helper.make_node(op, list(arrays), ["y"], domain="com.microsoft")],
+                       arrays, ["y"])  # fmt: skip
+    tvm.ir.assert_structural_equal(from_onnx(model), from_onnx(fewer))
+    total = arrays["x0"] + arrays["x1"]
+    mean, inverse = run_compiled(make_model([made], arrays, names[1:3]), arrays)
+    np.testing.assert_allclose(mean, total.mean(-1, keepdims=True), rtol=1e-4, atol=1e-6)
+    spread = total.var(-1) if op == "SkipLayerNormalization" else (total**2).mean(-1)
+    np.testing.assert_allclose(inverse[..., 0], spread**-0.5, rtol=1e-4)

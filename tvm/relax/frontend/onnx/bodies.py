@@ -10,14 +10,19 @@ from tvm.tir.expr import IntImm
 
 
 def schema_of(op_type: str, domain: str, opset: int) -> Any | None:
-    """ONNX's definition of an operator in a version of its operator set, or None."""
+    """ONNX's definition of an operator in a version of its operator set, or None.
+
+    An operator younger than that version is as it is now.
+    """
     import onnx
 
     domain = "" if domain == "ai.onnx" else domain
-    try:
-        return onnx.defs.get_schema(op_type, opset, domain)
-    except onnx.defs.SchemaError:
-        return None
+    for version in (opset, onnx.defs.onnx_opset_version()):
+        try:
+            return onnx.defs.get_schema(op_type, version, domain)
+        except onnx.defs.SchemaError:
+            continue
+    return None
 
 
 def has_body(op_type: str, domain: str, opset: int) -> bool:

@@ -160,7 +160,7 @@ def _dropped(node: Node) -> Result:
 @convert("Dropout")
 def dropout(node: Node) -> Result:
     """Nothing, when the model is not trained; the mask is all true."""
-    if node.output_count == 1:
+    if not node.wants(1):
         return node[0]
     info = node.info(0)
     assert isinstance(info, TensorStructInfo)

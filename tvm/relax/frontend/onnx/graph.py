@@ -192,7 +192,8 @@ class GraphReader:
                 )
             )
         own = {entry.domain: int(entry.version) for entry in body.opset_import}
-        inner = Scope({**scope.opsets, **own})
+        asked = [f for f, actual in zip(body.output, node.output) if scope.is_read(actual)]
+        inner = Scope({**scope.opsets, **own}, read=names_read(body.node, asked))
         for formal, actual in zip(body.input, node.input):
             if actual:
                 inner.bind(formal, Ref(scope, actual))
@@ -241,6 +242,11 @@ def _in_order(nodes: Sequence[Any]) -> list[tuple[int, Any]]:
     if any(place[need] >= place[i] for i in order for need in needs[i]):
         return list(enumerate(nodes))  # a circle: what it reads is missed where it is read
     return [(i, nodes[i]) for i in order]
+
+
+def names_read(nodes: Iterable[Any], outputs: Iterable[str]) -> set[str]:
+    """The names of values that nodes read, in graphs within as well, or that are results."""
+    return {name for node in nodes for name in _reads(node)}.union(outputs)
 
 
 def _reads(node: Any) -> list[str]:
@@ -313,7 +319,7 @@ class Subgraph:
         if bb is not None:
             reader = GraphReader(bb, reader.functions, reader.depth)
         outer = self._scope if around is None else around
-        scope = Scope(outer.opsets, outer)
+        scope = Scope(outer.opsets, outer, names_read(self._graph.node, self.outputs))
         for tensor in self._graph.initializer:
             add_weight(scope, tensor)
         for name, value in zip(self.inputs, values):

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import re
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
 from tvm.error import ShapeError, message
-from tvm.ir.expr import PrimExpr, RelaxExpr
+from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, Tuple, Var
+from tvm.relax.result_names import note_result_names
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.convert_to_dataflow import ConvertToDataflow
 from tvm.support.naming import NameTable
 from tvm.support.suggest import did_you_mean
-from tvm.tir.expr import SizeVar
 
 from .attributes import dtype_name, tensor_array
 from .checks import check_names, check_operators, has_branches
-from .graph import ONNX_DOMAINS, GraphReader, OpConversionError, add_weight, source_span
+from .dimensions import UNKNOWN, Dimensions, declared, identifier, merged
+from .graph import (
+    ONNX_DOMAINS,
+    GraphReader,
+    OpConversionError,
+    add_weight,
+    names_read,
+    source_span,
+)  # fmt: skip
+from .ranks import infer_rank
 from .scope import Scope
 
 
@@ -79,17 +88,24 @@ class _Importer:
         self._keep_params = keep_params
         self._bb = BlockBuilder()
         self._functions = functions
+        self._opsets = opsets
         self._scope = Scope(opsets)
-        self._sizes: dict[str, SizeVar] = {}
         self._weights: list[Any] = []
         self._weight_vars: list[Var] = []
 
     def run(self, graph: Any, sanitize: bool) -> IRModule:
+        read = names_read(graph.node, [value.name for value in graph.output])
+        self._scope = Scope(self._opsets, read=read)
         initializers = {tensor.name: tensor for tensor in graph.initializer}
         inputs = [value for value in graph.input if value.name not in initializers]
         self._check_shape_names([value.name for value in inputs])
         names = NameTable()
-        params = [self._input(value, names, sanitize) for value in inputs]
+        shapes = [self._shape_of(graph, value) for value in inputs]
+        dims = Dimensions([shape for shape in shapes if shape is not None])
+        params = [
+            self._input(value, shape, dims, names, sanitize)
+            for value, shape in zip(inputs, shapes)
+        ]
         for tensor in graph.initializer:
             self._initializer(tensor, names, sanitize)
         attrs: dict[str, object] = {"num_input": len(params)}
@@ -97,12 +113,10 @@ class _Importer:
             attrs["params"] = tuple(self._weights)
         with self._bb.function("main", [*params, *self._weight_vars], attrs):
             self._bb.emit_func_output(self._body(graph))
-        names_out = [value.name for value in graph.output]
         mod = self._bb.get()
         if has_branches(graph.node, self._functions):
             mod = ConvertToDataflow()(mod)
-        main = mod["main"].with_attr("output_names", tuple(names_out))
-        mod["main"] = main
+        note_result_names(mod, "main", [value.name for value in graph.output])
         return mod
 
     def _body(self, graph: Any) -> RelaxExpr:
@@ -133,7 +147,25 @@ class _Importer:
                     )
                 )
 
-    def _input(self, value: Any, names: NameTable, sanitize: bool) -> Var:
+    def _shape_of(self, graph: Any, value: Any) -> list[Any] | None:
+        """The extents of an input; None for one of unknown rank that nothing reads."""
+        name = value.name
+        found = merged(name, declared(name, value.type.tensor_type), self._shapes.get(name))
+        if found is not None:
+            if UNKNOWN in found:
+                warnings.warn(
+                    f"Input {name} has unknown dimension shapes: {found}. "
+                    "Specifying static values may improve performance",
+                    stacklevel=4,
+                )
+            return found
+        rank = infer_rank(graph, name)
+        return None if rank is None else [f"{name}_{axis}" for axis in range(rank)]
+
+    def _input(
+        self, value: Any, shape: list[Any] | None, dims: Dimensions, names: NameTable,
+        sanitize: bool,
+    ) -> Var:  # fmt: skip
         kind = value.type.WhichOneof("value") or "tensor_type"
         if kind != "tensor_type":
             raise OpConversionError(
@@ -142,19 +174,7 @@ class _Importer:
                     legal="tensors: sequences and optional values live within a model only",
                 )
             )
-        tensor_type = value.type.tensor_type
-        own: list[Any] = []
-        for axis, dim in enumerate(tensor_type.shape.dim):
-            if dim.HasField("dim_value") and dim.dim_value >= 0:
-                own.append(int(dim.dim_value))
-            else:  # runtimes read a negative extent as an unknown one
-                own.append(dim.dim_param or f"{value.name}_{axis}")
-        given = self._shapes.get(value.name)
-        ranked = tensor_type.HasField("shape") or given is not None
-        if given is not None:
-            own = self._merged_shape(value.name, own, list(given))
-        shape = [self._size(value.name, dim) for dim in own]
-        dtype = dtype_name(tensor_type.elem_type) or self._dtype_of(value.name)
+        dtype = dtype_name(value.type.tensor_type.elem_type) or self._dtype_of(value.name)
         if dtype == "object":
             raise OpConversionError(
                 message(
@@ -162,46 +182,12 @@ class _Importer:
                     legal="tensors of numbers or of truth values",
                 )
             )
-        name = names.fresh(_identifier(value.name) if sanitize else value.name)
-        info = TensorStructInfo(shape, dtype) if ranked else TensorStructInfo(dtype=dtype)
+        name = names.fresh(identifier(value.name) if sanitize else value.name)
+        sizes = None if shape is None else [dims.size(value.name, dim) for dim in shape]
+        info = TensorStructInfo(sizes, dtype)
         var = Var(name, info, source_span(value.name, 0))
         self._scope.bind(value.name, var)
         return var
-
-    def _merged_shape(self, name: str, own: list[Any], given: list[Any]) -> list[Any]:
-        fits = not own or len(own) == len(given)
-        if fits:
-            fits = all(
-                not isinstance(a, int) or not isinstance(b, int) or a == b
-                for a, b in zip(own, given)
-            )
-        if not fits:
-            raise ShapeError(
-                message(
-                    f"from_onnx: shape_dict gives input {name!r} a shape that the model rules out",
-                    found=str(given),
-                    legal=str(own),
-                )
-            )
-        return given
-
-    def _size(self, name: str, dim: Any) -> PrimExpr | int:
-        if isinstance(dim, str):
-            key = _identifier(dim)
-            if key not in self._sizes:
-                self._sizes[key] = SizeVar(key, "int64")
-            return self._sizes[key]
-        if isinstance(dim, PrimExpr):
-            return dim
-        if not isinstance(dim, SupportsIndex) or dim.__index__() < 0:
-            raise ShapeError(
-                message(
-                    f"from_onnx: an extent of input {name!r} is no size",
-                    found=repr(dim),
-                    legal="a number that is not negative, a name, or a tir expression",
-                )
-            )
-        return dim.__index__()
 
     def _dtype_of(self, name: str) -> str:
         if isinstance(self._dtypes, str):
@@ -211,7 +197,7 @@ class _Importer:
     def _initializer(self, tensor: Any, names: NameTable, sanitize: bool) -> None:
         array = tensor_array(tensor)
         if self._keep_params and array.dtype.kind == "f":
-            name = names.fresh(_identifier(tensor.name) if sanitize else tensor.name)
+            name = names.fresh(identifier(tensor.name) if sanitize else tensor.name)
             info = TensorStructInfo(array.shape, str(array.dtype))
             var = Var(name, info, source_span(tensor.name, 0))
             self._weight_vars.append(var)
@@ -221,8 +207,3 @@ class _Importer:
         else:
             add_weight(self._scope, tensor)
 
-
-def _identifier(name: str) -> str:
-    """The name as a Python identifier."""
-    word = re.sub(r"\W", "_", name)
-    return word if word and not word[0].isdigit() else f"input_{word}"

@@ -10,8 +10,11 @@ from tvm.relax.expr import Constant
 
 from .node import Node
 from .registry import Result, convert
+from .scope import Ref
 
 _DOMAIN = "com.microsoft."
+# what norms of this set add to the variance
+EPSILON = 1e-12
 
 
 def _number(node: Node, value: float) -> Constant:
@@ -79,24 +82,28 @@ def skip_simplified_layer_normalization(node: Node) -> Result:
     if node.has(3):
         total = op.add(total, node[3])
     total = node.bb.emit(total)
-    norm = op.nn.rms_norm(total, node[2], axes=[-1], epsilon=float(node.attr("epsilon", 1e-5)))
+    norm = op.nn.rms_norm(total, node[2], axes=[-1], epsilon=float(node.attr("epsilon", EPSILON)))
     return _with_sum(node, norm, total)
 
 
 def _with_sum(node: Node, norm: RelaxExpr, total: RelaxExpr) -> Result:
-    if node.output_count <= 1:
-        return norm
-    if node.output_count < 4:
-        raise node.invalid("the outputs mean and deviation", "asked for", "the norm and the sum")
-    nothing = _number(node, 0)  # mean and deviation, which models for inference leave out
-    return [norm, nothing, nothing, total]
+    """The norm, the mean, the inverse of the deviation (each where it is read), and the sum."""
+    if not node.wants(1) and not node.wants(2):
+        return [norm, Ref.to(total), Ref.to(total), total]
+    bb, centre = node.bb, node.op_type == "SkipLayerNormalization"
+    x = bb.emit(op.astype(total, "float32"))
+    mean = bb.emit(op.mean(x, [-1], keepdims=True))
+    centred = bb.emit(op.subtract(x, mean)) if centre else x
+    variance = op.mean(bb.emit(op.square(centred)), [-1], keepdims=True)
+    epsilon = Constant(np.float32(node.attr("epsilon", EPSILON)))
+    return [norm, mean, op.rsqrt(op.add(variance, epsilon)), total]
 
 
 def _layer_norm(node: Node, value: RelaxExpr, weight: int, bias: int) -> RelaxExpr:
     shift = node.optional(bias)
     if shift is None:
         shift = op.zeros_like(node[weight])
-    epsilon = float(node.attr("epsilon", 1e-5))
+    epsilon = float(node.attr("epsilon", EPSILON))
     return op.nn.layer_norm(value, node[weight], shift, axes=[-1], epsilon=epsilon)
 
 

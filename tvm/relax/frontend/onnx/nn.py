@@ -124,7 +124,7 @@ def _transposed_pads(
 @convert("MaxPool")
 def max_pool(node: Node) -> Result:
     largest = _pool(node, _MAX_POOLS)
-    if node.output_count == 1:
+    if not node.wants(1):
         return largest
     largest = node.bb.emit(largest)
     return [largest, _places_of_largest(node, largest)]
@@ -283,7 +283,7 @@ def group_normalization(node: Node) -> Result:
 def layer_normalization(node: Node) -> Result:
     rank = node.rank(0)
     axes = list(range(node.axis(-1), rank))
-    if node.output_count > 1:
+    if node.wants(1) or node.wants(2):
         return _norm_with_moments(node, axes)
     shift = node.optional(2)
     if shift is None:

@@ -73,6 +73,10 @@ class Node:
         """Whether input number `i` is given."""
         return i < len(self.inputs) and self.inputs[i] != ""
 
+    def wants(self, i: int) -> bool:
+        """Whether a node or the graph reads output number `i`."""
+        return i < len(self.outputs) and self.scope.is_read(self.outputs[i])
+
     def known(self, i: int) -> Known | None:
         """The value of input `i` if importing can know it: a numpy array."""
         return self.scope.known.get(self.inputs[i]) if self.has(i) else None

@@ -48,13 +48,15 @@ def _load() -> None:
 
 
 def find_converter(op_type: str, opset: int) -> Converter | None:
-    """The converter for an operator as operator set `opset` defines it, or None."""
+    """The converter for an operator as operator set `opset` defines it, or None.
+
+    Exporters write operators beside a set that is older than they are: those are as they are now.
+    """
     _load()
-    found = None
-    for since, func in _CONVERTERS.get(op_type, ()):
-        if since <= opset:
-            found = func
-    return found
+    versions = _CONVERTERS.get(op_type, [])
+    fitting = [func for since, func in versions if since <= opset]
+    candidates = fitting or [func for _, func in versions]
+    return candidates[-1] if candidates else None
 
 
 def known_operators() -> dict[str, list[int]]:

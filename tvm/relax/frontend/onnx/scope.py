@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,14 @@ class Scope:
     is made a tensor in the scope that reads it, since a branch's tensors end with the branch.
     """
 
-    def __init__(self, opsets: Mapping[str, int], around: Scope | None = None) -> None:
+    def __init__(
+        self, opsets: Mapping[str, int], around: Scope | None = None,
+        read: Collection[str] | None = None,
+    ) -> None:  # fmt: skip
         self.opsets = opsets
+        self._read: Collection[str] | None = read
+        if read is None and around is not None:
+            self._read = around._read
         self.around = around
         self.known = KnownValues(self._known_elsewhere)
         self._values: dict[str, RelaxExpr] = {}
@@ -37,6 +43,10 @@ class Scope:
             self._others[name] = value
         else:
             self._values[name] = value
+
+    def is_read(self, name: str) -> bool:
+        """Whether something reads the value, as far as that was looked up."""
+        return bool(name) and (self._read is None or name in self._read)
 
     def has(self, name: str) -> bool:
         """Whether the value is there."""
