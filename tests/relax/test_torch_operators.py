@@ -1,4 +1,4 @@
-"""Relax's operators in torch agree with their meaning in numpy."""
+"""The map of operators: each name runs in torch, and agrees with its meaning in numpy."""
 
 from __future__ import annotations
 
@@ -8,62 +8,92 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tvm import relax
 from tvm.ir.op import Op
 from tvm.relax import op
-from tvm.relax.py_tensors import to_numpy
-from tvm.relax.relax_to_pyfunc_converter import RelaxExpressionConverter
-from tvm.relax.torch_operators import OPERATOR_MAP
+from tvm.relax.pyfunc_language import LANGUAGE
+from tvm.relax.torch_operators import OPERATOR_MAP, torch_call
+
+from . import test_torch_nn_rules, test_torch_rules
+from .torch_running import assert_same_in_torch, floats, ints
 
 pytestmark = pytest.mark.cpu
-X = np.random.default_rng(0).uniform(-2, 2, (2, 4, 6)).astype("float32")
+X = floats(2, 4, 6)
+TRUTHS = [floats(3, 4) > 0, floats(3, 4) > 0]
+NUMBERS = [ints(3, 4, low=-9, high=9), ints(3, 4, low=1, high=5)]
+BITS = [ints(3, 4, high=99), ints(3, 4, low=1, high=5)]
+BESIDE_ONE = [floats(3, 4, low=-0.9, high=0.9)]
+ABOVE_ONE = [floats(3, 4, low=1.1, high=3.0)]
 
-CASES: dict[str, Callable[[Any], Any]] = {
-    "sum": lambda x: op.sum(x, [1]),
-    "mean": lambda x: op.mean(x, [0, 2], keepdims=True),
-    "max": lambda x: op.max(x),
-    "min": lambda x: op.min(x, -1),
-    "softmax": lambda x: op.nn.softmax(x, 1),
-    "log_softmax": lambda x: op.nn.log_softmax(x),
-    "leakyrelu": lambda x: op.nn.leakyrelu(x, 0.1),
-    "divide": lambda x: op.divide(x, op.add(op.abs(x), relax.const(1.0, "float32"))),
-    "permute_dims": lambda x: op.permute_dims(x, [2, 0, 1]),
-    "transpose": lambda x: op.permute_dims(x),
-    "reshape": lambda x: op.reshape(x, (8, -1)),
-    "astype": lambda x: op.astype(x, "int32"),
-    "concat": lambda x: op.concat([x, x], 1),
-    "concat flat": lambda x: op.concat([op.flatten(x), op.flatten(x)], None),
-    "split": lambda x: op.split(x, 3, -1)[1],
-    "split at": lambda x: op.split(x, [1, 4], -1)[1],
-    "expand_dims": lambda x: op.expand_dims(x, [0, 2]),
-    "squeeze": lambda x: op.squeeze(op.expand_dims(x, [0, 2]), [2]),
-    "squeeze all": lambda x: op.squeeze(op.expand_dims(x, [0, 2])),
-    "clip": lambda x: op.clip(x, -1, 1),
-    "broadcast_to": lambda x: op.broadcast_to(x, (3, 2, 4, 6)),
-    "tril": lambda x: op.tril(x, 1),
-    "triu": lambda x: op.triu(x, -1),
-    "gelu": lambda x: op.nn.gelu(x),
-    "erf": lambda x: op.erf(x),
-    "where": lambda x: op.where(op.greater(x, op.negative(x)), x, op.square(x)),
-    "cumsum": lambda x: op.cumsum(x, 1),
-}
+ONE = ("abs", "ceil", "cos", "cosh", "erf", "exp", "floor", "isfinite", "isinf", "isnan",
+       "negative", "round", "sigmoid", "sign", "sin", "sinh", "square", "tan", "tanh", "trunc",
+       "atan", "asinh")  # fmt: skip
+TWO = ("add", "equal", "greater", "greater_equal", "less", "less_equal", "log_add_exp", "maximum",
+       "minimum", "multiply", "not_equal", "subtract", "floor_divide", "floor_mod",
+       "mod")  # fmt: skip
+OPERANDS: dict[str, list[np.ndarray[Any, Any]]] = {
+    **{name: [X] for name in ONE},
+    **{name: [X, floats(2, 4, 6)] for name in TWO},
+    **{name: ABOVE_ONE for name in ("acosh", "log", "rsqrt", "sqrt")},
+    **{name: BESIDE_ONE for name in ("acos", "asin", "atanh")},
+    **{name: TRUTHS for name in ("logical_and", "logical_or", "logical_xor")},
+    **{name: BITS for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift",
+                               "right_shift")},
+    "bitwise_not": NUMBERS[:1],
+    "logical_not": TRUTHS[:1],
+    "matmul": [X, floats(6, 3)],
+    "outer": [floats(3), floats(4)],
+    "power": [floats(3, 4, low=0.5), floats(3, 4)],
+    "where": [TRUTHS[0], floats(3, 4), floats(3, 4)],
+}  # fmt: skip
 
 
-def test_names_are_those_of_operators() -> None:
-    assert all(Op.get(name) is not None for name in OPERATOR_MAP)
+@pytest.mark.parametrize("name", OPERANDS)
+def test_operators_of_tensors_alone(name: str) -> None:
+    assert_same_in_torch(name, getattr(op, name), OPERANDS[name])
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_same_as_numpy(name: str) -> None:
+@pytest.mark.parametrize("name", ["floor_divide", "floor_mod", "mod", "maximum", "multiply"])
+def test_integers_round_alike(name: str) -> None:
+    assert_same_in_torch(name, getattr(op, name), NUMBERS)
+
+
+# names that stand for several operators of Relax, which torch has as one
+COMPOSED: dict[str, tuple[Callable[[Any], list[Any]], dict[str, Any], Any]] = {
+    "linear": (lambda t: [t(X), t(X[0])], {}, X @ X[0].T),
+    "nn.linear": (lambda t: [t(X), t(X[0]), t(X[0, :, 0])], {}, X @ X[0].T + X[0, :, 0]),
+    "masked_fill": (lambda t: [t(X), t(X > 0), 1.5], {}, np.where(X > 0, np.float32(1.5), X)),
+    "roll": (lambda t: [t(X)], {"shift": [1, 2], "axis": [0, 2]}, np.roll(X, (1, 2), (0, 2))),
+    "rot90": (lambda t: [t(X)], {"k": 3, "axes": [1, 2]}, np.rot90(X, 3, (1, 2))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_names_of_several_operators(name: str) -> None:
     torch = pytest.importorskip("torch")
-    x = relax.Var("x", relax.TensorStructInfo(X.shape, "float32"))
-    bb = relax.BlockBuilder()
-    with bb.function("main", [x]):
-        bb.emit_func_output(bb.emit(CASES[name](x)))
-    func = bb.get()["main"]
-    with_numpy = RelaxExpressionConverter(OPERATOR_MAP).convert_expr(func, [X])
-    with_torch = RelaxExpressionConverter(OPERATOR_MAP).convert_expr(func, [torch.from_numpy(X)])
-    assert isinstance(with_torch, torch.Tensor)
-    found = to_numpy(with_torch)
-    assert (found.shape, found.dtype) == (with_numpy.shape, with_numpy.dtype)
-    np.testing.assert_allclose(found, with_numpy, rtol=1e-5, atol=1e-5)
+    operands, options, wanted = COMPOSED[name]
+    found = torch_call(f"relax.{name}", OPERATOR_MAP, operands(torch.from_numpy), options)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_transposed_convolution_of_bodies() -> None:
+    torch = pytest.importorskip("torch")
+    x, w = torch.from_numpy(floats(1, 3, 3, 4, 5)), torch.from_numpy(floats(3, 2, 2, 2, 2))
+    options = {"strides": [2], "padding": [0, 1, 1, 1, 0, 1], "output_padding": [0],
+               "dilation": [1], "groups": 1}  # fmt: skip
+    found = torch_call("relax.nn.conv3d_transpose", OPERATOR_MAP, [x, w], options)
+    whole = torch.nn.functional.conv_transpose3d(x, w, stride=2)
+    torch.testing.assert_close(found, whole[:, :, :-1, 1:, 1:-1])
+
+
+def test_each_name_is_tried() -> None:
+    """Every name of the map runs in a test here, in one of the rules, or is of the language."""
+    tried = {*OPERANDS, *COMPOSED, "nn.conv3d_transpose"}
+    tried |= {name.partition(" ")[0] for name in test_torch_rules.CASES}
+    tried |= {f"nn.{name.partition(' ')[0]}" for name in test_torch_nn_rules.CASES}
+    words = {name.removeprefix("relax.") for name in LANGUAGE} | {"wrap_param"}
+    assert {name.removeprefix("relax.") for name in OPERATOR_MAP} == tried | words
+
+
+def test_names_are_operators_of_relax() -> None:
+    composed = {f"relax.{name}" for name in COMPOSED} | {"relax.nn.conv3d_transpose"}
+    assert all(Op.get(name) is not None for name in OPERATOR_MAP if name not in composed)

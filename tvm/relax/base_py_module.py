@@ -163,6 +163,10 @@ class BasePyModule:
         kernel(*[to_runtime(arg, self.device) for arg in given], *outs)
         return self._results(given, outs, out_sinfo)
 
+    def run_kernel(self, name: str, args: Sequence[Any]) -> None:
+        """Run a kernel on all of its arguments, to some of which it writes."""
+        self.compiled_tir_funcs[name](*[to_runtime(arg, self.device) for arg in args])
+
     def call_dps_packed(self, func_name: str, args: Any, out_sinfo: Any) -> Any:
         """The results that a registered function writes into its last arguments.
 

@@ -77,6 +77,11 @@ def to_numpy(value: Any) -> Any:
     return value
 
 
+def torch_dtype(dtype: object) -> Any:
+    """Torch's data type of this name."""
+    return getattr(torch(), str(dtype))
+
+
 def same_kind_as(args: Iterable[Any]) -> Convert:
     """What turns results into the kind of tensor that the arguments are; torch's win."""
     if any(is_torch(leaf) for leaf in leaves(args)):

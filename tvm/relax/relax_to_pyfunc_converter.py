@@ -43,7 +43,9 @@ from tvm.relax.py_tensors import (
     to_numpy,
     to_runtime,
     to_torch,
+    torch_dtype,
 )
+from tvm.relax.pyfunc_language import LANGUAGE
 from tvm.relax.struct_info import (
     ShapeExpr,
     ShapeStructInfo,
@@ -51,7 +53,7 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
 )
 from tvm.relax.torch_operators import OPERATOR_MAP, torch_call
-from tvm.runtime import cpu
+from tvm.runtime import cpu, empty
 from tvm.support.suggest import did_you_mean
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.function import PrimFunc
@@ -256,7 +258,7 @@ class RelaxExpressionConverter:
     def _call(self, call: Call) -> Any:
         callee = call.op
         if isinstance(callee, Op):
-            special = _SPECIAL.get(callee.name)
+            special = LANGUAGE.get(callee.name)
             if special is not None:
                 return special(self, call)
             return self._operator(callee, call)
@@ -295,16 +297,25 @@ class RelaxExpressionConverter:
         options = {}
         if call.attrs is not None:
             options = {key: call.attrs[key] for key in call.attrs.keys()}  # noqa: SIM118
-        if any(is_torch(leaf) for leaf in leaves(args)):
+        if self._on_torch or any(is_torch(leaf) for leaf in leaves(args)):
             found = torch_call(op.name, self.operator_map, args, options)
             if found is not None:
                 self.op_cache[op.name] = self.operator_map.get(op.name, op.name)
-                return found
+                return _typed_torch(found, call.struct_info_)
         reference: Callable[..., Any] | None = op.get_attr("FReference")
         if reference is None:
             raise TVMError(f"operator {op.name} has no meaning in Python")
         result = reference(call, [_for_reference(arg) for arg in args])
         return self._own(_typed(result, call.struct_info_))
+
+    def own(self, found: Any) -> Any:
+        """A kernel's result as the function's tensors are."""
+        return to_torch(found) if self._on_torch else to_numpy(found)
+
+    def empty(self, info: StructInfo) -> Any:
+        """A tensor of the runtime for a kernel to write to."""
+        known = self.results(info)
+        return empty([int(extent.value) for extent in known.values], str(known.dtype), cpu())
 
     def machine(self) -> BasePyModule:
         """The module's kernels, compiled once."""
@@ -341,49 +352,13 @@ def _typed(result: Any, info: StructInfo | None) -> Any:
     return result
 
 
-def _call_tir(conv: RelaxExpressionConverter, call: Call) -> Any:
-    args = list(conv.value(call.args[1]))
-    if len(call.args) > 2:
-        args += list(conv.value(call.args[2]))
-    name = call.args[0].name_hint  # type: ignore[attr-defined]
-    found = conv.machine().call_tir(name, args, conv.results(call.sinfo_args[0]))
-    return found if conv._on_torch else to_numpy(found)
-
-
-def _call_dps(conv: RelaxExpressionConverter, call: Call) -> Any:
-    name = call.args[0].global_symbol  # type: ignore[attr-defined]
-    args = list(conv.value(call.args[1]))
-    try:  # a function of the inputs only gives its result
-        return conv.packed(name, args)
-    except TypeError as error:
-        if "positional argument" not in str(error):
-            raise
-    found = conv.machine().call_dps_packed(name, args, conv.results(call.sinfo_args[0]))
-    return found if conv._on_torch else to_numpy(found)
-
-
-def _call_py(conv: RelaxExpressionConverter, call: Call) -> Any:
-    name = str(conv.value(call.args[0]))
-    func = conv.ir_module.pyfuncs.get(name)
-    if func is None:
-        raise TVMError(message(f"call_py_func({name!r})", found="no function of this name"))
-    return func(*conv.value(call.args[1]))
-
-
-def _call_pure(conv: RelaxExpressionConverter, call: Call) -> Any:
-    args = [conv.value(arg) for arg in call.args[1:]]
-    callee = call.args[0]
-    if isinstance(callee, ExternFunc):
-        return conv.packed(callee.global_symbol, args)
-    return conv.call_global(callee, args)  # type: ignore[arg-type]
-
-
-_SPECIAL: Final[dict[str, Callable[[RelaxExpressionConverter, Call], Any]]] = {
-    "relax.call_tir": _call_tir,
-    "relax.call_dps_packed": _call_dps,
-    "relax.call_py_func": _call_py,
-    "relax.call_pure_packed": _call_pure,
-}
+def _typed_torch(result: Any, info: StructInfo | None) -> Any:
+    """A result of torch's in the data types that the struct info promises."""
+    if isinstance(info, TupleStructInfo) and isinstance(result, (tuple, list)):
+        return tuple(_typed_torch(part, field) for part, field in zip(result, info.fields))
+    if isinstance(info, TensorStructInfo) and not info.is_unknown_dtype() and is_torch(result):
+        return result.to(torch_dtype(info.dtype))
+    return result
 
 
 def source_of(name: str, func: Function) -> str:

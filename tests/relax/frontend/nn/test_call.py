@@ -66,6 +66,19 @@ def test_functions_of_tir() -> None:
     np.testing.assert_array_equal(found, X + 1)
 
 
+@pytest.mark.parametrize("name", ["grow", "larger"])
+def test_functions_that_write_over_their_arguments_are_public(name: str) -> None:
+    class Writes(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            y = op.tensor_ir_inplace_op(grow, name, [x + 0], 0, out=FORM)
+            result: Tensor = op.tensor_ir_op(add_offset, "add_offset", [y, 6], out=FORM)
+            return result
+
+    mod, _ = Writes().export_tvm({"forward": {"x": spec.Tensor([6], "float32")}})
+    assert mod[name].attrs["global_symbol"] == name
+    assert "global_symbol" not in mod["add_offset"].attrs
+
+
 def test_one_function_is_added_once() -> None:
     class Twice(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

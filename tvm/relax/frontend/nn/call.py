@@ -49,10 +49,15 @@ def tensor_ir_op(func: PrimFunc, name_hint: str, args: Any, out: Any) -> Any:
 def tensor_ir_inplace_op(
     func: PrimFunc, name_hint: str, args: Any, inplace_indices: int | list[int], out: Any
 ) -> Any:
-    """As `tensor_ir_op`; results are written over the arguments at `inplace_indices`."""
+    """As `tensor_ir_op`; results are written over the arguments at `inplace_indices`.
+
+    The function stays public where it is.
+    """
     bb = _builder()
     tensors, tir_vars = _tir_arguments(args)
-    gvar = _added(bb, func, name_hint)
+    gvar = bb.add_func(func, name_hint)
+    if func.attrs.get("global_symbol", gvar.name_hint) != gvar.name_hint:
+        bb.update_func(gvar, func.with_attr("global_symbol", gvar.name_hint))
     places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     call = rx.op.call_tir_inplace(gvar, tensors, places, _out_info(out), tir_vars=tir_vars)
     return wrap_nested(bb.emit(call), name_hint)
