@@ -14,12 +14,12 @@ from tvm import relax
 from tvm.error import TVMError
 from tvm.relax import RelaxToPyFuncConverter
 from tvm.relax.py_tensors import to_numpy
+from tvm.relax.pyfunc.torch_operators import OPERATOR_MAP
 from tvm.relax.relax_to_pyfunc_converter import (
     RelaxExpressionConverter,
     convert_relax_to_pyfunc,
     source_of,
 )
-from tvm.relax.torch_operators import OPERATOR_MAP
 from tvm.script import ir as I
 from tvm.script import relax as R
 

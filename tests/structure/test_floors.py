@@ -54,6 +54,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.vm_build",),
     ("tvm.meta_schedule.relax_integration", "tvm.dlight.benchmark"),
     ("tvm.relax.base_py_module", "tvm.relax.testing"),
+    ("tvm.relax.pyfunc",),
     ("tvm.relax.relax_to_pyfunc_converter",),
     ("tvm.relax.training",),
     ("tvm.relax.frontend",),

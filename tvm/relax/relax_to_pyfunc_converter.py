@@ -45,14 +45,14 @@ from tvm.relax.py_tensors import (
     to_torch,
     torch_dtype,
 )
-from tvm.relax.pyfunc_language import LANGUAGE
+from tvm.relax.pyfunc.language import LANGUAGE
+from tvm.relax.pyfunc.torch_operators import OPERATOR_MAP, torch_call
 from tvm.relax.struct_info import (
     ShapeExpr,
     ShapeStructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )
-from tvm.relax.torch_operators import OPERATOR_MAP, torch_call
 from tvm.runtime import cpu, empty
 from tvm.support.suggest import did_you_mean
 from tvm.tir.expr import Var as TirVar

@@ -7,31 +7,45 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from tvm.error import TVMError, message
-from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
+from tvm.ir.module import IRModule
+from tvm.relax.base_py_module import BasePyModule
 from tvm.relax.expr import Call, ExternFunc
 from tvm.relax.interp import AssertionFailed
 from tvm.relax.py_tensors import is_torch, to_numpy, to_runtime
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.runtime import cpu
 
-if TYPE_CHECKING:
-    from tvm.relax.relax_to_pyfunc_converter import RelaxExpressionConverter
 
-Word: TypeAlias = "Callable[[RelaxExpressionConverter, Call], Any]"
+class Evaluator(Protocol):
+    """Who runs a function: it has the values of expressions, and calls functions and kernels."""
+
+    ir_module: IRModule
+
+    def value(self, expr: RelaxExpr) -> Any: ...
+    def own(self, found: Any) -> Any: ...
+    def packed(self, name: str, args: Sequence[Any]) -> Any: ...
+    def call_global(self, callee: GlobalVar, args: Sequence[Any]) -> Any: ...
+    def machine(self) -> BasePyModule: ...
+    def results(self, info: StructInfo) -> Any: ...
+    def empty(self, info: StructInfo) -> Any: ...
 
 
-def _operands(conv: RelaxExpressionConverter, call: Call) -> list[Any]:
+Word: TypeAlias = "Callable[[Evaluator, Call], Any]"
+
+
+def _operands(conv: Evaluator, call: Call) -> list[Any]:
     """What a kernel is called with: tensors, then sizes."""
     args = list(conv.value(call.args[1]))
     return args + list(conv.value(call.args[2])) if len(call.args) > 2 else args
 
 
-def _call_tir(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _call_tir(conv: Evaluator, call: Call) -> Any:
     name = call.args[0].name_hint  # type: ignore[attr-defined]
     found = conv.machine().call_tir(
         name, _operands(conv, call), conv.results(call.sinfo_args[0])
@@ -49,7 +63,7 @@ def _inplace(call: Call) -> list[int]:
     return [int(getattr(i, "value", i)) for i in given]
 
 
-def _call_tir_inplace(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _call_tir_inplace(conv: Evaluator, call: Call) -> Any:
     """A variable may hold the operand still: what is overwritten is a copy of it."""
     indices, several = _inplace(call), isinstance(call.sinfo_args[0], TupleStructInfo)
     args = [
@@ -65,7 +79,7 @@ def _call_tir_inplace(conv: RelaxExpressionConverter, call: Call) -> Any:
     return outs if several else outs[0]
 
 
-def _call_dps(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _call_dps(conv: Evaluator, call: Call) -> Any:
     name = call.args[0].global_symbol  # type: ignore[attr-defined]
     args = list(conv.value(call.args[1]))
     try:  # a function of the inputs only gives its result
@@ -77,7 +91,7 @@ def _call_dps(conv: RelaxExpressionConverter, call: Call) -> Any:
     return conv.own(found)
 
 
-def _call_py(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _call_py(conv: Evaluator, call: Call) -> Any:
     name = str(conv.value(call.args[0]))
     func = conv.ir_module.pyfuncs.get(name)
     if func is None:
@@ -85,7 +99,7 @@ def _call_py(conv: RelaxExpressionConverter, call: Call) -> Any:
     return func(*conv.value(call.args[1]))
 
 
-def _applied(conv: RelaxExpressionConverter, callee: RelaxExpr, args: Sequence[Any]) -> Any:
+def _applied(conv: Evaluator, callee: RelaxExpr, args: Sequence[Any]) -> Any:
     if isinstance(callee, ExternFunc):
         return conv.packed(callee.global_symbol, args)
     if isinstance(callee, GlobalVar):
@@ -93,11 +107,11 @@ def _applied(conv: RelaxExpressionConverter, callee: RelaxExpr, args: Sequence[A
     return conv.value(callee)(*args)
 
 
-def _call_pure(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _call_pure(conv: Evaluator, call: Call) -> Any:
     return _applied(conv, call.args[0], [conv.value(arg) for arg in call.args[1:]])
 
 
-def _call_inplace_packed(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _call_inplace_packed(conv: Evaluator, call: Call) -> Any:
     """A function that gives nothing has left its results in the operands."""
     indices = _inplace(call)
     args = [conv.value(arg) for arg in call.args[1:]]
@@ -109,7 +123,7 @@ def _call_inplace_packed(conv: RelaxExpressionConverter, call: Call) -> Any:
     return outs if len(outs) > 1 else outs[0]
 
 
-def _call_builtin(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _call_builtin(conv: Evaluator, call: Call) -> Any:
     """A function of the virtual machine, which there gets the machine before its arguments."""
     args = list(conv.value(call.args[1]))
     callee = call.args[0]
@@ -117,27 +131,27 @@ def _call_builtin(conv: RelaxExpressionConverter, call: Call) -> Any:
     return _applied(conv, callee, args) if known is None else known(conv, args)
 
 
-def _make_closure(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _make_closure(conv: Evaluator, call: Call) -> Any:
     return _closure(conv, conv.value(call.args[0]), conv.value(call.args[1]))
 
 
-def _closure(conv: RelaxExpressionConverter, callee: Any, bound: Sequence[Any]) -> Any:
+def _closure(conv: Evaluator, callee: Any, bound: Sequence[Any]) -> Any:
     if isinstance(callee, GlobalVar):
         return lambda *args: conv.call_global(callee, [*bound, *args])
     return functools.partial(callee, *bound)
 
 
-def _invoke_closure(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _invoke_closure(conv: Evaluator, call: Call) -> Any:
     return _invoked(conv, conv.value(call.args[0]), conv.value(call.args[1]))
 
 
-def _invoked(conv: RelaxExpressionConverter, callee: Any, args: Sequence[Any]) -> Any:
+def _invoked(conv: Evaluator, callee: Any, args: Sequence[Any]) -> Any:
     if isinstance(callee, GlobalVar):
         return conv.call_global(callee, args)
     return callee(*args)
 
 
-_BUILTINS: Final[dict[str, Callable[[RelaxExpressionConverter, Sequence[Any]], Any]]] = {
+_BUILTINS: Final[dict[str, Callable[[Evaluator, Sequence[Any]], Any]]] = {
     "vm.builtin.make_closure": lambda conv, args: _closure(conv, args[0], args[1:]),
     "vm.builtin.invoke_closure": lambda conv, args: _invoked(conv, args[0], args[1:]),
     "vm.builtin.shape_of": lambda conv, args: tuple(int(n) for n in args[0].shape),
@@ -145,7 +159,7 @@ _BUILTINS: Final[dict[str, Callable[[RelaxExpressionConverter, Sequence[Any]], A
 }
 
 
-def _text(conv: RelaxExpressionConverter, operands: Sequence[RelaxExpr]) -> str:
+def _text(conv: Evaluator, operands: Sequence[RelaxExpr]) -> str:
     """The text of a format string and its values, or of the values alone."""
     values = [conv.value(operand) for operand in operands]
     if values and isinstance(values[0], str) and values[0]:
@@ -153,35 +167,35 @@ def _text(conv: RelaxExpressionConverter, operands: Sequence[RelaxExpr]) -> str:
     return " ".join(str(value) for value in values[1:])
 
 
-def _print(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _print(conv: Evaluator, call: Call) -> Any:
     print(_text(conv, call.args))
     return ()
 
 
-def _assert(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _assert(conv: Evaluator, call: Call) -> Any:
     if not bool(conv.value(call.args[0])):
         detail = _text(conv, call.args[1:])
         raise AssertionFailed("Assertion Failed" + (f": {detail}" if detail else ""))
     return ()
 
 
-def _shape_of(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _shape_of(conv: Evaluator, call: Call) -> Any:
     return tuple(int(n) for n in conv.value(call.args[0]).shape)
 
 
-def _shape_to_tensor(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _shape_to_tensor(conv: Evaluator, call: Call) -> Any:
     return conv.own(np.asarray(conv.value(call.args[0]), "int64"))
 
 
-def _tensor_to_shape(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _tensor_to_shape(conv: Evaluator, call: Call) -> Any:
     return tuple(int(n) for n in to_numpy(conv.value(call.args[0])))
 
 
-def _null_value(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _null_value(conv: Evaluator, call: Call) -> Any:
     return None
 
 
-def _same(conv: RelaxExpressionConverter, call: Call) -> Any:
+def _same(conv: Evaluator, call: Call) -> Any:
     """Python functions run where their tensors are."""
     return conv.value(call.args[0])
 

@@ -10,8 +10,8 @@ import pytest
 
 from tvm.ir.op import Op
 from tvm.relax import op
-from tvm.relax.pyfunc_language import LANGUAGE
-from tvm.relax.torch_operators import OPERATOR_MAP, torch_call
+from tvm.relax.pyfunc.language import LANGUAGE
+from tvm.relax.pyfunc.torch_operators import OPERATOR_MAP, torch_call
 
 from . import test_torch_nn_rules, test_torch_rules
 from .torch_running import assert_same_in_torch, floats, ints

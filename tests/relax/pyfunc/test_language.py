@@ -12,7 +12,7 @@ from tvm.relax import BlockBuilder, TensorStructInfo, Var, const, op
 from tvm.relax.expr import ExternFunc
 from tvm.relax.interp import AssertionFailed
 from tvm.relax.py_tensors import to_numpy
-from tvm.relax.pyfunc_language import LANGUAGE
+from tvm.relax.pyfunc.language import LANGUAGE
 from tvm.relax.relax_to_pyfunc_converter import RelaxToPyFuncConverter
 from tvm.script import ir as I
 from tvm.script import relax as R

@@ -10,8 +10,8 @@ import pytest
 
 from tvm import relax
 from tvm.relax.py_tensors import to_numpy
+from tvm.relax.pyfunc.torch_operators import OPERATOR_MAP
 from tvm.relax.relax_to_pyfunc_converter import RelaxExpressionConverter
-from tvm.relax.torch_operators import OPERATOR_MAP
 
 Build = Callable[..., Any]
 RNG = np.random.default_rng(0)
