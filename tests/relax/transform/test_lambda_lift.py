@@ -178,3 +178,59 @@ def test_names_show_the_way_only_where_they_must():
 
     names = {var.name_hint for var in LambdaLift()(Before).get_global_vars()}
     assert names == {"main", "main_outer", "main_inner", "main_other", "main_other_inner"}
+
+
+class TestGivesAClosure(RelaxPassTest):
+    """What gives a closure gives an object; calls of it, here and in callers, invoke it."""
+
+    run = LambdaLift()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def maker(k: R.Tensor((4,), "float32")):
+            @R.function
+            def adder(y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                s = R.add(y, k)
+                return s
+
+            return adder
+
+        @R.function
+        def caller(k: R.Tensor((4,), "float32")):
+            f = Before.maker(k)
+            return (f, k)
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), k: R.Tensor((4,), "float32")
+                 ) -> R.Tensor((4,), "float32"):
+            p = Before.caller(k)
+            f = p[0]
+            z = f(x)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function(private=True)
+        def maker_adder(y: R.Tensor((4,), "float32"), k: R.Tensor((4,), "float32")
+                        ) -> R.Tensor((4,), "float32"):
+            s = R.add(y, k)
+            return s
+
+        @R.function
+        def maker(k: R.Tensor((4,), "float32")) -> R.Object:
+            adder = R.make_closure(Expected.maker_adder, (k,))
+            return adder
+
+        @R.function
+        def caller(k: R.Tensor((4,), "float32")) -> R.Tuple(R.Object, R.Tensor((4,), "float32")):
+            f: R.Object = Expected.maker(k)
+            return (f, k)
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), k: R.Tensor((4,), "float32")
+                 ) -> R.Tensor((4,), "float32"):
+            p: R.Tuple(R.Object, R.Tensor((4,), "float32")) = Expected.caller(k)
+            f: R.Object = p[0]
+            z = R.invoke_pure_closure(f, (x,), sinfo_args=R.Tensor((4,), "float32"))
+            return z

@@ -10,14 +10,15 @@
                                                       return z
 
 A local function that captures nothing is called by its new name. Captured variables become the last
-parameters of the lifted function, which is where a closure puts the values that it holds.
+parameters of the lifted function, which is where a closure puts the values that it holds. A function
+that gives a closure gives an object; who calls what it gave invokes a closure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.analysis import free_vars
@@ -26,6 +27,7 @@ from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.expr import Call, Function, Var, VarBinding
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import invoke_closure, invoke_pure_closure, make_closure
+from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import all_bindings
 from tvm.support.naming import NameTable
@@ -41,8 +43,27 @@ def LambdaLift(mod: IRModule, ctx: PassContext) -> IRModule:
             new = lifter.visit_expr(func)
             if new is not func:
                 assert isinstance(new, Function), "a function stays one"
+                var.struct_info_ = new.struct_info_
                 lifter.builder_.update_func(var, new)
                 mod = lifter.builder_.get()
+    return _with_callers(mod)
+
+
+def _with_callers(mod: IRModule) -> IRModule:
+    """Callers of functions that came to give closures follow, and callers of those."""
+    again = True
+    while again:
+        again = False
+        for var, func in mod.functions_items():
+            if not isinstance(func, Function):
+                continue
+            new = _Caller(mod).visit_expr(func)
+            if new is not func:
+                assert isinstance(new, Function), "a function stays one"
+                mod = mod.with_functions({**mod.functions, var: new})
+                if new.ret_struct_info is not func.ret_struct_info:
+                    var.struct_info_ = new.struct_info_
+                    again = True
     return mod
 
 
@@ -50,13 +71,44 @@ def _has_local_functions(func: Function) -> bool:
     return any(isinstance(binding.value, Function) for binding in all_bindings(func))
 
 
-class _Lifter(PyExprMutator):
+def _gives_closures(promised: StructInfo | None, found: StructInfo | None) -> bool:
+    """Whether objects are found where functions were promised."""
+    if isinstance(promised, TupleStructInfo) and isinstance(found, TupleStructInfo):
+        return any(_gives_closures(a, b) for a, b in zip(promised.fields, found.fields))
+    return isinstance(promised, FuncStructInfo) and type(found) is ObjectStructInfo
+
+
+class _Caller(PyExprMutator):
+    """Calls of values that were functions and are closures now."""
+
+    def visit_function_(self, op: Function) -> RelaxExpr:
+        new = super().visit_function_(op)
+        assert isinstance(new, Function), "a function stays one"
+        if new is op or not _gives_closures(new.ret_struct_info, new.body.struct_info_):
+            return new
+        return Function(new.params, new.body, None, new.is_pure, new.attrs, new.span)
+
+    def visit_call_(self, op: Call) -> RelaxExpr:
+        callee = self.visit_expr(op.op)
+        before, now = op.op.struct_info_, callee.struct_info_
+        if isinstance(before, FuncStructInfo) and _gives_closures(before, now):
+            assert op.struct_info_ is not None, "calls in a module are normalised"
+            invoke = invoke_pure_closure if before.purity else invoke_closure
+            made = invoke(callee, [self.visit_expr(arg) for arg in op.args], op.struct_info_)
+            return Call(made.op, made.args, made.attrs, made.sinfo_args, op.span)
+        call = super().visit_call_(op)
+        gives = now.ret if isinstance(now, FuncStructInfo) else None
+        if isinstance(call, Call) and _gives_closures(op.struct_info_, gives):
+            return Call(call.op, call.args, call.attrs, call.sinfo_args, call.span)
+        return call
+
+
+class _Lifter(_Caller):
     def __init__(self, mod: IRModule, path: Sequence[str], names: NameTable) -> None:
         super().__init__(mod)
         self._path = path  # the function of the module, and the local ones around
         self._names = names
         self._lifted: dict[Id, GlobalVar] = {}  # local functions that captured nothing
-        self._pure: dict[Id, bool] = {}  # closures, and whether calls of them are pure
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
         value = binding.value
@@ -88,7 +140,6 @@ class _Lifter(PyExprMutator):
         path: Sequence[str],
     ) -> None:
         own = binding.var
-        self._pure[own.vid] = func.is_pure
         # within itself the function is called with what it captured
         params = [*func.params, *captured]
         target.struct_info_ = _with(func, params, func.body).struct_info_
@@ -111,22 +162,12 @@ class _Lifter(PyExprMutator):
         for var, one in inner.builder_.get().functions.items():
             if var not in self.builder_.get().functions:
                 self.builder_.update_func(var, one)
+        target.struct_info_ = lifted.struct_info_
         self.builder_.update_func(target, lifted)
 
     def visit_var_(self, op: Var) -> RelaxExpr:
         target = self._lifted.get(op.vid)
         return super().visit_var_(op) if target is None else target
-
-    def visit_call_(self, op: Call) -> RelaxExpr:
-        pure = self._pure.get(op.op.vid) if isinstance(op.op, Var) else None
-        if pure is None:
-            return super().visit_call_(op)
-        assert op.struct_info_ is not None, "calls in a module are normalised"
-        invoke = invoke_pure_closure if pure else invoke_closure
-        made = invoke(
-            self.visit_expr(op.op), [self.visit_expr(arg) for arg in op.args], op.struct_info_
-        )
-        return Call(made.op, made.args, made.attrs, made.sinfo_args, op.span)
 
 
 def _with(func: Function, params: Sequence[Var], body: RelaxExpr) -> Function:

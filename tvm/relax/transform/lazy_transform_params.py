@@ -8,7 +8,9 @@
                                                     return ()
 
 This holds for functions whose name ends in `transform_params`. An item is fetched where it was
-read, and killed after its last reader; a result is handed out after its last reader.
+read, and killed after its last reader; a result is handed out after its last reader, a constant among
+the results first of all. Weights may be parameters of their own too: each is fetched before its
+first reader.
 """
 
 from __future__ import annotations
@@ -16,16 +18,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.error import TVMError, message
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, module_pass
-from tvm.relax.analysis import defined_symbolic_vars
+from tvm.relax.analysis import defined_symbolic_vars, free_vars
 from tvm.relax.expr import (
     BindingBlock,
     Call,
     ExternFunc,
     Function,
+    If,
+    MatchCast,
     PrimValue,
+    SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
@@ -40,10 +45,10 @@ from tvm.relax.transform.to_non_dataflow import to_non_dataflow
 class ForwardCollector(PyExprVisitor):
     """Finds what the items of the result are, and which variables hold items of the parameter."""
 
-    def __init__(self, tuple_var: Var, input_params: Var) -> None:
+    def __init__(self, tuple_var: Var, input_params: Var | None) -> None:
         self.tuple_var = tuple_var
         self.input_params = input_params
-        self.out_tuple_map: dict[Var, list[PrimValue]] = {}
+        self.out_tuple_map: dict[RelaxExpr, list[PrimValue]] = {}
         self.var_tuple_get_item: list[Var] = []
         self.is_tuple_get_item_input = False
         self._inside = False  # of a binding: what branches bind cannot be told of after them
@@ -54,8 +59,6 @@ class ForwardCollector(PyExprVisitor):
     def visit_var_binding_(self, binding: VarBinding) -> None:
         if binding.var is self.tuple_var:
             for i, field in enumerate(_result(binding).fields):
-                if not isinstance(field, Var):
-                    raise _not_a_tuple(field)
                 self.out_tuple_map.setdefault(field, []).append(PrimValue(i))
             return
         if self._inside:
@@ -116,15 +119,18 @@ class LazyTransformParamsFuncCreator:
         self.extra_set_item_params = list(extra_set_item_params or ())
         self.mod = mod
         self.params: tuple[Var, ...] = ()
-        self.input_tuple_param: Var
+        self.weights: tuple[Var, ...] = ()  # parameters of their own, if there is no tuple of them
+        self.input_tuple_param: Var | None = None
         self.out_tuple_var: Var
-        self.out_tuple_map: dict[Var, list[PrimValue]] = {}
+        self.out_tuple_map: dict[RelaxExpr, list[PrimValue]] = {}
         self.input_params_set: set[Var] = set()
         self.memory_free_insertion: dict[Var, list[Var]] = {}
 
     def transform(self, func: Function) -> Function:
         """The function with items fetched (unless `fget_item` is None) and handed out."""
         func = to_non_dataflow(func)
+        if self.fset_item is not None:
+            func = _with_bound_result(func)
         inputs = int(str(func.attrs.get("num_input", 0)))
         self._analyse(func, inputs)
         symbols = defined_symbolic_vars(func)
@@ -140,34 +146,25 @@ class LazyTransformParamsFuncCreator:
         if self.fset_item is not None:
             params += [var for var in _vars(self.extra_set_item_params) if var not in params]
         if self.fget_item is not None and symbols:
-            info = self.input_tuple_param.struct_info
-            assert isinstance(info, TupleStructInfo), "looked at before"
-            holders = [one for one in info.fields if not isinstance(one, TensorStructInfo)]
+            infos = [leaf for param in func.params[inputs:] for leaf in _leaves(param.struct_info)]
+            holders = [one for one in infos if not isinstance(one, TensorStructInfo)]
             params += [Var("symbolic_var_holder", one) for one in holders]
         attrs = new.without_attr("relax.force_pure").attrs
         return Function(params, new.body, None, False, attrs, new.span)
 
     def _analyse(self, func: Function, inputs: int) -> None:
+        given = func.params[inputs:]
+        if len(given) == 1 and isinstance(given[0].struct_info_, TupleStructInfo):
+            self.input_tuple_param = given[0]
+        else:
+            self.weights = given
         result = func.body.body
+        self.params = func.params
         if not isinstance(result, Var):
-            raise _not_a_tuple(result)
-        if self.fget_item is not None:
-            given = func.params[inputs:]
-            if len(given) != 1 or not isinstance(given[0].struct_info_, TupleStructInfo):
-                found = ", ".join(f"{p.name_hint}: {p.struct_info_}" for p in given)
-                raise TVMError(
-                    message(
-                        "LazyTransformParams: the weights of a function",
-                        found=found or "none",
-                        legal=f"one tuple after the first {inputs} parameters",
-                    )
-                )
-        self.input_tuple_param = func.params[inputs] if len(func.params) > inputs else Var("none")
-        self.params, self.out_tuple_var = func.params, result
+            return  # nothing is handed out, so nothing dies early
+        self.out_tuple_var = result
         forward = ForwardCollector(result, self.input_tuple_param)
         forward.visit_expr(func)
-        if not any(b.var is result for block in func.body.blocks for b in block.bindings):
-            raise _not_a_tuple(result)
         self.out_tuple_map = forward.out_tuple_map
         self.input_params_set = set(forward.var_tuple_get_item)
         liveness = LivenessAnalysis(result)
@@ -184,8 +181,19 @@ class LazyInputMutator(PyExprMutator):
     ) -> None:
         super().__init__(mod)
         self.func_creator = func_creator
+        self._index = {weight: i for i, weight in enumerate(func_creator.weights)}
+        self._held: dict[Var, Var] = {}  # weights, and the variables that hold them here
+        self._in_branch = False
 
     def visit_var_(self, var: Var) -> RelaxExpr:
+        if var in self._index:
+            if var not in self._held:
+                # both branches may fetch: there each has a variable of its own
+                held = Var(var.name_hint, var.struct_info) if self._in_branch else var
+                cast = MatchCast(held, self._fetch(self._index[var]), var.struct_info)
+                self.builder_.emit_normalized(cast)
+                self._held[var] = held
+            return self._held[var]
         if var is self.func_creator.input_tuple_param:
             raise TVMError(
                 message(
@@ -197,13 +205,31 @@ class LazyInputMutator(PyExprMutator):
         return super().visit_var_(var)
 
     def visit_tuple_getitem_(self, node: TupleGetItem) -> RelaxExpr:
-        creator = self.func_creator
-        if node.tuple_value is not creator.input_tuple_param:
+        if node.tuple_value is not self.func_creator.input_tuple_param:
             return super().visit_tuple_getitem_(node)
+        return self.builder_.match_cast(self._fetch(node.index), node.struct_info)
+
+    def visit_if_(self, op: If) -> RelaxExpr:
+        cond = self.visit_expr(op.cond)
+        for branch in (op.true_branch, op.false_branch):
+            for var in free_vars(branch):
+                if var in self.func_creator.out_tuple_map:
+                    self.visit_expr(var)  # it is handed out behind the branches
+        return If(cond, self._branch(op.true_branch), self._branch(op.false_branch), op.span)
+
+    def _branch(self, branch: SeqExpr) -> RelaxExpr:
+        """What a branch fetched is not there after it, nor in the other one."""
+        before, outer = dict(self._held), self._in_branch
+        self._in_branch = True
+        new = self.visit_with_new_scope(branch)
+        self._held, self._in_branch = before, outer
+        return new
+
+    def _fetch(self, index: int) -> Var:
+        creator = self.func_creator
         assert creator.fget_item is not None, "else this mutator does not run"
-        args = [*creator.extra_get_item_params, PrimValue(node.index)]
-        item = self.builder_.emit(_call(creator.fget_item, args))
-        return self.builder_.match_cast(item, node.struct_info)
+        args = [*creator.extra_get_item_params, PrimValue(index)]
+        return self.builder_.emit(_call(creator.fget_item, args))
 
 
 class LazyOutputMutator(PyExprMutator):
@@ -215,40 +241,75 @@ class LazyOutputMutator(PyExprMutator):
         super().__init__(mod)
         self.func_creator = func_creator
         self.killed_vars: set[Var] = set()
-        # a parameter that is a result itself has no binding after which it could be handed out
-        params = func_creator.params
-        self._early = [param for param in params if param in func_creator.out_tuple_map]
+        # a parameter that is a result and read nowhere else has no binding to follow
+        read = {var for ended in func_creator.memory_free_insertion.values() for var in ended}
+        results = [param for param in func_creator.params if param in func_creator.out_tuple_map]
+        self._late = [param for param in results if param not in read]
 
     def visit_var_(self, var: Var) -> RelaxExpr:
         assert var not in self.killed_vars, "a variable is read after it was killed"
         return super().visit_var_(var)
 
+    def visit_function_(self, op: Function) -> RelaxExpr:
+        leaves = [one for one in self.func_creator.out_tuple_map if not isinstance(one, Var)]
+        handed = [binding for leaf in leaves for binding in self._set_item(leaf, leaf)]
+        if handed:
+            body = SeqExpr([BindingBlock(handed), *op.body.blocks], op.body.body, op.body.span)
+            body.struct_info_ = op.body.struct_info_
+            op = Function(op.params, body, op.ret_struct_info, False, op.attrs, op.span)
+        return super().visit_function_(op)
+
     def visit_var_binding_(self, binding: VarBinding) -> None:
         creator = self.func_creator
         if binding.var is creator.out_tuple_var:
-            for var in self._early:
+            for var in self._late:
                 self._hand_out(var)
             empty = self.builder_.emit(Tuple([]))
             self.set_var_remap(binding.var.vid, empty)
             return
         super().visit_var_binding_(binding)
         for var in creator.memory_free_insertion.get(binding.var, ()):
-            if var in creator.out_tuple_map and var not in self._early:
+            if var in creator.out_tuple_map:
                 self._hand_out(var)
             if var in creator.input_params_set and creator.fget_item is not None:
                 self.builder_.emit(kill_object(super().visit_var_(var)), name_hint="_")
                 self.killed_vars.add(var)
 
     def _hand_out(self, var: Var) -> None:
+        for binding in self._set_item(var, super().visit_var_(var)):
+            self.builder_.emit(binding.value, name_hint="_")
+
+    def _set_item(self, result: RelaxExpr, value: RelaxExpr) -> list[VarBinding]:
         creator = self.func_creator
         assert creator.fset_item is not None, "else this mutator does not run"
-        for index in creator.out_tuple_map[var]:
-            args = [*creator.extra_set_item_params, index, super().visit_var_(var)]
-            self.builder_.emit(_call(creator.fset_item, args), name_hint="_")
+        bindings = []
+        for index in creator.out_tuple_map[result]:
+            call = _call(creator.fset_item, [*creator.extra_set_item_params, index, value])
+            call.struct_info_ = ObjectStructInfo()
+            bindings.append(VarBinding(Var("_", call.struct_info_), call))
+        return bindings
 
 
 def _call(name: str, args: Sequence[RelaxExpr]) -> Call:
     return Call(ExternFunc(name), args, None, [ObjectStructInfo()])
+
+
+def _leaves(info: StructInfo) -> list[StructInfo]:
+    if not isinstance(info, TupleStructInfo):
+        return [info]
+    return [leaf for field in info.fields for leaf in _leaves(field)]
+
+
+def _with_bound_result(func: Function) -> Function:
+    """The function with its result in a variable, if it is a tuple that is written in place."""
+    result = func.body.body
+    if not isinstance(result, Tuple):
+        return func
+    held = Var("output", result.struct_info_)
+    block = BindingBlock([VarBinding(held, result, result.span)])
+    body = SeqExpr([*func.body.blocks, block], held, func.body.span)
+    body.struct_info_ = held.struct_info_
+    return Function(func.params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span)
 
 
 def _vars(params: Sequence[RelaxExpr]) -> list[Var]:
@@ -266,7 +327,7 @@ def _not_a_tuple(found: RelaxExpr) -> TVMError:
         message(
             "LazyTransformParams: the result of a function",
             found=str(found),
-            legal="a variable that is bound to a tuple of variables",
+            legal="a tuple",
         )
     )
 
@@ -277,7 +338,7 @@ class LazyTransformParams:
 
     `fget_item(*extra_get_item_params, index)` gives an item, and
     `fset_item(*extra_set_item_params, index, value)` takes a result. With `fget_item=None` the
-    weights stay parameters. Variables among the extra parameters become the function's.
+    weights stay parameters, with `fset_item=None` the result is returned. Variables among the extra parameters become the function's.
     """
 
     def __init__(
