@@ -158,13 +158,16 @@ class IndexMap(Node):
     def map_ranges(
         self, ranges: Sequence[Range], analyzer: Analyzer | None = None
     ) -> list[Range]:
-        """The box of new indices for a box of old ones."""
+        """The box of new indices for a box of old ones; `i % 16` has all its 16 places."""
         self._require_count(ranges)
         prover = Analyzer() if analyzer is None else analyzer
         domains = dict(zip(self.initial_indices, self._typed(ranges)))
         for var, dom in domains.items():
             prover.bind(var, dom)
-        return [_range_of(index, domains, prover) for index in self.final_indices]
+        return [
+            _padded_range_of(index, domains) or _range_of(index, domains, prover)
+            for index in self.final_indices
+        ]
 
     def _typed(self, ranges: Sequence[Range]) -> list[Range]:
         """The ranges in the types of the variables."""
@@ -324,6 +327,27 @@ def _range_of(index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer)
         if inner.has_upper_bound():
             extent = analyzer.simplify(floordiv(inner.max_value + index.b, index.b))
     return Range.from_min_extent(low, extent)
+
+
+def _padded_range_of(index: PrimExpr, domains: Mapping[Var, Range]) -> Range | None:
+    """The range of a remainder where the old indices are too few to fill it; None for others.
+
+    The old range is rounded up to what the divisors divide, so that i % 16 over 14 places is 16 wide.
+    """
+    if not any(isinstance(node, FloorMod) for node in walk(index)):
+        return None
+    shifts = {
+        var: _Shift(var, dom, [index], exact=False)
+        for var, dom in domains.items()
+        if isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm)
+    }
+    moved = {var: shift.value for var, shift in shifts.items()}
+    box = {var: dom for var, dom in domains.items() if var not in shifts}
+    box.update({shift.var: shift.domain for shift in shifts.values()})
+    prover = Analyzer()
+    for var, dom in box.items():
+        prover.bind(var, dom)
+    return _range_of(prover.simplify(substitute(index, moved)), box, prover)
 
 
 def _solve(

@@ -8,7 +8,7 @@
     lv = R.layout_transform(c, lambda i, j: i * 4 + j)
 
 A kernel says by its attribute `operator_name` which operator it computes. Where a layout has
-padding, a kernel `remove_pad` cuts it off behind the replacement.
+padding, a kernel `remove_pad` cuts it off behind the replacement. `None` for a buffer keeps its layout.
 """
 
 from __future__ import annotations
@@ -44,8 +44,12 @@ class _Replacement:
         self, func: PrimFunc, maps: Sequence[Any], outer: Separators, inner: Separators
     ) -> None:
         self.func = func
-        self.maps = [_index_map(one) for one in maps]
+        self._maps = [None if one is None else _index_map(one) for one in maps]
         self._outer, self._inner = list(outer or ()), list(inner or ())
+
+    def layout(self, place: int) -> IndexMap | None:
+        """The layout of a buffer; None where it stays."""
+        return self._maps[place] if self._maps else None
 
     def separators(self, place: int) -> tuple[list[int], list[int]]:
         """Those of the new layout of a buffer, and those of its old one."""
@@ -68,7 +72,7 @@ def AlterOpImpl(
     mod: IRModule,
     ctx: PassContext,
     op_impl_map: Mapping[str, PrimFunc],
-    op_buffer_transforms: Mapping[str, Sequence[IndexMap | Callable[..., Any]]],
+    op_buffer_transforms: Mapping[str, Sequence[IndexMap | Callable[..., Any] | None]],
     op_buffer_axis_separators: Mapping[str, Separators] | None = None,
     op_buffer_input_axis_separators: Mapping[str, Separators] | None = None,
 ) -> IRModule:
@@ -136,10 +140,13 @@ class _Replacer(PyExprMutator):
         if not isinstance(info, TupleStructInfo):
             return self._moved_back(made, new, first, info)
         several = self.builder_.emit(made)
-        return Tuple(
-            [self._moved_back(TupleGetItem(several, i), new, first + i, one)
-             for i, one in enumerate(infos)]
-        )  # fmt: skip
+        fields = []
+        for i, one in enumerate(infos):  # each is brought back before the next is taken
+            item = self.builder_.normalize_argument(TupleGetItem(several, i))
+            fields.append(
+                self.builder_.normalize_argument(self._moved_back(item, new, first + i, one))
+            )
+        return Tuple(fields)
 
     def _kernel(self, name: str, new: _Replacement) -> GlobalVar:
         if name not in self._added:
@@ -150,18 +157,20 @@ class _Replacer(PyExprMutator):
 
     def _moved(self, operand: RelaxExpr, new: _Replacement, place: int) -> RelaxExpr:
         """An operand in the layout of the replacement; numbers have none."""
-        if not new.maps or _is_number(operand):
+        layout = new.layout(place)
+        if layout is None or _is_number(operand):
             return operand
-        return self.builder_.normalize(_transform(operand, new.maps[place], new, place))
+        return self.builder_.normalize(_transform(operand, layout, new, place))
 
     def _moved_back(
         self, value: RelaxExpr, new: _Replacement, place: int, info: StructInfo
     ) -> RelaxExpr:
         """A result in the layout that it had before."""
-        if not new.maps:
+        layout = new.layout(place)
+        if layout is None:
             return value
         shape = _shape_of(info)
-        back, padding = new.maps[place].non_surjective_inverse(shape.values)
+        back, padding = layout.non_surjective_inverse(shape.values)
         wide = self.builder_.normalize(_transform(value, back, new, place))
         if isinstance(padding, IntImm) and padding.value == 0:
             return wide
@@ -205,9 +214,10 @@ def _shape_of(info: StructInfo) -> ShapeExpr:
 
 
 def _moved_info(info: StructInfo, new: _Replacement, place: int) -> StructInfo:
-    if not new.maps:
+    layout = new.layout(place)
+    if layout is None:
         return info
-    shape = new.maps[place].map_shape(_shape_of(info).values)
+    shape = layout.map_shape(_shape_of(info).values)
     assert isinstance(info, TensorStructInfo), "it has a shape"
     return TensorStructInfo(ShapeExpr(shape), info.dtype, info.vdevice, span=info.span)
 
