@@ -45,9 +45,54 @@ class TestUnread(RelaxPassTest):
             return r
 
 
-class TestAParameterThatTellsASizeStays(RelaxPassTest):
+class TestSizesOfDroppedTensors(RelaxPassTest):
     run = RemoveUnusedParameters()
-    sizes = {"n": 3}
+    sizes = {"n": 3, "m": 5}
+
+    @I.ir_module
+    class Before:
+        @R.function(private=True)
+        def f(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("n",), "float32"),
+              z: R.Tensor(("n * 2",), "float32")) -> R.Tensor(("m", "n"), "float32"):
+            n = T.int64()
+            m = T.int64()
+            r = R.zeros(R.shape([m, n]), "float32")
+            s = R.add(r, R.sum(z))
+            return s
+
+        @R.function
+        def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("m", "n"), "float32"):
+            n = T.int64()
+            m = T.int64()
+            y = R.zeros(R.shape([n]), "float32")
+            z = R.zeros(R.shape([n * 2]), "float32")
+            r = Before.f(x, y, z)
+            return r
+
+    @I.ir_module
+    class Expected:
+        @R.function(private=True)
+        def f(z: R.Tensor(("n * 2",), "float32"), param_m: R.Prim(value="m"),
+              param_n: R.Prim(value="n")) -> R.Tensor(("m", "n"), "float32"):
+            n = T.int64()
+            m = T.int64()
+            r = R.zeros(R.shape([m, n]), "float32")
+            s = R.add(r, R.sum(z))
+            return s
+
+        @R.function
+        def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("m", "n"), "float32"):
+            n = T.int64()
+            m = T.int64()
+            y = R.zeros(R.shape([n]), "float32")
+            z = R.zeros(R.shape([n * 2]), "float32")
+            r = Expected.f(z, R.prim_value(m), R.prim_value(n))
+            return r
+
+
+class TestATensorStaysWhereACallerDoesNotKnowItsSize(RelaxPassTest):
+    run = RemoveUnusedParameters()
+    same_results = False
 
     @I.ir_module
     class Before:
@@ -59,8 +104,8 @@ class TestAParameterThatTellsASizeStays(RelaxPassTest):
             return r
 
         @R.function
-        def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
-            r = Before.f(x, x)
+        def main(x: R.Tensor(ndim=1, dtype="float32")) -> R.Tensor(ndim=1, dtype="float32"):
+            r: R.Tensor(ndim=1, dtype="float32") = Before.f(x, x)
             return r
 
     def test_one_is_left(self):

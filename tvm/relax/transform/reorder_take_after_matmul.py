@@ -3,7 +3,8 @@
     w = take(weights, indices, axis=1)            lv = matmul(x, weights)
     y = matmul(x, w)                       ->     y = take(lv, indices, axis=1)
 
-So the weights need not be copied. Only a choice along the last axis by a vector is moved.
+So the weights need not be copied. A choice along the last axis by a vector is moved, and one among
+tables, one for each batch: there the product with all tables is made, and of it the diagonal taken.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.dpl import DFPattern, is_op, rewrite_call, wildcard
 from tvm.relax.expr import Call, Function, Var
-from tvm.relax.op import matmul, take
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.op import einsum, matmul, permute_dims, reshape, take
+from tvm.relax.shape_math import same_extent
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import all_bindings
 
@@ -35,16 +37,48 @@ def ReorderTakeAfterMatmul(func: Function, mod: IRModule, ctx: PassContext) -> F
         axis = choice.attrs.axis  # type: ignore[union-attr]
         if axis is None or table.ndim < 2 or left.ndim < 1 or which.ndim != 1:
             return expr
-        if int(axis) % table.ndim != table.ndim - 1:
-            return expr
         assert isinstance(expr, Call), "the pattern is a call"
         kind = expr.attrs.out_dtype  # type: ignore[union-attr]
+        mode = choice.attrs.mode  # type: ignore[union-attr]
+        axis = int(axis) % table.ndim
+        if axis == 0 and left.ndim == table.ndim == 3:
+            product = _all_tables(found[lhs], found[weights], kind)
+            if product is None or not _as_many(left, which):
+                return expr
+            chosen_tables = take(product, found[indices], axis=2, mode=mode)
+            return einsum((chosen_tables,), "ijik->ijk")
+        if axis != table.ndim - 1:
+            return expr
         rank = _info(expr)
         assert rank is not None, "products are tensors"
         every = matmul(found[lhs], found[weights], out_dtype=kind)
-        return take(every, found[indices], axis=rank.ndim - 1)
+        return take(every, found[indices], axis=rank.ndim - 1, mode=mode)
 
     return rewrite_call(is_op("relax.matmul")(lhs, chosen), reorder, func)
+
+
+def _all_tables(lhs: RelaxExpr, tables: RelaxExpr, kind: object) -> RelaxExpr | None:
+    """(b, s, k), (n, k, m) -> (b, s, n, m); None if an extent is unknown."""
+    left, right = _shape(lhs), _shape(tables)
+    if left is None or right is None:
+        return None
+    (batch, rows, _), (count, inner, columns) = left.values, right.values
+    beside = reshape(permute_dims(tables, axes=[1, 0, 2]), ShapeExpr([inner, count * columns]))
+    product = matmul(lhs, beside, out_dtype=kind)
+    return reshape(product, ShapeExpr([batch, rows, count, columns]))
+
+
+def _as_many(left: TensorStructInfo, which: TensorStructInfo) -> bool:
+    """Whether each batch has a choice of its own."""
+    a, b = left.shape, which.shape
+    if not isinstance(a, ShapeExpr) or not isinstance(b, ShapeExpr):
+        return False
+    return same_extent(a.values[0], b.values[0]) is True
+
+
+def _shape(expr: RelaxExpr) -> ShapeExpr | None:
+    info = _info(expr)
+    return info.shape if info is not None and isinstance(info.shape, ShapeExpr) else None
 
 
 def _info(expr: RelaxExpr) -> TensorStructInfo | None:
