@@ -6,7 +6,13 @@ import pytest
 
 from tvm import relax
 from tvm.error import TVMError
+from tvm.ir import IRModule, Op, register_op_attr
+from tvm.ir.transform import Pass
 from tvm.relax import op
+from tvm.relax.testing.transform import ApplyEmptyCppMutator
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
@@ -154,3 +160,60 @@ def test_what_a_dataflow_block_hides_does_not_come_out() -> None:
     told = r"Malformed AST(.|\n)*DataflowVar 'd'"
     with pytest.raises(TVMError, match=told), bb.function("f", []):
         bb.emit_func_output(bb.emit(relax.SeqExpr([block], hidden)))
+
+
+class TestFormsOfOperators:
+    """Parsers keep what is written; builders, mutators and Normalize bring it into its form."""
+
+    @I.ir_module(check_well_formed=False)
+    class Written:
+        @T.prim_func(private=True)
+        def add(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32"),
+                c: T.Buffer((4,), "float32")):
+            for i in range(4):
+                with T.block("add"):
+                    v = T.axis.spatial(4, i)
+                    c[v] = a[v] + b[v]
+
+        @R.function
+        def of_parameter(
+            args: R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32"))
+        ) -> R.Tensor((4,), "float32"):
+            out = R.call_tir(Written.add, args, out_sinfo=R.Tensor((4,), "float32"))
+            return out
+
+        @R.function
+        def of_binding(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            args = (x, x)
+            out = R.call_tir(Written.add, args, out_sinfo=R.Tensor((4,), "float32"))
+            return out
+
+    def operands(self, mod: IRModule, name: str) -> relax.Expr:
+        return values(mod[name])[-1].args[1]
+
+    def test_parsers_wait(self) -> None:
+        for name in ("of_parameter", "of_binding"):
+            assert isinstance(self.operands(self.Written, name), relax.Var)
+        assert not relax.analysis.well_formed(self.Written)
+
+    @pytest.mark.parametrize("run", [ApplyEmptyCppMutator(), relax.transform.Normalize()])
+    def test_passes_bring_calls_into_form(self, run: Pass) -> None:
+        after = run(self.Written)
+        assert relax.analysis.well_formed(after)
+        x = after["of_binding"].params[0]
+        assert all(field is x for field in self.operands(after, "of_binding").fields)
+        items = [v for v in values(after["of_parameter"]) if isinstance(v, relax.TupleGetItem)]
+        assert [item.index for item in items] == [0, 1]
+
+    def test_rules_of_users(self) -> None:
+        def first_is_constant(bb: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
+            if isinstance(call.args[0], relax.Constant):
+                return call
+            return relax.Call(call.op, [relax.const(1.0, "float32")])
+
+        name = "tests.normalize.constant"
+        register_op_attr(name, "FNormalize", first_is_constant)
+        register_op_attr(name, "FInferStructInfo", lambda call, bb: X.struct_info)
+        call = relax.Call(Op.get(name), [X])
+        assert isinstance(relax.BlockBuilder().normalize(call).args[0], relax.Constant)
+        assert call.args[0] is X

@@ -163,7 +163,11 @@ class BlockBuilder(Object):
         """The builder whose function scope was entered last, or None."""
         return BlockBuilder._stack[-1] if BlockBuilder._stack else None
 
-    def __init__(self, mod: IRModule | None = None) -> None:
+    def __init__(
+        self, mod: IRModule | None = None, *, applies_operator_rules: bool = True
+    ) -> None:
+        # a parser keeps calls as they are written: the rules `FNormalize` of operators wait
+        self.applies_operator_rules: Final = applies_operator_rules
         self._base = IRModule() if mod is None else mod
         self._functions: dict[GlobalVar, BaseFunc] = dict(self._base.functions)
         self._taken = {var.name_hint for var in self._functions}

@@ -153,11 +153,13 @@ def _finish(bb: BlockBuilder, expr: RelaxExpr) -> RelaxExpr:
     if isinstance(expr, Call):
         if isinstance(expr.op, Op):
             rule: Callable[[BlockBuilder, Call], RelaxExpr] | None
-            rule = expr.op.get_attr("FNormalize")
+            rule = expr.op.get_attr("FInlineOperands")
+            if rule is None and bb.applies_operator_rules:
+                rule = expr.op.get_attr("FNormalize")
             if rule is not None:
-                expr = rule(bb, expr)
-                if not isinstance(expr, Call):
-                    return normalize(bb, expr)
+                found = rule(bb, expr)
+                if found is not expr:
+                    return normalize(bb, found)
         if expr.struct_info_ is None:
             for arg in expr.args:
                 if arg.struct_info_ is None:

@@ -6,6 +6,7 @@ from tests.relax.programs import RelaxPassTest
 from tvm.relax.transform import EliminateCommonSubexpr
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
@@ -188,3 +189,66 @@ class TestValuesOfADataflowBlockEndWithIt(RelaxPassTest):
             return b
 
     Expected = Before
+
+
+class TestBehindABlock(RelaxPassTest):
+    """What is visible behind a block stands for the value there, and the first one within."""
+
+    run = EliminateCommonSubexpr()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")):
+            with R.dataflow():
+                a = R.add(x, y)
+                b = R.add(x, y)
+                c = R.multiply(a, b)
+                R.output(b, c)
+            d = R.add(x, y)
+            e = R.multiply(c, d)
+            return e
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")):
+            with R.dataflow():
+                a = R.add(x, y)
+                b = a
+                c = R.multiply(a, a)
+                R.output(b, c)
+            d = b
+            e = R.multiply(c, b)
+            return e
+
+
+class TestEqualCasts(RelaxPassTest):
+    """Casts of one value to one struct info are one; to another they are not."""
+
+    run = EliminateCommonSubexpr()
+    same_results = False  # the extent of y is not known
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((3,), "float32"), y: R.Tensor(ndim=1, dtype="float32")):
+            n = T.int64()
+            a = R.match_cast(y, R.Tensor((n,), "float32"))
+            b = R.match_cast(y, R.Tensor((n,), "float32"))
+            c = R.match_cast(y, R.Tensor((3,), "float32"))
+            d = R.add(a, b)
+            e = R.add(x, c)
+            return (d, e)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((3,), "float32"), y: R.Tensor(ndim=1, dtype="float32")):
+            n = T.int64()
+            a = R.match_cast(y, R.Tensor((n,), "float32"))
+            b = a
+            c = R.match_cast(y, R.Tensor((3,), "float32"))
+            d = R.add(a, a)
+            e = R.add(x, c)
+            return (d, e)

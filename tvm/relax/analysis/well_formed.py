@@ -267,12 +267,26 @@ class _Checker:
                         yield self._say(f"an operand is no variable or leaf: {part}")
                 stack.extend(parts)
                 if isinstance(node, Call):
+                    yield from self._operator_form(node)
                     for info in node.sinfo_args:
                         exprs = _exprs_in_scope(info)
                         yield from self._symbols(exprs, dims, "a struct info argument")
             elif not isinstance(node, (ExternFunc, Op)) and node.struct_info_ is not None:
                 exprs = _exprs_in_scope(node.struct_info_)
                 yield from self._symbols(exprs, dims, type(node).__name__)
+
+    def _operator_form(self, call: Call) -> Iterator[str]:
+        """A call must be in the form that the operator's own rule brings it into."""
+        rule = call.op.get_attr("FNormalize") if isinstance(call.op, Op) else None
+        if rule is None:
+            return
+        try:
+            normal = rule(self.bb, call)
+        except (TVMError, ValueError, TypeError) as err:
+            yield self._say(f"{call} cannot be brought into the form of its operator: {err}")
+            return
+        if normal is not call:
+            yield self._say(f"{call} is not in the form of its operator (FNormalize): {normal}")
 
     def _symbols(
         self, exprs: Iterator[PrimExpr], dims: set[tir.Var], what: str

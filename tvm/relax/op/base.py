@@ -23,6 +23,7 @@ from tvm.relax.expr import (
     Tuple,
     TupleGetItem,
     convert_to_expr,
+    Var,
 )
 from tvm.relax.struct_info import (
     VOID,
@@ -121,7 +122,14 @@ def inline_operands(bb: BlockBuilder, call: Call) -> Expr:
     info = operands.struct_info_
     if isinstance(operands, Tuple) or not isinstance(info, TupleStructInfo):
         return call
-    fields = [bb.normalize_argument(TupleGetItem(operands, i)) for i in range(len(info.fields))]
+    known: Expr | None = operands
+    while isinstance(known, Var):
+        known = bb.lookup_binding(known)
+    fields = (
+        known.fields
+        if isinstance(known, Tuple)
+        else [bb.normalize_argument(TupleGetItem(operands, i)) for i in range(len(info.fields))]
+    )
     args = [call.args[0], Tuple(fields), *call.args[2:]]
     new = Call(call.op, args, call.attrs, call.sinfo_args, call.span)
     new.args[1].struct_info_ = info
@@ -250,7 +258,8 @@ def call_py_func(func_name: Any, args: ExprLike, out_sinfo: OutInfo) -> Call:
 
 for _packed in (call_dps_packed, call_py_func):
     _packed.infer(_info_from_caller)
-    _packed.normalize(inline_operands)
+    # no form that programs must be written in, so parsers bring calls into it as well
+    _packed.op.set_attr("FInlineOperands", inline_operands)
 
 
 @relax_op("relax.call_builtin_with_ctx", "func: Expr, args: Tuple", pure=False)

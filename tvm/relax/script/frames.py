@@ -101,7 +101,7 @@ class FunctionFrame(SeqExprFrame):
         self.is_pure: Final = is_pure
         self.is_private: Final = is_private
         self.attrs: dict[str, object] = {}
-        self._builder: Final = BlockBuilder()
+        self._builder: Final = BlockBuilder(applies_operator_rules=False)
         self._in_scope = False
 
     def block_builder(self) -> BlockBuilder:

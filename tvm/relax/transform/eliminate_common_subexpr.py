@@ -5,14 +5,14 @@
     gv = R.multiply(lv, lv1)                gv = R.multiply(lv, lv)
 
 The other variable stays as another name, until CanonicalizeBindings takes it away. Only pure values
-count, within one scope and the scopes inside it; what a branch computes is not known after it. With
-`call_only` only calls are looked at, otherwise tuples and items as well. New memory is never
-shared.
+count, within one scope and the scopes inside it; what a branch computes is not known after it. Behind
+a dataflow block its first output with a value stands for that. With `call_only` only calls are looked
+at, otherwise tuples, items and equal casts of one value as well. New memory is never shared.
 """
 
 from __future__ import annotations
 
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
@@ -29,6 +29,7 @@ from tvm.relax.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    VarBinding,
 )
 from tvm.relax.transform.dead_code_elimination import has_effects
 from tvm.relax.transform.pass_form import relax_pass
@@ -62,8 +63,8 @@ def eliminate_common_subexpr(func: Function, call_only: bool = False) -> Functio
     return _Eliminator(call_only).function(func)
 
 
-# Values known in a scope by hash, each with the variable that has it.
-Known = dict[int, list[tuple[RelaxExpr, Var]]]
+# Values known in a scope by hash, each with a variable that has it; of a cast also what it is cast to.
+Known = dict[int, list[tuple[RelaxExpr, StructInfo | None, Var]]]
 
 
 class _Eliminator:
@@ -91,24 +92,26 @@ class _Eliminator:
             kept.append(self._binding(binding, inside))
         for key, pairs in inside.items():
             # inner values of a dataflow block are not seen behind it
-            known[key] = [pair for pair in pairs if not isinstance(pair[1], DataflowVar)]
+            known[key] = [pair for pair in pairs if not isinstance(pair[2], DataflowVar)]
+        for binding in block.bindings:
+            if isinstance(self._instead.get(binding.var), DataflowVar):
+                del self._instead[binding.var]
         return with_bindings(block, kept)
 
     def _binding(self, binding: Binding, known: Known) -> Binding:
         """The binding; of the variable that has the value already, if there is one."""
         value = self._value(binding.value, known)
-        if isinstance(binding, MatchCast) or not self._counts(value):
+        if not self._counts(binding, value):
             return with_value(binding, value)
+        target = binding.struct_info if isinstance(binding, MatchCast) else None
         key = structural_hash(value)
-        for other, var in known.get(key, ()):
-            if structural_equal(other, value) and structural_equal(
-                var.struct_info_, binding.var.struct_info_
-            ):
-                if isinstance(binding.var, DataflowVar) or not isinstance(var, DataflowVar):
-                    self._instead[binding.var] = var  # else the block has ended where it is read
-                return with_value(binding, var)
-        known.setdefault(key, []).append((value, binding.var))
-        return with_value(binding, value)
+        pairs = known.setdefault(key, [])
+        same = next((var for other, to, var in pairs if _same(other, to, value, target)), None)
+        pairs.append((value, target, binding.var))
+        if same is None or not structural_equal(same.struct_info_, binding.var.struct_info_):
+            return with_value(binding, value)
+        self._instead[binding.var] = same
+        return VarBinding(binding.var, same, binding.span or value.span)
 
     def _value(self, value: RelaxExpr, known: Known) -> RelaxExpr:
         if isinstance(value, If):
@@ -127,9 +130,17 @@ class _Eliminator:
             return self.function(value)
         return replace_operands(value, self._instead.get)
 
-    def _counts(self, value: RelaxExpr) -> bool:
+    def _counts(self, binding: Binding, value: RelaxExpr) -> bool:
+        if isinstance(binding, MatchCast) and not isinstance(value, Call):
+            return not self._call_only
         if isinstance(value, Call):
             if isinstance(value.op, Op) and value.op.name in _NEW_MEMORY:
                 return False
             return not has_effects(value)
         return not self._call_only and isinstance(value, (Tuple, TupleGetItem))
+
+
+def _same(
+    known: RelaxExpr, cast: StructInfo | None, value: RelaxExpr, target: StructInfo | None
+) -> bool:
+    return structural_equal(known, value) and structural_equal(cast, target)

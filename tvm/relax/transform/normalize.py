@@ -9,12 +9,14 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Function
+from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.transform.pass_form import relax_pass
 
 
 @relax_pass("Normalize")
 def Normalize(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Normalise one function."""
-    new = BlockBuilder(mod).normalize(func)
+    # a second time by calls: operators have forms of their own (FNormalize)
+    new = PyExprMutator(mod).visit_expr(BlockBuilder(mod).normalize(func))
     assert isinstance(new, Function), "a function stays one"
     return new
