@@ -146,3 +146,14 @@ def test_map_tensor() -> None:
     assert (moved[2, :, 2:] == 0).all()
     with pytest.raises(TVMError, match="legal: integer arithmetic"):
         IndexMap.from_func(lambda i: [tir.Select(i < 2, i, i)]).map_tensor(tensor(data[0]))
+
+
+def test_a_remainder_has_all_its_places() -> None:
+    """i % 16 over 14 places is 16 wide: the last two are padding."""
+    assert IndexMap.from_func(lambda i: (i % 16,)).map_shape([14]) == [16]
+    assert IndexMap.from_func(lambda i: (i // 4, i % 4)).map_shape([2]) == [1, 4]
+    assert IndexMap.from_func(lambda i: ((i + 3) // 4, (i + 3) % 4)).map_shape([2]) == [2, 4]
+    assert IndexMap.from_func(lambda i, j: (i * 16 + j % 16,)).map_shape([3, 14]) == [48]
+    back, padding = IndexMap.from_func(lambda i: (i % 16,)).non_surjective_inverse([14])
+    assert back.is_equivalent_to(IndexMap.from_func(lambda i: (i,)))
+    assert structural_equal(padding, tir.IntImm("int64", 14) <= back.initial_indices[0])

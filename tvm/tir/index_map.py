@@ -332,7 +332,7 @@ def _range_of(index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer)
 def _padded_range_of(index: PrimExpr, domains: Mapping[Var, Range]) -> Range | None:
     """The range of a remainder where the old indices are too few to fill it; None for others.
 
-    The old range is rounded up to what the divisors divide, so that i % 16 over 14 places is 16 wide.
+    The old range is rounded up to what the divisors divide: i % 16 over 14 places is 16 wide.
     """
     if not any(isinstance(node, FloorMod) for node in walk(index)):
         return None

@@ -10,6 +10,7 @@ import pytest
 from tests.relax.programs import run_interp
 from tvm.error import TVMError
 from tvm.ir import IRModule, assert_structural_equal
+from tvm.relax.expr import Call
 from tvm.relax.transform import AlterOpImpl, DeadCodeElimination
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -205,3 +206,53 @@ def test_other_operators_stay() -> None:
 def test_rejects_layouts_that_do_not_fit_the_kernel() -> None:
     with pytest.raises(TVMError, match="1 layouts for 3 buffers"):
         _alter(Add, "relax.add", add_2d, [lambda i: (i // 4, i % 4)])
+
+
+@I.ir_module
+class Halves:
+    @T.prim_func(private=True)
+    def halves(a: T.Buffer((16,), "float32"), b: T.Buffer((8,), "float32"),
+               c: T.Buffer((8,), "float32")):
+        T.func_attr({"operator_name": "relax.halves"})
+        for i in range(8):
+            with T.block("halves"):
+                v = T.axis.spatial(8, i)
+                b[v] = a[v]
+                c[v] = a[v + 8]
+
+    @R.function
+    def main(x: R.Tensor((16,), "float32")):
+        cls = Halves
+        with R.dataflow():
+            out = R.call_tir(
+                cls.halves, (x,), out_sinfo=[R.Tensor((8,), "float32"), R.Tensor((8,), "float32")]
+            )
+            R.output(out)
+        return out
+
+
+@T.prim_func(private=True)
+def halves_of_rows(a: T.Buffer((4, 4), "float32"), b: T.Buffer((2, 4), "float32"),
+                   c: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("halves"):
+            v = T.axis.spatial(8, i)
+            b[v // 4, v % 4] = a[v // 4, v % 4]
+            c[v] = a[v // 4 + 2, v % 4]
+
+
+def test_each_result_is_brought_back_before_the_next_is_taken() -> None:
+    def rows(i):
+        return i // 4, i % 4
+
+    x = np.arange(16, dtype="float32")
+    wanted = [x[:8], x[8:]]
+    after = _alter(Halves, "relax.halves", halves_of_rows, [rows, rows, None])
+    values = [b.value for b in after["main"].body.blocks[0].bindings]
+    kinds = [v.op.name if isinstance(v, Call) else type(v).__name__ for v in values]
+    assert kinds == [
+        "relax.layout_transform", "relax.call_tir", "TupleGetItem", "relax.layout_transform",
+        "TupleGetItem", "Tuple",
+    ]  # fmt: skip
+    for found, one in zip(run_interp(after, [x]), wanted):
+        np.testing.assert_array_equal(found, one)

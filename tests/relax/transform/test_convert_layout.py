@@ -199,3 +199,53 @@ def test_resize_takes_a_desired_layout() -> None:
 def test_layouts_are_checked(layouts: list[str], words: str) -> None:
     with pytest.raises(TVMError, match=words):
         relax.transform.ConvertLayout({"relax.nn.conv2d": layouts})(IRModule(ConvBias.functions))
+
+
+@I.ir_module
+class Reductions:
+    @R.function
+    def main(x: R.Tensor((2, 8, 6, 6), "float32"), w: R.Tensor((4, 8, 3, 3), "float32"),
+             k: R.Tensor((2, 4, 4, 4), "float32")):
+        N, C, H, W = T.int64(), T.int64(), T.int64(), T.int64()
+        with R.dataflow():
+            g = R.nn.conv2d(x, w)
+            space = R.sum(g, axis=[2, -1])
+            channels = R.max(g, axis=[1, -2])
+            batch = R.mean(g, axis=[0])
+            kept = R.sum(g, axis=[3], keepdims=True)
+            kept_channels = R.sum(g, axis=[1], keepdims=True)
+            every = R.sum(g)
+            both = R.concat((g, R.nn.relu(g)), axis=1)
+            fma = R.ewise_fma(g, k, k)
+            cast = R.match_cast(g, R.Tensor((N, C, H, W), "float32"))
+            relu = R.nn.relu(cast)
+            R.output(space, channels, batch, kept, kept_channels, every, both, fma, relu)
+        return (space, channels, batch, kept, kept_channels, every, both, fma, relu)
+
+
+def axes_of(mod: IRModule, name: str) -> list[list[int]]:
+    calls = [b.value for b in mod["main"].body.blocks[0].bindings if hasattr(b.value, "op")]
+    return [list(c.attrs.axis or ()) for c in calls if c.op.name == name]
+
+
+def numbers(mod: IRModule) -> list[Any]:
+    rng = np.random.default_rng(0)
+    shapes = ((2, 8, 6, 6), (4, 8, 3, 3), (2, 4, 4, 4))
+    return _flat(interp.run(mod, *(rng.uniform(-1, 1, s).astype("float32") for s in shapes)))
+
+
+@pytest.mark.parametrize("layouts", [["NHWC", "OHWI"], ["NCHW4c", "OIHW4o"]])
+def test_reductions_and_casts_in_other_layouts(layouts: list[str]) -> None:
+    after = relax.transform.ConvertLayout({"relax.nn.conv2d": layouts})(Reductions)
+    assert relax.analysis.well_formed(after)
+    for a, b in zip(numbers(after), numbers(Reductions), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    split = layouts[0] != "NHWC"
+    # all parts of a split dimension go with it, unless it stays as one of extent 1
+    assert axes_of(after, "relax.max") == [[1, 2, 4] if split else [1, 3]]
+    sums = [[2, 3], [3], [1], [0, 1, 2, 3, 4]] if split else [[1, 2], [2], [3], [0, 1, 2, 3]]
+    assert axes_of(after, "relax.sum") == sums
+    text = after.script()
+    assert ("R.match_cast(g," in text) is not split
+    assert "R.concat((g," in text
+    assert "R.ewise_fma(g," not in text  # k is in another layout

@@ -22,8 +22,8 @@ from tvm.relax.expr import (
     StringImm,
     Tuple,
     TupleGetItem,
-    convert_to_expr,
     Var,
+    convert_to_expr,
 )
 from tvm.relax.struct_info import (
     VOID,

@@ -178,6 +178,14 @@ def broadcast(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput
     return LayoutOutput((small, out) if a <= b else (out, small), out)
 
 
+def as_one(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
+    """Operands that are all in one layout keep it; others go back to theirs."""
+    names = [layout_of(arg) for arg in call.args]
+    if any(name != names[0] for name in names):
+        names = [initial_of(arg.struct_info_) for arg in call.args]
+    return LayoutOutput(tuple(names), names[0])
+
+
 def follow_first(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """Three operands: the layout of the first, where all have as many dimensions."""
     ndims = {ndim_of(arg) for arg in call.args}
@@ -207,12 +215,30 @@ def without_axes(call: Call, name: str, axes: Sequence[int]) -> tuple[list[int],
 def reduced(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
     """A reduction: its axes move with the dimensions."""
     options = options_of(call)
-    name = unsplit(call, layout_of)
+    name = _current(call, layout_of)
+    ndim = ndim_of(call.args[0])
     axes = options["axis"]
-    axes = range(ndim_of(call.args[0])) if axes is None else axes
-    places, rest = without_axes(call, name, axes)
+    axes = range(ndim) if axes is None else [axis % ndim for axis in axes]
+    parts = {letter for _, letter in layout_parts(name) if letter.islower()}
+    if options["keepdims"] and any(LETTERS[axis].lower() in parts for axis in axes):
+        name = initial(ndim)  # of the parts that stay, each has extent 1: they join to no 1
+    places, rest = _without_split_axes(name, axes)
     out = name if options["keepdims"] else rest
     return LayoutOutput((name,), out, {"axis": tuple(places)})
+
+
+def _without_split_axes(name: str, axes: Sequence[int]) -> tuple[list[int], str]:
+    """As `without_axes`, of all parts of each axis."""
+    gone = {LETTERS[axis] for axis in axes}
+    kept = sorted({letter.upper() for _, letter in layout_parts(name)} - gone)
+    places, rest = [], []
+    for place, (size, letter) in enumerate(layout_parts(name)):
+        if letter.upper() in gone:
+            places.append(place)
+        else:
+            new = LETTERS[kept.index(letter.upper())]
+            rest.append(new if letter.isupper() else f"{size}{new.lower()}")
+    return places, "".join(rest)
 
 
 def squeezed(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
@@ -267,8 +293,11 @@ def divided(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
 
 
 def joined(call: Call, desired: Desired, layout_of: LayoutOf) -> LayoutOutput:
-    """All tensors take the layout of the first."""
+    """All tensors take the layout that they have in common, else that of the first."""
     name, count = _of_first(call, layout_of)
+    names = layout_of(call.args[0])
+    if isinstance(names, tuple) and isinstance(names[0], str) and len(set(names)) == 1:
+        name = names[0]
     axis = options_of(call)["axis"]
     place = place_of(name, 0 if axis is None else axis)
     return LayoutOutput(((name,) * count,), name, {"axis": place})

@@ -55,4 +55,4 @@ def _fma_te(bb: BlockBuilder, x1: Expr, x2: Expr, x3: Expr) -> Expr:
 
 
 ewise_fma.reference(lambda x1, x2, x3: x1 * x2 + x3)
-ewise_fma.layout(layout_rules.follow_first)
+ewise_fma.layout(layout_rules.as_one)

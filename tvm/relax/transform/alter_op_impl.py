@@ -8,7 +8,8 @@
     lv = R.layout_transform(c, lambda i, j: i * 4 + j)
 
 A kernel says by its attribute `operator_name` which operator it computes. Where a layout has
-padding, a kernel `remove_pad` cuts it off behind the replacement. `None` for a buffer keeps its layout.
+padding, a kernel `remove_pad` cuts it off behind the replacement. A buffer whose map is `None`
+keeps its layout.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from tvm.relax.expr import (
     DataflowBlock,
     DataflowVar,
     Function,
+    MatchCast,
     SeqExpr,
     Tuple,
     TupleGetItem,
@@ -38,7 +39,7 @@ from tvm.relax.op.layout_rules import (
     initial_of,
     is_plain,
 )
-from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import FunctionPass
 from tvm.relax.transform.rebuild import replace_operands, vars_used, with_body, with_value
 from tvm.tir.data_layout import mapping_of
@@ -103,7 +104,9 @@ class Converter:
         for binding in block.bindings:
             value = binding.value
             with span_scope(binding.span or value.span):
-                if not isinstance(binding, VarBinding):
+                if isinstance(binding, MatchCast):
+                    self._cast(binding)
+                elif not isinstance(binding, VarBinding):
                     self._keep(binding)
                 elif isinstance(value, Call):
                     self._call(binding, value)
@@ -237,6 +240,26 @@ class Converter:
         new = value if same else TupleGetItem(source, value.index, value.span)
         own = layouts[value.index] if isinstance(layouts, tuple) else None
         self._bind(binding, new, own)
+
+    def _cast(self, binding: MatchCast) -> None:
+        """A cast of a value in another layout is one to that layout, its extents in that order."""
+        name, info = self._layout_of(binding.value), binding.struct_info
+        own = initial_of(binding.value.struct_info_)
+        inner = isinstance(binding.var, DataflowVar) and isinstance(binding.value, Var)
+        if not inner or name == own or not isinstance(name, str) or not is_plain(name):
+            self._keep(binding)
+            return
+        assert isinstance(info, TensorStructInfo), "a tensor has one layout"
+        assert isinstance(own, str), "so it has dimensions"
+        if info.values is None:
+            self._keep(binding)
+            return
+        extents = [info.values[own.index(letter)] for letter in name]
+        moved = TensorStructInfo(ShapeExpr(extents), info.dtype, info.vdevice, span=info.span)
+        new = DataflowVar(binding.var.name_hint, moved, binding.var.span)
+        value = self._current(binding.value)
+        self._bb.emit_normalized(MatchCast(new, value, moved, binding.span))
+        self.assume(binding.var, new, name)
 
     def _restored(self, expr: RelaxExpr) -> RelaxExpr:
         """The expression with every variable in its own layout."""

@@ -5,9 +5,9 @@
     gv = R.multiply(lv, lv1)                gv = R.multiply(lv, lv)
 
 The other variable stays as another name, until CanonicalizeBindings takes it away. Only pure values
-count, within one scope and the scopes inside it; what a branch computes is not known after it. Behind
-a dataflow block its first output with a value stands for that. With `call_only` only calls are looked
-at, otherwise tuples, items and equal casts of one value as well. New memory is never shared.
+count, within one scope and the scopes inside it; what a branch computes is not known after it.
+Behind a dataflow block its first output with a value stands for that. With `call_only` only calls
+are looked at, otherwise tuples, items and equal casts too. New memory is never shared.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def eliminate_common_subexpr(func: Function, call_only: bool = False) -> Functio
     return _Eliminator(call_only).function(func)
 
 
-# Values known in a scope by hash, each with a variable that has it; of a cast also what it is cast to.
+# Values known in a scope by hash, each with a variable that has it; of a cast also to what.
 Known = dict[int, list[tuple[RelaxExpr, StructInfo | None, Var]]]
 
 

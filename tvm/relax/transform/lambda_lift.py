@@ -10,8 +10,8 @@
                                                       return z
 
 A local function that captures nothing is called by its new name. Captured variables become the last
-parameters of the lifted function, which is where a closure puts the values that it holds. A function
-that gives a closure gives an object; who calls what it gave invokes a closure.
+parameters of the lifted function, which is where a closure puts the values that it holds. Who
+gives a closure gives an object; a call of what was given invokes a closure.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@
                                                     return ()
 
 This holds for functions whose name ends in `transform_params`. An item is fetched where it was
-read, and killed after its last reader; a result is handed out after its last reader, a constant among
-the results first of all. Weights may be parameters of their own too: each is fetched before its
-first reader.
+read, and killed after its last reader; a result is handed out after its last reader, and constants
+among the results first of all. Weights may be parameters of their own too: each is fetched before
+its first reader.
 """
 
 from __future__ import annotations
@@ -338,7 +338,8 @@ class LazyTransformParams:
 
     `fget_item(*extra_get_item_params, index)` gives an item, and
     `fset_item(*extra_set_item_params, index, value)` takes a result. With `fget_item=None` the
-    weights stay parameters, with `fset_item=None` the result is returned. Variables among the extra parameters become the function's.
+    weights stay parameters, with `fset_item=None` the result is returned. Variables among the extra
+    parameters become the function's.
     """
 
     def __init__(

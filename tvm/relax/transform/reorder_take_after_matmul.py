@@ -42,7 +42,7 @@ def ReorderTakeAfterMatmul(func: Function, mod: IRModule, ctx: PassContext) -> F
         mode = choice.attrs.mode  # type: ignore[union-attr]
         axis = int(axis) % table.ndim
         if axis == 0 and left.ndim == table.ndim == 3:
-            product = _all_tables(found[lhs], found[weights], kind)
+            product = _all_tables(found[lhs], found[weights], str(kind))
             if product is None or not _as_many(left, which):
                 return expr
             chosen_tables = take(product, found[indices], axis=2, mode=mode)
@@ -57,7 +57,7 @@ def ReorderTakeAfterMatmul(func: Function, mod: IRModule, ctx: PassContext) -> F
     return rewrite_call(is_op("relax.matmul")(lhs, chosen), reorder, func)
 
 
-def _all_tables(lhs: RelaxExpr, tables: RelaxExpr, kind: object) -> RelaxExpr | None:
+def _all_tables(lhs: RelaxExpr, tables: RelaxExpr, kind: str) -> RelaxExpr | None:
     """(b, s, k), (n, k, m) -> (b, s, n, m); None if an extent is unknown."""
     left, right = _shape(lhs), _shape(tables)
     if left is None or right is None:
