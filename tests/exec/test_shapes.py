@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tvm.exec.command import Mistake
-from tvm.exec.shapes import parse_shapes, show_shape
+from tvm.exec.shapes import parse_several, parse_shapes, show_shape
 
 pytestmark = pytest.mark.pure
 
@@ -45,3 +45,33 @@ def test_refuses_and_points(text: str, found: str, column: int) -> None:
     assert found in lines[1]
     assert lines[2] == f"  where: {text}"
     assert lines[3].index("^") - len("  where: ") == column
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        ("", []),
+        ("x:1,3,8,8", [{"x": [1, 3, 8, 8]}]),
+        ("x:1,3;2,3", [{"x": [1, 3]}, {"x": [2, 3]}]),
+        ("a/b:0:1;2 y:3,1;4,1", [{"a/b:0": [1], "y": [3, 1]}, {"a/b:0": [2], "y": [4, 1]}]),
+        ("x:", [{"x": []}]),
+    ],
+)
+def test_reads_several(text: str, shapes: list[dict[str, list[int]]]) -> None:
+    assert parse_several(text) == shapes
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("x", "'x' is not a name and its shapes"),
+        ("x:1 x:2", "'x' is given twice"),
+        ("x:1,a", "dimension 'a' of 'x'"),
+        ("x:1,-2", "dimension '-2' of 'x'"),
+        ("x:1;2 y:1", "2 for 'x', 1 for 'y'"),
+    ],
+)
+def test_refuses_several(text: str, found: str) -> None:
+    with pytest.raises(Mistake, match="--shapes cannot be read") as caught:
+        parse_several(text)
+    assert found in str(caught.value)

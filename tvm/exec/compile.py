@@ -7,12 +7,13 @@ from pathlib import Path
 
 from tvm.driver import compile as compile_module
 from tvm.exec import signature
-from tvm.exec.command import Outcome, Steps
+from tvm.exec.command import Mistake, Outcome, Steps
 from tvm.exec.files import check_output
 from tvm.exec.onnx_file import load_model
-from tvm.exec.shapes import LEGAL, parse_shapes
+from tvm.exec.shapes import LEGAL, LEGAL_SEVERAL, parse_several, parse_shapes
 from tvm.ir.transform import PassContext
 from tvm.relax.frontend.onnx import from_onnx
+from tvm.relax.transform.specialize import with_variants
 from tvm.runtime import cpu
 from tvm.runtime.vm import VirtualMachine
 from tvm.target import Target
@@ -28,12 +29,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--input-shapes", default="", metavar="SHAPES", help=f"fix input shapes: {LEGAL}"
     )
     parser.add_argument(
+        "--shapes", default="", metavar="SHAPES",
+        help=f"compile for these sizes too, beside all sizes: {LEGAL_SEVERAL}",
+    )  # fmt: skip
+    parser.add_argument(
         "--opt-level", type=int, choices=range(4), default=2, help="passes to run (default: 2)"
     )
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    shapes = parse_shapes(args.input_shapes)
+    shapes, several = parse_shapes(args.input_shapes), parse_several(args.shapes)
     target = Target(args.target)
     check_output(args.output, "the library")
     steps = Steps(args.verbose)
@@ -41,6 +46,11 @@ def run(args: argparse.Namespace) -> Outcome:
         model = load_model(args.model)
     with steps.step("import"):
         module = from_onnx(model, shape_dict=shapes or None)
+        if several:
+            try:
+                module = with_variants(module, several)
+            except ValueError as error:
+                raise Mistake(str(error)) from error
     with steps.step("compile"), PassContext(opt_level=args.opt_level):
         executable = compile_module(module, target=target)
     with steps.step("write"):

@@ -1,4 +1,8 @@
-"""`--input-shapes "x:[1,3,224,224] mask:[1,77]"`, read and written."""
+"""Shapes on the command line, read and written.
+
+    --input-shapes "x:[1,3,224,224] mask:[1,77]"    one shape for each input
+    --shapes "x:1,3,320,320;1,3,640,640"            several for each
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from tvm.error import message
 from tvm.exec.command import Mistake
 
 _ONE = re.compile(r"\s*,?\s*(?P<name>[^\s,\[\]][^\[\]]*?)\s*:\s*\[(?P<dims>[^\[\]]*)\]\s*")
+LEGAL_SEVERAL = '"name:dim,dim,...;dim,dim,...", several inputs separated by spaces'
 LEGAL = '"name:[dim,dim,...]", several separated by spaces: "x:[1,3,224,224] mask:[1,77]"'
 
 
@@ -39,9 +44,33 @@ def _dims(text: str, match: re.Match[str]) -> list[int]:
     return [int(word) for word in words]
 
 
-def _refuse(text: str, position: int, found: str) -> Mistake:
+def parse_several(text: str) -> list[dict[str, list[int]]]:
+    """Sets of shapes: the first of each input, the second of each, and so on."""
+    several: dict[str, list[list[int]]] = {}
+    for match in re.finditer(r"\S+", text):
+        name, colon, shapes = match[0].rpartition(":")
+        if not colon or not name or name in several:
+            found = f"{match[0]!r} is not a name and its shapes" if name not in several \
+                else f"{name!r} is given twice"  # fmt: skip
+            raise _refuse(text, match.start(), found, "--shapes", LEGAL_SEVERAL)
+        words = [shape.split(",") if shape else [] for shape in shapes.split(";")]
+        wrong = [word for shape in words for word in shape if not word.isdecimal()]
+        if wrong:
+            found = f"dimension {wrong[0]!r} of {name!r} is not a number from 0 up"
+            raise _refuse(text, match.start(), found, "--shapes", LEGAL_SEVERAL)
+        several[name] = [[int(word) for word in shape] for shape in words]
+    counts = {name: len(shapes) for name, shapes in several.items()}
+    if len(set(counts.values())) > 1:
+        found = ", ".join(f"{count} for {name!r}" for name, count in counts.items())
+        raise _refuse(text, 0, found, "--shapes", "as many shapes for each input")
+    return [dict(zip(several, shapes)) for shapes in zip(*several.values())]
+
+
+def _refuse(
+    text: str, position: int, found: str, option: str = "--input-shapes", legal: str = LEGAL
+) -> Mistake:
     where = f"{text}\n{' ' * position}^"
-    return Mistake(message("--input-shapes cannot be read", found=found, where=where, legal=LEGAL))
+    return Mistake(message(f"{option} cannot be read", found=found, where=where, legal=legal))
 
 
 def show_shape(shape: Sequence[int | str]) -> str:

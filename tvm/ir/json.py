@@ -2,8 +2,8 @@
 
     {"root": 3, "nodes": [{"type": "ir.IntImm", "data": {"dtype": "int32", "value": 1}}, ...]}
 
-A field holds plain data, or {"$": kind, ...} where kind is node, tuple, map, float, tensor or
-module (of the runtime, where its kind can be written as bytes).
+A field holds plain data, or {"$": kind, ...} where kind is node, tuple, map, dtype, float, tensor
+or module (of the runtime, where its kind can be written as bytes).
 Loading builds nodes through their constructors and never executes anything from the text.
 Graphs that the original saved are read as well (`json_graph`, `json_older`).
 """
@@ -20,7 +20,9 @@ from typing import Any
 from tvm.error import message
 from tvm.ffi.object import as_object
 from tvm.ffi.registry import get_global_func
+from tvm.support.dtype import DataType
 
+from .attrs import Attrs
 from .expr import GlobalVar
 from .host_tensor import HostTensor
 from .json_graph import JSONError, load_graph
@@ -33,7 +35,10 @@ VERSION = 1
 
 
 class _Writer:
-    def __init__(self) -> None:
+    """`apart` takes the tensors, which the text then names by number; without it they are in it."""
+
+    def __init__(self, apart: list[Any] | None = None) -> None:
+        self.apart = apart
         self.nodes: list[dict[str, Any]] = []
         self.index: dict[int, int] = {}
         self.keep: list[object] = []  # holds what `index` knows by address
@@ -54,6 +59,10 @@ class _Writer:
 
     def _write(self, node: Node) -> None:
         data = {name: self.encode(value) for name, value in _saved_fields(node).items()}
+        if isinstance(node, Attrs):  # their constructors do not know which words are data types
+            for name, value in _saved_fields(node).items():
+                if isinstance(value, DataType):
+                    data[name] = {"$": "dtype", "name": str(value)}
         self.index[id(node)] = len(self.nodes)
         self.keep.append(node)
         self.nodes.append({"type": node.TYPE_KEY, "data": data})
@@ -67,9 +76,12 @@ class _Writer:
             items = [[self.encode(key), self.encode(item)] for key, item in value.items()]
             return {"$": "map", "items": items}
         if is_tensor_class(type(value)):
-            data = base64.b64encode(value.numpy().tobytes()).decode()
             shape = [int(extent) for extent in value.shape]
-            return {"$": "tensor", "dtype": str(value.dtype), "shape": shape, "data": data}
+            entry = {"$": "tensor", "dtype": str(value.dtype), "shape": shape}
+            if self.apart is not None:
+                self.apart.append(value)
+                return {**entry, "at": len(self.apart) - 1}
+            return {**entry, "data": base64.b64encode(value.numpy().tobytes()).decode()}
         if hasattr(value, "save_to_bytes"):  # a module of the runtime
             data = base64.b64encode(value.save_to_bytes()).decode()
             imports = [self.encode(module) for module in value.imports]
@@ -116,7 +128,8 @@ def save_json(node: Any) -> str:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, apart: Sequence[Any] = ()) -> None:
+        self.apart = apart
         self.made: list[Any] = []
         self.global_vars: dict[str, GlobalVar] = {}
 
@@ -157,13 +170,31 @@ class _Reader:
             return tuple(self.decode(item) for item in value["items"])
         if kind == "map":
             return {self.decode(key): self.decode(item) for key, item in value["items"]}
+        if kind == "dtype":
+            return DataType(str(value["name"]))
         if kind == "float":
             return float(value["value"])
         if kind == "tensor":
-            return _decode_tensor(value)
+            return self._tensor(value)
         if kind == "module":
             return self._module(value)
-        raise _refuse("node, tuple, map, float, tensor or module", repr(kind))
+        raise _refuse("node, tuple, map, dtype, float, tensor or module", repr(kind))
+
+    def _tensor(self, value: dict[str, Any]) -> HostTensor:
+        import numpy as np
+
+        name = str(value["dtype"])
+        if not hasattr(np, name) and name != "bool":
+            import ml_dtypes
+
+            dtype = np.dtype(getattr(ml_dtypes, name))
+        else:
+            dtype = np.dtype(name)
+        if "at" in value:
+            raw = self.apart[value["at"]]
+        else:
+            raw = base64.b64decode(value["data"], validate=True)
+        return HostTensor(np.frombuffer(raw, dtype).reshape(value["shape"]))
 
     def _module(self, value: dict[str, Any]) -> Any:
         kind = str(value.get("kind"))
@@ -176,18 +207,6 @@ class _Reader:
         return module
 
 
-def _decode_tensor(value: dict[str, Any]) -> HostTensor:
-    import numpy as np
-
-    name = str(value["dtype"])
-    if not hasattr(np, name) and name != "bool":
-        import ml_dtypes
-
-        dtype = np.dtype(getattr(ml_dtypes, name))
-    else:
-        dtype = np.dtype(name)
-    raw = base64.b64decode(value["data"], validate=True)
-    return HostTensor(np.frombuffer(raw, dtype).reshape(value["shape"]))
 
 
 def _refuse(legal: str, found: str) -> JSONError:
@@ -205,3 +224,14 @@ def load_json(json_str: str) -> Any:
     if isinstance(graph, dict) and "root_index" in graph:
         return load_graph(graph)
     return _Reader().load(graph)
+
+
+def save_apart(node: Any) -> tuple[str, list[Any]]:
+    """`node` as JSON text without the bytes of its tensors, and those tensors in their order."""
+    tensors: list[Any] = []
+    return json.dumps(_Writer(tensors).save(as_object(node)), allow_nan=False), tensors
+
+
+def load_apart(text: str, tensors: Sequence[Any]) -> Any:
+    """What `save_apart` took apart; the bytes of its tensors in any form that is a buffer."""
+    return _Reader(tensors).load(json.loads(text))

@@ -25,9 +25,11 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
 )
 from tvm.relax.transform.dead_code_elimination import remove_unused_functions
+from tvm.relax.transform.specialize import VARIANT_OF
 from tvm.relax.vm.bytecode import BytecodeProgram, compile_bytecode
 from tvm.relax.vm.codegen_tir import MACHINE_PREFIX, machine_tir
 from tvm.relax.vm.native import KernelCall, NotNative, native_graph
+from tvm.relax.vm.variants import VariantBuilder
 from tvm.runtime._tensor import Tensor, from_host
 from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
 from tvm.runtime.module import Module
@@ -69,6 +71,7 @@ def build(
     chosen = Target.target_or_current(target) if target or Target.current() else Target("llvm")
     if params:
         mod = t.BindParams("main", dict(params))(mod)
+    source = mod
     with chosen:
         mod = _pipeline(relax_pipeline, chosen)(mod)
     native = exec_mode == "compiled" and chosen.kind.name in HOST_KINDS
@@ -79,7 +82,16 @@ def build(
             lambda: _Linker(mod, chosen, tir_pipeline, native=False).link().mod
         )
         made.mod.bytecode_form = as_code
+    plain = (relax_pipeline, tir_pipeline) == ("default", "default")
+    if plain and chosen.kind.name in HOST_KINDS and _has_open_sizes(made.artefact):
+        made.mod.variant_builder = VariantBuilder(source, chosen, exec_mode)
     return made
+
+
+def _has_open_sizes(artefact: Artefact) -> bool:
+    """True where a variant for known sizes could differ."""
+    shapes = [value.shape for func in artefact.functions for value in func.params]
+    return any(not isinstance(extent, int) for shape in shapes for extent in shape)
 
 
 def _pipeline(pipeline: PipelineLike, target: Target) -> Callable[[IRModule], IRModule]:
@@ -158,6 +170,11 @@ class _Linker:
         self._infos: list[FunctionInfo] = []
         self._libraries: Any = mod.attrs.get("external_mods", ())
         self._named_constants: Any = mod.attrs.get("const_name_to_constant", {})
+        self._variants = {
+            v.name_hint: str(f.attrs[VARIANT_OF])
+            for v, f in mod.functions.items()
+            if isinstance(f, Function) and VARIANT_OF in f.attrs
+        }
         # lowering gives every kernel a symbol; exported are those that had one
         self._given = {v: f for v, f in mod.functions.items() if isinstance(f, PrimFunc)}
 
@@ -187,6 +204,7 @@ class _Linker:
             tensors=program.tensor_infos(),
             kind=self._target.kind.name,
             entry="main" if any(i.name == "main" for i in self._infos) else None,
+            variants=self._variants,
         )
         _link_libraries(kernels, self._libraries, self._named_constants)
         constants: tuple[Tensor, ...] = tuple(from_host(c.numpy()) for c in program.tensors)

@@ -48,7 +48,8 @@ class Artefact:
 
     `profile_calls` gives, for each function with a profiling form, the kernel of each call in the
     order of the calls. `exports` are all functions that can be called from outside, `tensors` the
-    symbols, shapes and types of the constants that the bytecode uses.
+    symbols, shapes and types of the constants that the bytecode uses, `variants` the functions that
+    stand in for another where a call has their sizes.
     """
 
     functions: tuple[FunctionInfo, ...] = ()
@@ -59,6 +60,7 @@ class Artefact:
     tensors: tuple[ValueInfo, ...] = ()
     kind: str = "llvm"
     entry: str | None = None
+    variants: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[Mapping[str, Any], ...] = ()  # kernels of devices: DeviceModule.as_record
     stored: tuple[tuple[str, bytes], ...] = ()  # modules by kind, as `save_to_bytes` gave them
 
@@ -73,6 +75,7 @@ class Artefact:
             "kind": self.kind,
             "entry": self.entry,
             "exports": list(self.exports),
+            "variants": dict(self.variants),
             "functions": [
                 {"name": f.name, "params": _values(f.params), "results": _values(f.results)}
                 for f in self.functions
@@ -115,6 +118,7 @@ class Artefact:
                 tensors=_read_values(record["tensors"]),
                 kind=record["kind"],
                 entry=record["entry"],
+                variants=dict(record.get("variants", {})),
                 devices=tuple(dict(device) for device in record.get("devices", ())),
                 stored=tuple(
                     (str(kind), base64.b64decode(b)) for kind, b in record.get("stored", ())

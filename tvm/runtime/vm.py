@@ -22,7 +22,8 @@ from .artefact import Artefact, FunctionInfo
 from .benchmark import BenchmarkResult, Timing, evaluator
 from .bytecode import BytecodeFunction
 from .executable import Executable
-from .module import Module
+from .hot_sizes import HotSizes, Shapes, SizedFunction, SizeReport, Variant, no_source
+from .module import Module, load_module
 from .profiling import Count, Duration, Percent, Report
 from .vm_builtin import Closure, outside
 from .vm_executable import VMModule
@@ -95,6 +96,8 @@ class VirtualMachine:
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
         self._interpreter: Interpreter | None = None
+        self._sized: dict[str, SizedFunction] = {}
+        self._hot_sizes = HotSizes(module.variant_builder, self._variant_of)
 
     @property
     def artefact(self) -> Artefact:
@@ -111,6 +114,11 @@ class VirtualMachine:
         saved = self._saved.get(key)
         if saved is not None:
             return saved
+        sized = self._of_sizes(key)
+        return self._general(key) if sized is None else sized
+
+    def _general(self, key: str) -> Callable[..., Any]:
+        """The function for all sizes."""
         native: Callable[..., Any] | None = self._native(key)
         if native is not None:
             return native
@@ -123,6 +131,69 @@ class VirtualMachine:
             return self._run_code(code, args)
 
         return call
+
+    def _of_sizes(self, key: str) -> SizedFunction | None:
+        """The function that runs variants, where a function has or may get some."""
+        if self._interpreter is not None and self._interpreter.hook is not None:
+            return None
+        sized = self._sized.get(key)
+        info = None if sized is not None else self.artefact.function(key)
+        if info is None or all(isinstance(e, int) for p in info.params for e in p.shape):
+            return sized
+        built_in = [name for name, of in self.artefact.variants.items() if of == key]
+        if not built_in and (self.module.variant_builder is None or key in self.artefact.variants):
+            return None
+        sized = self._hot_sizes.watched(info, self._general(key))
+        for name in built_in:
+            made = self.signature(name)
+            shapes = {p.name: tuple(int(e) for e in p.shape) for p in made.params}
+            variant = Variant(key, shapes, "built in", "ready")
+            self._hot_sizes.variants.append(variant)
+            sized.add(sized.sizes(shapes), self._general(name), variant)
+        self._sized[key] = sized
+        return sized
+
+    def _variant_of(self, path: str, name: str) -> Callable[..., Any]:
+        """A function of a library that was made for this machine."""
+        return VirtualMachine(load_module(path), self.devices)[name]
+
+    def specialize(
+        self, shapes: Shapes | Sequence[Shapes], wait: bool = True, func_name: str = "main"
+    ) -> None:
+        """Compile a function for given shapes of its inputs, beside the running program.
+
+        `shapes` maps names of inputs to shapes; a list of such maps asks for several variants.
+        Calls of these sizes run the variant as soon as it is there: with `wait` when this returns.
+        Results differ by rounding at most. Raises ValueError for shapes that do not fit, and
+        TVMError for a program that was loaded, or a variant that could not be compiled.
+        """
+        builder = self.module.variant_builder
+        if builder is None:
+            raise no_source(func_name)
+        several = [shapes] if isinstance(shapes, Mapping) else list(shapes)
+        complete = [builder.complete(func_name, one) for one in several]
+        sized = self._of_sizes(func_name)
+        if sized is None:
+            raise ValueError(
+                message(
+                    f"specialize {func_name!r}",
+                    found="a function whose sizes are fixed",
+                    legal="a function with symbolic sizes",
+                )
+            )
+        threads = [self._hot_sizes.make(sized, one, "asked for") for one in complete]
+        if not wait:
+            return
+        for thread in threads:
+            if thread is not None:
+                thread.join()
+        for one in self._hot_sizes.variants:
+            if one.state == "failed" and one.function == func_name and one.shapes in complete:
+                raise TVMError(one.found)
+
+    def report(self) -> SizeReport:
+        """Which sizes have variants of their own, what they gained and which were used."""
+        return self._hot_sizes.report()
 
     def _native(self, name: str) -> Any:
         """The native form of a function, or None."""

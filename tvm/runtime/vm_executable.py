@@ -12,6 +12,7 @@ from ._tensor import Tensor
 from .artefact import Artefact, FunctionInfo
 from .executable import Executable
 from .graph_runtime import GraphRuntime
+from .hot_sizes import Builder
 from .module import RUNNABLE, Module
 
 
@@ -29,6 +30,8 @@ class VMModule(Module):
         self.constants = constants
         # Makes the same program as bytecode, where this one is native and its source is at hand.
         self.bytecode_form: Callable[[], VMModule] | None = None
+        # Compiles functions for given sizes, where the source is at hand.
+        self.variant_builder: Builder | None = None
         self.import_module(kernels)
 
     def function_names(self) -> list[str]:

@@ -90,7 +90,7 @@ def store(key: str, content: bytes) -> None:
 
 def prune(limit_bytes: int | None = None) -> None:
     """Delete the least recently used entries until the rest fits, and what died half-written."""
-    limit = _limit_bytes() if limit_bytes is None else limit_bytes
+    most = limit() if limit_bytes is None else limit_bytes
     for path in folder().glob(f"*/*{_PART}"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _PART_SECONDS:
@@ -102,14 +102,15 @@ def prune(limit_bytes: int | None = None) -> None:
             entries.append((stat.st_mtime, stat.st_size, path))
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):
-        if total <= limit:
+        if total <= most:
             return
         with contextlib.suppress(OSError):
             path.unlink()
         total -= size
 
 
-def _limit_bytes() -> int:
+def limit() -> int:
+    """How many bytes the cache may hold."""
     asked = os.environ.get("TVM_CACHE_MB", "")
     megabytes = int(asked) if asked.isdecimal() else DEFAULT_LIMIT_MB
     return megabytes * 1_000_000
