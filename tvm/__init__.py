@@ -59,6 +59,12 @@ _HOMES = {
     },
 }  # fmt: skip
 
+_GONE = {
+    "autotvm": "tvm.meta_schedule tunes kernels, and tvm.dlight has schedules that need no tuning",
+    "auto_scheduler": "tvm.meta_schedule searches schedules; see meta_schedule.tune_tir",
+    "micro": "the backend for C writes code without a runtime; see tvm.build(mod, 'c')",
+}
+
 if TYPE_CHECKING:
     from . import arith as arith
     from . import error as error
@@ -81,6 +87,11 @@ if TYPE_CHECKING:
     from .support.dtype import DataType as DataType
     from .target import Target as Target
 else:
-    __getattr__ = lazy_names(__name__, _HOMES)
+    _find = lazy_names(__name__, _HOMES)
+
+    def __getattr__(name: str) -> object:
+        if name in _GONE:
+            raise ImportError(f"tvm.{name} is no more: {_GONE[name]}")
+        return _find(name)
 
 __dir__ = lazy_dir(__name__, *_CHILDREN, *_HOMES)

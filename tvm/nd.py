@@ -3,14 +3,17 @@
     x = tvm.nd.array(numpy_array, tvm.cpu())
 """
 
-from __future__ import annotations
-
-from tvm.runtime._device import (
+from tvm.runtime.ndarray import (
     Device,
+    NDArray,
+    array,
     cpu,
     cuda,
     device,
+    empty,
     ext_dev,
+    from_dlpack,
+    gpu,
     hexagon,
     metal,
     opencl,
@@ -19,12 +22,8 @@ from tvm.runtime._device import (
     vulkan,
     webgpu,
 )
-from tvm.runtime._tensor import Tensor, empty, from_dlpack, tensor
-
-NDArray = Tensor
-array = tensor
 
 __all__ = [
     "Device", "NDArray", "array", "cpu", "cuda", "device", "empty", "ext_dev", "from_dlpack",
-    "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu",
+    "gpu", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip

@@ -181,6 +181,18 @@ class IRModule(Node):
         var = self.get_global_type_var(name)
         return (var, *self.type_definitions[var].constructors)
 
+    def get_constructor(self, adt: str, cons: str) -> Any:
+        """The constructor `cons` of the data type called `adt`."""
+        var, *constructors = self.get_type(adt)
+        for made in constructors:
+            if made.name_hint == cons:
+                return made
+        known = [made.name_hint for made in constructors]
+        raise UnknownFunctionError(
+            f"{var.name_hint} has no constructor {cons!r}{did_you_mean(cons, known)}; "
+            f"legal: {', '.join(known)}"
+        )
+
     def update(self, other: IRModule | Mapping[GlobalVar, BaseFunc]) -> None:
         """Take over all functions of another module."""
         functions = other.functions if isinstance(other, IRModule) else other

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any, ClassVar, Final, final
 
 from tvm.error import TVMError
 from tvm.support.registry import Registry
 
-from .expr import RelaxExpr
+from .expr import OPERATORS, RelaxExpr
 from .node import Field, fields, register_nodes
 
 # One registry for the operators of all dialects; the home of each is loaded on first need.
@@ -101,6 +103,16 @@ class Op(RelaxExpr):
     def set_attrs_type_key(self, key: str) -> None:
         """Name the attributes' node type."""
         self.attrs_type_key = key
+
+    def add_type_rel(
+        self, rel_name: str, type_rel_func: Callable[..., Any] | None = None
+    ) -> None:
+        """Set how Relay finds the type of a call: a known relation by name, or a function.
+
+        The function `f(arg_types, attrs)` gives the type of the result, or None for "not yet".
+        """
+        import_module("tvm.relay.op")  # the relations stand there
+        OPERATORS["relay"]["add_type_rel"](self, rel_name, type_rel_func)
 
     def __repr__(self) -> str:
         return f"Op({self.name})"

@@ -38,7 +38,7 @@ class TypeCall(Type):
 class TypeRelation(TypeConstraint):
     """A rule, named by a registered function, that ties the first `num_inputs` types to the rest.
 
-    Raises TypeError if `func` is no EnvFunc.
+    Without `func` it ties nothing. Raises TypeError if `func` is neither that nor an EnvFunc.
     """
 
     __slots__ = ("args", "attrs", "func", "num_inputs")
@@ -47,13 +47,13 @@ class TypeRelation(TypeConstraint):
 
     def __init__(
         self,
-        func: EnvFunc,
+        func: EnvFunc | None,
         args: tuple[Type, ...] | list[Type],
         num_inputs: int,
         attrs: Attrs | None,
         span: Span | None = None,
     ) -> None:
-        if not isinstance(func, EnvFunc):
+        if func is not None and not isinstance(func, EnvFunc):
             raise TypeError(
                 f"TypeRelation: the rule is a {type(func).__name__}; legal: an EnvFunc, "
                 "such as EnvFunc.get(name) of a registered function"

@@ -10,6 +10,7 @@ Programs are read, typed, rewritten and printed here, and run by way of Relax: `
 
 from tvm.ir.expr import GlobalVar
 from tvm.ir.expr import RelaxExpr as Expr
+from tvm.ir.span import SequentialSpan, SourceName, Span
 from tvm.ir.type import TupleType, Type
 from tvm.ir.type_relation import TypeCall, TypeConstraint, TypeRelation
 from tvm.support.lazy import lazy_names
@@ -70,6 +71,7 @@ from .op import image as image
 from .op import nn as nn
 from .op import vision as vision
 from .scope_builder import ScopeBuilder
+from .span_check import SpanCheck
 from .text_parser import fromtext, parse, parse_expr
 from .ty import (
     Any,

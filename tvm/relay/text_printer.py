@@ -342,7 +342,8 @@ class Printer:
         if isinstance(root, TypeData):
             return self.type_data(root)
         if isinstance(root, TypeRelation):
-            return f"{root.func.name}({', '.join(self.type(arg) for arg in root.args)})"
+            name = "" if root.func is None else root.func.name
+            return f"{name}({', '.join(self.type(arg) for arg in root.args)})"
         return "?" if isinstance(root, IncompleteType) else self.meta.name(root)
 
     def type_data(self, data: TypeData) -> str:

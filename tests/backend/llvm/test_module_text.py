@@ -56,3 +56,14 @@ def test_metadata_may_name_itself() -> None:
     name = module.metadata("distinct !{{self}}")
     assert f"{name} = distinct !{{{name}}}" in module.text()
     assert module.shared_metadata("!{}") == module.shared_metadata("!{}")
+
+
+def test_a_function_called_like_one_of_the_c_library() -> None:
+    """The function stands under `__tvm_ffi_sin`, so that `sin` is still one from outside."""
+    module = ModuleText()
+    module.signatures["sin"] = Signature("__tvm_ffi_sin", "i32", (), packed=True)
+    assert module.declare("sin", "double", "double") == "@sin"
+    assert "declare double @sin(double)" in module.text()
+    module.signatures["mine"] = Signature("mine", "i32", ())
+    module.declare("mine", "i32", "")
+    assert "declare i32 @mine" not in module.text()

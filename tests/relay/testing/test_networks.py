@@ -155,3 +155,20 @@ def test_numbered_parameters_are_filled_by_their_kind() -> None:
     assert np.abs(weight).max() <= 0.1
     with pytest.raises(ValueError, match="Unknown initialization pattern for other3"):
         fill("other3", weight)
+
+
+def test_inception() -> None:
+    net = testing.inception_v3.get_net(1, 10, (3, 299, 299), "float32")
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(net))
+    assert mod["main"].ret_type == relay.TensorType((1, 10), "float32")
+    assert testing.count_ops(mod["main"])["nn.conv2d"] == 94
+    with pytest.raises(ValueError, match="Invalid pooling type: mean; legal: max, avg"):
+        testing.inception_v3.Pooling(net.params[0], (1, 1), (1, 1), (0, 0), "mean", "p")
+
+
+def test_slopes() -> None:
+    x = relay.var("x", shape=(2, 3), dtype="float64")
+    testing.check_grad(relay.Function([x], relay.tanh(x * x)))
+    with testing.TempOpAttr("sin", "FPrimalGradient", lambda orig, g: [g]):
+        with pytest.raises(AssertionError):
+            testing.check_grad(relay.Function([x], relay.sin(x)))

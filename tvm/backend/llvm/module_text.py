@@ -157,7 +157,7 @@ class ModuleText:
             parts.append(f'target triple = "{self.machine_triple}"')
         parts += ["", *self._globals.values(), ""] if self._globals else [""]
         parts += self.functions
-        defined = set(self.signatures)
+        defined = {signature.name for signature in self.signatures.values()}
         used = [line for name, line in sorted(self._declares.items()) if name not in defined]
         machine = self._vscale_range() + "".join(
             f'"target-{name}"="{value}" '

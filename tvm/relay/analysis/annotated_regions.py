@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
@@ -43,6 +43,12 @@ class AnnotatedRegionSet:
         for node in post_order(expr):
             if is_annotation(node, region_end_op):
                 self._add(node)
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+    def __iter__(self) -> Iterator[AnnotatedRegion]:
+        return iter(self.regions)
 
     def get_region(self, expr: RelaxExpr) -> AnnotatedRegion | None:
         """The region that an expression stands in; None outside of all."""

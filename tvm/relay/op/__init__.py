@@ -24,6 +24,7 @@ from .algorithm import (
 from .op import (
     OpPattern as OpPattern,
 )
+from .op import debug as debug
 from .op import (
     get as get,
 )

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from itertools import count
+from typing import Any, Final
 
+from tvm.error import TVMError
+from tvm.ffi import register_global_func
+from tvm.ir.expr import OPERATORS
 from tvm.ir.op import OPS, Op, register_op_attr
+from tvm.relax import op as R
+from tvm.relay.expr import Call
 
-from . import declare
+from . import declare, relations
 
 
 def get(op_name: str) -> Op:
@@ -18,6 +24,59 @@ def get(op_name: str) -> Op:
 def register(op_name: str, describe: str = "") -> Op:
     """A new operator, without any rule yet."""
     return OPS.register(op_name, Op(op_name, describe), depth=2)
+
+
+def _add_type_rel(op: Op, rel_name: str, func: Callable[..., Any] | None) -> None:
+    rule = _RELATIONS.get(rel_name)
+    if func is not None:
+        own = func
+        rule = lambda ctx: own(ctx.types, ctx.call.attrs)  # noqa: E731
+    if rule is None:
+        raise TVMError(
+            f"add_type_rel: no relation {rel_name!r}; legal: {', '.join(_RELATIONS)}, or a function"
+        )
+    op.reset_attr("FRelayType")
+    op.set_attr("FRelayType", rule)
+
+
+_RELATIONS: Final[dict[str, Any]] = {
+    "Identity": relations.identity, "Broadcast": relations.broadcast,
+    "BroadcastComp": relations.compare,
+}  # fmt: skip
+OPERATORS["relay"]["add_type_rel"] = _add_type_rel
+
+
+def debug(expr: Any, debug_func: Callable[..., Any] | None = None) -> Call:
+    """`expr` as it is; when it is computed by steps, `debug_func` sees its value."""
+    if debug_func is None:
+        return _debug(expr, "")  # type: ignore[no-any-return]
+    look = debug_func
+    name = f"debugger_func{next(_DEBUGGERS)}"
+
+    def show(value: Any) -> Any:
+        look(value)
+        return value
+
+    register_global_func(name, show)
+    made: Call = _debug(expr, name)
+    return made
+
+
+_DEBUGGERS: Final = count()
+
+
+def _seen(bb: Any, x: Any, *, debug_func: str) -> Any:
+    if not debug_func:
+        return x
+    return R.call_pure_packed(debug_func, x, sinfo_args=[x.struct_info])
+
+
+@declare.relay_op("debug", "DebugAttrs", operands=("code",), relation=lambda ctx: ctx.types[0],
+                  level=1, lower=_seen)  # fmt: skip
+def _debug(code: Any, debug_func: str = "") -> Call:
+    """A value that is shown on the way."""
+    made: Call = _debug.call(code, debug_func=debug_func)
+    return made
 
 
 def register_stateful(op_name: str, stateful: bool, level: int = 10) -> Any:

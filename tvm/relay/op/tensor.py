@@ -8,6 +8,7 @@ from typing import Any
 from tvm.ir.expr import OPERATORS
 from tvm.relax import op as R
 from tvm.relay.expr import Call, TupleWrapper, const
+from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import TensorType
 from tvm.topi.creating import tensor_size
 
@@ -40,7 +41,6 @@ from .relations import (
     is_any,
     same_extent,
     tensor,
-    tensor_type,
     tensors,
 )
 
@@ -166,8 +166,6 @@ def _init(ctx: Relate) -> TensorType:
     if shape is None:
         count = tensor(ctx, 0)
         rank = 1 if count is None or not count.shape else extents(count)[0]
-        from tvm.relay.ty import Any as AnyDim
-
         return TensorType([AnyDim() for _ in range(rank)], ctx.attrs.dtype)
     return TensorType(shape, ctx.attrs.dtype)
 
@@ -232,15 +230,15 @@ def _concat_type(ctx: Relate) -> TensorType | None:
         dims = extents(field)
         if len(dims) != len(first) or field.dtype != fields[0].dtype:
             raise ctx.fail("the tensors differ in rank or data type", "tensors of one kind")
-        total = dims[axis] if is_any(dims[axis]) or is_any(total) else total + dims[axis]
+        total = AnyDim() if is_any(dims[axis], total) else total + dims[axis]
         for at, (x, y) in enumerate(zip(first, dims)):
             known = isinstance(x, int) and isinstance(y, int)
             if at != axis and known and not same_extent(x, y):
                 raise ctx.fail(f"extents {x} and {y} of axis {at} differ", "equal extents")
             if at != axis and is_any(x):
                 first[at] = y
-    first[axis] = total
-    return tensor_type(first, fields[0].dtype)
+    first[axis] = total  # a sum as it stands: n + n is no product
+    return TensorType(first, fields[0].dtype)
 
 
 @relay_op("concatenate", "ConcatenateAttrs", operands=("data",), relation=_concat_type,

@@ -13,12 +13,14 @@ from tvm.ir.op import Op
 from tvm.ir.transform import Pass
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
+from tvm.relay.prelude import Prelude as Prelude
 from tvm.relay.transform import InferType
 from tvm.relay.traverse import post_order
 
 from . import dcgan as dcgan
 from . import densenet as densenet
 from . import dqn as dqn
+from . import inception_v3 as inception_v3
 from . import init as init
 from . import layers as layers
 from . import lstm as lstm
@@ -31,6 +33,8 @@ from . import squeezenet as squeezenet
 from . import synthetic as synthetic
 from . import temp_op_attr as temp_op_attr
 from . import vgg as vgg
+from .check_grad import check_grad as check_grad
+from .check_grad import enabled_targets as enabled_targets
 from .init import create_workload as create_workload
 from .temp_op_attr import TempOpAttr as TempOpAttr
 

@@ -5,6 +5,7 @@ from .alter_layout import AlterOpLayout as AlterOpLayout
 from .alter_layout import ConvertLayout as ConvertLayout
 from .alter_layout import LayoutConfig as LayoutConfig
 from .annotate_target import AnnotateTarget as AnnotateTarget
+from .basic_block_normal_form import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from .canonicalize_cast import CanonicalizeCast as CanonicalizeCast
 from .combine_parallel import BatchingOps as BatchingOps
 from .combine_parallel import CombineParallelBatchMatmul as CombineParallelBatchMatmul

@@ -11,7 +11,7 @@ from typing import Any
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.op import Op
 from tvm.relay import op as R
-from tvm.relay.analysis import count_layers
+from tvm.relay.analysis.count_layers import count_layers
 from tvm.relay.expr import Call, Tuple
 from tvm.relay.expr_functor import ExprMutator
 

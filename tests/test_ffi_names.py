@@ -1,0 +1,37 @@
+"""Names of TVM before v0.22: the FFI, tensors' module, packages that have a successor."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import tvm
+
+pytestmark = pytest.mark.pure
+
+
+def test_functions_by_the_older_names() -> None:
+    @tvm._ffi.register_func("tests.older.twice", override=True)
+    def twice(x: int) -> int:
+        return 2 * x
+
+    assert tvm._ffi.get_global_func("tests.older.twice")(4) == 8
+    assert "tests.older.twice" in tvm._ffi.registry.list_global_func_names()
+    assert tvm._ffi.base.TVMError is tvm.TVMError
+    assert tvm._ffi.runtime_ctypes.Device is tvm.runtime.Device
+    assert callable(tvm._ffi.register_object)
+
+
+def test_tensors_by_their_older_module() -> None:
+    from tvm.runtime.ndarray import NDArray, array
+
+    assert array is tvm.nd.array
+    assert isinstance(array(np.zeros(2, "float32")), NDArray)
+
+
+@pytest.mark.parametrize("name", ["autotvm", "auto_scheduler", "micro"])
+def test_what_is_gone_says_what_takes_its_place(name: str) -> None:
+    with pytest.raises(ImportError, match=f"tvm.{name} is no more: .*tvm"):
+        getattr(importlib.import_module("tvm"), name)
