@@ -127,6 +127,8 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relay/param_dict.py": RELAY_RUN,
     "tvm/relay/parser.py": RELAY_TEXT,
     "tvm/relay/qnn/": (f"{_RELAY}/qnn/test_qnn.py", "quantized operators against numpy"),
+    "tvm/relay/quantize/": (f"{_RELAY}/quantize/test_quantize.py", "small networks in integers"),
+    "tvm/relay/forward_rewrite.py": (f"{_RELAY}/quantize/test_quantize.py", "what its passes use"),
     "tvm/relay/rewrite.py": RELAY_WORDS,
     "tvm/relay/scope_builder.py": RELAY_WORDS,
     "tvm/relay/testing/": (f"{_RELAY}/testing/test_networks.py", "small networks and helpers"),

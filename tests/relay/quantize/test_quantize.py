@@ -1,0 +1,167 @@
+"""Networks in integers: what is marked, which scales it gets, what is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm
+from tests.relay.transform.numbers import module, ops, results
+from tvm import relay
+from tvm.relay import quantize as qtz
+
+pytestmark = pytest.mark.pure
+RNG = np.random.default_rng(3)
+
+
+def weight(*shape: int) -> Any:
+    return relay.const(RNG.uniform(-0.5, 0.5, shape).astype("float32"))
+
+
+def conv(x: Any, channels: int, inputs: int) -> Any:
+    kernel = weight(channels, inputs, 3, 3)
+    return relay.nn.conv2d(x, kernel, padding=(1, 1), channels=channels, kernel_size=(3, 3))
+
+
+def network() -> Any:
+    x = relay.var("x", shape=(1, 3, 6, 6))
+    y = relay.nn.relu(relay.add(conv(x, 4, 3), weight(4, 1, 1)))
+    y = relay.nn.max_pool2d(conv(y, 4, 4), (2, 2), strides=(2, 2))
+    return module(relay.nn.global_avg_pool2d(y), x)
+
+
+IMAGE = RNG.uniform(-1, 1, (1, 3, 6, 6)).astype("float32")
+
+
+def quantized(mod: Any, **options: Any) -> Any:
+    with qtz.qconfig(skip_conv_layers=[], **options):
+        return qtz.quantize(mod, dataset=[{"x": IMAGE}])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"do_simulation": True}, {"weight_scale": "max"}, {"global_scale": 6.0},
+        {"global_scale": 6.0, "rounding": "TONEAREST"}, {"round_for_shift": False},
+        {"calibrate_mode": "kl_divergence"}, {"calibrate_mode": "percentile"},
+        {"calibrate_mode": "percentile", "calibrate_chunk_by": 1},
+    ],
+)  # fmt: skip
+def test_numbers_stay_close(options: Any) -> None:
+    mod = network()
+    (wanted,), (found,) = results(mod, [IMAGE]), results(quantized(mod, **options), [IMAGE])
+    np.testing.assert_allclose(found, wanted, atol=0.15)
+
+
+def test_convolutions_are_of_integers() -> None:
+    made = quantized(network())
+    convs = [
+        e for e in tvm.relay.traverse.post_order(made["main"].body)
+        if isinstance(e, relay.Call) and e.op.name == "nn.conv2d"
+    ]  # fmt: skip
+    assert len(convs) == 2
+    for call in convs:
+        assert [str(arg.checked_type.dtype) for arg in call.args] == ["int8", "int8"]
+        assert str(call.checked_type.dtype) == "int32"
+
+
+def test_the_first_convolution_is_left_out_unless_asked_for() -> None:
+    mod = qtz.quantize(network())
+    dtypes = [
+        str(e.checked_type.dtype) for e in tvm.relay.traverse.post_order(mod["main"].body)
+        if isinstance(e, relay.Call) and e.op.name == "nn.conv2d"
+    ]  # fmt: skip
+    assert dtypes == ["float32", "int32"]
+
+
+def test_dense_layers_are_left_out_unless_asked_for() -> None:
+    x = relay.var("x", shape=(2, 4))
+    mod = module(relay.nn.dense(x, weight(3, 4)), x)
+    assert "clip" not in ops(qtz.quantize(mod))
+    with qtz.qconfig(skip_dense_layer=False):
+        made = qtz.quantize(mod)
+    assert ops(made).count("nn.dense") == 1
+    assert "clip" in ops(made)
+
+
+def test_products_of_batches_and_joined_values() -> None:
+    x, w = relay.var("x", shape=(1, 2, 4)), weight(1, 3, 4)
+    mod = module(relay.nn.batch_matmul(x, w), x)
+    given = RNG.uniform(-1, 1, (1, 2, 4)).astype("float32")
+    (wanted,), (found,) = results(mod, [given]), results(qtz.quantize(mod), [given])
+    np.testing.assert_allclose(found, wanted, atol=0.1)
+    x = relay.var("x", shape=(1, 3, 6, 6))
+    mod = module(relay.concatenate([conv(x, 2, 3), conv(x, 2, 3)], 1), x)
+    made = quantized(mod)
+    assert ops(made)[-1] == "multiply", "one scale for all"
+    np.testing.assert_allclose(results(made, [IMAGE])[0], results(mod, [IMAGE])[0], atol=0.15)
+
+
+def test_multiplied_by_a_constant_and_moved() -> None:
+    x = relay.var("x", shape=(1, 3, 6, 6))
+    y = relay.multiply(conv(x, 2, 3), weight(2, 1, 1))
+    mod = module(relay.nn.avg_pool2d(relay.clip(y, -1.0, 1.0), (2, 2)), x)
+    made = quantized(mod)
+    np.testing.assert_allclose(results(made, [IMAGE])[0], results(mod, [IMAGE])[0], atol=0.15)
+
+
+def test_marks_hold_open_scales() -> None:
+    with qtz.qconfig(skip_conv_layers=[]), qtz.QuantizeContext():
+        made = qtz.annotate()(qtz.partition()(qtz.prerequisite_optimize(network())))
+    assert ops(made).count("relay.op.annotation.simulated_quantize") == 6
+    names = [p.name_hint for p in made["main"].params]
+    assert names[0] == "x"
+    assert names.count("dom_scale") == 6
+
+
+@pytest.mark.parametrize("kind", ["enabled", "fully_integral"])
+def test_three_functions(kind: str) -> None:
+    x = relay.var("x", shape=(1, 3, 6, 6))
+    mod = module(relay.nn.relu(conv(x, 2, 3)), x)
+    made = quantized(mod, partition_conversions=kind)
+    names = {var.name_hint for var in made.functions}
+    assert names == {"main", "quantize_inputs", "quantized_main", "dequantize_outputs"}
+    assert relay.analysis.all_dtypes(made["quantized_main"]) <= {"int8", "int32"}
+    np.testing.assert_allclose(results(made, [IMAGE])[0], results(mod, [IMAGE])[0], atol=0.15)
+
+
+def test_choices() -> None:
+    assert qtz.current_qconfig().nbit_input == 8
+    with qtz.qconfig(nbit_weight=4) as config:
+        assert qtz.current_qconfig() is config
+        assert config.get_nbit_by_kind(qtz.QAnnotateKind.WEIGHT) == 4
+        assert config.get_dtype_by_kind(qtz.QAnnotateKind.ACTIVATION) == "int32"
+        assert "nbit_weight==4" in str(config)
+        with pytest.raises(AttributeError, match="cannot set attribute 'nbit_input'"):
+            config.nbit_input = 4
+    assert qtz.current_qconfig().nbit_weight == 8
+    with pytest.raises(TypeError, match="no option 'bits'; legal: nbit_input"):
+        qtz.qconfig(bits=4)
+    assert qtz.kind2str(qtz.QAnnotateKind.IDENTITY) == "identity"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"calibrate_mode": "x"}, "Unknown calibrate mode x"),
+        ({"weight_scale": "x"}, "Unknown weight scale mode x"),
+        ({"partition_conversions": "x"}, "legal: disabled, enabled, fully_integral"),
+    ],
+)  # fmt: skip
+def test_unknown_choices(options: Any, text: str) -> None:
+    with qtz.qconfig(**options), pytest.raises((ValueError, tvm.TVMError), match=text):
+        qtz.quantize(network())
+
+
+def test_only_named_operators_are_marked() -> None:
+    with qtz.qconfig(skip_conv_layers=[], debug_enabled_ops=["nn.dense"]):
+        made = qtz.quantize(network())
+    assert "clip" not in ops(made)
+
+
+def test_the_range_that_loses_least() -> None:
+    values = np.append(RNG.normal(0, 1, 20000), [50.0]).astype("float32")
+    scale = qtz._find_scale_by_kl(values)
+    assert 1 < scale < 25, "one far value does not make all steps coarse"
