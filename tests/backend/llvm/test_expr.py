@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tests.backend.llvm.kernel import compiled, evaluate, i32, kernel
+from tests.backend.llvm.kernel import call, compiled, evaluate, i32, kernel
 from tvm.script import tir as T
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -242,3 +242,35 @@ def test_the_least_of_a_converted_number_and_zero(level):
     library = tvm.compile(main, target=f"llvm -opt-level={level}")
     library(np.array([3.0] * 4), np.array([5] * 4, "uint8"), found)
     assert list(found[:2]) == [0, 0]
+
+
+FAR = [-(2**63), -100, -9, -8, -7, -1, 0, 1, 5, 7, 8, 9, 100, 2**63 - 1]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("stride", [1, -1, 3])
+@pytest.mark.parametrize("node", [e.LT, e.LE, e.GT, e.GE, e.EQ, e.NE])
+def test_places_beside_any_number(node: type[e.CmpExpr], stride: int, swapped: bool) -> None:
+    """Lanes of places are compared in 32 bits, with numbers of 64 bits."""
+    limit = np.array(FAR, "int64")
+    out = np.zeros(8 * len(FAR), np.bool_)
+    number, target = decl_buffer((len(FAR),), "int64", "N"), decl_buffer((out.size,), "bool", "out")
+    i = e.Var("i", "int64")
+    eight, one = e.IntImm("int64", 8), e.IntImm("int64", 1)
+    places = e.Ramp(i - i, e.IntImm("int64", stride), 8)
+    other = e.Broadcast(e.BufferLoad(number, [i]), 8)
+    value = node(other, places) if swapped else node(places, other)
+    body = s.For(
+        i, e.IntImm("int64", 0), e.IntImm("int64", len(FAR)), s.ForKind.SERIAL,
+        s.BufferStore(target, value, [e.Ramp(i * eight, one, 8)]),
+    )  # fmt: skip
+    module = compiled(kernel([number, target], body))
+    assert call(module, limit, out) == 0
+    left = np.arange(8)[None] * stride + np.zeros((len(FAR), 1), "int64")
+    right = np.repeat(limit[:, None], 8, 1)
+    compare = {
+        e.LT: np.less, e.LE: np.less_equal, e.GT: np.greater, e.GE: np.greater_equal,
+        e.EQ: np.equal, e.NE: np.not_equal,
+    }[node]  # fmt: skip
+    wanted = compare(right, left) if swapped else compare(left, right)
+    np.testing.assert_array_equal(out.reshape(wanted.shape), wanted)

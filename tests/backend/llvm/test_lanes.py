@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from tvm.backend.llvm.lanes import lanes_of
+from tvm.backend.llvm.lanes import lane_gap, lanes_of
 from tvm.tir import Var
 from tvm.tir import expr as e
+from tvm.tir.buffer import decl_buffer
 
 pytestmark = pytest.mark.pure
 
@@ -38,3 +39,20 @@ def test_lanes_that_depend_on_more() -> None:
     assert lanes_of(RAMP * splat(X)) is None
     assert lanes_of(e.Ramp(0, X, 8)) is None
     assert lanes_of(e.FloorDiv(RAMP, splat(0))) is None
+
+
+def test_how_far_lanes_are_apart() -> None:
+    found = lane_gap(splat(X) + RAMP, splat(5))
+    assert found is not None
+    assert found[2:] == (list(range(8)), True)
+    found = lane_gap(splat(5), splat(X) - RAMP)
+    assert found is not None
+    assert found[2:] == (list(range(8)), False)
+
+
+def test_data_is_no_place() -> None:
+    data = e.BufferLoad(decl_buffer((8,), "int32"), [0])
+    assert lane_gap(e.Ramp(data, 1, 8), splat(X)) is None
+    assert lane_gap(RAMP, splat(data)) is not None  # what a place is compared with may be data
+    assert lane_gap(splat(X), splat(5)) is None  # no lane moves
+    assert lane_gap(X, X) is None

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 import tvm
-from tests.backend.llvm.kernel import built, call, compiled, i32, kernel, packed, run, vector
+from tests.backend.llvm.kernel import (
+    buffers_for,
+    built,
+    call,
+    compiled,
+    i32,
+    kernel,
+    packed,
+    run,
+    vector,
+)
 from tvm import te, topi
 from tvm.error import ShapeError, TVMError
 from tvm.ir.type import PointerType, PrimType
@@ -306,3 +316,44 @@ def test_constants_in_scalable_vectors_take_no_instruction() -> None:
         module.inspect_source("ll")
     )
     assert "fmov\tz0.s, #1.5" in module.inspect_source("asm")
+
+
+@pytest.mark.parametrize("kind", [s.ForKind.SERIAL, s.ForKind.PARALLEL])
+def test_scratch_memory_is_taken_once_for_all_rounds(kind: s.ForKind) -> None:
+    """Its size is known before the loop, and may be below zero where the loop has no round."""
+    sizes = np.zeros(2, np.int32)
+    data, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    given, source, target = buffers_for([sizes, data, out])
+    n, m = e.Var("n", "int32"), e.Var("m", "int32")
+    memory = e.Var("row", PointerType(PrimType("float32")))
+    row = decl_buffer((m - 2,), "float32", "row", memory)
+
+    def one_row(i: e.Var) -> s.Stmt:
+        def fill(j: e.Var) -> s.Stmt:
+            return store(row, j, e.BufferLoad(source, [i * m + j]))
+
+        def drain(j: e.Var) -> s.Stmt:
+            return store(target, i * m + j, e.BufferLoad(row, [m - 3 - j]))
+
+        both = s.SeqStmt([loop(m - 2, fill), loop(m - 2, drain)])
+        alloc = s.Allocate(memory, "float32", (m - 2,), TRUE, both)
+        return loop(i32(2), lambda k: alloc)
+
+    body: s.Stmt = loop(n, one_row, kind)
+    for number, size in ((1, m), (0, n)):
+        body = s.LetStmt(size, e.BufferLoad(given, [number]), body)
+    module = compiled(kernel([given, source, target], body))
+    text = module.inspect_source("ll")
+    (taking,) = [part for part in re.split(r"\n}\n", text) if "ptr @TVMBackendAllocWork" in part
+                 and "call noalias" in part]  # fmt: skip
+    before, *rest = taking.split("call noalias ptr @TVMBackendAllocWorkspace")
+    assert len(rest) == 1
+    assert "phi" not in before  # no loop has begun
+    for rows, columns in ((3, 9), (0, 9), (0, 0), (1, 3), (2, 1)):
+        sizes[:], out[:] = (rows, columns), 0
+        assert call(module, sizes, data, out) == 0
+        wanted = np.zeros_like(out)
+        for i in range(rows):
+            part = data[i * columns : i * columns + max(columns - 2, 0)]
+            wanted[i * columns : i * columns + len(part)] = part[::-1]
+        np.testing.assert_array_equal(out, wanted)

@@ -11,8 +11,12 @@ from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
+from tvm.tir.functor import walk
 
 Lanes = tuple[PrimExpr, list[int]]
+
+
+_NEAR: Final = 1 << 30
 
 
 def _truncated(a: int, b: int) -> int:
@@ -52,6 +56,27 @@ def lanes_of(index: PrimExpr) -> Lanes | None:
         return _scaled(index.a, index.b) or _scaled(index.b, index.a)
     found = _constants(index)
     return None if found is None else (e.IntImm(index.dtype.with_lanes(1), 0), found)
+
+
+def lane_gap(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr, list[int], bool] | None:
+    """(place, place, how much farther apart each lane is, whether `a` is the one that moves).
+
+    None for other vectors than those of places, and where no lane moves. A moving place is taken
+    to wrap around nowhere; the other one may be anything.
+    """
+    if a.dtype.lanes == 1 or a.dtype.is_scalable:
+        return None
+    left, right = lanes_of(a), lanes_of(b)
+    if left is None or right is None:
+        return None
+    lanes = [x - y for x, y in zip(left[1], right[1])]
+    moves = any(left[1])
+    if not any(lanes) or max(map(abs, lanes)) >= _NEAR:
+        return None
+    place = left[0] if moves else right[0]
+    if any(isinstance(node, (e.BufferLoad, e.Call)) for node in walk(place)):
+        return None
+    return left[0], right[0], lanes, moves
 
 
 def _scaled(index: PrimExpr, factor: PrimExpr) -> Lanes | None:

@@ -149,6 +149,7 @@ def _body_function(
     attributes = ["", "", *_param_attributes(emit, variables)]
     inner = emit.child(signature, names, attributes, parallel_allowed=False)
     inner.adopt(emit, variables, inner.out.params[2:])
+    inner.take_ahead(op)
     inner.counted_loop(op, inner.out.params[0], inner.out.params[1])
     inner.emit(s.SeqStmt([]))
     inner.close()

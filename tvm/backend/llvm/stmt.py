@@ -8,7 +8,7 @@ that closes what the visit opened).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
 from tvm.backend.operands import require_run_once
@@ -20,8 +20,9 @@ from tvm.ir.type import PrimType
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.functor import walk
+from tvm.tir.functor import children, walk
 from tvm.tir.struct_field import StructField
+from tvm.tir.transform.lifetimes import SCOPES
 from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
 
 from .debug import DebugPlaces
@@ -68,6 +69,7 @@ class StmtEmitter(MemoryEmitter):
         self._work: list[Work] = []
         self._loops: list[Loop] = []
         self._workspaces: list[str] = []
+        self._ahead: set[e.Var] = set()  # memory that was taken before the loops around it
         self._failures: dict[tuple[str, ...], str] = {}
         self._message: str | None = None
 
@@ -345,6 +347,8 @@ class StmtEmitter(MemoryEmitter):
         if op.kind is s.ForKind.PARALLEL and self.parallel_allowed:
             self.parallel_loop(op)
             return
+        if not self._loops:
+            self.take_ahead(op)
         start = self.visit_index(op.min)
         extent = self.visit_index(op.extent)
         kind = value_type(op.loop_var.dtype)
@@ -436,16 +440,32 @@ class StmtEmitter(MemoryEmitter):
     # --- memory ---
 
     def visit_allocate_(self, op: s.Allocate) -> None:
-        size = _constant_bytes(op)
-        scope = getattr(op.buffer_var.type_annotation, "storage_scope", "global")
-        limit = LOCAL_LIMIT_BYTES if scope == "local" else STACK_LIMIT_BYTES
+        if op.buffer_var in self._ahead:
+            self._work.append(op.body)
+            return
+        size = _stack_bytes(op)
         self.roots.add(op.buffer_var)
-        if size is not None and size <= limit:
+        if size is not None:
             kind = memory_element(op.dtype)
             count = max(size // element_bytes(op.dtype), 1)
             self.values[op.buffer_var] = self.out.alloca(kind, count, 64, op.buffer_var.name)
             self._work.append(op.body)
             return
+        self._hold(op)
+        self._work.append(op.body)
+
+    def take_ahead(self, loop: s.For) -> None:
+        """Take memory of the pool that is needed in a loop before it, once for all rounds.
+
+        A loop that has no round may have sizes below zero.
+        """
+        for op in _workspaces_in(loop.body, self.values, apart=self.parallel_allowed):
+            self.roots.add(op.buffer_var)
+            self._ahead.add(op.buffer_var)
+            self._hold(op)
+
+    def _hold(self, op: s.Allocate) -> None:
+        """Take memory from the pool of scratch memory until what follows on the stack is done."""
         place = self._workspace(op)
         self.values[op.buffer_var] = place
         self._workspaces.append(place)
@@ -454,13 +474,16 @@ class StmtEmitter(MemoryEmitter):
             self._workspaces.pop()
             self._free((place,))
 
-        self._work += [close, op.body]
+        self._work.append(close)
 
     def _workspace(self, op: s.Allocate) -> str:
         """Memory from the runtime's pool of scratch memory."""
         size = str(element_bytes(op.dtype) * op.dtype.lanes)
         for extent in op.extents:
-            size = self.out.temp(f"mul nsw i64 {size}, {self.as_int64(extent)}")
+            count = self.as_int64(extent)
+            if op.buffer_var in self._ahead and not isinstance(extent, e.IntImm):
+                count = self.intrinsic("smax", INT64, [count, "0"])
+            size = self.out.temp(f"mul nsw i64 {size}, {count}")
         callee = self.module.declare(
             "TVMBackendAllocWorkspace", "noalias ptr", "i32, i32, i64, i32, i32"
         )
@@ -549,6 +572,51 @@ def _is_tensor_data(value: PrimExpr) -> bool:
         and isinstance(value.args[2], e.IntImm)
         and value.args[2].value == StructField.TENSOR_DATA
     )
+
+
+def _workspaces_in(
+    body: s.Stmt, known: Container[e.Var], *, apart: bool
+) -> list[s.Allocate]:
+    """The allocations of the pool in a body whose sizes are known before it runs.
+
+    Those in bodies that run elsewhere are theirs: parallel loops too if they run `apart`.
+    """
+    found: list[s.Allocate] = []
+    stack: list[object] = [body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, s.Allocate) and _stack_bytes(node) is None:
+            sizes = [*node.extents, node.condition]
+            if all(_is_known(size, known) for size in sizes):
+                found.append(node)
+        elsewhere = isinstance(node, s.AttrStmt) and node.attr_key in SCOPES
+        if isinstance(node, s.For) and node.kind is s.ForKind.PARALLEL:
+            elsewhere = apart
+        if isinstance(node, s.Stmt) and not elsewhere:
+            stack += [child for child in reversed(children(node)) if isinstance(child, s.Stmt)]
+    return found
+
+
+def _is_known(size: PrimExpr, known: Container[e.Var]) -> bool:
+    """Whether a size can be computed ahead: sums, products and quotients by numbers."""
+    for node in walk(size):
+        if isinstance(node, e.Var):
+            if node not in known:
+                return False
+        elif isinstance(node, (e.Div, e.Mod, e.FloorDiv, e.FloorMod)):
+            if not isinstance(node.b, e.IntImm) or node.b.value <= 0:
+                return False
+        elif not isinstance(node, (e.IntImm, e.BinaryOpExpr, e.Cast)):
+            return False
+    return True
+
+
+def _stack_bytes(op: s.Allocate) -> int | None:
+    """The size of an allocation if it is known, and small enough for the stack."""
+    size = _constant_bytes(op)
+    scope = getattr(op.buffer_var.type_annotation, "storage_scope", "global")
+    limit = LOCAL_LIMIT_BYTES if scope == "local" else STACK_LIMIT_BYTES
+    return size if size is not None and size <= limit else None
 
 
 def _constant_bytes(op: s.Allocate) -> int | None:
