@@ -98,3 +98,27 @@ def test_a_fused_index_of_symbolic_sizes_is_the_loop() -> None:
             B[i // (n * n), i % (n * n) // n, i % n] = A[i // (n * n), i % (n * n) // n, i % n]
 
     assert "B_1[i] = A_1[i]" in FlattenBuffer()(IRModule.from_expr(func)).script()
+
+
+class TestRowsCountedInSymbols(PassTest):
+    """The digits of a row's number are that number again."""
+
+    run = FlattenBuffer()
+
+    @T.prim_func
+    def Before(a: T.handle, c: T.handle):
+        n, m = T.int64(is_size_var=True), T.int64(is_size_var=True)
+        A = T.match_buffer(a, (n, m, 8), "float32")
+        C = T.match_buffer(c, (n * m, 8), "float32")
+        for i, j in T.grid(n * m, 8):
+            C[i, j] = A[i // m, i % m, j]
+
+    @T.prim_func
+    def Expected(a: T.handle, c: T.handle):
+        n, m = T.int64(is_size_var=True), T.int64(is_size_var=True)
+        A = T.match_buffer(a, (n, m, 8), "float32")
+        C = T.match_buffer(c, (n * m, 8), "float32")
+        A_flat = T.Buffer((n * m * 8,), data=A.data)
+        C_flat = T.Buffer((n * m * 8,), data=C.data)
+        for i, j in T.grid(n * m, 8):
+            C_flat[i * 8 + T.Cast("int64", j)] = A_flat[i * 8 + T.Cast("int64", j)]

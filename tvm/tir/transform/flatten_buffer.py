@@ -10,6 +10,7 @@ flat ones share their memory. No buffer is declared any more: accesses name the 
 from __future__ import annotations
 
 from tvm.arith.analyzer import Analyzer
+from tvm.arith.merge_quotients import merge_quotients
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
@@ -20,7 +21,7 @@ from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.buffer_access import buffer_offset, flattened_buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator
+from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import assume_sizes
@@ -65,8 +66,15 @@ class _Flattener(StmtExprMutator):
     def _index(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
         if len(indices) == 1 and not buffer.strides and ops.is_zero(buffer.elem_offset):
             return [self.visit_expr(indices[0])]
-        flat = buffer_offset(buffer, tuple([self.visit_expr(i) for i in indices]))
+        indices = tuple([self.visit_expr(i) for i in indices])
+        if any(_remainder_of_symbol(index) for index in indices):
+            # the place of a row that was counted in symbols needs no division
+            return list(buffer_offset(buffer, indices, self._merged))
+        flat = buffer_offset(buffer, indices)
         return [self._analyzer.simplify(i) for i in flat]
+
+    def _merged(self, offset: PrimExpr) -> PrimExpr:
+        return merge_quotients(offset, self._analyzer)
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         flat = self.visit_buffer_use(op.buffer)
@@ -172,3 +180,7 @@ def _grouped(extents: tuple[PrimExpr, ...], cuts: tuple[int, ...]) -> tuple[Prim
             total = ops.multiply(total, extent)
         groups.append(total)
     return tuple(groups)
+
+
+def _remainder_of_symbol(index: PrimExpr) -> bool:
+    return any(isinstance(n, e.FloorMod) and not isinstance(n.b, e.IntImm) for n in walk(index))
