@@ -40,6 +40,7 @@ SHORT = 16  # reductions of at most so many steps stay one chain of scalars
 TREE = 4  # branches a level where a vector is reduced to a scalar
 CHAINS = 4  # vectors of accumulators, which hide the latency of additions
 UNROLL = 16
+PARTITION = "pragma_loop_partition_hint"
 
 
 @dataclass
@@ -219,7 +220,9 @@ def split_into_lanes(sch: Schedule, nest: Nest, lanes: int) -> list[BlockRV]:
     run = reducing[-_collapsible(nest) :]
     loop = sch.fuse(*run) if len(run) > 1 else run[0]
     size = sch.get(loop).extent
-    width = lane_count(size.value if isinstance(size, IntImm) else None, lanes)
+    known = size.value if isinstance(size, IntImm) else None
+    # rows of planes may be short, a row alone is long enough for two chains
+    width = 2 * lanes if known is None and len(run) == len(reducing) else lane_count(known, lanes)
     stages: list[BlockRV] = []
     while width > 1:
         _, part = sch.split(loop, factors=[None, width])
@@ -298,6 +301,13 @@ def vectorize_stage(
     if reducing:
         _unroll_short(sch, reducing[-1])
         later.append((block, reducing[0]))
+        if not isinstance(sch.get(reducing[-1]).extent, IntImm):
+            keep_whole(sch, reducing[-1])
+
+
+def keep_whole(sch: Schedule, loop: LoopRV) -> None:
+    """Let only the last of a loop's vectors be tested for lanes past the end."""
+    sch.annotate(loop, PARTITION, 1)
 
 
 def _plain(sch: Schedule, nest: Nest, cpu: CpuModel, later: Decompositions) -> str:

@@ -21,7 +21,7 @@ from .access import access_strides, flops, is_vectorizable, volume
 from .base import Decompositions, root_blocks
 from .cost import bytes_us, flops_us, share_out
 from .elementwise import vector_width
-from .reduction import try_along, vectorize_stage
+from .reduction import keep_whole, try_along, vectorize_stage
 
 
 def schedule_rows(sch: Schedule, cpu: CpuModel, later: Decompositions) -> str | None:
@@ -133,4 +133,7 @@ def _vectorize(
     if size == width:
         sch.vectorize(below[-1])
     else:
-        sch.vectorize(sch.split(below[-1], factors=[None, width])[-1])
+        rest, vector = sch.split(below[-1], factors=[None, width])
+        sch.vectorize(vector)
+        if size is None:
+            keep_whole(sch, rest)

@@ -18,18 +18,24 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from tvm.arith import ProofStrength
+from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
-from tvm.tir.expr import BufferLoad, IterVar, Var
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.functor import walk
+from tvm.tir.op.arith import is_one, logical_and
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from tvm.tir.stmt import Block, BufferStore
+from tvm.tir.schedule.analysis.affine import analyzer_at, conjuncts
+from tvm.tir.schedule.analysis.query import realize_of
+from tvm.tir.schedule.rebuild import change_loop
+from tvm.tir.stmt import Block, BlockRealize, BufferStore, For
 
 from .access import accesses, extent, flops, volume
 from .base import Decompositions
 from .cost import bytes_us, flops_us, share_out
 from .elementwise import vector_width
 from .planes import Plane, plane_of, round_up
-from .reduction import Nest, nest_of, write_back
+from .reduction import Nest, keep_whole, nest_of, write_back
 
 WIDEST_STEP: Final = 4  # elements between lanes that are picked from whole vectors
 MOST_STEPS: Final = 64  # of a window that stand one after the other
@@ -251,8 +257,32 @@ def _make_padding(
         sch.compute_at(pad, place, preserve_unit_loops=True)
     except ScheduleError:
         return
+    _without_idle_guards(sch, pad)
     loop = sch.get_loops(pad)[-1]
     length = sch.get(loop).extent
     known = getattr(length, "value", None)
     width = vector_width(known, cpu.lanes(buffer.dtype.bits))
-    sch.vectorize(loop if known == width else sch.split(loop, factors=[None, width])[-1])
+    if known == width:
+        sch.vectorize(loop)
+        return
+    rest, vector = sch.split(loop, factors=[None, width])
+    sch.vectorize(vector)
+    if known is None:
+        keep_whole(sch, rest)
+
+
+def _without_idle_guards(sch: Schedule, block: BlockRV) -> None:
+    """Do without conditions that hold for all sizes, which cheap proofs do not see."""
+    place = sch.get_sref(block)
+    realize, around = realize_of(sch.state, place), place.parent
+    assert around is not None, "a block has a place"
+    loop = around.stmt
+    if is_one(realize.predicate) or not isinstance(loop, For) or loop.body is not realize:
+        return
+    analyzer = analyzer_at(around)
+    left: PrimExpr = IntImm("bool", 1)
+    for term in conjuncts(realize.predicate):
+        if not analyzer.can_prove(term, ProofStrength.SYMBOLIC_BOUND):
+            left = logical_and(left, term)
+    new = BlockRealize(realize.iter_values, left, realize.block, realize.span)
+    sch.state.replace(around, change_loop(loop, body=new))
