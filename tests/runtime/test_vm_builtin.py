@@ -142,3 +142,11 @@ def test_python_functions_are_called_by_name() -> None:
     b.clear_py_func_registry()
     with pytest.raises(ValueError, match=r"testing\.twice.*\n.*no function of this name"):
         b.get_py_func("testing.twice")
+
+
+def test_tensors_that_no_memory_holds() -> None:
+    storage = b.alloc_storage(Machine(), (-64,), 0, "uint8")  # a size that has wrapped around
+    with pytest.raises(MemoryError, match=r"4294967296 x 4294967296 float32\n.*for 73,786,976,"):
+        b.alloc_tensor(storage, 0, (1 << 32, 1 << 32), "float32")
+    with pytest.raises(ShapeError, match="extents from 0 on"):
+        b.alloc_tensor(storage, 0, (-1, -1), "float32")

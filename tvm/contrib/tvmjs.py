@@ -21,6 +21,7 @@ from tvm.runtime._device import Device
 from tvm.runtime._tensor import numpy_dtype
 from tvm.runtime.vm_builtin_cache import file_within
 from tvm.support.dtype import DataType
+from tvm.support.json_text import from_json
 
 ENCODINGS = ("f32-to-bf16", "raw")
 _DESCRIPTION, _NARROW = "tensor-cache.json", "tensor-cache-b16.json"
@@ -148,7 +149,7 @@ def _read(folder: Path) -> dict[str, Any]:
             message(f"load_tensor_cache({str(folder)!r})", found="no such description there",
                     legal=_DESCRIPTION)
         )  # fmt: skip
-    found: dict[str, Any] = json.loads(path.read_text())
+    found: dict[str, Any] = from_json(path.read_text())
     return found
 
 

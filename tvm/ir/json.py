@@ -21,6 +21,7 @@ from tvm.error import message
 from tvm.ffi.object import as_object
 from tvm.ffi.registry import get_global_func
 from tvm.support.dtype import DataType
+from tvm.support.json_text import from_json
 
 from .attrs import Attrs
 from .expr import GlobalVar
@@ -216,7 +217,7 @@ def _refuse(legal: str, found: str) -> JSONError:
 def load_json(json_str: str) -> Any:
     """The node that `save_json` wrote; a JSONError says what is wrong with any other text."""
     try:
-        graph = json.loads(json_str)
+        graph = from_json(json_str)
     except ValueError as err:
         raise _refuse("JSON text", str(err)) from None
     if is_older(graph):

@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from tvm.support.json_text import from_json
+
 from .json import VERSION
 from .json_graph import JSONError
 
@@ -71,7 +73,7 @@ def upgrade_json(json_str: str) -> str:
     A text of the present version comes back with the same content.
     """
     try:
-        graph = json.loads(json_str)
+        graph = from_json(json_str)
     except ValueError as err:
         raise JSONError(f"a saved program is JSON text; found: {err}") from None
     if not isinstance(graph, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -366,16 +366,21 @@ def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[An
     try:
         memory = np.empty(nbytes + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError, OverflowError):
-        sizes = " x ".join(map(str, shape)) or "one"
-        raise MemoryError(
-            message(
-                f"memory for a tensor of {sizes} {dtype}",
-                found=f"no room for {nbytes:,} bytes",
-                legal="what the machine can give",
-            )
-        ) from None
+        refuse_size(shape, str(dtype), nbytes)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def refuse_size(shape: Sequence[int], dtype: str, nbytes: int) -> NoReturn:
+    """Say that there is no memory for a tensor of this shape."""
+    sizes = " x ".join(map(str, shape)) or "one"
+    raise MemoryError(
+        message(
+            f"memory for a tensor of {sizes} {dtype}",
+            found=f"no room for {nbytes:,} bytes",
+            legal="what the machine can give",
+        )
+    ) from None
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:

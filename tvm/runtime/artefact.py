@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tvm.error import TVMError, message
+from tvm.support.json_text import from_json
 
 from .bytecode import Bytecode
 
@@ -93,7 +94,7 @@ class Artefact:
     def from_json(text: str) -> Artefact:
         """The artefact of a text made by `to_json`."""
         try:
-            record = json.loads(text)
+            record = from_json(text)
             if record["format"] != FORMAT:
                 raise TVMError(
                     message(

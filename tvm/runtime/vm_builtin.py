@@ -19,7 +19,7 @@ from tvm.ffi import library, register_global_func
 from tvm.support.dtype import DataType
 
 from ._device import Device
-from ._tensor import Tensor, empty, unsafe_view
+from ._tensor import Tensor, empty, refuse_size, unsafe_view
 from .module import Module
 
 BUILTINS: dict[str, Callable[..., Any]] = {}
@@ -250,6 +250,9 @@ def check_func_info(value: Any, context: Any = "") -> None:
 # --- memory ---
 
 
+_ADDRESS_SPACE_BYTES = 1 << 47
+
+
 @_builtin("alloc_storage")
 def alloc_storage(
     vm: Any, size: Any, device_index: int = 0, dtype: Any = "uint8", scope: str = "global"
@@ -258,13 +261,11 @@ def alloc_storage(
     number; -1 is the last, the host. A size of several extents is their product.
     """
     extents = [int(size)] if isinstance(size, int) else [int(extent) for extent in size]
-    if any(extent < 0 for extent in extents):
-        raise ShapeError(
-            message("memory for a tensor", found=f"the size {extents}", legal="extents from 0 on")
-        )
-    count = math.prod(extents)
-    count *= DataType(str(dtype)).itemsize
-    return empty((max(count, 1),), "uint8", vm.device_at(int(device_index)))
+    count = math.prod(extents) * DataType(str(dtype)).itemsize
+    # a size below zero was too large for its 64 bits, or is of extents below zero: `alloc_tensor`
+    # knows the shape, and says which
+    below = any(extent < 0 for extent in extents)
+    return empty((1 if below else max(count, 1),), "uint8", vm.device_at(int(device_index)))
 
 
 @_builtin("alloc_tensor")
@@ -272,7 +273,15 @@ def alloc_tensor(
     storage: Tensor, offset: int, shape: Any, dtype: Any, vdevice_index: int = 0
 ) -> Tensor:
     """A tensor within a piece of memory."""
-    return storage._create_view(shape_tuple(shape), str(dtype), int(offset))
+    extents, place = shape_tuple(shape), int(offset)
+    nbytes = math.prod(extents) * DataType(str(dtype)).itemsize
+    if min(extents, default=0) < 0:
+        raise ShapeError(
+            message("memory for a tensor", found=f"the shape {extents}", legal="extents from 0 on")
+        )
+    if nbytes > _ADDRESS_SPACE_BYTES:
+        refuse_size(extents, str(dtype), nbytes)
+    return storage._create_view(extents, str(dtype), place)
 
 
 @_builtin("reshape")

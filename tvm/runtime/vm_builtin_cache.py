@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from tvm.error import ShapeError, TVMError, message
 from tvm.ffi.object import Object
 from tvm.support.dtype import DataType
+from tvm.support.json_text import from_json
 
 from ._device import Device
 from ._tensor import Tensor, empty, host_view, numpy_dtype, tensor
@@ -205,7 +205,7 @@ def tensor_cache_load(folder: str, device_type: int, device_id: int) -> None:
             )
         )
     device = Device(int(device_type), int(device_id))
-    for shard in json.loads(description.read_text())["records"]:
+    for shard in from_json(description.read_text())["records"]:
         data = file_within(root, shard["dataPath"]).read_bytes()
         if len(data) != shard["nbytes"]:
             raise TVMError(

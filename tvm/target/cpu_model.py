@@ -34,7 +34,7 @@ class CpuModel:
 
     def lanes(self, bits: int = 32) -> int:
         """How many values of so many bits a vector register holds."""
-        return max(1, self.vector_bits // bits)
+        return max(1, self.vector_bits // max(bits, 1))
 
 
 KB: Final = 1024

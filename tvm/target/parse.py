@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from tvm.error import TargetError, message
+from tvm.support.json_text import from_json
 from tvm.support.suggest import did_you_mean
 
 from .kind import TargetKind, find_kind
@@ -23,7 +23,7 @@ def parse_target(text: str) -> Config:
         raise TargetError(message("Target: the text is empty", legal="'llvm', 'cuda', a tag, JSON"))
     if stripped.startswith("{"):
         try:
-            config = json.loads(stripped)
+            config = from_json(stripped)
         except ValueError as err:
             raise TargetError(message("Target: not a JSON object", found=str(err))) from None
         return dict(config)

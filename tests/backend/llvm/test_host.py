@@ -14,6 +14,7 @@ from tvm.runtime import Tensor, tensor
 
 pytestmark = pytest.mark.cpu
 P, I32, I64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+NAME = ctypes.c_char_p
 
 
 def function(name: str, result: object, *params: object):
@@ -59,9 +60,9 @@ def new_value(make) -> object:
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0, 4), (4, 5, 6)])
 def test_new_tensors(shape: tuple[int, ...]) -> None:
-    make = function("tvm_rt_tensor_new", I32, P, I32, I32, I32, I32, P)
+    make = function("tvm_rt_tensor_new", I32, P, I32, I32, I32, I32, NAME, P)
     extents = (I64 * max(len(shape), 1))(*shape)
-    made = new_value(lambda out: make(extents, len(shape), 2, 32, 1, out))
+    made = new_value(lambda out: make(extents, len(shape), 2, 32, 1, b"x of float32", out))
     assert isinstance(made, Tensor)
     assert (tuple(made.shape), str(made.dtype)) == (shape, "float32")
     assert made.is_contiguous()
@@ -72,17 +73,27 @@ def test_new_tensors(shape: tuple[int, ...]) -> None:
 
 
 def test_memory_of_tensors_is_used_again() -> None:
-    make = function("tvm_rt_tensor_new", I32, P, I32, I32, I32, I32, P)
+    make = function("tvm_rt_tensor_new", I32, P, I32, I32, I32, I32, NAME, P)
     extents = (I64 * 1)(123_456)
-    first = new_value(lambda out: make(extents, 1, 2, 32, 1, out)).data_ptr()
-    assert new_value(lambda out: make(extents, 1, 2, 32, 1, out)).data_ptr() == first
+    first = new_value(lambda out: make(extents, 1, 2, 32, 1, b"x", out)).data_ptr()
+    assert new_value(lambda out: make(extents, 1, 2, 32, 1, b"x", out)).data_ptr() == first
 
 
 def test_a_tensor_that_does_not_fit_is_an_error() -> None:
-    make = function("tvm_rt_tensor_new", I32, P, I32, I32, I32, I32, P)
+    make = function("tvm_rt_tensor_new", I32, P, I32, I32, I32, I32, NAME, P)
     extents = (I64 * 1)(1 << 58)
-    with pytest.raises(MemoryError, match="out of memory for a kernel's workspace"):
-        new_value(lambda out: make(extents, 1, 2, 32, 1, out))
+    with pytest.raises(MemoryError, match=r"memory for tensor x of float32\n.* 288230376151711744"):
+        new_value(lambda out: make(extents, 1, 2, 32, 1, b"x of float32", out))
+
+
+@pytest.mark.parametrize(
+    "shape", [(1 << 31, 1 << 31), (1 << 32, 1 << 30), (-1, -1), (3, -(1 << 62))]
+)
+def test_sizes_that_wrap_around_are_errors(shape: tuple[int, ...]) -> None:
+    make = function("tvm_rt_tensor_new", I32, P, I32, I32, I32, I32, NAME, P)
+    extents = (I64 * len(shape))(*shape)
+    with pytest.raises(MemoryError, match=f"no room for {shape[0]} x {shape[1]}$"):
+        new_value(lambda out: make(extents, len(shape), 2, 32, 1, b"x of float32", out))
 
 
 def test_arrays_of_values() -> None:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tvm
 from tests.meta_schedule.programs import Add, Matmul
 from tests.meta_schedule.schedules import commit, scheduled
+from tvm.error import TVMError
 from tvm.meta_schedule.database import JSONDatabase
 
 pytestmark = pytest.mark.pure
@@ -124,3 +126,31 @@ def test_unreadable_lines(tmp_path: Path, name: str, line: str, why: str) -> Non
     (tmp_path / name).write_text(line + "\n")
     with pytest.raises(ValueError, match=f"(?s){why}"):
         open_in(tmp_path)
+
+
+def test_what_stands_behind_a_broken_line_is_read(tmp_path: Path) -> None:
+    database = open_in(tmp_path)
+    commit(database, [1.0])
+    line = (tmp_path / RECORDS).read_text()
+    with (tmp_path / RECORDS).open("a") as records:
+        records.write("[0, [1, 2]]\n" + line)
+    with pytest.raises(ValueError, match=r"on line 2 of file"):
+        database.get_all_tuning_records()
+    assert len(database.get_all_tuning_records()) == 2
+
+
+def test_damaged_lines_are_refused_by_name(tmp_path: Path) -> None:
+    """Characters changed at random: a line is as it was, refused, or a trace that does not fit."""
+    commit(open_in(tmp_path), [1.0])
+    whole = (tmp_path / RECORDS).read_text()
+    random = np.random.RandomState(1)
+    for _ in range(60):
+        text = list(whole.rstrip("\n"))
+        for at in random.randint(0, len(text), 2):
+            text[at] = chr(random.randint(32, 127))
+        (tmp_path / RECORDS).write_text("".join(text) + "\n")
+        try:
+            for record in open_in(tmp_path).get_all_tuning_records():
+                record.schedule()
+        except TVMError:
+            pass  # whatever else is raised is a fault

@@ -287,3 +287,16 @@ def test_a_weight_that_is_used_twice_is_packed_once() -> None:
     assert isinstance(found[0], relax.Constant)
     assert found[0].data is found[1].data
     np.testing.assert_array_equal(found[0].data.numpy(), weight.data.numpy().T)
+
+
+def test_what_grows_beyond_memory_stays_a_call() -> None:
+    bb = relax.BlockBuilder()
+    with bb.function("main", []):
+        with bb.dataflow():
+            tiled = bb.emit(op.tile(relax.const(np.ones((1, 1), "float32")), (2**31, 2**31)))
+            out = bb.emit_output(tiled)
+        bb.emit_func_output(out)
+    mod = bb.finalize()
+    for run in (FoldConstant(), LegalizeOps()):
+        mod = run(mod)
+    assert len(calls(FoldConstant()(mod))) == 1

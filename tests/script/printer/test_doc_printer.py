@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+import tvm
 from tvm.ir.access_path import AccessPath
 from tvm.script.printer import doc as d
 from tvm.script.printer.doc import OperationKind as Op
@@ -142,3 +143,15 @@ def test_the_comment_of_a_line_is_one_line(doc: d.StmtDoc) -> None:
         to_python_script(doc)
     doc.comment = "a"
     assert to_python_script(doc).rstrip().endswith("  # a")
+
+
+@pytest.mark.parametrize(("turns", "nested"), [(30, True), (300, False)])
+def test_long_chains_of_conditions_can_be_read(turns: int, nested: bool) -> None:
+    """A hundred levels of indentation are more than Python reads."""
+    lines = ["@T.prim_func", "def main(A: T.Buffer((4,), 'int32'), n: T.int32):"]
+    for i in range(turns):
+        lines += [f"    {'elif' if i else 'if'} n == {i}:", f"        A[0] = {i}"]
+    func = tvm.script.from_source("\n".join([*lines, "    else:", "        A[0] = -1"]))
+    text = func.script()
+    assert ("elif" not in text) == nested
+    tvm.ir.assert_structural_equal(tvm.script.from_source(text), func)

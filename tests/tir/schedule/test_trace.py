@@ -149,3 +149,20 @@ def test_buffers_by_number() -> None:
     assert sch.trace.as_json()[0][-1][2] == [1, 0]
     assert 'buffer=("write", 0)' in str(sch.trace)
     verify_trace_roundtrip(sch, matmul())
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        [[["GetBlock", [], ["C", "main"], ["b0"]]], [[0]]],
+        [[["GetBlock", [], ["C", "main"], ["b0"]]], [["x", 1]]],
+        [[["GetBlock", 7, ["C", "main"], ["b0"]]], []],
+        [[["GetBlock", [], ["C"], ["b0"]]], []],
+        [[["Split", [], [], ["l0"]]], []],
+        [[["GetLoops", ["b0"], [], []]], []],
+        "[" * 100_000,
+    ],
+)
+def test_damaged_traces_are_refused(damaged: object) -> None:
+    with pytest.raises((TVMError, ValueError), match=r"apply_json_to_schedule|deeply|no block"):
+        Trace.apply_json_to_schedule(damaged, Schedule(matmul()))

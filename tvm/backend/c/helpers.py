@@ -177,14 +177,17 @@ extern int32_t TVMFFITensorFromDLPackVersioned(DLManagedTensor* from, int32_t mi
 static void delete_tensor(DLManagedTensor* self) { free(self); }
 /* A new dense tensor on the CPU, in `result`, which is a TVMFFIAny. */
 static int32_t tvm_rt_tensor_new(const void* shape, int32_t ndim, int32_t code, int32_t bits,
-                                 int32_t lanes, void* result) {
+                                 int32_t lanes, const char* name, void* result) {
   size_t head = (sizeof(DLManagedTensor) + 2 * sizeof(int64_t) * (size_t)ndim + 63) / 64 * 64;
   int64_t bytes = (bits * lanes + 7) / 8, stride = 1;
   DLManagedTensor* self;
   void* handle = NULL;
-  for (int32_t i = 0; i < ndim; ++i) bytes *= ((const int64_t*)shape)[i];
-  self = TVMBackendAllocWorkspace(1, 0, bytes + (int64_t)head, code, bits);
-  if (self == NULL) return -1;
+  for (int32_t i = 0; i < ndim && bytes >= 0; ++i) {
+    int64_t extent = ((const int64_t*)shape)[i];
+    bytes = extent < 0 || (extent > 0 && bytes > (INT64_MAX >> 1) / extent) ? -1 : bytes * extent;
+  }
+  self = TVMBackendAllocWorkspace(1, 0, bytes < 0 ? -1 : bytes + (int64_t)head, code, bits);
+  if (self == NULL) return raise_error("MemoryError", "out of memory for tensor %.120s", name);
   memset(self, 0, sizeof *self);
   self->version.major = 1;
   self->deleter = delete_tensor;
@@ -210,7 +213,7 @@ static int32_t tvm_rt_tensor_new(const void* shape, int32_t ndim, int32_t code, 
   ((TVMFFIAny*)result)->v_ptr = handle;
   return 0;
 }
-""", ("DLTensor", "TVMFFIAny", "TVMBackendAllocWorkspace"), ("string.h", "stdlib.h"))
+""", ("DLTensor", "TVMFFIAny", "TVMBackendAllocWorkspace", "raise_error"), ("string.h", "stdlib.h"))
 _helper("tvm_rt_array_new", """
 static void* tvm_rt_array_slot = NULL;
 /* An array object of `count` values, which stay with the caller; `result` is a TVMFFIAny. */

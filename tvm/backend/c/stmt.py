@@ -20,11 +20,12 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import StmtExprMutator, walk
+from tvm.tir.op.extent import allocated_bytes
 from tvm.tir.struct_field import StructField
 from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
 
 from .constants import constant_text
-from .expr import INT64, ExprEmitter, has_effects, is_text
+from .expr import ExprEmitter, has_effects, is_text
 from .function_text import FunctionText
 from .intrinsics import INTRINSICS
 from .types import (
@@ -427,10 +428,8 @@ class StmtEmitter(ExprEmitter):
 
     def _workspace(self, op: s.Allocate, kind: str) -> str:
         """Memory from the heap."""
-        size = Code(f"(int64_t){element_bytes(op.dtype.element_of()) * op.dtype.lanes}", UNARY)
-        for extent in op.extents:
-            code = self.cast(extent.dtype, INT64, self.value(extent))
-            size = Code(f"{size.text} * {code.at(UNARY)}")
+        unit = element_bytes(op.dtype.element_of()) * op.dtype.lanes
+        size = self.value(allocated_bytes(unit, op.extents))
         call = self.module.need("TVMBackendAllocWorkspace")
         hints = f"{op.dtype.type_code}, {op.dtype.bits}"
         place = self.out.declare(

@@ -74,7 +74,10 @@ made:
   %new.payload = getelementptr inbounds i8, ptr %new, i64 64
   ret ptr %new.payload
 none:
-  call void @TVMFFIErrorSetRaisedFromCStr(ptr @ws.kind, ptr @ws.text)
+  %words = alloca [128 x i8], align 16
+  %form = select i1 %below.zero, ptr @ws.endless, ptr @ws.text
+  %w = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %words, i64 128, ptr %form, i64 %bytes)
+  call void @TVMFFIErrorSetRaisedFromCStr(ptr @ws.kind, ptr %words)
   ret ptr null
 }}
 
@@ -118,17 +121,20 @@ declare i32 @TVMFFIEnvModLookupFromImports(ptr, ptr, ptr)
 declare void @TVMFFIErrorSetRaisedFromCStr(ptr, ptr)
 declare i64 @strlen(ptr)
 declare i32 @snprintf(ptr, i64, ptr, ...)
+declare {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
 
 define internal void @tensor.delete(ptr %self) nounwind {{
   %r = call i32 @TVMBackendFreeWorkspace(i32 1, i32 0, ptr %self)
   ret void
 }}
 
-; A new tensor on the CPU, dense, on a cache line; %out is a TVMFFIAny.
+; A new tensor on the CPU, dense, on a cache line; %out is a TVMFFIAny. The name is for errors.
 define {visibility}i32 @tvm_rt_tensor_new(
-    ptr %shape, i32 %ndim, i32 %code, i32 %bits, i32 %lanes, ptr %out) nounwind {{
+    ptr %shape, i32 %ndim, i32 %code, i32 %bits, i32 %lanes, ptr %name, ptr %out) nounwind {{
 entry:
   %room = alloca ptr, align 8
+  %words = alloca [512 x i8], align 16
   %n = sext i32 %ndim to i64
   %lane.bits = mul i32 %bits, %lanes
   %lane.up = add i32 %lane.bits, 7
@@ -142,18 +148,53 @@ entry:
 size.loop:
   %i = phi i64 [ 0, %entry ], [ %i.next, %size.loop ]
   %size = phi i64 [ %size.0, %entry ], [ %size.next, %size.loop ]
+  %wrapped = phi i1 [ false, %entry ], [ %wrapped.next, %size.loop ]
   %place = getelementptr inbounds i64, ptr %shape, i64 %i
   %extent = load i64, ptr %place, align 8
-  %size.next = mul i64 %size, %extent
+  ; an extent below zero counts as one above 2^63
+  %product = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %size, i64 %extent)
+  %size.next = extractvalue {{ i64, i1 }} %product, 0
+  %over = extractvalue {{ i64, i1 }} %product, 1
+  %negative = icmp slt i64 %extent, 0
+  %odd = or i1 %over, %negative
+  %wrapped.next = or i1 %wrapped, %odd
   %i.next = add i64 %i, 1
   %go = icmp slt i64 %i.next, %n
   br i1 %go, label %size.loop, label %alloc
 alloc:
   %bytes = phi i64 [ %size.0, %entry ], [ %size.next, %size.loop ]
+  %lost = phi i1 [ false, %entry ], [ %wrapped.next, %size.loop ]
   %total = add i64 %bytes, %head
-  %self = call ptr @TVMBackendAllocWorkspace(i32 1, i32 0, i64 %total, i32 0, i32 0)
+  %large = icmp ugt i64 %bytes, 4611686018427387904
+  %endless = or i1 %lost, %large
+  %asked = select i1 %endless, i64 -1, i64 %total
+  %self = call ptr @TVMBackendAllocWorkspace(i32 1, i32 0, i64 %asked, i32 0, i32 0)
   %null = icmp eq ptr %self, null
-  br i1 %null, label %failed, label %fill
+  br i1 %null, label %refused, label %fill
+refused:
+  %length.0 = call i32 (ptr, i64, ptr, ...) @snprintf(
+      ptr %words, i64 200, ptr @new.text, ptr %name)
+  %start.0 = sext i32 %length.0 to i64
+  br i1 %some, label %say.loop, label %said
+say.loop:
+  %k = phi i64 [ 0, %refused ], [ %k.next, %say.loop ]
+  %start = phi i64 [ %start.0, %refused ], [ %start.next, %say.loop ]
+  %start.near = call i64 @llvm.umin.i64(i64 %start, i64 450)
+  %word = getelementptr inbounds i8, ptr %words, i64 %start.near
+  %from.k = getelementptr inbounds i64, ptr %shape, i64 %k
+  %extent.k = load i64, ptr %from.k, align 8
+  %first = icmp eq i64 %k, 0
+  %said.form = select i1 %first, ptr @new.first, ptr @new.more
+  %put.length = call i32 (ptr, i64, ptr, ...) @snprintf(
+      ptr %word, i64 60, ptr %said.form, i64 %extent.k)
+  %put.long = sext i32 %put.length to i64
+  %start.next = add i64 %start.near, %put.long
+  %k.next = add i64 %k, 1
+  %k.go = icmp slt i64 %k.next, %n
+  br i1 %k.go, label %say.loop, label %said
+said:
+  call void @TVMFFIErrorSetRaisedFromCStr(ptr @ws.kind, ptr %words)
+  br label %failed
 fill:
   store i64 1, ptr %self, align 8
   %p.ctx = getelementptr inbounds i8, ptr %self, i64 8
@@ -315,7 +356,12 @@ define {visibility}i64 @tvm_rt_clock_ns() nounwind {{
 
 _STRINGS = {
     "ws.kind": "MemoryError",
-    "ws.text": "out of memory for a kernel's workspace",
+    "ws.text": "out of memory for a kernel's workspace\n  found: no room for %lld bytes",
+    "ws.endless": "out of memory for a kernel's workspace\n"
+    "  found: a size that 64 bits do not hold",
+    "new.text": "out of memory for tensor %.120s\n  found: no room for ",
+    "new.first": "%lld",
+    "new.more": " x %lld",
     "find.kind": "ValueError",
     "find.text": "compiled code calls function '%s', which is not in the global registry",
     "array.name": "ffi.Array",

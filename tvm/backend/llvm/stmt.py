@@ -21,6 +21,8 @@ from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import children, walk
+from tvm.tir.op import arith as ops
+from tvm.tir.op.extent import allocated_bytes
 from tvm.tir.struct_field import StructField
 from tvm.tir.transform.lifetimes import SCOPES
 from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
@@ -478,12 +480,14 @@ class StmtEmitter(MemoryEmitter):
 
     def _workspace(self, op: s.Allocate) -> str:
         """Memory from the runtime's pool of scratch memory."""
-        size = str(element_bytes(op.dtype) * op.dtype.lanes)
-        for extent in op.extents:
-            count = self.as_int64(extent)
-            if op.buffer_var in self._ahead and not isinstance(extent, e.IntImm):
-                count = self.intrinsic("smax", INT64, [count, "0"])
-            size = self.out.temp(f"mul nsw i64 {size}, {count}")
+        extents = [
+            ops.max_of(extent, ops.const(0, extent.dtype))
+            if op.buffer_var in self._ahead and not isinstance(extent, e.IntImm)
+            else extent
+            for extent in op.extents
+        ]
+        unit = element_bytes(op.dtype) * op.dtype.lanes
+        size = self.as_int64(allocated_bytes(unit, extents))
         callee = self.module.declare(
             "TVMBackendAllocWorkspace", "noalias ptr", "i32, i32, i64, i32, i32"
         )

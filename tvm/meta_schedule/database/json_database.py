@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.ir.module import IRModule
+from tvm.support.json_text import from_json
 
 from .database import Database, fastest
 from .line_file import LineFile
@@ -43,7 +44,8 @@ class JSONDatabase(Database):
         self._workload_file = LineFile(self.path_workload, allow_missing)
         self._record_file = LineFile(self.path_tuning_record, allow_missing)
         self._table = WorkloadTable(module_equality)
-        self._lines: list[Workload] = []  # the workload of each line, of some maybe the same
+        # the workload of each line, of some maybe the same; None for a line that is broken
+        self._lines: list[Workload | None] = []
         self._line_of: dict[Workload, int] = {}
         self._records: dict[Workload, list[TuningRecord]] = {}
         self._all: list[TuningRecord] = []
@@ -93,26 +95,45 @@ class JSONDatabase(Database):
     def _read(self) -> None:
         """Take up what was added to the files."""
         lines = self._record_file.new_lines()
-        self._read_workloads()  # second: whoever adds a record has added its workload before
-        for number, text in lines:
+        # second: whoever adds a record has added its workload before
+        first_wrong = self._taken_up_workloads()
+        for number, text in lines:  # those behind a broken line, too: they are read only once
             try:
                 at, stored = _parsed(text, 2)
                 workload = self._workload_of(at)
                 record = TuningRecord.from_json(stored, workload)
-            except (TVMError, ValueError) as err:
-                raise _unreadable("TuningRecord", self.path_tuning_record, number, err) from err
+            except _BROKEN as err:
+                wrong = _unreadable("TuningRecord", self.path_tuning_record, number, err)
+                first_wrong = first_wrong or wrong
+                continue
             self._add_record(workload, record)
+        if first_wrong is not None:
+            raise first_wrong
 
     def _read_workloads(self) -> None:
+        wrong = self._taken_up_workloads()
+        if wrong is not None:
+            raise wrong
+
+    def _taken_up_workloads(self) -> RecordError | None:
+        """Take up the new lines of workloads; gives what is wrong with the first broken one."""
+        first_wrong: RecordError | None = None
         for number, text in self._workload_file.new_lines():
             try:
                 workload = Workload.from_json(_parsed(text, 2))
-            except (TVMError, ValueError) as err:
-                raise _unreadable("Workload", self.path_workload, number, err) from err
+            except _BROKEN as err:
+                wrong = _unreadable("Workload", self.path_workload, number, err)
+                first_wrong = first_wrong or wrong
+                self._lines.append(None)  # the lines behind it keep their numbers
+                continue
             self._add_workload(workload)
+        return first_wrong
 
     def _workload_of(self, at: Any) -> Workload:
-        if not isinstance(at, int) or not 0 <= at < len(self._lines):
+        found: Workload | None = None
+        if isinstance(at, int) and 0 <= at < len(self._lines):
+            found = self._lines[at]
+        if found is None:
             raise RecordError(
                 message(
                     "the workload of a record",
@@ -120,7 +141,7 @@ class JSONDatabase(Database):
                     legal=f"the number of one of the {len(self._lines)} lines of workloads",
                 )
             )
-        return self._lines[at]
+        return found
 
     def _add_workload(self, workload: Workload) -> None:
         known = self._table.find(workload.mod)
@@ -135,6 +156,10 @@ class JSONDatabase(Database):
         self._all.append(record)
 
 
+# What reading a line of others may raise: of texts, types, numbers, names that do not fit.
+_BROKEN: Final = (TVMError, ValueError, TypeError, LookupError, AttributeError, OverflowError)
+
+
 def _path(name: str, given: str | None, work_dir: str | None, default: str) -> str:
     if given is not None:
         return str(given)
@@ -146,7 +171,7 @@ def _path(name: str, given: str | None, work_dir: str | None, default: str) -> s
 
 
 def _parsed(text: str, length: int) -> list[Any]:
-    found = json.loads(text)
+    found = from_json(text)
     if not isinstance(found, list) or len(found) != length:
         raise RecordError(message("a line of a database", found=text[:60], legal="a list of two"))
     return found

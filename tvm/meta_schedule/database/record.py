@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ from tvm.ir.structural import structural_hash
 from tvm.meta_schedule.arg_info import ArgInfo
 from tvm.meta_schedule.search_strategy import MeasureCandidate
 from tvm.meta_schedule.seconds import Seconds, seconds
+from tvm.support.json_text import from_json
 from tvm.target.target import Target
 from tvm.tir.schedule import Schedule, Trace
 
@@ -55,7 +55,7 @@ class Workload(Object):
     @staticmethod
     def from_json(json_obj: Any) -> Workload:
         """The workload of what `as_json` gave."""
-        found = json.loads(json_obj) if isinstance(json_obj, str) else json_obj
+        found = from_json(json_obj) if isinstance(json_obj, str) else json_obj
         if not _is_list(found, 2) or not all(isinstance(part, str) for part in found):
             raise _refuse("a workload", found, '["<hash>", "<module in base64>"]')
         try:
@@ -93,7 +93,10 @@ class TuningRecord(Object):
         """What made the schedule."""
         if self._trace is None:
             sch = Schedule(self.workload.mod)
-            Trace.apply_json_to_schedule(self._stored, sch)
+            try:
+                Trace.apply_json_to_schedule(self._stored, sch)
+            except KeyError as err:
+                raise _refuse("the trace of a record", err.args[0], "known instructions") from err
             self._trace = sch.trace
         return self._trace
 
@@ -131,7 +134,7 @@ class TuningRecord(Object):
     @staticmethod
     def from_json(json_obj: Any, workload: Workload) -> TuningRecord:
         """The record of what `as_json` gave."""
-        found = json.loads(json_obj) if isinstance(json_obj, str) else json_obj
+        found = from_json(json_obj) if isinstance(json_obj, str) else json_obj
         if not _is_list(found, 4):
             raise _refuse("a tuning record", found, "[trace, seconds, target, arguments]")
         trace, run_secs, target, args_info = found

@@ -275,7 +275,7 @@ def _arange_info(
     low, high, by = start.value, end.value, step.value
     if low is None or high is None or by is None:
         return TensorStructInfo(None, dtype, ndim=1)
-    if const_int(by) == 0:
+    if const_number(by) == 0:
         raise ctx.error("step is 0", "0", "any other number")
     return TensorStructInfo((simplify(_count(low, high, by), ctx.analyzer),), dtype)
 

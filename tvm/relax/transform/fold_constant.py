@@ -49,6 +49,9 @@ from tvm.tir.function import PrimFunc
 # A constant made from nothing (zeros, arange) is kept as a call above this size: the program would
 # grow by what costs little to compute.
 LARGEST_FROM_NOTHING = 1024
+# What is made of constants and larger than they are is kept as a call above this size: a few
+# numbers may ask for more memory than there is.
+LARGEST_GROWN_BYTES = 1 << 28
 
 
 @relax_pass("FoldConstant")
@@ -132,6 +135,8 @@ class _Folder:
         if isinstance(call.op, Op) and call.op.name in _SHAPES:
             return _SHAPES[call.op.name](call)
         if not isinstance(call.op, Op) or info is None or not _static(info) or has_effects(call):
+            return call
+        if _nbytes(info) > max(LARGEST_GROWN_BYTES, sum(_held_bytes(arg) for arg in call.args)):
             return call
         if call.op.name == "relax.call_tir":
             result = self._fold_kernel(call, info)
@@ -239,6 +244,20 @@ def _size(info: StructInfo) -> int:
     for extent in _shape_and_dtype(info)[0]:
         total *= extent
     return total
+
+
+def _nbytes(info: StructInfo) -> int:
+    if isinstance(info, TupleStructInfo):
+        return sum(_nbytes(field) for field in info.fields)
+    assert isinstance(info, TensorStructInfo), "only tensors are folded"
+    return _size(info) * info.dtype.itemsize
+
+
+def _held_bytes(operand: RelaxExpr) -> int:
+    """The bytes of constants in an operand."""
+    if isinstance(operand, Tuple):
+        return sum(_held_bytes(field) for field in operand.fields)
+    return operand.data.nbytes if isinstance(operand, Constant) else 0
 
 
 def _is_constant(expr: RelaxExpr) -> bool:

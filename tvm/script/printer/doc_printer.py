@@ -233,9 +233,29 @@ def _assign(doc: d.AssignDoc) -> list[Piece]:
 
 def _if(doc: d.IfDoc) -> list[Piece]:
     pieces: list[Piece] = [*_above(doc), "if ", doc.predicate, ":", *_body(doc.then_branch)]
+    if _turns(doc) > _MOST_NESTED:
+        while (other := _only_if(doc)) is not None:
+            doc = other
+            pieces.extend((_NEWLINE, "elif ", doc.predicate, ":", *_body(doc.then_branch)))
     if doc.else_branch:
         pieces.extend((_NEWLINE, "else:", *_body(doc.else_branch)))
     return pieces
+
+
+def _only_if(doc: d.IfDoc) -> d.IfDoc | None:
+    """The condition that is all there is of the other branch."""
+    if len(doc.else_branch) != 1:
+        return None
+    other = doc.else_branch[0]
+    return other if isinstance(other, d.IfDoc) and not other.comment else None
+
+
+def _turns(doc: d.IfDoc) -> int:
+    """How many conditions follow one another."""
+    count, at = 0, _only_if(doc)
+    while at is not None and count <= _MOST_NESTED:
+        count, at = count + 1, _only_if(at)
+    return count
 
 
 def _while(doc: d.WhileDoc) -> list[Piece]:
@@ -291,6 +311,9 @@ def _block(doc: d.StmtBlockDoc) -> list[Piece]:
         pieces.extend((_NEWLINE, stmt) if i else (stmt,))
     return pieces
 
+
+# Python reads a hundred levels of indentation; longer chains of conditions are of `elif`.
+_MOST_NESTED: Final = 40
 
 Expand = Callable[..., list[Piece]]
 _EXPAND: Final[dict[type, Expand]] = {

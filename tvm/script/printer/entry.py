@@ -11,6 +11,7 @@ from tvm.ir.json import save_json
 from tvm.ir.node import Node
 from tvm.ir.scriptable import PRINTERS
 from tvm.script.highlight import cprint
+from tvm.support.recursion import nested_programs
 
 from .config import PrinterConfig, config_of
 from .doc import CommentDoc, Doc, ExprDoc, ExprStmtDoc, StmtBlockDoc
@@ -32,6 +33,11 @@ def relax_script(node: object, options: Mapping[str, object] | None = None) -> s
 
 def script_of(node: object, config: PrinterConfig, within: str | None = None) -> str:
     """The node as TVMScript under a configuration, as it stands in its dialect or in another."""
+    with nested_programs():
+        return _script_of(node, config, within)
+
+
+def _script_of(node: object, config: PrinterConfig, within: str | None) -> str:
     d = Docsifier(config)
     _set_marks(d, node)
     dialect = within or dialect_of(type(node))

@@ -236,8 +236,8 @@ def call_packed_lowered(compiler: Any, op: e.Call) -> Code:
 
 
 def _tensor_new(args: Sequence[Any]) -> None:
-    """`(shape, dimensions, type code, bits, lanes, result)`: a tensor whose values are not set."""
-    shape, count, code, bits, lanes, result = args
+    """`(shape, dimensions, type code, bits, lanes, name, result)`: a tensor, its values not set."""
+    shape, count, code, bits, lanes, _, result = args
     dtype, dims = _dtype(int(code), int(bits), int(lanes)), _numbers(shape, int(count))
     memory = allocate(dtype, int(np.prod(dims, dtype=np.int64)))
     _set_any(result, buffer_view("result", dtype, memory, dims, [], 0))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from tvm.error import CheckError
+from tvm.error import CheckError, TVMError
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
+from tvm.support.json_text import from_json
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
 from tvm.tir.functor import substitute, walk
 
@@ -155,15 +155,23 @@ class Trace(Object):
     def apply_json_to_schedule(json_obj: Any, sch: Schedule) -> None:
         """Replay what `as_json` stored."""
         rows, decided = _checked(json_obj)
-        decisions = {int(i): load_attribute(value) for i, value in decided}
         values: dict[str, Any] = {}
         for i, (name, inputs, attrs, outputs) in enumerate(rows):
-            made = InstructionKind.get(name).call(
-                sch,
-                [_load_input(v, values) for v in inputs],
-                [load_attribute(v) for v in attrs],
-                decisions.get(i),
-            )
+            kind = InstructionKind.get(name)
+            try:
+                made = kind.call(
+                    sch,
+                    [_load_input(v, values) for v in inputs],
+                    [load_attribute(v) for v in attrs],
+                    load_attribute(decided[i]) if i in decided else None,
+                )
+            except TVMError:
+                raise
+            except _MISFITS as err:
+                raise CheckError(
+                    f"apply_json_to_schedule: instruction {i}, {name}, does not fit: "
+                    f"{type(err).__name__}: {err}; legal: what `as_json` gives"
+                ) from err
             if len(made) != len(outputs):
                 raise CheckError(
                     f"{name}: the replay gave {len(made)} results, the stored trace has "
@@ -186,22 +194,33 @@ class Trace(Object):
         cprint(str(self), style=style, black_format=black_format)
 
 
-def _checked(json_obj: Any) -> tuple[list[Any], list[Any]]:
-    """The two lists of a stored trace; a TVMError for anything of another form."""
+# What an instruction of a damaged text may raise, beside what its primitive says of it.
+_MISFITS: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+
+
+def _checked(json_obj: Any) -> tuple[list[Any], dict[int, Any]]:
+    """The rows of a stored trace, and its decisions; a CheckError for any other form."""
     if isinstance(json_obj, str):
-        json_obj = json.loads(json_obj)
+        json_obj = from_json(json_obj)
     whole = isinstance(json_obj, (list, tuple)) and len(json_obj) == 2
     if not whole or not all(isinstance(part, (list, tuple)) for part in json_obj):
         raise CheckError(
             "apply_json_to_schedule: the text is no trace; legal: what `as_json` gives"
         )
     for row in json_obj[0]:
-        if not isinstance(row, (list, tuple)) or len(row) != 4 or not isinstance(row[0], str):
+        whole = isinstance(row, (list, tuple)) and len(row) == 4 and isinstance(row[0], str)
+        if not whole or not all(isinstance(part, (list, tuple)) for part in row[1:]):
             raise CheckError(
                 f"apply_json_to_schedule: {row!r} is no instruction; "
                 "legal: [kind, inputs, attributes, outputs]"
             )
-    return list(json_obj[0]), list(json_obj[1])
+    for pair in json_obj[1]:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or type(pair[0]) is not int:
+            raise CheckError(
+                f"apply_json_to_schedule: {pair!r} is no decision; "
+                "legal: [number of the instruction, what was decided]"
+            )
+    return list(json_obj[0]), dict(json_obj[1])
 
 
 def _letter(rv: Any) -> str:

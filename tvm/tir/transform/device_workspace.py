@@ -23,6 +23,7 @@ from tvm.tir import stmt as s
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 from tvm.tir.op import isnullptr
+from tvm.tir.op.extent import allocated_bytes
 
 CPU: Final = 1  # kDLCPU
 STACK_BYTES: Final = 1024  # what is smaller stays on the stack of the host
@@ -70,9 +71,11 @@ class _Lowerer(StmtExprMutator):
 
     def _workspace(self, op: s.Allocate) -> s.Stmt:
         device = [ops.cast(self._known[key], "int32") for key in _KEYS]
-        size: PrimExpr = ops.const(_element_bytes(op), "uint64")
-        for extent in op.extents:
-            size = ops.multiply(size, ops.cast(extent, "uint64"))
+        unit, wide = _element_bytes(op), "uint64"
+        if len(op.extents) == 1 and isinstance(op.extents[0], e.Var):
+            size = ops.multiply(ops.const(unit, wide), ops.cast(op.extents[0], wide))
+        else:
+            size = ops.cast(allocated_bytes(unit, op.extents), wide)
         kind = [ops.const(op.dtype.type_code), ops.const(op.dtype.bits)]
         var = op.buffer_var
         taken = e.Call("handle", "tir.TVMBackendAllocWorkspace", [*device, size, *kind], op.span)

@@ -68,7 +68,7 @@ def _made(buffer: Buffer, slots: e.Var, index: int, body: s.Stmt) -> s.Stmt:
         slot = builtin.handle_add_byte_offset(slots, ops.const(16 * index, "int64"))
     make = builtin.call_extern(
         "int32", "tvm_rt_tensor_new", shape, len(buffer.shape), dtype.type_code, dtype.bits,
-        dtype.lanes, slot,
+        dtype.lanes, f"{buffer.name} of {dtype}", slot,
     )  # fmt: skip
     handle = builtin.tvm_struct_get(slots, index, int(StructField.ANY_UNION_VALUE), HANDLE)
     tensor = builtin.handle_add_byte_offset(handle, ops.const(TENSOR_OBJECT_HEADER_BYTES, "int64"))

@@ -9,10 +9,8 @@ from tvm.error import ArgumentValueError, OpNotImplemented, message
 from tvm.support.suggest import near_names
 
 from .bodies import has_body
-from .graph import inner_graphs, node_name, operator_name, opset_of
+from .graph import Functions, inner_graphs, node_name, operator_name, opset_of
 from .registry import find_converter, known_operators
-
-Functions = Mapping[tuple[str, str], Any]
 
 _STRINGS = "strings are no tensors of a compiled program"
 # Operators that will not come, and why.

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 ONNX_DOMAINS = ("", "ai.onnx")
 # What converters raise where inputs and attributes do not fit together.
 _MISFITS = (TVMError, TypeError, ValueError, IndexError, KeyError, OverflowError, MemoryError)
-# Functions may use functions; deeper than this, one uses itself.
-DEEPEST = 32
+Functions = Mapping[tuple[str, str], Any]
+# How many levels of functions that use functions are read.
+DEEPEST = 500
 # Each fork doubles what comes behind it.
 MOST_FORKS = 6
 
@@ -186,9 +187,9 @@ class GraphReader:
         if self.depth >= DEEPEST:
             raise OpConversionError(
                 message(
-                    f"from_onnx: function {node.op_type!r} calls itself",
-                    where=f"node {name!r}",
-                    legal="functions that end in operators",
+                    f"from_onnx: the body of {node.op_type!r} has no end",
+                    where=f"node {name[:200]!r}",
+                    legal=f"up to {DEEPEST} functions within functions",
                 )
             )
         own = {entry.domain: int(entry.version) for entry in body.opset_import}

@@ -15,9 +15,11 @@ from tvm.relax.result_names import note_result_names
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.convert_to_dataflow import ConvertToDataflow
 from tvm.support.naming import NameTable
+from tvm.support.recursion import nested_programs
 from tvm.support.suggest import did_you_mean
 
 from .attributes import dtype_name, tensor_array
+from .calls import check_calls
 from .checks import check_names, check_operators, has_branches
 from .dimensions import UNKNOWN, Dimensions, declared, identifier, merged
 from .graph import (
@@ -59,9 +61,11 @@ def from_onnx(
     opsets = _opsets_of(model, opset)
     functions = {(f.domain, f.name): f for f in getattr(model, "functions", ())}
     check_names(graph, functions)
-    check_operators(graph.node, opsets, functions)
-    importer = _Importer(opsets, functions, shape_dict or {}, dtype_dict, keep_params_in_input)
-    return importer.run(graph, sanitize_input_names)
+    check_calls(graph.node, functions)
+    with nested_programs():
+        check_operators(graph.node, opsets, functions)
+        importer = _Importer(opsets, functions, shape_dict or {}, dtype_dict, keep_params_in_input)
+        return importer.run(graph, sanitize_input_names)
 
 
 def _opsets_of(model: Any, given: int | None) -> dict[str, int]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tvm.ir.json import load_json
 from tvm.script.ir_builder.base import IRBuilder
+from tvm.support.recursion import nested_programs
 
 from .diagnostics import Source
 from .error import ParserError
@@ -59,15 +60,15 @@ def parse(
         extra_vars = _captured(program)
     source = Source(program)
     parser = Parser(source, _annotations(program), extra_vars)
-    with IRBuilder() as builder:
+    with nested_programs(), IRBuilder() as builder:
         parser.parse()
         if builder.result is None:
             start = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=1)
             parser.diag.note(start, "the program defines no function and no module")
             parser.raise_if_wrong()
         result = builder.get()
-    if check_well_formed:
-        _check(parser, source, result)
+        if check_well_formed:
+            _check(parser, source, result)
     return result
 
 
