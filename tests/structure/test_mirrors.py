@@ -38,6 +38,7 @@ _ON_GPUS = "tests/relax/backend/gpu_generic/test_pipeline.py"
 BITS = ("tests/topi/nn/test_bitserial.py", "one plain arithmetic for all")
 _META = "tests/meta_schedule"
 _RELAY = "tests/relay"
+_DETECTION = (f"{_RELAY}/op/test_vision.py", "against plain loops")
 RELAY_TEXT = (f"{_RELAY}/test_text.py", "what is printed reads back")
 RELAY_WORDS = (f"{_RELAY}/test_words.py", "words, and walks over them")
 RELAY_RUN = (f"{_RELAY}/test_build_module.py", "one road from a program to its numbers")
@@ -114,6 +115,10 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/_ffi/": ("tests/test_ffi_names.py", "names that were others before"),
     "tvm/runtime/ndarray.py": ("tests/test_nd.py", "what tvm.nd shows"),
     "tvm/relay/span_check.py": (f"{_RELAY}/analysis/test_parts.py", "a question"),
+    "tvm/topi/random/": (f"{_RELAY}/op/test_random.py", "against the hash in numbers of Python"),
+    "tvm/topi/vision/anchors.py": _DETECTION,
+    "tvm/topi/vision/rcnn.py": _DETECTION,
+    "tvm/topi/vision/suppression.py": _DETECTION,
     "tvm/relay/adt.py": RELAY_WORDS,
     "tvm/relay/analysis/": (f"{_RELAY}/analysis/test_analysis.py", "questions to small programs"),
     "tvm/relay/backend/": RELAY_RUN,

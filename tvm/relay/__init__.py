@@ -69,6 +69,7 @@ from .op import *
 from .op import annotation as annotation
 from .op import image as image
 from .op import nn as nn
+from .op import random as random
 from .op import vision as vision
 from .scope_builder import ScopeBuilder
 from .span_check import SpanCheck

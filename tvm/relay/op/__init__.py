@@ -8,6 +8,7 @@ from . import layout_conversions as layout_conversions
 from . import nn as nn
 from . import op as op
 from . import op_attrs as op_attrs
+from . import random as random
 from . import vision as vision
 from .algorithm import (
     argsort as argsort,

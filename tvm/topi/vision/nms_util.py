@@ -23,7 +23,7 @@ from tvm.topi.loops import (
 Corner = Callable[[PrimExpr], PrimExpr]
 
 
-def _overlap(at: Corner, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+def overlap(at: Corner, a: PrimExpr, b: PrimExpr) -> PrimExpr:
     """Intersection over union of two boxes whose corners `at` gives by flat place."""
 
     def side(box: PrimExpr, k: int, pick: Callable[[Any, Any], PrimExpr]) -> PrimExpr:
@@ -46,7 +46,7 @@ def _overlap(at: Corner, a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 def calculate_overlap(out_tensor: tir.Buffer, box_a_idx: PrimExpr, box_b_idx: PrimExpr) -> PrimExpr:
     """Intersection over union of the boxes at two places of a flat buffer of corners."""
-    return _overlap(lambda place: load(out_tensor, place), box_a_idx, box_b_idx)
+    return overlap(lambda place: load(out_tensor, place), box_a_idx, box_b_idx)
 
 
 def binary_search(
@@ -148,8 +148,8 @@ def _row(
 
         def decide(good: tir.Buffer) -> tir.Stmt:
             def against(k: PrimExpr) -> tir.Stmt:
-                overlap = _overlap(corner, box * 4, load(kept, row, k) * 4)
-                return when(overlap > limit.astype(overlap.dtype), store(good, 0, 0))
+                shared = overlap(corner, box * 4, load(kept, row, k) * 4)
+                return when(shared > limit.astype(shared.dtype), store(good, 0, 0))
 
             taken = load(number, row)
             more = [store(outs[2], load(scores, row, j), row, taken)] if len(outs) > 2 else []
