@@ -405,3 +405,59 @@ def test_rejects_what_is_no_function() -> None:
             @R.function
             def replacement(c: R.Tensor([], "bool"), A: R.Tensor([16], "float32")):
                 return R.exp(A)
+
+
+def test_functions_of_one_name_are_kept_apart() -> None:
+    @R.rewriter
+    class First:
+        @R.function
+        def pattern(x: R.Tensor([4], "float32")):
+            return R.exp(x)
+
+        @R.function
+        def replacement(x: R.Tensor([4], "float32")) -> R.Tensor([4], "float32"):
+            return First.helper(x)
+
+        @R.function(private=True)
+        def helper(x: R.Tensor([4], "float32")) -> R.Tensor([4], "float32"):
+            return R.negative(x)
+
+    @R.rewriter
+    class Second:
+        @R.function
+        def pattern(x: R.Tensor([4], "float32")):
+            return R.sin(x)
+
+        @R.function
+        def replacement(x: R.Tensor([4], "float32")) -> R.Tensor([4], "float32"):
+            return Second.helper(x)
+
+        @R.function(private=True)
+        def helper(x: R.Tensor([4], "float32")) -> R.Tensor([4], "float32"):
+            return R.cos(x)
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor([4], "float32")):
+            y = R.exp(x)
+            z = R.sin(y)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor([4], "float32")):
+            y = Expected.helper(x)
+            z = Expected.helper_1(y)
+            return z
+
+        @R.function(private=True)
+        def helper(x: R.Tensor([4], "float32")) -> R.Tensor([4], "float32"):
+            return R.negative(x)
+
+        @R.function(private=True)
+        def helper_1(x: R.Tensor([4], "float32")) -> R.Tensor([4], "float32"):
+            return R.cos(x)
+
+    equal((First | Second)(Before), Expected)

@@ -249,3 +249,29 @@ def test_extracts_what_the_parts_match() -> None:
     assert found[x] is MAIN.params[0]
     assert found[pattern] is BINDINGS[1].value
     assert pattern.extract_matched_expr(BINDINGS[0].value, values) is None
+
+
+def test_sums_and_products_match_in_either_order() -> None:
+    y = rx.Var("y", rx.TensorStructInfo((4,), "float32"))
+    c = rx.const(np.ones(4, "float32"))
+    for name, works in (("add", True), ("multiply", True), ("subtract", False)):
+        call = getattr(rx.op, name)(c, y)
+        assert is_op(f"relax.{name}")(wildcard(), is_const()).match(call) is works
+        assert is_op(f"relax.{name}")(is_const(), wildcard()).match(call)
+    either = is_op("relax.add") | is_op("relax.multiply")
+    assert either(wildcard(), is_const()).match(rx.op.multiply(c, y))
+    nested = is_op("relax.add")(is_op("relax.multiply")(wildcard(), is_const()), is_const())
+    assert nested.match(rx.op.add(c, rx.op.multiply(c, y)))
+
+
+def test_symbols_of_a_pattern_stand_for_any_extent() -> None:
+    def tensor(*shape: object) -> rx.Var:
+        return rx.Var("t", rx.TensorStructInfo(shape, "float32"))
+
+    u, v, n = (tir.Var(name, "int64") for name in "uvn")
+    assert wildcard().has_struct_info(rx.TensorStructInfo([u], "float32")).match(tensor(6))
+    sides = [wildcard().has_struct_info(rx.TensorStructInfo([u, v], "float32")) for _ in "ab"]
+    product = is_op("relax.multiply")(*sides)
+    assert product.match(rx.op.multiply(tensor(3, 4), tensor(3, 4)))
+    assert product.match(rx.op.multiply(tensor(n, 4), tensor(n, 4)))
+    assert not product.match(rx.op.multiply(tensor(3, 4), tensor(3, 1)))

@@ -349,3 +349,68 @@ def test_kinds_of_rewriters() -> None:
     assert either.rhs is made
     with pytest.raises(TypeError, match="no rewriter of its own"):
         PatternMatchingRewriter()(doubled)
+
+
+def test_an_alternative_that_is_left_as_it_is_gives_way() -> None:
+    @R.function(private=True)
+    def before(x: R.Tensor((4,), "float32")):
+        y = R.add(R.exp(x), x)
+        return y
+
+    @R.function(private=True)
+    def expected(x: R.Tensor((4,), "float32")):
+        y = R.negative(x)
+        return y
+
+    inner = wildcard()
+    any_sum = is_op("relax.add")(wildcard(), wildcard())
+    of_exp = is_op("relax.add")(is_op("relax.exp")(inner), wildcard())
+    both = any_sum | of_exp
+    seen = []
+
+    def rule(expr: Any, found: Found) -> Any:
+        seen.append((any_sum in found, of_exp in found, found[both] is expr))
+        return expr if any_sum in found else R.negative(found[inner])
+
+    equal(rewrite_call(both, rule, before), expected)
+    assert seen == [(True, False, True), (False, True, True)]
+
+
+def test_a_rewriter_is_a_pass() -> None:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        y = R.exp(x)
+        return y
+
+    arg = wildcard()
+    rule = PatternMatchingRewriter.from_pattern(
+        is_op("relax.exp")(arg), lambda expr, found: R.sin(found[arg])
+    )
+    for rewriter in (rule, rule | rule):
+        assert isinstance(rewriter, tvm.ir.transform.Pass)
+        assert rewriter.info.opt_level == 0
+        made = tvm.ir.transform.Sequential([rewriter])(tvm.IRModule({"main": main}))
+        assert "R.sin(x)" in made.script()
+        assert "R.sin(x)" in rewriter(main).script()
+
+
+def test_effects_part_what_is_matched_together() -> None:
+    @R.function(pure=False, private=True)
+    def before(p: R.Tensor((4,), "float32")):
+        a = R.exp(p)
+        b = R.negative(a)
+        _ = R.print(b, format="{}")
+        c = R.negative(a)
+        return c
+
+    @R.function(pure=False, private=True)
+    def expected(p: R.Tensor((4,), "float32")):
+        a = R.exp(p)
+        b = R.sin(p)
+        _ = R.print(b, format="{}")
+        c = R.negative(a)
+        return c
+
+    arg = wildcard()
+    pattern = is_op("relax.negative")(is_op("relax.exp")(arg))
+    equal(rewrite_call(pattern, lambda expr, found: R.sin(found[arg]), before), expected)

@@ -13,6 +13,7 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.structural import structural_equal
+from tvm.relax.analysis.purity import contains_impure_call
 from tvm.relax.base_expr import Id
 from tvm.relax.expr import (
     Binding,
@@ -64,7 +65,19 @@ class Applier(PyExprMutator):
         self.changed = False
 
     def visit_binding_block_(self, block: BindingBlock) -> BindingBlock:
-        return self._rewritten(super().visit_binding_block_(block))
+        """Run by run: what stands on both sides of an effect is not looked at together."""
+        runs = _pure_runs(block.bindings)
+        if len(runs) == 1 and runs[0][1]:
+            return self._rewritten(super().visit_binding_block_(block))
+        done: list[Binding] = []
+        for bindings, pure in runs:
+            if not pure:
+                self.known.clear()
+            part = super().visit_binding_block_(BindingBlock(bindings, block.span))
+            done.extend(self._rewritten(part).bindings)
+            if not pure:
+                self.known.clear()
+        return BindingBlock(done, block.span)
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
         return self._rewritten(super().visit_dataflow_block_(block))
@@ -108,6 +121,18 @@ class Applier(PyExprMutator):
             "pattern again; legal: a rule whose result it does not match, or that returns the "
             "expression as it is"
         )
+
+
+def _pure_runs(bindings: Sequence[Binding]) -> list[tuple[list[Binding], bool]]:
+    """The bindings in order: pure ones together, each impure one alone."""
+    runs: list[tuple[list[Binding], bool]] = []
+    for binding in bindings:
+        pure = isinstance(binding.value, Function) or not contains_impure_call(binding.value)
+        if pure and runs and runs[-1][1]:
+            runs[-1][0].append(binding)
+        else:
+            runs.append(([binding], pure))
+    return runs or [([], True)]
 
 
 class _Round:

@@ -43,7 +43,6 @@ from tvm.relax.expr import (
     Var,
 )
 from tvm.relax.struct_info import PrimStructInfo, ShapeStructInfo
-from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.tir import expr as tir
 
 from .apply import Rewrites
@@ -168,21 +167,19 @@ class _Reader:
 class ExampleRewriter(PatternMatchingRewriter):
     """Replaces what is computed as one function does it by what another one does."""
 
-    __slots__ = ("_others", "_pattern", "_replacement", "_symbols")
+    __slots__ = ("_others", "_pattern", "_replacement")
     TYPE_KEY = "relax.dpl.ExampleRewriter"
 
     def __init__(
         self, pattern: Function, replacement: Function, others: Mapping[GlobalVar, BaseFunc]
     ) -> None:
+        super().__init__()
         self._pattern: Final = _Reader(pattern)
         self._replacement: Final = replacement
         self._others: Final = dict(others)
-        self._symbols: Final = frozenset(
-            var for param in pattern.params for var in tir_vars_in_struct_info(param.struct_info)
-        )
 
     def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
-        matcher = Matcher(values_of(block, known), self._symbols)
+        matcher = Matcher(values_of(block, known))
         result = self._pattern.result
         values: dict[Id, RelaxExpr] = {}
         for binding in block.bindings:

@@ -85,16 +85,10 @@ EMPTY: Final = Match()
 
 
 class Matcher:
-    """Compares patterns with expressions, where `values` says what variables are bound to.
+    """Compares patterns with expressions, where `values` says what variables are bound to."""
 
-    `own_symbols` are symbols that belong to the pattern: each stands for any one extent.
-    """
-
-    def __init__(
-        self, values: Mapping[Id, RelaxExpr], own_symbols: frozenset[tir.Var] = frozenset()
-    ) -> None:
+    def __init__(self, values: Mapping[Id, RelaxExpr]) -> None:
         self.values = values
-        self.own_symbols = own_symbols
 
     def value_of(self, expr: RelaxExpr) -> RelaxExpr:
         """The expression behind a variable; the variable itself if its value is not known."""
@@ -184,6 +178,9 @@ def _constant(m: Matcher, p: ConstantPattern, expr: RelaxExpr, found: Match) -> 
     return found if isinstance(m.value_of(expr), Constant) else None
 
 
+_COMMUTATIVE: Final = frozenset(("relax.add", "relax.multiply"))
+
+
 def _call(m: Matcher, p: CallPattern, expr: RelaxExpr, found: Match) -> Match | None:
     call = m.value_of(expr)
     if not isinstance(call, Call):
@@ -194,7 +191,12 @@ def _call(m: Matcher, p: CallPattern, expr: RelaxExpr, found: Match) -> Match | 
     if len(call.args) < count or (len(call.args) > count and not p.varg_default_wildcard):
         return None
     inner = m.match(p.op, call.op, found)
-    return None if inner is None else m.match_all(p.args, call.args[:count], inner)
+    if inner is None:
+        return None
+    result = m.match_all(p.args, call.args[:count], inner)
+    if result is None and isinstance(call.op, Op) and call.op.name in _COMMUTATIVE:
+        result = m.match_all(p.args, call.args[::-1][:count], inner)
+    return result
 
 
 def _function(m: Matcher, p: FunctionPattern, expr: RelaxExpr, found: Match) -> Match | None:
@@ -204,7 +206,7 @@ def _function(m: Matcher, p: FunctionPattern, expr: RelaxExpr, found: Match) -> 
     inside = dict(m.values)
     for block in func.body.blocks:
         inside.update((binding.var.vid, binding.value) for binding in block.bindings)
-    inner = Matcher(inside, m.own_symbols)
+    inner = Matcher(inside)
     params = inner.match_all(p.params, func.params, found)
     return None if params is None else inner.match(p.body, func.body.body, params)
 
@@ -284,6 +286,7 @@ def _prim_array(m: Matcher, p: PrimArrPattern, expr: RelaxExpr, found: Match) ->
 
 
 def _struct_info(m: Matcher, p: StructInfoPattern, expr: RelaxExpr, found: Match) -> Match | None:
+    """Symbols of the pattern stand for any extent, the same in all of its parts."""
     info = expr.struct_info_
     if info is None:
         return None
@@ -291,13 +294,11 @@ def _struct_info(m: Matcher, p: StructInfoPattern, expr: RelaxExpr, found: Match
     if inner is None:
         return None
     wanted: StructInfo = p.struct_info
-    if m.own_symbols:
-        symbols = dict(inner.symbols)
-        for symbol, extent in _paired(wanted, info):
-            if symbol in m.own_symbols:
-                symbols.setdefault(symbol, extent)
-        if symbols:
-            wanted = substitute_struct_info(wanted, symbols)
+    symbols = dict(inner.symbols)
+    for symbol, extent in _paired(wanted, info):
+        symbols.setdefault(symbol, extent)
+    if symbols:
+        wanted = substitute_struct_info(wanted, symbols)
         inner = Match(inner.exprs, symbols)
     return inner if is_base_of(wanted, info) else None
 

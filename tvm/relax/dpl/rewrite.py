@@ -17,6 +17,8 @@ from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.node import Field, Node, fields, register_nodes
+from tvm.ir.replace_global_vars import RENAMERS
+from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relax.analysis.variables import all_global_vars, free_vars
 from tvm.relax.base_expr import Id
 from tvm.relax.bind import TIDIERS
@@ -31,6 +33,7 @@ from tvm.relax.expr import (
     Var,
     convert_to_expr,
 )
+from tvm.support.naming import NameTable
 
 from .apply import MOST_ROUNDS, Applier, FindRewrites, Rewrites
 from .context import PatternContext
@@ -40,6 +43,7 @@ from .pattern import (
     CallPattern,
     DFPattern,
     FunctionPattern,
+    OrPattern,
     TupleGetItemPattern,
     TuplePattern,
     UnorderedTuplePattern,
@@ -59,24 +63,30 @@ _COMPUTED: Final = (
 )  # fmt: skip
 
 
-class PatternMatchingRewriter(Node):
-    """Called with a function or a module, it gives the rewritten one; `a | b` prefers `a`."""
+_INFO: Final = PassInfo(0, "PatternMatchingRewriter")
+
+
+class PatternMatchingRewriter(Node, Pass):
+    """Called with a function or a module, it gives the rewritten one; `a | b` prefers `a`.
+
+    It is a pass, too.
+    """
 
     __slots__ = ()
     TYPE_KEY = "relax.dpl.PatternMatchingRewriter"
+
+    def __init__(self) -> None:
+        Pass.__init__(self, _INFO)
 
     @staticmethod
     def from_pattern(pattern: DFPattern, func: ExprRule) -> PatternMatchingRewriter:
         """What `pattern` matches becomes what `func(expr, matches)` gives.
 
         For a tuple pattern the fields may be matched by values of one block that nothing has
-        made a tuple of; then the fields of the result take their places.
+        made a tuple of; then the fields of the result take their places. Of two alternatives the
+        second has its turn where `func` leaves what the first one matches.
         """
-        if isinstance(pattern, TuplePattern):
-            return OrRewriter(
-                ExprPatternRewriter(pattern, func), TupleRewriter(pattern.fields, func)
-            )
-        return ExprPatternRewriter(pattern, func)
+        return _from_pattern(pattern, func, ())
 
     @staticmethod
     def from_module(mod: IRModule) -> PatternMatchingRewriter:
@@ -95,18 +105,37 @@ class PatternMatchingRewriter(Node):
     def __or__(self, other: PatternMatchingRewriter) -> OrRewriter:
         return OrRewriter(self, other)
 
+    def transform(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """The module with all of its Relax functions rewritten."""
+        return _rewrite_module(self.find, mod)
+
     @overload
     def __call__(self, obj: IRModule) -> IRModule: ...
     @overload
     def __call__(self, obj: E) -> E: ...
     def __call__(self, obj: IRModule | RelaxExpr) -> IRModule | RelaxExpr:
         if isinstance(obj, IRModule):
-            return _rewrite_module(self.find, obj)
+            return Pass.__call__(self, obj)
         if isinstance(obj, RelaxExpr):
             return _rewrite_expr(self.find, obj)[0]
         raise TypeError(
             f"a rewriter is applied to a Relax function or an IRModule, found {type(obj).__name__}"
         )
+
+
+def _from_pattern(
+    pattern: DFPattern, func: ExprRule, around: tuple[DFPattern, ...]
+) -> PatternMatchingRewriter:
+    """The rewriter of a pattern; those `around` it match whatever it matches."""
+    if isinstance(pattern, OrPattern):
+        around = (*around, pattern)
+        return OrRewriter(
+            _from_pattern(pattern.left, func, around), _from_pattern(pattern.right, func, around)
+        )
+    whole = ExprPatternRewriter(pattern, func, around)
+    if isinstance(pattern, TuplePattern):
+        return OrRewriter(whole, TupleRewriter(pattern.fields, func, (*around, pattern)))
+    return whole
 
 
 def _rewrite_expr(
@@ -137,15 +166,18 @@ def _rewrite_module(find: FindRewrites, mod: IRModule) -> IRModule:
             added.update(called)
         else:
             functions[var] = func
-    names = {var.name_hint for var in mod.functions}
+    names = NameTable([var.name_hint for var in mod.functions])
+    renamed: dict[GlobalVar, GlobalVar] = {}
     for var, func in _reachable(added, functions.values()).items():
-        if var not in functions and var.name_hint in names:
-            raise TVMError(
-                f"rewrite: the replacement brings a function {var.name_hint!r}, and the module has "
-                "one of that name"
-            )
-        functions[var] = func
-    return mod.with_functions(functions)
+        if var not in functions:
+            name = names.fresh(var.name_hint)
+            if name != var.name_hint:
+                renamed[var] = GlobalVar(name, var.struct_info_)
+            functions[var] = func
+    for var, func in functions.items() if renamed else ():
+        rename = RENAMERS.get(func.TYPE_KEY)
+        functions[var] = func if rename is None else rename(func, renamed)
+    return mod.with_functions({renamed.get(var, var): func for var, func in functions.items()})
 
 
 def _reachable(
@@ -183,15 +215,19 @@ def shown(matcher: Matcher, match: Match, roots: Mapping[DFPattern, RelaxExpr]) 
 
 
 class ExprPatternRewriter(PatternMatchingRewriter):
-    """Replaces single expressions."""
+    """Replaces single expressions; the patterns `around` it match the same."""
 
-    __slots__ = ("func", "pattern")
+    __slots__ = ("around", "func", "pattern")
     TYPE_KEY = "relax.dpl.ExprPatternRewriter"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields("pattern", "func")
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("pattern", "func", "around")
 
-    def __init__(self, pattern: DFPattern, func: ExprRule) -> None:
+    def __init__(
+        self, pattern: DFPattern, func: ExprRule, around: Sequence[DFPattern] = ()
+    ) -> None:
+        super().__init__()
         self.pattern: Final = pattern
         self.func: Final = func
+        self.around: Final = tuple(around)
 
     def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
         matcher = Matcher(values_of(block, known))
@@ -200,7 +236,8 @@ class ExprPatternRewriter(PatternMatchingRewriter):
             match = matcher.match(self.pattern, binding.value)
             if match is None or isinstance(binding, MatchCast):
                 continue
-            new = self.func(binding.value, shown(matcher, match, {self.pattern: binding.value}))
+            roots = dict.fromkeys((self.pattern, *self.around), binding.value)
+            new = self.func(binding.value, shown(matcher, match, roots))
             if new is not None and new is not binding.value:
                 values[binding.var.vid] = convert_to_expr(new)
         return Rewrites(values)
@@ -214,6 +251,7 @@ class OrRewriter(PatternMatchingRewriter):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("lhs", "rhs")
 
     def __init__(self, lhs: PatternMatchingRewriter, rhs: PatternMatchingRewriter) -> None:
+        super().__init__()
         self.lhs: Final = lhs
         self.rhs: Final = rhs
 
@@ -227,23 +265,29 @@ class OrRewriter(PatternMatchingRewriter):
 class TupleRewriter(PatternMatchingRewriter):
     """Replaces several values of a block together.
 
-    `func` gets the tuple of the matched variables and gives a tuple of as many fields.
+    `func` gets the tuple of the matched variables and gives a tuple of as many fields. The patterns
+    `around` these match the tuple.
     """
 
-    __slots__ = ("func", "patterns")
+    __slots__ = ("around", "func", "patterns")
     TYPE_KEY = "relax.dpl.TupleRewriter"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields("patterns", "func")
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("patterns", "func", "around")
 
-    def __init__(self, patterns: Sequence[DFPattern], func: ExprRule) -> None:
+    def __init__(
+        self, patterns: Sequence[DFPattern], func: ExprRule, around: Sequence[DFPattern] = ()
+    ) -> None:
+        super().__init__()
         self.patterns: Final = tuple(patterns)
         self.func: Final = func
+        self.around: Final = tuple(around)
 
     def find(self, block: BindingBlock, known: Mapping[Id, RelaxExpr]) -> Rewrites:
         matcher = Matcher(values_of(block, known))
         values: dict[Id, RelaxExpr] = {}
         for chosen, match in groups(matcher, self.patterns, block):
-            roots = {p: b.value for p, b in zip(self.patterns, chosen)}
             whole = Tuple([b.var for b in chosen])
+            roots: dict[DFPattern, RelaxExpr] = dict.fromkeys(self.around, whole)
+            roots.update({p: b.value for p, b in zip(self.patterns, chosen)})
             new = self.func(whole, shown(matcher, match, roots))
             if new is not None and new is not whole:
                 values.update(parts_of(convert_to_expr(new), chosen))
@@ -315,6 +359,7 @@ class PatternContextRewriter(PatternMatchingRewriter):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("pattern", "rewriter_func")
 
     def __init__(self, pattern: PatternContext, rewriter_func: BindingsRule) -> None:
+        super().__init__()
         self.pattern: Final = pattern
         self.rewriter_func: Final = rewriter_func
 
