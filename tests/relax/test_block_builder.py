@@ -115,13 +115,6 @@ class TestRefusals:
                 bb.emit_func_output(relax.const(1))
             bb.emit_func_output(x, params=[x])
 
-    def test_nested_functions(self) -> None:
-        bb, x = relax.BlockBuilder(), var()
-        with bb.function("f", [x]):
-            with pytest.raises(RuntimeError, match="does not allow nested functions"):
-                bb.function("g", [x]).__enter__()
-            bb.emit_func_output(x)
-
     def test_parameters_that_are_no_variables(self) -> None:
         with pytest.raises(TypeError, match=r"tvm\.relax\.Var, but got: Constant"):
             relax.BlockBuilder().function("f", [relax.const(1)])
@@ -277,3 +270,22 @@ def test_finalize_gives_public_functions_their_names() -> None:
     assert relax.analysis.well_formed(final)
     assert final["func"].attrs["global_symbol"] == "func"
     assert len(final.functions) == 2
+
+
+def test_a_function_within_another_waits_for_nobody() -> None:
+    bb = relax.BlockBuilder()
+    x, y = (relax.Var(name, relax.TensorStructInfo((4,), "float32")) for name in "xy")
+    with bb.function("outer", [x]):
+        a = bb.emit(relax.op.exp(x))
+        with bb.function("inner", [y]):
+            inner = bb.emit_func_output(bb.emit(relax.op.sin(y)))
+        bb.emit_func_output(bb.emit(relax.Call(inner, [a])))
+    mod = bb.get()
+    assert sorted(var.name_hint for var in mod.get_global_vars()) == ["inner", "outer"]
+    assert relax.analysis.well_formed(mod)
+    forgotten = bb.function("forgotten", [y])
+    with bb.function("other", [x]):
+        forgotten.__enter__()
+        with pytest.raises(RuntimeError, match="emit_func_output must be called"):
+            forgotten.__exit__(None, None, None)
+        bb.emit_func_output(x)

@@ -76,3 +76,25 @@ def test_rule_given_as_a_function() -> None:
 def test_callee_that_is_no_function() -> None:
     with pytest.raises(TVMError, match="no function"):
         derive_call_ret_struct_info(tensor(2), relax.Call(relax.extern("f"), []))
+
+
+def test_an_object_is_no_tensor_until_it_is_cast() -> None:
+    n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+    info = relax.FuncStructInfo(
+        [relax.TensorStructInfo([n, m], "int8")], relax.TensorStructInfo([m, n], "int8")
+    )
+    func, bb = relax.Var("f", info), relax.BlockBuilder()
+    rough = relax.Var("t", relax.TensorStructInfo(dtype="int8", ndim=2))
+    found = derive_call_ret_struct_info(info, relax.Call(func, [rough]), bb)
+    assert str(found) == 'R.Tensor(dtype="int8", ndim=2)'
+    anything = relax.Var("o", relax.ObjectStructInfo())
+    with pytest.raises(TVMError, match="type mismatch"):
+        derive_call_ret_struct_info(info, relax.Call(func, [anything]), bb)
+
+
+def test_parameters_of_a_function_define_symbols() -> None:
+    n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+    param = relax.TensorStructInfo([1, 2 * n, n, m], "int8")
+    info = relax.FuncStructInfo([param], relax.TensorStructInfo([n], "int8"))
+    found = relax.analysis.definable_tir_vars_in_struct_info(info)
+    assert [var.name for var in found] == ["n", "m"]

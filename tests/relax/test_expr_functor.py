@@ -217,3 +217,38 @@ def test_casts_are_rewritten() -> None:
     kinds = [type(b).__name__ for b in new.body.blocks[0].bindings]
     assert kinds == ["VarBinding", "MatchCast", "VarBinding"]
     assert new.body.blocks[0].bindings[2].var.struct_info.values[0] is m
+
+
+def test_defaults_do_not_come_back_to_the_subclass() -> None:
+    seen: list[str] = []
+
+    class Log(relax.PyExprMutator):
+        def visit_var_(self, op):
+            seen.append(f"var {op.name_hint}")
+            return self.visit_expr_post_order(op)
+
+        def visit_dataflow_var_(self, op):
+            seen.append(f"dataflow {op.name_hint}")
+            return self.visit_expr_post_order(op)
+
+        def visit_op_(self, op):
+            seen.append(op.name)
+            return op
+
+        def visit_shape_expr_(self, op):
+            seen.append("shape")
+            return self.visit_expr_post_order(op)
+
+        def visit_call_(self, op):
+            new = self.visit_expr_post_order(op)
+            seen.append("call")
+            return new
+
+    info = relax.TensorStructInfo((4,), "float32")
+    Log().visit_expr(relax.DataflowVar("d", info))
+    assert seen == ["dataflow d"]
+    seen.clear()
+    x = relax.Var("x", info)
+    call = relax.BlockBuilder().normalize(relax.op.add(x, x))
+    assert Log().visit_expr(call) is call
+    assert seen == ["relax.add", "var x", "var x", "shape", "call"]

@@ -96,8 +96,10 @@ class FunctionScope:
         self._is_pure = is_pure
         self._blocks: list[BindingBlock] = []
         self._output_given = False
+        self._outer = contextlib.ExitStack()  # what waits while this one is made
 
     def __enter__(self) -> None:
+        self._outer.enter_context(self._bb.aside())
         self._bb._enter_function_scope(self)
 
     def __exit__(
@@ -106,7 +108,8 @@ class FunctionScope:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._bb._exit_function_scope(exc_type)
+        with self._outer:
+            self._bb._exit_function_scope(exc_type)
 
 
 class DataflowScope:
@@ -217,8 +220,6 @@ class BlockBuilder(Object):
         return DataflowScope(self)
 
     def _enter_function_scope(self, scope: FunctionScope) -> None:
-        if self._func is not None:
-            raise RuntimeError("BlockBuilder does not allow nested functions.")
         BlockBuilder._stack.append(self)
         self._func = scope
         self.begin_scope(scope._params)

@@ -83,7 +83,10 @@ def match_arguments(
         info = arg.struct_info
         bind_symbols(param, info, dims)
         expected = substitute_struct_info(param, dims) if dims else param
-        if base_check(expected, info, analyzer) is BaseCheckResult.FAIL_L0:
+        fits = base_check(expected, info, analyzer)
+        # of a tensor the rest is checked as the program runs; of an object nothing is known
+        vague = fits is BaseCheckResult.FAIL_L1 and isinstance(info, ObjectStructInfo)
+        if vague or fits is BaseCheckResult.FAIL_L0:
             raise TVMError(
                 message(
                     f"argument {index} of {_name(call.op)}: type mismatch",

@@ -296,6 +296,10 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
         self.builder_ = BlockBuilder(mod)
         self._var_remap: dict[Id, Var] = {}
         self._keeps_dims = type(self).visit_prim_expr is PyExprMutator.visit_prim_expr
+        self._keeps_shapes = (
+            self._keeps_dims
+            and type(self).visit_shape_expr_ is PyExprMutator.visit_shape_expr_
+        )
         self._keeps_vars = type(self).visit_var_ is PyExprMutator.visit_var_
 
     # --- expressions ---
@@ -332,7 +336,7 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
         """The struct info with extents and shape variables rewritten; the same one if none is."""
         if isinstance(info, TensorStructInfo):
             shape = info.shape
-            if shape is None or (self._keeps_dims and isinstance(shape, ShapeExpr)):
+            if shape is None or (self._keeps_shapes and isinstance(shape, ShapeExpr)):
                 return info
             new_shape = self.visit_expr(shape)
             if new_shape is shape:
@@ -382,7 +386,9 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
         if infos:
             infos = [self.visit_struct_info(info) for info in infos]
         if callee is op.op and _same(args, op.args) and _same(infos, op.sinfo_args):
-            return op
+            known = op.struct_info_
+            if known is None or self.visit_struct_info(known) is known:
+                return op
         return Call(callee, args, op.attrs, infos, op.span)
 
     def visit_tuple_getitem_(self, op: TupleGetItem) -> RelaxExpr:
@@ -520,7 +526,7 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
 _DEFAULTS: Final[dict[type, Callable[[PyExprMutator, Any], RelaxExpr]]] = {
     Tuple: PyExprMutator.visit_tuple_,
     Var: PyExprMutator.visit_var_,
-    DataflowVar: PyExprMutator.visit_dataflow_var_,
+    DataflowVar: PyExprMutator.visit_var_,
     ShapeExpr: PyExprMutator.visit_shape_expr_,
     Function: PyExprMutator.visit_function_,
     Call: PyExprMutator.visit_call_,

@@ -38,9 +38,7 @@ from .expr import (
     VarBinding,
 )
 from .struct_info import (
-    PrimStructInfo,
     ShapeExpr,
-    TensorStructInfo,
     TupleStructInfo,
 )
 from .struct_info_rules import common_struct_info
@@ -207,33 +205,10 @@ def _normalize_if(bb: BlockBuilder, expr: If) -> RelaxExpr:
     ):
         expr = If(cond, true_branch, false_branch, expr.span)
     if expr.struct_info_ is None:
-        check_condition(cond)
         a = bb.erase(true_branch.struct_info)
         b = bb.erase(false_branch.struct_info)
         expr.struct_info_ = common_struct_info(a, b, bb.analyzer)
     return expr
-
-
-def check_condition(cond: RelaxExpr) -> None:
-    """Refuse a condition that is sure not to be one bool."""
-    info = cond.struct_info
-    if isinstance(info, PrimStructInfo) and info.dtype == "bool":
-        return
-    if (
-        isinstance(info, TensorStructInfo)
-        and info.ndim in (-1, 0)
-        and info.dtype in ("bool", "void")
-    ):
-        return
-    if not isinstance(info, (PrimStructInfo, TensorStructInfo, TupleStructInfo)):
-        return
-    raise TVMError(
-        message(
-            "If: the condition is not one bool",
-            found=f"{cond} with struct info {info}",
-            legal='TensorStructInfo((), "bool"), PrimStructInfo("bool")',
-        )
-    )
 
 
 def normalize_in_new_scope(

@@ -184,13 +184,11 @@ class TensorStructInfo(RelaxStructInfo):
     ) -> None:
         held = shape if shape is None or isinstance(shape, RelaxExpr) else ShapeExpr(shape)
         if held is not None:
-            known = _ndim_of_shape(held)
-            if ndim not in (-1, known) and known != -1:
+            if ndim != -1:
                 raise ValueError(
-                    f"TensorStructInfo: the shape {held} has {known} dimensions, ndim is {ndim}; "
-                    "give one of them"
+                    f"TensorStructInfo: found the shape {held} and ndim={ndim}; legal: one of them"
                 )
-            ndim = known if known != -1 else ndim
+            ndim = _ndim_of_shape(held)
         elif ndim < -1:
             raise TVMError(f"TensorStructInfo: ndim is {ndim}; legal: -1 (unknown) or more")
         self.shape: Final = held
@@ -198,6 +196,26 @@ class TensorStructInfo(RelaxStructInfo):
         self.vdevice: Final = vdevice
         self.ndim: Final = ndim
         self.span = span
+
+    @classmethod
+    def of(
+        cls,
+        shape: ShapeLike,
+        dtype: DataType | str | None,
+        vdevice: VDevice | None,
+        ndim: int,
+        span: Span | None = None,
+    ) -> TensorStructInfo:
+        """Of a shape, or of a rank where there is no shape, as another struct info holds them."""
+        return cls(shape, dtype, vdevice, ndim if shape is None else -1, span)
+
+    @classmethod
+    def from_fields(cls, values: dict[str, Any]) -> TensorStructInfo:
+        """Of a shape and its rank, the shape is enough."""
+        given = dict(values)
+        if given.get("shape") is not None:
+            given.pop("ndim", None)
+        return cls(**given)
 
     @property
     def values(self) -> tuple[PrimExpr, ...] | None:

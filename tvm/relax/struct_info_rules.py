@@ -309,14 +309,19 @@ def tir_vars_in_struct_info(sinfo: StructInfo) -> list[tir.Var]:
 
 
 def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[tir.Var]:
-    """The variables that a value of this struct info defines: extents that are one variable."""
+    """The variables that a value of this struct info defines: extents that are one variable.
+
+    Those of a function are what its parameters define.
+    """
     found: dict[tir.Var, None] = {}
     stack: list[StructInfo] = [sinfo]
     while stack:
         info = stack.pop()
         if isinstance(info, TupleStructInfo):
             stack.extend(reversed(info.fields))
-        elif not isinstance(info, FuncStructInfo):  # a function value binds nothing for its caller
+        elif isinstance(info, FuncStructInfo):
+            stack.extend(reversed(info.params or ()))
+        else:
             found.update({expr: None for expr in shape_exprs(info) if isinstance(expr, tir.Var)})
     return list(found)
 

@@ -370,7 +370,12 @@ class Closure:
 
 @_builtin("make_closure")
 def make_closure(vm: Any, func: Any, *captured: Any) -> Closure:
-    """A function together with the values that it captures."""
+    """A function together with the values that it captures.
+
+    A function of a program knows its machine, so that none has to be given.
+    """
+    if isinstance(vm, Closure):
+        vm, func, captured = vm.vm, vm, (func, *captured)
     if isinstance(func, Closure):
         return Closure(vm, func.name, (*captured, *func.captured))
     return Closure(vm, str(func), captured)

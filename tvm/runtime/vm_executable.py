@@ -66,6 +66,34 @@ class VMModule(Module):
     def inspect_source(self, fmt: str = "") -> str:
         return self.kernels.inspect_source(fmt)
 
+    def _about_itself(self, name: str) -> Any:
+        if name in ("as_text", "as_python", "stats"):
+            return getattr(self, name)
+        return super()._about_itself(name)
+
+    def as_text(self) -> str:
+        """The bytecode as a listing; for native graphs, the generated code."""
+        code = self.artefact.bytecode
+        return self.inspect_source() if code is None else code.as_text()
+
+    def as_python(self) -> str:
+        """The bytecode as calls of the builder that made it."""
+        code = self.artefact.bytecode
+        if code is None:
+            return ""
+        return code.as_python()
+
+    def stats(self) -> str:
+        """How large the program is."""
+        shown = [
+            "Relax VM executable statistics:",
+            f"  functions: {', '.join(f.name for f in self.artefact.functions)}",
+            f"  kernels: {len(self.artefact.kernels)}",
+            f"  constants: {len(self.constants)}, "
+            f"{sum(_nbytes(c) for c in self.constants)} bytes",
+        ]
+        return "\n".join(shown) + "\n"
+
 
 class VMExecutable(Executable):
     """What compiling a Relax module gives."""
@@ -86,26 +114,15 @@ class VMExecutable(Executable):
 
     def as_text(self) -> str:
         """The bytecode as a listing; for native graphs, the generated code."""
-        code = self.artefact.bytecode
-        return self.mod.inspect_source() if code is None else code.as_text()
+        return self.mod.as_text()
 
     def as_python(self) -> str:
         """The bytecode as calls of the builder that made it."""
-        code = self.artefact.bytecode
-        if code is None:
-            return ""
-        return code.as_python()
+        return self.mod.as_python()
 
     def stats(self) -> str:
         """How large the program is."""
-        shown = [
-            "Relax VM executable statistics:",
-            f"  functions: {', '.join(f.name for f in self.artefact.functions)}",
-            f"  kernels: {len(self.artefact.kernels)}",
-            f"  constants: {len(self.mod.constants)}, "
-            f"{sum(_nbytes(c) for c in self.mod.constants)} bytes",
-        ]
-        return "\n".join(shown) + "\n"
+        return self.mod.stats()
 
 
 def _nbytes(tensor: Tensor) -> int:

@@ -6,7 +6,8 @@ import pytest
 
 from tvm import relax, tir
 from tvm.relax import analysis, op
-from tvm.relax.analysis.bindings import all_bindings, defines_symbols
+from tvm.relax.analysis.bindings import all_bindings, defines_symbols, remove_all_unused
+from tvm.script import relax as R
 
 pytestmark = pytest.mark.pure
 
@@ -78,3 +79,24 @@ def test_casts_stay() -> None:
     func = bb.get()["main"]
     assert analysis.remove_all_unused(func) is func
     assert defines_symbols(func.body.blocks[0].bindings[0])
+
+
+def test_sequences_and_blocks_without_what_is_unused() -> None:
+    @R.function(pure=False)
+    def func(x: R.Tensor((4,), "float32")):
+        a = R.exp(x)
+        _ = R.print(x, format="{}")
+        with R.dataflow():
+            c = R.sin(x)
+            d = R.cos(x)
+            R.output(d)
+        return d
+
+    seq = remove_all_unused(func.body)
+    assert isinstance(seq, relax.SeqExpr)
+    assert [len(block.bindings) for block in seq.blocks] == [1, 1]
+    block = remove_all_unused(func.body.blocks[1])
+    assert isinstance(block, relax.DataflowBlock)
+    assert [binding.var.name_hint for binding in block.bindings] == ["d"]
+    plain = remove_all_unused(func.body.blocks[0])
+    assert len(plain.bindings) == 2  # others may use what it binds

@@ -7,6 +7,8 @@ import pytest
 from tvm import relax
 from tvm.relax import op
 from tvm.relax.analysis import computable_at_compile_time
+from tvm.script import relax as R
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 
@@ -31,3 +33,17 @@ def test_what_depends_on_weights_only() -> None:
 
 def test_without_the_attribute_all_are_inputs() -> None:
     assert computable_at_compile_time(function(None)) == []
+
+
+def test_casts_define_symbols() -> None:
+    @R.function
+    def func(x: R.Tensor(["j"]), w: R.Tensor(ndim=1)):
+        R.func_attr({"num_input": 1})
+        j = T.int64()
+        k = T.int64()
+        w2 = R.match_cast(w, R.Tensor([k]))
+        y = R.zeros([k], "float32")
+        z = R.zeros([j], "float32")
+        return (w2, y, z)
+
+    assert [var.name_hint for var in computable_at_compile_time(func)] == ["w", "w2", "y"]

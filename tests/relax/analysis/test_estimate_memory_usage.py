@@ -33,7 +33,7 @@ def test_text() -> None:
         " 7.451e-08 GB, and 1 dynamic-size memory allocation(s).\n"
         " * With memory planning, there are 2 constant-size memory allocation(s) with total size"
         " 4.47e-08 GB, and 1 dynamic-size memory allocation(s).\n"
-        " * Memory planning reduces constant memory size to 60.0%."
+        " * Memory planning reduces constant memory size to 60.0%.\n"
     )
 
 

@@ -172,7 +172,7 @@ def test_emit_te_joins_the_module() -> None:
         ("with R.dataflow():\n    if c:\n        y = x\n    else:\n        y = x\n    R.output(y)\n"
          "return x", "inside a dataflow block"),
         ("R.exp(x)\nreturn x", "must be bound to a variable"),
-        ("y: R.Tensor((3,), 'int8') = R.exp(x)\nreturn x", "Invalid annotation"),
+        ("y: R.Shape = x\nreturn x", "Invalid annotation"),
         ("y: 3 = R.exp(x)\nreturn x", "Expected StructInfo but got int"),
         ("y: R.Tensor(('m',)) = R.exp(x)\nreturn x", "legal only in the parameters"),
         ("n = T.int32()\nreturn x", "can only have dtype of int64"),
@@ -298,3 +298,84 @@ def test_a_dataflow_block_may_give_nothing(end: str) -> None:
     )
     (block,) = from_source(text).body.blocks
     assert [type(b.var) for b in block.bindings] == [relax.DataflowVar]
+
+
+def test_annotations_of_new_calls_are_taken_as_they_are() -> None:
+    @I.ir_module(check_well_formed=False)
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            y: R.Tensor((4,), "float16") = R.exp(x)
+            return y
+
+    assert str(Module["main"].ret_struct_info.dtype) == "float16"
+    assert not relax.analysis.well_formed(Module)
+    with pytest.raises(DiagnosticError, match="is said to be"):
+        from_source(Module.script())
+
+
+def test_annotations_of_known_values_are_compared_only() -> None:
+    @R.function
+    def func(x: R.Tensor((2, "k"), "int8"), w: R.Tensor((5, "k"), "int8")):
+        k = T.int64()
+        z: R.Object = x
+        # the call is made anew around the variable of its operand
+        a: R.Tensor((2, 5)) = R.matmul(z, R.permute_dims(w))
+        b: R.Tensor((2, k)) = R.negative(z)
+        return (z, a, b)
+
+    z, a, b = func.ret_struct_info.fields
+    assert_structural_equal(z, func.params[0].struct_info)
+    assert (str(a.dtype), str(b.dtype)) == ("int8", "void")
+
+
+def test_a_dataflow_block_may_return() -> None:
+    @R.function
+    def short(x: R.Tensor((2,), "int8")):
+        with R.dataflow():
+            y = R.add(x, x)
+            z = R.add(x, y)
+            return (y, R.negative(z))
+
+    @R.function
+    def long(x: R.Tensor((2,), "int8")):
+        with R.dataflow():
+            y = R.add(x, x)
+            z = R.add(x, y)
+            n = R.negative(z)
+            R.output(y, n)
+        return (y, n)
+
+    assert_structural_equal(short, long.with_attr("global_symbol", "short"))
+
+
+def test_results_in_place_are_checked_with_the_module() -> None:
+    text = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def g(x: T.Buffer((4,), "float32")):
+        x[0] = T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = Module
+        a = (x,)
+        y = R.call_tir_inplace(cls.g, {}, [0], R.Tensor(({},), "float32"))
+        return y
+"""
+    assert relax.analysis.well_formed(from_source(text.format("(x,)", 4)))
+    mod = from_source(text.format("(x,)", 5), check_well_formed=False)
+    assert not relax.analysis.well_formed(mod)
+    with pytest.raises(DiagnosticError):
+        from_source(text.format("a", 4))
+
+
+def test_storage_of_any_size() -> None:
+    @R.function
+    def func(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        s = R.memory.alloc_storage((n * 4,), 0, "global", "uint8")
+        return s
+
+    assert isinstance(func.ret_struct_info, relax.ObjectStructInfo)

@@ -20,6 +20,7 @@ from tvm.relax import (
 )
 from tvm.script import from_source
 from tvm.script import relax as R
+from tvm.script import tir as T
 
 pytestmark = pytest.mark.pure
 n = tir.Var("n", "int64")
@@ -274,3 +275,56 @@ def test_types_as_they_stand_in_relax():
         'R.Callable((R.Object,), R.Tensor(ndim=2, dtype="int8"))'
     )
     assert pair.script().startswith("T.Tuple(")
+
+
+def test_free_variables_are_declared_where_they_are_needed() -> None:
+    k, m = tir.Var("k", "int64"), tir.Var("m", "int64")
+    v = relax.Var("v", relax.TensorStructInfo((3,), "int8"))
+    w = relax.Var("w", relax.TensorStructInfo((3,), "int8"))
+    c = relax.Var("c", relax.TensorStructInfo((), "bool"))
+    g = tvm.ir.GlobalVar("g")
+    info = relax.TensorStructInfo((3,), "int8")
+    call = relax.op.call_tir_with_grad(g, (v,), info, te_grad_name="f", te_grad_kwargs={"k": k})
+    lines = call.script(verbose_expr=True).splitlines()
+    assert lines[:2] == ['v: R.Tensor((3,), dtype="int8")', "k = T.int64()"]
+    call = relax.op.call_tir_inplace(g, (v,), [0], info, tir_vars=[k, m])
+    lines = call.script(verbose_expr=True).splitlines()
+    assert lines[:3] == ['v: R.Tensor((3,), dtype="int8")', "k = T.int64()", "m = T.int64()"]
+    assert relax.If(c, v, w).script(verbose_expr=True) == """\
+c: R.Tensor((), dtype="bool")
+if c:
+    v: R.Tensor((3,), dtype="int8")
+    v
+else:
+    w: R.Tensor((3,), dtype="int8")
+    w"""
+
+
+def test_annotations_that_are_found_again_may_be_left_out() -> None:
+    @R.function
+    def func(x: R.Tensor((3,), "float32"), y: R.Tensor(ndim=1, dtype="float32")):
+        n = T.int64()
+        a = R.add(x, x)
+        b = R.match_cast(y, R.Tensor((n,), "float32"))
+        c: R.Object = R.exp(x)
+        d = c
+        e = (a, b)
+        g = e[1]
+        return (d, g)
+
+    text = func.script(show_all_struct_info=False)
+    for line in ("a = R.add(x, x)", "b = R.match_cast(y, ", "c: R.Object = R.exp(x)", "d = c",
+                 "e = a, b", "g = e[1]"):  # fmt: skip
+        assert f"    {line}" in text
+    assert_structural_equal(from_source(text), func)
+
+
+def test_a_function_of_tir_among_operands() -> None:
+    @T.prim_func
+    def kernel(A: T.Buffer((4,), "float32")):
+        A[0] = T.float32(1)
+
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    func = relax.Function([x], relax.Tuple([kernel, x]), relax.ObjectStructInfo())
+    assert '(metadata["tir.PrimFunc"][0], x)' in func.script()
+    assert not relax.analysis.well_formed(tvm.IRModule({"main": func}))

@@ -167,3 +167,35 @@ def test_only_variables_are_marked():
         bb.emit_func_output(out)
     text = str(bb.get()["main"])
     assert text.count("start_checkpoint") == 1
+
+
+def test_modules_hold_anything_and_nest_as_functions() -> None:
+    class Layer(nn.Module):
+        define_subroutine = True
+
+        def __init__(self) -> None:
+            self.k = relax.const(2.0)
+            self.w = nn.Parameter((4,), "float32", name="w")
+            self.more = {"v": [nn.Parameter((4,), "float32", name="v")]}
+
+        def forward(self, x):
+            return relax.op.abs(relax.op.add(relax.op.multiply(x, self.w), self.k))
+
+    class Outer(nn.Module):
+        define_subroutine = True
+
+        def __init__(self) -> None:
+            self.first, self.second = Layer(), Layer()
+
+        def forward(self, x):
+            return self.second(self.first(x))
+
+    model, bb = Outer(), relax.BlockBuilder()
+    assert len(model.parameters()) == 4
+    x = nn.Placeholder((4,), "float32", name="x")
+    with bb.function("main"):
+        with bb.dataflow():
+            y = bb.emit_output(model(x))
+        bb.emit_func_output(y, [x, *model.parameters()])
+    names = [var.name_hint for var in bb.get().get_global_vars()]
+    assert sorted(names) == ["layer", "main", "outer"]

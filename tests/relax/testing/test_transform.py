@@ -32,7 +32,7 @@ class Mod:
 def test_questions_about_a_block() -> None:
     block, params = Mod["main"].body.blocks[0], Mod["main"].params
     y, z = (binding.var for binding in block.bindings)
-    assert dataflow_liveness_analysis(block) == {params[0]: (-1, 0), y: (0, 1), z: (1, 2)}
+    assert dataflow_liveness_analysis(block) == {params[0]: (-1, 2), y: (0, 1), z: (1, 2)}
     assert dataflow_alias_analysis(block, params) == ({params[0]: {0}, y: {1}, z: {2}}, {})
     assert dataflow_inplace_analysis(block, [], Mod) == ([(1, {0})], [(1, {0})])
 

@@ -22,7 +22,7 @@ def _aliases(mod: Any) -> tuple[dict[str, set[int]], dict[int, list[set[int]]]]:
     return {var.name_hint: numbers for var, numbers in found.sets.items()}, found.tuples
 
 
-def test_ranges_go_from_the_definition_to_the_last_use() -> None:
+def test_ranges_go_to_the_last_use_and_to_the_end_for_what_is_outside() -> None:
     @I.ir_module
     class Mod:
         @R.function
@@ -38,7 +38,7 @@ def test_ranges_go_from_the_definition_to_the_last_use() -> None:
             return n
 
     ranges = {var.name_hint: found for var, found in live_ranges(_block(Mod)).items()}
-    assert ranges == {"x": (-1, 1), "y": (0, 5), "z": (1, 3), "q": (2, 3), "p": (3, 5),
+    assert ranges == {"x": (-1, 6), "y": (0, 5), "z": (1, 3), "q": (2, 3), "p": (3, 5),
                       "n": (4, 6), "unused": (5, 5)}  # fmt: skip
 
 

@@ -32,8 +32,8 @@ class TestKnownAndSymbolicSizes(RelaxPassTest):
         @R.function
         def main(x: R.Tensor(("n", 32), "float32")):
             n = T.int64()
-            storage = R.memory.alloc_storage(R.shape([2048]), 1, "shared", "float32")
+            storage = R.memory.alloc_storage(R.shape([2048]), 1, "shared", "uint8")
             a = R.memory.alloc_tensor(storage, 0, R.shape([16, 32]), "float32")
-            storage1 = R.memory.alloc_storage(R.shape([2 * n * 32]), 0, "global", "float16")
+            storage1 = R.memory.alloc_storage(R.shape([2 * n * 32]), 0, "global", "uint8")
             b = R.memory.alloc_tensor(storage1, 0, R.shape([n, 32]), "float16")
             return (a, b)

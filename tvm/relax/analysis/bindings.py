@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from tvm.ir.expr import RelaxExpr
 from tvm.relax.base_expr import Id
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
     DataflowBlock,
+    DataflowVar,
     Function,
     If,
     MatchCast,
     SeqExpr,
+    Tuple,
     Var,
     VarBinding,
 )
@@ -67,11 +71,29 @@ def udchain(dfb: DataflowBlock) -> dict[Var, list[Var]]:
     return {var: list(found) for var, found in users.values()}
 
 
-def remove_all_unused(func: Function) -> Function:
+E = TypeVar("E", Function, SeqExpr)
+P = TypeVar("P", bound="Function | SeqExpr | BindingBlock")
+
+
+def remove_all_unused(func: P) -> P:
     """The function without bindings whose value nobody uses and that have no effect.
 
-    A cast stays: it is a check, and may define symbols.
+    A cast stays: it is a check, and may define symbols. A sequence of blocks, or one block alone,
+    is taken as well; what a block gives to others is used.
     """
+    whole: Function | SeqExpr | BindingBlock = func
+    if isinstance(whole, BindingBlock):
+        given = [b.var for b in whole.bindings if not isinstance(b.var, DataflowVar)]
+        blocks = _used_part(SeqExpr([whole], Tuple(given))).blocks
+        whole = blocks[0] if blocks else type(whole)([], whole.span)
+    elif isinstance(whole, Function):
+        whole = _used_part(whole)
+    else:
+        whole = _used_part(whole)
+    return whole  # type: ignore[return-value]
+
+
+def _used_part(func: E) -> E:
     bindings = all_bindings(func)
     by_id = {b.var.vid: b for b in bindings}
     used: set[Id] = set()
@@ -95,9 +117,7 @@ def remove_all_unused(func: Function) -> Function:
                 use(var.vid)
     if all(b.var.vid in used for b in bindings):
         return func
-    body = _without(func.body, used)
-    assert isinstance(body, SeqExpr), "a sequence stays one"
-    return _with_body(func, body)
+    return _without(func, used)  # type: ignore[return-value]
 
 
 class _Sequences(PyExprVisitor):

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from tvm.relax.base_expr import Id
-from tvm.relax.expr import Function, MatchCast, Var
+from tvm.relax.expr import Function, Var
 from tvm.relax.struct_info import const_int
+from tvm.relax.struct_info_rules import definable_tir_vars_in_struct_info
+from tvm.tir import expr as tir
 
 from .bindings import all_bindings
 from .purity import contains_impure_call
-from .variables import free_vars
+from .variables import free_symbolic_vars, free_vars
 
 
 def computable_at_compile_time(func: Function) -> list[Var]:
     """The variables that depend only on parameters given while compiling.
 
     The attribute `num_input` says how many parameters come first and are given at run time; without
-    it all are. A value that depends on nothing counts only if it is needed by nothing of run time.
+    it all are. Symbols are known by the shapes of such variables.
     """
     count = func.attrs.get("num_input")
     if count is None:
         return []
-    number = const_int(count) or 0
-    known: dict[Id, Var] = {param.vid: param for param in func.params[number:]}
-    result = list(known.values())
+    known: dict[Id, Var] = {}
+    symbols: set[tir.Var] = set()
+
+    def learn(var: Var) -> None:
+        known[var.vid] = var
+        symbols.update(definable_tir_vars_in_struct_info(var.struct_info))
+
+    for param in func.params[const_int(count) or 0 :]:
+        learn(param)
     for binding in all_bindings(func):
-        if isinstance(binding, MatchCast) or contains_impure_call(binding.value):
-            continue
-        if all(var.vid in known for var in free_vars(binding.value)):
-            known[binding.var.vid] = binding.var
-            result.append(binding.var)
-    return result
+        value = binding.value
+        if (
+            not contains_impure_call(value)
+            and all(var.vid in known for var in free_vars(value))
+            and symbols.issuperset(free_symbolic_vars(value))
+        ):
+            learn(binding.var)
+    return list(known.values())

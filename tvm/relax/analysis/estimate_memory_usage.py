@@ -95,4 +95,4 @@ def estimate_memory_usage(mod: IRModule | Function) -> str:
         found = _Allocations()
         found.visit_expr(func)
         lines.append(found.text(name))
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"

@@ -123,8 +123,8 @@ def defined_symbolic_vars(func: Function) -> list[tir.Var]:
     return list(walk.defined)
 
 
-def free_symbolic_vars(func: Function) -> list[tir.Var]:
-    """The symbols that the function uses and does not define."""
+def free_symbolic_vars(func: RelaxExpr) -> list[tir.Var]:
+    """The symbols that the function, or an expression, uses and does not define."""
     walk = _Symbols()
     walk.visit_expr(func)
     return [var for var in walk.used if var not in walk.defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
@@ -29,7 +30,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.normalize import infer_call, is_leaf, is_leaf_or_tuple
 from tvm.relax.prim_func_info import prim_func_struct_info
-from tvm.relax.struct_info import FuncStructInfo, TupleStructInfo
+from tvm.relax.struct_info import FuncStructInfo, ShapeStructInfo, TupleStructInfo
 from tvm.relax.struct_info_rules import (
     BaseCheckResult,
     base_check,
@@ -40,7 +41,7 @@ from tvm.relax.struct_info_rules import (
 from tvm.tir import expr as tir
 from tvm.tir.function import PrimFunc
 
-from .call_tir_fits import is_kernel_call, kernel_call_faults
+from .call_tir_fits import inplace_faults, is_kernel_call, kernel_call_faults
 from .purity import find_impure_call
 
 _LOG = logging.getLogger("tvm.relax")
@@ -76,6 +77,10 @@ def _module_faults(mod: IRModule) -> Iterator[str]:
                 f"{var.name_hint}: its global_symbol is {symbol!r}; "
                 "a function that is public has its own name as global symbol"
             )
+
+
+# What is never one bool; of a tensor and of an object the value is looked at as the program runs.
+_NO_CONDITIONS: Final = (TupleStructInfo, ShapeStructInfo, FuncStructInfo)
 
 
 class _Checker:
@@ -197,6 +202,8 @@ class _Checker:
         if isinstance(value, If):
             if not is_leaf(value.cond):
                 yield self._say(f"a condition is no variable: {value.cond}")
+            if isinstance(value.cond.struct_info_, _NO_CONDITIONS):
+                yield self._say(f"a condition is {value.cond.struct_info_}: {value.cond}")
             yield from self._use(value.cond, known, dims)
             yield from self._seq(value.true_branch, set(known), set(dims))
             yield from self._seq(value.false_branch, set(known), set(dims))
@@ -219,6 +226,8 @@ class _Checker:
         if base_check(call.struct_info, found) is BaseCheckResult.FAIL_L0:
             yield self._say(f"{call} is said to be {call.struct_info}, and is {found}")
         if is_kernel_call(call):
+            for fault in inplace_faults(call):
+                yield self._say(f"{call}: {fault}")
             signature = self._signature(call.args[0])
             if isinstance(signature, FuncStructInfo):
                 for fault in kernel_call_faults(call, signature, self.bb.analyzer):

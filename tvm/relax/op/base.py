@@ -35,7 +35,6 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
     const_int,
 )
-from tvm.relax.struct_info_rules import BaseCheckResult, base_check
 
 from .declare import Array, Expr, Infer, attrs_class, relax_op, show_shape
 
@@ -200,7 +199,7 @@ def _check_inplace(
     operands: Sequence[Expr] | None,
     infos: Sequence[StructInfo],
 ) -> None:
-    """Refuse places that are none, that are taken twice, or whose operand is something else."""
+    """Refuse places that are none, and that are taken twice."""
     results = len(infos)
     count = None if operands is None else len(operands)
     wrong = len(indices) != results or all(i == -1 for i in indices)
@@ -215,23 +214,24 @@ def _check_inplace(
                 "and at least one that is not -1",
             )
         )
-    for i, info in zip(indices, infos):
-        operand = None if i == -1 or operands is None else operands[i].struct_info_
-        # a packed function may give its operand's memory another shape; a kernel may not
-        kernel = name == "call_tir_inplace"
-        if kernel and operand is not None and base_check(info, operand) is BaseCheckResult.FAIL_L0:
-            raise TVMError(
-                message(
-                    f"{name}: the result cannot take the place of operand {i}",
-                    found=f"the operand is {operand}",
-                    legal=f"an operand that may be {info}",
-                )
+
+
+def _operands_in_place(bb: BlockBuilder, call: Call) -> Expr:
+    """What is overwritten has to be in sight where it is."""
+    if not isinstance(call.args[1], Tuple):
+        raise TVMError(
+            message(
+                "call_tir_inplace: the operands",
+                found=f"{call.args[1]}",
+                legal="a tuple of them that is written in place",
             )
+        )
+    return call
 
 
 for _op in (call_tir, call_tir_with_grad, call_tir_inplace):
     _op.infer(_info_from_caller)
-    _op.normalize(inline_operands)
+    _op.normalize(_operands_in_place if _op is call_tir_inplace else inline_operands)
 
 
 def _callee(func: str | Expr) -> Expr:
@@ -447,7 +447,7 @@ def _to_vdevice_info(call: Call, bb: BlockBuilder) -> StructInfo:
     data = Infer(to_vdevice.op, to_vdevice.parameters, call, bb).operands()[0]
     assert isinstance(data, TensorStructInfo), "checked by its kind"
     vdevice = call.attrs.dst_vdevice  # type: ignore[union-attr]
-    return TensorStructInfo(data.shape, data.dtype, vdevice, data.ndim)
+    return TensorStructInfo.of(data.shape, data.dtype, vdevice, data.ndim)
 
 
 # not by `infer`: its result is on another device than its operand, on purpose

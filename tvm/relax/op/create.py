@@ -131,7 +131,7 @@ def _full_like_numpy(x: Array, fill_value: Array, *, dtype: DataType) -> Array:
 
 
 def _like_info(ctx: Infer, x: TensorStructInfo, *, dtype: DataType) -> TensorStructInfo:
-    return TensorStructInfo(x.shape, x.dtype if dtype is VOID else dtype, x.vdevice, x.ndim)
+    return TensorStructInfo.of(x.shape, x.dtype if dtype is VOID else dtype, x.vdevice, x.ndim)
 
 
 def _constant_fill(name: str, value: int) -> tuple[Any, Any]:

@@ -47,6 +47,7 @@ from tvm.relax.struct_info import (
     const_int,
 )
 from tvm.support.dtype import DataType
+from tvm.support.frozen import FrozenMap
 from tvm.tir.expr import INT64, IntImm
 
 from .shape_variables import ShapeVariables
@@ -102,6 +103,8 @@ class OpAttrs(Attrs):
 
 
 def _frozen(value: object) -> object:
+    if isinstance(value, dict):
+        return FrozenMap(value)
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -283,7 +286,7 @@ def _common_vdevice(ctx: Infer, infos: Sequence[StructInfo | None]) -> VDevice |
 
 def _on_vdevice(info: StructInfo, vdevice: VDevice) -> StructInfo:
     if isinstance(info, TensorStructInfo) and info.vdevice is None:
-        return TensorStructInfo(info.shape, info.dtype, vdevice, info.ndim, info.span)
+        return TensorStructInfo.of(info.shape, info.dtype, vdevice, info.ndim, info.span)
     if isinstance(info, TupleStructInfo):
         return TupleStructInfo([_on_vdevice(field, vdevice) for field in info.fields], info.span)
     return info

@@ -79,7 +79,7 @@ def _gather_elements_info(
     ndim = _check_same_ndim(ctx, ("data", data), ("indices", indices))
     if ndim != -1:
         axis_index(ctx, axis, ndim)
-    return TensorStructInfo(indices.shape, data.dtype, data.vdevice, ndim)
+    return TensorStructInfo.of(indices.shape, data.dtype, data.vdevice, ndim)
 
 
 @gather_elements.legalize
@@ -474,7 +474,7 @@ def _collapse_like_info(
     ctx: Infer, data: TensorStructInfo, collapse_target: TensorStructInfo
 ) -> StructInfo:
     _check_collapse(ctx, data, collapse_target)
-    return TensorStructInfo(
+    return TensorStructInfo.of(
         collapse_target.shape, data.dtype, data.vdevice, collapse_target.ndim
     )
 

@@ -114,7 +114,7 @@ def _bucketize_info(
 ) -> TensorStructInfo:
     check_ndim(ctx, "boundaries", boundaries, 1)
     dtype = INT32 if out_int32 else INT64
-    return TensorStructInfo(
+    return TensorStructInfo.of(
         input_tensor.shape, dtype, input_tensor.vdevice, input_tensor.ndim
     )
 

@@ -53,7 +53,7 @@ def with_dtype(info: TensorStructInfo, dtype: DataType) -> TensorStructInfo:
     """The same tensor with elements of another type."""
     if dtype is info.dtype:
         return info
-    return TensorStructInfo(info.shape, dtype, info.vdevice, info.ndim)
+    return TensorStructInfo.of(info.shape, dtype, info.vdevice, info.ndim)
 
 
 def check_ndim(ctx: Infer, name: str, info: TensorStructInfo, *legal: int) -> None:

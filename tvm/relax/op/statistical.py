@@ -156,7 +156,7 @@ def _scan(name: str, doc: str, reference: Callable[..., Any], neutral: int) -> A
             return like(data, [simplify(product(data.values), ctx.analyzer)], dtype=result)
         if data.ndim != -1:
             axis_index(ctx, axis, data.ndim)
-        return TensorStructInfo(data.shape, result, data.vdevice, data.ndim)
+        return TensorStructInfo.of(data.shape, result, data.vdevice, data.ndim)
 
     @op.legalize
     def te(

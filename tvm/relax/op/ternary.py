@@ -43,7 +43,7 @@ def _fma_info(
             )
     ndim = ndims.pop() if ndims else -1
     if x1.shape is not None and x1.shape is x2.shape is x3.shape:
-        return TensorStructInfo(x1.shape, dtype, x1.vdevice, ndim)
+        return TensorStructInfo.of(x1.shape, dtype, x1.vdevice, ndim)
     return like(x1, known[0].values if len(known) == 3 else None, ndim, dtype)
 
 

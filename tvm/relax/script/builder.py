@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm.error import ScriptError, TVMError
 from tvm.ir.expr import RelaxExpr, StructInfo
-from tvm.relax.expr import DataflowVar, Var, VarBinding, convert_to_expr
+from tvm.relax.expr import Var, VarBinding, convert_to_expr
 from tvm.relax.struct_info_rules import BaseCheckResult, base_check
 from tvm.script.ir_builder.base import IRBuilder
 from tvm.script.ir_dialect.frame import IRModuleFrame
@@ -68,8 +68,14 @@ def func_ret_struct_info(ret_sinfo: StructInfo) -> None:
 
 
 def func_ret_value(value: RelaxExpr) -> None:
-    """The function's value; nothing may follow."""
+    """The function's value; nothing may follow.
+
+    In a dataflow block at the end of the function it is what the block gives.
+    """
     frame = IRBuilder.current().last_frame()
+    if isinstance(frame, f.BlockFrame) and frame.is_dataflow:
+        frame.give(f.ready_to_emit().normalize_argument(convert_to_expr(value)))
+        return
     if not isinstance(frame, f.FunctionFrame):
         raise ScriptError("the return of a Relax function stands at the end of its body")
     if frame.output is not None:
@@ -121,26 +127,23 @@ def Else() -> f.ElseFrame:
 
 
 def emit(value: Any, annotate_struct_info: StructInfo | None = None) -> Var:
-    """Bind a value to a new variable, which may be annotated more loosely than the value is."""
+    """Bind a value to a new variable.
+
+    An annotation tells of a new call what it is; of a value that is known it may say less, and is
+    only compared.
+    """
     builder = f.ready_to_emit()
     expr = convert_to_expr(value)
-    if annotate_struct_info is None:
-        var = builder.emit(expr)
-    else:
+    if annotate_struct_info is not None:
         info = as_struct_info(annotate_struct_info)
-        is_new = expr.struct_info_ is None
-        expr = builder.normalize(expr)
         found = expr.struct_info_
-        if found is not None and base_check(info, found) is BaseCheckResult.FAIL_L0:
+        if found is None:
+            expr.struct_info_ = info
+        elif base_check(info, found) is BaseCheckResult.FAIL_L0:
             raise TVMError(
                 f"Invalid annotation. Got rhs value struct info: {found}, given struct info: {info}"
             )
-        if is_new:
-            # whoever asks the value hears what its variable says
-            expr.struct_info_ = info
-        kind = DataflowVar if builder.current_block_is_dataflow() else Var
-        var = kind("", info, expr.span)
-        builder.emit_normalized(VarBinding(var, expr, IRBuilder.current().span))
+    var = builder.emit(expr)
     if var.span is None:
         var.span = IRBuilder.current().span
     f.note_emitted(var)

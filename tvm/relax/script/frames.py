@@ -6,6 +6,7 @@ from typing import Final
 
 from tvm.error import ScriptError
 from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.relax.analysis.variables import free_vars
 from tvm.relax.base_expr import LeafExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -140,11 +141,12 @@ class FunctionFrame(SeqExprFrame):
 class BlockFrame(RelaxFrame):
     """A block of bindings; the script says `with` only for dataflow blocks."""
 
-    __slots__ = ("emitted_vars", "is_dataflow", "output_vars")
+    __slots__ = ("emitted_vars", "is_dataflow", "output_vars", "returned")
 
     def __init__(self, is_dataflow: bool) -> None:
         super().__init__()
         self.is_dataflow: Final = is_dataflow
+        self.returned: RelaxExpr | None = None
         self.emitted_vars: list[Var] = []
         self.output_vars: list[Var] | None = None
 
@@ -162,6 +164,20 @@ class BlockFrame(RelaxFrame):
         frame = IRBuilder.current().last_frame()
         assert isinstance(frame, SeqExprFrame), "checked at entry"
         frame.add_block(block)
+        if self.returned is not None:
+            frame.output = self.returned
+
+    def give(self, value: RelaxExpr) -> None:
+        """End the function with the value: the variables in it are seen outside of the block."""
+        frames = IRBuilder.current().frames
+        around = frames[frames.index(self) - 1]
+        if not isinstance(around, FunctionFrame):
+            raise ScriptError("the return of a Relax function stands at the end of its body")
+        for var in free_vars(value):
+            if isinstance(var, DataflowVar):
+                promote(var)
+        self.output_vars = [*(self.output_vars or ()), *free_vars(value)]
+        self.returned = value
 
     def output(self, variables: tuple[Var, ...]) -> None:
         """Let variables of the block be seen outside of it."""

@@ -212,11 +212,6 @@ def _slots(holder: Any) -> Iterator[_Slot]:
             yield from _slots(vars(value))
         elif isinstance(value, (dict, list, tuple)):
             yield from _slots(value)
-        elif value is not None and not isinstance(value, (int, float, str)):
-            raise TypeError(
-                message(f"a module's attribute {key!r}", found=type(value).__name__,
-                        legal="parameters, modules, numbers, strings, and lists or dicts of them")
-            )  # fmt: skip
 
 
 def init_params(mod: IRModule) -> list[runtime.Tensor]:

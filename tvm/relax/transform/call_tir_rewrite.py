@@ -108,7 +108,7 @@ def _placed(info: StructInfo, like: StructInfo) -> StructInfo:
         return info
     if info.vdevice is not None or like.vdevice is None:
         return info
-    return TensorStructInfo(info.shape, info.dtype, like.vdevice, info.ndim, info.span)
+    return TensorStructInfo.of(info.shape, info.dtype, like.vdevice, info.ndim, info.span)
 
 
 def _places(call: Call, count: int) -> list[int]:

@@ -30,7 +30,7 @@ UNKNOWN = -1
 def live_ranges(block: DataflowBlock) -> dict[Var, tuple[int, int]]:
     """The numbers of the bindings that define a variable (-1: none) and that use it last.
 
-    Outputs of the block are needed until its end.
+    Outputs of the block are needed until its end, and so is what comes from outside.
     """
     ranges: dict[Var, tuple[int, int]] = {}
     for i in reversed(range(len(block.bindings))):
@@ -42,7 +42,8 @@ def live_ranges(block: DataflowBlock) -> dict[Var, tuple[int, int]]:
         _, end = ranges.get(binding.var, (i, i))
         is_output = not isinstance(binding.var, DataflowVar)
         ranges[binding.var] = (i, len(block.bindings) if is_output else end)
-    return ranges
+    end = len(block.bindings)
+    return {var: (start, end if start == -1 else last) for var, (start, last) in ranges.items()}
 
 
 class Aliases:

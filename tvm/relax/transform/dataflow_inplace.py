@@ -75,7 +75,7 @@ def _rewritten(
     for one in exact:
         binding = bindings[one.binding_idx]
         assert isinstance(binding.value, Call), "opportunities are calls"
-        call, original = inplace_call(bb, binding.value, one.arg_idxs[:1])
+        call, original = inplace_call(bb, binding.value, one.arg_idxs[-1:])
         legalized.add(original)
         bindings[one.binding_idx] = with_value(binding, call)
     new = with_bindings(block, bindings)

@@ -47,7 +47,7 @@ def LowerAllocTensor(func: Function, mod: IRModule, ctx: PassContext) -> Functio
         if not isinstance(shape, ShapeExpr) or not isinstance(dtype, DataTypeImm):
             return (binding,)
         size = ShapeExpr([tensor_bytes(shape.values, dtype.value)])
-        value = bb.normalize(alloc_storage(size, device, scope, dtype))
+        value = bb.normalize(alloc_storage(size, device, scope, "uint8"))
         kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var
         storage = kind("storage", value.struct_info_)
         tensor = bb.normalize(alloc_tensor(storage, 0, shape, dtype))

@@ -139,7 +139,7 @@ class _Rewriter:
         named = param.name_hint in self._half_inputs
         if not named or not isinstance(info, TensorStructInfo) or info.dtype != SINGLE:
             return param
-        half = TensorStructInfo(info.shape, HALF, info.vdevice, info.ndim)
+        half = TensorStructInfo.of(info.shape, HALF, info.vdevice, info.ndim)
         self._now[param] = Var(param.name_hint, half, param.span)
         return self._now[param]
 

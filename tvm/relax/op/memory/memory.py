@@ -40,7 +40,7 @@ def shaped_tensor(ctx: Infer, shape: Expr, dtype: Expr) -> StructInfo:
 
 @relax_op(
     "relax.memory.alloc_storage",
-    "total_space: Shape, virtual_device_index: Prim, storage_scope: Expr, dtype: Expr",
+    "total_space: Expr, virtual_device_index: Prim, storage_scope: Expr, dtype: Expr",
 )
 def alloc_storage(
     size: ExprLike, virtual_device_index: Any, storage_scope: Any, dtype: Any

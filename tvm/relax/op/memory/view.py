@@ -66,9 +66,9 @@ def _view_info(
     ):
         raise ctx.error("relative_byte_offset must be a number", f"{relative_byte_offset}")
     if isinstance(shape, ShapeStructInfo):
-        found = TensorStructInfo(shape.values, kind, x.vdevice, shape.ndim)
+        found = TensorStructInfo.of(shape.values, kind, x.vdevice, shape.ndim)
     else:
-        found = TensorStructInfo(x.shape, kind, x.vdevice, x.ndim)
+        found = TensorStructInfo.of(x.shape, kind, x.vdevice, x.ndim)
     start: PrimExpr = IntImm(INT64, 0)  # the least that an unknown offset may be
     if isinstance(relative_byte_offset, PrimStructInfo):
         start = relative_byte_offset.value if relative_byte_offset.value is not None else start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
@@ -16,6 +17,8 @@ from tvm.relax.expr import (
     If,
     MatchCast,
     SeqExpr,
+    Tuple,
+    TupleGetItem,
     Var,
     VarBinding,
 )
@@ -49,16 +52,29 @@ def annotation(var: Var, value: object, d: Docsifier) -> ExprDoc | None:
         hide = True
         if len(value.sinfo_args) == 1 and structural_equal(value.sinfo_args[0], info):
             return None
-    if hide and isinstance(value, Call) and _inferred(value, info):
-        return None
+    if hide:
+        found = _found_again(value)
+        if found is not None and structural_equal(found, info):
+            return None
     return d.expr(info)
 
 
-def _inferred(call: Call, info: object) -> bool:
-    """True if the struct info is what the builder finds for the call by itself."""
-    fresh = Call(call.op, call.args, call.attrs, call.sinfo_args)
-    found = normalize(BlockBuilder(), fresh).struct_info_
-    return found is not None and structural_equal(found, info)
+def _found_again(value: object) -> StructInfo | None:
+    """The struct info that a reader finds for the value, or the cast, by itself."""
+    if isinstance(value, MatchCast):
+        return value.struct_info
+    if isinstance(value, Var):
+        return value.struct_info_
+    fresh: RelaxExpr
+    if isinstance(value, Call):
+        fresh = Call(value.op, value.args, value.attrs, value.sinfo_args)
+    elif isinstance(value, Tuple):
+        fresh = Tuple(value.fields)
+    elif isinstance(value, TupleGetItem):
+        fresh = TupleGetItem(value.tuple_value, value.index)
+    else:
+        return None
+    return normalize(BlockBuilder(), fresh).struct_info_
 
 
 @rule(VarBinding, dialect=TOKEN)
@@ -89,7 +105,7 @@ def _is_read(var: Var, d: Docsifier) -> bool:
 def _match_cast(binding: MatchCast, d: Docsifier) -> Doc:
     cast = d.word(TOKEN, "match_cast")
     rhs = cast.call(d.expr(binding.value), d.expr(binding.struct_info))
-    note = annotation(binding.var, None, d)
+    note = annotation(binding.var, binding, d)
     return AssignDoc(define_var(binding.var, function_frame(d), d), rhs, note)
 
 
@@ -105,8 +121,9 @@ def _if(expr: If, var: Var | None, d: Docsifier) -> Doc:
     seqs = [_as_seq(expr.true_branch), _as_seq(expr.false_branch)]
     parts = []
     for seq in seqs:
-        with d.frame(seq, TOKEN):
-            parts.append((block_docs(seq, d), d.expr(seq.body)))
+        with d.frame(seq, TOKEN) as frame:
+            stmts, result = block_docs(seq, d), d.expr(seq.body)
+            parts.append(([*frame.stmts, *stmts], result))
     for stmts, result in parts:
         if var is None:
             stmts.append(ExprStmtDoc(result))

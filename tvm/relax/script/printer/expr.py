@@ -190,7 +190,8 @@ def _callee(callee: object, d: Docsifier) -> ExprDoc:
 
 
 def _call_with_result(call: Call, word: str, d: Docsifier) -> ExprDoc:
-    function = _callee(call.args[0], d)
+    # in the order in which they are read, which is that of declaring what is free
+    function, operands = _callee(call.args[0], d), d.expr(call.args[1])
     kwargs: dict[str, ExprDoc] = {"out_sinfo": _results(call, d)}
     if len(call.args) > 2:
         kwargs["tir_vars"] = d.expr(call.args[2])
@@ -203,7 +204,7 @@ def _call_with_result(call: Call, word: str, d: Docsifier) -> ExprDoc:
             "inplace_indices": ListDoc([LiteralDoc(int(i)) for i in indices]),
             **{key: kwargs[key] for key in ("tir_vars",) if key in kwargs},
         }
-    return d.word(TOKEN, word).call(function, d.expr(call.args[1]), **kwargs)
+    return d.word(TOKEN, word).call(function, operands, **kwargs)
 
 
 def _results(call: Call, d: Docsifier) -> ExprDoc:
@@ -220,7 +221,7 @@ _PACKED = {
 
 
 def _call_packed(call: Call, word: str, d: Docsifier) -> ExprDoc:
-    function = _callee(call.args[0], d)
+    function, operands = _callee(call.args[0], d), d.exprs(call.args[1:])
     kwargs: dict[str, ExprDoc] = {}
     if word == "call_inplace_packed":
         indices = getattr(call.attrs, "inplace_indices", ())
@@ -229,7 +230,7 @@ def _call_packed(call: Call, word: str, d: Docsifier) -> ExprDoc:
         kwargs.update(_attrs(call, d))
     if call.sinfo_args:
         kwargs["sinfo_args"] = TupleDoc(d.exprs(call.sinfo_args))
-    return d.word(TOKEN, word).call(function, *d.exprs(call.args[1:]), **kwargs)
+    return d.word(TOKEN, word).call(function, *operands, **kwargs)
 
 
 def _options(call: Call, d: Docsifier) -> dict[str, ExprDoc]:

@@ -34,11 +34,11 @@ class SignatureSymbols:
 
 
 def function_frame(d: Docsifier) -> Frame:
-    """The frame of the function that is being printed, or the outermost one."""
+    """The frame of the function that is being printed; of a part without one, the innermost."""
     for frame in reversed(d.frames):
         if isinstance(frame.extra, SignatureSymbols):
             return frame
-    return d.frames[0]
+    return d.frames[-1]
 
 
 @rule(Var, SizeVar, token=TOKEN)

@@ -267,7 +267,7 @@ def _placed(legal: RelaxExpr, info: StructInfo | None) -> RelaxExpr:
     (result,) = legal.sinfo_args if len(legal.sinfo_args) == 1 else (None,)
     if info.vdevice is None or not isinstance(result, TensorStructInfo) or result.vdevice:
         return legal
-    placed = TensorStructInfo(result.shape, result.dtype, info.vdevice, result.ndim, result.span)
+    placed = TensorStructInfo.of(result.shape, result.dtype, info.vdevice, result.ndim, result.span)
     return Call(legal.op, legal.args, legal.attrs, [placed], legal.span)
 
 
