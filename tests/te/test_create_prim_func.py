@@ -8,6 +8,7 @@ from tvm import te, tir, topi
 from tvm.error import TVMError
 from tvm.script import tir as T
 from tvm.tir import interp
+from tvm.tir.functor import walk
 
 pytestmark = pytest.mark.pure
 
@@ -214,16 +215,66 @@ def test_an_extern_stage_between_others_works_on_memory_of_the_function() -> Non
     assert not tir.analysis.undefined_vars(func.body, [*func.params, *own])
 
 
-def test_a_lone_extern_stage_is_the_root_and_tells_its_regions() -> None:
+def test_a_lone_extern_stage_is_the_root_and_names_no_regions() -> None:
     a = te.placeholder((8,), name="A")
     b = te.extern((8,), [a], lambda i, o: tir.call_packed("f", i[0], o[0]), name="B")
     root = te.create_prim_func([a, b]).body.block
     assert root.name_hint == "B"
-    assert [str(region) for region in (*root.reads, *root.writes)] == [
-        str(tir.BufferRegion.full_region(region.buffer)) for region in (*root.reads, *root.writes)
-    ]
-    assert [region.buffer.name for region in root.reads] == ["A"]
-    assert [region.buffer.name for region in root.writes] == ["B"]
+    assert (*root.reads, *root.writes) == ()
+    c = te.compute((8,), lambda i: b[i] + 1.0, name="C")
+    inner = te.create_prim_func([a, c]).body.block.body.seq[0].block
+    assert [region.buffer.name for region in (*inner.reads, *inner.writes)] == ["A", "B"]
+
+
+def test_a_reduction_over_another_one_stands_below_it() -> None:
+    z = te.placeholder((6, 6, 6), name="Z")
+
+    def triangle(i: tir.Var) -> tir.PrimExpr:
+        r1 = te.reduce_axis((0, i), "r1")
+        r2 = te.reduce_axis((0, r1), "r2")
+        return te.sum(z[i, r1, r2], [r1, r2])
+
+    w = te.compute((6,), triangle, name="W")
+    func = te.create_prim_func([z, w])
+    given, found = np.random.default_rng(3).random((6, 6, 6), "float32"), np.zeros(6, "float32")
+    interp.run(func, given, found)
+    wanted = [sum(given[i, a, b] for a in range(i) for b in range(a)) for i in range(6)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    # the result is started once, by the outermost block with a reduction axis
+    blocks = [node for node in walk(func.body) if isinstance(node, tir.Block)]
+    starts = [block.name_hint for block in blocks if block.init is not None]
+    assert starts == ["W_1"]
+    (outer,) = [block for block in blocks if block.name_hint == "W_2"]
+    assert [str(region) for region in outer.reads] == ["Z[v_i, 0:v_i, 0:v_i - 1]"]
+
+
+def test_indices_through_floats_read_the_whole_axis() -> None:
+    g = te.placeholder((64, 4), name="G")
+
+    def nearest(i: tir.Var, j: tir.Var) -> tir.PrimExpr:
+        at = tir.Cast("int64", tir.round(tir.Cast("float32", i) * 0.5))
+        return g[tir.max(tir.min(at, 63), 0), j]
+
+    func = te.create_prim_func([g, te.compute((64, 4), nearest, name="H")])
+    (block,) = [n for n in walk(func.body) if isinstance(n, tir.Block) and n.name_hint == "H"]
+    assert [str(region) for region in block.reads] == ["G[0:64, v_j]"]
+
+
+def test_layout_free_stages_stay_on_their_block() -> None:
+    a = te.placeholder((4,), name="A")
+    p = te.compute((4,), lambda i: a[i] * 2.0, name="P")
+    q = te.compute(
+        (4,), lambda i: p[i] + a[i], name="Q", attrs={"layout_free_placeholders": [p, a]}
+    )
+    func = te.create_prim_func([a, q])
+    assert list(func.attrs["layout_free_buffers"]) == [0]
+    notes = {
+        node.name_hint: dict(node.annotations)
+        for node in walk(func.body)
+        if isinstance(node, tir.Block)
+    }
+    assert [buffer.name for buffer in notes["Q"]["layout_free_placeholders"]] == ["P"]
+    assert notes["P"] == notes["root"] == {}
 
 
 def test_a_reduction_over_nothing_gives_its_identity() -> None:

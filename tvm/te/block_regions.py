@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.tir.analysis import get_block_access_region
+from tvm.tir.analysis.block_access_region import get_block_accesses
 from tvm.tir.buffer import Buffer
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.stmt import Block, Stmt
@@ -29,7 +29,7 @@ class _FillRegions(StmtExprMutator):
         assert isinstance(block, Block), "nothing here replaces a block"
         if is_root or block.reads or block.writes:
             return block
-        reads, writes, opaque = get_block_access_region(block, self.known)
+        reads, writes, opaque = get_block_accesses(block, self.known)
         return Block(
             block.iter_vars, (*reads, *opaque), (*writes, *opaque), block.name_hint, block.body,
             block.init, block.alloc_buffers, block.match_buffers, block.annotations, block.span,

@@ -205,26 +205,41 @@ class _Builder:
         scopes: list[_Scope] = []
         for depth in range(max(levels, default=0) + 1):
             scopes.append(self._scope(axes, levels, depth, scopes[-1] if scopes else None))
-        body = self._leaf(op, axes, levels, scopes)
-        for scope in reversed(scopes[:-1]):
-            block = Block(scope.iter_vars, [], [], self.names.fresh(op.name), body)
+        reduces = [n for n, axis in zip(levels, axes) if axis.iter_type == IterVar.CommReduce]
+        starts = min(reduces, default=len(scopes) - 1)
+        body = self._leaf(op, axes, levels, scopes, starts == len(scopes) - 1)
+        for depth in range(len(scopes) - 2, -1, -1):
+            scope = scopes[depth]
+            init = self._start(op, scope) if depth == starts else None
+            block = Block(scope.iter_vars, [], [], self.names.fresh(op.name), body, init)
             body = _nest(scope.loops, BlockRealize(scope.bindings, IntImm(BOOL, 1), block))
         return body
 
     def _levels(self, axes: Sequence[IterVar]) -> list[int]:
         """How deep each axis stands: below every axis that its domain depends on.
 
-        Reduction axes stand together: the block that starts the result must see all of them.
+        Reduction axes stand together, as the outermost block with such an axis starts the result;
+        only those that depend on another one stand below it.
         """
         level_of: dict[Var, int] = {}
+        reduced = {axis.var for axis in axes if axis.iter_type == IterVar.CommReduce}
+        nested: set[Var] = set()
+        uses: dict[Var, list[Var]] = {}
         for axis in axes:
             assert axis.dom is not None, "axes of a stage have domains"
             bounds = [self.analyzer.simplify(x) for x in (axis.dom.min, axis.dom.extent)]
-            used = [n for x in bounds for n in walk(x) if isinstance(n, Var)]
-            level_of[axis.var] = max([level_of[v] + 1 for v in used if v in level_of], default=0)
-        reduced = {axis.var for axis in axes if axis.iter_type == IterVar.CommReduce}
-        deepest = max((level_of[var] for var in reduced), default=0)
-        return [deepest if axis.var in reduced else level_of[axis.var] for axis in axes]
+            used = [n for x in bounds for n in walk(x) if isinstance(n, Var) and n in level_of]
+            uses[axis.var] = used
+            level_of[axis.var] = max([level_of[v] + 1 for v in used], default=0)
+            if axis.var in reduced and not reduced.isdisjoint(used):
+                nested.add(axis.var)
+        together = max((level_of[var] for var in reduced - nested), default=0)
+        for var in level_of:  # in the order in which they depend on each other
+            if var in nested:
+                level_of[var] = max(level_of[v] + 1 for v in uses[var])
+            elif var in reduced:
+                level_of[var] = together
+        return [level_of[axis.var] for axis in axes]
 
     def _scope(
         self, axes: Sequence[IterVar], levels: list[int], depth: int, outer: _Scope | None
@@ -257,12 +272,17 @@ class _Builder:
         return Range.from_min_extent(self.analyzer.simplify(low), self.analyzer.simplify(extent))
 
     def _leaf(
-        self, op: ComputeOp, axes: Sequence[IterVar], levels: list[int], scopes: list[_Scope]
+        self,
+        op: ComputeOp,
+        axes: Sequence[IterVar],
+        levels: list[int],
+        scopes: list[_Scope],
+        starts: bool,
     ) -> Stmt:
         scope = scopes[-1]
         outer = scopes[-2] if len(scopes) > 1 else None
         if isinstance(op.body[0], Reduce) and not _reduces_nothing(op):
-            blocks = [self._reduction(op, scope)]
+            blocks = [self._reduction(op, scope, starts)]
         else:
             blocks = []
             for i in range(op.num_outputs):
@@ -290,7 +310,19 @@ class _Builder:
         store = BufferStore(self.buffers[tensor], value, self._place(op, scope))
         return self._block(op, scope, tensor.name, store, None)
 
-    def _reduction(self, op: ComputeOp, scope: _Scope) -> Stmt:
+    def _start(self, op: ComputeOp, scope: _Scope) -> Stmt:
+        """What the result of a reduction is before the first step."""
+        place = self._place(op, scope)
+        stores: list[Stmt] = []
+        for i, part in enumerate(op.body):
+            assert isinstance(part, Reduce), "the caller asks for reductions only"
+            start = (part.init or part.combiner.identity_element)[part.value_index]
+            stores.append(
+                BufferStore(self.buffers[op.output(i)], self._remap(start, scope), place)
+            )
+        return SeqStmt.flatten(*stores)
+
+    def _reduction(self, op: ComputeOp, scope: _Scope, starts: bool) -> Stmt:
         reduce = op.body[0]
         assert isinstance(reduce, Reduce), "the caller asks for reductions only"
         place = self._place(op, scope)
@@ -301,10 +333,7 @@ class _Builder:
             source = self.analyzer.simplify(self._remap(reduce.source[i], scope))
             current[reduce.combiner.lhs[i]] = BufferLoad(buffer, place)
             current[reduce.combiner.rhs[i]] = source
-        start = reduce.init or reduce.combiner.identity_element
-        init = SeqStmt.flatten(
-            *[BufferStore(b, self._remap(start[i], scope), place) for b, i in zip(buffers, order)]
-        )
+        init = self._start(op, scope) if starts else None
         values = [substitute(reduce.combiner.result[i], current) for i in order]
         body = _store_together(buffers, values, place)
         condition = self._remap(reduce.condition, scope)
@@ -439,18 +468,23 @@ def _store_together(
 
 
 def _with_root(body: Stmt, allocated: Sequence[Buffer]) -> Stmt:
-    """The body in a root block; a single block without axes already is one."""
+    """The body in a root block, which names no regions; a lone block without axes is one."""
     if isinstance(body, BlockRealize) and not body.block.iter_vars and not allocated:
-        return body
+        block = body.block
+        root = Block(
+            [], [], [], block.name_hint, block.body, None, (), (), block.annotations, block.span
+        )
+        return BlockRealize([], body.predicate, root, body.span)
     block = Block([], [], [], "root", body, alloc_buffers=allocated)
     return BlockRealize([], IntImm(BOOL, 1), block)
 
 
 class _LayoutFree(StmtExprMutator):
-    """Collects and removes the annotation that names buffers whose layout may be chosen freely."""
+    """Takes parameters out of the annotation that names buffers whose layout may be chosen."""
 
-    def __init__(self) -> None:
+    def __init__(self, params: Sequence[Buffer | None]) -> None:
         super().__init__()
+        self.params = params
         self.found: list[Buffer] = []
 
     def visit_block_(self, op: Block) -> Stmt:
@@ -460,8 +494,11 @@ class _LayoutFree(StmtExprMutator):
         if named is None:
             return block
         assert isinstance(named, tuple), "the annotation is a list of tensors"
-        self.found.extend(named)
+        own = [buffer for buffer in named if buffer not in self.params]
+        self.found.extend([buffer for buffer in named if buffer in self.params])
         rest = {key: value for key, value in block.annotations.items() if key != LAYOUT_FREE}
+        if own:
+            rest[LAYOUT_FREE] = tuple(own)
         return Block(
             block.iter_vars, block.reads, block.writes, block.name_hint, block.body, block.init,
             block.alloc_buffers, block.match_buffers, rest, block.span,
@@ -469,7 +506,7 @@ class _LayoutFree(StmtExprMutator):
 
 
 def _take_layout_free(body: Stmt, params: Sequence[Buffer | None]) -> tuple[list[int], Stmt]:
-    """The places of layout-free buffers among the parameters, and the body without the marks."""
-    rule = _LayoutFree()
+    """The places of layout-free buffers among the parameters, which the body no longer marks."""
+    rule = _LayoutFree(params)
     body = rule.visit_stmt(body)
     return sorted({i for i, buffer in enumerate(params) if buffer in rule.found}), body

@@ -41,7 +41,6 @@ from .op.arith import (
     equal,
     floordiv,
     floormod,
-    greater_equal,
     is_one,
     is_zero,
     less,
@@ -248,12 +247,12 @@ class IndexMap(Node):
                 "which each part of each old index occurs exactly once"
                 + (" (non_surjective_inverse takes maps that need padding)" if exact else "")
             )
-        analyzer = Analyzer()
+        values = {s.var: solved[s.var] for s in shifts.values()}
+        plain, analyzer = Analyzer(), Analyzer()
+        result = [plain.simplify(substitute(moved[var], values)) for var in self.initial_indices]
         box = {s.var: s.domain for s in shifts.values()}
         for out, index in zip(outputs, indices):
             analyzer.bind_domain(out, _range_of(index, box, prover))
-        values = {s.var: solved[s.var] for s in shifts.values()}
-        result = [analyzer.simplify(substitute(moved[var], values)) for var in self.initial_indices]
         padding: PrimExpr | None = None
         for shift in shifts.values():
             outside = shift.padding(values[shift.var], analyzer)
@@ -323,9 +322,10 @@ def _range_of(index: PrimExpr, domains: Mapping[Var, Range], analyzer: Analyzer)
     low, high = analyzer.simplify(interval.min_value), interval.max_value
     extent = analyzer.simplify(high - low + 1)
     if isinstance(index, FloorDiv) and is_zero(low) and not isinstance(extent, IntImm):
-        inner = eval_set(index.a, domains, analyzer)  # (n - 1) // c + 1 is written (n + c - 1) // c
-        if inner.has_upper_bound():
-            extent = analyzer.simplify(floordiv(inner.max_value + index.b, index.b))
+        inner = eval_set(index.a, domains, analyzer)
+        if inner.has_upper_bound():  # the parts of what is padded: n - n % -c is n rounded up
+            end = analyzer.simplify(inner.max_value + 1)
+            extent = floordiv(end - floormod(end, negative(index.b)), index.b)
     return Range.from_min_extent(low, extent)
 
 
@@ -407,17 +407,26 @@ class _Shift:
         if multiple == 1:
             return None
         place = value - self._start
-        block, within = floordiv(place, multiple), floormod(place, multiple)
+        block = analyzer.simplify(floordiv(place, multiple))
+        within = analyzer.simplify(floormod(place, multiple))
         found: PrimExpr | None = None
         if self._left:
-            found = logical_and(equal(block, 0), less(within, self._left))
-        added = analyzer.simplify(not_equal(floormod(negative(self._end), multiple), 0))
-        if not (isinstance(added, IntImm) and not added.value):
-            last = equal(block, floordiv(self._end, multiple))
-            behind = logical_and(last, greater_equal(within, floormod(self._end, multiple)))
-            behind = logical_and(added, behind)
+            found = _both(analyzer.simplify(equal(block, 0)), less(within, self._left))
+        added = as_expr(not_equal(floormod(self._end, -multiple), 0))
+        if isinstance(analyzer.simplify(added), IntImm):
+            added = analyzer.simplify(added)
+        if not is_zero(added):
+            last = analyzer.simplify(equal(block, floordiv(self._end, multiple)))
+            edge = analyzer.simplify(floormod(self._end, multiple))
+            # a single place that is padded is that one; more stay a bound of the whole remainder
+            one = isinstance(edge, IntImm) and edge.value == multiple - 1
+            behind = _both(added, _both(last, equal(within, edge) if one else edge <= within))
             found = behind if found is None else logical_or(found, behind)
-        return None if found is None else analyzer.simplify(found)
+        return found
+
+
+def _both(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return b if is_one(a) else logical_and(a, b)
 
 
 def _divisions(

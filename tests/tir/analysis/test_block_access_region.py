@@ -60,6 +60,31 @@ def calls(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")) -> None:
 def test_addresses() -> None:
     block = block_of(calls, "call")
     reads, writes, opaque = get_block_access_region(block, buffers_of(calls))
-    assert show(reads) == []
-    assert show(writes) == ["B[0:+16]"]
-    assert show(opaque) == ["A[0:+16]"]
+    assert show(reads) == show(writes) == []
+    assert show(opaque) == ["A[0:+16]", "B[0:+16]"]
+    reads, writes = get_block_read_write_region(block, buffers_of(calls))
+    assert show(reads) == ["A[0:+16]"]
+    assert show(writes) == ["B[0:+16]", "A[0:+16]"]
+
+
+@T.prim_func
+def views(A: T.Buffer((16, 16), "float32"), B: T.Buffer((2, 16, 16), "float32")) -> None:
+    with T.block("view"):
+        T.reads()
+        T.writes()
+        V = T.match_buffer(A[2:6, 4:8], (4, 4), strides=[16, 1], offset_factor=1)
+        W = T.match_buffer(B[1, 2:6, 4:8], (4, 4), strides=[16, 1], offset_factor=1)
+        T.evaluate(T.call_extern("int32", "f", V.data))
+        for i in range(2):
+            W[i + 1, 3] = W[i, 0]
+
+
+def test_views_stand_for_what_they_view() -> None:
+    block, buffers = block_of(views, "view"), buffers_of(views)
+    reads, writes, opaque = get_block_access_region(block, buffers)
+    assert show(reads) == ["B[1:+1, 2:+2, 4:+1]"]
+    assert show(writes) == ["B[1:+1, 3:+2, 7:+1]"]
+    assert show(opaque) == ["A[2:+4, 4:+4]"]
+    only = {data: buffer for data, buffer in buffers.items() if buffer.name == "A"}
+    reads, writes, opaque = get_block_access_region(block, only)
+    assert (show(reads), show(writes), show(opaque)) == ([], [], ["A[2:+4, 4:+4]"])

@@ -3,19 +3,20 @@
 The regions are in terms of the block's own iteration variables and of what stands outside; loops
 inside of the block are widened to their whole range. A block within the block counts by what it
 says of itself, in the values it is given. A buffer whose address is taken counts as used in an
-opaque way.
+opaque way, and what is touched through a view counts for the buffer that is viewed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.op import Op
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
-from tvm.tir.functor import StmtExprVisitor, substitute
+from tvm.tir.functor import StmtExprVisitor, expr_children, substitute
 from tvm.tir.op import arith as ops
 
 Regions = list[s.BufferRegion]
@@ -27,9 +28,20 @@ def get_block_access_region(
     """What the block reads, writes, and uses in an opaque way: one region a buffer.
 
     `buffer_var_map` gives the buffers in scope by their data variables; others are of no interest.
-    The accumulator of a reduction (a block with init) counts as written only.
+    The accumulator of a reduction (a block with init) counts as written only. An access pointer is
+    opaque, whatever it says of itself.
     """
-    detector = _Detector(buffer_var_map)
+    return _regions(block, _Detector(buffer_var_map))
+
+
+def get_block_accesses(
+    block: s.Block, buffer_var_map: Mapping[e.Var, Buffer]
+) -> tuple[Regions, Regions, Regions]:
+    """The same, with access pointers read and written as their masks say."""
+    return _regions(block, _MaskDetector(buffer_var_map))
+
+
+def _regions(block: s.Block, detector: _Detector) -> tuple[Regions, Regions, Regions]:
     detector.enter(block)
     writes = detector.writes.regions()
     own = {region.buffer for region in writes} if block.init is not None else set()
@@ -40,8 +52,8 @@ def get_block_access_region(
 def get_block_read_write_region(
     block: s.Block, buffer_var_map: Mapping[e.Var, Buffer]
 ) -> tuple[Regions, Regions]:
-    """What the block reads and writes; opaque uses count as both."""
-    reads, writes, opaque = get_block_access_region(block, buffer_var_map)
+    """What the block reads and writes; opaque uses count as both, access pointers as they say."""
+    reads, writes, opaque = get_block_accesses(block, buffer_var_map)
     return [*reads, *opaque], [*writes, *opaque]
 
 
@@ -109,13 +121,17 @@ class _Detector(StmtExprVisitor):
         self._local: set[Buffer] = set()
         self._loops: dict[e.Var, Range] = {}
         self._lets: dict[e.Var, PrimExpr] = {}
-        self._hidden: dict[Buffer, s.BufferRegion] = {}
+        self._views: dict[e.Var, s.MatchBufferRegion] = {}
         self.reads, self.writes, self.opaque = _Touched(), _Touched(), _Touched()
 
     def enter(self, block: s.Block) -> None:
         """Look into the block whose regions are asked for."""
         for match in block.match_buffers:
-            self._hidden[match.buffer] = match.source
+            if match.source.buffer.data in self._known:
+                self._views[match.buffer.data] = match
+                self._known[match.buffer.data] = match.buffer
+            else:
+                self._known.pop(match.buffer.data, None)
         self._local.update(block.alloc_buffers)
         if block.init is not None:
             self.visit_stmt(block.init)
@@ -138,27 +154,41 @@ class _Detector(StmtExprVisitor):
 
     def _span(self, low: PrimExpr, high: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         """The lowest and highest value over the loops inside of the block."""
+        from tvm.arith.int_set import IntervalSet, eval_set, neg_inf, pos_inf
+
+        if _is_computed(low) or _is_computed(high):
+            return neg_inf(), pos_inf()
         if not self._loops:
             return low, high
-        from tvm.arith.int_set import IntervalSet, eval_set
 
         domains = {var: IntervalSet.of_range(rng) for var, rng in self._loops.items()}
         lowest, highest = eval_set(low, domains), eval_set(high, domains)
         return lowest.min_value, highest.max_value
 
     def _touch(self, where: _Touched, buffer: Buffer, box: list[tuple[PrimExpr, PrimExpr]]) -> None:
-        source = self._hidden.get(buffer)
-        if source is not None:
-            where.add(source.buffer, [self._whole(rng) for rng in source.region])
+        if buffer.data not in self._known or buffer in self._local:
             return
-        known = self._known.get(buffer.data)
-        if known is not None and buffer not in self._local:
-            touched = buffer if known.data is buffer.data else known
-            where.add(touched, [_bounded(*b, n) for b, n in zip(box, buffer.shape)])
+        box = [_bounded(*b, n) for b, n in zip(box, buffer.shape)]
+        view = self._views.get(buffer.data)
+        if view is None:
+            where.add(buffer, box)
+        else:
+            self._touch(where, view.source.buffer, self._seen_through(view.source, box))
 
-    def _whole(self, rng: Range) -> tuple[PrimExpr, PrimExpr]:
-        last = ops.subtract(ops.add(rng.min, rng.extent), ops.const(1, rng.min.dtype))
-        return self._span(rng.min, last)
+    def _seen_through(
+        self, source: s.BufferRegion, box: list[tuple[PrimExpr, PrimExpr]]
+    ) -> list[tuple[PrimExpr, PrimExpr]]:
+        """The box of a view's indices as one of the buffer that it views."""
+        left_out = len(source.region) - len(box)
+        first, rest = source.region[:left_out], source.region[left_out:]
+        starts = [self._span(rng.min, rng.min) for rng in first]
+        moved = [
+            self._span(
+                _simplified(ops.add(rng.min, low)), _simplified(ops.add(rng.min, high))
+            )
+            for rng, (low, high) in zip(rest, box)
+        ]
+        return [*starts, *moved]
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> None:
         self._touch(self.reads, op.buffer, self._box(op.indices))
@@ -174,27 +204,8 @@ class _Detector(StmtExprVisitor):
     def visit_var_(self, op: e.Var) -> None:
         """A data variable on its own: the callee may do anything with the memory."""
         buffer = self._known.get(op)
-        if buffer is not None and buffer not in self._local:
-            full = [(ops.const(0, n.dtype), ops.subtract(n, 1)) for n in buffer.shape]
-            self.opaque.add(buffer, full)
-
-    def visit_call_(self, op: e.Call) -> None:
-        if isinstance(op.op, Op) and op.op.name == "tir.tvm_access_ptr":
-            self._access_ptr(op)
-            return
-        super().visit_call_(op)
-
-    def _access_ptr(self, op: e.Call) -> None:
-        data, mask = op.args[1], op.args[4]
-        buffer = self._known.get(data) if isinstance(data, e.Var) else None
-        self.visit_exprs((op.args[2], op.args[3]))
-        if buffer is None or not isinstance(mask, e.IntImm):
-            return
-        full = [(ops.const(0, n.dtype), ops.subtract(n, 1)) for n in buffer.shape]
-        if mask.value & Buffer.READ:
-            self._touch(self.reads, buffer, full)
-        if mask.value & Buffer.WRITE:
-            self._touch(self.writes, buffer, full)
+        if buffer is not None:
+            self._touch(self.opaque, buffer, _whole(buffer))
 
     # --- scopes ---
 
@@ -227,6 +238,49 @@ class _Detector(StmtExprVisitor):
                     point = _is_point(rng) and not self._loops
                     box.append((lowest[0], low if point else highest[1]))
                 self._touch(where, region.buffer, box)
+
+
+class _MaskDetector(_Detector):
+    """Takes access pointers at their word."""
+
+    def visit_call_(self, op: e.Call) -> None:
+        if not (isinstance(op.op, Op) and op.op.name == "tir.tvm_access_ptr"):
+            super().visit_call_(op)
+            return
+        data, mask = op.args[1], op.args[4]
+        buffer = self._known.get(data) if isinstance(data, e.Var) else None
+        self.visit_exprs((op.args[2], op.args[3]))
+        if buffer is None or not isinstance(mask, e.IntImm):
+            return
+        if mask.value & Buffer.READ:
+            self._touch(self.reads, buffer, _whole(buffer))
+        if mask.value & Buffer.WRITE:
+            self._touch(self.writes, buffer, _whole(buffer))
+
+
+def _whole(buffer: Buffer) -> list[tuple[PrimExpr, PrimExpr]]:
+    return [(ops.const(0, n.dtype), ops.subtract(n, 1)) for n in buffer.shape]
+
+
+# Calls that are known by their bounds; what others give may be anything.
+_BOUNDED: Final = frozenset(("tir.if_then_else", "tir.likely", "tir.vscale"))
+
+
+def _is_computed(index: PrimExpr) -> bool:
+    """True where the index goes through a call, such as the rounding of a float.
+
+    An index that is read from memory is one place, wherever that is.
+    """
+    stack = [index]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, e.Call):
+            name = part.op.name if isinstance(part.op, Op) else ""
+            if name not in _BOUNDED:
+                return True
+        if not isinstance(part, (e.BufferLoad, e.ProducerLoad)):
+            stack.extend(expr_children(part))
+    return False
 
 
 def _is_point(rng: Range) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.tir.analysis import get_block_access_region
+from tvm.tir.analysis.block_access_region import get_block_accesses
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Var
 from tvm.tir.functor import walk
@@ -20,7 +20,7 @@ def access_regions(block: Block) -> tuple[list[BufferRegion], list[BufferRegion]
                 buffers.setdefault(node.buffer.data, node.buffer)
     for region in (*block.reads, *block.writes):
         buffers.setdefault(region.buffer.data, region.buffer)
-    reads, writes, opaque = get_block_access_region(block, buffers)
+    reads, writes, opaque = get_block_accesses(block, buffers)
     return [*reads, *opaque], [*writes, *opaque]
 
 

@@ -16,7 +16,8 @@ from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
 from tvm.ir.transform import PassContext
 from tvm.tir import stmt as s
-from tvm.tir.analysis import detect_buffer_access_lca, get_block_access_region
+from tvm.tir.analysis import detect_buffer_access_lca
+from tvm.tir.analysis.block_access_region import get_block_accesses
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
@@ -101,7 +102,7 @@ class _Mover(StmtExprMutator):
         """A block around `body` that allocates the buffers."""
         bare = s.Block((), (), (), "", body, None, buffers, span=body.span)
         if self._regions:
-            reads, writes, _ = get_block_access_region(bare, self._buffers_by_data)
+            reads, writes, _ = get_block_accesses(bare, self._buffers_by_data)
             bare = with_fields(bare, reads=tuple(reads), writes=tuple(writes))
         return s.BlockRealize((), True, bare, body.span)
 
