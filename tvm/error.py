@@ -69,6 +69,10 @@ class ConfigError(TVMError, AttributeError):
     """An unknown key of a pass context, or a value of the wrong type."""
 
 
+class ConfigFieldError(ConfigError, TypeError):
+    """A record of options with a field that it has not, or of another type."""
+
+
 class TargetError(TVMError, ValueError):
     """A target that does not exist or whose options do not fit."""
 

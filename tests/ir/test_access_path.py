@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import tvm_ffi.access_path
 
+from tvm.ffi import library
 from tvm.ir import GlobalVar
 from tvm.ir.access_path import AccessKind, AccessPath
+from tvm.tir import Var
 
 pytestmark = pytest.mark.pure
 
@@ -14,10 +16,21 @@ pytestmark = pytest.mark.pure
 def test_prints_every_kind_of_step() -> None:
     root = AccessPath.root()
     path = root.attr("functions").map_item(GlobalVar("main")).attr("params").array_item(2)
-    assert str(path) == '<root>.functions["main"].params[2]'
-    assert str(root.attr_missing("x")) == "<root>.<missing x>"
-    assert str(root.map_item_missing("k")) == "<root>[<missing k>]"
-    assert str(root.array_item_missing(3)) == "<root>[<missing 3>]"
+    assert str(path) == '<root>.functions[I.GlobalVar("main")].params[2]'
+    assert str(root.map_item("k").map_item(3)) == '<root>["k"][3]'
+    assert str(root.attr_missing("x")) == '<root>[<missing:"x">]'
+    assert str(root.map_item_missing("k")) == '<root>[<missing:"k">]'
+    assert str(root.array_item_missing(3)) == "<root>[<missing:3>]"
+
+
+def test_paths_of_the_library_print_alike() -> None:
+    library()
+    for key in (GlobalVar("main"), Var("n", "int32"), "k", 3):
+        theirs = tvm_ffi.access_path.AccessPath.root().attr("params").map_item(key)
+        assert str(AccessPath.of(theirs)) == str(theirs)
+        assert str(AccessPath.root().map_item_missing(key)) == str(
+            tvm_ffi.access_path.AccessPath.root().map_item_missing(key)
+        )
 
 
 def test_compares_by_steps() -> None:

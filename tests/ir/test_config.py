@@ -49,3 +49,11 @@ def test_literals_stand_for_their_values() -> None:
 
 def test_list_configs_names_all() -> None:
     assert PassContext.list_configs()["tir.noalias"] == {"type": "bool"}
+
+
+def test_fields_of_records_are_checked() -> None:
+    for fields, text in (({"nope": 3}, "no field 'nope'"), ({"auto_max_step": "x"}, "found: 'x'")):
+        with pytest.raises(TypeError, match=text):
+            PassContext(config={"tir.UnrollLoop": fields})
+    ctx = PassContext(config={"tir.UnrollLoop": {"auto_max_step": tir.IntImm("int32", 4)}})
+    assert ctx.config["tir.UnrollLoop"].auto_max_step == 4

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.pure
 def test_made_by_name_with_defaults() -> None:
     made: Any = make_node("attrs.TestAttrs", name="xx", padding=(3, 4))
     assert (made.axis, made.name, made.padding, made.func) == (10, "xx", (3, 4), None)
+    assert [(n.value, n.dtype) for n in made.padding] == [(3, "int32"), (4, "int32")]
     assert made.get_int("axis") == 10
     assert made.get_int_tuple("padding") == (3, 4)
     assert made.get_str("name") == "xx"

@@ -86,7 +86,7 @@ def test_path_into_sequences() -> None:
     two = tir.SeqStmt([tir.Evaluate(x), tir.Evaluate(x + 1), tir.Evaluate(x)])
     found = get_first_structural_mismatch(one, two)
     assert found is not None
-    assert str(found[0]) == "<root>.seq[<missing 2>]"
+    assert str(found[0]) == "<root>.seq[<missing:2>]"
     assert str(found[1]) == "<root>.seq[2]"
     three = tir.SeqStmt([tir.Evaluate(x), tir.Evaluate(x + 2)])
     found = get_first_structural_mismatch(one, three)
@@ -102,7 +102,7 @@ def test_maps_by_key_in_any_order() -> None:
     found = get_first_structural_mismatch(f, copy_func().with_attrs({"a": 1}))
     assert found is not None
     assert str(found[0]) == '<root>.attrs.__dict__["b"]'
-    assert str(found[1]) == "<root>.attrs.__dict__[<missing b>]"
+    assert str(found[1]) == '<root>.attrs.__dict__[<missing:"b">]'
 
 
 def test_modules_by_function_name() -> None:

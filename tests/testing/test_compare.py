@@ -111,3 +111,42 @@ def test_a_difference_fails() -> None:
 
     with pytest.raises(ValueError, match="StructuralEqual"):
         case.test_compare(one, two, lambda mod: mod)
+
+
+class TestNameless(tvm.testing.CompareBeforeAfter):
+    """A pass that makes a function without a name."""
+
+    def transform(self):
+        @tvm.tir.transform.prim_func_pass(opt_level=0)
+        def bare(func, mod, ctx):
+            return tvm.tir.PrimFunc(func.params, func.body, None, func.buffer_map)
+
+        return bare
+
+    def before(A: T.Buffer(4, "int32")):
+        A[0] = 1
+
+    def expected(A: T.Buffer(4, "int32")):
+        A[0] = 1
+
+
+class TestMethodsWithoutDecorator(tvm.testing.CompareBeforeAfter):
+    transform = tvm.tir.transform.Simplify()
+
+    class before:
+        def f(A: T.Buffer(N, "int32")):
+            A[0] = A[1] * 1
+
+        @T.prim_func
+        def g(A: T.Buffer(4, "int32")):
+            A[0] = A[2] + 0
+
+    class expected:
+        def f(A: T.Buffer(4, "int32")):
+            A[0] = A[1]
+
+        def g(A: T.Buffer(4, "int32")):
+            A[0] = A[2]
+
+    def test_names(self, before):
+        assert [func.attrs["global_symbol"] for func in before.functions.values()] == ["f", "g"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from types import ModuleType
+from typing import Any
 
 import tvm.error as _errors
 
@@ -30,6 +32,7 @@ def library() -> ModuleType:
                 import tvm_ffi
 
                 _teach_errors(tvm_ffi)
+                _show_by_repr(tvm_ffi.core)
                 _loaded = tvm_ffi
                 for action in _at_load:
                     assert callable(action)
@@ -50,3 +53,15 @@ def _teach_errors(tvm_ffi: ModuleType) -> None:
     for name, value in vars(_errors).items():
         if isinstance(value, type) and issubclass(value, _errors.TVMError):
             tvm_ffi.register_error(name, value)
+
+
+def _show_by_repr(core: Any) -> None:
+    """Let the library print an object of Python's, such as a key in an access path, by its `repr`.
+
+    Where somebody has said before how to print them, or in a library too old to be told, it stays.
+    """
+    register = getattr(core, "_register_type_attr", None)
+    if register is not None:
+        index = core._object_type_key_to_index("ffi.OpaquePyObject")
+        with contextlib.suppress(RuntimeError):
+            register(index, "__ffi_repr__", lambda held, _: repr(held))

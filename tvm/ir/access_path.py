@@ -114,15 +114,11 @@ class AccessPath(Object):
     def __str__(self) -> str:
         text = "<root>"
         for kind, key in self.steps:
-            shown = getattr(key, "name_hint", key)
+            shown = f'"{key}"' if isinstance(key, str) else repr(key)
             if kind == "attr":
-                text += f".{shown}"
-            elif kind == "array_item":
-                text += f"[{shown}]"
-            elif kind == "map_item":
-                text += f'["{shown}"]' if isinstance(shown, str) else f"[{shown}]"
+                text += f".{key}"
             else:
-                text += f".<missing {shown}>" if "attr" in kind else f"[<missing {shown}>]"
+                text += f"[<missing:{shown}>]" if kind.endswith("missing") else f"[{shown}]"
         return text
 
     __repr__ = __str__

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tvm.error import ConfigError, message
+from tvm.error import ConfigError, ConfigFieldError, message
 from tvm.ffi.object import Object
 from tvm.support.frozen import FrozenMap
 from tvm.support.suggest import did_you_mean
@@ -84,15 +84,16 @@ class ConfigRecord(Object):
         defaults = _RECORDS[key]
         for name in values:
             if name not in defaults:
-                raise ConfigError(
+                raise ConfigFieldError(
                     message(
                         f"PassContext config {key!r} has no field {name!r}"
                         f"{did_you_mean(name, defaults)}",
                         legal=", ".join(f"{n} = {v}" for n, v in defaults.items()),
                     )
                 )
+        given = {name: _field(key, name, value, defaults[name]) for name, value in values.items()}
         self.key = key
-        self._values = FrozenMap({**defaults, **values})
+        self._values = FrozenMap({**defaults, **given})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._values:
@@ -104,6 +105,22 @@ class ConfigRecord(Object):
 
     def __repr__(self) -> str:
         return f"{self.key}({', '.join(f'{n}={v}' for n, v in self._values.items())})"
+
+
+def _field(key: str, name: str, value: object, default: object) -> object:
+    """The value of a field, in the type of its default."""
+    plain = getattr(value, "value", value)  # an IntImm stands for its value
+    if isinstance(default, int):
+        if not isinstance(plain, int):
+            raise ConfigFieldError(
+                message(
+                    f"PassContext config {key!r}: field {name!r}",
+                    found=f"{value!r} of type {type(value).__name__}",
+                    legal=f"a value of type {type(default).__name__}",
+                )
+            )
+        return type(default)(plain)
+    return value
 
 
 def default_record(key: str) -> ConfigRecord:

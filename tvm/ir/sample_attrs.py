@@ -7,12 +7,12 @@ from typing import ClassVar, Final, final
 
 from .attrs import Attrs
 from .env_func import EnvFunc
-from .node import Field, fields, register_nodes
+from .node import Field, Node, fields, make_node, register_nodes
 
 
 @final
 class SampleAttrs(Attrs):
-    """An integer, a text, integers, a function; all but the text have defaults."""
+    """An integer, a text, expressions, a function; all but the text have defaults."""
 
     __slots__ = ("axis", "func", "name", "padding")
     TYPE_KEY = "attrs.TestAttrs"
@@ -22,13 +22,18 @@ class SampleAttrs(Attrs):
         self,
         axis: int = 10,
         name: str = "",
-        padding: Sequence[int] = (0, 0),
+        padding: Sequence[int | Node] = (0, 0),
         func: EnvFunc | None = None,
     ) -> None:
         self.axis: Final = axis
         self.name: Final = name
-        self.padding: Final = tuple(padding)
+        self.padding: Final = tuple([_as_expr(n) for n in padding])
         self.func: Final = func
+
+
+def _as_expr(value: int | Node) -> Node:
+    """A number as an expression; their classes stand on a floor above, and are found by name."""
+    return value if isinstance(value, Node) else make_node("ir.IntImm", dtype="int32", value=value)
 
 
 register_nodes(SampleAttrs)

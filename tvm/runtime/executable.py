@@ -14,6 +14,7 @@ class Executable:
 
     def __init__(self, mod: Module) -> None:
         self.mod = mod
+        self._jitted_mod: Module | None = None
 
     def jit(
         self,
@@ -23,8 +24,15 @@ class Executable:
         force_recompile: bool = False,
         **kwargs: Any,
     ) -> Module:
-        """The module whose functions can be called; code is linked when one is asked for."""
-        return self.mod
+        """The module whose functions can be called; code is linked when one is asked for.
+
+        With `force_recompile` it is another one of the same code, which is linked anew.
+        """
+        if self._jitted_mod is None:
+            self._jitted_mod = self.mod
+        elif force_recompile:
+            self._jitted_mod = self.mod.unlinked()
+        return self._jitted_mod
 
     def export_library(
         self,

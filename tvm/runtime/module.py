@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -52,6 +53,13 @@ class Module(Object):
     def __init__(self) -> None:
         self._imports: list[Module] = []
         self._functions: dict[str, Any] = {}
+
+    def unlinked(self) -> Module:
+        """Another module of the same code, which links it for itself; imports are shared."""
+        made = copy(self)
+        made._imports = list(self._imports)
+        made._functions = {}
+        return made
 
     # --- functions ---
 

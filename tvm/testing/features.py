@@ -154,6 +154,11 @@ def _any_gpu() -> bool | str:
     return any([enabled(k) for k in kinds]) or "this machine has none that a backend drives"
 
 
+def _several_gpus() -> bool | str:
+    kinds = ("cuda", "rocm", "opencl", "metal", "vulkan")
+    return any(device(k, 1).exist for k in kinds) or "this machine has no second one"
+
+
 def compute_version(kind: str = "cuda") -> tuple[int, ...]:
     """Major and minor version of the first device of a kind; (0, 0) without one."""
     gpu = device(kind, 0)
@@ -186,6 +191,7 @@ def _cpu_feature(*names: str) -> Check:
 
 requires_gpu = Feature("gpu", run_time_check=_any_gpu)
 uses_gpu = requires_gpu(support_required="optional")
+requires_multi_gpu = Feature("multi_gpu", run_time_check=_several_gpus)
 requires_llvm = Feature("llvm", "LLVM", "USE_LLVM", "llvm", target_kind_hardware="llvm")
 requires_x86 = Feature("x86", "x86 architecture", run_time_check=_machine("x86_64", "amd64"))
 requires_x86_vnni = Feature(

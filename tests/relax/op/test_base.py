@@ -9,6 +9,7 @@ from tvm import ir, relax, tir
 from tvm.error import TVMError
 from tvm.ir import Op, VDevice
 from tvm.relax import op
+from tvm.relax.analysis.call_tir_fits import inplace_faults
 
 pytestmark = pytest.mark.pure
 
@@ -145,5 +146,9 @@ def test_places_of_results_in_operands() -> None:
         with pytest.raises(TVMError, match="inplace_indices do not fit"):
             relax.op.call_inplace_packed("f", x, inplace_indices=wrong, sinfo_args=same)
     relax.op.call_inplace_packed("f", x, inplace_indices=[0], sinfo_args=other)
-    with pytest.raises(TVMError, match="cannot take the place of operand 0"):
-        relax.op.call_tir_inplace(relax.GlobalVar("f"), (x,), [0], other)
+    call = relax.op.call_tir_inplace(relax.GlobalVar("f"), (x,), [0], other)
+    assert "cannot take the place of operand 0" in next(inplace_faults(call))
+    whole = relax.Var("t", relax.TupleStructInfo([same]))
+    call = relax.op.call_tir_inplace(relax.GlobalVar("f"), whole, [0], same)
+    with pytest.raises(TVMError, match="a tuple of them that is written in place"):
+        relax.BlockBuilder().normalize(call)

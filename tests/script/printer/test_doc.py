@@ -43,3 +43,15 @@ def test_operation_kinds_are_grouped_by_operands() -> None:
     kinds = d.OperationKind
     assert kinds._UnaryStart < kinds.Not < kinds._UnaryEnd
     assert kinds._BinaryStart < kinds.Add < kinds.Or < kinds._BinaryEnd < kinds.IfThenElse
+
+
+def test_fields_are_set_and_users_add_notes() -> None:
+    stmt = d.ExprStmtDoc(d.IdDoc("x"))
+    stmt.comment = "note"
+    stmt.seen = True  # type: ignore[attr-defined]
+    assert stmt.comment == "note"
+    assert vars(stmt) == {"seen": True}
+    path = AccessPath.root()
+    stmt.source_paths = [path]
+    assert not isinstance(stmt.source_paths, list)
+    assert list(stmt.source_paths) == [path]

@@ -155,3 +155,18 @@ def test_long_chains_of_conditions_can_be_read(turns: int, nested: bool) -> None
     text = func.script()
     assert ("elif" not in text) == nested
     tvm.ir.assert_structural_equal(tvm.script.from_source(text), func)
+
+
+def test_a_sign_binds_more_tightly_on_the_right_of_a_power() -> None:
+    minus = [op(Op.USub, doc) for doc in (x, y)]
+    assert to_python_script(op(Op.Pow, *minus)) == "(-x) ** -y"
+    assert to_python_script(op(Op.Pow, x, op(Op.Invert, y))) == "x ** ~y"
+    assert to_python_script(op(Op.Pow, x, op(Op.Pow, y, z))) == "x ** y ** z"
+    assert to_python_script(op(Op.Pow, x, op(Op.Not, y))) == "x ** (not y)"
+    assert to_python_script(op(Op.Pow, x, op(Op.Mult, y, z))) == "x ** (y * z)"
+
+
+def test_a_choice_stands_bare_as_the_first_part_of_another() -> None:
+    inner = op(Op.IfThenElse, y, y, y)
+    assert to_python_script(op(Op.IfThenElse, x, inner, z)) == "y if y else y if x else z"
+    assert to_python_script(op(Op.IfThenElse, inner, x, z)) == "x if (y if y else y) else z"

@@ -10,6 +10,7 @@ from tvm.script import from_source
 
 pytestmark = pytest.mark.pure
 HEAD = '@T.prim_func\ndef f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):\n'
+INNER = '    with T.block("root"), T.block("b"):\n'
 
 
 def read(body: str) -> tir.PrimFunc:
@@ -21,10 +22,11 @@ def test_functions_without_blocks_stay_bare() -> None:
     assert isinstance(read("    A[0] = B[0]\n").body, tir.BufferStore)
 
 
-def test_one_block_of_its_own_is_the_root() -> None:
-    func = read('    with T.block("b"):\n        A[0] = B[0]\n')
-    assert func.body.block.name_hint == "b"
-    assert [str(r) for r in (*func.body.block.reads, *func.body.block.writes)] == ["B[0]", "A[0]"]
+@pytest.mark.parametrize("name", ["", '"b"', '"root"'])
+def test_one_block_of_its_own_is_the_root(name: str) -> None:
+    func = read(f"    with T.block({name}):\n        A[0] = B[0]\n")
+    assert func.body.block.name_hint == name.strip('"')
+    assert (*func.body.block.reads, *func.body.block.writes) == ()
 
 
 def test_loops_of_blocks_and_allocations_get_a_root() -> None:
@@ -36,24 +38,24 @@ def test_loops_of_blocks_and_allocations_get_a_root() -> None:
 
 
 def test_given_accesses_stay() -> None:
-    func = read('    with T.block("b"):\n        T.reads(B[0:8])\n        A[0] = B[0]\n')
-    block = func.body.block
+    func = read(f"{INNER}        T.reads(B[0:8])\n        A[0] = B[0]\n")
+    block = func.body.block.body.block
     assert [str(r) for r in (*block.reads, *block.writes)] == ["B[0:8]", "A[0]"]
 
 
 def test_pointers_hide_what_is_accessed() -> None:
-    body = '    with T.block("b"):\n        T.evaluate(T.call_extern("int32", "g", A.data))\n'
+    body = INNER + '        T.evaluate(T.call_extern("int32", "g", A.data))\n'
     with pytest.raises(tvm.error.DiagnosticError) as error:
         read(body)
     assert "Can not auto detect buffer access region" in str(error.value)
     assert "A.data in block 'b'" in str(error.value)
     given = body.replace("T.evaluate", "T.reads()\n        T.writes(A[0:8])\n        T.evaluate")
-    assert [str(r) for r in read(given).body.block.writes] == ["A[0:8]"]
+    assert [str(r) for r in read(given).body.block.body.block.writes] == ["A[0:8]"]
 
 
 def test_outer_blocks_see_what_inner_ones_say() -> None:
     func = read(
-        '    with T.block("outer"):\n'
+        '    with T.block("root"), T.block("outer"):\n'
         "        for i in range(4):\n"
         '            with T.block("inner"):\n'
         "                vi = T.axis.spatial(4, i)\n"
@@ -61,5 +63,5 @@ def test_outer_blocks_see_what_inner_ones_say() -> None:
         "                T.writes(A[vi + 2])\n"
         "                A[vi + 2] = B[vi]\n"
     )
-    block = func.body.block
+    block = func.body.block.body.block
     assert [str(r) for r in (*block.reads, *block.writes)] == ["B[0:4]", "A[2:6]"]

@@ -244,3 +244,41 @@ def test_what_a_scope_refuses_is_told_where_it_was_said(statement: str, wanted: 
         from_source(text)
     line = 5 if "T.where" in statement else 4
     assert f"<str>:{line}:" in str(caught.value)
+
+
+def test_annotations_of_a_block_are_merged() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4,), "float32")) -> None:
+        with T.block("b"):
+            T.block_attr({"k": {"a": 1, "n": {"x": 1}}})
+            T.block_attr({"k": {"b": 2, "n": {"y": 2}}, "j": 3})
+            A[0] = T.float32(1)
+
+    notes = func.body.block.annotations
+    assert notes == {"k": {"a": 1, "b": 2, "n": {"x": 1, "y": 2}}, "j": 3}
+    with pytest.raises(DiagnosticError, match=r"Duplicate block annotation for key = 'k\.a'"):
+        from_source(
+            "@T.prim_func\ndef f():\n    with T.block():\n"
+            "        T.block_attr({'k': {'a': 1}})\n        T.block_attr({'k': {'a': 2}})\n"
+        )
+
+
+def test_buffers_of_a_loop_belong_to_the_block_around_it() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4,), "float32")) -> None:
+        with T.block("b"):
+            for i in range(4):
+                B = T.alloc_buffer((4,))
+                B[i] = A[i]
+
+    assert [buffer.name for buffer in func.body.block.alloc_buffers] == ["B"]
+
+
+def test_intrinsics_are_looked_up_while_reading() -> None:
+    from tvm.target import codegen
+
+    @T.prim_func
+    def func() -> None:
+        T.evaluate(T.llvm_lookup_intrinsic_id("llvm.ctpop.i16"))
+
+    assert func.body.value.value == codegen.llvm_lookup_intrinsic_id("llvm.ctpop.i16")

@@ -97,7 +97,8 @@ def test_expressions(expr: Any, text: str) -> None:
     [
         (PrimType("int8"), "T.int8"),
         (PointerType(PrimType("float32"), "shared"), 'T.handle("float32", "shared")'),
-        (PointerType(PrimType("void")), "T.handle"),
+        (PointerType(PrimType("void")), 'T.handle("void", "global")'),
+            (PrimType("handle"), "T.handle"),
         (TupleType([PrimType("int32"), PrimType("bool")]), "T.Tuple(T.int32, T.bool)"),
         (Range(1, 5), "I.Range(1, 5)"),
         (tir.IterVar((0, 8), x, tir.IterVar.CommReduce, "t"),

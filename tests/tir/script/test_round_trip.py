@@ -110,3 +110,23 @@ def test_types_of_users() -> None:
     body = tir.LetStmt(tir.Var("y", "custom[Posit]16"), value, tir.BufferStore(buffer, value, [0]))
     func = tir.PrimFunc([x, handle], body, buffer_map={handle: buffer})
     check(func.with_attr("global_symbol", "main"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # a buffer that no statement defines, with an offset of its own
+        """    S = T.Buffer((4, 4), scope="shared", offset_factor=16)
+    T.attr([S, A], "buffer_bind_scope", T.tvm_tuple(0, 4, 0, 4))
+    T.evaluate(S.access_ptr("r"))""",
+        """    S = T.Buffer((4, 4), strides=("s0", "s1"), elem_offset=T.int32())
+    T.evaluate(S[1, 2] + S.strides[0])""",
+        "    A[5:5 + T.vscale() * 6 * 2:2] = T.broadcast(T.float32(1), T.vscale() * 6)",
+        '    p = T.handle("void")\n    T.evaluate(p)',
+    ],
+)
+def test_what_is_declared_where_it_is_used(body: str) -> None:
+    text = f'@T.prim_func\ndef f(A: T.Buffer((256,), "float32")):\n{body}\n'
+    func = from_source(text, check_well_formed=False)
+    again = from_source(func.script(), check_well_formed=False)
+    assert_structural_equal(func, again, map_free_vars=True)

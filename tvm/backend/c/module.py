@@ -38,6 +38,12 @@ class CSourceModule(Module):
         self._library: LibraryModule | None = None
         self._lock = threading.Lock()
 
+    def unlinked(self) -> CSourceModule:
+        made = super().unlinked()
+        assert isinstance(made, CSourceModule), "a copy is of the same class"
+        made._library, made._lock = None, threading.Lock()
+        return made
+
     def function_names(self) -> list[str]:
         return list(self.emitted.packed)
 

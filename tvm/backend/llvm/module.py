@@ -50,6 +50,13 @@ class LLVMModule(Module):
         self._moved: dict[str, Any] = {}  # copies of constants that lay at odd addresses
         self._lock = threading.Lock()
 
+    def unlinked(self) -> LLVMModule:
+        made = super().unlinked()
+        assert isinstance(made, LLVMModule), "a copy is of the same class"
+        made._linked, made._finder, made._moved = None, None, {}
+        made._lock = threading.Lock()
+        return made
+
     @property
     def constants(self) -> dict[str, HostTensor]:
         """Constant data by the symbol under which the code refers to it."""

@@ -150,7 +150,7 @@ def _pointer_type(kind: PointerType, d: Docsifier) -> ExprDoc:
     """`T.handle("float32", "global")`; `T.handle` for a pointer to anything."""
     element = kind.element_type
     handle = d.word("tir", "handle")
-    if not isinstance(element, PrimType) or element.dtype.is_void:
+    if not isinstance(element, PrimType):
         return handle
     return handle.call(LiteralDoc(str(element.dtype)), LiteralDoc(kind.storage_scope))
 

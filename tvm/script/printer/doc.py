@@ -21,8 +21,18 @@ Literal = str | float | bool | int | None
 class Doc(Object):
     """The root of all documents."""
 
-    __slots__ = ("source_paths",)
-    source_paths: Sequence[AccessPath]
+    # users may hang notes of their own on a document, beside its fields
+    __slots__ = ("__dict__", "_source_paths")
+    _source_paths: Sequence[AccessPath]
+
+    @property
+    def source_paths(self) -> Sequence[AccessPath]:
+        """The parts of the printed object that this stands for."""
+        return self._source_paths
+
+    @source_paths.setter
+    def source_paths(self, paths: Sequence[AccessPath]) -> None:
+        self._source_paths = tuple(paths)
 
 
 class ExprDoc(Doc):
@@ -67,7 +77,7 @@ class StmtBlockDoc(Doc):
     __slots__ = ("stmts",)
 
     def __init__(self, stmts: Sequence[Doc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.stmts = stmts
 
 
@@ -82,7 +92,7 @@ class LiteralDoc(ExprDoc):
                 f"Unsupported type {type(value).__name__} for LiteralDoc; "
                 "legal: None, bool, int, float, str"
             )
-        self.source_paths = () if path is None else (path,)
+        self._source_paths = () if path is None else (path,)
         self.value = value
 
 
@@ -92,7 +102,7 @@ class IdDoc(ExprDoc):
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.name = name
 
 
@@ -102,7 +112,7 @@ class AttrAccessDoc(ExprDoc):
     __slots__ = ("name", "value")
 
     def __init__(self, value: ExprDoc, name: str) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.value = value
         self.name = name
 
@@ -113,7 +123,7 @@ class IndexDoc(ExprDoc):
     __slots__ = ("indices", "value")
 
     def __init__(self, value: ExprDoc, indices: Sequence[ExprDoc | SliceDoc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.value = value
         self.indices = indices
 
@@ -124,7 +134,7 @@ class CallDoc(ExprDoc):
     __slots__ = ("args", "callee", "kwargs_keys", "kwargs_values")
 
     def __init__(self, callee: ExprDoc, *args: ExprDoc, **kwargs: ExprDoc) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.callee = callee
         self.args: Sequence[ExprDoc] = args
         self.kwargs_keys: Sequence[str] = tuple(kwargs)
@@ -172,7 +182,7 @@ class OperationDoc(ExprDoc):
     __slots__ = ("kind", "operands")
 
     def __init__(self, kind: OperationKind, operands: Sequence[ExprDoc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.kind = kind
         self.operands = operands
 
@@ -183,7 +193,7 @@ class LambdaDoc(ExprDoc):
     __slots__ = ("args", "body")
 
     def __init__(self, args: Sequence[IdDoc], body: ExprDoc) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.args = args
         self.body = body
 
@@ -194,7 +204,7 @@ class TupleDoc(ExprDoc):
     __slots__ = ("elements",)
 
     def __init__(self, elements: Sequence[ExprDoc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.elements = elements
 
 
@@ -204,7 +214,7 @@ class ListDoc(ExprDoc):
     __slots__ = ("elements",)
 
     def __init__(self, elements: Sequence[ExprDoc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.elements = elements
 
 
@@ -214,7 +224,7 @@ class DictDoc(ExprDoc):
     __slots__ = ("keys", "values")
 
     def __init__(self, content: Mapping[ExprDoc, ExprDoc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.keys: Sequence[ExprDoc] = tuple(content.keys())
         self.values: Sequence[ExprDoc] = tuple(content.values())
 
@@ -230,7 +240,7 @@ class SliceDoc(Doc):
         stop: ExprDoc | None = None,
         step: ExprDoc | None = None,
     ) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.start = start
         self.stop = stop
         self.step = step
@@ -250,7 +260,7 @@ class AssignDoc(StmtDoc):
             )
         if annotation is not None and not isinstance(lhs, IdDoc):
             raise ValueError("annotation can only be nonnull if lhs is an identifier.")
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.lhs = lhs
         self.rhs = rhs
@@ -269,7 +279,7 @@ class IfDoc(StmtDoc):
             raise ValueError(
                 "At least one of the then branch or else branch needs to be non-empty"
             )
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.predicate = predicate
         self.then_branch = then_branch
@@ -282,7 +292,7 @@ class WhileDoc(StmtDoc):
     __slots__ = ("body", "predicate")
 
     def __init__(self, predicate: ExprDoc, body: Sequence[Doc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.predicate = predicate
         self.body = body
@@ -294,7 +304,7 @@ class ForDoc(StmtDoc):
     __slots__ = ("body", "lhs", "rhs")
 
     def __init__(self, lhs: ExprDoc, rhs: ExprDoc, body: Sequence[Doc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.lhs = lhs
         self.rhs = rhs
@@ -307,7 +317,7 @@ class ScopeDoc(StmtDoc):
     __slots__ = ("body", "lhs", "rhs")
 
     def __init__(self, lhs: ExprDoc | None, rhs: ExprDoc, body: Sequence[Doc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.lhs = lhs
         self.rhs = rhs
@@ -320,7 +330,7 @@ class ExprStmtDoc(StmtDoc):
     __slots__ = ("expr",)
 
     def __init__(self, expr: ExprDoc) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.expr = expr
 
@@ -331,7 +341,7 @@ class AssertDoc(StmtDoc):
     __slots__ = ("msg", "test")
 
     def __init__(self, test: ExprDoc, msg: ExprDoc | None = None) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.test = test
         self.msg = msg
@@ -343,7 +353,7 @@ class ReturnDoc(StmtDoc):
     __slots__ = ("value",)
 
     def __init__(self, value: ExprDoc) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.value = value
 
@@ -361,7 +371,7 @@ class FunctionDoc(StmtDoc):
         return_type: ExprDoc | None,
         body: Sequence[Doc],
     ) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.name = name
         self.args = args
@@ -376,7 +386,7 @@ class ClassDoc(StmtDoc):
     __slots__ = ("body", "decorators", "name")
 
     def __init__(self, name: IdDoc, decorators: Sequence[ExprDoc], body: Sequence[Doc]) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.name = name
         self.decorators = decorators
@@ -389,7 +399,7 @@ class SourceDoc(StmtDoc):
     __slots__ = ("decorators", "source")
 
     def __init__(self, decorators: Sequence[ExprDoc], source: str) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = None
         self.decorators = decorators
         self.source = source
@@ -401,7 +411,7 @@ class CommentDoc(StmtDoc):
     __slots__ = ()
 
     def __init__(self, comment: str) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = comment
 
 
@@ -411,5 +421,5 @@ class DocStringDoc(StmtDoc):
     __slots__ = ()
 
     def __init__(self, docs: str) -> None:
-        self.source_paths = ()
+        self._source_paths = ()
         self.comment = docs

@@ -130,11 +130,11 @@ def _operation(doc: d.OperationDoc) -> list[Piece]:
         return [_SIGN[kind], *_wrap(ops[0], mine)]
     if kind == Op.IfThenElse:
         cond, then, other = ops
-        return [*_wrap(then, mine + 1), " if ", *_wrap(cond, mine + 1), " else ",
+        return [*_wrap(then, mine), " if ", *_wrap(cond, mine + 1), " else ",
                 *_wrap(other, mine + 1)]  # fmt: skip
     left, right = mine, mine + 1
-    if kind == Op.Pow:  # binds to the right
-        left, right = right, left
+    if kind == Op.Pow:  # binds to the right, and less tightly than a sign there
+        left, right = right, _PREC[Op.USub]
     elif mine == _COMPARE:  # a < b < c would be a chain
         left = mine + 1
     return [*_wrap(ops[0], left), _SIGN[kind], *_wrap(ops[1], right)]

@@ -166,10 +166,12 @@ class Docsifier(Object):
         return made
 
     def expr(self, node: object) -> ExprDoc:
-        """The document of a node that prints as an expression."""
+        """The document of a node as an expression; a statement in its place goes to the metadata.
+
+        Programs that are not well formed have to print, too.
+        """
         made = self.doc(node)
-        assert isinstance(made, ExprDoc), f"{type(node).__name__} prints as a statement"
-        return made
+        return made if isinstance(made, ExprDoc) else self._out_of_line(node)
 
     def exprs(self, nodes: Sequence[object]) -> list[ExprDoc]:
         """The documents of several nodes."""
@@ -212,6 +214,9 @@ class Docsifier(Object):
             if all(isinstance(key, str) for key in node):
                 items.sort(key=lambda item: item[0])
             return DictDoc({self.expr(key): self.expr(value) for key, value in items})
+        return self._out_of_line(node)
+
+    def _out_of_line(self, node: object) -> ExprDoc:
         return self.metadata_of(node, str(getattr(node, "TYPE_KEY", type(node).__name__)))
 
     # --- words of the dialects ---

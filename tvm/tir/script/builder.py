@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tvm.arith.analyzer import Analyzer
 from tvm.error import DTypeError, ScriptError
 from tvm.ir.expr import PrimExpr, PrimExprConvertible, Range
 from tvm.ir.span import Span
+from tvm.ir.structural import structural_equal
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.script.ir_builder.base import IRBuilder
 from tvm.support.dtype import DataType
@@ -33,6 +35,7 @@ from tvm.tir.op.arith import cast
 
 from . import frames as f
 from .difference import difference
+from .match_region import matched
 
 Shape = Sequence[Any] | PrimExpr | int
 Annotations = Mapping[str, Any] | None
@@ -140,7 +143,7 @@ def match_buffer(
         func.buffer_map[param] = made
         return made
     frame: f.BlockFrame = f.require(f.BlockFrame, True, "T.match_buffer", "T.block()")
-    frame.match_buffers.append(s.MatchBufferRegion(made, as_region(param)))
+    frame.match_buffers.append(matched(made, as_region(param)))
     return made
 
 
@@ -175,16 +178,18 @@ def alloc_buffer(
     buffer_type: str = "default",
     axis_separators: Sequence[int] | None = None,
 ) -> Buffer:
-    """A buffer with memory of its own, in the innermost block or the function."""
+    """A buffer with memory of its own, in the innermost block, or in the function around it."""
     made = make_buffer(
         "", shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type,
         axis_separators,
     )  # fmt: skip
-    frame = IRBuilder.current().find_last(f.BlockFrame, f.PrimFuncFrame)
-    if isinstance(frame, f.BlockFrame):
-        frame.alloc_buffers.append(made)
-    elif isinstance(frame, f.PrimFuncFrame):
-        frame.root_alloc_buffers.append(made)
+    builder = IRBuilder.current()
+    block = builder.find(f.BlockFrame)
+    func = builder.find_last(f.PrimFuncFrame)
+    if block is not None:
+        block.alloc_buffers.append(made)
+    elif func is not None:
+        func.root_alloc_buffers.append(made)
     else:
         raise ScriptError(
             "Block frame or PrimFunc frame not found. Please ensure 'T.alloc_buffer' is called "
@@ -303,12 +308,26 @@ def writes(*buffer_slices: Any) -> None:
 def block_attr(attrs: Mapping[str, Any]) -> None:
     """Give the block annotations."""
     frame = _block_frame("T.block_attr")
-    known = dict(frame.annotations or {})
-    for key, value in attrs.items():
-        if key in known and known[key] != value:
-            raise ValueError(f"Duplicate block annotation for key = {key!r}")
-        known[key] = value
-    frame.annotations = known
+    frame.annotations = _merged(frame.annotations or {}, attrs, ())
+
+
+def _merged(
+    known: Mapping[str, Any], added: Mapping[str, Any], outer: tuple[str, ...]
+) -> dict[str, Any]:
+    """The annotations of two calls; maps under one key are merged, in turn."""
+    merged = dict(known)
+    for key, value in added.items():
+        before = known.get(key)
+        if key not in known:
+            merged[key] = value
+        elif isinstance(before, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merged(before, value, (*outer, key))
+        elif not structural_equal(before, value):
+            path = ".".join((*outer, key))
+            raise ValueError(
+                f"Duplicate block annotation for key = {path!r}: {before} before, {value} now"
+            )
+    return merged
 
 
 def _as_range(dom: Any) -> Range:
@@ -684,7 +703,7 @@ def vector_index(part: slice) -> PrimExpr:
     elif isinstance(step, IntImm) and step.value == 1:
         lanes = length
     else:
-        lanes = difference((length + step - 1) // step, IntImm(length.dtype, 0))
+        lanes = Analyzer().simplify((length + step - 1) // step)
     if isinstance(lanes, IntImm) and lanes.value == 1:
         return start
     return Ramp(start, step, lanes, _span())

@@ -7,7 +7,7 @@ from typing import Final
 
 from tvm.error import message
 from tvm.tir import stmt as s
-from tvm.tir.analysis import get_block_access_region
+from tvm.tir.analysis.block_access_region import get_block_accesses
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BOOL, IntImm, Var
 from tvm.tir.function import PrimFunc
@@ -51,12 +51,14 @@ class _FillAccesses(StmtExprMutator):
     def __init__(self, buffers: dict[Var, Buffer]) -> None:
         super().__init__()
         self._known = dict(buffers)
+        self._at_root = True
 
     def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
         self._known[op.buffer.data] = op.buffer
         return super().visit_decl_buffer_(op)
 
     def visit_block_(self, op: s.Block) -> s.Stmt:
+        is_root, self._at_root = self._at_root and not op.iter_vars, False
         own = [*op.alloc_buffers, *[match.buffer for match in op.match_buffers]]
         self._known.update({buffer.data: buffer for buffer in own})
         block = super().visit_block_(op)
@@ -68,8 +70,8 @@ class _FillAccesses(StmtExprMutator):
         reads, writes = block.reads, block.writes
         bare = _with(block, reads, writes, notes)
         # The root block names nothing: what it reads and writes follows from the blocks in it.
-        if block.iter_vars or block.name_hint != "root":
-            seen_reads, seen_writes, opaque = get_block_access_region(bare, self._known)
+        if not is_root:
+            seen_reads, seen_writes, opaque = get_block_accesses(bare, self._known)
             if opaque:
                 raise _unknown_access(block, opaque)
             wanted = int(mask)  # type: ignore[call-overload]

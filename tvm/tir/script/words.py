@@ -258,6 +258,10 @@ def word(name: str) -> Any:
         from .external_kernel import call_kernel  # needs the runtime
 
         return call_kernel
+    if name == "llvm_lookup_intrinsic_id":
+        from tvm.target.codegen import llvm_lookup_intrinsic_id  # needs the runtime
+
+        return llvm_lookup_intrinsic_id
     if not name.startswith("_") and name not in _PRIVATE:
         found = find_dtype(name) or find_op(name)
         if found is not None:
@@ -270,7 +274,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "call_kernel", *dtype_names(), *_op.__all__})
+    late = ("call_kernel", "llvm_lookup_intrinsic_id")
+    return sorted({*__all__, *late, *dtype_names(), *_op.__all__})
 
 
 __all__ = [

@@ -54,13 +54,10 @@ def _is_new(value: PrimExpr, buffer: Buffer, d: Docsifier) -> bool:
     return value.dtype is (buffer.shape[0].dtype if buffer.shape else INT32)
 
 
-def buffer_args(
-    buffer: Buffer, name: ExprDoc, frame: Frame, d: Docsifier, *, matches: bool
-) -> BufferArgs:
+def buffer_args(buffer: Buffer, name: ExprDoc, frame: Frame, d: Docsifier) -> BufferArgs:
     """The arguments that make `buffer`, called `name`.
 
-    With `matches`, unknown strides and the offset are defined by the buffer itself; otherwise
-    they are declared before it. The data pointer is defined by the buffer if nothing else did.
+    Strides, the offset and the data pointer are defined by the buffer if nothing else did.
     """
     kwargs: dict[str, ExprDoc] = {}
     for extent in buffer.shape:
@@ -72,9 +69,9 @@ def buffer_args(
         d.define_as(buffer.data, frame, lambda: AttrAccessDoc(name, "data"))
     if buffer.strides:
         kwargs["strides"] = TupleDoc(
-            [_stride(buffer, i, name, frame, d, matches) for i in range(len(buffer.strides))]
+            [_stride(buffer, i, name, frame, d) for i in range(len(buffer.strides))]
         )
-    needs_factor = _offset(buffer, name, frame, d, matches, kwargs)
+    needs_factor = _offset(buffer, name, frame, d, kwargs)
     if buffer.scope() != "global":
         kwargs["scope"] = LiteralDoc(buffer.scope())
     if buffer.data_alignment != ALIGNMENT:
@@ -100,11 +97,9 @@ def _declare_free(value: PrimExpr, d: Docsifier) -> None:
             declare_var(part, d.frames[-1], d)
 
 
-def _stride(
-    buffer: Buffer, i: int, name: ExprDoc, frame: Frame, d: Docsifier, matches: bool
-) -> ExprDoc:
+def _stride(buffer: Buffer, i: int, name: ExprDoc, frame: Frame, d: Docsifier) -> ExprDoc:
     stride = buffer.strides[i]
-    if matches and _is_new(stride, buffer, d):
+    if _is_new(stride, buffer, d):
         assert isinstance(stride, Var)
         index = LiteralDoc(i)
         d.define_as(stride, frame, lambda: IndexDoc(AttrAccessDoc(name, "strides"), [index]))
@@ -114,18 +109,13 @@ def _stride(
 
 
 def _offset(
-    buffer: Buffer,
-    name: ExprDoc,
-    frame: Frame,
-    d: Docsifier,
-    matches: bool,
-    kwargs: dict[str, ExprDoc],
+    buffer: Buffer, name: ExprDoc, frame: Frame, d: Docsifier, kwargs: dict[str, ExprDoc]
 ) -> bool:
     """Add the offset unless it is zero; True where only the offset factor stands for it."""
     offset = buffer.elem_offset
     if isinstance(offset, IntImm) and offset.value == 0 and buffer.offset_factor == 1:
         return False  # beside a factor the offset would be read as a variable
-    if matches and _is_new(offset, buffer, d):
+    if _is_new(offset, buffer, d):
         d.define_as(offset, frame, lambda: AttrAccessDoc(name, "elem_offset"))
         return True
     _declare_free(offset, d)
@@ -140,11 +130,11 @@ def define_buffer(buffer: Buffer, frame: Frame, d: Docsifier) -> ExprDoc:
 
 
 def declare_buffer(
-    buffer: Buffer, word: str, frame: Frame, d: Docsifier, *first: ExprDoc, matches: bool = False
+    buffer: Buffer, word: str, frame: Frame, d: Docsifier, *first: ExprDoc
 ) -> None:
     """Put `A = T.word(first, shape, dtype, ...)` into the frame."""
     name = define_buffer(buffer, frame, d)
-    made = buffer_args(buffer, name, frame, d, matches=matches).call(d.word("tir", word), *first)
+    made = buffer_args(buffer, name, frame, d).call(d.word("tir", word), *first)
     stmt = AssignDoc(name, made)
     d.mark(buffer, stmt, defines=True)
     frame.stmts.append(stmt)
@@ -227,5 +217,5 @@ def _match_buffer(match: MatchBufferRegion, d: Docsifier) -> AssignDoc:
     frame = d.frames[-1]
     source = region_doc(match.source, d)
     name = define_buffer(match.buffer, frame, d)
-    args = buffer_args(match.buffer, name, frame, d, matches=True)
+    args = buffer_args(match.buffer, name, frame, d)
     return AssignDoc(name, args.call(d.word("tir", "match_buffer"), source))

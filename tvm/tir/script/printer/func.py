@@ -109,7 +109,7 @@ def _matches(func: PrimFunc, frame: Frame, d: Docsifier) -> None:
     for param in func.params:
         buffer = func.buffer_map.get(param)
         if buffer is not None and not d.is_defined(buffer):
-            declare_buffer(buffer, "match_buffer", frame, d, d.expr(param), matches=True)
+            declare_buffer(buffer, "match_buffer", frame, d, d.expr(param))
 
 
 def _body(func: PrimFunc, frame: Frame, d: Docsifier) -> None:

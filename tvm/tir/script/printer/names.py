@@ -14,7 +14,7 @@ from .uses import frame_around_uses
 def pointer_doc(kind: PointerType, d: Docsifier) -> ExprDoc:
     """`T.handle("float32", "global")`; `T.handle` for a pointer to anything."""
     element = kind.element_type
-    if not isinstance(element, PrimType) or element.dtype.is_void:
+    if not isinstance(element, PrimType):
         return d.word("tir", "handle")
     args = (LiteralDoc(str(element.dtype)), LiteralDoc(kind.storage_scope))
     return d.word("tir", "handle").call(*args)

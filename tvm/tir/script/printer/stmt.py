@@ -207,7 +207,7 @@ def _scope_of(var: Var) -> str:
 
 def _buffer_parts(decl: s.DeclBuffer, frame: Frame, d: Docsifier) -> tuple[ExprDoc, BufferArgs]:
     name = define_buffer(decl.buffer, frame, d)
-    return name, buffer_args(decl.buffer, name, frame, d, matches=False)
+    return name, buffer_args(decl.buffer, name, frame, d)
 
 
 def _open_allocate_const(stmt: s.AllocateConst, frame: Frame, d: Docsifier) -> Opening:

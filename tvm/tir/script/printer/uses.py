@@ -12,6 +12,7 @@ from tvm.tir.functor import walk
 from tvm.tir.stmt import (
     Allocate,
     AllocateConst,
+    AttrStmt,
     Block,
     BufferRealize,
     BufferStore,
@@ -38,6 +39,11 @@ def count_uses(node: object) -> Counter[int]:
                 _add_buffer(region.buffer, found)
             for match in part.match_buffers:
                 _add_buffer(match.source.buffer, found)
+        elif isinstance(part, AttrStmt):
+            named = part.node if isinstance(part.node, (list, tuple)) else (part.node,)
+            for buffer in named:
+                if isinstance(buffer, Buffer):
+                    _add_buffer(buffer, found)
     return found
 
 
