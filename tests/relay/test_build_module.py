@@ -88,7 +88,9 @@ def test_older_scripts_unpack(built: tuple[Any, Any]) -> None:
     graph, lib, params = built[0]
     assert list(params) == ["w"]
     nodes = json.loads(graph)["nodes"]
-    assert [node["name"] for node in nodes if node["op"] == "tvm_op"] == ["nn.dense", "nn.relu"]
+    kernels = [node for node in nodes if node["op"] == "tvm_op"]
+    assert [node["name"] for node in kernels] == ["tvmgen_default_fused_nn_dense_nn_relu"]
+    assert kernels[0]["attrs"]["func_name"] == kernels[0]["name"]
     runner = graph_executor.create(graph, lib, tvm.cpu())
     runner.set_input(**params)
     runner.run(x=rand(2, 3))

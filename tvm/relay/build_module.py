@@ -45,16 +45,18 @@ def build(
     """Compile a module; parameters become constants of the code."""
     if not isinstance(ir_mod, (IRModule, Function)):
         raise ValueError("Type of input parameter mod must be tvm.IRModule")
-    from tvm.relay.transform import InferType
+    from tvm.relay.transform import FuseOps, InferType
 
     mod = InferType()(as_module(ir_mod, params))
-    main = mod["main"]
-    assert isinstance(main, Function), "main is a function of Relay"
     with target_of(target):
-        library = compile_module(graph_passes()(mod), target)
+        optimized = graph_passes()(mod)
+        library = compile_module(optimized, target)
+    kernels = FuseOps()(optimized)["main"]
+    assert isinstance(kernels, Function), "main is a function of Relay"
     return GraphExecutorFactoryModule(
-        mod, target_of(target), executor, graph_json(main), library, mod_name, params or {}, {}
-    )
+        mod, target_of(target), executor, graph_json(kernels, mod_name), library, mod_name,
+        params or {}, {},
+    )  # fmt: skip
 
 
 def optimize(

@@ -96,7 +96,10 @@ class _Meta:
         return "#[metadata]\n" + save_json({k: tuple(nodes) for k, nodes in self.nodes.items()})
 
 
-_META_KEYS = {"relay.IncompleteType": "IncompleteType", "relay.Any": "Any"}
+_META_KEYS = {
+    "relay.IncompleteType": "IncompleteType", "relay.Any": "Any",
+    "target.VirtualDevice": "VirtualDevice",
+}  # fmt: skip
 
 
 class Names:

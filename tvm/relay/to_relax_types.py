@@ -7,16 +7,19 @@ from typing import Any
 
 from tvm.error import DiagnosticError, TVMError, message
 from tvm.ir.expr import StructInfo
+from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relax import BlockBuilder
 from tvm.relax import Var as RelaxVar
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.target import Target
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import IntImm
 from tvm.tir.expr import Var as TirVar
 
 from .expr import Call
 from .op.declare import options_of
+from .op.strategies import USERS_RULES, best_implementation, valid_implementations
 from .text_printer import type_text
 from .ty import Any as AnyDim
 from .ty import TensorType
@@ -72,6 +75,8 @@ def lowered(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:
     rule = call.op.get_attr("FRelayLower")  # type: ignore[attr-defined]
     if rule is None and call.op.get_attr("FRelayNumbers") is not None:  # type: ignore[attr-defined]
         raise NotFirstOrder(f"{call.op}: the shape of the result is a value of the program")
+    if rule is None and any(call.op.get_attr(key) for key in USERS_RULES):  # type: ignore[attr-defined]
+        return bb.normalize(bb.call_te(_as_its_strategy_says(call), *args))
     if rule is None:
         name = getattr(call.op, "name", str(call.op))
         raise TVMError(
@@ -81,6 +86,19 @@ def lowered(bb: BlockBuilder, call: Call, args: Sequence[Any]) -> Any:
             )
         )
     return bb.normalize(rule(bb, *args, **options_of(call)))
+
+
+def _as_its_strategy_says(call: Call) -> Any:
+    """The meaning of a user's operator: what its best implementation computes."""
+
+    def compute(*tensors: Any) -> Any:
+        assert isinstance(call.op, Op), "calls of operators are lowered"
+        given, target = list(tensors), Target.current() or Target("llvm")
+        found = valid_implementations(call.op, call.attrs, given, call.checked_type_, target)
+        made = best_implementation(found).compute(call.attrs, given, call.checked_type_)
+        return made[0] if len(made) == 1 else made
+
+    return compute
 
 
 def type_by_meaning(call: Call, types: Sequence[Type]) -> Type:

@@ -6,13 +6,19 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
+from tvm.ir.op import Op
 from tvm.relax.vm import VirtualMachine
 from tvm.relay.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import children, post_order
 from tvm.runtime.artefact import ValueInfo
 from tvm.runtime.graph_runtime import GraphRuntime
+from tvm.support.naming import NameTable
+
+from .name_transforms import sanitize_name
+from .utils import mangle_module_name
 
 
 def count_outputs(found: Any) -> int:
@@ -109,11 +115,31 @@ class GraphExecutorFactoryModule:
         return self
 
 
-def graph_json(func: Function) -> str:
-    """The graph of a function as graph executors write it."""
+def kernel_name(callee: RelaxExpr, mod_name: str) -> str:
+    """The name of a kernel: the operators that are called in it, one after the other."""
+    if isinstance(callee, Function):
+        calls = [e.op for e in post_order(callee.body) if isinstance(e, Call)]
+        parts = ["fused", *(op.name for op in calls if isinstance(op, Op))]
+    else:
+        parts = [getattr(callee, "name", "") or getattr(callee, "name_hint", "function")]
+    return sanitize_name("_".join([mangle_module_name(mod_name), *parts]))
+
+
+def _outside_kernels(func: Function) -> Iterator[RelaxExpr]:
+    """The expressions of a function; those inside of the functions that it calls are theirs."""
+    inside = {
+        id(part) for e in post_order(func) if isinstance(e, Function) and e is not func
+        for part in post_order(e)
+    }  # fmt: skip
+    return (e for e in post_order(func) if id(e) not in inside)
+
+
+def graph_json(func: Function, mod_name: str = "default") -> str:
+    """The graph of a function as graph executors write it: a node a kernel, by the calls in it."""
     nodes: list[dict[str, Any]] = []
+    names = NameTable()
     where: dict[int, list[list[int]]] = {}
-    for expr in post_order(func):
+    for expr in _outside_kernels(func):
         parts = [entry for part in children(expr) for entry in where.get(id(part), [])]
         if isinstance(expr, Var):
             known = [at for at, node in enumerate(nodes) if node["name"] == expr.name_hint]
@@ -124,10 +150,13 @@ def graph_json(func: Function) -> str:
             source = where.get(id(expr.tuple_value), [])
             where[id(expr)] = [source[expr.index]] if expr.index < len(source) else source[:1]
         elif isinstance(expr, Call):
-            name = getattr(expr.op, "name", None) or getattr(expr.op, "name_hint", "function")
-            attrs = {"func_name": f"{name}", "num_inputs": str(len(parts))}
-            nodes.append({"op": "tvm_op", "name": name, "attrs": attrs, "inputs": parts})
             count = count_outputs(expr.checked_type_)
+            name = names.fresh(kernel_name(expr.op, mod_name))
+            attrs = {
+                "func_name": name, "num_inputs": str(len(parts)), "num_outputs": str(count),
+                "flatten_data": "0",
+            }  # fmt: skip
+            nodes.append({"op": "tvm_op", "name": name, "attrs": attrs, "inputs": parts})
             where[id(expr)] = [[len(nodes) - 1, at, 0] for at in range(count)]
         elif isinstance(expr, Tuple):
             where[id(expr)] = parts

@@ -22,9 +22,12 @@ from .algorithm import (
 from .algorithm import (
     topk as topk,
 )
+from .op import OpImplementation as OpImplementation
 from .op import (
     OpPattern as OpPattern,
 )
+from .op import OpSpecialization as OpSpecialization
+from .op import OpStrategy as OpStrategy
 from .op import debug as debug
 from .op import (
     get as get,
@@ -35,6 +38,8 @@ from .op import (
 from .op import (
     register_alter_op_layout as register_alter_op_layout,
 )
+from .op import register_broadcast_schedule as register_broadcast_schedule
+from .op import register_compute as register_compute
 from .op import (
     register_convert_op_layout as register_convert_op_layout,
 )
@@ -46,6 +51,7 @@ from .op import (
     register_gradient as register_gradient,
 )
 from .op import register_infer_correct_layout as register_infer_correct_layout
+from .op import register_injective_schedule as register_injective_schedule
 from .op import (
     register_legalize as register_legalize,
 )
@@ -58,9 +64,13 @@ from .op import (
 from .op import (
     register_pattern as register_pattern,
 )
+from .op import register_reduce_schedule as register_reduce_schedule
+from .op import register_schedule as register_schedule
+from .op import register_shape_func as register_shape_func
 from .op import (
     register_stateful as register_stateful,
 )
+from .op import register_strategy as register_strategy
 from .reduce import (
     all as all,
 )

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tvm.relay.expr import Call
+from tvm import runtime
+from tvm.error import TVMError
+from tvm.relay.expr import Call, VarWithFields
+from tvm.relay.function import Function, FunctionWithFields
+from tvm.relay.rewrite import bind
+from tvm.target.virtual_device import VirtualDevice
 
 from .declare import ELEMWISE, OPAQUE, Expr, relay_op
 from .relations import identity
@@ -45,4 +51,55 @@ def cast_hint(data: Any, dtype: str) -> Call:
     return cast_hint.call(data, dtype=dtype)
 
 
-__all__ = ["cast_hint", "checkpoint", "compiler_begin", "compiler_end", "stop_fusion"]
+def as_virtual_device(device: Any) -> VirtualDevice:
+    """A virtual device of itself, of a device, or of a device's name."""
+    if isinstance(device, VirtualDevice):
+        return device
+    return VirtualDevice(runtime.device(device) if isinstance(device, str) else device)
+
+
+@relay_op("on_device", "OnDeviceAttrs", operands=("body",), pattern=OPAQUE,
+          relation=lambda ctx: ctx.types[0], lower=lambda bb, x, **_: x)  # fmt: skip
+def _on_device(
+    body: Expr, virtual_device: Any, constrain_result: bool, constrain_body: bool
+) -> Call:
+    """The value as it is, computed on a device."""
+    return _on_device.call(
+        body, virtual_device=virtual_device, constrain_result=constrain_result,
+        constrain_body=constrain_body,
+    )  # fmt: skip
+
+
+def on_device(
+    body: Expr, device: Any, constrain_result: bool = False, constrain_body: bool = True
+) -> Call:
+    """The value as it is, computed on a device; with `constrain_result` it stays there.
+
+    Without `constrain_body`, nothing is said of where it is computed.
+    """
+    place = as_virtual_device(device) if constrain_body else VirtualDevice()
+    made: Call = _on_device(body, place, constrain_result, constrain_body)
+    return made
+
+
+def function_on_device(
+    function: Function, param_devices: Sequence[Any], result_device: Any
+) -> Function:
+    """A function that says where its parameters and its result are."""
+    if len(param_devices) != len(function.params):
+        raise TVMError(
+            f"function_on_device: {len(param_devices)} devices for {len(function.params)} "
+            "parameters; legal: one for each"
+        )
+    params = [
+        VarWithFields(p, virtual_device=as_virtual_device(device))
+        for p, device in zip(function.params, param_devices)
+    ]
+    body = bind(function.body, dict(zip(function.params, params)))
+    return FunctionWithFields(
+        function, params=params, body=body, virtual_device=as_virtual_device(result_device)
+    )
+
+
+__all__ = ["as_virtual_device", "cast_hint", "checkpoint", "compiler_begin", "compiler_end",
+           "function_on_device", "on_device", "stop_fusion"]  # fmt: skip

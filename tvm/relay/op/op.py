@@ -14,6 +14,16 @@ from tvm.relax import op as R
 from tvm.relay.expr import Call
 
 from . import declare, relations
+from .strategies import OpImplementation as OpImplementation
+from .strategies import OpSpecialization as OpSpecialization
+from .strategies import OpStrategy as OpStrategy
+from .strategies import register_broadcast_schedule as register_broadcast_schedule
+from .strategies import register_compute as register_compute
+from .strategies import register_injective_schedule as register_injective_schedule
+from .strategies import register_reduce_schedule as register_reduce_schedule
+from .strategies import register_schedule as register_schedule
+from .strategies import register_shape_func as register_shape_func
+from .strategies import register_strategy as register_strategy
 
 
 def get(op_name: str) -> Op:

@@ -12,6 +12,7 @@ from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import TensorType
 from tvm.topi.creating import tensor_size
 
+from .annotation import as_virtual_device
 from .declare import (
     ATTRS_CLASSES,
     BROADCAST,
@@ -266,11 +267,14 @@ def einsum(data: Any, equation: str) -> Call:
     return einsum.call(as_expr(data), equation=equation)
 
 
-@relay_op("device_copy", "DeviceCopyAttrs", operands=("data",), relation=identity,
+@relay_op("device_copy", "DeviceCopyAttrs", operands=("data",),
+          hidden=("src_device", "dst_device"), relation=identity,
+          optional={"src_virtual_device": REQUIRED, "dst_virtual_device": REQUIRED},
           lower=lambda bb, x, **_: x)  # fmt: skip
 def device_copy(data: Expr, src_device: Any, dst_device: Any) -> Call:
     """The same values on another device."""
-    return device_copy.call(data, src_device=str(src_device), dst_device=str(dst_device))
+    places = [as_virtual_device(device) for device in (src_device, dst_device)]
+    return device_copy.call(data, src_virtual_device=places[0], dst_virtual_device=places[1])
 
 
 def _shape_of_type(ctx: Relate) -> TensorType | None:

@@ -1,0 +1,18 @@
+"""How generated functions are called, and their module's name."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class CallType(IntEnum):
+    """How a generated function is called."""
+
+    Packed = 0
+    CPacked = 1
+    Unpacked = 2
+
+
+def mangle_module_name(mod_name: str | None) -> str:
+    """The name of a module in generated code."""
+    return f"tvmgen_{mod_name}" if mod_name else "tvmgen"
