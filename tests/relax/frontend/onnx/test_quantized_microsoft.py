@@ -63,3 +63,66 @@ def test_products(flags: tuple[int, int]) -> None:
     bias = RNG.integers(-900, 900, 5).astype("int32")
     run("QGemm", [*a, *b, bias, *out(0.4, 128)], transA=by_rows, transB=by_columns, alpha=1.0)
     run("QGemm", [*a, *b, bias], transA=by_rows, transB=by_columns, alpha=0.5)
+
+
+def signed(*shape: int) -> Any:
+    return RNG.integers(-128, 128, shape).astype("int8")
+
+
+def floats(*shape: int) -> Any:
+    return RNG.standard_normal(shape).astype("float32")
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_windows_with_channels_last(last: int) -> None:
+    shape = (1, 5, 5, 4) if last else (1, 4, 5, 5)
+    weight = [signed(6, 4, 3, 3), np.float32(0.01), np.int8(0)]
+    run("QLinearConv", [*tensor(*shape), *weight, *out(0.4, 128)], channels_last=last)
+    run("QLinearAveragePool", [*tensor(*shape), *out(0.06, 100)], channels_last=last,
+        kernel_shape=[2, 2])  # fmt: skip
+    if last:
+        run("NhwcMaxPool", tensor(*shape)[:1], kernel_shape=[2, 2], strides=[2, 2])
+
+
+def test_choice() -> None:
+    chosen = RNG.random((2, 3)) > 0.5
+    run("QLinearWhere", [chosen, *tensor(2, 3), *tensor(2, 3, zero=110), *out(0.06, 100)])
+
+
+def test_products_of_integers_as_floats() -> None:
+    a, scales = tensor(3, 8), [np.float32(0.05), np.float32(0.01)]
+    run("MatMulIntegerToFloat", [a[0], signed(8, 5), *scales, a[2], np.int8(3), floats(5)])
+    run("MatMulIntegerToFloat",
+        [a[0], signed(8, 5), scales[0], abs(floats(5)) / 100, a[2], signed(5)])  # fmt: skip
+    run("DynamicQuantizeMatMul", [floats(3, 8), signed(8, 5), scales[1], np.int8(3), floats(5)])
+
+
+def test_a_recurrent_layer_with_quantised_weights() -> None:
+    """ONNX Runtime rounds what comes in as well."""
+    arrays = {"x": floats(4, 2, 8), "w": signed(2, 8, 24), "r": signed(2, 6, 24),
+              "b": floats(2, 48), "ws": abs(floats(2, 24)) / 100 + 0.001,
+              "wz": np.zeros((2, 24), "int8")}  # fmt: skip
+    names = ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "ws", "wz"]
+    node = helper.make_node("DynamicQuantizeLSTM", names, ["y"], domain="com.microsoft",
+                            hidden_size=6, direction="bidirectional")  # fmt: skip
+    model = make_model([node], arrays, ["y"])
+    (want,), (have,) = run_onnx(model, arrays), run_compiled(model, arrays)
+    np.testing.assert_allclose(have, want, rtol=0, atol=0.02)
+
+
+def test_embeddings_of_quantised_tables() -> None:
+    ids = np.array([[1, 2], [3, 0]], "int32")
+    octets = [RNG.integers(0, 256, shape).astype("uint8") for shape in ((5, 8), (4, 8), 8, 8)]
+    mask = np.array([[1, 1], [1, 0]], "int32")
+    scales = [np.float32(s) for s in (0.02, 0.03, 0.02, 0.01)]
+    zeros = [np.uint8(z) for z in (120, 110, 100, 90)]
+    parts = [ids, None, *octets[:2], None, *octets[2:], mask, *scales[:2], None, *scales[2:],
+             *zeros[:2], None, *zeros[2:]]  # fmt: skip
+    arrays = {f"x{i}": np.asarray(part) for i, part in enumerate(parts) if part is not None}
+    names = [f"x{i}" if part is not None else "" for i, part in enumerate(parts)]
+    node = helper.make_node(
+        "QEmbedLayerNormalization", names, ["y", "lengths"], domain="com.microsoft"
+    )
+    model = make_model([node], arrays, ["y", "lengths"])
+    for want, have in zip(run_onnx(model, arrays), run_compiled(model, arrays)):
+        np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-4)

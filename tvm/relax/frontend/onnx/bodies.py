@@ -8,6 +8,9 @@ from typing import Any
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.tir.expr import IntImm
 
+# Operators of ONNX Runtime's own set that ONNX took over, and in which version of its set.
+ADOPTED = {"CausalConvWithState": 27, "LinearAttention": 27}
+
 
 def schema_of(op_type: str, domain: str, opset: int) -> Any | None:
     """ONNX's definition of an operator in a version of its operator set, or None.
@@ -16,6 +19,8 @@ def schema_of(op_type: str, domain: str, opset: int) -> Any | None:
     """
     import onnx
 
+    if domain == "com.microsoft" and op_type in ADOPTED:
+        domain, opset = "", ADOPTED[op_type]
     domain = "" if domain == "ai.onnx" else domain
     for version in (opset, onnx.defs.onnx_opset_version()):
         try:
@@ -37,7 +42,7 @@ def body_of(node: Any, opset: int, infos: list[Any]) -> Any | None:
 
     schema = schema_of(node.op_type, node.domain, opset)
     versions = [] if schema is None else _versions(schema)
-    if schema is None or not versions:
+    if schema is None or not versions or _asks_for_more(node, schema):
         return None
     # the newest body that an operator set up to the model's gives; the oldest if all are newer
     version = max((v for v in versions if v <= opset), default=min(versions))
@@ -54,6 +59,13 @@ def body_of(node: Any, opset: int, infos: list[Any]) -> Any | None:
     if not body.opset_import and not schema.domain:
         body.opset_import.append(onnx.helper.make_opsetid("", version))
     return body
+
+
+def _asks_for_more(node: Any, schema: Any) -> bool:
+    """Whether a node of an adopted operator has attributes set that ONNX's own has not."""
+    others = [attr for attr in node.attribute if attr.name not in schema.attributes]
+    plain = {"ndim": 1, "dilation": 1, "state_channels_last": -1}
+    return bool(others) and any(attr.i != plain.get(attr.name, 0) for attr in others)
 
 
 def _versions(schema: Any) -> list[int]:

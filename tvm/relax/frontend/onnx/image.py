@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm import te
+from tvm import te, tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
@@ -288,17 +288,39 @@ def grid_sample(node: Node) -> Result:
 @convert("AffineGrid")
 def affine_grid(node: Node) -> Result:
     """Coordinates of pictures that are turned and scaled: theta (n, 2, 3), size (n, c, h, w)."""
-    size = node.integers(1, "size")
+    size = node.numbers(1, "size")
     if len(size) != 4:
         raise node.invalid("size", size, "four numbers: n, c, h, w")
     corners = bool(node.attr("align_corners", 0))
+    if not all(isinstance(n, int) for n in size):
+        return node.bb.emit_te(_turned, node[0], size, corners, primfunc_name_hint="affine_grid")
 
     def places(count: int) -> Any:
         if corners:
             return np.linspace(-1, 1, count)
         return (2 * np.arange(count) + 1) / count - 1
 
-    y, x = np.meshgrid(places(size[2]), places(size[3]), indexing="ij")
+    height, width = (int(n) for n in size[2:])  # type: ignore[arg-type]
+    y, x = np.meshgrid(places(height), places(width), indexing="ij")
     base = np.stack([x, y, np.ones_like(x)], -1).reshape(-1, 3).astype(node.dtype(0))
     turned = op.matmul(Constant(base), op.permute_dims(node[0], [0, 2, 1]))
     return op.reshape(turned, [size[0], size[2], size[3], 2])
+
+
+def _turned(theta: te.Tensor, size: Any, corners: bool) -> te.Tensor:
+    """The grid of a picture whose extents only running tells."""
+    kind = theta.dtype
+
+    def place(i: Any, count: Any) -> Any:
+        extent, one = tir.Cast(kind, count), tir.const(1, kind)
+        twice = i.astype(kind) * tir.const(2, kind)
+        if corners:
+            return twice / tir.max(extent - one, one) - one
+        return (twice + one) / extent - one
+
+    def element(n: Any, h: Any, w: Any, c: Any) -> Any:
+        x, y = place(w, size[3]), place(h, size[2])
+        return theta(n, c, 0) * x + theta(n, c, 1) * y + theta(n, c, 2)
+
+    grid: te.Tensor = te.compute((theta.shape[0], size[2], size[3], 2), element, name="grid")
+    return grid

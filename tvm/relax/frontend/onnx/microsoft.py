@@ -51,18 +51,21 @@ def quick_gelu(node: Node) -> Result:
 @convert(_DOMAIN + "FusedMatMul")
 def fused_matmul(node: Node) -> Result:
     """alpha * a @ b, either transposed in its last axes."""
-    a, b = (
-        _transposed(node, i) if node.attr(name, 0) else node[i]
-        for i, name in enumerate(("transA", "transB"))
-    )
+    a, b = (_transposed(node, i, side) for i, side in enumerate("AB"))
     product = op.matmul(a, b)
     alpha = float(node.attr("alpha", 1.0))
     return product if alpha == 1 else op.multiply(product, _number(node, alpha))
 
 
-def _transposed(node: Node, i: int) -> RelaxExpr:
+def _transposed(node: Node, i: int, side: str) -> RelaxExpr:
+    """A factor with its last axes turned; a batch that stands behind the rows goes in front."""
     rank = node.rank(i)
-    return op.permute_dims(node[i], [*range(rank - 2), rank - 1, rank - 2])
+    order = list(range(rank))
+    if node.attr(f"transBatch{side}", 0):
+        order = [*order[1:-1], 0, order[-1]]
+    if node.attr(f"trans{side}", 0):
+        order = [*order[:-2], order[-1], order[-2]]
+    return node[i] if order == list(range(rank)) else op.permute_dims(node[i], order)
 
 
 @convert(_DOMAIN + "SkipLayerNormalization")
@@ -111,7 +114,7 @@ def _layer_norm(node: Node, value: RelaxExpr, weight: int, bias: int) -> RelaxEx
 def embed_layer_normalization(node: Node) -> Result:
     """Embeddings of words, positions and segments, added and normalised; the mask's lengths."""
     ids = node[0]
-    total = op.take(node[2], ids, 0)
+    total: RelaxExpr = op.take(node[2], ids, 0)
     if node.has(8):
         positions = op.take(node[3], node[8], 0)
     else:
@@ -120,58 +123,10 @@ def embed_layer_normalization(node: Node) -> Result:
     total = op.add(total, positions)
     if node.has(1):
         total = op.add(total, op.take(node[4], node[1], 0))
-    norm = _layer_norm(node, node.bb.emit(total), 5, 6)
+    total = node.bb.emit(total)
+    norm = _layer_norm(node, total, 5, 6)
     if node.has(7):
         lengths = op.sum(op.astype(node[7], "int32"), [1])
     else:
         lengths = op.zeros((node.shape(0)[0],), "int32")
-    return [norm, lengths][: max(node.output_count, 1)]
-
-
-@convert(_DOMAIN + "Attention")
-def attention(node: Node) -> Result:
-    """Queries, keys and values by one product, then attention over (batch, sequence, hidden)."""
-    for i, what in ((4, "past"), (6, "past_sequence_length")):
-        if node.has(i):
-            raise node.invalid(what, "given", "attention over one whole sequence")
-    heads = int(node.attr("num_heads"))
-    batch, length, _ = node.shape(0)
-    product = op.matmul(node[0], node[1])
-    if node.has(2):
-        product = op.add(product, node[2])
-    sizes = [int(s) for s in node.attr("qkv_hidden_sizes", [])]
-    ends = [sizes[0], sizes[0] + sizes[1]] if sizes else 3
-    parts = node.bb.emit(op.split(node.bb.emit(product), ends, 2))
-    query, key, value = (
-        node.bb.emit(op.reshape(parts[i], [batch, length, heads, -1])) for i in range(3)
-    )
-    mask = _mask(node, batch, length)
-    scale = node.attr("scale") or None
-    causal = "TopLeft" if node.attr("unidirectional", 0) else None
-    out = op.nn.attention(query, key, value, mask, scale=scale, causal_mask=causal)
-    return op.reshape(node.bb.emit(out), [batch, length, -1])
-
-
-def _mask(node: Node, batch: object, length: object) -> RelaxExpr | None:
-    """What is added to scores: -10000 where a key does not count, and the given bias."""
-    total: RelaxExpr | None = None
-    if node.has(3):
-        rank = node.rank(3)
-        if rank == 1:
-            ends = op.expand_dims(node[3], [1])
-            keys = op.expand_dims(op.arange(0, length, 1, "int32"), [0])
-            counted = op.less(keys, ends)
-        else:
-            counted = op.astype(node[3], "bool")
-        shape = [batch, 1, 1, length] if rank <= 2 else [batch, 1, length, length]
-        if rank == 4:
-            raise node.invalid("mask_index", "four dimensions", "one to three")
-        low = float(node.attr("mask_filter_value", -10000.0))
-        marks = op.where(counted, _number(node, 0), _number(node, low))
-        total = node.bb.emit(op.reshape(marks, shape))
-    if node.has(5):
-        total = node[5] if total is None else node.bb.emit(op.add(total, node[5]))
-    if total is None:
-        return None
-    heads = int(node.attr("num_heads"))
-    return node.bb.emit(op.broadcast_to(total, [batch, heads, length, length]))
+    return [norm, lengths, total]

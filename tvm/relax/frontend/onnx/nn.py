@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from tvm import te, tir
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue, Var
 from tvm.tir.expr import FloatImm, IntImm
 from tvm.topi.nn.conv3d_transpose import conv3d_transpose_ncdhw
 from tvm.topi.nn.local_response_norm import lrn as local_response_norm
 
+from .moving import padded
 from .node import Node
 from .registry import Result, convert
 from .window import (
@@ -66,8 +67,14 @@ def conv_transpose(node: Node) -> Result:
     dilations = [int(d) for d in node.attr("dilations", [1] * spatial)]
     extra = [int(p) for p in node.attr("output_padding", [0] * spatial)]
     groups = int(node.attr("group", 1))
-    extra = _stretched(node, kernel, strides, dilations, extra)
-    pads = _transposed_pads(node, kernel, strides, dilations, extra)
+    asked = node.attr("output_shape")
+    is_cut = asked is not None and not all(isinstance(e, IntImm) for e in node.shape(0)[2:])
+    if is_cut:
+        pads = [0] * (2 * spatial)
+    else:
+        extra = _stretched(node, kernel, strides, dilations, extra)
+        pads = _transposed_pads(node, kernel, strides, dilations, extra)
+    result: RelaxExpr
     if spatial == 3:
         if groups != 1 or set(dilations) != {1}:
             raise node.invalid("group, dilations", (groups, dilations), "1 with three axes")
@@ -79,6 +86,8 @@ def conv_transpose(node: Node) -> Result:
             node[0], node[1], strides=strides, padding=pads, dilation=dilations,
             output_padding=extra, groups=groups,
         ))  # fmt: skip
+    if is_cut:
+        result = _cut_to_shape(node, result, [int(n) for n in asked])
     return with_channel_bias(result, node.optional(2), node.rank(0))
 
 
@@ -105,20 +114,32 @@ def _transposed_pads(
     if asked is None and mode in ("NOTSET", "VALID"):
         given = [0] * (2 * len(kernel)) if mode == "VALID" else node.attr("pads")
         return [int(p) for p in given or [0] * (2 * len(kernel))]
-    extents = node.shape(0)[2:]
-    if not all(isinstance(extent, IntImm) for extent in extents):
-        raise node.invalid("output_shape, auto_pad", "symbolic extents", "explicit pads")
-    sizes = [int(extent) for extent in extents]  # type: ignore[call-overload]
-    if asked is None:
-        asked = [size * stride for size, stride in zip(sizes, strides)]
-    totals = [
-        max(0, stride * (size - 1) + more + (k - 1) * dilation + 1 - int(out))
-        for size, stride, k, dilation, more, out in zip(
-            sizes, strides, kernel, dilations, extra, asked[-len(kernel) :]
-        )
-    ]
+    reach = [(k - 1) * dilation + 1 + more for k, dilation, more in zip(kernel, dilations, extra)]
+    if asked is None:  # the output is `stride` times as long, whatever the input's extent
+        totals = [max(0, n - stride) for n, stride in zip(reach, strides)]
+    else:
+        sizes = [int(extent) for extent in node.shape(0)[2:]]  # type: ignore[call-overload]
+        totals = [
+            max(0, stride * (size - 1) + n - int(out))
+            for size, stride, n, out in zip(sizes, strides, reach, asked[-len(kernel) :])
+        ]
     pads = shared_out(totals, larger_after=mode == "SAME_UPPER")
     return [pad for pad in pads if isinstance(pad, int)]
+
+
+def _cut_to_shape(node: Node, value: RelaxExpr, asked: list[int]) -> RelaxExpr:
+    """All that the windows reach, cut (or filled up) to an asked shape; extents are symbols."""
+    value = node.bb.emit(value)
+    have = value.struct_info.shape.values[2:]  # type: ignore[attr-defined]
+    before: list[PrimExpr | int] = [0, 0]
+    after: list[PrimExpr | int] = [0, 0]
+    for reach, out in zip(have, asked[-len(have) :]):
+        total = tir.max(reach - int(out), tir.const(0, "int64"))
+        half = tir.floordiv(total, 2)
+        start = half if auto_pad(node) == "SAME_UPPER" else total - half
+        before.append(-start)
+        after.append(int(out) - reach + start)
+    return padded(node.bb, value, before, after)
 
 
 @convert("MaxPool")
@@ -133,7 +154,7 @@ def max_pool(node: Node) -> Result:
 def _places_of_largest(node: Node, largest: RelaxExpr) -> RelaxExpr:
     """Where in the whole tensor each window's largest element is, the first of equal ones."""
     kernel = [int(k) for k in node.attr("kernel_shape")]
-    strides, pads, dilations = window(node, kernel)
+    strides, around, dilations = window(node, kernel)
     out = largest.struct_info.shape.values  # type: ignore[attr-defined]
     by_column = bool(node.attr("storage_order", 0))
     later = te.comm_reducer(
@@ -142,7 +163,7 @@ def _places_of_largest(node: Node, largest: RelaxExpr) -> RelaxExpr:
         name="place_of_largest",
     )
 
-    def compute(x: te.Tensor) -> Any:
+    def compute(x: te.Tensor, pads: Any, out: Any) -> Any:
         taps = [te.reduce_axis((0, k), f"k{d}") for d, k in enumerate(kernel)]
         spatial = list(range(len(kernel)))
 
@@ -160,7 +181,8 @@ def _places_of_largest(node: Node, largest: RelaxExpr) -> RelaxExpr:
 
         return te.compute(out, element, name="places")[0]
 
-    return node.bb.emit_te(compute, node[0], primfunc_name_hint="places_of_largest")
+    given = [node[0], around, list(out)]
+    return node.bb.emit_te(compute, *given, primfunc_name_hint="places_of_largest")
 
 
 @convert("AveragePool")
@@ -356,10 +378,13 @@ def _hardmax(node: Node, x: RelaxExpr, axis: int) -> RelaxExpr:
     """1 at the first of the largest elements along an axis, 0 elsewhere."""
     x = node.bb.normalize(x)
     x = x if isinstance(x, Var) else node.bb.emit(x)
-    depth = x.struct_info.shape.values[axis]  # type: ignore[attr-defined]
-    if not isinstance(depth, IntImm):
-        raise node.invalid("axis", axis, "an axis whose extent is known")
+    *_, depth = shape = x.struct_info.shape.values[: axis + 1]  # type: ignore[attr-defined]
     dtype = node.dtype(0)
+    if not isinstance(depth, IntImm):
+        ones = [1] * (node.rank(0) - len(shape)) if x is node[0] else []
+        numbers = node.bb.emit(op.reshape(op.arange(0, depth, 1, "int64"), [depth, *ones]))
+        place = node.bb.emit(op.argmax(x, axis, keepdims=True))
+        return op.astype(op.equal(place, numbers), dtype)
     on, off = PrimValue(FloatImm(dtype, 1.0)), PrimValue(FloatImm(dtype, 0.0))
     return op.one_hot(op.argmax(x, axis), on, off, depth.value, axis)
 
@@ -368,9 +393,9 @@ def _hardmax(node: Node, x: RelaxExpr, axis: int) -> RelaxExpr:
 def lp_pool(node: Node) -> Result:
     """(sum of |x|^p over a window)^(1 / p)."""
     p = float(node.attr("p", 2))
-    powers = node.bb.emit(op.power(op.abs(node[0]), _float(node, p)))
     kernel = [int(k) for k in node.attr("kernel_shape")]
-    strides, pads, dilations = window(node, kernel)
+    given = node.bb.emit(op.power(op.abs(node[0]), _float(node, p)))
+    (powers,), strides, pads, dilations = padded_window(node, [given], kernel)
     means = _by_rank(node, _AVG_POOLS)(
         powers, pool_size=kernel, strides=strides, padding=pads, dilation=dilations,
         ceil_mode=bool(node.attr("ceil_mode", 0)), count_include_pad=True,
@@ -396,9 +421,10 @@ def max_unpool(node: Node) -> Result:
     """Elements back where a max pool found them; zeros elsewhere."""
     kernel = [int(k) for k in node.attr("kernel_shape")]
     spatial = len(kernel)
-    shape = [_known_extent(node, extent) for extent in node.shape(0)]
+    shape = node.shape(0)
+    out: list[Any]
     if node.has(2):
-        out = node.integers(2, "output_shape")
+        out = node.numbers(2, "output_shape")
     else:
         strides = [int(s) for s in node.attr("strides", [1] * spatial)]
         pads = [int(p) for p in node.attr("pads", [0] * (2 * spatial))]
@@ -407,15 +433,9 @@ def max_unpool(node: Node) -> Result:
             *((n - 1) * s + k - pads[i] - pads[i + spatial]
               for i, (n, s, k) in enumerate(zip(shape[2:], strides, kernel))),
         ]  # fmt: skip
-    flat = op.zeros([int(np.prod(out))], node.dtype(0))
+    flat = op.zeros([functools.reduce(lambda a, b: a * b, out)], node.dtype(0))
     places, values = op.reshape(node[1], [-1]), op.reshape(node[0], [-1])
     return op.reshape(op.scatter_elements(flat, places, values, 0), out)
-
-
-def _known_extent(node: Node, extent: Any) -> int:
-    if not isinstance(extent, IntImm):
-        raise node.invalid("the shape", str(extent), "extents that are numbers")
-    return extent.value
 
 
 @convert("LRN")

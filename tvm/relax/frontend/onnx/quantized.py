@@ -101,13 +101,17 @@ def dequantize_linear(node: Node) -> Result:
 
 @convert("DynamicQuantizeLinear")
 def dynamic_quantize_linear(node: Node) -> Result:
-    """To uint8, with a scale and a zero point such that 0 is exact and the range is used."""
+    return [*dynamically_quantised(node)]
+
+
+def dynamically_quantised(node: Node) -> tuple[RelaxExpr, RelaxExpr, RelaxExpr]:
+    """As uint8, with a scale and a zero point such that 0 is exact and the range is used."""
     zero = Constant(np.float32(0))
     low = node.bb.emit(op.minimum(op.min(node[0]), zero))
     high = op.maximum(op.max(node[0]), zero)
     scale = node.bb.emit(op.divide(op.subtract(high, low), Constant(np.float32(255))))
     point = quantised(node, op.negative(low), scale, None, "uint8")
-    return [quantised(node, node[0], scale, point, "uint8"), scale, point]
+    return quantised(node, node[0], scale, point, "uint8"), scale, point
 
 
 @convert("MatMulInteger")

@@ -11,9 +11,10 @@ from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
 
+from .aliases import standard
 from .node import Node
-from .quantized import along_axis, centred, quantised
-from .registry import Result, convert
+from .quantized import along_axis, centred, dynamically_quantised, quantised
+from .registry import Result, convert, find_converter
 
 _DOMAIN = "com.microsoft."
 
@@ -97,3 +98,105 @@ def qgemm(node: Node) -> Result:
         sums = node.bb.emit(op.add(sums, node[6]))
     real = op.multiply(op.astype(sums, "float32"), scale)
     return _integers(node, real, 7) if node.has(7) else real
+
+
+# --- with channels last, or first ---
+
+
+def _channels_first(node: Node) -> bool:
+    """Give the node its data with the channels in front; True if they stood last."""
+    if not node.attr("channels_last", 0):
+        return False
+    rank = node.rank(0)
+    order = [0, rank - 1, *range(1, rank - 1)]
+    node.replace(0, node.bb.emit(op.permute_dims(node[0], order)))
+    return True
+
+
+def _channels_last(node: Node, value: RelaxExpr) -> RelaxExpr:
+    rank = node.rank(0)
+    return op.permute_dims(node.bb.emit(value), [0, *range(2, rank), 1])
+
+
+def _one(node: Node, name: str, opset: int) -> RelaxExpr:
+    found = standard(name, opset)(node)
+    assert isinstance(found, RelaxExpr), "one output"
+    return node.bb.emit(found)
+
+
+@convert(_DOMAIN + "QLinearConv")
+def qlinear_conv(node: Node) -> Result:
+    last = _channels_first(node)
+    value = _one(node, "QLinearConv", 10)
+    return _channels_last(node, value) if last else value
+
+
+@convert(_DOMAIN + "NhwcMaxPool")
+def nhwc_max_pool(node: Node) -> Result:
+    node.attrs["channels_last"] = 1
+    _channels_first(node)
+    return _channels_last(node, _one(node, "MaxPool", 12))
+
+
+@convert(_DOMAIN + "QLinearAveragePool")
+def qlinear_average_pool(node: Node) -> Result:
+    last = _channels_first(node)
+    node.replace(0, _real(node, 0))
+    value = _integers(node, _one(node, "AveragePool", 11), 3)
+    return _channels_last(node, value) if last else value
+
+
+@convert(_DOMAIN + "QLinearWhere")
+def qlinear_where(node: Node) -> Result:
+    return _integers(node, op.where(node[0], _real(node, 1), _real(node, 4)), 7)
+
+
+# --- floats in, floats out ---
+
+
+@convert(_DOMAIN + "MatMulIntegerToFloat")
+def matmul_integer_to_float(node: Node) -> Result:
+    """Products of integers, scaled."""
+    a, b = centred(node, 0, 4), centred(node, 1, 5, node.rank(1) - 1)
+    sums = op.astype(node.bb.emit(op.matmul(a, b)), node.dtype(2))
+    scale = op.multiply(node[2], along_axis(node, node[3], node.rank(1) - 1, node.rank(1)))
+    real = op.multiply(sums, scale)
+    return op.add(real, node[6]) if node.has(6) else real
+
+
+@convert(_DOMAIN + "DynamicQuantizeMatMul")
+def dynamic_quantize_matmul(node: Node) -> Result:
+    """The first input is quantised as it comes."""
+    whole, scale, point = dynamically_quantised(node)
+    a = op.subtract(op.astype(whole, "int32"), op.astype(point, "int32"))
+    sums = op.matmul(node.bb.emit(a), centred(node, 1, 3, node.rank(1) - 1))
+    own = along_axis(node, node[2], node.rank(1) - 1, node.rank(1))
+    real = op.multiply(op.astype(node.bb.emit(sums), "float32"), op.multiply(scale, own))
+    return op.add(real, node[4]) if node.has(4) else real
+
+
+@convert(_DOMAIN + "DynamicQuantizeLSTM")
+def dynamic_quantize_lstm(node: Node) -> Result:
+    """The layer with its weights as numbers; what comes in is not rounded, as runtimes do."""
+    for at, scale in ((1, 8), (2, 10)):
+        whole = op.astype(node[at], "int32")  # (directions, inputs, gates)
+        shape = [node.shape(at)[0], 1, -1]
+        point = op.reshape(node.bb.emit(op.astype(node[scale + 1], "int32")), shape)
+        real = op.astype(node.bb.emit(op.subtract(whole, node.bb.emit(point))), "float32")
+        factor = node.bb.emit(op.reshape(node[scale], shape))
+        weight = node.bb.emit(op.multiply(real, factor))
+        node.replace(at, node.bb.emit(op.permute_dims(weight, [0, 2, 1])))
+    return standard("LSTM", 14)(node)
+
+
+@convert(_DOMAIN + "QEmbedLayerNormalization")
+def qembed_layer_normalization(node: Node) -> Result:
+    """EmbedLayerNormalization of quantised tables."""
+    for at, scale in ((2, 8), (3, 9), (4, 10), (5, 11), (6, 12)):
+        if node.has(at):
+            whole = op.astype(centred(node, at, scale + 5), "float32")
+            node.replace(at, node.bb.emit(op.multiply(whole, node[scale])))
+    node.inputs = node.inputs[:8]
+    found = find_converter(_DOMAIN + "EmbedLayerNormalization", 1)
+    assert found is not None, "it is known"
+    return found(node)

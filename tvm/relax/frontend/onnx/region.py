@@ -69,14 +69,14 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
     if mode not in ("avg", "max"):
         raise node.invalid("mode", mode, "avg, max")
     rows, columns = int(node.attr("output_height", 1)), int(node.attr("output_width", 1))
-    ratio = int(node.attr("sampling_ratio", 0))
-    if ratio <= 0:
+    ratio: PrimExpr | int = int(node.attr("sampling_ratio", 0))
+    adaptive = isinstance(ratio, int) and ratio <= 0
+    if adaptive:
         ratio = _largest_ratio(node, rows, columns)
     scale = float(node.attr("spatial_scale", 1.0))
     moved = node.attr("coordinate_transformation_mode", default) == "half_pixel"
-    adaptive = int(node.attr("sampling_ratio", 0)) <= 0
 
-    def compute(x: te.Tensor, rois: te.Tensor, which: te.Tensor) -> Any:
+    def compute(x: te.Tensor, rois: te.Tensor, which: te.Tensor, ratio: Any) -> Any:
         kind = rois.dtype
         half = tir.const(0.5 if moved else 0.0, kind)
         i, j = te.reduce_axis((0, ratio), "i"), te.reduce_axis((0, ratio), "j")
@@ -89,7 +89,7 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
             if not moved:
                 size = tir.max(size, tir.const(1.0, kind))
             size = size / tir.const(bins, kind)
-            return low, size, tir.ceil(size) if adaptive else tir.const(ratio, kind)
+            return low, size, tir.ceil(size) if adaptive else tir.const(int(ratio), kind)
 
         def element(r: Any, c: Any, oh: Any, ow: Any) -> Any:
             left, wide, across = side(r, 0, columns)
@@ -112,7 +112,8 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
         found = te.compute(shape, element, name="roi_align")
         return found if mode == "avg" else _unless_empty(found)
 
-    return node.bb.emit_te(compute, node[0], node[1], node[2], primfunc_name_hint="roi_align")
+    given = [node[0], node[1], node[2], ratio]
+    return node.bb.emit_te(compute, *given, primfunc_name_hint="roi_align")
 
 
 def _unless_empty(largest: te.Tensor) -> Any:
@@ -125,7 +126,7 @@ def _unless_empty(largest: te.Tensor) -> Any:
     )
 
 
-def _largest_ratio(node: Node, rows: int, columns: int) -> int:
+def _largest_ratio(node: Node, rows: int, columns: int) -> PrimExpr | int:
     """As many places a bin as the largest region can have, which is the whole image."""
     height, width = node.shape(0)[2:]
     rois = node.optional(1)
@@ -133,10 +134,14 @@ def _largest_ratio(node: Node, rows: int, columns: int) -> int:
     if isinstance(rois, Constant):
         boxes = rois.data.numpy() * scale
         sides = boxes[:, 2:] - boxes[:, :2]
-        most = max(float(sides[:, 0].max()) / columns, float(sides[:, 1].max()) / rows, 1.0)
-        return int(np.ceil(most))
+        largest = max(float(sides[:, 0].max()) / columns, float(sides[:, 1].max()) / rows, 1.0)
+        return int(np.ceil(largest))
     if not isinstance(height, IntImm) or not isinstance(width, IntImm):
-        raise node.invalid("sampling_ratio", 0, "a number above 0, as the extents are symbolic")
+        down, across = (
+            tir.floordiv(n * 3 + (bins - 1), bins) for n, bins in ((height, rows), (width, columns))
+        )
+        most: PrimExpr = tir.max(tir.max(down, across), tir.const(1, "int64"))
+        return most
     # regions may reach one image beyond each edge
     return max(-(-3 * height.value // rows), -(-3 * width.value // columns), 1)
 
@@ -226,21 +231,19 @@ def col2im(node: Node) -> Result:
 
     (n, c * taps, blocks) -> (n, c, image...)
     """
-    image, block = node.integers(1, "image_shape"), node.integers(2, "block_shape")
+    image, block = node.numbers(1, "image_shape"), node.integers(2, "block_shape")
     spatial, taps = len(image), int(np.prod(block))
     strides = [int(s) for s in node.attr("strides", [1] * spatial)]
     dilations = [int(d) for d in node.attr("dilations", [1] * spatial)]
     pads = [int(p) for p in node.attr("pads", [0] * (2 * spatial))]
-    batch, rows, _ = node.shape(0)
+    rows = node.shape(0)[1]
     if not isinstance(rows, IntImm) or rows.value % taps:
         raise node.invalid("input 0", f"{rows} rows", f"a multiple of {taps}")
-    counts = [
-        (image[d] + pads[d] + pads[d + spatial] - (block[d] - 1) * dilations[d] - 1) // strides[d]
-        + 1
-        for d in range(spatial)
-    ]
 
-    def compute(x: te.Tensor) -> Any:
+    def compute(x: te.Tensor, image: Any) -> Any:
+        room = [image[d] + (pads[d] + pads[d + spatial] - (block[d] - 1) * dilations[d] - 1)
+                for d in range(spatial)]  # fmt: skip
+        counts = [tir.indexdiv(n, stride) + 1 for n, stride in zip(room, strides)]
         axes = [te.reduce_axis((0, extent), f"k{d}") for d, extent in enumerate(block)]
 
         def element(n: Any, c: Any, *at: Any) -> Any:
@@ -259,6 +262,7 @@ def col2im(node: Node) -> Result:
             zero = tir.const(0, x.dtype)
             return te.sum(tir.if_then_else(tir.all(*legal), value, zero), axis=axes)
 
-        return te.compute((batch, rows.value // taps, *image), element, name="col2im")
+        shape = (x.shape[0], int(rows) // taps, *image)
+        return te.compute(shape, element, name="col2im")
 
-    return node.bb.emit_te(compute, node[0], primfunc_name_hint="col2im")
+    return node.bb.emit_te(compute, node[0], list(image), primfunc_name_hint="col2im")

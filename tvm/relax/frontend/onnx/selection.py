@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tvm import tir, topi
-from tvm.ir.expr import RelaxExpr
+from tvm import te, tir, topi
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant, PrimValue, Var
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir.expr import IntImm
 
 from .attributes import dtype_name
+from .moving import padded
 from .node import Node
 from .registry import Result, convert
 
@@ -180,19 +181,31 @@ def center_crop_pad(node: Node) -> Result:
     """The middle of a tensor, or the tensor in the middle of zeros."""
     rank = node.rank(0)
     axes = [int(a) % rank for a in node.attr("axes", range(rank))]
-    sizes = node.integers(1, "shape")
+    sizes = node.numbers(1, "shape")
+    if not all(isinstance(x, (int, IntImm)) for x in [*sizes, *node.shape(0)]):
+        return _centred(node, axes, sizes)
     begin, end, width = [], [], [0] * (2 * rank)
     for axis, size in zip(axes, sizes):
-        extent = node.shape(0)[axis]
-        if not isinstance(extent, IntImm):
-            raise node.invalid("shape", str(extent), "extents that are numbers")
-        start = max(0, (extent.value - size) // 2)
+        extent, size = (int(x) for x in (node.shape(0)[axis], size))  # type: ignore[arg-type]
+        start = max(0, (extent - size) // 2)
         begin.append(start)
-        end.append(start + min(size, extent.value))
-        missing = max(0, size - extent.value)
+        end.append(start + min(size, extent))
+        missing = max(0, size - extent)
         width[2 * axis : 2 * axis + 2] = [missing // 2, missing - missing // 2]
     cut = op.strided_slice(node[0], axes, begin, end)
     return op.nn.pad(cut, width) if any(width) else cut
+
+
+def _centred(node: Node, axes: list[int], sizes: list[Any]) -> RelaxExpr:
+    """The same with extents that only running tells."""
+    before: list[Any] = [0] * node.rank(0)
+    after: list[Any] = [0] * node.rank(0)
+    for axis, size in zip(axes, sizes):
+        extent = node.shape(0)[axis]
+        cut = -tir.floordiv(extent - size, 2)
+        before[axis] = tir.if_then_else(extent > size, cut, tir.floordiv(size - extent, 2))
+        after[axis] = size - extent - before[axis]
+    return padded(node.bb, node[0], before, after)
 
 
 _WINDOWS: dict[str, list[float]] = {
@@ -205,7 +218,9 @@ _WINDOWS: dict[str, list[float]] = {
 @convert(*_WINDOWS)
 def window_function(node: Node) -> Result:
     """Cosines of a window, periodic or not, of a known length."""
-    size = node.integers(0, "size")[0]
+    size = node.numbers(0, "size")[0]
+    if isinstance(size, PrimExpr):
+        return _open_window(node, size)
     length = size if node.attr("periodic", 1) else max(size - 1, 1)
     angles = 2 * np.pi * np.arange(size) / length
     terms: list[Any] = [
@@ -213,3 +228,24 @@ def window_function(node: Node) -> Result:
     ]
     dtype = dtype_name(int(node.attr("output_datatype", 1)))
     return Constant(np.sum(terms, 0).astype(dtype))
+
+
+def _open_window(node: Node, size: PrimExpr) -> RelaxExpr:
+    """A window of a length that only running tells."""
+    dtype = dtype_name(int(node.attr("output_datatype", 1)))
+    shares, periodic = _WINDOWS[node.op_type], bool(node.attr("periodic", 1))
+
+    def compute(size: PrimExpr) -> Any:
+        length = size if periodic else tir.max(size - 1, tir.const(1, "int64"))
+
+        def element(k: Any) -> Any:
+            angle = tir.const(2 * np.pi, "float64") * tir.Cast("float64", k)
+            angle = angle / tir.Cast("float64", length)
+            total: Any = tir.const(shares[0], "float64")
+            for i, share in enumerate(shares[1:], 1):
+                total = total + tir.const((-1) ** i * share, "float64") * tir.cos(angle * float(i))
+            return tir.Cast(dtype, total)
+
+        return te.compute((size,), element, name="window")
+
+    return node.bb.emit_te(compute, size, primfunc_name_hint="window")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,14 @@ def split(node: Node) -> Result:
     axis = node.axis(0)
     lengths = node.attr("split")
     if lengths is None and node.has(1):
-        lengths = node.integers(1, "split")
+        lengths = node.numbers(1, "split")
+    extent = node.shape(0)[axis]
+    if lengths is None and not isinstance(extent, IntImm):
+        count = int(node.attr("num_outputs", node.output_count))
+        size = tir.floordiv(extent + (count - 1), count)
+        lengths = [*[size] * (count - 1), extent - size * (count - 1)]
+    if lengths is not None and any(isinstance(length, PrimExpr) for length in lengths):
+        return _split_at(node, axis, lengths)
     if lengths is None:
         parts: Any = int(node.attr("num_outputs", node.output_count))
     else:
@@ -55,6 +63,17 @@ def split(node: Node) -> Result:
         return [node[0]]
     whole = node.bb.emit(op.split(node[0], parts, axis))
     return [whole[i] for i in range(node.output_count)]
+
+
+def _split_at(node: Node, axis: int, lengths: Sequence[PrimExpr | int]) -> Result:
+    """Into lengths of which only running tells some."""
+    parts: list[RelaxExpr] = []
+    start: PrimExpr | int = 0
+    for length in lengths:
+        end = start + length
+        parts.append(node.bb.emit(op.strided_slice(node[0], [axis], [start], [end])))
+        start = end
+    return parts
 
 
 @convert("Slice")
@@ -342,9 +361,20 @@ def _one_hot_of_sizes(node: Node, depth: PrimExpr | int) -> RelaxExpr:
 
 @convert("Trilu")
 def trilu(node: Node) -> Result:
-    k = node.integers(1, "k")[0] if node.has(1) else 0
-    result: Result = op.triu(node[0], k) if node.attr("upper", 1) else op.tril(node[0], k)
-    return result
+    k = node.numbers(1, "k")[0] if node.has(1) else 0
+    upper = bool(node.attr("upper", 1))
+    if isinstance(k, int):
+        result: Result = op.triu(node[0], k) if upper else op.tril(node[0], k)
+        return result
+
+    def compute(x: te.Tensor, k: PrimExpr) -> Any:
+        def element(*at: Any) -> Any:
+            kept = at[-1] >= at[-2] + k if upper else at[-1] <= at[-2] + k
+            return tir.if_then_else(kept, x(*at), tir.const(0, x.dtype))
+
+        return te.compute(x.shape, element, name="triangle")
+
+    return node.bb.emit_te(compute, node[0], k, primfunc_name_hint="triangle")
 
 
 @convert("DepthToSpace")

@@ -24,16 +24,14 @@ def kernel_shape(node: Node, weight: int = 1) -> list[int]:
     return [int(e) for e in extents]  # type: ignore[call-overload]
 
 
-def window(node: Node, kernel: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """Strides, pads and dilations of a window of this size."""
+def window(
+    node: Node, kernel: list[int]
+) -> tuple[list[int], list[PrimExpr | int], list[int]]:
+    """Strides, pads (perhaps symbols) and dilations of a window of this size."""
     spatial = len(kernel)
     strides = [int(s) for s in node.attr("strides", [1] * spatial)]
     dilations = [int(d) for d in node.attr("dilations", [1] * spatial)]
-    pads = _pads(node, kernel, strides, dilations)
-    numbers = [pad for pad in pads if isinstance(pad, int)]
-    if len(numbers) < len(pads):
-        raise node.invalid("auto_pad", node.attr("auto_pad"), "explicit pads with symbolic extents")
-    return strides, numbers, dilations
+    return strides, _pads(node, kernel, strides, dilations), dilations
 
 
 def padded_window(
