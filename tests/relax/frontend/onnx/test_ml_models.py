@@ -63,12 +63,11 @@ def test_svm_classifier(classes: int) -> None:
     ml_check("SVMClassifier", {"x": X}, outputs=2, rtol=1e-4, **_machine(classes))
 
 
-def test_probabilities_of_machines_are_refused() -> None:
-    node = helper.make_node(
-        "SVMClassifier", ["x"], ["y", "z"], domain=ML, prob_a=[1.0], prob_b=[1.0], **_machine(2)
-    )
-    with pytest.raises(OpAttributeInvalid, match="decisions without probabilities"):
-        from_onnx(make_model([node], {"x": X}, ["y", "z"], domains={ML: 3}))
+@pytest.mark.parametrize("classes", [2, 3])
+def test_svm_classifier_with_probabilities(classes: int) -> None:
+    pairs = classes * (classes - 1) // 2
+    ml_check("SVMClassifier", {"x": X}, outputs=2, rtol=1e-4, prob_a=[-1.5, -2.0, -0.5][:pairs],
+             prob_b=[1.2, -0.3, 0.1][:pairs], **_machine(classes))  # fmt: skip
 
 
 def test_an_unknown_transform() -> None:

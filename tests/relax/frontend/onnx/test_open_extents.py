@@ -142,3 +142,39 @@ def test_patches_put_back() -> None:
     ]  # fmt: skip
     weights = {"eight": np.array([8, -1]), "two": np.array([2]), "block": np.array([2, 2])}
     check_pictures(nodes, weights)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("outside", [0, 1])
+def test_resize_with_a_kernel_as_wide_as_the_scale_asks(mode: str, outside: int) -> None:
+    how: dict[str, Any] = {"mode": mode, "antialias": 1, "exclude_outside": outside}
+    scales = {"s": np.array([1, 1, 0.4, 1.5], "float32")}
+    check_pictures([node("Resize", ["x", "", "s"], ["y"], **how)], scales)
+    smaller = [node("Shape", ["x"], ["n"], end=2), node("Concat", ["n", "to"], ["size"], axis=0),
+               node("Resize", ["x", "", "", "size"], ["y"], **how)]  # fmt: skip
+    check_pictures(smaller, {"to": np.array([3, 4])})
+
+
+def test_resize_by_computed_scales_with_a_wide_kernel() -> None:
+    nodes = [
+        node("ReduceMean", ["x"], ["m"], keepdims=0), node("Mul", ["m", "zero"], ["z"]),
+        node("Add", ["s", "z"], ["scales"]),
+        node("Resize", ["x", "", "scales"], ["y"], mode="linear", antialias=1),
+    ]  # fmt: skip
+    weights = {"s": np.array([1, 1, 0.4, 0.7], "float32"), "zero": np.float32(0)}
+    check_pictures(nodes, weights)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("computed", [False, True])
+def test_resize_of_a_part(mode: str, computed: bool) -> None:
+    """Bounds may be computed too; some of what is asked for lies outside."""
+    how: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": "tf_crop_and_resize",
+                           "extrapolation_value": 7.0}  # fmt: skip
+    weights = {"r": np.array([0, 0, 0.2, -0.1, 1, 1, 0.8, 1.2], "float32"),
+               "to": np.array([3, 4]), "zero": np.float32(0)}  # fmt: skip
+    bounds = [node("ReduceMean", ["x"], ["m"], keepdims=0), node("Mul", ["m", "zero"], ["z"]),
+              node("Add", ["r", "z"], ["part"])]  # fmt: skip
+    size = [node("Shape", ["x"], ["n"], end=2), node("Concat", ["n", "to"], ["size"], axis=0)]
+    made = node("Resize", ["x", "part" if computed else "r", "", "size"], ["y"], **how)
+    check_pictures([*(bounds if computed else []), *size, made], weights)

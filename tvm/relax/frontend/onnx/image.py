@@ -24,7 +24,7 @@ from tvm.topi.image.grid_sample import grid_sample as sample
 
 from .node import Node
 from .registry import Result, convert
-from .resize import by_computed_scales, by_scales, resampled
+from .resize import by_computed_scales, by_scales, resampled, takes_all, with_parts
 from .resize import by_sizes as by_sizes_of
 
 
@@ -113,21 +113,25 @@ def _open(
 ) -> RelaxExpr:  # fmt: skip
     """Extents, sizes or scales that only running tells."""
     policy = node.attr("keep_aspect_ratio_policy", "stretch")
-    if how.antialias or how.coordinates == "tf_crop_and_resize":
-        raise node.invalid("the input", "symbolic extents", "extents that are numbers")
+    crops = how.coordinates == "tf_crop_and_resize"
+    cut = [crops and not takes_all(node, a, len(axes)) for a in range(len(axes))]
     if scales is None:
+        kept = list(range(len(axes)))
         found = by_computed_scales(node, extents, node[2])
     elif sizes[0] is None:
-        kept = [a for a, scale in enumerate(scales) if scale != 1.0]
+        kept = [a for a, scale in enumerate(scales) if scale != 1.0 or cut[a]]
         if policy == "stretch" and _is_plain(node, axes, scales, how):
             return _symbolic(node, axes, sizes, scales, how)
-        axes, extents = [axes[a] for a in kept], [extents[a] for a in kept]
-        found = by_scales(node, extents, [scales[a] for a in kept])
+        found = by_scales(node, [extents[a] for a in kept], [scales[a] for a in kept])
     else:
+        kept = list(range(len(axes)))
         if policy == "stretch" and _fits_operator(node, axes, sizes, how):
             return _symbolic(node, axes, sizes, scales, how)
         found = by_sizes_of(node, extents, sizes, policy)
-    changed = {a: axis for a, axis in zip(axes, found) if not _same(axis.size, axis.out)}
+    if crops:
+        found = with_parts(node, found, kept, len(axes))
+    changed = {axes[a]: axis for a, axis in zip(kept, found)
+               if cut[a] or not _same(axis.size, axis.out)}  # fmt: skip
     return resampled(node, node[0], changed, how)
 
 
@@ -145,7 +149,8 @@ def _fits_operator(node: Node, axes: list[int], sizes: list[Any], how: Resamplin
         for axis, size in zip(axes, sizes) if axis < 2
     )  # fmt: skip
     known = how.coordinates in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
-    return node.rank(0) == 4 and kept and known and not how.exclude_outside
+    plain = not how.exclude_outside and not how.antialias
+    return node.rank(0) == 4 and kept and known and plain
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -225,13 +230,13 @@ def _resampled(node: Node, axes: dict[int, Axis], how: Resampling) -> RelaxExpr:
 def weighted(x: te.Tensor, indices: te.Tensor, weights: te.Tensor, place: int) -> te.Tensor:
     """Sums of weighted elements along one axis."""
     shape = [*x.shape[:place], indices.shape[0], *x.shape[place + 1 :]]
-    count = int(indices.shape[1])  # type: ignore[call-overload]
+    count = indices.shape[1]
 
     def term(at: tuple[Any, ...], k: Any) -> Any:
         source = (*at[:place], indices[at[place], k], *at[place + 1 :])
         return x[source] * weights[at[place], k]
 
-    if count > 8:
+    if not isinstance(count, IntImm) or count.value > 8:
         k = te.reduce_axis((0, count), name="k")
         long: te.Tensor = te.compute(
             shape, lambda *at: te.sum(term(at, k), axis=k), name="resize"
@@ -240,7 +245,7 @@ def weighted(x: te.Tensor, indices: te.Tensor, weights: te.Tensor, place: int) -
 
     def few(*at: Any) -> Any:
         total = term(at, 0)
-        for k in range(1, count):
+        for k in range(1, int(count)):
             total = total + term(at, k)
         return total
 

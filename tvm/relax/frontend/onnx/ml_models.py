@@ -11,6 +11,7 @@ from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
 
+from .coupling import coupled
 from .ml_tables import DOMAIN, as_float, no_strings
 from .node import Node
 from .registry import Result, convert
@@ -155,23 +156,48 @@ def svm_classifier(node: Node) -> Result:
     sizes = [int(size) for size in node.attr("vectors_per_class", [])]
     if not sizes or len(sizes) != len(labels):
         raise node.invalid("vectors_per_class", sizes, "the vectors of each of the labels")
-    if node.attr("prob_a"):
-        raise node.invalid("prob_a", "given", "decisions without probabilities")
     decisions = _decisions(node, sizes)
     count = len(sizes)
+    if node.attr("prob_a"):
+        return _with_probabilities(node, decisions, labels)
     if count == 2:
         return _two_svm_classes(node, decisions[0], labels)
-    votes: list[list[RelaxExpr]] = [[] for _ in sizes]
+    scores = node.bb.emit(op.concat(decisions, 1))
+    place = _most_votes(node, decisions, count)
+    return [labels_of(node, place, labels), transformed(node, scores)]
+
+
+def _pairs(count: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(count) for j in range(i + 1, count)]
+
+
+def _with_probabilities(node: Node, decisions: list[RelaxExpr], labels: Any) -> list[RelaxExpr]:
+    """Each decision as the probability of its first class (Platt 1999), then of each class."""
+    bb, count, one = node.bb, len(labels), Constant(np.float32(1))
+    chances: dict[tuple[int, int], RelaxExpr] = {}
+    slopes, shifts = node.attr("prob_a"), node.attr("prob_b")
+    for pair, decision, a, b in zip(_pairs(count), decisions, slopes, shifts):
+        line = op.add(op.multiply(decision, Constant(np.float32(-a))), Constant(np.float32(-b)))
+        chance = bb.emit(op.clip(op.sigmoid(bb.emit(line)), 1e-7, 1 - 1e-7))
+        chances[pair], chances[pair[::-1]] = chance, bb.emit(op.subtract(one, chance))
+    nothing = bb.emit(op.zeros_like(decisions[0]))
+    table = [chances.get((i, j), nothing) for i in range(count) for j in range(count)]
+    pairs = bb.emit(op.reshape(bb.emit(op.concat(table, 1)), [-1, count, count]))
+    scores = bb.emit_te(coupled, pairs, primfunc_name_hint="coupled")
+    place = _most_votes(node, decisions, count)  # the label may be another than the likeliest
+    return [labels_of(node, place, labels), transformed(node, scores)]
+
+
+def _most_votes(node: Node, decisions: list[RelaxExpr], count: int) -> RelaxExpr:
+    """The class that most decisions name, the first of several."""
+    votes: list[list[RelaxExpr]] = [[] for _ in range(count)]
     zero = Constant(np.float32(0))
-    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
-    for (i, j), decision in zip(pairs, decisions):
+    for (i, j), decision in zip(_pairs(count), decisions):
         first = op.greater(decision, zero)
         votes[i].append(node.bb.emit(op.astype(first, "int32")))
         votes[j].append(node.bb.emit(op.astype(op.logical_not(first), "int32")))
     totals = [node.bb.emit(op.sum(op.stack(one, 0), [0])) for one in votes]
-    place = op.argmax(node.bb.emit(op.concat(totals, 1)), 1)
-    scores = node.bb.emit(op.concat(decisions, 1))
-    return [labels_of(node, place, labels), transformed(node, scores)]
+    return node.bb.emit(op.argmax(node.bb.emit(op.concat(totals, 1)), 1))
 
 
 def _two_svm_classes(node: Node, decision: RelaxExpr, labels: Any) -> list[RelaxExpr]:

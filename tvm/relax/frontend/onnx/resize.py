@@ -6,7 +6,8 @@ the program runs; the formulas are those of `resampling.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,50 @@ from tvm.relax import op
 from tvm.relax.expr import Constant
 from tvm.relax.frontend.extents import named
 from tvm.relax.frontend.resampling import Resampling
-from tvm.tir.expr import as_expr
+from tvm.tir.expr import FloatImm, as_expr
 
 from .node import Node
 
 F32 = "float32"
 
 
+_NOTHING, _ALL = FloatImm(F32, 0.0), FloatImm(F32, 1.0)
+
+
 @dataclass(frozen=True)
 class OpenAxis:
-    """An axis that is resized: its extents, and the scale (a number, or a tensor of one)."""
+    """An axis that is resized: its extents, the scale, and the part of it that is taken.
+
+    The scale and the bounds of the part are numbers, or tensors of one.
+    """
 
     size: PrimExpr
     out: PrimExpr
     scale: PrimExpr | RelaxExpr
+    start: PrimExpr | RelaxExpr = _NOTHING
+    end: PrimExpr | RelaxExpr = _ALL
+
+
+def takes_all(node: Node, at: int, count: int) -> bool:
+    """Whether the bounds in input 1 are known to be those of a whole axis."""
+    known = node.known(1)
+    flat = None if known is None else known.reshape(-1)
+    return flat is not None and (flat[at], flat[count + at]) == (0.0, 1.0)
+
+
+def with_parts(node: Node, axes: list[OpenAxis], kept: list[int], count: int) -> list[OpenAxis]:
+    """The axes with the bounds that input 1 gives each: all starts, then all ends."""
+    known = node.known(1)
+
+    def bound(at: int) -> PrimExpr | RelaxExpr:
+        if known is not None:
+            return tir.const(float(known.reshape(-1)[at]), F32)
+        value = node.bb.emit(op.astype(node[1], F32))
+        return node.bb.emit(op.take(value, Constant(np.array([at], np.int64)), 0))
+
+    return [
+        replace(axis, start=bound(at), end=bound(count + at)) for at, axis in zip(kept, axes)
+    ]
 
 
 def by_sizes(node: Node, extents: list[Any], sizes: list[Any], policy: str) -> list[OpenAxis]:
@@ -78,22 +109,56 @@ def resampled(
     """One axis after the other: a gather, or a sum of a few elements each."""
     from .image import weighted
 
+    rank = node.rank(0)
     for place, axis in axes.items():
-        parts = [axis.size, axis.out, axis.scale]
+        parts = [axis.size, axis.out, axis.scale, axis.start, axis.end]
+        lies = node.bb.emit_te(_lies, *parts, how.coordinates, primfunc_name_hint="lies")
         if how.mode == "nearest":
-            index = node.bb.emit_te(_places, *parts, how.coordinates, how.nearest,
+            index = node.bb.emit_te(_places, lies, axis.size, how.nearest,
                                     primfunc_name_hint="places")  # fmt: skip
             value = node.bb.emit(op.take(value, index, place))
             continue
-        indices = node.bb.emit_te(_taps, *parts, how.mode, how.coordinates,
-                                  primfunc_name_hint="taps")  # fmt: skip
+        count, stretch = _reach(node, axis, how)
+        given = [lies, axis.size, count, stretch, how.mode]
+        indices = node.bb.emit_te(_taps, *given, primfunc_name_hint="taps")
         weights = node.bb.emit_te(
-            _weights, *parts, how.mode, how.coordinates, how.cubic_a, how.exclude_outside,
-            node.dtype(0), primfunc_name_hint="weights",
-        )  # fmt: skip
+            _weights, *given, how.cubic_a, how.exclude_outside, primfunc_name_hint="weights"
+        )
+        if how.exclude_outside or how.antialias:
+            total = node.bb.emit(op.sum(weights, [1], keepdims=True))
+            weights = node.bb.emit(op.divide(weights, total))
+        weights = node.bb.emit(op.astype(weights, node.dtype(0)))
         value = node.bb.emit_te(weighted, value, indices, weights, place,
                                 primfunc_name_hint="resize")  # fmt: skip
+    if how.coordinates == "tf_crop_and_resize":
+        fill = Constant(np.asarray(node.attr("extrapolation_value", 0.0), node.dtype(0)))
+        for place, axis in axes.items():
+            parts = [axis.size, axis.out, axis.scale, axis.start, axis.end]
+            lies = node.bb.emit_te(_lies, *parts, how.coordinates, primfunc_name_hint="lies")
+            mark = node.bb.emit_te(_outside, lies, axis.size, primfunc_name_hint="outside")
+            shape: list[Any] = [1] * rank
+            shape[place] = axis.out
+            value = node.bb.emit(op.where(node.bb.emit(op.reshape(mark, shape)), fill, value))
     return value
+
+
+def _reach(node: Node, axis: OpenAxis, how: Resampling) -> tuple[Any, Any]:
+    """How many elements one is made of, and how far apart they count: 1, but smaller where
+    the kernel is wider since the result is smaller."""
+    near, one = 1 if how.mode == "linear" else 2, tir.const(1.0, F32)
+    if not how.antialias:
+        return 2 * near, one
+    if isinstance(axis.scale, FloatImm):
+        share = min(axis.scale.value, 1.0)
+        return 2 * math.ceil(near / share) + 1, tir.const(share, F32)
+    if isinstance(axis.scale, PrimExpr):
+        stretch = tir.min(axis.scale, one)
+        count = 2 * tir.Cast("int64", tir.ceil(tir.const(float(near), F32) / stretch)) + 1
+        return named(node.bb, count, "taps"), stretch
+    small = node.bb.emit(op.minimum(axis.scale, Constant(np.float32(1))))
+    half = op.ceil(op.divide(Constant(np.float32(near)), small))
+    whole = op.add(op.multiply(half, Constant(np.float32(2))), Constant(np.float32(1)))
+    return node.run_time_sizes(node.bb.emit(op.astype(node.bb.emit(whole), "int64")))[0], small
 
 
 def _float(value: Any) -> PrimExpr:
@@ -105,28 +170,49 @@ def _whole(value: PrimExpr) -> PrimExpr:
     return tir.Cast("int64", tir.floor(value))
 
 
-def _at(i: Any, size: Any, out: Any, scale: Any, how: str) -> Any:
-    """Where element `i` of the result lies in the input."""
-    ratio = scale(tir.const(0, "int64")) if isinstance(scale, te.Tensor) else scale
-    x, one, half = _float(i), tir.const(1.0, F32), tir.const(0.5, F32)
-    zero = tir.const(0.0, F32)
+def _plain(value: Any) -> Any:
+    """The number in a tensor of one."""
+    return value(tir.const(0, "int64")) if isinstance(value, te.Tensor) else value
+
+
+def _lies(size: Any, out: Any, scale: Any, start: Any, end: Any, how: str) -> te.Tensor:
+    """Where each element of the result lies in the input."""
+    one, half, zero = tir.const(1.0, F32), tir.const(0.5, F32), tir.const(0.0, F32)
     single = tir.EQ(_int(out), tir.const(1, "int64"))
-    if how == "asymmetric":
-        return x / ratio
-    if how == "align_corners":
-        steps = tir.max(_float(out) - one, one)
-        return tir.Select(single, zero, x * ((_float(size) - one) / steps))
-    middle = (x + half) / ratio - half
-    if how == "pytorch_half_pixel":
-        return tir.Select(single, zero, middle)
-    if how == "half_pixel_symmetric":
-        adjustment = _float(out) / (ratio * _float(size))
-        return middle + _float(size) * half * (one - adjustment)
-    return middle
+    last, steps = _float(size) - one, tir.max(_float(out) - one, one)
+
+    def element(i: Any) -> Any:
+        x, ratio = _float(i), _plain(scale)
+        if how == "asymmetric":
+            return x / ratio
+        if how == "align_corners":
+            return tir.Select(single, zero, x * (last / steps))
+        if how == "tf_crop_and_resize":
+            low, high = _plain(start), _plain(end)
+            middle = half * (low + high) * last
+            return tir.Select(single, middle, low * last + x * ((high - low) * last / steps))
+        middle = (x + half) / ratio - half
+        if how == "pytorch_half_pixel":
+            return tir.Select(single, zero, middle)
+        if how == "half_pixel_symmetric":
+            adjustment = _float(out) / (ratio * _float(size))
+            return middle + _float(size) * half * (one - adjustment)
+        return middle
+
+    result: te.Tensor = te.compute((out,), element, name="lies")
+    return result
+
+
+def _outside(lies: te.Tensor, size: Any) -> te.Tensor:
+    zero, last = tir.const(0.0, F32), _float(size) - tir.const(1.0, F32)
+    mark: te.Tensor = te.compute(
+        lies.shape, lambda i: tir.any(lies(i) < zero, lies(i) > last), name="outside"
+    )
+    return mark
 
 
 def _int(value: Any) -> PrimExpr:
-    return value if isinstance(value, PrimExpr) else tir.const(int(value), "int64")
+    return tir.Cast("int64", value) if isinstance(value, PrimExpr) else tir.const(value, "int64")
 
 
 def _kept(place: Any, size: Any) -> Any:
@@ -134,11 +220,11 @@ def _kept(place: Any, size: Any) -> Any:
     return tir.max(tir.min(tir.Cast("int64", place), _int(size) - 1), tir.const(0, "int64"))
 
 
-def _places(size: Any, out: Any, scale: Any, coordinates: str, nearest: str) -> te.Tensor:
+def _places(lies: te.Tensor, size: Any, nearest: str) -> te.Tensor:
     half = tir.const(0.5, F32)
 
     def element(i: Any) -> Any:
-        at = _at(i, size, out, scale, coordinates)
+        at = lies(i)
         rounded = {
             "round_prefer_floor": lambda: tir.ceil(at - half),
             "round_prefer_ceil": lambda: tir.floor(at + half),
@@ -146,55 +232,43 @@ def _places(size: Any, out: Any, scale: Any, coordinates: str, nearest: str) -> 
         }.get(nearest, lambda: tir.floor(at))()
         return _kept(rounded, size)
 
-    result: te.Tensor = te.compute((out,), element, name="places")
+    result: te.Tensor = te.compute(lies.shape, element, name="places")
     return result
 
 
-def _first(i: Any, size: Any, out: Any, scale: Any, mode: str, coordinates: str) -> tuple[Any, Any]:
-    """Where element `i` lies, and the first place that it is made of."""
-    at = _at(i, size, out, scale, coordinates)
-    if mode == "linear":
-        last = _float(size) - tir.const(1.0, F32)
-        at = tir.max(tir.min(at, last), tir.const(0.0, F32))
-        return at, tir.floor(at)
-    return at, tir.floor(at) - tir.const(1.0, F32)
+def _first(at: Any, size: Any, count: Any, stretch: Any, mode: str) -> tuple[Any, Any]:
+    """Where an element lies, and the first place that it is made of."""
+    if mode == "linear":  # outside is the edge, unless the kernel is wider
+        last, zero = _float(size) - tir.const(1.0, F32), tir.const(0.0, F32)
+        within = tir.max(tir.min(at, last), zero)
+        at = tir.Select(_plain(stretch) < tir.const(1.0, F32), at, within)
+    return at, tir.floor(at) - (_float(tir.floordiv(_int(count) - 1, 2)))
 
 
-def _taps(size: Any, out: Any, scale: Any, mode: str, coordinates: str) -> te.Tensor:
+def _taps(lies: te.Tensor, size: Any, count: Any, stretch: Any, mode: str) -> te.Tensor:
     def element(i: Any, k: Any) -> Any:
-        _, first = _first(i, size, out, scale, mode, coordinates)
+        _, first = _first(lies(i), size, count, stretch, mode)
         return _kept(tir.Cast("int64", first) + k.astype("int64"), size)
 
-    result: te.Tensor = te.compute((out, 2 if mode == "linear" else 4), element, name="taps")
+    result: te.Tensor = te.compute((lies.shape[0], count), element, name="taps")
     return result
 
 
 def _weights(
-    size: Any, out: Any, scale: Any, mode: str, coordinates: str, a: float, inside: bool, dtype: str
+    lies: te.Tensor, size: Any, count: Any, stretch: Any, mode: str, a: float, inside: bool
 ) -> te.Tensor:
-    count = 2 if mode == "linear" else 4
-
-    def weight(i: Any, k: Any) -> Any:
-        at, first = _first(i, size, out, scale, mode, coordinates)
-        place = first + _float(k)
-        distance = tir.abs(place - at)
-        found = _kernel(distance, mode, a)
-        if inside:
-            zero = tir.const(0.0, F32)
-            legal = tir.all(place >= zero, place < _float(size))
-            found = tir.Select(legal, found, zero)
-        return found
+    """By the distance; with `inside`, nothing for places outside."""
 
     def element(i: Any, k: Any) -> Any:
-        found = weight(i, k)
+        at, first = _first(lies(i), size, count, stretch, mode)
+        place = first + _float(k)
+        found = _kernel(tir.abs(place - at) * _plain(stretch), mode, a)
         if inside:
-            total = weight(i, tir.const(0, "int64"))
-            for other in range(1, count):
-                total = total + weight(i, tir.const(other, "int64"))
-            found = found / total
-        return found.astype(dtype)
+            zero = tir.const(0.0, F32)
+            found = tir.Select(tir.all(place >= zero, place < _float(size)), found, zero)
+        return found
 
-    result: te.Tensor = te.compute((out, count), element, name="weights")
+    result: te.Tensor = te.compute((lies.shape[0], count), element, name="weights")
     return result
 
 
