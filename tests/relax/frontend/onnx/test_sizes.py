@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
 
 pytestmark = pytest.mark.cpu
 node = helper.make_node
-I64 = np.int64
+I64, F32 = np.int64, np.float32
 
 
 def floats(*shape: int) -> Array:
@@ -21,7 +22,8 @@ def floats(*shape: int) -> Array:
 
 def run(
     nodes: list[Any], shape: list[Any], sizes: list[tuple[int, ...]], opset: int = 18,
-    rtol: float = 1e-4, extra: dict[str, list[Any]] | None = None, **weights: Any,
+    rtol: float = 1e-4, extra: dict[str, list[Any]] | None = None,
+    functions: Sequence[Any] = (), **weights: Any,
 ) -> None:  # fmt: skip
     """Nodes from `x` to `y`, for inputs of these shapes; `extra` gives each run another input."""
     runs = [{"x": floats(*size)} for size in sizes]
@@ -30,7 +32,8 @@ def run(
             one[name] = np.asarray(value)
     shapes: dict[str, list[Any]] = {"x": shape}
     constants = {name: np.asarray(value) for name, value in weights.items()}
-    model = make_model(nodes, runs[0], ["y"], constants, opset, shapes)
+    model = make_model(nodes, runs[0], ["y"], constants, opset, shapes,
+                       {"own": 1} if functions else None, functions)  # fmt: skip
     check_sizes(model, runs, rtol)
 
 
@@ -235,3 +238,62 @@ def test_branches_of_different_ranks() -> None:
         node("ReduceSum", ["two", "last"], ["y"], keepdims=0),
     ]
     run(nodes, ["m", "n"], [(1, 3), (2, 3)], first=I64([0]), one=I64([1]), last=I64([-1]))
+
+
+def graph(nodes: Sequence[Any], output: str, inputs: Sequence[Any] = ()) -> Any:
+    return helper.make_graph(list(nodes), "within", list(inputs), [
+        helper.make_empty_tensor_value_info(output)])  # fmt: skip
+
+
+def squeezed_or_not(source: str, target: str, condition: str) -> Any:
+    """Without the first axis, or with it."""
+    return node("If", [condition], [target],
+                then_branch=graph([node("Squeeze", [source, "first"], ["s"])], "s"),
+                else_branch=graph([node("Identity", [source], ["t"])], "t"))  # fmt: skip
+
+
+IS_ONE = [node("Shape", ["x"], ["n"], start=0, end=1), node("Equal", ["n", "one"], ["is_one"])]
+LAST = node("ReduceSum", ["z", "last"], ["y"], keepdims=0)
+NUMBERS = {"first": I64([0]), "one": I64([1]), "last": I64([-1])}
+
+
+def test_ranks_that_differ_in_a_branch_of_a_branch() -> None:
+    """With values of outside, and nodes of the branch behind the inner one."""
+    inner = [squeezed_or_not("x", "a", "is_one"), node("Mul", ["a", "x"], ["b"]),
+             node("ReduceMax", ["b", "last"], ["c"], keepdims=1)]  # fmt: skip
+    nodes = [
+        *IS_ONE, node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        node("Greater", ["sum", "zero"], ["up"]),
+        node("If", ["up"], ["z"], then_branch=graph(inner, "c"),
+             else_branch=graph([squeezed_or_not("x", "d", "is_one")], "d")),
+        LAST,
+    ]  # fmt: skip
+    run(nodes, ["m", "n"], [(1, 3), (2, 3), (3, 1), (1, 4)], zero=F32(0), **NUMBERS)
+
+
+def test_ranks_that_differ_in_the_body_of_a_loop() -> None:
+    """What the body gives has one rank again."""
+    body = helper.make_graph(
+        [squeezed_or_not("x", "a", "is_one"), node("Add", ["a", "a"], ["b"]),
+         node("ReduceSum", ["b"], ["c"], keepdims=0), node("Add", ["v", "c"], ["w"]),
+         node("Identity", ["go"], ["on"])],
+        "body",
+        [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("go", 9, []),
+         helper.make_tensor_value_info("v", 1, [])],
+        [helper.make_empty_tensor_value_info("on"), helper.make_empty_tensor_value_info("w")],
+    )  # fmt: skip
+    nodes = [
+        *IS_ONE, node("Squeeze", ["n"], ["count"]),
+        node("Loop", ["count", "", "start"], ["y"], body=body),
+    ]  # fmt: skip
+    run(nodes, ["m", "n"], [(1, 3), (2, 3), (4, 1)], start=F32(0), **NUMBERS)
+
+
+def test_ranks_that_differ_in_a_function() -> None:
+    squeeze = helper.make_function(
+        "own", "Squeezed", ["x", "is_one", "first"], ["z"],
+        [squeezed_or_not("x", "a", "is_one"), node("Neg", ["a"], ["z"])],
+        [helper.make_opsetid("", 18)],
+    )  # fmt: skip
+    call = node("Squeezed", ["x", "is_one", "first"], ["z"], domain="own")
+    run([*IS_ONE, call, LAST], ["m", "n"], [(1, 3), (2, 3)], functions=[squeeze], **NUMBERS)

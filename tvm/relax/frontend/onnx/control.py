@@ -46,7 +46,7 @@ def if_(node: Node) -> Result:
     else:
         return branches[0 if bool(known.reshape(-1)[0]) else 1].read([])
     taken, other = (_branch(node.bb, graph) for graph in branches)
-    if node.reader.may_fork and _ranks(taken) != _ranks(other):
+    if node.reader.may_fork and (_ranks(taken) != _ranks(other) or -1 in _ranks(taken)):
         raise RanksDiffer(condition, branches)
     value = node.bb.emit(If(condition, taken, other))
     if node.output_count == 1:

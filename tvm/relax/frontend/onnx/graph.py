@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tvm.error import OpError, OpNotImplemented, TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.span import SourceName, Span, span_scope
-from tvm.relax.expr import Constant, If, SeqExpr, TupleGetItem, Var
+from tvm.relax.expr import Constant, If, SeqExpr, Tuple, TupleGetItem, Var
 from tvm.relax.frontend.extents import with_extents
 from tvm.relax.struct_info import TupleStructInfo
 from tvm.support.suggest import did_you_mean
@@ -93,17 +93,22 @@ class GraphReader:
         return self._results(_in_order(list(nodes)), scope, outputs)
 
     def _results(
-        self, order: Sequence[tuple[int, Any]], scope: Scope, outputs: Callable[[Scope], RelaxExpr]
-    ) -> RelaxExpr:
+        self, order: Sequence[tuple[int, Any]], scope: Scope,
+        outputs: Callable[[Scope], RelaxExpr], prefix: str = "",
+    ) -> RelaxExpr:  # fmt: skip
         for at, (number, node) in enumerate(order):
+            name, rest = prefix + node_name(node, number), order[at + 1 :]
             self.may_fork = self._forks < MOST_FORKS
+            own = self.functions.get((node.domain, node.op_type))
+            if own is not None and self.may_fork and any(inner_graphs(n) for n in own.node):
+                return self._results_through(own, node, rest, scope, outputs, name, prefix)
             try:
-                self._node(node, number, scope, node_name(node, number))
+                self._node(node, number, scope, name)
             except RanksDiffer as fork:
                 self._forks += 1
-                rest = order[at + 1 :]
                 yes, no = (
-                    self._forked(graph, node, rest, scope, outputs) for graph in fork.graphs
+                    self._forked(graph, node, rest, scope, outputs, prefix)
+                    for graph in fork.graphs
                 )
                 self._forks -= 1
                 return self.bb.emit(If(fork.condition, yes, no))
@@ -111,19 +116,69 @@ class GraphReader:
 
     def _forked(
         self, graph: Subgraph, node: Any, rest: Sequence[tuple[int, Any]], scope: Scope,
-        outputs: Callable[[Scope], RelaxExpr],
+        outputs: Callable[[Scope], RelaxExpr], prefix: str,
     ) -> SeqExpr:  # fmt: skip
         """A branch with all nodes behind it, since they see other ranks in the other one."""
+
+        def go_on(refs: list[Ref]) -> RelaxExpr:
+            inner = Scope(scope.opsets, scope)
+            for name, ref in zip(node.output, refs):
+                if name:
+                    inner.bind(name, ref)
+            return self._results(rest, inner, outputs, prefix)
+
         self.bb.begin_scope(None)
         self.bb.begin_binding_block()
-        inner = Scope(scope.opsets, scope)
-        for name, ref in zip(node.output, graph.read([])):
-            if name:
-                inner.bind(name, ref)
-        result = self.bb.emit(self._results(rest, inner, outputs))
+        result = self.bb.emit(graph.run(go_on))
         block = self.bb.end_block()
         self.bb.end_scope()
         return SeqExpr([block], result)
+
+    def _results_through(
+        self, body: Any, node: Any, rest: Sequence[tuple[int, Any]], scope: Scope,
+        outputs: Callable[[Scope], RelaxExpr], name: str, prefix: str,
+    ) -> RelaxExpr:  # fmt: skip
+        """A function with branches in it, and all nodes behind: either may see several ranks."""
+        inner, nodes = self._opened(node, body, scope, name)
+        reader = GraphReader(self.bb, self.functions, self.depth + 1)
+        reader._forks = self._forks
+
+        def go_on(found: Scope) -> RelaxExpr:
+            after = Scope(scope.opsets, scope)
+            _bind_results(body, node, found, after)
+            self._forks = reader._forks
+            return self._results(rest, after, outputs, prefix)
+
+        return reader._results(_in_order(nodes), inner, go_on, f"{name}/")
+
+    def values(
+        self, nodes: Iterable[Any], scope: Scope, names: Sequence[str], prefix: str
+    ) -> list[Ref]:
+        """Convert nodes, and give their values of these names; ranks may differ on the way."""
+        last = scope
+
+        def outputs(found: Scope) -> RelaxExpr:
+            nonlocal last
+            last = found
+            if found is scope:
+                return Tuple([])
+            for name in names:
+                if not found.has(name):
+                    _refuse_unmade(name, f"output of the graph {prefix!r}", found)
+            made = [found.read(name, self.bb) for name in names]
+            return made[0] if len(made) == 1 else Tuple(made)
+
+        before = self.may_fork
+        joined = self._results(_in_order(list(nodes)), scope, outputs, prefix)
+        self.may_fork = before
+        if last is scope:
+            return [Ref(scope, name) for name in names]
+        if len(names) == 1:
+            return [Ref.to(with_extents(self.bb, joined))]
+        return [
+            Ref.to(with_extents(self.bb, self.bb.emit(TupleGetItem(joined, i))))
+            for i in range(len(names))
+        ]
 
     def output(self, scope: Scope, name: str) -> RelaxExpr:
         """The value of an output of the graph."""
@@ -184,6 +239,13 @@ class GraphReader:
 
     def _call(self, node: Any, body: Any, scope: Scope, name: str) -> None:
         """Convert a function's body in the place of a node that calls it."""
+        inner, nodes = self._opened(node, body, scope, name)
+        reader = GraphReader(self.bb, self.functions, self.depth + 1)
+        reader.nodes(nodes, inner, f"{name}/")
+        _bind_results(body, node, inner, scope)
+
+    def _opened(self, node: Any, body: Any, scope: Scope, name: str) -> tuple[Scope, list[Any]]:
+        """What the body of a function sees where a node calls it, and its nodes."""
         if self.depth >= DEEPEST:
             raise OpConversionError(
                 message(
@@ -203,17 +265,20 @@ class GraphReader:
         left_out = set(body.input[len(node.input) :])
         left_out |= {f for f, actual in zip(body.input, node.input) if not actual}
         nodes = [_without(bound_attributes(inside, given), left_out) for inside in body.node]
-        reader = GraphReader(self.bb, self.functions, self.depth + 1)
-        reader.nodes(nodes, inner, f"{name}/")
-        for formal, actual in zip(body.output, node.output):
-            if actual and inner.has(formal):
-                scope.bind(actual, Ref(inner, formal))
+        return inner, nodes
 
     def _check_inputs(self, node: Any, scope: Scope, name: str) -> None:
         """Every value that a node reads must have been made before it."""
         for read in node.input:
             if read and not scope.has(read):
                 _refuse_unmade(read, f"input of node {name!r} ({node.op_type})", scope)
+
+
+def _bind_results(body: Any, node: Any, inner: Scope, scope: Scope) -> None:
+    """The results of a function's body as those of the node that calls it."""
+    for formal, actual in zip(body.output, node.output):
+        if actual and inner.has(formal):
+            scope.bind(actual, Ref(inner, formal))
 
 
 def _in_order(nodes: Sequence[Any]) -> list[tuple[int, Any]]:
@@ -319,17 +384,32 @@ class Subgraph:
         reader = self._reader
         if bb is not None:
             reader = GraphReader(bb, reader.functions, reader.depth)
-        outer = self._scope if around is None else around
+        scope = self._opened(values, self._scope if around is None else around)
+        found = reader.values(self._graph.node, scope, self.outputs, f"{self._name}/")
+        for ref in found:
+            if not ref.scope.has(ref.name):
+                where = f"output of the graph in node {self._name!r}"
+                _refuse_unmade(ref.name, where, ref.scope)
+        return found
+
+    def run(self, then: Callable[[list[Ref]], RelaxExpr]) -> RelaxExpr:
+        """What `then` makes of the outputs, within every fork that there is on the way."""
+        scope = self._opened([], self._scope)
+
+        def outputs(found: Scope) -> RelaxExpr:
+            return then([Ref(found, name) for name in self.outputs])
+
+        nodes = _in_order(list(self._graph.node))
+        return self._reader._results(nodes, scope, outputs, f"{self._name}/")
+
+    def _opened(self, values: Sequence[Ref], outer: Scope) -> Scope:
+        """The scope that the nodes of the graph see."""
         scope = Scope(outer.opsets, outer, names_read(self._graph.node, self.outputs))
         for tensor in self._graph.initializer:
             add_weight(scope, tensor)
         for name, value in zip(self.inputs, values):
             scope.bind(name, value)
-        reader.nodes(self._graph.node, scope, f"{self._name}/")
-        for name in self.outputs:
-            if not scope.has(name):
-                _refuse_unmade(name, f"output of the graph in node {self._name!r}", scope)
-        return [Ref(scope, name) for name in self.outputs]
+        return scope
 
     def free_names(self) -> list[str]:
         """The names that the graph reads of the scope around it, in order."""

@@ -33,6 +33,7 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
 )
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.tir.analysis import undefined_vars
 
 from .scope import Ref, Scope
 
@@ -111,7 +112,7 @@ class _Loop:
             if known is not None and known.dtype == object:
                 for item in known.reshape(-1):
                     if isinstance(item, PrimExpr):
-                        used += tir_vars_in_struct_info(ShapeStructInfo([item]))
+                        used += undefined_vars(item)
         return list(dict.fromkeys(used))
 
     def _params(self) -> tuple[list[Var], Scope]:
