@@ -66,3 +66,26 @@ def test_one_symbol_for_both() -> None:
         np.testing.assert_array_equal(vm["main"](x, y).numpy(), x - y)
     with pytest.raises(ShapeError):
         vm["main"](np.zeros((2, 2), "float32"), np.zeros((3, 2), "float32"))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("mode", ["compiled", "bytecode"])
+def test_every_axis_may_be_one_in_either(mode: str) -> None:
+    shapes = [_symbols(3), [tir.SizeVar(name, "int64") for name in "abc"]]
+    bb = BlockBuilder()
+    params = [Var(f"x{i}", TensorStructInfo(shape, "float32")) for i, shape in enumerate(shapes)]
+    with bb.function("main", params):
+        with bb.dataflow():
+            x, y = broadcast(bb, params)
+            result = bb.emit_output(op.exp(op.subtract(x, y)))
+        bb.emit_func_output(result)
+    built = relax.build(bb.get(), "llvm", exec_mode=mode)
+    main = relax.VirtualMachine(built, tvm.cpu())["main"]
+    rng = np.random.default_rng(3)
+    for code in range(27):
+        pairs = [((e, e), (1, e), (e, 1))[code // 3**axis % 3] for axis, e in enumerate((2, 3, 37))]
+        a, b = (rng.random([pair[i] for pair in pairs], "float32") for i in (0, 1))
+        np.testing.assert_allclose(main(a, b).numpy(), np.exp(a - b), rtol=1e-5)
+    a, b = np.zeros((2, 3, 5), "float32"), np.zeros((2, 4, 5), "float32")
+    with pytest.raises(ShapeError, match="dimension 0"):
+        main(a, b)

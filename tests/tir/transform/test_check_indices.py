@@ -156,6 +156,27 @@ def test_an_element_found_by_one_number(target):
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("target", TARGETS)
+def test_a_number_of_a_whole_tensor_is_no_remainder(target):
+    """Nothing is added to it but zero, so no row is known that it would have to stay in."""
+
+    @T.prim_func
+    def main(a: T.handle, p: T.handle, b: T.handle):
+        m, n, k = T.int64(), T.int64(), T.int64()
+        A = T.match_buffer(a, (m, n))
+        P = T.match_buffer(p, (k,), "int64")
+        B = T.match_buffer(b, (k,))
+        for i in range(k):
+            B[i] = A[T.Add(P[i], T.int64(0)) // n % m, T.Add(P[i], T.int64(0)) % n]
+
+    built = tvm.compile(main, target=target)
+    a, p = np.arange(12, dtype="float32").reshape(3, 4), np.arange(12)[::-1].copy()
+    b = np.zeros(12, "float32")
+    built(a, p, b)
+    assert (b == np.arange(12)[::-1]).all()
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", TARGETS)
 def test_indices_made_on_the_way(target):
     """Computed into memory of the kernel: checked behind the loop that makes them."""
 

@@ -5,8 +5,8 @@ an extent may also be 1 and then be repeated, the common extent is a symbol of i
 
     k = if_then_else(a == 1, b, a)
 
-and what does not provably have it is passed through a function that gives the tensor itself where
-the extents are equal already, and otherwise a repeated one.
+and what does not provably have it is read at index 0 along that axis where its own extent is
+another, which most operators do as they read their operands anyway.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.arith import Analyzer
-from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Function, If, PrimValue, SeqExpr, Var
 from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.tir.expr import INT64, IntImm
@@ -147,47 +146,25 @@ def repeated(bb: BlockBuilder, value: RelaxExpr, common: Sequence[PrimExpr]) -> 
     ]
     if all(have is want for have, want in zip(own, wanted)):
         return value
-    moves = [have is not want for have, want in zip(own, wanted)]
-    function = _repeating(bb, info.dtype, moves)
-    return bb.emit(Call(function, [bb.normalize_argument(value), ShapeExpr(wanted)]))
-
-
-def _repeating(bb: BlockBuilder, dtype: Any, moves: Sequence[bool]) -> GlobalVar:
-    """A function that repeats a tensor along extents of 1, and gives one that fits as it is."""
-    kept = [fresh_extent(f"n{axis}") for axis in range(len(moves))]
-    source = [fresh_extent(f"own{axis}") if moved else kept[axis]
-              for axis, moved in enumerate(moves)]  # fmt: skip
-    with bb.aside():
-        x, shape = Var("x", TensorStructInfo(source, dtype)), Var("shape", ShapeStructInfo(kept))
-        bb.begin_scope([x, shape])
-        bb.begin_binding_block()
-        info = TensorStructInfo(kept, dtype)
-        fits = tir.all(*[a == b for a, b in zip(source, kept) if a is not b])
-        same = _branch(bb, lambda: bb.match_cast(x, info))
-        more = _branch(bb, lambda: bb.emit_te(_repeat, x, kept, primfunc_name_hint="repeat"))
-        result = bb.emit(If(PrimValue(fits), same, more))
-        body = bb.normalize(SeqExpr([bb.end_block()], result))
-        bb.end_scope()
-        return bb.add_func(Function([x, shape], body, info, True), "fitting")
-
-
-def _branch(bb: BlockBuilder, make: Any) -> SeqExpr:
-    bb.begin_scope(None)
-    bb.begin_binding_block()
-    result = make()
-    block = bb.end_block()
-    bb.end_scope()
-    return SeqExpr([block], result)
+    return bb.emit_te(_repeat, value, wanted, primfunc_name_hint="repeat")
 
 
 def _repeat(x: te.Tensor, shape: Sequence[PrimExpr]) -> te.Tensor:
     """`x` with the extents that are asked for; where its own is another, that is 1."""
+    zero = tir.const(0, "int64")
 
     def element(*at: Any) -> Any:
-        return x(*(
-            i if own is want else tir.Select(own == 1, tir.const(0, "int64"), i)
-            for i, own, want in zip(at, x.shape, shape)
-        ))  # fmt: skip
+        # a choice between elements, not between their places: neighbours stay neighbours
+        forms: list[tuple[list[Any], list[Any]]] = [([], [])]
+        for i, own, want in zip(at, x.shape, shape):
+            kept = [([*index, i], fits if own is want else [*fits, own == want])
+                    for index, fits in forms]  # fmt: skip
+            first = [] if own is want else [([*index, zero], fits) for index, fits in forms]
+            forms = kept + first
+        result: PrimExpr = x(*forms[-1][0])
+        for index, fits in reversed(forms[:-1]):
+            result = tir.if_then_else(tir.all(*fits), x(*index), result)
+        return result
 
-    result: te.Tensor = te.compute(list(shape), element, name="repeat")
-    return result
+    made: te.Tensor = te.compute(list(shape), element, name="repeat")
+    return made

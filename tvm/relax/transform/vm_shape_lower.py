@@ -192,8 +192,7 @@ class _Lowering:
         value = binding.value
         if isinstance(binding, MatchCast):
             value = self._operands(value)
-            where = f"ErrorContext(match_cast, fn={self._name}, var={binding.var.name_hint}, " \
-                f"struct_info={binding.struct_info}{_origin(binding)}) "
+            where = match_context(self._name, binding)
             todos: list[_Todo] = []
             self._check(binding.struct_info, value, where, todos)
             left = self._match(todos)
@@ -438,6 +437,14 @@ def _is_tensor_of(known: StructInfo | None, wanted: TensorStructInfo) -> bool:
         return False
     right_dtype = wanted.is_unknown_dtype() or known.dtype is wanted.dtype
     return right_dtype and wanted.ndim in (-1, known.ndim)
+
+
+def match_context(name: str, binding: MatchCast) -> str:
+    """Which cast a check belongs to, for its error."""
+    return (
+        f"ErrorContext(match_cast, fn={name}, var={binding.var.name_hint}, "
+        f"struct_info={binding.struct_info}{_origin(binding)}) "
+    )
 
 
 def _origin(binding: MatchCast) -> str:

@@ -34,9 +34,11 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
 )
-from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
+from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo, TupleStructInfo
+from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.rebuild import vars_used
 from tvm.relax.vm.memory_plan import ALIGNMENT, Lifetime, aligned, plan_memory
+from tvm.relax.vm.native_sizes import Sizes
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -137,12 +139,15 @@ class _Graph:
         self._params: list[e.Var] = []
         self._buffer_map: dict[e.Var, Buffer] = {}
         self._constants = _ConstantBlock()
+        known = [v for p in func.params for v in tir_vars_in_struct_info(p.struct_info)]
+        self._sizes = Sizes(known, name)
         self._arena = e.Var("arena", PointerType(PrimType("uint8"), "global"))
         self._stmts: list[s.Stmt] = []
         self.calls: list[KernelCall] = []
 
     def build(self, *, timed: bool) -> PrimFunc:
         clock = self._add_clock() if timed else None
+        self._look_at_sizes()
         for param in self._func.params:
             info = _tensor_info(param.struct_info_, f"parameter {param.name_hint!r}")
             self._places[param] = [self._add_param(param.name_hint, info)]
@@ -158,7 +163,7 @@ class _Graph:
         if not ops.is_zero(total):
             yes = ops.const(True, "bool")
             body = s.Allocate(self._arena, "uint8", [total], yes, body)
-        body = self._constants.around(body)
+        body = self._sizes.around(self._constants.around(body))
         symbol = self._name + (PROFILE_SUFFIX if timed else "")
         attrs = {
             "global_symbol": symbol,
@@ -169,6 +174,15 @@ class _Graph:
         if isinstance(self._resolved(self._func.body.body), Tuple):
             attrs[IN_ARRAY] = True
         return PrimFunc(self._params, body, None, self._buffer_map, attrs, self._func.span)
+
+    # --- sizes ---
+
+    def _look_at_sizes(self) -> None:
+        for binding in self._bindings:
+            if isinstance(binding, MatchCast):
+                obstacle = self._sizes.match(binding)
+                if obstacle is not None:
+                    raise NotNative(obstacle)
 
     # --- parameters and results ---
 
@@ -198,7 +212,7 @@ class _Graph:
         self._result_count = len(fields)
         copies: list[tuple[Place, RelaxExpr]] = []
         for i, field in enumerate(self._resolved(field) for field in fields):
-            info = _tensor_info(field.struct_info_, "the result")
+            info = self._of_parameters(_tensor_info(field.struct_info_, "the result"))
             name = "output" if len(fields) == 1 else f"output_{i}"
             place = self._add_param(name, info)
             if isinstance(field, Var) and field not in self._places and self._makes_tensor(field):
@@ -206,6 +220,14 @@ class _Graph:
             else:
                 copies.append((place, field))
         return copies
+
+    def _of_parameters(self, info: TensorStructInfo) -> TensorStructInfo:
+        """The struct info with extents that are known before anything runs."""
+        found = [self._sizes.of_parameters(extent) for extent in _extents(info)]
+        extents = [extent for extent in found if extent is not None]
+        if len(extents) != len(found):
+            raise NotNative("the extents of a result are long expressions")
+        return TensorStructInfo(extents, info.dtype)
 
     def _resolved(self, expr: RelaxExpr) -> RelaxExpr:
         """The first name of a value: a variable bound to a variable or a tuple stands for it."""
@@ -290,16 +312,8 @@ class _Graph:
         raise NotNative(f"the function holds {what}")
 
     def _match_cast(self, binding: MatchCast) -> None:
-        known = _tensor_info(binding.value.struct_info_, "the value of a match_cast")
-        wanted = _tensor_info(binding.struct_info, "the target of a match_cast")
-        for have, want in zip(_extents(known), _extents(wanted)):
-            if have is want:
-                continue
-            if not isinstance(want, e.IntImm) or not isinstance(have, e.IntImm):
-                raise NotNative("a match_cast is to sizes that only the running program knows")
-            if have.value != want.value:
-                raise NotNative("a match_cast can never hold")
-        self._places[binding.var] = self._alias(binding.value)
+        shaped = isinstance(binding.struct_info, ShapeStructInfo)
+        self._places[binding.var] = [] if shaped else self._alias(binding.value)
 
     def _call_kernel(self, binding: Binding, call: Call) -> None:
         var = call.args[0]

@@ -315,6 +315,8 @@ class _Checker(AnalyzedMutator):
         rest: list[PrimExpr] = []
         moved = False
         for term in _terms(number):
+            if ops.is_zero(term):
+                continue  # which moves nothing
             whole = self.analyzer.can_prove_equal(ops.floormod(term, base), 0)
             if whole and not any(isinstance(node, e.BufferLoad) for node in walk(term)):
                 moved = True

@@ -1,0 +1,104 @@
+"""Sizes that a native graph names and compares as it runs, all of them before its first kernel.
+
+    lv: R.Shape([k]) = R.match_cast(R.shape([n * 2 + 1]), R.Shape([k]))     let k = n * 2 + 1
+    y: R.Tensor((k,)) = R.match_cast(x, R.Tensor((k,)))          ->         assert m == k
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tvm.arith import Analyzer
+from tvm.error import message
+from tvm.ir.expr import PrimExpr
+from tvm.ir.structural import structural_equal
+from tvm.relax.expr import MatchCast
+from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
+from tvm.relax.transform.vm_shape_lower import match_context
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.functor import substitute, walk
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+
+_LARGEST = 512  # nodes of the extent of a result: it is computed where only parameters are known
+
+
+class Sizes:
+    """What a graph learns of its sizes beyond those of its parameters, and what it checks."""
+
+    def __init__(self, known: Iterable[e.Var], name: str) -> None:
+        self._known = set(known)
+        self._name = name
+        self._steps: list[tuple[e.Var, PrimExpr] | s.AssertStmt] = []
+        self._of_parameters: dict[e.Var, PrimExpr] = {}
+        self._analyzer = Analyzer()
+
+    def match(self, binding: MatchCast) -> str | None:
+        """Name or compare the sizes of a match_cast; what is in the way, where it cannot be."""
+        have, want = _extents(binding.value.struct_info_), _extents(binding.struct_info)
+        if have is None or want is None or len(have) != len(want):
+            return "a match_cast is of a value whose extents only the running program knows"
+        if not all(self._is_known(extent) for extent in have):
+            return "a match_cast is of sizes that come from data"
+        for extent, found in zip(want, have):
+            if isinstance(extent, e.Var) and extent not in self._known:
+                self._define(extent, found)
+        for axis, (extent, found) in enumerate(zip(want, have)):
+            if not self._is_known(extent):
+                return "a match_cast is to sizes that come from data"
+            if not structural_equal(extent, found) and not self._equal(extent, found):
+                self._steps.append(self._check(binding, axis, have, want))
+        return None
+
+    def of_parameters(self, extent: PrimExpr) -> PrimExpr | None:
+        """The extent by the sizes of the parameters alone; None where it is too large so."""
+        result = substitute(extent, self._of_parameters) if self._of_parameters else extent
+        return None if sum(1 for _ in walk(result)) > _LARGEST else result
+
+    def around(self, body: s.Stmt) -> s.Stmt:
+        """The body, after what is named and checked."""
+        for step in reversed(self._steps):
+            if isinstance(step, s.AssertStmt):
+                body = s.SeqStmt.flatten(step, body)
+            else:
+                body = s.LetStmt(step[0], step[1], body)
+        return body
+
+    def _is_known(self, expr: PrimExpr) -> bool:
+        return all(not isinstance(node, e.Var) or node in self._known for node in walk(expr))
+
+    def _define(self, var: e.Var, value: PrimExpr) -> None:
+        value = ops.cast(value, var.dtype)
+        self._known.add(var)
+        self._steps.append((var, value))
+        whole = self.of_parameters(value)
+        # one that is too large stays a name of its own, which no result may have
+        self._of_parameters[var] = var if whole is None else whole
+
+    def _equal(self, a: PrimExpr, b: PrimExpr) -> bool:
+        return a.dtype == b.dtype and bool(self._analyzer.can_prove_equal(a, b))
+
+    def _check(
+        self, binding: MatchCast, axis: int, have: Sequence[PrimExpr], want: Sequence[PrimExpr]
+    ) -> s.AssertStmt:
+        where = match_context(self._name, binding).strip().replace("{}", "{ }")
+        marks = ", ".join("{}" for _ in have)
+        several = f"({marks},)" if len(have) == 1 else f"({marks})"
+        text = message(
+            f"check failed: {where} expects extent {{}} in dimension {axis}",
+            found=f"shape {several}: extent {axis} is {{}}", legal=several,
+        )  # fmt: skip
+        values = [want[axis], *have, have[axis], *want]
+        told = builtin.tvm_tuple(
+            e.StringImm(f"ShapeError: {text}"), *(ops.cast(value, "int64") for value in values)
+        )
+        return s.AssertStmt(ops.equal(have[axis], want[axis]), told, s.Evaluate(0), binding.span)
+
+
+def _extents(info: object) -> tuple[PrimExpr, ...] | None:
+    if isinstance(info, ShapeStructInfo):
+        return info.values
+    if isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr):
+        return info.shape.values
+    return None
