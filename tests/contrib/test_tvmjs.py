@@ -62,3 +62,19 @@ def test_progress_and_what_is_refused(
         tvmjs.dump_tensor_cache(PARAMS, tmp_path, "zip")
     with pytest.raises(ValueError, match="no such description"):
         tvmjs.load_tensor_cache(tmp_path / "none", tvm.cpu())
+
+
+@pytest.mark.parametrize("load", ["tvmjs", "machine"])
+def test_damaged_shards_are_refused(tmp_path: Path, load: str) -> None:
+    tvmjs.dump_tensor_cache({"w": np.ones(64, "float32")}, tmp_path, show_progress=False)
+    shard = tmp_path / "params_shard_0.bin"
+    data = bytearray(shard.read_bytes())
+    data[17] ^= 1
+    shard.write_bytes(data)
+    machine = tvm.get_global_func("vm.builtin.tensor_cache.load")
+    read = {
+        "tvmjs": lambda: tvmjs.load_tensor_cache(tmp_path, tvm.cpu()),
+        "machine": lambda: machine(str(tmp_path), 1, 0),
+    }[load]
+    with pytest.raises(tvm.error.TVMError, match="do not fit their digest"):
+        read()

@@ -321,6 +321,12 @@ def test_library_to_where_nothing_can_be_written(which: int, tmp_path: Path) -> 
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_library_of_no_known_form(tmp_path: Path) -> None:
+    text = refused("compile", MODEL, "-o", tmp_path / "m.xyz", "--input-shapes", ONE_IMAGE)
+    assert "suffix '.xyz'" in text
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("which", range(4), ids=["missing", "file", "folder", "read-only"])
 def test_outputs_to_where_nothing_can_be_written(
     which: int, library: Path, image_file: Path, tmp_path: Path

@@ -51,3 +51,12 @@ def test_places_that_cannot_be_written(name: str, tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="cannot write the outputs"):
         check_output(tmp_path / name, "the outputs")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "member"),
+    [("../../x", "__/__/x"), ("/etc/x", "_/etc/x"), ("a/b", "a/b"), ("..", "__")],
+)
+def test_members_stay_below_their_folder(tmp_path: Path, name: str, member: str) -> None:
+    save_arrays(tmp_path / "out.npz", {name: np.ones(2)})
+    assert list(load_arrays(tmp_path / "out.npz")) == [member]

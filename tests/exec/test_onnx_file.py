@@ -59,3 +59,32 @@ def test_no_output(model: onnx.ModelProto, tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(Mistake, match="its graph has no output"):
         load_model(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("place", ["100000", "abc", "-5", "9" * 30])
+def test_weights_beyond_their_file(model: onnx.ModelProto, tmp_path: Path, place: str) -> None:
+    onnx.save(
+        model,
+        tmp_path / "m.onnx",
+        save_as_external_data=True,
+        location="w.bin",
+        size_threshold=0,
+    )
+    stored = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+    entries = stored.graph.initializer[0].external_data
+    for entry in entries:
+        if entry.key == "offset":
+            entries.remove(entry)
+            break
+    entry = entries.add()
+    entry.key, entry.value = "offset", place
+    (tmp_path / "m.onnx").write_bytes(stored.SerializeToString())
+    with pytest.raises(Mistake, match="is not an ONNX model"):
+        load_model(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("name", ["m.json", "m.onnx", "m.textproto", "m.onnxtxt"])
+def test_bytes_that_are_no_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b'{"\xff\xfe": 1}')
+    with pytest.raises(Mistake, match="is not an ONNX model"):
+        load_model(tmp_path / name)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tvm.error import TVMError
-from tvm.runtime.files import FileError, draft_of, write_beside
+from tvm.runtime.files import FileError, draft_of, read_regular, write_beside
 
 pytestmark = pytest.mark.pure
 
@@ -51,3 +52,15 @@ def test_a_folder_in_the_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f").mkdir()
     with pytest.raises(FileError, match="directory"):
         write_beside(tmp_path / "f", b"")
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "link").symlink_to("file")
+    assert read_regular(tmp_path / "file") == read_regular(tmp_path / "link") == b"content"
+    with pytest.raises(OSError, match="link"):
+        read_regular(tmp_path / "link", follow_links=False)
+    os.mkfifo(tmp_path / "pipe")
+    for name in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(FileError, match="no regular file"):
+            read_regular(name)

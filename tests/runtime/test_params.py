@@ -19,6 +19,7 @@ from tvm.runtime import (
     save_param_dict_to_file,
     tensor,
 )
+from tvm.runtime.digest import MARK
 
 pytestmark = pytest.mark.pure
 
@@ -75,3 +76,20 @@ def test_vectors_keep_their_type() -> None:
     back = load_param_dict(save_param_dict({"v": vectors}))["v"]
     assert (str(back.dtype), tuple(back.shape)) == ("float32x4", (2,))
     np.testing.assert_array_equal(back.numpy(), vectors.numpy())
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.params"
+    save_param_dict_to_file({"w": np.ones(64, "float32")}, path)
+    whole = path.read_bytes()
+    for place in range(0, whole.index(MARK), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        with pytest.raises(TVMError, match=r"damaged"):
+            load_param_dict_from_file(path)
+
+
+def test_files_without_a_digest_are_read(tmp_path: Path) -> None:
+    """As others write them."""
+    path = tmp_path / "p.params"
+    path.write_bytes(save_param_dict({"w": np.arange(3.0)}))
+    assert load_param_dict_from_file(path)["w"].numpy().tolist() == [0, 1, 2]

@@ -86,6 +86,24 @@ def test_disable_assert():
         assert ("AssertStmt" in kinds) is not off
 
 
+def test_indices_from_data_are_checked_without_asserts():
+    @T.prim_func
+    def func(
+        A: T.Buffer((4,), "float32"), I: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32")
+    ):
+        for i in range(8):
+            with T.block("take"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[I[vi]]
+
+    with PassContext(config={"tir.disable_assert": True}):
+        take = tvm.compile(func, "llvm")
+    places = np.arange(8, dtype="int32")
+    a, b = (tvm.runtime.tensor(np.ones(n, "float32")) for n in (4, 8))
+    with pytest.raises(IndexError, match=r"take|I"):
+        take(a, tvm.runtime.tensor(places), b)
+
+
 def test_disable_vectorize():
     @T.prim_func
     def func(A: T.Buffer((16,), "float32")):

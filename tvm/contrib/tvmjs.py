@@ -19,7 +19,7 @@ from tvm.error import message
 from tvm.runtime import Tensor, tensor
 from tvm.runtime._device import Device
 from tvm.runtime._tensor import numpy_dtype
-from tvm.runtime.vm_builtin_cache import file_within
+from tvm.runtime.vm_builtin_cache import shard_bytes
 from tvm.support.dtype import DataType
 from tvm.support.json_text import from_json
 
@@ -157,7 +157,7 @@ def _tensors(
     folder: Path, description: Mapping[str, Any]
 ) -> Iterable[tuple[str, dict[str, Any], bytes]]:
     for shard in description["records"]:
-        data = file_within(folder, shard["dataPath"]).read_bytes()
+        data = shard_bytes(folder, shard)
         for record in shard["records"]:
             start = record["byteOffset"]
             yield record["name"], record, data[start : start + record["nbytes"]]

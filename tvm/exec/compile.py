@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from tvm.driver import compile as compile_module
+from tvm.error import message
 from tvm.exec import signature
 from tvm.exec.command import Mistake, Outcome, Steps
 from tvm.exec.files import check_output
@@ -15,6 +16,7 @@ from tvm.ir.transform import PassContext
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.relax.transform.specialize import with_variants
 from tvm.runtime import cpu
+from tvm.runtime.export import LIBRARY_FORMS
 from tvm.runtime.vm import VirtualMachine
 from tvm.target import Target
 
@@ -41,6 +43,14 @@ def run(args: argparse.Namespace) -> Outcome:
     shapes, several = parse_shapes(args.input_shapes), parse_several(args.shapes)
     target = Target(args.target)
     check_output(args.output, "the library")
+    if args.output.suffix not in LIBRARY_FORMS:
+        raise Mistake(
+            message(
+                f"cannot write the library {str(args.output)!r}",
+                found=f"suffix {args.output.suffix!r}",
+                legal=", ".join(LIBRARY_FORMS),
+            )
+        )
     steps = Steps(args.verbose)
     with steps.step("read"):
         model = load_model(args.model)

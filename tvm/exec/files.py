@@ -70,8 +70,14 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[np.generic]]) -> None:
     # output may be called `file`.
     with draft_of(path) as draft, zipfile.ZipFile(draft, "w") as archive:
         for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+            with archive.open(f"{_inside(name)}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+
+
+def _inside(name: str) -> str:
+    """The name of a member that stays below the folder where an archive is taken apart."""
+    parts = name.replace("\\", "/").split("/")
+    return "/".join("_" * max(len(part), 1) if part in ("", ".", "..") else part for part in parts)
 
 
 def _nearest(path: Path) -> str:

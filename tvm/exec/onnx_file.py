@@ -12,6 +12,7 @@ from tvm.exec.files import check_input
 if TYPE_CHECKING:
     import onnx
 
+_UNREADABLE = (ValueError, OSError, OverflowError, MemoryError, RuntimeError)
 LEGAL = "a whole ONNX model, as onnx.save or an exporter writes it"
 
 
@@ -26,10 +27,11 @@ def load_model(path: Path) -> onnx.ModelProto:
         raise Mistake(message(asked, found=str(error), legal=legal)) from error
     try:
         model = onnx.load(path, load_external_data=True)
-    except DecodeError as error:
+    except (DecodeError, UnicodeDecodeError) as error:
         found = "its bytes do not decode: it is cut short, or another kind of file"
         raise _refuse(path, found) from error
-    except (onnx.checker.ValidationError, OSError) as error:    # weights kept in other files
+    # weights kept in other files; a text form that is none; more than there is memory for
+    except (*_UNREADABLE, onnx.checker.ValidationError) as error:
         raise _refuse(path, str(error)) from error
     for what, there in {
         "graph": model.HasField("graph"), "operator set version": model.opset_import

@@ -35,6 +35,7 @@ from .vm_executable import VMModule
 ALIGN: Final = 64
 _LIBRARY_SUFFIXES: Final = (".so", ".dylib", ".dll")
 _RELOCATABLE: Final = (".o", ".obj")
+LIBRARY_FORMS: Final = (*_LIBRARY_SUFFIXES, *_RELOCATABLE, ".tar")
 # Constants that a linker may merge are known by local names, such as .LC0, that each source file
 # gives anew. LLVM's loader takes all of one name for the same.
 _NOT_MERGED: Final = ("-fno-merge-constants",)

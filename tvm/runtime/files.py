@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,20 @@ class FileError(TVMError, OSError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+def read_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> bytes:
+    """The content of a file that is one: pipes and devices, which may have no end, are refused."""
+    how = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+    if not follow_links:
+        how |= getattr(os, "O_NOFOLLOW", 0)
+    number = os.open(path, how)
+    with os.fdopen(number, "rb") as file:
+        facts = os.fstat(number)
+        if not stat.S_ISREG(facts.st_mode):
+            asked = f"read {os.fspath(path)!r}"
+            raise FileError(message(asked, found="no regular file", legal="a file"))
+        return file.read(facts.st_size)  # what is added meanwhile is not waited for
 
 
 def write_beside(path: str | os.PathLike[str], content: bytes) -> None:

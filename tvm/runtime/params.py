@@ -10,7 +10,6 @@ import math
 import os
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from tvm.error import TVMError, message
 from tvm.support.dtype import DataType
 
 from ._tensor import Tensor, empty, numpy_dtype
-from .files import write_beside
+from .digest import check_seal, sealed
+from .files import read_regular, write_beside
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F
@@ -72,12 +72,14 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, Tensor]:
 
 def save_param_dict_to_file(params: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write parameters to a file; an old file stays whole if that fails."""
-    write_beside(path, save_param_dict(params))
+    write_beside(path, sealed(save_param_dict(params)))
 
 
 def load_param_dict_from_file(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """Read parameters from a file."""
-    return load_param_dict(Path(path).read_bytes())
+    """Read parameters from a file; TVMError if it is not as it was written."""
+    content = read_regular(path)
+    check_seal(path)
+    return load_param_dict(content)
 
 
 class _Reader:

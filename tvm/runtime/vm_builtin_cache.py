@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tvm.support.json_text import from_json
 
 from ._device import Device
 from ._tensor import Tensor, empty, host_view, numpy_dtype, tensor
+from .files import read_regular
 from .module import Module
 from .vm_builtin import _builtin, shape_tuple
 
@@ -206,15 +208,7 @@ def tensor_cache_load(folder: str, device_type: int, device_id: int) -> None:
         )
     device = Device(int(device_type), int(device_id))
     for shard in from_json(description.read_text())["records"]:
-        data = file_within(root, shard["dataPath"]).read_bytes()
-        if len(data) != shard["nbytes"]:
-            raise TVMError(
-                message(
-                    f"tensor_cache.load: {shard['dataPath']}",
-                    found=f"{len(data)} bytes",
-                    legal=f"{shard['nbytes']} bytes",
-                )
-            )
+        data = shard_bytes(root, shard)
         for record in shard["records"]:
             start = record["byteOffset"]
             values = record_values(record, data[start : start + record["nbytes"]])
@@ -233,6 +227,25 @@ def file_within(folder: Path, name: Any) -> Path:
             )
         )
     return path
+
+
+def shard_bytes(folder: Path, shard: Mapping[str, Any]) -> bytes:
+    """The content of a shard's file, which has the size and the digest that are written of it."""
+    data = read_regular(file_within(folder, shard["dataPath"]))
+    written = shard.get("md5sum")
+    found = f"{len(data)} bytes"
+    if len(data) == shard.get("nbytes", len(data)):
+        if written is None or hashlib.md5(data, usedforsecurity=False).hexdigest() == written:
+            return data
+        found += " that do not fit their digest"
+    raise TVMError(
+        message(
+            f"read the tensors of {str(folder)!r}",
+            found=found,
+            where=str(shard["dataPath"]),
+            legal=f"the {shard.get('nbytes')} bytes that were written",
+        )
+    )
 
 
 def record_values(record: dict[str, Any], raw: bytes) -> Any:

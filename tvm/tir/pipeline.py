@@ -25,7 +25,7 @@ def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
     """
     return [
         *_added(ctx, 0),
-        *_blocks_to_loops(),
+        *_blocks_to_loops(ctx),
         *_added(ctx, 1),
         *_custom(ctx),
         *_final_loops(ctx),
@@ -35,7 +35,9 @@ def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
     ]
 
 
-def _blocks_to_loops() -> list[Pass]:
+def _blocks_to_loops(ctx: PassContext) -> list[Pass]:
+    # the user's own go before those come that keep indices within memory, and arguments in form
+    skipped: list[Pass] = [t.SkipAssert()] if ctx.option("tir.disable_assert", False) else []
     return [
         t.LowerInitBlock(),  # reductions get their init statement before blocks disappear
         # scratch memory lies close to its use; the blocks made for that are soon gone
@@ -43,6 +45,7 @@ def _blocks_to_loops() -> list[Pass]:
         t.ConvertBlocksToOpaque(),  # indices are in terms of loops from here on
         t.CompactBufferAllocation(),  # scratch memory is as small as its use; needs the loops
         t.LowerMatchBuffer(),  # after compaction, as strides follow from the shape
+        *skipped,
         t.CheckIndices(),  # while indices have their axes, and conditions stand around them
         t.Simplify(),  # guards that always hold go while block facts are known
         t.LowerOpaqueBlock(),  # no blocks, no scheduling from here on
@@ -72,8 +75,6 @@ def _last_touches(ctx: PassContext, to_source: bool) -> list[Pass]:
     passes: list[Pass] = []
     if ctx.option("tir.instrument_bound_checkers", False):
         passes.append(t.InstrumentBoundCheckers())  # of the accesses as the machine makes them
-    if ctx.option("tir.disable_assert", False):
-        passes.append(t.SkipAssert())  # the user's own; arguments are checked all the same
     if to_source and not ctx.option("tir.disable_cse_tir", False):
         # hides indices; LLVM does this by itself, with an eye on registers
         equivalent = bool(ctx.option("tir.enable_equiv_terms_in_cse_tir", False))

@@ -113,3 +113,17 @@ def test_a_limit_that_is_no_number_is_left_aside(
     cache.store("ab" * 32, b"object")
     cache.prune()
     assert cache.load("ab" * 32) == b"object"
+
+
+def test_entries_that_are_no_files_count_as_missing(own_folder: Path) -> None:
+    key = cache.key_of(["x"])
+    cache.store(key, b"object")
+    (path,) = own_folder.glob("*/*.obj")
+    path.rename(own_folder / "elsewhere")
+    path.symlink_to(own_folder / "elsewhere")
+    assert cache.load(key) is None
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.load(key) is None
+    cache.store(key, b"object")
+    assert cache.load(key) == b"object"

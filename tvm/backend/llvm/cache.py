@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from tvm.runtime.files import read_regular
+
 DEFAULT_LIMIT_MB = 512
 _MAGIC = b"tvmobj1\n"
 _SUFFIX = ".obj"
@@ -55,7 +57,7 @@ def load(key: str) -> bytes | None:
         return None
     path = _path(key)
     try:
-        data = path.read_bytes()
+        data = read_regular(path, follow_links=False)
     except OSError:
         return None
     content = data[len(_MAGIC) + 32 :]
