@@ -229,13 +229,13 @@ def stack(tensors: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
 def split(ary: te.Tensor, indices_or_sections: Any, axis: int = 0) -> Any:
     """Pieces along an axis: so many equal ones, or cut at the given places."""
     place = normal_axis(axis, ary.ndim, "topi.split")
-    total, simplify = ary.shape[place], Analyzer().simplify
+    total = ary.shape[place]
     if isinstance(indices_or_sections, (int, tir.IntImm)):
         sections = int(indices_or_sections)
         if sections <= 0:
             raise ShapeError(f"topi.split: {sections} sections; legal: at least 1")
-        size = simplify(tir.indexdiv(total + sections - 1, sections))
-        starts: list[Any] = [simplify(size * i) for i in range(sections)]
+        size = tir.indexdiv(total + sections - 1, sections)
+        starts: list[Any] = [0, *[size * i for i in range(1, sections)]]
         name = "T_split_sections"
     else:
         starts = [0, *[_plain(i) for i in indices_or_sections]]
@@ -243,7 +243,7 @@ def split(ary: te.Tensor, indices_or_sections: Any, axis: int = 0) -> Any:
     ends = [*starts[1:], total]
     pieces = []
     for start, end in zip(starts, ends):
-        extent = simplify(as_expr(end) - start)
+        extent = as_expr(end) - start
         if isinstance(extent, tir.IntImm) and extent.value < 0:
             raise ShapeError(f"topi.split: a piece from {start} to {end}; legal: ascending places")
         shape = [*ary.shape[:place], extent, *ary.shape[place + 1 :]]

@@ -7,8 +7,10 @@ from tests.dlight.gpu.lowered import CUDA, KINDS, check, target
 from tests.dlight.gpu.workloads import elementwise, product
 from tests.dlight.programs import conv, reduction, softmax
 from tvm import dlight as dl
+from tvm import te, topi
 from tvm.dlight.gpu import Fallback
 from tvm.script import tir as T
+from tvm.target import Target
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,3 +79,10 @@ def test_functions_bound_before_stay() -> None:
 def test_only_for_gpus() -> None:
     assert not Fallback().is_target_available(tvm.target.Target("llvm"))
     assert Fallback().apply(elementwise(4), tvm.target.Target("llvm"), False) is None
+
+
+def test_a_block_with_threads_of_its_own_is_left_alone() -> None:
+    x = te.placeholder((2, 3), "float32", "x")
+    with Target("cuda"):
+        func = te.create_prim_func([x, topi.gpu.sort(x, 1)])
+    assert Fallback().apply(func, Target("cuda"), False) is None

@@ -26,6 +26,9 @@ class Fallback(GPUScheduleRule):
         if not isinstance(func, PrimFunc) or not self.is_target_available(target):
             return None
         sch = open_schedule(func)
+        blocks = [sch.get(block) for block in sch.get_child_blocks(sch.get_block("root"))]
+        if blocks and all(not block.iter_vars and _launches(block.body) for block in blocks):
+            return None  # it has its threads already
         infos = normalize_prim_func(sch)
         if infos is None or not any(sch.get_loops(info.block_rv) for info in infos):
             return None

@@ -105,8 +105,8 @@ def te_matmul(a: Any, b: Any, out_dtype: str) -> Any:
 
     def element(*index: Any) -> Any:
         lead, rest = index[: len(batch)], list(index[len(batch) :])
-        at_a = _batch_index(batch_a, lead) + ([rest.pop(0)] if rows else []) + [k]
-        at_b = _batch_index(batch_b, lead) + [k] + ([rest.pop(0)] if columns else [])
+        at_a = _batch_index(batch_a, batch_b, lead) + ([rest.pop(0)] if rows else []) + [k]
+        at_b = _batch_index(batch_b, batch_a, lead) + [k] + ([rest.pop(0)] if columns else [])
         return te.sum(a(*at_a).astype(out_dtype) * b(*at_b).astype(out_dtype), axis=k)
 
     return te.compute(shape, element, name="matmul")
@@ -120,15 +120,28 @@ def _batch_extent(a: Sequence[PrimExpr], b: Sequence[PrimExpr], at: int) -> Prim
     return b[at] if is_one(a[at]) else a[at]
 
 
-def _batch_index(batch: Sequence[PrimExpr], lead: Sequence[Any]) -> list[Any]:
-    own = lead[len(lead) - len(batch) :]
-    return [0 if is_one(extent) else index for extent, index in zip(batch, own)]
+def _batch_index(
+    own: Sequence[PrimExpr], other: Sequence[PrimExpr], lead: Sequence[Any]
+) -> list[Any]:
+    """Extents of 1 are read at 0 where the other operand has more."""
+    found = []
+    for at in range(-len(own), 0):
+        alike = -at > len(other) or is_one(other[at])
+        found.append(0 if is_one(own[at]) and not alike else lead[at])
+    return found
 
 
 @matmul.legalize
 def _matmul_te(bb: BlockBuilder, x1: Expr, x2: Expr, *, out_dtype: DataType) -> Expr:
     result = bb.normalize(matmul.call(x1, x2, out_dtype=out_dtype)).struct_info
     dtype = str(getattr(result, "dtype", VOID))
+    for operand in (x1, x2):
+        if getattr(operand.struct_info, "dtype", VOID) is VOID:
+            raise AssertionError(
+                "To legalize R.matmul into R.call_tir, the dtype of both operands must be known. "
+                f"However, the operands {x1} and {x2} have struct info {x1.struct_info} and "
+                f"{x2.struct_info}."
+            )
     return bb.call_te(te_matmul, x1, x2, dtype, primfunc_name_hint="matmul")
 
 

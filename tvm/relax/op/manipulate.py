@@ -59,6 +59,7 @@ from .declare import (
     topi,
     whole,
 )
+from .shape_variables import written_shape
 from .shapes import (
     axis_index,
     axis_indices,
@@ -201,7 +202,7 @@ def _reshape_info(ctx: Infer, x: TensorStructInfo, shape: ShapeStructInfo) -> Te
 
 @reshape.legalize
 def _reshape_te(bb: BlockBuilder, x: Expr, shape: Expr) -> Expr:
-    return bb.call_te(topi.reshape, x, shape)
+    return bb.call_te(topi.reshape, x, written_shape(bb, shape))
 
 
 reshape.reference(lambda x, shape: np.reshape(x, shape))
@@ -520,10 +521,7 @@ def _split_te(
         given = list(given)
     elif values is not None:
         bounds = _piece_bounds(values[axis], given)
-        if bounds is None:
-            size = tir_op.floordiv(values[axis] + (given - 1), given)
-            given = [size * i for i in range(1, given)]
-        elif (const_int(values[axis]) or 0) % given:
+        if bounds is not None and (const_int(values[axis]) or 0) % given:
             given = [const_int(low) for low, _ in bounds[1:]]
     return bb.call_te(topi.split, x, given, axis)
 

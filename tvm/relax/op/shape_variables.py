@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tvm.ir.expr import RelaxExpr, StructInfo
+from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Var
 from tvm.relax.struct_info import (
     ShapeExpr,
@@ -20,6 +21,19 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+
+
+def written_shape(bb: BlockBuilder, shape: RelaxExpr) -> RelaxExpr:
+    """The extents that a shape operand stands for, where they are known; else the operand."""
+    known: RelaxExpr | None = shape
+    while isinstance(known, Var):
+        known = bb.lookup_binding(known)
+    if isinstance(known, ShapeExpr):
+        return known
+    info = shape.struct_info_
+    if isinstance(info, ShapeStructInfo) and info.values is not None:
+        return ShapeExpr(info.values)
+    return shape
 
 
 class ShapeVariables:

@@ -8,7 +8,7 @@ import pytest
 from tests.relax.programs import RelaxPassTest, calls, run_interp
 from tvm import relax, tir, topi
 from tvm.ir import IRModule, assert_structural_equal
-from tvm.relax.transform import LegalizeOps
+from tvm.relax.transform import DecomposeOpsForInference, LegalizeOps
 from tvm.relax.transform.legalize_ops import register_legalize
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -340,3 +340,65 @@ def test_operators_of_other_symbols_are_other_operators() -> None:
     np.testing.assert_allclose(b, np.exp(y), rtol=1e-6)
     np.testing.assert_allclose(c, np.exp(np.exp(x)), rtol=1e-6)
     assert_structural_equal(after["main"].ret_struct_info, Before["main"].ret_struct_info, True)
+
+
+def test_the_shape_of_reshape_may_be_a_variable():
+    """What it is bound to has the extents."""
+
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((4, 6), "float32"), t: R.Tensor((2,), "int64")):
+            s: R.Shape([8, 3]) = R.shape([8, 3])
+            y = R.reshape(x, s)
+            p = R.tensor_to_shape(t)
+            z = R.reshape(y, p)
+            return z
+
+    after = LegalizeOps()(DecomposeOpsForInference()(Mod))
+    text = after["main"].script()
+    assert text.count("R.call_tir(") == 2
+    assert "R.reshape" not in text
+    x = np.random.rand(4, 6).astype("float32")
+    found = run_interp(after, [x, np.array([6, 4], "int64")])
+    np.testing.assert_array_equal(found, x.reshape(6, 4))
+
+
+def test_extents_of_pieces_stay_as_they_are_computed():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((3, "n * 4"), "float32"), y: R.Tensor(("n",), "float32")):
+            parts = R.split(x, 4, axis=1)
+            return parts
+
+    call = LegalizeOps()(Mod)["main"].body.blocks[0].bindings[0].value
+    extents = [str(info.shape.values[1]) for info in call.sinfo_args[0].fields]
+    size = "(n * T.int64(4) + T.int64(4) - T.int64(1)) // T.int64(4)"
+    assert extents[:2] == [size, f"{size} * T.int64(2) - {size}"]
+    assert extents[3] == f"n * T.int64(4) - {size} * T.int64(3)"
+    assert len(call.args) == 3  # n: no buffer has it as an extent
+
+
+def test_products_of_unknown_kinds_are_refused():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((3, 4)), y: R.Tensor((4, 5), "float32")):
+            z = R.matmul(x, y)
+            return z
+
+    with pytest.raises(AssertionError, match="the dtype of both operands must be known"):
+        LegalizeOps()(Mod)
+
+
+def test_batches_of_one_are_read_at_their_index():
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((1, 1, 3, 4), "float32"), y: R.Tensor((1, 7, 4, 5), "float32")):
+            z = R.matmul(x, y)
+            return z
+
+    text = LegalizeOps()(Mod)["matmul"].script()
+    assert "A[v_i0, T.int64(0), v_i2, v_k] * B[v_i0, v_i1, v_k, v_i3]" in text
