@@ -27,6 +27,5 @@ def get_cached_alloc(vm: Any, alloc_func: Any, index: int) -> Any:
 def run_or_capture(
     vm: Any, capture_func: Any, args: Any, entry_index: int, shape_expr: Any = None
 ) -> Any:
-    """The result of a region on these operands, and on sizes where it depends on them."""
-    sizes = () if shape_expr is None else (shape_expr,)
-    return capture_func(*args, *sizes)
+    """The result of a region on these operands; sizes on which it depends are the last of them."""
+    return capture_func(*args)

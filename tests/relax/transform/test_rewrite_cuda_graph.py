@@ -146,12 +146,94 @@ def test_weights_are_the_same_in_every_run() -> None:
             storage1: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
             alloc1 = R.memory.alloc_tensor(storage1, 0, R.shape([8]), "float32")
             _1 = cls.exp(alloc, alloc1)
-            return alloc1
+            storage2: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+            alloc2 = R.memory.alloc_tensor(storage2, 0, R.shape([8]), "float32")
+            _2 = cls.exp(alloc1, alloc2)
+            gv = (alloc2,)
+            return gv
 
     after = RewriteCUDAGraph()(Mod)
     assert [p.name_hint for p in after["main_cuda_graph_capture"].params] == [
         "w", "alloc", "storage1",
     ]  # fmt: skip
+    # the result's storage is new in each run, and so what writes it is not recorded
+    assert len(after["cuda_graph_alloc"].ret_struct_info.fields) == 2
+    text = after["main"].script()
+    assert text.count("R.memory.alloc_storage") == 1
+    assert text.count("exp(") == 1
+
+
+def test_storages_of_all_functions_are_planned_together() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def f(x: R.Tensor((8,), "float32")):
+            R.func_attr({"relax.force_pure": True})
+            a: R.Object = R.memory.alloc_storage(R.shape([100]), 0, "global", "uint8")
+            b: R.Object = R.memory.alloc_storage(R.shape([200]), 0, "global", "uint8")
+            c: R.Object = R.memory.alloc_storage(R.shape([70]), 0, "shared", "uint8")
+            _ = R.call_packed("use", a, b, c, sinfo_args=R.Tuple())
+            return x
+
+        @R.function
+        def g(x: R.Tensor((8,), "float32")):
+            R.func_attr({"relax.force_pure": True})
+            a: R.Object = R.memory.alloc_storage(R.shape([300]), 0, "global", "uint8")
+            b: R.Object = R.memory.alloc_storage(R.shape([50]), 0, "global", "uint8")
+            _ = R.call_packed("use", a, b, a, sinfo_args=R.Tuple())
+            return x
+
+    after = RewriteCUDAGraph()(Mod)
+    sizes = [
+        int(b.value.args[0].values[0])
+        for b in after["cuda_graph_alloc"].body.blocks[0].bindings[:-1]
+    ]
+    assert sizes == [300, 100, 70]
+    for name, places in (("f", [1, 0, 2]), ("g", [0, 1])):
+        values = [b.value for b in after[name].body.blocks[0].bindings]
+        items = [value.index for value in values if isinstance(value, relax.TupleGetItem)]
+        assert items == places
+        assert "(cuda_graph_alloc, R.prim_value(0))" in str(values[0])
+    captured = after["f_cuda_graph_capture"].body
+    assert str(captured.body) == "R.tuple()"
+    assert len(captured.blocks[0].bindings) == 2
+
+
+def test_what_launches_nothing_is_not_recorded() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((8,), "float32")):
+            R.func_attr({"relax.force_pure": True})
+            nothing = R.null_value()
+            pair = (nothing, nothing)
+            _ = R.call_packed("use", x, pair, sinfo_args=R.Tuple())
+            return x
+
+    assert [var.name_hint for var in RewriteCUDAGraph()(Mod).functions] == ["main"]
+
+
+def test_results_are_in_the_order_of_their_readers() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor((8,), "float32"), w: R.Tensor((8,), "float32")):
+            R.func_attr({"relax.force_pure": True, "num_input": 1})
+            a: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+            b: R.Object = R.memory.alloc_storage(R.shape([32]), 0, "global", "float32")
+            _ = R.call_packed("launch", w, sinfo_args=R.Tuple())
+            one = R.memory.alloc_tensor(a, 0, R.shape([8]), "float32")
+            two = R.memory.alloc_tensor(b, 0, R.shape([8]), "float32")
+            _1 = R.call_packed("launch", two, x, one, sinfo_args=R.Tuple())
+            return x
+
+    after = RewriteCUDAGraph()(Mod)
+    (given,) = [
+        b.value
+        for b in after["main_cuda_graph_capture"].body.blocks[0].bindings
+        if isinstance(b.value, relax.Tuple)
+    ]
+    assert [field.name_hint for field in given.fields] == ["two", "one"]
 
 
 def test_symbolic_sizes_may_be_part_of_what_is_recorded() -> None:
@@ -171,7 +253,8 @@ def test_symbolic_sizes_may_be_part_of_what_is_recorded() -> None:
             alloc1: R.Tensor((m,), "float32") = R.memory.alloc_tensor(
                 storage1, 0, R.shape([m]), "float32"
             )
-            return alloc1
+            _1 = R.call_packed("launch", alloc1, x, sinfo_args=R.Tuple())
+            return x
 
     after = RewriteCUDAGraph()(Mod)
     captured = after["main_cuda_graph_capture"]
@@ -180,6 +263,8 @@ def test_symbolic_sizes_may_be_part_of_what_is_recorded() -> None:
     (call,) = [b.value for b in after["main"].body.blocks[0].bindings
                if "run_or_capture" in str(b.value)]  # fmt: skip
     assert len(call.args[1].fields) == 4
+    assert str(call.args[1].fields[1]) == "(w, alloc, storage1, R.shape([m]))"
+    assert str(call.args[1].fields[3]) == "R.shape([m])"
 
 
 def _model() -> IRModule:

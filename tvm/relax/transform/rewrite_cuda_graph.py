@@ -9,16 +9,20 @@
                                                     gv1 = run_or_capture(main_cuda_graph_capture,
                                                                          (a, b))
 
-Storage of known size is allocated once and kept: `cuda_graph_alloc` makes it. A region goes from
-the first launch whose operands all lie in such storage to the next launch of which that does not
-hold; it becomes a function of what it reads, and gives what is read after it. Parameters after the
-first `num_input` are taken to be the same in every run. So are the symbolic variables that the
-attribute `relax.rewrite_cuda_graph.capture_symbolic_vars` names; a graph is kept for each of their
-values. Works on lowered functions, and only with the option `relax.backend.use_cuda_graph`.
+Storage of known size is allocated once and kept, but for that of a function's result:
+`cuda_graph_alloc` makes it for all functions of the module, of which one runs at a time, so that
+the largest of each, the second largest and so on are the same. A region goes from the first launch
+whose operands all lie in such storage to the next launch of which that does not hold; it becomes a
+function of what it reads, and gives what is read after it, in the order of its readers. Parameters
+after the first `num_input` are taken to be the same in every run. So are the symbolic variables
+that the attribute `relax.rewrite_cuda_graph.capture_symbolic_vars` names; a graph is kept for each
+of their values. Works on lowered functions, and only with the option
+`relax.backend.use_cuda_graph`.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from tvm import tir
@@ -60,6 +64,7 @@ from tvm.tir.functor import walk
 _OPTION = "relax.backend.use_cuda_graph"
 _SYMBOLS = "relax.rewrite_cuda_graph.capture_symbolic_vars"
 _ALLOC, _RUN = "vm.builtin.cuda_graph.get_cached_alloc", "vm.builtin.cuda_graph.run_or_capture"
+_NULL = "relax.null_value"
 _VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
 
 
@@ -69,12 +74,15 @@ def RewriteCUDAGraph(mod: IRModule, ctx: PassContext) -> IRModule:
     if not ctx.config.get(_OPTION):
         return mod
     bb = BlockBuilder(mod)
-    count = [0, 0]
-    for var, func in mod.functions_items():
-        if isinstance(func, Function) and _is_lowered(func):
-            new = _Rewriter(mod, bb, var, func, count).run()
-            if new is not func:
-                bb.update_func(var, new)
+    count = itertools.count()
+    rewriters = [
+        _Rewriter(mod, bb, var, func, count)
+        for var, func in mod.functions_items()
+        if isinstance(func, Function) and _is_lowered(func)
+    ]
+    _plan_storages(bb, rewriters)
+    for rewriter in rewriters:
+        rewriter.run()
     return bb.get()
 
 
@@ -87,11 +95,53 @@ def _op(value: RelaxExpr) -> str:
     return value.op.name if isinstance(value, Call) and isinstance(value.op, Op) else ""
 
 
+def _plan_storages(bb: BlockBuilder, rewriters: Sequence[_Rewriter]) -> None:
+    """One function that allocates for all, and for each of them which of its items are theirs.
+
+    By scope and type; the i-th largest storages of all functions share one of the largest size.
+    """
+    shared: dict[tuple[str, str], list[list[tuple[_Rewriter, VarBinding]]]] = {}
+    for one in rewriters:
+        own: dict[tuple[str, str], list[VarBinding]] = {}
+        for binding in one.storages:
+            call = binding.value
+            assert isinstance(call, Call), "a call that allocates"
+            own.setdefault((str(call.args[2]), str(call.args[3])), []).append(binding)
+        for key, bindings in own.items():
+            slots = shared.setdefault(key, [])
+            for i, binding in enumerate(sorted(bindings, key=_size_of, reverse=True)):
+                if i == len(slots):
+                    slots.append([])
+                slots[i].append((one, binding))
+    every = [slot for slots in shared.values() for slot in slots]
+    if not every:
+        return
+    largest = [max((b for _, b in slot), key=_size_of) for slot in every]
+    fresh = [Var(b.var.name_hint, b.var.struct_info) for b in largest]
+    values = [VarBinding(var, b.value, b.span) for var, b in zip(fresh, largest)]
+    target = _lifted(bb, [], values, Tuple(fresh), "cuda_graph_alloc")
+    for index, slot in enumerate(every):
+        for one, binding in slot:
+            one.allocator = target
+            one.places[binding.var] = index
+
+
+def _size_of(binding: VarBinding) -> int:
+    assert isinstance(binding.value, Call), "a call that allocates"
+    (size,) = binding.value.args[0].values  # type: ignore[attr-defined]
+    return int(size)
+
+
 class _Rewriter:
-    """One function. `count` numbers the allocations and the regions of the module."""
+    """One function. `count` numbers the regions of the module."""
 
     def __init__(
-        self, mod: IRModule, bb: BlockBuilder, name: GlobalVar, func: Function, count: list[int]
+        self,
+        mod: IRModule,
+        bb: BlockBuilder,
+        name: GlobalVar,
+        func: Function,
+        count: Iterator[int],
     ) -> None:
         self._mod, self._bb, self._name, self._func, self._count = mod, bb, name, func, count
         named: object = func.attrs.get(_SYMBOLS, ())
@@ -99,38 +149,38 @@ class _Rewriter:
         inputs = func.attrs.get("num_input")
         rest = func.params[int(str(inputs)) :] if inputs is not None else ()
         self._static: set[Var] = set(rest)
-        self._storages: list[VarBinding] = []
+        given = _storages_of_result(func.body)
+        self.storages = [
+            b for block in func.body.blocks for b in block.bindings
+            if isinstance(b, VarBinding) and b.var not in given and _is_fixed_storage(b.value)
+        ]  # fmt: skip
+        # what the module's plan says: the function that allocates, and the place of each storage
+        self.allocator: GlobalVar | None = None
+        self.places: dict[Var, int] = {}
+        self._taken: set[Var] = set()
         self._holder: Var | None = None
 
-    def run(self) -> Function:
+    def run(self) -> None:
+        """Put the new function into the module, if it is one."""
         seq = self._func.body
-        self._storages = [
-            b for block in seq.blocks for b in block.bindings
-            if isinstance(b, VarBinding) and self._is_fixed_storage(b.value)
-        ]  # fmt: skip
-        later = set(free_vars(seq.body))
-        needed: list[set[Var]] = []  # what is read after each block
+        later = list(free_vars(seq.body))
+        needed: list[list[Var]] = []  # what is read after each block, in order
         for block in reversed(seq.blocks):
-            needed.append(set(later))
-            for binding in block.bindings:
-                later |= set(_reads(binding.value))
+            needed.append(later)
+            later = [var for b in block.bindings for var in _reads(b.value)] + later
         needed.reverse()
         ends = iter(needed)
         body = rebuild_seq(seq, lambda block: self._block(block, next(ends)))
-        return with_body(self._func, body)
+        new = with_body(self._func, body)
+        if new is not self._func:
+            self._bb.update_func(self._name, new)
 
     # --- what stays the same ---
 
-    def _is_fixed_storage(self, value: RelaxExpr) -> bool:
-        if _op(value) != "relax.memory.alloc_storage":
-            return False
-        assert isinstance(value, Call), "asked above"
-        size = value.args[0]
-        return isinstance(size, ShapeExpr) and all(isinstance(v, IntImm) for v in size.values)
-
     def _is_static(self, expr: RelaxExpr) -> bool:
         if isinstance(expr, Var):
-            return expr in self._static
+            sizes = tir_vars_in_struct_info(expr.struct_info)
+            return expr in self._static and all(var.name in self._symbols for var in sizes)
         if isinstance(expr, Tuple):
             return all(self._is_static(field) for field in expr.fields)
         if isinstance(expr, TupleGetItem):
@@ -149,7 +199,8 @@ class _Rewriter:
             return not str(value.op.global_symbol).startswith("vm.builtin")
         name = _op(value)
         return name == "relax.call_builtin_with_ctx" or not (
-            name.startswith(("relax.memory", "relax.builtin", "relax.vm")) or name in _VIEWS
+            name.startswith(("relax.memory", "relax.builtin", "relax.vm"))
+            or name in (*_VIEWS, _NULL)
         )
 
     def _may_be_recorded(self, binding: Binding) -> bool:
@@ -160,7 +211,7 @@ class _Rewriter:
             return self._is_static(value)
         name = _op(value)
         if isinstance(value.op, Op) and not self._is_launch(value):
-            kept = ("relax.memory.alloc_tensor", "relax.memory.kill_tensor", *_VIEWS)
+            kept = ("relax.memory.alloc_tensor", "relax.memory.kill_tensor", _NULL, *_VIEWS)
             if name not in kept:
                 return False
         elif not self._is_launch(value) or name == "relax.call_builtin_with_ctx":
@@ -169,12 +220,19 @@ class _Rewriter:
 
     # --- the new bindings ---
 
-    def _block(self, block: BindingBlock, after: set[Var]) -> BindingBlock:
+    def _block(self, block: BindingBlock, after: list[Var]) -> BindingBlock:
         made: list[Binding] = []
         region: list[VarBinding] = []
-        last = {var: i for i, b in enumerate(block.bindings) for var in _reads(b.value)}
+        reads = [_reads(binding.value) for binding in block.bindings]
+
+        def close(at: int) -> None:
+            if region:
+                later = [var for some in reads[at:] for var in some] + after
+                made.extend(self._recorded(region, later))
+                region.clear()
+
         for i, binding in enumerate(block.bindings):
-            if any(binding is one for one in self._storages):
+            if binding.var in self.places:
                 made += self._kept_storage(binding)
                 continue
             recorded = self._may_be_recorded(binding)
@@ -185,72 +243,98 @@ class _Rewriter:
                     region.append(binding)
                     continue
             if region and (self._is_launch(binding.value) or _meets(binding, region)):
-                later = after | {var for var, at in last.items() if at >= i}
-                made += self._recorded(region, later)
-                region = []
+                close(i)
             made.append(binding)
-        if region:
-            made += self._recorded(region, after)
+        close(len(reads))
         return type(block)(made, block.span)
 
     def _kept_storage(self, binding: Binding) -> Iterator[Binding]:
         """Storage as an item of what is allocated once."""
         if self._holder is None:
-            infos = [one.var.struct_info for one in self._storages]
-            fresh = [Var(one.var.name_hint, info) for one, info in zip(self._storages, infos)]
-            result = Tuple(fresh)
-            values = [VarBinding(var, one.value, one.span)
-                      for var, one in zip(fresh, self._storages)]  # fmt: skip
-            target = self._function([], values, result, "cuda_graph_alloc")
-            args = [target, PrimValue(self._count[0])]
-            self._count[0] += 1
-            call = call_builtin_with_ctx(_ALLOC, args, sinfo_args=TupleStructInfo(infos))
+            assert self.allocator is not None, "there are storages, so there is one"
+            made = self._bb.get()[self.allocator]
+            assert isinstance(made, Function), "it has been put there"
+            args = [self.allocator, PrimValue(0)]
+            call = call_builtin_with_ctx(_ALLOC, args, sinfo_args=made.ret_struct_info)
             self._holder = self._new_var(call)
             yield VarBinding(self._holder, self._bb.normalize(call), binding.span)
-        index = next(i for i, one in enumerate(self._storages) if one is binding)
         self._static.add(binding.var)
-        yield VarBinding(
-            binding.var, self._bb.normalize(TupleGetItem(self._holder, index)), binding.span
-        )
+        item = TupleGetItem(self._holder, self.places[binding.var])
+        yield VarBinding(binding.var, self._bb.normalize(item), binding.span)
 
-    def _recorded(self, region: Sequence[VarBinding], after: set[Var]) -> Iterator[Binding]:
+    def _recorded(self, region: Sequence[VarBinding], after: list[Var]) -> Iterator[Binding]:
         """A call of the region as a function, and what is read after it."""
         inside = {one.var for one in region}
         inputs = list(dict.fromkeys(
             var for one in region for var in _reads(one.value) if var not in inside
         ))  # fmt: skip
-        outputs = [one.var for one in region if one.var in after]
+        outputs = list(dict.fromkeys(var for var in after if var in inside))
         symbols = list(dict.fromkeys(
             var for one in region for var in _symbols_in(one) if var.name in self._symbols
         ))  # fmt: skip
         params = [*inputs, Var("shape_expr", ShapeStructInfo(symbols))] if symbols else inputs
         name = f"{self._name.name_hint}_cuda_graph_capture"
-        target = self._function(params, region, Tuple(outputs), name)
-        args: list[RelaxExpr] = [target, Tuple(inputs), PrimValue(self._count[1])]
-        self._count[1] += 1
-        if symbols:
-            args.append(ShapeExpr(symbols))
+        target = _lifted(self._bb, params, region, Tuple(outputs), name)
+        given: list[RelaxExpr] = [*inputs]
+        key: list[RelaxExpr] = []
+        if symbols:  # once for the function, and once to tell which graph it is
+            given.append(ShapeExpr(symbols))
+            key.append(ShapeExpr(symbols))
+        args: list[RelaxExpr] = [target, Tuple(given), PrimValue(next(self._count)), *key]
         info = TupleStructInfo([var.struct_info for var in outputs])
         call = call_builtin_with_ctx(_RUN, args, sinfo_args=info)
         held = self._new_var(call)
         yield VarBinding(held, self._bb.normalize(call), region[0].span)
-        for i, var in enumerate(outputs):
-            yield VarBinding(var, self._bb.normalize(TupleGetItem(held, i)), region[-1].span)
+        for one in region:
+            if one.var in outputs:
+                item = self._bb.normalize(TupleGetItem(held, outputs.index(one.var)))
+                yield VarBinding(one.var, item, one.span)
 
     def _new_var(self, call: Call) -> Var:
         normal = self._bb.normalize(call)
         return Var(self._bb.get_unique_name("gv"), normal.struct_info_)
 
-    def _function(
-        self, params: Sequence[Var], bindings: Sequence[VarBinding], result: Tuple, name: str
-    ) -> GlobalVar:
-        """A private function with variables of its own."""
-        gv = Var("gv", self._bb.normalize(result).struct_info_)
-        body = SeqExpr([BindingBlock([*bindings, VarBinding(gv, result)])], gv)
-        raw = Function(params, body, gv.struct_info)
-        return self._bb.add_func(
-            copy_with_new_vars(raw).with_attr("relax.force_pure", True), name
-        )
+
+def _lifted(
+    bb: BlockBuilder,
+    params: Sequence[Var],
+    bindings: Sequence[VarBinding],
+    result: Tuple,
+    name: str,
+) -> GlobalVar:
+    """A private function with variables of its own."""
+    gv = Var("gv", bb.normalize(result).struct_info_)
+    nothing = Tuple([])
+    nothing.struct_info_ = gv.struct_info_
+    body = SeqExpr(
+        [BindingBlock([*bindings, VarBinding(gv, result)])], gv if result.fields else nothing
+    )
+    raw = Function(params, body, gv.struct_info)
+    return bb.add_func(copy_with_new_vars(raw).with_attr("relax.force_pure", True), name)
+
+
+def _is_fixed_storage(value: RelaxExpr) -> bool:
+    if _op(value) != "relax.memory.alloc_storage":
+        return False
+    assert isinstance(value, Call), "asked above"
+    size = value.args[0]
+    return isinstance(size, ShapeExpr) and all(isinstance(v, IntImm) for v in size.values)
+
+
+def _storages_of_result(seq: SeqExpr) -> set[Var]:
+    """The storages of the tensors that a function gives: they are its caller's, run by run."""
+    given = set(free_vars(seq.body))
+    storages: set[Var] = set()
+    for block in reversed(seq.blocks):
+        for binding in reversed(block.bindings):
+            value = binding.value
+            if binding.var not in given:
+                continue
+            if isinstance(value, (Var, Tuple, TupleGetItem, If)) or _op(value) in _VIEWS:
+                given.update(_reads(value))
+            elif _op(value) == "relax.memory.alloc_tensor":
+                storages.update(_reads(value))
+    return storages
 
 
 def _meets(binding: Binding, region: Sequence[VarBinding]) -> bool:
