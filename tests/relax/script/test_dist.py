@@ -140,3 +140,14 @@ def test_doors() -> None:
     assert annotate_sharding is R.dist.annotate_sharding
     assert {"DTensor", "device_mesh", "dist"} <= set(dir(R))
     assert "redistribute" in dir(R.dist)
+
+
+def test_meshes_outside_of_modules_speak_relax() -> None:
+    @R.function
+    def main(x: R.DTensor((4, 4), "float32", R.device_mesh((2, 2), R.Range(0, 4)), "S[0], R")):
+        return x
+
+    assert 'R.device_mesh((2, 2), R.Range(0, 4)), "S[0], R")' in str(main.params[0].struct_info)
+    text = main.script()
+    assert not text.startswith("# from tvm.script import ir")
+    tvm.ir.assert_structural_equal(tvm.script.from_source(text), main)

@@ -176,6 +176,8 @@ def find(name: str) -> Any:
         return importlib.import_module("tvm.relax.script.entry").rewriter
     if name in _DEVICES:
         return getattr(importlib.import_module("tvm.runtime"), name, None)
+    if name == "Range":
+        return importlib.import_module("tvm.ir").Range
     if name == "device_mesh":
         return importlib.import_module("tvm.relax.distributed").device_mesh
     if name in _GROUPS:
@@ -225,8 +227,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     names = getattr(_op_module(), "__all__", ())
-    others = (*_GROUPS, *_HIDING, *_DISTRIBUTED, *_DEVICES, "device_mesh", "dist", "rewriter")
-    return sorted({*__all__, *names, *others})
+    groups = (*_GROUPS, *_HIDING, *_DISTRIBUTED, *_DEVICES)
+    others = ("Range", "device_mesh", "dist", "rewriter")
+    return sorted({*__all__, *names, *groups, *others})
 
 
 __all__ = [

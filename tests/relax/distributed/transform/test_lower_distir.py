@@ -44,6 +44,20 @@ def test_pieces_are_handed_out_first() -> None:
     assert "DTensor" not in str(after)
 
 
+def test_tuples_come_in_pieces() -> None:
+    mesh = DeviceMesh((2,), [0, 1])
+    whole = relax.TensorStructInfo((8, 8), "float32")
+    fields = [DTensorStructInfo(whole, mesh, Placement.from_text(p)) for p in ("S[1]", "R")]
+    packed = relax.Var("packed", relax.TupleStructInfo(fields))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [packed]):
+        bb.emit_func_output(bb.emit(relax.TupleGetItem(packed, 0)))
+    func = LowerDistIR()(bb.get())["main"]
+    shapes = [[int(n) for n in info.shape.values] for info in func.params[0].struct_info.fields]
+    assert shapes == [[8, 4], [8, 8]]
+    assert [int(n) for n in func.ret_struct_info.shape.values] == [8, 4]
+
+
 def test_functions_on_plain_tensors_stay() -> None:
     assert LowerDistIR()(Whole)["main"] is Whole["main"]
 

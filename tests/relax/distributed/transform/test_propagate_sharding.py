@@ -11,6 +11,8 @@ from tvm.ir import IRModule
 from tvm.relax.distributed import DeviceMesh, Placement
 from tvm.relax.distributed.transform import PropagateSharding
 from tvm.relax.op.distributed import annotate_sharding
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 from .programs import Placed, Whole
 
@@ -64,7 +66,56 @@ def test_without_annotations_nothing_changes() -> None:
     assert PropagateSharding()(mod)["main"] is mod["main"]
 
 
-def test_two_meshes_are_refused() -> None:
+@I.ir_module
+class Stages:
+    I.module_global_infos(
+        {"mesh": [R.device_mesh((2,), I.Range(0, 2)), R.device_mesh((2,), I.Range(2, 4))]}
+    )
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((8, 8), "float32"), w: R.Tensor((8, 8), "float32"),
+             v: R.Tensor((8, 8), "float32"), cache: R.Object):
+        a = R.matmul(x, w)
+        b = R.dist.annotate_sharding(a, "mesh[0]", "S[1]")
+        c = R.nn.gelu(b)
+        d = R.dist.redistribute(c, "mesh[1]", "S[0]")
+        k = R.call_packed("read", cache, sinfo_args=(R.Tensor((8, 8), "float32"),))
+        e = R.add(d, k)
+        f = R.matmul(e, v)
+        return f
+
+
+@I.ir_module
+class PlacedStages:
+    I.module_global_infos(
+        {"mesh": [R.device_mesh((2,), I.Range(0, 2)), R.device_mesh((2,), I.Range(2, 4))]}
+    )
+
+    @R.function(pure=False)
+    def main(x: R.DTensor((8, 8), "float32", "mesh[0]", "R"),
+             w: R.DTensor((8, 8), "float32", "mesh[0]", "S[1]"),
+             v: R.DTensor((8, 8), "float32", "mesh[1]", "R"),
+             cache: R.Object) -> R.DTensor((8, 8), "float32", "mesh[1]", "S[0]"):
+        a: R.DTensor((8, 8), "float32", "mesh[0]", "S[1]") = R.matmul(x, w)
+        c: R.DTensor((8, 8), "float32", "mesh[0]", "S[1]") = R.nn.gelu(a)
+        d: R.DTensor((8, 8), "float32", "mesh[1]", "S[0]") = R.dist.redistribute(
+            c, "mesh[1]", "S[0]"
+        )
+        k = R.call_packed(
+            "read", cache, sinfo_args=(R.DTensor((8, 8), "float32", "mesh[1]", "S[0]"),)
+        )
+        e: R.DTensor((8, 8), "float32", "mesh[1]", "S[0]") = R.add(d, k)
+        f: R.DTensor((8, 8), "float32", "mesh[1]", "S[0]") = R.matmul(e, v)
+        return f
+
+
+def test_each_stage_has_a_mesh_of_its_own() -> None:
+    after = PropagateSharding()(Stages)
+    tvm.ir.assert_structural_equal(after, PlacedStages)
+    assert relax.analysis.well_formed(after)
+
+
+def test_two_meshes_of_linked_values_are_refused() -> None:
     def build(bb: relax.BlockBuilder, x: relax.Var, y: relax.Var, z: relax.Var) -> relax.Var:
         a = _note(bb, x, "S[1], R")
         other = DeviceMesh((4,), [0, 1, 2, 3])

@@ -35,8 +35,10 @@ def test_moves_keep_the_tensor():
     info = _info(D.redistribute(x, MESH, R))
     assert str(info.placement) == "R"
     assert info.tensor_sinfo is x.struct_info.tensor_sinfo
-    with pytest.raises(TVMError, match="the input is not distributed"):
-        _info(D.redistribute(relax.Var("y", _tensor(4)), MESH, R))
+    y = relax.Var("y", _tensor(4))  # not placed yet: only says where it is to go
+    assert _info(D.redistribute(y, MESH, R)) is y.struct_info
+    with pytest.raises(TVMError, match="the input is no tensor"):
+        _info(D.redistribute(relax.Var("z", relax.ShapeStructInfo([4])), MESH, R))
 
 
 def test_pieces_of_replicas():

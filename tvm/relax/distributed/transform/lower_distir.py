@@ -7,8 +7,8 @@
         x_1: R.Tensor((128, 64), "float32") = R.ccl.scatter_from_worker0(x, num_workers=2, axis=1)
         y = R.call_tir(cls.g, (x_1,), R.Tensor((128, 64), "float32"))
 
-The first worker brings the whole of every parameter; results stay in pieces. Meshes have one
-dimension.
+The first worker brings the whole of every tensor; tuples of tensors (packed weights) come in
+pieces, and results stay in pieces. Meshes have one dimension.
 """
 
 from __future__ import annotations
@@ -73,10 +73,9 @@ def local_info(info: StructInfo) -> StructInfo:
     return TensorStructInfo(extents, tensor.dtype)
 
 
-def _whole(info: StructInfo) -> StructInfo:
-    if isinstance(info, TupleStructInfo):
-        return TupleStructInfo([_whole(field) for field in info.fields], info.span)
-    return info.tensor_sinfo if isinstance(info, DTensorStructInfo) else info
+def _brought_info(info: StructInfo) -> StructInfo:
+    """What is given for a parameter: a whole tensor, but of tuples each worker's own pieces."""
+    return info.tensor_sinfo if isinstance(info, DTensorStructInfo) else local_info(info)
 
 
 class _Lowering:
@@ -89,7 +88,7 @@ class _Lowering:
         first: list[Binding] = []
         for old in func.params:
             info = old.struct_info
-            param = Var(old.name_hint, _whole(info), old.span)
+            param = Var(old.name_hint, _brought_info(info), old.span)
             params.append(param)
             self._new[old] = param
             if isinstance(info, DTensorStructInfo):

@@ -10,12 +10,14 @@
 
 Dimensions that are linked by an operator (`axis_links`), and those that it sums over together, are
 cut in the same way: along each dimension of the mesh, what a placement says of one holds for all.
-Whatever nothing is said of is whole on every device.
+Whatever nothing is said of is whole on every device. Values that are linked lie on one mesh, that
+of their annotation; `R.dist.redistribute`, which stays, brings a value from one mesh to another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
@@ -50,7 +52,9 @@ from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import all_bindings, replace_operands
 from tvm.tir.function import PrimFunc
 
-_ANNOTATION = "relax.dist.annotate_sharding"
+_ANNOTATION, _MOVE = "relax.dist.annotate_sharding", "relax.dist.redistribute"
+_NO_FIELD = -1
+_MESH = -1  # stands for the mesh of a value where a dimension would stand
 # A dimension of a tensor: the value, the field of it if it is a tuple (else -1), the dimension.
 _Axis = tuple[RelaxExpr, int, int]
 
@@ -58,12 +62,16 @@ _Axis = tuple[RelaxExpr, int, int]
 @relax_pass("PropagateSharding")
 def PropagateSharding(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Place the tensors of every function that has an annotation."""
-    notes = [b for b in all_bindings(func) if _is_note(b.value)]
+    notes = [b for b in all_bindings(func) if _is_note(b.value) or _is_move(b.value)]
     return _Propagation(mod, func, notes).function() if notes else func
 
 
 def _is_note(value: RelaxExpr) -> bool:
     return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == _ANNOTATION
+
+
+def _is_move(value: RelaxExpr) -> bool:
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == _MOVE
 
 
 def _tensors(value: RelaxExpr) -> Iterator[tuple[int, TensorStructInfo]]:
@@ -75,6 +83,11 @@ def _tensors(value: RelaxExpr) -> Iterator[tuple[int, TensorStructInfo]]:
         for i, field in enumerate(info.fields):
             if isinstance(field, TensorStructInfo):
                 yield i, field
+
+
+def _attrs(note: Binding) -> Any:
+    assert isinstance(note.value, Call), "annotations are calls"
+    return note.value.attrs
 
 
 class _Groups:
@@ -104,36 +117,45 @@ class _Propagation:
         self._mod = mod
         self._func = func
         self._groups = _Groups()
-        self._mesh = self._one_mesh(notes)
         for binding in all_bindings(func):
             self._link(binding)
+        self._mesh: DeviceMesh = _attrs(notes[0]).device_mesh  # of values without a link
+        self._meshes: dict[_Axis, DeviceMesh] = {}
+        for binding in notes:
+            self._say_mesh(binding)
         self._cuts: dict[tuple[_Axis, int], Binding] = {}
         for binding in notes:
             self._say(binding)
         self._new: dict[RelaxExpr, RelaxExpr] = {}
         self._bb = BlockBuilder(mod)
 
-    def _one_mesh(self, notes: list[Binding]) -> DeviceMesh:
-        meshes = [b.value.attrs.device_mesh for b in notes]  # type: ignore[attr-defined]
-        if any(mesh is not meshes[0] for mesh in meshes):
+    def _say_mesh(self, binding: Binding) -> None:
+        group = self._groups.find((binding.var, _NO_FIELD, _MESH))
+        mesh: DeviceMesh = _attrs(binding).device_mesh
+        known = self._meshes.setdefault(group, mesh)
+        if known is not mesh:
             raise TVMError(
                 message(
-                    "PropagateSharding: the annotations of a function",
-                    found=f"meshes of shapes {sorted({mesh.shape for mesh in meshes})}",
-                    legal="one mesh",
+                    f"PropagateSharding: the mesh of {binding.var.name_hint}",
+                    found=f"{mesh}, and {known} for what it is linked with",
+                    legal="one mesh for values that are linked; R.dist.redistribute moves a value",
                 )
             )
-        mesh: DeviceMesh = meshes[0]
-        return mesh
 
     # --- which axes are cut alike ---
 
     def _same(self, a: RelaxExpr, i: int, b: RelaxExpr, j: int, ndim: int) -> None:
+        self._one_mesh(a, b)
         for dim in range(max(ndim, 0)):
             self._groups.join((a, i, dim), (b, j, dim))
 
+    def _one_mesh(self, a: RelaxExpr, b: RelaxExpr) -> None:
+        self._groups.join((a, _NO_FIELD, _MESH), (b, _NO_FIELD, _MESH))
+
     def _link(self, binding: Binding) -> None:
         var, value = binding.var, binding.value
+        if _is_move(value):
+            return
         if isinstance(value, Var) or _is_note(value):
             source = value if isinstance(value, Var) else value.args[0]  # type: ignore[attr-defined]
             for field, info in _tensors(var):
@@ -153,6 +175,9 @@ class _Propagation:
     def _link_operator(self, var: Var, call: Call) -> None:
         infos = [a.struct_info_ for a in call.args]
         operands = [i if isinstance(i, TensorStructInfo) else None for i in infos]
+        for arg in call.args:
+            if any(True for _ in _tensors(arg)):
+                self._one_mesh(arg, var)
         for field, result in _tensors(var):
             for at, dim, out in axis_links(call, operands, result):
                 self._groups.join((call.args[at], -1, dim), (var, field, out))
@@ -172,15 +197,15 @@ class _Propagation:
             return
         results = [(var, field) for field, _ in _tensors(var)]
         tensors = [(f, -1) for f in operands.fields if any(True for _ in _tensors(f))] + results
+        for one, _ in tensors:
+            self._one_mesh(one, var)
         for axes in linked_buffer_axes(kernel):
             known = [(*tensors[at], dim) for at, dim in axes if at < len(tensors)]
             for other in known[1:]:
                 self._groups.join(known[0], other)
 
     def _say(self, binding: Binding) -> None:
-        call = binding.value
-        assert isinstance(call, Call), "an annotation is a call"
-        placement: Placement = call.attrs.placement  # type: ignore[union-attr]
+        placement: Placement = _attrs(binding).placement
         for part, spec in enumerate(placement.dim_specs):
             if spec.kind is PlacementSpecKind.kSharding:
                 axis = self._groups.find((binding.var, -1, spec.axis))
@@ -202,7 +227,9 @@ class _Propagation:
     def _place(self, value: RelaxExpr, field: int, info: TensorStructInfo) -> DTensorStructInfo:
         specs: list[PlacementSpec] = []
         used: set[int] = set()
-        for part in range(len(self._mesh.shape)):
+        group = self._groups.find((value, _NO_FIELD, _MESH))
+        mesh = self._meshes.get(group, self._mesh)
+        for part in range(len(mesh.shape)):
             found = PlacementSpec.replica()
             for dim in range(max(info.ndim, 0)):
                 root = self._groups.find((value, field, dim))
@@ -211,7 +238,7 @@ class _Propagation:
                     used.add(dim)
                     break
             specs.append(found)
-        return DTensorStructInfo(info, self._mesh, Placement(specs), info.span)
+        return DTensorStructInfo(info, mesh, Placement(specs), info.span)
 
     def function(self) -> Function:
         """The function on distributed tensors."""
@@ -256,10 +283,12 @@ class _Propagation:
         new = self._operands(value)
         var = self._renamed(old)
         if isinstance(new, Call):
-            infos = new.sinfo_args
-            if isinstance(new.op, Op) and new.op.name == "relax.call_tir":
-                assert var.struct_info_ is not None, "a kernel's result is known"
-                infos = (var.struct_info_,)
+            infos: Sequence[StructInfo] = new.sinfo_args
+            given = var.struct_info_
+            if len(infos) == 1 and given is not None:
+                infos = (given,)
+            elif infos and isinstance(given, TupleStructInfo):
+                infos = given.fields
             new = Call(new.op, new.args, new.attrs, infos, new.span)
             new.struct_info_ = var.struct_info_
         if isinstance(binding, MatchCast):

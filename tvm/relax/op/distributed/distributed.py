@@ -35,7 +35,7 @@ def annotate_sharding(input: ExprLike, device_mesh: DeviceMesh, placement: Place
 
 @relax_op("relax.dist.redistribute", "input: Expr", DistributionAttrs)
 def redistribute(input: ExprLike, device_mesh: DeviceMesh, placement: Placement) -> Call:
-    """The tensor in another place: of distributed tensors only."""
+    """The tensor in another place; one that is not distributed yet says where it is to go."""
     return redistribute.call(input, device_mesh=device_mesh, placement=placement)
 
 
@@ -48,8 +48,10 @@ redistribute.reference(lambda input, *, device_mesh, placement: input)
 def _redistribute_info(
     ctx: Infer, input: StructInfo, *, device_mesh: DeviceMesh, placement: Placement
 ) -> StructInfo:
+    if isinstance(input, TensorStructInfo):
+        return input
     if not isinstance(input, DTensorStructInfo):
-        raise ctx.error("the input is not distributed", f"{input}", "an R.DTensor")
+        raise ctx.error("the input is no tensor", f"{input}", "an R.DTensor or R.Tensor")
     return DTensorStructInfo(input.tensor_sinfo, device_mesh, placement)
 
 

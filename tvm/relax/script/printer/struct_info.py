@@ -112,8 +112,12 @@ def mesh_doc(mesh: DeviceMesh, d: Docsifier) -> ExprDoc:
 @rule(DeviceMesh, dialect=TOKEN)
 def _mesh(mesh: DeviceMesh, d: Docsifier) -> ExprDoc:
     shape = TupleDoc([LiteralDoc(extent) for extent in mesh.shape])
-    ids = ListDoc([LiteralDoc(number) for number in mesh.device_ids])
-    devices = ids if mesh.device_range is None else d.expr(mesh.device_range)
+    devices: ExprDoc = ListDoc([LiteralDoc(number) for number in mesh.device_ids])
+    span = mesh.device_range
+    if span is not None and any(isinstance(frame.node, IRModule) for frame in d.frames):
+        devices = d.expr(span)
+    elif span is not None:
+        devices = d.word(TOKEN, "Range").call(d.expr(span.min), d.expr(span.min + span.extent))
     return d.word(TOKEN, "device_mesh").call(shape, devices)
 
 
