@@ -85,3 +85,20 @@ def test_shapes(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     found = np.zeros(wanted.shape, "float32")
     run(te.create_prim_func([x, w, y]), one, other, found)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_nothing_moves_across_an_impure_call() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function(pure=False)
+        def main(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+            early = R.permute_dims(w)
+            _ = R.call_packed("change", w, sinfo_args=R.Tuple())
+            late = R.permute_dims(w)
+            a = R.matmul(x, early)
+            b = R.matmul(x, late)
+            return (a, b)
+
+    values = [b.value for b in FuseTransposeMatmul()(Mod)["main"].body.blocks[0].bindings]
+    names = [getattr(value.op, "name", "change") for value in values]
+    assert names == ["relax.permute_dims", "change", "relax.matmul", "relax.call_tir"]

@@ -2,6 +2,8 @@
 
     lv = permute_dims(w)                 y = call_tir(cls.NT_matmul, (x, w), ...)
     y = matmul(x, lv)            ->
+
+An impure call between the two may change the weights: then they stay as they are.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relax.expr import Call, Function, Var
+from tvm.relax.analysis.purity import contains_impure_call
+from tvm.relax.base_expr import Id
+from tvm.relax.expr import Call, Function, Var, VarBinding
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
@@ -32,6 +36,19 @@ def FuseTransposeMatmul(mod: IRModule, ctx: PassContext) -> IRModule:
 
 
 class _Fuser(PyExprMutator):
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(mod)
+        self._impure = 0  # impure bindings so far
+        self._turned_at: dict[Id, int] = {}  # how many of them stood before a transposition
+
+    def visit_var_binding_(self, binding: VarBinding) -> None:
+        value = binding.value
+        if isinstance(value, Call) and _is(value, "relax.permute_dims"):
+            self._turned_at[binding.var.vid] = self._impure
+        super().visit_var_binding_(binding)
+        if not isinstance(value, Function) and contains_impure_call(value):
+            self._impure += 1
+
     def visit_call_(self, op: Call) -> RelaxExpr:
         new = super().visit_call_(op)
         if not isinstance(new, Call) or not _is(new, "relax.matmul"):
@@ -39,6 +56,8 @@ class _Fuser(PyExprMutator):
         x, turned = new.args
         before = self.lookup_binding(turned) if isinstance(turned, Var) else turned
         if not isinstance(before, Call) or not _swaps_last_two(before):
+            return new
+        if isinstance(turned, Var) and self._turned_at.get(turned.vid) != self._impure:
             return new
         kind = new.attrs.out_dtype  # type: ignore[union-attr]
         result = self.builder_.call_te(
