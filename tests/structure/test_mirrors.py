@@ -115,6 +115,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/_ffi/": ("tests/test_ffi_names.py", "names that were others before"),
     "tvm/runtime/ndarray.py": ("tests/test_nd.py", "what tvm.nd shows"),
     "tvm/relay/span_check.py": (f"{_RELAY}/analysis/test_parts.py", "a question"),
+    "tvm/topi/sparse.py": (f"{_RELAY}/op/test_sparse.py", "against dense matrices"),
     "tvm/topi/random/": (f"{_RELAY}/op/test_random.py", "against the hash in numbers of Python"),
     "tvm/topi/vision/anchors.py": _DETECTION,
     "tvm/topi/vision/rcnn.py": _DETECTION,

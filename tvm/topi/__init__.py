@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from . import broadcast as broadcast
 from . import nn as nn
+from . import sparse as sparse
 from . import tag as tag
 from . import utils as utils
 from .broadcast import *

@@ -156,3 +156,50 @@ def test_joined_tensors_in_another_type() -> None:
     wanted = relay.cast(relay.concatenate([relay.cast(x, "int8"), relay.cast(y, "int8")], 0),
                         "float32")  # fmt: skip
     tvm.ir.assert_structural_equal(made, module(wanted, x, y)["main"])
+
+
+def test_another_batch() -> None:
+    x, w = relay.var("x", shape=(1, 4)), relay.var("w", shape=(3, 4))
+    before = module(relay.nn.relu(relay.nn.dense(x, w)), x, w)
+    x = before["main"].params[0]
+    after = t.ChangeBatch({x: 0}, batch_size=5)(before)
+    assert after["main"].ret_type == relay.TensorType((5, 3))
+    assert after["main"].params[1].checked_type == relay.TensorType((3, 4))
+    f = relay.var("f", relay.TupleType([relay.TensorType((1,))]))
+    before = module(f, f)
+    with pytest.raises(tvm.TVMError, match="%f is no tensor"):
+        t.ChangeBatch({f: 0})(before)
+
+
+@pytest.mark.parametrize("limit", [3, 4, 8])
+def test_concatenations_in_steps(limit: int) -> None:
+    xs = [relay.var(f"x{at}", shape=(2, 1 + at % 3)) for at in range(9)]
+    before = module(relay.exp(relay.concatenate(xs, 1)), *xs)
+    after = t.SplitArgs(limit)(before)
+    joins = [
+        e for e in relay.traverse.post_order(after["main"])
+        if isinstance(e, relay.Call) and e.op.name == "concatenate"
+    ]  # fmt: skip
+    assert len(joins) > 1
+    for call in joins:
+        assert call.args[0].op.name == "annotation.stop_fusion"
+        assert len(call.args[0].args[0].fields) <= limit - 1
+    same_numbers(before, after)
+
+
+def test_short_concatenations_stay() -> None:
+    xs = [relay.var(f"x{at}", shape=(2,)) for at in range(3)]
+    before = module(relay.concatenate(xs, 0), *xs)
+    for limit in (0, 8):
+        tvm.ir.assert_structural_equal(t.SplitArgs(limit)(before), before)
+    with pytest.raises(tvm.TVMError, match="legal: 0, or 3 and more"):
+        t.SplitArgs(2)(before)
+
+
+def test_spans_of_the_text() -> None:
+    x = relay.var("x", shape=(2,))
+    before = module(relay.exp(relay.tanh(x)), x)
+    after = t.AnnotateSpans()(before)
+    assert after["main"].body.span.source_name.name == "GeneratedSource"
+    assert after["main"].body.span.line > after["main"].body.args[0].span.line
+    tvm.ir.assert_structural_equal(t.InferType()(after), before)

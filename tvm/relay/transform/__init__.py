@@ -4,9 +4,11 @@ from . import infer_layout_utils as infer_layout_utils
 from .alter_layout import AlterOpLayout as AlterOpLayout
 from .alter_layout import ConvertLayout as ConvertLayout
 from .alter_layout import LayoutConfig as LayoutConfig
+from .annotate_spans import AnnotateSpans as AnnotateSpans
 from .annotate_target import AnnotateTarget as AnnotateTarget
 from .basic_block_normal_form import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from .canonicalize_cast import CanonicalizeCast as CanonicalizeCast
+from .change_batch import ChangeBatch as ChangeBatch
 from .combine_parallel import BatchingOps as BatchingOps
 from .combine_parallel import CombineParallelBatchMatmul as CombineParallelBatchMatmul
 from .combine_parallel import CombineParallelConv2D as CombineParallelConv2D
@@ -56,4 +58,5 @@ from .rewrites import FastMath as FastMath
 from .rewrites import Legalize as Legalize
 from .rewrites import SimplifyExpr as SimplifyExpr
 from .simplify_inference import SimplifyInference as SimplifyInference
+from .split_args import SplitArgs as SplitArgs
 from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision

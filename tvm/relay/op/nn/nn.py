@@ -50,6 +50,14 @@ from .pool import max_pool2d_grad as max_pool2d_grad
 from .pool import max_pool3d as max_pool3d
 from .pool import upsampling as upsampling
 from .pool import upsampling3d as upsampling3d
+from .sparse import bitserial_conv2d as bitserial_conv2d
+from .sparse import bitserial_dense as bitserial_dense
+from .sparse import (
+    contrib_conv2d_winograd_weight_transform as contrib_conv2d_winograd_weight_transform,
+)
+from .sparse import sparse_add as sparse_add
+from .sparse import sparse_dense as sparse_dense
+from .sparse import sparse_transpose as sparse_transpose
 from .spatial import batch_to_space_nd as batch_to_space_nd
 from .spatial import bitpack as bitpack
 from .spatial import correlation as correlation
