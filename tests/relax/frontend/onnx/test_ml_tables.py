@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.relax.frontend.onnx.models import Array, check, make_model
+from tests.relax.frontend.onnx.models import Array, check, make_model, run_compiled
 from tvm.error import OpAttributeInvalid
 from tvm.relax.frontend.onnx import from_onnx
 
@@ -87,3 +87,12 @@ def test_errors(op: str, attrs: dict[str, Any], words: str) -> None:
     model = make_model([node], {"x": X}, ["y"], domains={ML: 3})
     with pytest.raises(OpAttributeInvalid, match=words):
         from_onnx(model)
+
+
+def test_scores_stay_a_table() -> None:
+    scores = np.array([[0.2, 0.8], [0.6, 0.4]], "float32")
+    zipped = helper.make_node("ZipMap", ["x"], ["y"], domain=ML, classlabels_strings=["no", "yes"])
+    model = make_model([zipped], {"x": scores}, ["y"], domains={ML: 3})
+    with pytest.warns(UserWarning, match=r"table of scores, its columns are \['no', 'yes'\]"):
+        (found,) = run_compiled(model, {"x": scores})
+    np.testing.assert_array_equal(found, scores)

@@ -23,8 +23,6 @@ REFUSED = {
     "ai.onnx.ml.CastMap": "maps are no tensors of a compiled program",
     "ai.onnx.ml.CategoryMapper": _STRINGS,
     "ai.onnx.ml.DictVectorizer": "maps are no tensors of a compiled program",
-    "ai.onnx.ml.ZipMap": "maps are no tensors of a compiled program; drop the node, and take the "
-    "scores it reads",
     "ai.onnx.preview.training.Gradient": "tvm.relax.transform.Gradient differentiates a module",
 }
 

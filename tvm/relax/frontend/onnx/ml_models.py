@@ -12,7 +12,7 @@ from tvm.relax import op
 from tvm.relax.expr import Constant
 
 from .coupling import coupled
-from .ml_tables import DOMAIN, as_float, no_strings
+from .ml_tables import DOMAIN, as_float, class_labels
 from .node import Node
 from .registry import Result, convert
 
@@ -86,8 +86,7 @@ def _linear(node: Node, classes: int) -> RelaxExpr:
 @convert(DOMAIN + "LinearClassifier")
 def linear_classifier(node: Node) -> Result:
     """The label of the largest score, and all scores."""
-    no_strings(node, "classlabels_strings")
-    labels = list(node.attr("classlabels_ints", []))
+    labels = class_labels(node, "classlabels_ints")
     classes = len(labels)
     rows = max(len(node.attr("intercepts", [])), 1)
     scores = _linear(node, rows)
@@ -151,8 +150,7 @@ def _kernel(node: Node, x: RelaxExpr, vectors: Any) -> RelaxExpr:
 @convert(DOMAIN + "SVMClassifier")
 def svm_classifier(node: Node) -> Result:
     """The class that most of the pairwise decisions name, and these decisions."""
-    no_strings(node, "classlabels_strings")
-    labels = list(node.attr("classlabels_ints", []))
+    labels = class_labels(node, "classlabels_ints")
     sizes = [int(size) for size in node.attr("vectors_per_class", [])]
     if not sizes or len(sizes) != len(labels):
         raise node.invalid("vectors_per_class", sizes, "the vectors of each of the labels")

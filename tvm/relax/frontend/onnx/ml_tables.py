@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,31 @@ def no_strings(node: Node, *names: str) -> None:
     for name in names:
         if node.attr(name):
             raise node.invalid(name, "strings", "numbers; strings are no tensors here")
+
+
+def class_labels(node: Node, integers: str) -> list[int]:
+    """The labels of a classifier; of texts, which are no tensors here, the places."""
+    texts = node.attr("classlabels_strings", [])
+    if not texts:
+        return list(node.attr(integers, []))
+    warnings.warn(
+        f"ONNX {node.op_type} {node.name!r}: the labels are texts; instead of them the result has "
+        f"their places in {list(texts)}",
+        stacklevel=2,
+    )
+    return list(range(len(texts)))
+
+
+@convert(DOMAIN + "ZipMap")
+def zip_map(node: Node) -> Result:
+    """Scores by label for each row, as the table of scores: maps are no tensors here."""
+    texts = node.attr("classlabels_strings") or node.attr("classlabels_int64s", [])
+    warnings.warn(
+        f"ONNX ZipMap {node.name!r}: instead of maps the result is the table of scores, "
+        f"its columns are {list(texts)}",
+        stacklevel=2,
+    )
+    return [node.ref(0)]
 
 
 @convert(DOMAIN + "Scaler")

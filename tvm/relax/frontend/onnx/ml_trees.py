@@ -15,7 +15,7 @@ from tvm.relax.expr import Constant
 from tvm.tir import ir_builder
 
 from .ml_models import labels_of, transformed
-from .ml_tables import DOMAIN, as_float, no_strings
+from .ml_tables import DOMAIN, as_float, class_labels
 from .node import Node
 from .registry import Result, convert
 
@@ -192,8 +192,7 @@ def tree_ensemble_regressor(node: Node) -> Result:
 @convert(DOMAIN + "TreeEnsembleClassifier")
 def tree_ensemble_classifier(node: Node) -> Result:
     """The label of the largest score, and all scores."""
-    no_strings(node, "classlabels_strings")
-    labels = list(node.attr("classlabels_int64s", []))
+    labels = class_labels(node, "classlabels_int64s")
     forest = _listed(node, "class", len(labels))
     base = node.attr("base_values_as_tensor")
     base = node.attr("base_values") if base is None else base
