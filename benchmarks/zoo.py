@@ -279,6 +279,29 @@ token_network("opt", _transformer(
     "OPTForCausalLM", "OPTConfig", hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
     vocab_size=100, ffn_dim=128, word_embed_proj_dim=64, use_cache=False,
 ))
+token_network("mobilebert", _transformer(
+    "MobileBertModel", "MobileBertConfig", vocab_size=100, hidden_size=32, embedding_size=16,
+    num_hidden_layers=2, num_attention_heads=4, intermediate_size=32, intra_bottleneck_size=16,
+))
+token_network("convbert", _transformer(
+    "ConvBertModel", "ConvBertConfig", embedding_size=64, **_SMALL
+))
+token_network("modernbert", _transformer(
+    "ModernBertModel", "ModernBertConfig", pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    cls_token_id=1, sep_token_id=2, **_SMALL,
+))
+token_network("bloom", _transformer(
+    "BloomForCausalLM", "BloomConfig", vocab_size=100, hidden_size=64, n_layer=2, n_head=4,
+    use_cache=False,
+))
+token_network("gemma2", _transformer(
+    "Gemma2ForCausalLM", "Gemma2Config", head_dim=16, num_key_value_heads=1, use_cache=False,
+    **_SMALL,
+))
+token_network("qwen3", _transformer(
+    "Qwen3ForCausalLM", "Qwen3Config", head_dim=16, num_key_value_heads=2, use_cache=False,
+    **_SMALL,
+))
 token_network(
     "t5", _transformer(
         "T5ForConditionalGeneration", "T5Config", d_model=64, num_layers=2, num_heads=4, d_kv=16,
@@ -307,6 +330,11 @@ def sound_network(name: str, make: Callable[[], Any], key: str, shapes: Sequence
 
 sound_network("wav2vec2", _transformer(
     "Wav2Vec2Model", "Wav2Vec2Config", hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+    intermediate_size=128, conv_dim=(32,) * 7, num_conv_pos_embeddings=16,
+    num_conv_pos_embedding_groups=4, apply_spec_augment=False,
+), "input_values", [(1, 8000), (2, 12345), (3, 16000)], {0: "batch", 1: "samples"})
+sound_network("hubert", _transformer(
+    "HubertModel", "HubertConfig", hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
     intermediate_size=128, conv_dim=(32,) * 7, num_conv_pos_embeddings=16,
     num_conv_pos_embedding_groups=4, apply_spec_augment=False,
 ), "input_values", [(1, 8000), (2, 12345), (3, 16000)], {0: "batch", 1: "samples"})
