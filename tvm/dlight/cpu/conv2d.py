@@ -23,6 +23,7 @@ from tvm.tir.stmt import Block
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .general import Rest, inline_epilogues
+from .groups import split_groups
 from .shifted import columns_of, schedule_shifted
 
 
@@ -32,6 +33,8 @@ class Conv2D(CPUScheduleRule):
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if no block is a convolution with shared weights."""
         sch = open_schedule(func)
+        for block in root_blocks(sch):
+            split_groups(sch, block)
         if not any(_conv_form(sch.get(b)) is not None for b in root_blocks(sch)):
             return None
         inline_epilogues(sch)
@@ -95,7 +98,7 @@ def _conv_form(block: Block) -> MatrixForm | None:
 
 def _is_weight(found: Contraction) -> bool:
     """One number a row and step, also turned around as in transposed convolutions."""
-    own = {iv.var for iv in (*found.m, *found.k)}
+    own = {iv.var for iv in (*found.batch, *found.m, *found.k)}
     used = {n for index in found.lhs.indices for n in walk(index) if isinstance(n, Var)}
     return found.lhs.is_plain() or used <= own
 

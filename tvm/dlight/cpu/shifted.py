@@ -43,6 +43,7 @@ from .base import Decompositions
 from .contraction import MatrixForm, extent_of, product_us
 from .cost import share_out
 from .planes import inline_copy
+from .reduction import keep_whole
 from .tiles import Tile, choose_tile
 
 UNROLLED = 8  # steps of a window along a row that stand one after the other
@@ -125,7 +126,9 @@ def schedule_shifted(
     if isinstance(steps, IntImm) and steps.value <= UNROLLED:
         sch.unroll(taps[-1])
     later.append((block, taps[0]))
-    spread = share_out(sch, [jo], cpu, work, sch.get(block), heavy=True)
+    groups = sch.get(outer[0]).extent if outer else None
+    whole = isinstance(groups, IntImm) and groups.value >= cpu.cores  # no other split is needed
+    spread = share_out(sch, outer[:1] if whole else [jo], cpu, work, sch.get(block), heavy=True)
     return [copy], (
         f"{tile.rows}x{tile.columns} tile: {tile.accumulators()} of {cpu.vector_registers} "
         f"vector registers hold sums, rows of weights by shifted planes, {spread}"
@@ -392,6 +395,8 @@ def _fill(
     known = size.value if isinstance(size, IntImm) else None
     if known is None or known > tile.lanes:
         loops[-1:] = sch.split(loops[-1], factors=[None, tile.lanes])
+        if known is None:
+            keep_whole(sch, loops[-2])
     sch.vectorize(loops[-1])
     share_out(sch, loops[:2], cpu, work / 8, sch.get(copy), heavy=True)
 
