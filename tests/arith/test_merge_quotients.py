@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from tvm import tir
+from tvm.arith import Analyzer
 from tvm.arith.merge_quotients import merge_quotients
 from tvm.ir import structural_equal
 
@@ -20,6 +21,14 @@ def test_pairs_in_any_order(order: tuple[int, ...]) -> None:
     total = parts[order[0]] + parts[order[1]] + parts[order[2]]
     assert structural_equal(merge_quotients(total), K)
     assert structural_equal(merge_quotients(parts[0] + parts[1]), K % P)
+
+
+def test_quotients_in_factors() -> None:
+    """The places of rows in planes: ((i * p) + k // s) * s + k % s."""
+    place = (M * P + K // S) * S + K % S
+    assert structural_equal(merge_quotients(place), Analyzer().simplify(K + M * P * S))
+    other = (M * P + K // S) * P + K % S
+    assert structural_equal(merge_quotients(other), Analyzer().simplify(other))
 
 
 def test_other_sums_are_only_simplified() -> None:

@@ -2,6 +2,7 @@
 
     k // s * s + k % s                                 k
     k % p // s * s + k % p % s + k // p * p            k
+    (i + k // s) * s + k % s                           i * s + k
 """
 
 from __future__ import annotations
@@ -44,12 +45,34 @@ def _merge_one(terms: list[PrimExpr], analyzer: Analyzer) -> PrimExpr | None:
         wanted = op.multiply(op.floordiv(remainder.a, remainder.b), remainder.b)
         wanted = analyzer.simplify(wanted)
         for place, term in enumerate(terms):
-            if place != at and _equal(term, wanted, analyzer):
+            if place == at:
+                continue
+            left = [] if _equal(term, wanted, analyzer) else _without_quotient(
+                term, remainder, analyzer
+            )  # fmt: skip
+            if left is not None:
                 rest = [t for i, t in enumerate(terms) if i not in (at, place)]
                 total = remainder.a
-                for other in rest:
+                for other in [*left, *rest]:
                     total = op.add(total, other)
                 return total
+    return None
+
+
+def _without_quotient(
+    term: PrimExpr, remainder: e.FloorMod, analyzer: Analyzer
+) -> list[PrimExpr] | None:
+    """(a + x // y) * y without x // y, as what is added up; None for other terms."""
+    if not isinstance(term, e.Mul):
+        return None
+    for total, factor in ((term.a, term.b), (term.b, term.a)):
+        if not isinstance(total, e.Add) or not _equal(factor, remainder.b, analyzer):
+            continue
+        parts = _terms(total)
+        for at, part in enumerate(parts):
+            same = isinstance(part, e.FloorDiv) and _equal(part.b, remainder.b, analyzer)
+            if same and _equal(part.a, remainder.a, analyzer):  # type: ignore[attr-defined]
+                return [op.multiply(p, factor) for i, p in enumerate(parts) if i != at]
     return None
 
 

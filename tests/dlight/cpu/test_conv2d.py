@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dlight.programs import HASWELL, SPR, conv, matmul, scheduled
-from tvm import te
+from tests.dlight.programs import HASWELL, NEON, SPR, conv, matmul, scheduled
+from tvm import te, topi
 from tvm.dlight.cpu import Conv2D
+from tvm.target import Target
 
 
 @pytest.mark.parametrize(
@@ -82,3 +83,27 @@ def test_images_of_one_column(height: int) -> None:
     )
     after = scheduled(Conv2D(), te.create_prim_func([x, w, y]))
     assert "tile" in str(after.attrs["schedule_reason"])
+
+
+@pytest.mark.parametrize("target", [SPR, HASWELL, NEON])
+@pytest.mark.parametrize(("filters", "groups", "stride"), [(6, 2, 1), (8, 4, 2), (4, 2, 1)])
+def test_groups_of_any_size(filters: int, groups: int, stride: int, target: Target) -> None:
+    """Each group is a convolution of its own over one copy of all planes."""
+    n, h, w = (te.size_var(name) for name in "nhw")
+    x = te.placeholder((n, 8, h, w), name="X")
+    weight = te.placeholder((filters, 8 // groups, 3, 3), name="W")
+    y = topi.nn.group_conv2d_nchw(x, weight, stride, 1, 1, groups)
+    bias = te.placeholder((filters, 1, 1), name="bias")
+    for func in (
+        te.create_prim_func([x, weight, y]),
+        te.create_prim_func([x, weight, bias, topi.nn.relu(topi.add(y, bias))]),
+    ):
+        after = scheduled(Conv2D(), func, target, {"n": 2, "h": 5, "w": 9})
+        assert "by shifted planes" in str(after.attrs["schedule_reason"])
+
+
+def test_depthwise_is_left_to_windows() -> None:
+    n, h, w = (te.size_var(name) for name in "nhw")
+    x, weight = te.placeholder((n, 8, h, w), name="X"), te.placeholder((8, 1, 3, 3), name="W")
+    y = topi.nn.depthwise_conv2d_nchw(x, weight, 1, 1, 1)
+    assert Conv2D().apply(te.create_prim_func([x, weight, y]), SPR, False) is None

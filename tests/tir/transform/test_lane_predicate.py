@@ -64,6 +64,15 @@ def test_divisors_that_loops_around_run_through_are_not_zero():
         assert (guard_lanes(divided, MASK, analyzer(5), loops) is not None) is fine
 
 
+def test_divisors_may_be_factors_that_are_no_variables():
+    n, m = tir.Var("n", "int32"), tir.Var("m", "int32")
+    tiles = (n * m + 63) // 64
+    divided = tir.Broadcast(tir.FloorDiv(i, tiles), 4)
+    for extent, fine in ((m * tiles, True), (m * ((n * m + 31) // 32), False), (n * m, False)):
+        loops = {tir.Var("j", "int32"): extent}
+        assert (guard_lanes(divided, MASK, analyzer(5), loops) is not None) is fine
+
+
 @pytest.mark.parametrize("strict", [True, False])
 def test_scalar_loads_stay_where_some_lane_is_in(strict):
     n = tir.SizeVar("n", "int32")

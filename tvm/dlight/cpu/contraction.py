@@ -110,7 +110,7 @@ def schedule_contraction(
     sch.unroll(ii)
     sch.unroll(ki)
     later.append((block, ko))
-    work = product_us(cpu, bits, form)
+    work = product_us(cpu, bits, form, tile.columns)
     spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
     panels = None if panel is None else "beforehand" if packed else "into a panel"
     return _reason(cpu, tile, panels, pads_rows, spread)
@@ -379,12 +379,16 @@ def _vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> Non
     sch.unroll(outer)
 
 
-def product_us(cpu: CpuModel, bits: int, form: MatrixForm) -> float:
-    """Microseconds of one core for a product, with a guess for symbolic extents."""
-    sizes = [extent_of(part) for part in (form.outer, form.m, form.n, form.k)]
+def product_us(cpu: CpuModel, bits: int, form: MatrixForm, columns: int = SYMBOLIC) -> float:
+    """Microseconds of one core for a product, with a guess for symbolic extents.
+
+    Columns of unknown number are at least as many as are computed together.
+    """
     work = 2.0
-    for size in sizes:
-        work *= SYMBOLIC if size is None else size
+    for part in (form.outer, form.m, form.n, form.k):
+        size = extent_of(part)
+        guess = columns if part is form.n else SYMBOLIC
+        work *= guess if size is None else size
     return flops_us(cpu, work, bits)
 
 

@@ -24,7 +24,7 @@ from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .general import Rest, inline_epilogues
 from .groups import split_groups
-from .shifted import columns_of, schedule_shifted
+from .shifted import columns_of, one_run, schedule_shifted
 
 
 class Conv2D(CPUScheduleRule):
@@ -57,8 +57,11 @@ def _schedule(
     cpu: CpuModel,
     rest: Rest,
 ) -> str:
-    """Columns of known number are gathered in panels, others are runs of shifted planes."""
-    if extent_of(form.n) is not None:
+    """Columns that are known, or one run as they are, are gathered in panels.
+
+    Others are runs of shifted planes.
+    """
+    if extent_of(form.n) is not None or one_run(sch.get(block), form, found.rhs):
         reason = schedule_contraction(sch, block, found, form, cpu, rest.later)
         rest.done(block)
         return reason

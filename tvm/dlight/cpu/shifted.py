@@ -95,6 +95,21 @@ def columns_of(node: Block, form: MatrixForm, plane: Operand) -> list[Column] | 
     return found if len(used) == len(found) else None
 
 
+def one_run(node: Block, form: MatrixForm, plane: Operand) -> bool:
+    """True if all columns are one run through the plane as it is: windows of one place."""
+    columns = columns_of(node, form, plane)
+    last = len(plane.indices)
+    if columns is None or [column.dim for column in columns] != list(range(last))[-len(columns):]:
+        return False
+    same = Analyzer()
+    return all(
+        column.step == 1
+        and column.reach == 0
+        and same.can_prove_equal(_extent(column.iv), plane.buffer.shape[column.dim])
+        for column in columns
+    )
+
+
 def schedule_shifted(
     sch: Schedule,
     block: BlockRV,

@@ -9,6 +9,7 @@ from tvm.arith.analyzer import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis import expr_deep_equal
 from tvm.tir.functor import StmtExprMutator, rewrite
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
@@ -176,22 +177,21 @@ def _is_not_zero(divisor: PrimExpr, around: Mapping[e.Var, PrimExpr]) -> bool:
     value = ops.literal(divisor)
     if value is not None:
         return value != 0
-    wanted = _symbols(divisor)
-    return wanted is not None and any(
-        wanted <= (_symbols(extent) or set()) for extent in around.values()
+    wanted = _factors(divisor)
+    return any(
+        all(any(expr_deep_equal(factor, known) for known in _factors(extent)) for factor in wanted)
+        for extent in around.values()
     )
 
 
-def _symbols(product: PrimExpr) -> set[e.Var] | None:
-    """The variables of a product of variables and numbers other than zero; None for others."""
-    found: set[e.Var] = set()
+def _factors(product: PrimExpr) -> list[PrimExpr]:
+    """What is multiplied, but for numbers other than zero."""
+    found: list[PrimExpr] = []
     stack = [product]
     while stack:
         node = stack.pop()
         if isinstance(node, e.Mul):
             stack += [node.a, node.b]
-        elif isinstance(node, e.Var):
-            found.add(node)
         elif not (isinstance(node, e.IntImm) and node.value != 0):
-            return None
+            found.append(node)
     return found
