@@ -73,6 +73,14 @@ def test_runs_are_timed(built: tuple[Any, Any]) -> None:
     assert len(timed.results) == 3
 
 
+def test_a_library_shows_its_code(built: tuple[Any, Any]) -> None:
+    lib = built[0]
+    assert "define" in lib.get_lib().get_source("ll")
+    assert isinstance(lib.lib.imported_modules, (list, tuple))
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        lib.get_lib().no_such_thing()
+
+
 def test_runners_share_parameters() -> None:
     x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(2,))
     lib = relay.build(tvm.IRModule.from_expr(relay.Function([x, w], x * w)), "llvm")

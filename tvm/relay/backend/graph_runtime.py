@@ -78,6 +78,12 @@ class GraphExecutorFactoryModule:
             return self.get_graph_json
         raise AttributeError(f"no function {name!r}; legal: {self.libmod_name!r}, 'get_graph_json'")
 
+    def __getattr__(self, name: str) -> Any:
+        """What a library can be asked: its source, what it imports, its time."""
+        if name.startswith("_") or name == "executable":
+            raise AttributeError(f"GraphExecutorFactoryModule has no attribute {name!r}")
+        return getattr(self.executable, name)
+
     def _runtime(self, device: Any) -> GraphRuntime:
         machine = VirtualMachine(self.executable, device)
         params = [_info(param) for param in self.function.params]
