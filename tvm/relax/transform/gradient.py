@@ -43,6 +43,7 @@ from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.call_tir_with_grad import without_gradients
 from tvm.relax.transform.checkpoints import Recomputation, Unmarked
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
+from tvm.relax.transform.gradient_simplifier import simplified
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import all_bindings
 
@@ -76,7 +77,7 @@ def Gradient(
     wanted = _places(func, func_name, require_grads)
     fresh = copy_with_new_vars(func)
     bb = BlockBuilder(mod)  # gets the kernels that rules write, too
-    made = _Differentiation(bb, fresh, wanted, target_index).run()
+    made = simplified(_Differentiation(bb, fresh, wanted, target_index).run())
     name = f"{func_name}_adjoint"
     bb.add_func(without_gradients(made).with_attr("global_symbol", name), name)
     return bb.get()

@@ -8,6 +8,7 @@ from tvm import relax, tir
 from tvm.error import ShapeError, TVMError
 from tvm.relax.distributed import DeviceMesh, DTensorStructInfo, Placement
 from tvm.relax.op import distributed as D
+from tvm.tir.interp import run
 
 pytestmark = pytest.mark.pure
 MESH = DeviceMesh((2,), [0, 1])
@@ -82,3 +83,23 @@ def test_a_distributed_replica_keeps_its_extents_and_is_placed_anew():
         _info(D.redistribute_replica_to_shard(x, 4, 0))
     with pytest.raises(TVMError, match="must be a tensor"):
         _info(D.redistribute_replica_to_shard(relax.Var("s", relax.ShapeStructInfo([2])), 2, 0))
+
+
+def test_a_piece_of_a_replica_is_a_slice():
+    x = relax.Var("x", _tensor(10, 12))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(D.redistribute_replica_to_shard(x, 2, 1)))
+    after = relax.transform.LegalizeOps()(bb.get())
+    assert relax.analysis.well_formed(after)
+    asked, cast, call = after["main"].body.blocks[0].bindings
+    assert "runtime.disco.worker_id" in str(asked.value)
+    (worker,) = cast.struct_info.values
+    assert [int(n) for n in call.var.struct_info.shape.values] == [10, 6]
+    assert call.value.args[2].values[0] is worker
+    kernel = after[call.value.args[0]]
+    data = np.arange(120, dtype="float32").reshape(10, 12)
+    for number in range(2):
+        out = np.zeros((10, 6), "float32")
+        run(kernel, data, out, number)
+        np.testing.assert_array_equal(out, data[:, number * 6 : number * 6 + 6])

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tvm import tir, topi
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, StructInfo
+from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.distributed.global_info import DeviceMesh
 from tvm.relax.distributed.struct_info import DTensorStructInfo, Placement
-from tvm.relax.expr import Call, ExprLike
-from tvm.relax.op.base import TirVars, _operand_tuple
+from tvm.relax.expr import Call, Expr, ExprLike
+from tvm.relax.op.base import TirVars, _operand_tuple, call_pure_packed
 from tvm.relax.op.declare import (
     Array,
     Infer,
@@ -20,7 +22,13 @@ from tvm.relax.op.declare import (
 )
 from tvm.relax.op.shapes import axis_index, like
 from tvm.relax.shape_math import simplify
-from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo, const_int
+from tvm.relax.struct_info import (
+    ShapeExpr,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    const_int,
+)
 from tvm.tir import op as tir_op
 
 DistributionAttrs = attrs_class("DistributionAttrs", "device_mesh", "placement")
@@ -130,6 +138,23 @@ def _replica_to_shard_numpy(input: Array, *, num_workers: int, axis: int) -> Arr
     index = [slice(None)] * input.ndim
     index[axis] = slice(0, count)
     return input[tuple(index)]
+
+
+@redistribute_replica_to_shard.legalize
+def _replica_to_shard_te(bb: BlockBuilder, input: Expr, *, num_workers: int, axis: int) -> Expr:
+    """A slice: which one, the worker asks when it runs."""
+    worker = tir.Var("worker_id", "int64")
+    found = bb.emit(call_pure_packed("runtime.disco.worker_id", sinfo_args=[ShapeStructInfo()]))
+    bb.match_cast(found, ShapeStructInfo([worker]))
+    extent = input.struct_info.values[axis]  # type: ignore[attr-defined]
+    return bb.call_te(
+        topi.strided_slice,
+        input,
+        begin=[worker * extent // num_workers],
+        end=[(worker + 1) * extent // num_workers],
+        strides=[1],
+        axes=[axis],
+    )
 
 
 __all__ = [
