@@ -255,6 +255,18 @@ def test_a_size_that_nothing_tells() -> None:
         VMShapeLower()(IRModule({"main": func}))
 
 
+def test_a_size_that_is_computed_of_numbers_alone() -> None:
+    """Scales of extents that turn out to be numbers leave such sizes."""
+    half = tvm.tir.Cast("float32", tvm.tir.const(3, "int64")) * tvm.tir.const(1.5, "float32")
+    size = tvm.tir.Cast("int64", tvm.tir.floor(half))
+    x = relax.Var("x", relax.TensorStructInfo([2], "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x], {"relax.force_pure": True}):
+        bb.emit_func_output(bb.emit(relax.ShapeExpr([size, tvm.tir.const(7, "int64")])))
+    found = run_interp(VMShapeLower()(bb.get()), [np.zeros(2, "float32")])
+    assert tuple(int(n) for n in found) == (4, 7)
+
+
 def test_contexts_name_function_and_parameter() -> None:
     text = str(VMShapeLower()(Compute))
     assert "ErrorContext(fn=main, loc=param[0], param=x, annotation=R.Tensor((n, m)" in text

@@ -94,7 +94,7 @@ class SlotTable:
 
         Symbols without a slot of their own can never be told, nor what uses them.
         """
-        found: dict[Slot, None] = {}
+        found = dict.fromkeys(self._fixed())
         later = {slot.expr for slot in fresh}
         for ready in fresh:
             later.discard(ready.expr)
@@ -102,6 +102,11 @@ class SlotTable:
                 if not user.is_known and all(self._is_told(v, later) for v in user.symbols):
                     found[user] = None
         return list(found)
+
+    def _fixed(self) -> list[Slot]:
+        """Expressions without a symbol, which can be computed anywhere."""
+        slots = (slot for slot in self._slots if not slot.is_known and not slot.symbols)
+        return [slot for slot in slots if not isinstance(slot.expr, Var)]
 
     def _is_told(self, symbol: Var, later: set[PrimExpr]) -> bool:
         slot = self._by_expr.get(symbol)

@@ -12,7 +12,7 @@ from onnx import helper
 from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
 
 pytestmark = pytest.mark.cpu
-GRAPHS, SIZES, NODES = 100, 10, 7
+GRAPHS, SIZES, NODES = 120, 10, 7
 UNARY = ("Relu", "Tanh", "Sigmoid", "Abs", "Neg", "Floor")
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
 
@@ -161,7 +161,8 @@ def run_graph(number: int) -> None:
     check_sizes(model, runs, 1e-4)
 
 
-@pytest.mark.parametrize("number", range(0, GRAPHS, 25))
+# in the last one, a scale of an extent that is 1
+@pytest.mark.parametrize("number", [0, 25, 50, 75, 110])
 def test_a_part_of_the_graphs(number: int) -> None:
     run_graph(number)
 
