@@ -82,6 +82,36 @@ def test_sizes_that_are_named_as_the_graph_runs() -> None:
             main(np.zeros((3, 2), "float32"), np.zeros(9, "float32"))
 
 
+def test_views_compare_sizes_that_nothing_else_compares() -> None:
+    @I.ir_module
+    class Mod:
+        @R.function
+        def main(x: R.Tensor(("n", "k", 64), "float32"), y: R.Tensor(("m",), "float32")):
+            n = T.int64()
+            k = T.int64()
+            m = T.int64()
+            with R.dataflow():
+                a = R.exp(x)
+                b: R.Tensor((n, m, k * 4 // m, 16), "float32") = R.reshape(
+                    a, R.shape([n, m, k * 4 // m, 16])
+                )
+                c = R.permute_dims(b, [0, 2, 1, 3])
+                R.output(c)
+            return c
+
+    rng = np.random.default_rng(0)
+    lowered = cpu_generic.get_default_pipeline(tvm.target.Target("llvm")).graph(Mod)
+    assert "R.reshape" in lowered["main"].script()
+    for main in _both_forms(Mod):
+        for n, k, m in ((2, 3, 3), (1, 6, 8), (3, 2, 4)):
+            x = rng.random((n, k, 64), "float32")
+            found = main(x, np.zeros(m, "float32")).numpy()
+            wanted = np.exp(x).reshape(n, m, k * 4 // m, 16).transpose(0, 2, 1, 3)
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        with pytest.raises(ShapeError, match=r"(?s)reshape.*\(2, 3, 64\) to \(2, 5, 2, 16\)"):
+            main(np.zeros((2, 3, 64), "float32"), np.zeros(5, "float32"))
+
+
 def _cast(have: Any, want: Any) -> MatchCast:
     return MatchCast(Var("s", ShapeStructInfo([want])), ShapeExpr([have]), ShapeStructInfo([want]))
 

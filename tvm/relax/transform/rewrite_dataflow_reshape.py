@@ -4,24 +4,27 @@
 
 A reshape costs nothing where the result may share the operand's memory; both backends of the graph
 make it a view. A kernel qualifies when its only block copies the element with the same number in
-row-major order (`relax.analysis.has_reshape_pattern`); operands that it does not read go. Only
-values of dataflow blocks that stay within their block are rewritten.
+row-major order (`relax.analysis.has_reshape_pattern`), or when it is the kernel of a reshape whose
+sizes cannot be compared before the program runs; for a view that is done then. Operands that it
+does not read go. Only values of dataflow blocks that stay within their block are rewritten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm import te, topi
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.analysis import has_reshape_pattern
 from tvm.relax.expr import Binding, Call, DataflowVar, Function, Tuple
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import map_bindings, with_value
-from tvm.tir.expr import BufferLoad
+from tvm.tir.expr import BufferLoad, IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 
@@ -73,4 +76,20 @@ def _copied_operand(kernel: PrimFunc, operands: int) -> int | None:
     params = (kernel.params[place], kernel.params[operands], *kernel.params[operands + 1 :])
     buffer_map = {p: kernel.buffer_map[p] for p in params if p in kernel.buffer_map}
     alone = PrimFunc(params, kernel.body, kernel.ret_type, buffer_map, kernel.attrs, kernel.span)
-    return place if has_reshape_pattern(alone) else None
+    return place if has_reshape_pattern(alone) or _is_reshape_by_form(alone) else None
+
+
+def _is_reshape_by_form(kernel: PrimFunc) -> bool:
+    """Whether a kernel is the one of `reshape`, whose sizes cannot be compared before it runs.
+
+    Taken as a view, the sizes are compared then.
+    """
+    source, *_, target = [kernel.buffer_map[p] for p in kernel.params if p in kernel.buffer_map]
+    if all(isinstance(e, IntImm) for e in (*source.shape, *target.shape)):
+        return False
+    given = te.placeholder(source.shape, source.dtype, source.name)
+    tensors = [given, topi.reshape(given, target.shape)]
+    made = te.create_prim_func(tensors, index_dtype_override="int64")
+    same = {made.params[0]: source, made.params[1]: target}
+    plain = PrimFunc(made.params, kernel.body, kernel.ret_type, same)
+    return structural_equal(plain, PrimFunc(made.params, made.body, made.ret_type, made.buffer_map))

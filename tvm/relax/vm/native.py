@@ -179,10 +179,13 @@ class _Graph:
 
     def _look_at_sizes(self) -> None:
         for binding in self._bindings:
+            obstacle, value = None, binding.value
             if isinstance(binding, MatchCast):
                 obstacle = self._sizes.match(binding)
-                if obstacle is not None:
-                    raise NotNative(obstacle)
+            elif isinstance(value, Call) and _is_op(value, "relax.reshape"):
+                obstacle = self._sizes.reshape(value)
+            if obstacle is not None:
+                raise NotNative(obstacle)
 
     # --- parameters and results ---
 

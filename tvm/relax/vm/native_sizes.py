@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from tvm.arith import Analyzer
 from tvm.error import message
 from tvm.ir.expr import PrimExpr
+from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal
-from tvm.relax.expr import MatchCast
+from tvm.relax.expr import Call, MatchCast
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.relax.transform.vm_shape_lower import match_context
 from tvm.tir import expr as e
@@ -48,7 +49,23 @@ class Sizes:
             if not self._is_known(extent):
                 return "a match_cast is to sizes that come from data"
             if not structural_equal(extent, found) and not self._equal(extent, found):
-                self._steps.append(self._check(binding, axis, have, want))
+                self._check(binding, axis, have, want)
+        return None
+
+    def reshape(self, value: Call) -> str | None:
+        """Compare the sizes of a view with those of what it views, unless they must be equal."""
+        have, want = _extents(value.args[0].struct_info_), _extents(value.struct_info_)
+        if have is None or want is None:
+            return None  # which is refused for that
+        before, after = _count(have), _count(want)
+        if structural_equal(before, after) or self._equal(before, after):
+            return None
+        if not self._is_known(before) or not self._is_known(after):
+            return "a reshape is to sizes that come from data"
+        text = message(
+            "reshape", found=f"{_marks(have)} to {_marks(want)}", legal="equal element counts"
+        )
+        self._assert(ops.equal(before, after), text, [*have, *want], value.span)
         return None
 
     def of_parameters(self, extent: PrimExpr) -> PrimExpr | None:
@@ -81,19 +98,35 @@ class Sizes:
 
     def _check(
         self, binding: MatchCast, axis: int, have: Sequence[PrimExpr], want: Sequence[PrimExpr]
-    ) -> s.AssertStmt:
+    ) -> None:
         where = match_context(self._name, binding).strip().replace("{}", "{ }")
-        marks = ", ".join("{}" for _ in have)
-        several = f"({marks},)" if len(have) == 1 else f"({marks})"
         text = message(
             f"check failed: {where} expects extent {{}} in dimension {axis}",
-            found=f"shape {several}: extent {axis} is {{}}", legal=several,
+            found=f"shape {_marks(have)}: extent {axis} is {{}}", legal=_marks(want),
         )  # fmt: skip
         values = [want[axis], *have, have[axis], *want]
+        self._assert(ops.equal(have[axis], want[axis]), text, values, binding.span)
+
+    def _assert(
+        self, condition: PrimExpr, text: str, values: Sequence[PrimExpr], span: Span | None
+    ) -> None:
         told = builtin.tvm_tuple(
             e.StringImm(f"ShapeError: {text}"), *(ops.cast(value, "int64") for value in values)
         )
-        return s.AssertStmt(ops.equal(have[axis], want[axis]), told, s.Evaluate(0), binding.span)
+        self._steps.append(s.AssertStmt(condition, told, s.Evaluate(0), span))
+
+
+def _marks(shape: Sequence[PrimExpr]) -> str:
+    """A place for each extent in the text of an error."""
+    marks = ", ".join("{}" for _ in shape)
+    return f"({marks},)" if len(shape) == 1 else f"({marks})"
+
+
+def _count(shape: Sequence[PrimExpr]) -> PrimExpr:
+    total: PrimExpr = ops.const(1, "int64")
+    for extent in shape:
+        total = ops.multiply(total, extent)
+    return total
 
 
 def _extents(info: object) -> tuple[PrimExpr, ...] | None:
