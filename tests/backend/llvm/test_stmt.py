@@ -357,3 +357,21 @@ def test_scratch_memory_is_taken_once_for_all_rounds(kind: s.ForKind) -> None:
             part = data[i * columns : i * columns + max(columns - 2, 0)]
             wanted[i * columns : i * columns + len(part)] = part[::-1]
         np.testing.assert_array_equal(out, wanted)
+
+
+def test_numbers_are_conditions() -> None:
+    @T.prim_func
+    def choose(A: T.Buffer((4,), "int32"), q: T.int32):
+        if q:
+            A[0] = 1
+        else:
+            A[1] = 2
+        while A[2]:
+            A[2] = A[2] - 1
+        if T.Cast("int64", q) & 4:
+            A[3] = 7
+
+    for q, wanted in ((0, [9, 2, 0, 9]), (2, [1, 9, 0, 9]), (4, [1, 9, 0, 7])):
+        values = tensor(np.array([9, 9, 3, 9], "int32"))
+        tvm.tir.build(choose, "llvm")["choose"](values, q)
+        assert values.numpy().tolist() == wanted

@@ -1,9 +1,12 @@
 import pytest
 
 import tvm
+from tvm.ir import IRModule, assert_structural_equal
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
-from tvm.tir.transform import CompactBufferAllocation
+from tvm.tir import Allocate
+from tvm.tir.functor import walk
+from tvm.tir.transform import CompactBufferAllocation, LowerOpaqueBlock, Simplify
 
 pytestmark = pytest.mark.pure
 
@@ -200,6 +203,175 @@ class TestNoElementInSomeIterations(PassTest):
                         C[i + j, 0] = B[i + j, 0] * 2.0
 
 
+class TestWarps(PassTest):
+    """Lanes read each other's parts."""
+
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(A: T.Buffer((24, 10), "float32"), B: T.Buffer((24, 10), "float32")):
+        for b in T.thread_binding(3, thread="blockIdx.x"):
+            for t in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("b"):
+                    T.reads(A[b * 8 + t, 0:10])
+                    T.writes(B[b * 8 + t, 0:10])
+                    R = T.alloc_buffer((24, 10), scope="warp")
+                    for j in range(10):
+                        R[b * 8 + t, j] = A[b * 8 + t, j]
+                    for j in range(10):
+                        B[b * 8 + t, j] = R[b * 8 + t, j]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((24, 10), "float32"), B: T.Buffer((24, 10), "float32")):
+        for b in T.thread_binding(3, thread="blockIdx.x"):
+            for t in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("b"):
+                    T.reads(A[b * 8 + t, 0:10])
+                    T.writes(B[b * 8 + t, 0:10])
+                    R = T.alloc_buffer((8, 10), scope="warp")
+                    for j in range(10):
+                        R[t, j] = A[b * 8 + t, j]
+                    for j in range(10):
+                        B[b * 8 + t, j] = R[t, j]
+
+
+class TestWhereNeitherHolds(PassTest):
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(A: T.Buffer((40, 40), "float32"), B: T.Buffer((40, 40), "float32")):
+        with T.block("root"):
+            T.reads(A[0:40, 0:40])
+            T.writes(B[0:40, 0:40])
+            U = T.alloc_buffer((40, 40))
+            V = T.alloc_buffer((40, 40))
+            for i, j in T.grid(40, 40):
+                if i < 10 or j < 10:
+                    U[i, j] = A[i, j]
+                else:
+                    V[i, j] = A[i, j]
+            for i, j in T.grid(40, 40):
+                if not (i >= 10 and j >= 10):
+                    B[i, j] = U[i, j]
+                else:
+                    B[i, j] = V[i, j]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((40, 40), "float32"), B: T.Buffer((40, 40), "float32")):
+        with T.block("root"):
+            T.reads(A[0:40, 0:40])
+            T.writes(B[0:40, 0:40])
+            U = T.alloc_buffer((40, 40))
+            V = T.alloc_buffer((30, 30))
+            for i, j in T.grid(40, 40):
+                if i < 10 or j < 10:
+                    U[i, j] = A[i, j]
+                else:
+                    V[i - 10, j - 10] = A[i, j]
+            for i, j in T.grid(40, 40):
+                if not (i >= 10 and j >= 10):
+                    B[i, j] = U[i, j]
+                else:
+                    B[i, j] = V[i - 10, j - 10]
+
+
+class TestNumbersAsConditions(PassTest):
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "int32")):
+        for q in range(8):
+            D = T.allocate([14], "int32")
+            R = T.Buffer((14,), "int32", data=D)
+            for k in range(8):
+                if k:
+                    R[k] = A[k] + q
+                    A[k] = R[k]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((8,), "int32")):
+        for q in range(8):
+            D = T.allocate([7], "int32")
+            R = T.Buffer((7,), "int32", data=D)
+            for k in range(8):
+                if k:
+                    R[k - 1] = A[k] + q
+                    A[k] = R[k - 1]
+
+
+class TestSeveralBuffersOverOneMemory(PassTest):
+    run = CompactBufferAllocation()
+
+    @T.prim_func
+    def Before(A: T.Buffer((8,), "int32")):
+        for q in range(8):
+            D = T.allocate([8], "int32")
+            R = T.Buffer((8,), "int32", data=D)
+            S = T.Buffer((8,), "uint32", data=D)
+            R[q] = A[q]
+            A[q] = T.Cast("int32", S[q])
+
+    Expected = Before
+
+
+@T.prim_func
+def rows(A: T.Buffer((12, 10), "float32"), B: T.Buffer((12, 10), "float32")):
+    for i in range(12):
+        with T.block("b"):
+            T.reads(A[i, 0:10])
+            T.writes(B[i, 0:10])
+            R = T.alloc_buffer((12, 10))
+            for j in range(10):
+                R[i, j] = A[i, j]
+            for j in range(10):
+                B[i, j] = R[i, j]
+
+
+@T.prim_func
+def shared_rows(A: T.Buffer((24, 16), "float32"), B: T.Buffer((24, 16), "float32")):
+    for b in T.thread_binding(3, thread="blockIdx.x"):
+        for t in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block("b"):
+                T.reads(A[b * 8 + t, 0:16])
+                T.writes(B[b * 8 + t, 0:16])
+                R = T.alloc_buffer((24, 16), scope="shared")
+                for j in range(16):
+                    with T.block("copy"):
+                        T.reads(A[b * 8 + t, j])
+                        T.writes(R[b * 8 + t, j])
+                        T.block_attr({"buffer_dim_align": [[0, 0, 16, 15]]})
+                        R[b * 8 + t, j] = A[b * 8 + t, j]
+                for j in range(16):
+                    B[b * 8 + t, j] = R[b * 8 + t, j]
+
+
+@T.prim_func
+def symbolic_rows(a: T.handle, b: T.handle, n: T.int32):
+    A = T.match_buffer(a, (n * 8,))
+    B = T.match_buffer(b, (n * 8,))
+    for i in range(n):
+        with T.block("b"):
+            T.reads(A[i * 8 : i * 8 + 8])
+            T.writes(B[i * 8 : i * 8 + 8])
+            R = T.alloc_buffer((n * 8,))
+            for j in range(8):
+                R[i * 8 + j] = A[i * 8 + j]
+            for j in range(8):
+                B[i * 8 + j] = R[i * 8 + j]
+
+
+@pytest.mark.parametrize(
+    ("func", "size"), [(rows, [1, 10]), (shared_rows, [8, 31]), (symbolic_rows, [8])]
+)
+def test_blocks_may_be_gone_before(func, size):
+    mod = IRModule({"main": func})
+    before = CompactBufferAllocation()(LowerOpaqueBlock()(mod))
+    after = LowerOpaqueBlock()(CompactBufferAllocation()(mod))
+    assert_structural_equal(Simplify()(before), Simplify()(after))
+    (memory,) = [n for n in walk(before["main"].body) if isinstance(n, Allocate)]
+    assert [int(extent) for extent in memory.extents] == size
+
+
 def test_memory_of_a_block_holds_what_all_its_threads_use():
     @T.prim_func
     def before(A: T.Buffer((64, 8), "float32"), B: T.Buffer((64, 8), "float32")):
@@ -222,3 +394,25 @@ def test_memory_of_a_block_holds_what_all_its_threads_use():
     )
     shapes = {b.name: [int(x) for x in b.shape] for n in blocks for b in n.alloc_buffers}
     assert shapes == {"tile": [16, 1], "own": [1, 1]}
+
+
+def test_what_a_pointer_reaches():
+    """The end of R is cut off; S would have to move, and stays."""
+
+    @T.prim_func
+    def before():
+        with T.block("root"):
+            T.reads()
+            T.writes()
+            R = T.alloc_buffer((90,))
+            S = T.alloc_buffer((90,))
+            U = T.alloc_buffer((90,))
+            for i in range(30):
+                with T.block("b"):
+                    T.reads()
+                    T.writes(R[i : i + 4], S[i + 8 : i + 12])
+                    T.evaluate(T.call_extern("int32", "use", R.data, S.data, U.data))
+
+    func = CompactBufferAllocation()(IRModule({"main": before}))["main"]
+    sizes = {b.name: int(b.shape[0]) for b in func.body.block.alloc_buffers}
+    assert sizes == {"R": 33, "S": 90, "U": 90}

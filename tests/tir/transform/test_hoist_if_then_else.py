@@ -29,6 +29,30 @@ class TestOutOfLoops(PassTest):
                     A[i, j] = 2
 
 
+class TestOneInTheOther(PassTest):
+    """Each test goes as far out as it can."""
+
+    run = HoistIfThenElse()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "int32")):
+        for i in range(4):
+            for j in range(5):
+                for k in range(6):
+                    if i >= 2:  # noqa: SIM102
+                        if j >= 3:
+                            A[i + j + k] = 6
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "int32")):
+        for i in range(4):
+            if 2 <= i:
+                for j in range(5):
+                    if 3 <= j:
+                        for k in range(6):
+                            A[i + j + k] = 6
+
+
 class TestKeepsConditionsOnMemory(PassTest):
     run = HoistIfThenElse("basic")
 

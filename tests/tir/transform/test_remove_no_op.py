@@ -31,6 +31,30 @@ class TestEmptyLoopsAndBranches(PassTest):
         A[1] = 3
 
 
+class TestNumbersAsConditions(PassTest):
+    run = RemoveNoOp()
+
+    @T.prim_func
+    def Before(A: T.Buffer((16,), "int32"), n: T.int32):
+        if n:
+            T.evaluate(0)
+        else:
+            A[0] = 2
+        if n:
+            A[1] = 3
+        else:
+            A[1] = 4
+
+    @T.prim_func
+    def Expected(A: T.Buffer((16,), "int32"), n: T.int32):
+        if not (n != 0):
+            A[0] = 2
+        if n:
+            A[1] = 3
+        else:
+            A[1] = 4
+
+
 class TestKeepsEffects(PassTest):
     run = RemoveNoOp()
     same_results = False

@@ -298,7 +298,7 @@ class StmtEmitter(MemoryEmitter):
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> None:
         out = self.out
-        chosen = self.visit_data(op.condition)
+        chosen = self.visit_data(ops.cast(op.condition, "bool"))
         yes, after = out.label("then"), out.label("endif")
         no = out.label("else") if op.else_case is not None else after
         out.line(f"br i1 {chosen}, label %{yes}, label %{no}")
@@ -322,7 +322,7 @@ class StmtEmitter(MemoryEmitter):
         head, body, after = out.label("while"), out.label("do"), out.label("done")
         out.line(f"br label %{head}")
         out.begin(head)
-        holds = self.visit_data(op.condition)
+        holds = self.visit_data(ops.cast(op.condition, "bool"))
         out.line(f"br i1 {holds}, label %{body}, label %{after}")
         out.begin(body)
         self._loops.append(Loop(head, after))

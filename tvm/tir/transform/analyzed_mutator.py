@@ -61,7 +61,7 @@ class AnalyzedMutator(StmtExprMutator):
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
         condition = self.condition(op.condition)
-        fact = bare_condition(condition)
+        fact = as_fact(condition)
         with self.analyzer.constraint_scope(lasting_fact(fact, op.then_case)):
             then_case = self.visit_stmt(op.then_case)
         else_case = op.else_case
@@ -123,7 +123,7 @@ class AnalyzedMutator(StmtExprMutator):
     def _sides(self, condition: PrimExpr, x: PrimExpr, y: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         if condition.dtype.is_vector:
             return self.visit_expr(x), self.visit_expr(y)
-        fact = bare_condition(condition)
+        fact = as_fact(condition)
         with self.analyzer.constraint_scope(fact):
             a = self.visit_expr(x)
         with self.analyzer.constraint_scope(ops.logical_not(fact)):
@@ -144,3 +144,9 @@ def bare_condition(condition: PrimExpr) -> PrimExpr:
     while isinstance(condition, e.Call) and getattr(condition.op, "name", "") == "tir.likely":
         condition = condition.args[0]
     return condition
+
+
+def as_fact(condition: PrimExpr) -> PrimExpr:
+    """The condition as a truth value: of a number, that it is not zero."""
+    bare = bare_condition(condition)
+    return ops.not_equal(bare, 0) if bare.dtype.is_integer else bare

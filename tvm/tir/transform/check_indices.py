@@ -39,7 +39,7 @@ from tvm.tir.functor import StmtExprMutator, expr_children, substitute, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
-from .analyzed_mutator import AnalyzedMutator, bare_condition
+from .analyzed_mutator import AnalyzedMutator, as_fact
 from .index_check import IndexCheck, checking, with_body
 from .pass_form import tir_pass
 
@@ -166,7 +166,7 @@ class _Checker(AnalyzedMutator):
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
         self._look([op.condition], op.span)
-        fact = bare_condition(op.condition)
+        fact = as_fact(op.condition)
         opposite = ops.logical_not(fact)
         with self.analyzer.constraint_scope(lasting_fact(fact, op.then_case)):
             then_case, checks = self._inside(op.then_case)
@@ -257,7 +257,7 @@ class _Checker(AnalyzedMutator):
                 stack += _sides(node.condition, node.true_value, node.false_value, guard)
             elif getattr(getattr(node, "op", None), "name", "") == "tir.if_then_else":
                 assert isinstance(node, e.Call), "it has an operator"
-                stack += _sides(bare_condition(node.args[0]), node.args[1], node.args[2], guard)
+                stack += _sides(as_fact(node.args[0]), node.args[1], node.args[2], guard)
             elif not isinstance(node, e.Let):  # its variable is not known outside of it
                 stack += [(child, guard) for child in reversed(expr_children(node))]
 

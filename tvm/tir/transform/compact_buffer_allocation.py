@@ -5,7 +5,9 @@
         for j in range(16):             ->         for j in range(16):
             B[i, j] = A[i, j] + 1                      B[0, j] = A[i, j] + 1
 
-With `is_strict`, no dimension grows. Blocks annotated with `buffer_dim_align` get strides.
+With `is_strict`, no dimension grows. Buffers that `buffer_dim_align` names get strides. Memory that
+no block allocates is treated alike where one buffer alone is all that lies in it. A pointer to a
+buffer reaches what the block around says; that part must not move.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, StmtExprVisitor
+from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
 from tvm.tir.op import arith as ops
 
-from .analyzed_mutator import assume_sizes, bare_condition
+from .analyzed_mutator import as_fact, assume_sizes, bare_condition
 from .index_bounds import Bounds, IndexBounds
+from .lower_opaque_block import extents_of
 from .pass_form import tir_pass
 
 
@@ -34,7 +37,7 @@ def CompactBufferAllocation(
     func: PrimFunc, mod: IRModule, ctx: PassContext, is_strict: bool = True
 ) -> PrimFunc:
     """Allocated buffers have no element that is never used, as far as can be proved."""
-    uses = _Uses()
+    uses = _Uses(_only_buffers(func.body))
     assume_sizes(uses.analyzer, func)
     uses.visit_stmt(func.body)
     compacted = {}
@@ -58,6 +61,7 @@ class _Use:
         self.box: list[Bounds | None] | None = None
         self.analyzer = analyzer
         self.opaque = False
+        self.by_address = False  # within a region that a block declares
 
     def add(self, box: Sequence[Bounds | None]) -> None:
         """Let the box cover another one too."""
@@ -82,24 +86,30 @@ class _Use:
 class _Uses(StmtExprVisitor):
     """Collects the used boxes, in terms of the loops around each allocation."""
 
-    def __init__(self) -> None:
+    def __init__(self, alone: dict[e.Var, Buffer]) -> None:
         super().__init__()
+        self._alone = alone
         self.of: dict[Buffer, _Use] = {}
         self.aligned: dict[Buffer, list[tuple[int, int, int]]] = {}
         self.analyzer = Analyzer()
         self._loops: list[tuple[e.Var, Range | None]] = []
         self._threads: list[tuple[str, e.Var, Range]] = []  # loops of these that are bound
         self._by_data: dict[e.Var, Buffer] = {}
+        self._declared: list[s.BufferRegion] = []  # by the block around
         self._facts: list[PrimExpr] = []  # comparisons that hold at this place
 
     def _under(self, condition: PrimExpr, visit: Callable[[], None]) -> None:
         """Visit something that is looked at only where the condition holds."""
         count = len(self._facts)
-        stack = [bare_condition(condition)]
+        stack = [as_fact(condition)]
         while stack:
             node = bare_condition(stack.pop())
             if isinstance(node, e.And):
                 stack += (node.a, node.b)
+            elif isinstance(node, e.Not):
+                stack.append(_opposite(node.a))
+            elif isinstance(node, e.NE):  # at the end of a range it is a limit
+                self._facts.append(self.analyzer.simplify(node))
             else:
                 self._facts.append(node)
         visit()
@@ -129,9 +139,41 @@ class _Uses(StmtExprVisitor):
         if binding is not None:
             self._threads.pop()
 
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
+        axis = op.node
+        if op.attr_key not in ("thread_extent", "virtual_thread") or not (
+            isinstance(axis, e.IterVar)
+        ):  # fmt: skip
+            super().visit_attr_stmt_(op)
+            return
+        self.visit_expr(op.value)
+        dom = Range.from_min_extent(ops.const(0, axis.var.dtype), op.value)
+        self._loops.append((axis.var, dom))
+        self._threads.append((axis.thread_tag, axis.var, dom))
+        self.analyzer.bind(axis.var, dom, allow_override=True)
+        self.visit_stmt(op.body)
+        self._loops.pop()
+        self._threads.pop()
+
+    def _allocated(self, buffer: Buffer) -> None:
+        self.of[buffer] = _Use(len(self._loops), self.analyzer, self._sharing(buffer))
+        self._by_data[buffer.data] = buffer
+
+    def visit_allocate_(self, op: s.Allocate) -> None:
+        self.visit_exprs(op.extents)
+        self.visit_expr(op.condition)
+        buffer = self._alone.get(op.buffer_var)
+        if buffer is not None and buffer.dtype is op.dtype:
+            self._allocated(buffer)
+            for item in _alignments(op):
+                self.aligned.setdefault(buffer, []).append(item[1:])
+        self.visit_stmt(op.body)
+
     def _sharing(self, buffer: Buffer) -> list[tuple[e.Var, Range | None]]:
         """The threads around an allocation that have its memory in common."""
         scope = buffer.scope()
+        if scope == "warp":  # each lane holds a part of it
+            return [(var, dom) for tag, var, dom in self._threads if tag == "threadIdx.x"]
         if not (scope.startswith("shared") or scope in ("", "global")):
             return []
         return [
@@ -148,8 +190,7 @@ class _Uses(StmtExprVisitor):
 
     def visit_block_(self, op: s.Block) -> None:
         for buffer in op.alloc_buffers:
-            self.of[buffer] = _Use(len(self._loops), self.analyzer, self._sharing(buffer))
-            self._by_data[buffer.data] = buffer
+            self._allocated(buffer)
         for item in _alignments(op):
             number, axis, factor, offset = item
             if number < len(op.writes):
@@ -157,9 +198,11 @@ class _Uses(StmtExprVisitor):
                 self.aligned.setdefault(buffer, []).append((axis, factor, offset))
         for match in op.match_buffers:
             self._use_region(match.source)
+        around, self._declared = self._declared, [*op.reads, *op.writes]
         if op.init is not None:
             self.visit_stmt(op.init)
         self.visit_stmt(op.body)
+        self._declared = around
 
     def _use_region(self, region: s.BufferRegion) -> None:
         use = self.of.get(region.buffer)
@@ -192,7 +235,14 @@ class _Uses(StmtExprVisitor):
 
     def visit_var_(self, op: e.Var) -> None:
         buffer = self._by_data.get(op)
-        if buffer is not None:
+        if buffer is None:
+            return
+        declared = [region for region in self._declared if region.buffer is buffer]
+        for region in declared:
+            self._use_region(region)
+        if declared:
+            self.of[buffer].by_address = True
+        else:
             self.of[buffer].opaque = True  # an address: who knows what is done with it
 
     def visit_call_(self, op: e.Call) -> None:
@@ -210,9 +260,30 @@ class _Uses(StmtExprVisitor):
         super().visit_call_(op)
 
 
+def _only_buffers(body: s.Stmt) -> dict[e.Var, Buffer]:
+    """The buffers that are the only ones over their memory."""
+    found: dict[e.Var, dict[Buffer, None]] = {}
+    for node in walk(body):
+        if isinstance(node, (s.DeclBuffer, s.BufferStore, e.BufferLoad, s.BufferRegion)):
+            found.setdefault(node.buffer.data, {})[node.buffer] = None
+    return {data: next(iter(buffers)) for data, buffers in found.items() if len(buffers) == 1}
+
+
+def _same_places(
+    starts: Sequence[PrimExpr | None], shape: Sequence[PrimExpr], buffer: Buffer
+) -> bool:
+    """What stays of a buffer lies where it was: only its end is cut off."""
+    at_begin = all(start is None or ops.is_zero(start) for start in starts)
+    return at_begin and all(new is old for new, old in zip(shape[1:], buffer.shape[1:]))
+
+
 def _opposite(condition: PrimExpr) -> PrimExpr:
-    """The comparison that holds where the condition does not; of others nothing is known."""
-    bare = bare_condition(condition)
+    """The comparisons that hold where the condition does not; of others nothing is known."""
+    bare = as_fact(condition)
+    if isinstance(bare, e.Not):
+        return bare.a
+    if isinstance(bare, e.Or):
+        return ops.logical_and(_opposite(bare.a), _opposite(bare.b))
     kind = _OPPOSITES.get(type(bare))
     if kind is None or not isinstance(bare, e.CmpExpr):
         return ops.const(True, "bool")
@@ -220,11 +291,11 @@ def _opposite(condition: PrimExpr) -> PrimExpr:
 
 
 _OPPOSITES: Final[dict[type, type[e.CmpExpr]]] = {
-    e.LT: e.GE, e.GE: e.LT, e.GT: e.LE, e.LE: e.GT,
+    e.LT: e.GE, e.GE: e.LT, e.GT: e.LE, e.LE: e.GT, e.EQ: e.NE, e.NE: e.EQ,
 }  # fmt: skip
 
 
-def _alignments(block: s.Block) -> list[tuple[int, int, int, int]]:
+def _alignments(block: s.Block | s.Allocate) -> list[tuple[int, int, int, int]]:
     """`buffer_dim_align`: number of the written buffer, axis, factor, offset."""
     found: Any = block.annotations.get("buffer_dim_align", ())
     return [tuple(int(x) for x in item) for item in found]  # type: ignore[misc]
@@ -242,7 +313,7 @@ class _Compacted:
         buffer: Buffer, use: _Use, aligned: list[tuple[int, int, int]], is_strict: bool
     ) -> _Compacted | None:
         """The compacted form; None where the buffer is to stay."""
-        if use.opaque or use.box is None or buffer.strides:
+        if use.opaque or use.box is None or buffer.strides or not ops.is_zero(buffer.elem_offset):
             return None
         starts: list[PrimExpr | None] = []
         shape: list[PrimExpr] = []
@@ -250,6 +321,8 @@ class _Compacted:
             start, size = _shrunk(extent, bounds, use.analyzer, is_strict)
             starts.append(start)
             shape.append(size)
+        if use.by_address and not _same_places(starts, shape, buffer):
+            return None
         strides = _aligned_strides(shape, aligned)
         if not strides and all(start is None for start in starts):
             return None
@@ -306,7 +379,18 @@ class _Compactor(StmtExprMutator):
     def __init__(self, compacted: dict[Buffer, _Compacted], analyzer: Analyzer) -> None:
         super().__init__()
         self._compacted = compacted
+        self._by_data = {buffer.data: found.buffer for buffer, found in compacted.items()}
         self._analyzer = analyzer
+
+    def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
+        new = super().visit_allocate_(op)
+        buffer = self._by_data.get(op.buffer_var)
+        if buffer is None or not isinstance(new, s.Allocate):
+            return new
+        return s.Allocate(
+            new.buffer_var, new.dtype, extents_of(buffer), new.condition, new.body,
+            new.annotations, new.span,
+        )  # fmt: skip
 
     def visit_buffer_use(self, buffer: Buffer) -> Buffer:
         found = self._compacted.get(buffer)

@@ -20,7 +20,7 @@ from tvm.tir.functor import StmtExprMutator, StmtExprVisitor, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op.builtin import effect_of
 
-from .analyzed_mutator import bare_condition
+from .analyzed_mutator import as_fact
 
 
 def without_overwritten(parts: Sequence[s.Stmt], analyzer: Analyzer) -> list[s.Stmt]:
@@ -195,7 +195,7 @@ class _Collector(StmtExprVisitor):
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> None:
         self.visit_expr(op.condition)
-        fact = bare_condition(op.condition)
+        fact = as_fact(op.condition)
         lasts = not reads_memory(fact)
         self._within(fact if lasts else e.IntImm(e.BOOL, 1), op.then_case)
         if op.else_case is not None:
@@ -256,7 +256,7 @@ class _Follower(StmtExprVisitor):
         after_then, self.facts.now = self.facts.now, before
         if op.else_case is not None:
             self.visit_stmt(op.else_case)
-        self.facts.join(bare_condition(op.condition), after_then)
+        self.facts.join(as_fact(op.condition), after_then)
 
     def visit_while_(self, op: s.While) -> None:
         pass

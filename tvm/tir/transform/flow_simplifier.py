@@ -17,7 +17,7 @@ from tvm.tir.analysis.lasting_fact import lasting_fact
 from tvm.tir.function import PrimFunc
 from tvm.tir.op import arith as ops
 
-from .analyzed_mutator import bare_condition
+from .analyzed_mutator import as_fact, bare_condition
 from .simplifier import Simplifier
 
 
@@ -65,7 +65,7 @@ class FlowSimplifier(Simplifier):
                 return self.visit_stmt(op.then_case)
             return s.Evaluate(0) if op.else_case is None else self.visit_stmt(op.else_case)
         condition = self.visit_expr(op.condition)
-        fact = bare_condition(condition)
+        fact = as_fact(condition)
         before = self.facts.now
         then_case = self._branch(op.then_case, fact)
         after_then, self.facts.now = self.facts.now, before

@@ -56,12 +56,18 @@ class _Hoister(StmtExprMutator):
         return expr
 
     def visit_for_(self, op: s.For) -> s.Stmt:
-        stmt = super().visit_for_(op)
-        if isinstance(stmt, s.For) and stmt.kind != s.ForKind.THREAD_BINDING:
-            found = self._test_below(stmt.body)
-            if found is not None and _independent(found.condition, stmt.loop_var):
-                return _around(stmt, found)
-        return stmt
+        return self._hoisted(super().visit_for_(op))
+
+    def _hoisted(self, stmt: s.Stmt) -> s.Stmt:
+        """A loop inside of the tests that are all that it contains, one in the other."""
+        if not isinstance(stmt, s.For) or stmt.kind == s.ForKind.THREAD_BINDING:
+            return stmt
+        found = self._test_below(stmt.body)
+        if found is None or not _independent(found.condition, stmt.loop_var):
+            return stmt
+        test = _around(stmt, found)
+        then_case = self._hoisted(test.then_case)
+        return s.IfThenElse(test.condition, then_case, test.else_case, test.span)
 
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
         stmt = super().visit_attr_stmt_(op)
@@ -97,7 +103,7 @@ def _independent(condition: PrimExpr, var: e.Var) -> bool:
     return True
 
 
-def _around(outer: s.For | s.AttrStmt, test: s.IfThenElse) -> s.Stmt:
+def _around(outer: s.For | s.AttrStmt, test: s.IfThenElse) -> s.IfThenElse:
     """The test around two versions of the statement that contained it."""
     then_case = _Replacer(test, test.then_case).visit_stmt(outer)
     else_case = test.else_case

@@ -18,7 +18,7 @@ from tvm.tir.functor import substitute, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.renew_defs import DefRenewer
 
-from .analyzed_mutator import bare_condition
+from .analyzed_mutator import as_fact, bare_condition
 
 N = TypeVar("N", bound=s.Stmt)
 Layer = s.For | PrimExpr  # a loop to go through, or a condition under which the check matters
@@ -100,7 +100,7 @@ class IndexCheck:
                     return self
             elif var in _names(layer)[0]:
                 first = substitute(layer, {var: loop.min})
-                with analyzer.constraint_scope(bare_condition(layer)):
+                with analyzer.constraint_scope(as_fact(layer)):
                     if not analyzer.can_prove(bare_condition(first)):
                         return self
                 layer = first

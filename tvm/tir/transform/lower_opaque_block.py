@@ -13,7 +13,8 @@ unless an annotation or `tir.debug_keep_trivial_loop` keeps them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
@@ -24,7 +25,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, rewrite
+from tvm.tir.functor import StmtExprMutator, rewrite, walk
 from tvm.tir.op import arith as ops
 
 from .pass_form import tir_pass
@@ -34,13 +35,28 @@ from .pass_form import tir_pass
 def LowerOpaqueBlock(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """The function has no blocks afterwards, and can no longer be scheduled."""
     keep = bool(ctx.option("tir.debug_keep_trivial_loop", False))
-    return rewrite(_BlockRemover(keep), func)
+    return rewrite(_BlockRemover(keep, _alignments(func.body)), func)
+
+
+def _alignments(body: s.Stmt) -> dict[e.Var, list[list[object]]]:
+    """What blocks ask for the strides of buffers that they write, by the memory of the buffer."""
+    found: dict[e.Var, list[list[object]]] = {}
+    for block in walk(body):
+        if isinstance(block, s.Block) and ALIGNED in block.annotations:
+            asked: Any = block.annotations[ALIGNED]
+            for number, *rest in asked:
+                memory = block.writes[int(number)].buffer.data
+                found.setdefault(memory, []).append([ops.const(-1, "int32"), *rest])
+    return found
 
 
 class _BlockRemover(StmtExprMutator):
-    def __init__(self, keep_trivial_loops: bool) -> None:
+    def __init__(
+        self, keep_trivial_loops: bool, aligned: Mapping[e.Var, list[list[object]]]
+    ) -> None:
         super().__init__()
         self._keep = keep_trivial_loops
+        self._aligned = aligned
         self._values: dict[e.Var, PrimExpr] = {}
 
     def visit_var_(self, op: e.Var) -> PrimExpr:
@@ -59,8 +75,10 @@ class _BlockRemover(StmtExprMutator):
         if not ops.is_one(predicate):
             body = s.IfThenElse(predicate, body, None, op.span or body.span)
         facts = {k: v for k, v in block.annotations.items() if k in _ALLOCATION_KEYS}
-        for buffer in reversed(buffers):
-            body = _allocate(buffer, body, facts)
+        for old, buffer in zip(reversed(block.alloc_buffers), reversed(buffers)):
+            strides = self._aligned.get(old.data)
+            more = {} if strides is None else {ALIGNED: strides}
+            body = _allocate(buffer, body, {**facts, **more})
         return _with_pragmas(block.annotations, body)
 
     def visit_for_(self, op: s.For) -> s.Stmt:
@@ -85,6 +103,7 @@ class _BlockRemover(StmtExprMutator):
 
 # Block annotations that describe its allocations rather than its computation.
 _ALLOCATION_KEYS = ("auto_copy", "double_buffer_scope")
+ALIGNED: Final = "buffer_dim_align"
 
 
 def _launch(op: s.For, extent: PrimExpr, body: s.Stmt) -> s.Stmt:
@@ -113,16 +132,16 @@ def _as_attr_value(value: object) -> PrimExpr:
 
 def _allocate(buffer: Buffer, body: s.Stmt, facts: Mapping[str, object]) -> s.Stmt:
     """Memory for a buffer that a block allocated."""
-    shape = buffer.shape
-    if buffer.strides:
-        # the outermost stride says how much room a row takes, padding included
-        shape = tuple(_padded_shape(buffer))
     declared = s.DeclBuffer(buffer, body, buffer.span)
     always = ops.const(True, "bool")
-    return s.Allocate(buffer.data, buffer.dtype, shape, always, declared, facts, buffer.span)
+    extents = extents_of(buffer)
+    return s.Allocate(buffer.data, buffer.dtype, extents, always, declared, facts, buffer.span)
 
 
-def _padded_shape(buffer: Buffer) -> list[PrimExpr]:
+def extents_of(buffer: Buffer) -> Sequence[PrimExpr]:
+    """The memory that a buffer needs: a stride says how much room a row takes, padding included."""
+    if not buffer.strides:
+        return buffer.shape
     extents: list[PrimExpr] = [buffer.shape[0]]
     for outer, inner in zip(buffer.strides, buffer.strides[1:]):
         # a stride that is no multiple of the next leaves a gap behind each row

@@ -24,7 +24,7 @@ from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
-from .analyzed_mutator import AnalyzedMutator
+from .analyzed_mutator import AnalyzedMutator, as_fact
 from .dead_stores import is_written_only, uses_memory, without_overwritten
 from .pass_form import tir_pass
 
@@ -89,7 +89,7 @@ class _Remover(AnalyzedMutator):
         if then_empty and otherwise is None:
             return _effects_of(stmt.condition)
         if then_empty and otherwise is not None:
-            inverse = ops.logical_not(stmt.condition)
+            inverse = ops.logical_not(as_fact(stmt.condition))
             return s.IfThenElse(inverse, otherwise, None, stmt.span)
         if otherwise is stmt.else_case:
             return stmt
