@@ -423,7 +423,9 @@ def test_a_static_handle_is_a_place_of_the_module() -> None:
 
 
 @pytest.mark.parametrize("target", ["llvm -opt-level=0", "llvm", "c"])
-@pytest.mark.parametrize(("base", "limit"), [(2, 5), (7, 5), (2**31 - 3, 2**31 - 1), (-1, 5)])
+@pytest.mark.parametrize(
+    ("base", "limit"), [(2, 5), (7, 5), (2**31 - 3, 2**31 - 1), (-1, 5), (2, -3)]
+)
 def test_lane_masks_are_of_unsigned_numbers_without_overflow(
     target: str, base: int, limit: int
 ) -> None:

@@ -172,3 +172,28 @@ def test_rejects_a_number_that_is_not_known() -> None:
 
     with pytest.raises(TVMError, match="found: n virtual threads"):
         RUN(IRModule.from_expr(func))
+
+
+class TestVectors(PassTest):
+    run = InjectVirtualThread()
+    same_results = False
+
+    @T.prim_func
+    def Before(A: T.Buffer((1,), "float32")):
+        v = T.env_thread("vthread")
+        T.launch_thread(v, 20)
+        D = T.allocate([16], "float32", "shared")
+        B = T.Buffer((16,), data=D, scope="shared")
+        for j in range(4):
+            B[T.Ramp(j * 4, 1, 4)] = T.Broadcast(T.Cast("float32", v), 4)
+            A[0] = A[0] + B[j]
+
+    @T.prim_func
+    def Expected(A: T.Buffer((1,), "float32")):
+        D = T.allocate([320], "float32", "shared")
+        B = T.Buffer((320,), data=D, scope="shared")
+        for j in range(4):
+            for v in range(20):
+                B[T.Ramp(v * 16 + j * 4, 1, 4)] = T.Broadcast(T.Cast("float32", v), 4)
+            for v in range(20):
+                A[0] = A[0] + B[v * 16 + j]

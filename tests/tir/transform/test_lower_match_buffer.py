@@ -56,3 +56,16 @@ class TestRejectsUnalignedOffset(PassTest):
                 T.writes(C[i])
                 R = T.match_buffer(A[i, 0:4], (4,), offset_factor=4)
                 C[i] = R[0]
+
+
+def test_statements_that_do_nothing_stay():
+    @T.prim_func
+    def before(A: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            with T.block("b"):
+                S = T.match_buffer(A[i, 0:16], (1, 16), offset_factor=1, strides=[16, 1])
+                T.evaluate(0)
+                S[0, 0] = T.float32(1)
+
+    text = LowerMatchBuffer()(IRModule({"main": before})).script()
+    assert text.index("T.evaluate(0)") < text.index("A[i, 0] = T.float32(1.0)")

@@ -113,3 +113,22 @@ class TestAnExtentThatDoesNotDivide(Stays):
         B[0] = T.Shuffle([A[0:4]], [1])
 
     Expected = Before
+
+
+class TestPointersByName(PassTest):
+    run = PointerValueTypeRewrite()
+    same_results = False
+
+    @T.prim_func
+    def Before():
+        Ud: T.handle("int32") = T.call_extern("handle", "memory")
+        U = T.Buffer((8,), "int32", data=Ud)
+        U[0:4] = T.Broadcast(9, 4)
+        U[4:8] = U[0:4]
+
+    @T.prim_func
+    def Expected():
+        Ud: T.handle("int32x4") = T.call_extern("handle", "memory")
+        U = T.Buffer((2,), "int32x4", data=Ud)
+        U[0] = T.Broadcast(9, 4)
+        U[1] = U[0]

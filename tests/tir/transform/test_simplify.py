@@ -136,3 +136,42 @@ def test_a_loop_of_unknown_length_bounds_its_variable_inside() -> None:
     assert isinstance(first.body, tir.BufferStore)      # always true there
     assert isinstance(second.body, tir.IfThenElse)      # not for all j
     assert isinstance(third, tir.IfThenElse)            # the loops may not have run at all
+
+
+class TestWhatBuffersMention(PassTest):
+    """Names in definitions of buffers stay, and so do the definitions."""
+
+    run = Simplify()
+    same_results = False
+
+    @T.prim_func
+    def Before(p: T.handle("float32"), m: T.int32):
+        q: T.handle("float32") = p
+        m2: T.int32 = m
+        k: T.int32 = m
+        X = T.decl_buffer((m2 + 1 - 1,), "float32", data=q)
+        X[k + 1 - 1] = T.float32(1)
+
+    @T.prim_func
+    def Expected(p: T.handle("float32"), m: T.int32):
+        q: T.handle("float32") = p
+        m2: T.int32 = m
+        X = T.decl_buffer((m2 + 1 - 1,), "float32", data=q)
+        X[m] = T.float32(1)
+
+
+class TestSizesAreNotNegative(PassTest):
+    run = Simplify()
+    same_results = False
+
+    @T.prim_func
+    def Before(h: T.handle, g: T.handle, n: T.int64, m: T.int64):
+        X = T.match_buffer(h, (n * T.int64(8),))
+        Y = T.match_buffer(g, (m * T.int64(8) + T.int64(3) - T.int64(4),))
+        X[T.min(T.int64(0), n)] = Y[T.min(T.int64(1), m)]
+
+    @T.prim_func
+    def Expected(h: T.handle, g: T.handle, n: T.int64, m: T.int64):
+        X = T.match_buffer(h, (n * T.int64(8),))
+        Y = T.match_buffer(g, (m * T.int64(8) + T.int64(3) - T.int64(4),))
+        X[T.int64(0)] = Y[T.int64(1)]

@@ -125,3 +125,32 @@ class TestAliasesAreLeftAlone(PassTest):
             C[0] = x[0]
 
     Expected = Before
+
+
+class TestSizesThatAreComputed(PassTest):
+    """Memory moves as far out as its size is known."""
+
+    run = StorageRewrite()
+    same_results = False
+
+    @T.prim_func
+    def Before(n: T.int32):
+        for t in T.parallel(n):
+            for i in range(5):
+                Ud = T.allocate([n], "float32", "global")
+                U = T.Buffer((n,), data=Ud)
+                U[i] = U[i] + T.float32(3)
+                Vd = T.allocate([i + 1], "float32", "global")
+                V = T.Buffer((i + 1,), data=Vd)
+                V[i] = T.float32(3)
+
+    @T.prim_func
+    def Expected(n: T.int32):
+        for t in T.parallel(n):
+            Ud = T.allocate([n], "float32", "global")
+            U = T.Buffer((n,), data=Ud)
+            for i in range(5):
+                U[i] = U[i] + T.float32(3)
+                Vd = T.allocate([i + 1], "float32", "global")
+                V = T.Buffer((i + 1,), data=Vd)
+                V[i] = T.float32(3)

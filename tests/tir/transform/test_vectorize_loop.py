@@ -269,7 +269,8 @@ def test_protects_loads_in_choices():
         for j in T.vectorized(16):
             B[j] = T.if_then_else(j >= 1, A[j - 1], T.float32(0))
 
-    body = with_predicates(IRModule.from_expr(func))["func"].body
+    on_cpu = func.with_attr("target", Target("llvm"))
+    body = VectorizeLoop()(IRModule({"func": on_cpu}))["func"].body
     loads = [node for node in walk(body) if type(node).__name__ == "BufferLoad"]
     assert [load.predicate is not None for load in loads] == [True]
     assert type(VectorizeLoop()(IRModule.from_expr(func))["func"].body).__name__ == "For"
@@ -289,8 +290,6 @@ def _tail(a: T.handle, b: T.handle, n: T.int32):
 
 
 def test_ends_are_lane_masks_where_they_are_asked_for():
-    """Not so for an end that may be negative, which the mask would take for a large number."""
-
     @T.prim_func
     def expected(a: T.handle, b: T.handle, n: T.int32):
         A, B = T.match_buffer(a, (16,), "float32"), T.match_buffer(b, (16,), "float32")
@@ -307,7 +306,7 @@ def test_ends_are_lane_masks_where_they_are_asked_for():
                 predicate=T.get_active_lane_mask("uint1x4", i_0 * 4, 14),
             )
         for i_0 in range(4):
-            below = T.meta_var(T.Ramp(i_0 * 4, 1, 4) < T.Broadcast(n, 4))
+            below = T.meta_var(T.get_active_lane_mask("uint1x4", i_0 * 4, n))
             B.vstore(
                 [T.Ramp(i_0 * 4, 1, 4)],
                 A.vload([T.Ramp(i_0 * 4, 1, 4)], predicate=below),
@@ -316,6 +315,120 @@ def test_ends_are_lane_masks_where_they_are_asked_for():
 
     made = with_predicates(IRModule.from_expr(_tail))["_tail"]
     tvm.ir.assert_structural_equal(made, expected.with_attr("global_symbol", "_tail"))
+
+
+def test_what_is_no_end_of_the_accesses_is_scalar_where_masks_are_asked_for():
+    """Other comparisons, other places, a branch for the rest, and expressions."""
+
+    @T.prim_func
+    def func(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32"), n: T.int32):
+        for i in T.vectorized(8):
+            if i <= n:
+                B[i] = A[i]
+        for i in T.vectorized(8):
+            if i < n:
+                B[i] = A[i + 8]
+        for i in T.vectorized(8):
+            if i < n:
+                B[i] = A[n]
+        for i in T.vectorized(8):
+            if i < n:
+                B[i] = A[i]
+            else:
+                B[i] = T.float32(1)
+        for i in T.vectorized(8):
+            B[i] = T.if_then_else(i < n, A[i], T.float32(0))
+
+    made = with_predicates(IRModule.from_expr(func))["func"]
+    loops = [node for node in walk(made.body) if isinstance(node, tvm.tir.For)]
+    assert [loop.kind for loop in loops] == [tvm.tir.ForKind.SERIAL] * 5
+    assert "vload" not in made.script()
+
+
+SVE = "llvm -mtriple=aarch64-linux-gnu -mattr=+sve"
+
+
+def test_the_target_of_a_region_counts():
+    @T.prim_func
+    def func(A: T.Buffer((14,), "float32")):
+        with T.attr(T.target(SVE), "target", 0):
+            for i, j in T.grid(4, 1):
+                for k in T.vectorized(4):
+                    if i * 4 + k < 14:
+                        A[i * 4 + k] = T.float32(2)
+        for i in range(4):
+            for k in T.vectorized(4):
+                if i * 4 + k < 14:
+                    A[i * 4 + k] = T.float32(3)
+
+    text = VectorizeLoop()(IRModule.from_expr(func))["func"].script()
+    assert text.count('predicate=T.get_active_lane_mask("uint1x4", i * 4, 14)') == 1
+    assert "for i, k_s in T.grid(4, 4)" in text
+
+
+@pytest.mark.parametrize("case", range(3))
+def test_no_vectors_of_scalable_vectors(case):
+    lanes = 4 * T.vscale()
+
+    @T.prim_func
+    def fixed(Q: T.Buffer((64,), "float32")):
+        T.func_attr({"target": T.target(SVE)})
+        for j in T.vectorized(T.vscale() * 4):
+            Q[j * 4 : j * 4 + 4] = T.Broadcast(T.float32(1), 4)
+
+    @T.prim_func
+    def elements(Q: T.Buffer((64,), "float32xvscalex4")):
+        T.func_attr({"target": T.target(SVE)})
+        for j in T.vectorized(4):
+            Q[j] = T.Broadcast(T.float32(1), lanes)
+
+    @T.prim_func
+    def scalable(Q: T.Buffer((64,), "float32")):
+        T.func_attr({"target": T.target(SVE)})
+        for j in T.vectorized(4):
+            Q[T.ramp(j * 4, 1, lanes)] = T.Broadcast(T.float32(1), lanes)
+
+    func, words = (
+        (fixed, "Creating scalable vectors from existing vectors is not supported."),
+        (elements, "Vectorizing over scalable buffer elements is not supported in vectorizer."),
+        (scalable, "Vectorizing over existing scalable vectors is not supported."),
+    )[case]
+    with pytest.raises(tvm.error.InternalError, match=words):
+        VectorizeLoop()(IRModule.from_expr(func))
+
+
+class TestElementsThatAreVectors(PassTest):
+    """One value for all is stored at once; others one after the other."""
+
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(Q: T.Buffer((4,), "float32x2"), P: T.Buffer((4,), "float32")):
+        for i in T.vectorized(4):
+            Q[i] = T.Broadcast(T.float32(1), 2)
+        for i in T.vectorized(4):
+            Q[i] = T.Broadcast(P[i], 2)
+
+    @T.prim_func
+    def Expected(Q: T.Buffer((4,), "float32x2"), P: T.Buffer((4,), "float32")):
+        Q[0:4] = T.Broadcast(T.float32(1), 8)
+        for i in range(4):
+            Q[i] = T.Broadcast(P[i], 2)
+
+
+class TestConditionsThatAllLanesShare(PassTest):
+    run = VectorizeLoop()
+
+    @T.prim_func
+    def Before(Q: T.Buffer((8,), "float32"), n: T.int32):
+        for i in T.vectorized(8):
+            Q[i] = T.Select(n > 2, Q[i], T.float32(2))
+
+    @T.prim_func
+    def Expected(Q: T.Buffer((8,), "float32"), n: T.int32):
+        Q[0:8] = T.Select(
+            T.Broadcast(n > 2, 8), Q[0:8], T.Broadcast(T.float32(2), 8)
+        )
 
 
 @pytest.mark.cpu

@@ -11,6 +11,7 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.float_math.neighbour import narrow_neighbour
+from tvm.tir.op import arith as ops
 from tvm.tir.struct_field import StructField
 
 from .expr import FLOAT32, FLOAT64, INT64
@@ -609,9 +610,11 @@ def _atomic_add(emit: StmtEmitter, op: e.Call) -> Code:
 def _lane_mask(emit: StmtEmitter, op: e.Call) -> Code:
     kind = op.args[0].dtype
     unsigned = DataType(f"uint{kind.bits}")
+    # before a negative limit lies no lane
+    args = op.args[0], ops.max_of(op.args[1], 0) if kind.is_int else op.args[1]
     first, limit = (
         emit.cast(unsigned, INT64, emit.cast(kind, unsigned, emit.lane_of(arg, "0")))
-        for arg in op.args[:2]
+        for arg in args
     )
     return Code(f"{first.at(ADD)} + {emit.lane} < {limit.at(ADD)}", COMPARE, first.depth + 1)
 

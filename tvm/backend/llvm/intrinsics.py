@@ -16,6 +16,7 @@ from tvm.ir.op import Op
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.float_math.neighbour import narrow_neighbour
+from tvm.tir.op import arith as ops
 from tvm.tir.struct_field import StructField
 
 from .abi import FFI_PREFIX, STACK_ITEMS, FieldPlace, Layout, layout_of
@@ -719,15 +720,21 @@ def _lane_mask(emit: StmtEmitter, op: e.Call) -> str:
     kind, limit = value_type(op.dtype), value_type(op.args[0].dtype)
     name = f"llvm.get.active.lane.mask.{mangled(op.dtype)}.{limit}"
     callee = emit.module.declare(name, kind, f"{limit}, {limit}")
-    a, b = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
+    a, b = emit.visit_expr(op.args[0]), emit.visit_expr(_from_zero(op.args[1]))
     return emit.out.temp(f"call {kind} {callee}({limit} {a}, {limit} {b})")
+
+
+def _from_zero(limit: PrimExpr) -> PrimExpr:
+    """LLVM takes the limit of a mask as unsigned; before a negative one lies no lane."""
+    return ops.max_of(limit, 0) if limit.dtype.is_int else limit
 
 
 def _fixed_lane_mask(emit: StmtEmitter, op: e.Call) -> str:
     """base + lane < limit without overflow; LLVM's own form of it fails where nothing optimises."""
     wide = op.args[0].dtype.with_lanes(op.dtype.lanes)
     kind, one = value_type(wide), value_type(op.args[0].dtype)
-    base, limit = (emit.visit_expr(e.Broadcast(arg, op.dtype.lanes)) for arg in op.args)
+    args = op.args[0], _from_zero(op.args[1])
+    base, limit = (emit.visit_expr(e.Broadcast(arg, op.dtype.lanes)) for arg in args)
     lanes = ", ".join(f"{one} {lane}" for lane in range(op.dtype.lanes))
     callee = emit.module.declare(f"llvm.uadd.sat.{mangled(wide)}", kind, f"{kind}, {kind}")
     places = emit.out.temp(f"call {kind} {callee}({kind} {base}, {kind} <{lanes}>)")

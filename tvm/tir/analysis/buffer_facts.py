@@ -419,3 +419,20 @@ class _Replacer(StmtExprMutator):
         load = super().visit_buffer_load_(op)
         known = self._facts.known(load) if isinstance(load, e.BufferLoad) else None
         return load if known is None else known
+
+
+def variables_of_buffers(stmt: s.Stmt) -> set[e.Var]:
+    """What the definitions of the buffers of a statement mention."""
+    found: set[e.Var] = set()
+    seen: set[int] = set()
+    for node in walk(stmt):
+        held = [getattr(node, "buffer", None), getattr(node, "node", None)]
+        if isinstance(node, s.Block):
+            held += node.alloc_buffers
+        for one in held:
+            if isinstance(one, Buffer) and id(one) not in seen:
+                seen.add(id(one))
+                found.add(one.data)
+                for part in (*one.shape, *one.strides, one.elem_offset):
+                    found.update(n for n in walk(part) if isinstance(n, e.Var))
+    return found

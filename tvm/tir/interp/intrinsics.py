@@ -157,9 +157,9 @@ def _wrapped(rule: Callable[..., int]) -> Rule:
 
 
 def _lane_mask(dtype: DataType, base: Value, limit: Value) -> Value:
-    """Both are unsigned, and the sum has no end."""
+    """The base is unsigned, and the sum has no end; no lane lies before a negative limit."""
     bits = np.asarray(base).dtype.itemsize * 8
-    first, end = (int(value) & ((1 << bits) - 1) for value in (base, limit))
+    first, end = int(base) & ((1 << bits) - 1), int(limit)
     return np.arange(lane_count(dtype)) < end - first
 
 

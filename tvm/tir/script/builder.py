@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tvm.arith.analyzer import Analyzer
+from tvm.arith.scalable import uses_vscale
 from tvm.error import DTypeError, ScriptError
 from tvm.ir.expr import PrimExpr, PrimExprConvertible, Range
 from tvm.ir.span import Span
@@ -430,7 +431,10 @@ def _loop(
         low, high = as_expr(start), as_expr(stop)
     dtype = _widest(low.dtype, high.dtype)
     low, high = cast(low, dtype), cast(high, dtype)
-    dom = Range.from_min_extent(low, difference(high, low))
+    extent = difference(high, low)
+    if uses_vscale(extent):
+        extent = Analyzer().simplify(extent)  # the constant factor stands last
+    dom = Range.from_min_extent(low, extent)
     var = Var("v", dtype, _span())
     binding = None
     if thread is not None:

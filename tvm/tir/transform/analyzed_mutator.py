@@ -132,10 +132,14 @@ class AnalyzedMutator(StmtExprMutator):
 
 
 def assume_sizes(analyzer: Analyzer, func: PrimFunc) -> None:
-    """Variables that are the sizes of parameters are not negative."""
+    """The sizes of parameters are not negative."""
     for buffer in func.buffer_map.values():
         for extent in buffer.shape:
-            if isinstance(extent, e.Var) and not analyzer.const_int_bound_is_bound(extent):
+            if isinstance(extent, e.IntImm):
+                continue
+            if not isinstance(extent, e.Var):
+                analyzer.enter(ops.greater_equal(extent, 0))
+            elif not analyzer.const_int_bound_is_bound(extent):
                 analyzer.update(extent, ConstIntBound(0, ConstIntBound.POS_INF), True)
 
 

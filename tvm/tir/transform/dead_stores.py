@@ -27,11 +27,36 @@ def without_overwritten(parts: Sequence[s.Stmt], analyzer: Analyzer) -> list[s.S
     """The statements of a sequence but for those that later ones overwrite unread."""
     kept = list(parts)
     for place in range(len(kept) - 2, -1, -1):
-        if _is_overwritten(kept[place], kept[place + 1 :], analyzer):
+        part, rest = kept[place], kept[place + 1 :]
+        if isinstance(part, s.BufferStore) and _is_stored_again(part, rest, analyzer):
+            kept[place] = effects_of(*part.indices, part.value)
+        elif _is_overwritten(part, rest, analyzer):
             kept[place] = s.Evaluate(0)
         else:
             kept[place] = _without_sites(kept[place], kept[place + 1 :], analyzer)
     return kept
+
+
+def _is_stored_again(store: s.BufferStore, rest: Sequence[s.Stmt], analyzer: Analyzer) -> bool:
+    """Whether the element is overwritten unread; what its value does comes before either store."""
+    site, data = _Site(store, ()), store.buffer.data
+    return site.is_definite and any(
+        _covers(later, [site], analyzer) for later in _before_reads(data, rest)
+    )
+
+
+def has_effect(expr: PrimExpr) -> bool:
+    """True if evaluating `expr` may change anything or end the function."""
+    return any(
+        isinstance(node, e.Call) and effect_of(node) > e.CallEffectKind.ReadState
+        for node in walk(expr)
+    )
+
+
+def effects_of(*exprs: PrimExpr) -> s.Stmt:
+    """What is left of a statement whose expressions are evaluated for nothing."""
+    kept = [s.Evaluate(expr, expr.span) for expr in exprs if has_effect(expr)]
+    return s.SeqStmt.flatten(kept)
 
 
 def _without_sites(first: s.Stmt, rest: Sequence[s.Stmt], analyzer: Analyzer) -> s.Stmt:

@@ -64,6 +64,10 @@ class FlowSimplifier(Simplifier):
             if known:
                 return self.visit_stmt(op.then_case)
             return s.Evaluate(0) if op.else_case is None else self.visit_stmt(op.else_case)
+        return self._either(op)
+
+    def _either(self, op: s.IfThenElse) -> s.Stmt:
+        """Both branches, each with what the condition says."""
         condition = self.visit_expr(op.condition)
         fact = as_fact(condition)
         before = self.facts.now

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tvm.arith.analyzer import Analyzer
 from tvm.error import CheckError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -132,6 +133,7 @@ class _Copier(StmtExprMutator):
         super().__init__()
         self.var, self.count, self.shares = var, count, shares
         self.touched = _depending(var, body)
+        self._analyzer = Analyzer()
         self._strides: dict[e.Var, PrimExpr] = {}  # of memory that each thread has for itself
         self._wider: dict[Buffer, Buffer] = {}
 
@@ -225,7 +227,7 @@ class _Copier(StmtExprMutator):
         stride = self._strides.get(op.buffer.data)
         if stride is None or not isinstance(new, s.BufferStore):
             return new
-        index = new.indices[0] + self.var * stride
+        index = self._shifted(new.indices[0], stride)
         return s.BufferStore(new.buffer, new.value, [index], new.predicate, new.span)
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
@@ -233,8 +235,15 @@ class _Copier(StmtExprMutator):
         stride = self._strides.get(op.buffer.data)
         if stride is None or not isinstance(new, e.BufferLoad):
             return new
-        index = new.indices[0] + self.var * stride
+        index = self._shifted(new.indices[0], stride)
         return e.BufferLoad(new.buffer, [index], new.predicate, new.span)
+
+    def _shifted(self, index: PrimExpr, stride: PrimExpr) -> PrimExpr:
+        """The place in the part of memory that belongs to the virtual thread."""
+        if isinstance(index, e.Ramp):
+            base = self._shifted(index.base, stride)
+            return e.Ramp(base, index.stride, index.lanes, index.span)
+        return self._analyzer.simplify(index + self.var * stride)
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         new = super().visit_call_(op)

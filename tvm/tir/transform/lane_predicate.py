@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from tvm.arith.analyzer import Analyzer
+from tvm.arith.const_int_bound import ConstIntBound
+from tvm.arith.scalable import is_vscale
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
@@ -38,21 +40,38 @@ def guard_lanes(
         return None
 
 
-def as_lane_mask(mask: PrimExpr, analyzer: Analyzer) -> PrimExpr:
-    """A mask of lanes before an end as machines with such masks make it; others as they are.
+def as_lane_mask(mask: PrimExpr, analyzer: Analyzer) -> e.Call | None:
+    """A mask of lanes before an end as machines with such masks make it; None for others.
 
         T.Ramp(i * 4, 1, 4) < T.Broadcast(14, 4)  ->  T.get_active_lane_mask("uint1x4", i * 4, 14)
 
-    That is so for numbers that are not negative: the operator takes them as unsigned.
+    The first place must not be negative: the operator takes it as unsigned.
     """
     if not (isinstance(mask, e.LT) and isinstance(mask.a, e.Ramp)):
-        return mask
+        return None
     if not (isinstance(mask.b, e.Broadcast) and ops.is_one(mask.a.stride)):
-        return mask
+        return None
     first, end = mask.a.base, mask.b.value
-    if not all(analyzer.can_prove(ops.greater_equal(number, 0)) for number in (first, end)):
-        return mask
-    return builtin.get_active_lane_mask(mask.dtype, first, end)
+    unit = e.Var("vscale", first.dtype)
+    analyzer.update(unit, ConstIntBound(1, ConstIntBound.POS_INF), True)
+    if not analyzer.can_prove(ops.greater_equal(_ScaleNamer(unit).visit_expr(first), 0)):
+        return None
+    made = builtin.get_active_lane_mask(mask.dtype, first, end)
+    assert isinstance(made, e.Call), "a call that is not folded"
+    return made
+
+
+class _ScaleNamer(StmtExprMutator):
+    """Puts a variable that is at least 1 in the place of vscale, whatever the target says of it."""
+
+    def __init__(self, unit: e.Var) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def visit_call_(self, op: e.Call) -> PrimExpr:
+        if is_vscale(op) and op.dtype is self._unit.dtype:
+            return self._unit
+        return super().visit_call_(op)
 
 
 class _Refused(Exception):

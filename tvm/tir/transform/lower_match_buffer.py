@@ -42,6 +42,12 @@ class _MatchLowerer(StmtExprMutator):
     def visit_var_(self, op: e.Var) -> PrimExpr:
         return self._values.get(op, op)
 
+    def visit_seq_stmt_(self, op: s.SeqStmt) -> s.Stmt:
+        """Each statement stays one, whether it does anything or not."""
+        parts = [self.visit_stmt(part) for part in op.seq]
+        same = all(old is new for old, new in zip(op.seq, parts))
+        return op if same else s.SeqStmt(parts, op.span)
+
     def visit_block_(self, op: s.Block) -> s.Stmt:
         for match in op.match_buffers:
             self._match(match)

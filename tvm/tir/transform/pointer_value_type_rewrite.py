@@ -148,6 +148,10 @@ class _Rewriter(StmtExprMutator):
             self._renamed[var] = made
         return made
 
+    def visit_var_def(self, var: e.Var) -> e.Var:
+        """The name of a pointer that something else gives."""
+        return self.variable(var)
+
     def visit_var_(self, op: e.Var) -> PrimExpr:
         return self._renamed.get(op, op)
 

@@ -4,10 +4,10 @@
     if n > 0: T.evaluate(0)           ->      (nothing)
     A[i] = A[i]                       ->      (nothing)
 
-Loops without an iteration or with an empty body, conditions and lets around nothing, allocations
+Loops without an iteration or with an empty body, conditions around nothing, names and allocations
 that nothing uses, evaluations without effects, stores of an element to itself. With the option
-`use_dataflow_analysis` also stores that later ones overwrite unread, and those to scratch memory
-that nothing reads.
+`use_dataflow_analysis` also stores that later ones overwrite unread, those of the value that is
+there already, and those to scratch memory that nothing reads.
 """
 
 from __future__ import annotations
@@ -17,16 +17,22 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
-from tvm.tir.analysis.buffer_facts import reads_memory
+from tvm.tir.analysis.buffer_facts import reads_memory, variables_of_buffers
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
-from tvm.tir.op import builtin
 
 from .analyzed_mutator import AnalyzedMutator, as_fact
-from .dead_stores import is_written_only, uses_memory, without_overwritten
+from .dead_stores import (
+    effects_of,
+    has_effect,
+    is_written_only,
+    uses_memory,
+    without_overwritten,
+)
 from .pass_form import tir_pass
+from .repeated_stores import without_repeated
 
 
 @tir_pass("tir.RemoveNoOp")
@@ -39,17 +45,11 @@ def RemoveNoOp(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
 
 def without_no_op(func: PrimFunc, dataflow: bool, max_steps: int = 0) -> PrimFunc:
     """The function without statements that do nothing."""
+    if dataflow:
+        func = without_repeated(func)
     remover = _Remover(func, dataflow)
     remover.analyzer.set_maximum_rewrite_steps(max_steps)
     return func.with_body(remover.visit_stmt(func.body))
-
-
-def has_effect(expr: PrimExpr) -> bool:
-    """True if evaluating `expr` may change anything or end the function."""
-    return any(
-        isinstance(node, e.Call) and builtin.effect_of(node) > e.CallEffectKind.ReadState
-        for node in walk(expr)
-    )
 
 
 class _Remover(AnalyzedMutator):
@@ -71,7 +71,7 @@ class _Remover(AnalyzedMutator):
         stmt = super().visit_for_(op)
         if not isinstance(stmt, s.For) or not s.is_no_op(stmt.body):
             return stmt
-        return _effects_of(op.min, op.extent)
+        return effects_of(op.min, op.extent)
 
     def _is_empty(self, extent: PrimExpr) -> bool:
         if isinstance(extent, e.IntImm):
@@ -87,7 +87,7 @@ class _Remover(AnalyzedMutator):
         if otherwise is not None and s.is_no_op(otherwise):
             otherwise = None
         if then_empty and otherwise is None:
-            return _effects_of(stmt.condition)
+            return effects_of(stmt.condition)
         if then_empty and otherwise is not None:
             inverse = ops.logical_not(as_fact(stmt.condition))
             return s.IfThenElse(inverse, otherwise, None, stmt.span)
@@ -99,9 +99,15 @@ class _Remover(AnalyzedMutator):
         if op.value.dtype.is_integer and not reads_memory(op.value):
             self.analyzer.bind(op.var, op.value, allow_override=True)
         stmt = super().visit_let_stmt_(op)
-        if isinstance(stmt, s.LetStmt) and s.is_no_op(stmt.body):
-            return _effects_of(stmt.value)
-        return stmt
+        if not isinstance(stmt, s.LetStmt):
+            return stmt
+        if s.is_no_op(stmt.body):
+            return effects_of(stmt.value)
+        if any(node is stmt.var for node in walk(stmt.body)):
+            return stmt
+        if stmt.var in variables_of_buffers(stmt.body):
+            return stmt
+        return s.SeqStmt.flatten(effects_of(stmt.value), stmt.body)
 
     def visit_while_(self, op: s.While) -> s.Stmt:
         if ops.literal(op.condition) == 0:
@@ -153,7 +159,7 @@ class _Remover(AnalyzedMutator):
         )
         if not same:
             return op
-        return _effects_of(*op.indices)
+        return effects_of(*op.indices)
 
 
 class _WithoutStores(StmtExprMutator):
@@ -167,7 +173,7 @@ class _WithoutStores(StmtExprMutator):
         return expr
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
-        return _effects_of(*op.indices, op.value) if op.buffer.data is self._data else op
+        return effects_of(*op.indices, op.value) if op.buffer.data is self._data else op
 
 
 def _uses_buffer(buffer: Buffer, body: s.Stmt) -> bool:
@@ -180,9 +186,3 @@ def _body_of(stmt: s.Stmt) -> s.Stmt:
     body = getattr(stmt, "body", stmt)
     assert isinstance(body, s.Stmt), "bodies are statements"
     return body
-
-
-def _effects_of(*exprs: PrimExpr) -> s.Stmt:
-    """What is left of a statement whose expressions are evaluated for nothing."""
-    kept = [s.Evaluate(expr, expr.span) for expr in exprs if has_effect(expr)]
-    return s.SeqStmt.flatten(kept)

@@ -5,14 +5,30 @@ from __future__ import annotations
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.analysis.buffer_facts import variables_of_buffers
 from tvm.tir.analysis.lasting_fact import lasting_fact
+from tvm.tir.buffer import Buffer
+from tvm.tir.function import PrimFunc
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, bare_condition
 
 
 class Simplifier(AnalyzedMutator):
-    """Simplifies every integer expression of a program."""
+    """Simplifies every integer expression of a program; definitions of buffers stay as they are.
+
+    A buffer is one thing wherever it is used, and what holds at one place need not at another.
+    """
+
+    def __init__(self, func: PrimFunc | None = None) -> None:
+        super().__init__(func)
+        self._in_buffers = set() if func is None else variables_of_buffers(func.body)
+
+    def visit_buffer_def(self, buffer: Buffer) -> Buffer:
+        return buffer
+
+    def visit_buffer_use(self, buffer: Buffer) -> Buffer:
+        return buffer
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         dtype = expr.dtype
@@ -46,8 +62,11 @@ class Simplifier(AnalyzedMutator):
             return super().visit_let_stmt_(op)
         self.bind_value(op.var, value)
         body = self.visit_stmt(op.body)
-        # handles may be named by buffers below, which know them by identity
-        return body if not op.var.dtype.is_handle else s.LetStmt(op.var, value, body, op.span)
+        # buffers below know their variables by identity
+        if op.var not in self._in_buffers and not op.var.dtype.is_handle:
+            return body
+        same = value is op.value and body is op.body
+        return op if same else s.LetStmt(op.var, value, body, op.span)
 
     def visit_let_(self, op: e.Let) -> PrimExpr:
         value = self.visit_expr(op.value)

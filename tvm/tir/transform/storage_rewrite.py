@@ -6,12 +6,15 @@
         c[:] = g(a)                                 c[:] = g(s)
         b[:] = h(c)                                 s[:] = h(c)        # b
 
-Allocations of constant size move to the start of the function, of the body of a parallel loop, or
-of a launch of threads. Two share memory if they have one type and scope and no statement, taking
-loops as a whole, lies between the first and the last use of both.
+Allocations move to the start of the function, of the body of a parallel loop, or of a launch of
+threads, if their sizes are known there. Two share memory if they have one type and scope and
+constant sizes, and no statement, taking loops as a whole, lies between the first and the last use
+of both.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -20,7 +23,7 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator
+from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op import arith as ops
 
 from .lifetimes import Life, Lives
@@ -30,22 +33,26 @@ from .pass_form import tir_pass
 @tir_pass("tir.StorageRewrite")
 def StorageRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No two allocations of one scope could share memory, as far as that can be seen."""
-    lives = Lives(_constant_size)
+    lives = Lives(_size)
     lives.scope(None, func.body)
     if not lives.entries:
         return func
-    plan = _plan(list(lives.entries.values()))
+    plan = _plan(list(lives.entries.values()), func.body)
     rewriter = _Rewriter(plan)
     return func.with_body(rewriter.scope(None, func.body))
 
 
-def _constant_size(op: s.Allocate) -> int | None:
+_COMPUTED: Final = -1  # a size that is known when the program runs
+
+
+def _size(op: s.Allocate) -> int | None:
     """The number of elements, for memory that is worth moving."""
-    if len(op.extents) != 1 or not isinstance(op.extents[0], e.IntImm) or op.annotations:
+    if len(op.extents) != 1 or op.annotations:
         return None
     if not ops.is_one(op.condition) or _scope(op) not in ("", "global"):
         return None  # local memory becomes registers, which others share by themselves
-    return op.extents[0].value
+    extent = op.extents[0]
+    return extent.value if isinstance(extent, e.IntImm) else _COMPUTED
 
 
 def _scope(op: s.Allocate) -> str:
@@ -64,7 +71,9 @@ class _Shared:
     def allocate(self, body: s.Stmt) -> s.Stmt:
         """The body with the memory."""
         op = self.first_op
-        extent = ops.const(self.size, op.extents[0].dtype)
+        extent = op.extents[0]
+        if self.size != _COMPUTED:
+            extent = ops.const(self.size, extent.dtype)
         return s.Allocate(self.var, op.dtype, (extent,), op.condition, body, op.annotations,
                           op.span)  # fmt: skip
 
@@ -75,14 +84,38 @@ class _Plan:
         self.memory: dict[e.Var, _Shared] = {}
 
 
-def _plan(lives: list[Life]) -> _Plan:
+def _plan(lives: list[Life], body: s.Stmt) -> _Plan:
     plan = _Plan()
     for life in sorted(lives, key=lambda x: (x.first is None, x.first or 0)):
+        if life.size == _COMPUTED and not _is_known(life, body):
+            continue
         shared = plan.places.setdefault(life.home, [])
         if life.first is None:
             continue  # nothing uses it
         plan.memory[life.op.buffer_var] = _take(shared, life)
     return plan
+
+
+def _is_known(life: Life, body: s.Stmt) -> bool:
+    """Whether what the size is computed from is there where the memory moves to."""
+    wanted = set()
+    for node in walk(life.op.extents[0]):
+        if isinstance(node, (e.BufferLoad, e.Call)):
+            return False  # which may change on the way
+        if isinstance(node, e.Var):
+            wanted.add(node)
+    inside = body if life.home is None else life.home.body  # type: ignore[attr-defined]
+    return all(_variable_of(node) not in wanted for node in walk(inside))
+
+
+def _variable_of(node: object) -> e.Var | None:
+    """The variable that a statement or expression gives values to."""
+    if isinstance(node, s.For):
+        return node.loop_var
+    if isinstance(node, (s.LetStmt, e.Let)):
+        return node.var
+    launch = isinstance(node, s.AttrStmt) and isinstance(node.node, e.IterVar)
+    return node.node.var if launch else None  # type: ignore[attr-defined]
 
 
 def _take(shared: list[_Shared], life: Life) -> _Shared:
@@ -91,6 +124,7 @@ def _take(shared: list[_Shared], life: Life) -> _Shared:
     free = [
         one for one in shared
         if one.free_after < life.first and one.first_op.dtype is life.op.dtype
+        and _COMPUTED not in (one.size, life.size)
     ]  # fmt: skip
     if not free:
         shared.append(_Shared(life))

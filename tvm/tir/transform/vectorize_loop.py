@@ -16,7 +16,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import CheckError, message
+from tvm.error import CheckError, InternalError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -47,10 +47,8 @@ def VectorizeLoop(
         return func
     if not enable_vectorize:
         return func.with_body(_MarkRemover().visit_stmt(func.body))
-    bound = func.attrs.get("target")
-    target = bound if isinstance(bound, Target) else Target.current()
-    predicates = _predicates(ctx.option("tir.enable_buffer_level_predication"), bound, target)
-    return func.with_body(_LoopFinder(func, target, predicates).visit_stmt(func.body))
+    asked = ctx.option("tir.enable_buffer_level_predication")
+    return func.with_body(_LoopFinder(func, asked).visit_stmt(func.body))
 
 
 class Predicates(IntEnum):
@@ -58,7 +56,7 @@ class Predicates(IntEnum):
 
     NONE = 0
     COMPARISONS = 1
-    LANE_MASKS = 2  # where a comparison is one
+    LANE_MASKS = 2  # where the comparison is one, and nowhere else
 
 
 def _predicates(asked: object, bound: object, target: Target | None) -> Predicates:
@@ -96,13 +94,27 @@ class _MarkRemover(_StmtOnly):
 class _LoopFinder(_StmtOnly):
     """Finds the loops, and knows the ranges of the variables around them."""
 
-    def __init__(self, func: PrimFunc, target: Target | None, predicates: Predicates) -> None:
+    def __init__(self, func: PrimFunc, asked: object) -> None:
         super().__init__()
-        self._target = target
-        self._predicates = predicates
+        bound = func.attrs.get("target")
+        self._asked = asked  # by the configuration, about predicates
+        self._target = bound if isinstance(bound, Target) else Target.current()
+        self._predicates = _predicates(asked, bound, self._target)
         self._analyzer = Analyzer()
         assume_sizes(self._analyzer, func)
         self._around: dict[e.Var, PrimExpr] = {}  # the extents of the loops here
+
+    def _predicates_for(self, region: Target) -> Predicates:
+        return _predicates(self._asked, region, region)
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        if op.attr_key != "target" or not isinstance(op.node, Target):
+            return super().visit_attr_stmt_(op)
+        outer = self._target, self._predicates
+        self._target, self._predicates = op.node, self._predicates_for(op.node)
+        new = super().visit_attr_stmt_(op)
+        self._target, self._predicates = outer
+        return new
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         if op.kind != s.ForKind.VECTORIZED:
@@ -230,11 +242,25 @@ class _Vectorizer(StmtExprMutator):
             if value is op.value and indices is op.indices and predicate is op.predicate:
                 return op
         elif op.value.dtype.is_vector:
-            raise _NeedsScalars
+            value = self._widened_element(op, value)
         else:
             value = spread(value, self._lanes)
             predicate = None if predicate is None else spread(predicate, self._lanes)
         return s.BufferStore(op.buffer, value, indices, predicate, op.span)
+
+    def _widened_element(self, op: s.BufferStore, value: PrimExpr) -> PrimExpr:
+        """A vector that is one element of the buffer, once for each lane."""
+        if op.buffer.dtype.is_scalable:
+            raise InternalError(
+                "Vectorizing over scalable buffer elements is not supported in vectorizer.\n"
+                f"  where: {op}"
+            )
+        uniform = isinstance(value, e.Broadcast) and value is op.value and op.predicate is None
+        element = op.value.dtype is op.buffer.dtype  # and not several elements
+        if not (uniform and element and isinstance(self._lanes, e.IntImm)):
+            raise _NeedsScalars
+        assert isinstance(value, e.Broadcast), "asked above"
+        return e.Broadcast(value.value, value.dtype.lanes * self._lanes.value, value.span)
 
     def _combined(self, op: s.BufferStore, predicate: PrimExpr | None) -> s.Stmt | None:
         """x[i] = x[i] | f of each lane: the order does not matter, so all lanes at once."""
@@ -261,8 +287,22 @@ class _Vectorizer(StmtExprMutator):
         if any(index.dtype.is_vector for index in new[:-1]):
             raise _NeedsScalars
         if new is not indices and indices and indices[-1].dtype.is_vector:
+            self._refuse_scalable(indices[-1], new[-1])
             raise _NeedsScalars  # vectors of vectors
         return new
+
+    def _refuse_scalable(self, old: PrimExpr, new: PrimExpr) -> None:
+        """Vectors of vectors are taken apart lane by lane, which needs a number of lanes."""
+        if not isinstance(self._lanes, e.IntImm):
+            raise InternalError(
+                "Creating scalable vectors from existing vectors is not supported.\n"
+                f"  where: {old} in the loop over {self._var.name}"
+            )
+        if old.dtype.is_scalable:
+            raise InternalError(
+                "Vectorizing over existing scalable vectors is not supported.\n"
+                f"  where: {old} in the loop over {self._var.name}"
+            )
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         low, extent = self.visit_expr(op.min), self.visit_expr(op.extent)
@@ -289,16 +329,30 @@ class _Vectorizer(StmtExprMutator):
     def _masked_if(self, op: s.IfThenElse, mask: PrimExpr) -> s.Stmt:
         if not self._predicates:
             raise _NeedsScalars
+        if self._predicates is Predicates.LANE_MASKS:
+            return self._under_lane_mask(op, mask)
         then_case = self._masked(op.then_case, mask)
         if op.else_case is None:
             return then_case
         inverse = ops.logical_not(mask)
         return s.SeqStmt.flatten(then_case, self._masked(op.else_case, inverse))
 
+    def _under_lane_mask(self, op: s.IfThenElse, condition: PrimExpr) -> s.Stmt:
+        """All accesses are to the elements that the condition counts, up to its limit."""
+        mask = as_lane_mask(condition, self._analyzer)
+        if mask is None or op.else_case is not None:
+            raise _NeedsScalars
+        then_case = self.visit_stmt(op.then_case)
+        accesses = [n for n in walk(then_case) if isinstance(n, (s.BufferStore, e.BufferLoad))]
+        if not accesses or not all(_starts_at(mask.args[0], one) for one in accesses):
+            raise _NeedsScalars
+        found = guard_lanes(then_case, mask, self._analyzer, self._around)
+        if found is None:
+            raise _NeedsScalars
+        return found
+
     def _masked(self, stmt: s.Stmt, mask: PrimExpr) -> s.Stmt:
         """The vectorized statement, its accesses limited to the lanes of the mask."""
-        if self._predicates is Predicates.LANE_MASKS:
-            mask = as_lane_mask(mask, self._analyzer)
         found = guard_lanes(self.visit_stmt(stmt), mask, self._analyzer, self._around)
         if found is None:
             raise _NeedsScalars
@@ -405,8 +459,11 @@ class _Vectorizer(StmtExprMutator):
         a, b = self._pair(op.true_value, op.false_value)
         if condition is op.condition and a is op.true_value and b is op.false_value:
             return op
-        if condition.dtype.is_vector:
-            a, b = spread(a, self._lanes), spread(b, self._lanes)
+        if condition.dtype.is_scalar and a.dtype.is_scalar:
+            return e.Select(condition, a, b, op.span)
+        if not condition.dtype.is_vector:
+            condition = spread(condition, self._lanes)
+        a, b = spread(a, self._lanes), spread(b, self._lanes)
         return e.Select(condition, a, b, op.span)
 
     def visit_cast_(self, op: e.Cast) -> PrimExpr:
@@ -451,6 +508,7 @@ class _Vectorizer(StmtExprMutator):
     def _unchanged(self, op: PrimExpr, visit: Callable[[Any], PrimExpr]) -> PrimExpr:
         """Vectors that are there already cannot be widened; they may use what is uniform."""
         if any(node is self._var or node in self._lets for node in walk(op)):
+            self._refuse_scalable(op, op)
             raise _NeedsScalars
         return visit(op)
 
@@ -489,7 +547,7 @@ class _Vectorizer(StmtExprMutator):
             if condition is op.args[0] and a is op.args[1] and b is op.args[2]:
                 return op
             return e.Call(a.dtype, op.op, (condition, a, b), op.span)
-        if not self._predicates:
+        if self._predicates is not Predicates.COMPARISONS:
             raise _NeedsScalars
         inverse = ops.logical_not(condition)
         a, b = self.visit_expr(op.args[1]), self.visit_expr(op.args[2])
@@ -498,6 +556,11 @@ class _Vectorizer(StmtExprMutator):
         if yes is None or no is None:
             raise _NeedsScalars
         return e.Select(condition, spread(yes, self._lanes), spread(no, self._lanes), op.span)
+
+
+def _starts_at(base: PrimExpr, access: s.BufferStore | e.BufferLoad) -> bool:
+    first = access.indices[0] if access.indices else None
+    return isinstance(first, e.Ramp) and structural_equal(first.base, base)
 
 
 def _widened(old: Any, new: Any) -> bool:
