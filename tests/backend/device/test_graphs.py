@@ -25,6 +25,7 @@ CASES: dict[str, tuple[Callable[..., Any], Sequence[Sequence[int | str]]]] = {
     "cumsum": (lambda x: o.cumsum(x, axis=1), [(4, "n")]),
     "convolution": (lambda x, w: o.nn.conv2d(x, w, padding=1), [(1, 3, 16, 16), (8, 3, 3, 3)]),
     "attention": (o.nn.attention, [(1, "n", 4, 16)] * 3),
+    "attention of other lengths": (o.nn.attention, [(1, 32, 4, 16), *[(1, 40, 4, 16)] * 2]),
     "argmax": (lambda x: o.argmax(x, axis=1), [("n", 64)]),
     "sort": (lambda x: o.sort(x, axis=1), [(4, 64)]),
 }

@@ -45,8 +45,12 @@ def RemoveNoOp(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
 
 def without_no_op(func: PrimFunc, dataflow: bool, max_steps: int = 0) -> PrimFunc:
     """The function without statements that do nothing."""
-    if dataflow:
-        func = without_repeated(func)
+    once = _removed(func, dataflow, max_steps)
+    fewer = without_repeated(once) if dataflow else once
+    return once if fewer.body is once.body else _removed(fewer, dataflow, max_steps)
+
+
+def _removed(func: PrimFunc, dataflow: bool, max_steps: int) -> PrimFunc:
     remover = _Remover(func, dataflow)
     remover.analyzer.set_maximum_rewrite_steps(max_steps)
     return func.with_body(remover.visit_stmt(func.body))

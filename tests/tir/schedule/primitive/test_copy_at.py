@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.cases import chain, check, matmul, open_schedule, refuses, stencil
+from tvm.script import tir as T
 
 
 def test_read_at_the_reduction() -> None:
@@ -60,3 +61,25 @@ def test_overlapping_regions() -> None:
     outer, _ = sch.split(i, factors=[None, 4])
     block = sch.get_block("C")
     refuses(sch, "cannot be divided into parts", "read_at", outer, block, 0, "local")
+
+
+def test_write_at_what_all_threads_make() -> None:
+    """Lowering lets all threads copy the tile together, where they share the memory."""
+
+    @T.prim_func
+    def scaled(A: T.Buffer((32, 32), "float32"), C: T.Buffer((32, 32), "float32")):
+        for b in T.thread_binding(4, thread="blockIdx.x"):
+            for y in T.thread_binding(4, thread="threadIdx.y"):
+                for x in T.thread_binding(4, thread="threadIdx.x"):
+                    for i, j in T.grid(4, 4):
+                        with T.block("C"):
+                            vi = T.axis.spatial(32, b // 2 * 16 + y * 4 + i)
+                            vj = T.axis.spatial(32, b % 2 * 16 + x * 4 + j)
+                            C[vi, vj] = A[vi, vj] * T.float32(2)
+
+    for scope, size in (("shared", 16), ("local", 4)):
+        sch = open_schedule(scaled)
+        copy = sch.write_at(sch.get_loops("C")[2], sch.get_block("C"), 0, scope)
+        (region,) = sch.get(copy).writes
+        assert [int(r.extent) for r in region.region] == [size, size]
+        check(sch, scaled)

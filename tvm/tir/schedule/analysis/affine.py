@@ -18,6 +18,7 @@ from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For
 
 from .interval import interval_of, is_dense
+from .joined_loops import joined
 from .query import block_of, loop_of, loops_above, realize_of
 
 Ranges = Mapping[Var, Range]
@@ -69,6 +70,12 @@ def is_affine(values: Sequence[PrimExpr], ranges: Ranges, predicate: PrimExpr) -
         if len(set(names)) == len(names) and all(v in ranges for v in names):
             return True  # one loop a variable, the usual case
     found = detect_iter_map(list(values), dict(ranges), predicate, allow_padding=False)
+    if not found.indices:
+        whole = joined([*values, predicate], ranges, Analyzer())
+        if whole is None:
+            return False
+        *pieces, rest = whole[0]
+        found = detect_iter_map(pieces, whole[1], rest, allow_padding=False)
     if not found.indices:
         return False
     return all(not sum_.args or _unit_scale(sum_) for sum_ in found.indices)
@@ -183,6 +190,7 @@ def relax_exact(
     """The box that `region`, cut to the buffer, fills while the loops run; None if it has gaps."""
     for var, rng in ranges.items():
         analyzer.bind(var, rng, allow_override=True)
+    given = region
     region = [Range.from_min_extent(analyzer.simplify(p.min), p.extent) for p in region]
     mins = [part.min for part in region]
     rest = _not_buffer_bounds(predicate, mins, ranges, shape, analyzer)
@@ -191,7 +199,9 @@ def relax_exact(
     if not rest and _each_dense(region, ranges):
         return relax_upper(region, ranges, shape, analyzer)
     box = _mapped_box(region, ranges, reduce(logical_and, rest, _NOTHING), analyzer)
-    return _mapped_box(region, ranges, predicate, analyzer) if box is None else box
+    if box is None:  # also as it was written, with the sums that simplification takes apart
+        box = _mapped_box(given, ranges, predicate, analyzer)
+    return box
 
 
 def _holds_somewhere(
@@ -224,14 +234,17 @@ def _mapped_box(
     if not all(is_one(part.extent) or not moves for part, moves in zip(region, moving)):
         return None
     used = {n for p in region for n in walk(p.min) if isinstance(n, Var) and n in ranges}
-    found = detect_iter_map(
-        [part.min for part, moves in zip(region, moving) if moves],
-        {v: ranges[v] for v in ranges if v in used},
-        predicate,
-        allow_padding=False,
-    )
+    places = [part.min for part, moves in zip(region, moving) if moves]
+    loops = {v: ranges[v] for v in ranges if v in used}
+    found = detect_iter_map(places, loops, predicate, allow_padding=False)
     if not found.indices and any(moving):
-        return None
+        whole = joined([*places, predicate], loops, analyzer)
+        if whole is None:
+            return None
+        (*places, predicate), loops = whole
+        found = detect_iter_map(places, loops, predicate, allow_padding=False)
+        if not found.indices:
+            return None
     sums = iter(found.indices)
     low: list[PrimExpr] = []
     high: list[PrimExpr] = []

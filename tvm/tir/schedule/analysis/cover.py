@@ -12,7 +12,7 @@ from tvm.tir.expr import Add, FloorDiv, IntImm, IterVar, Sub, Var
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.op.arith import floordiv
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import BlockRealize, BufferRegion, For
+from tvm.tir.stmt import BlockRealize, BufferRegion, For, ForKind
 
 from .affine import (
     Box,
@@ -97,21 +97,44 @@ def _is_covered(
     for producer in producers:
         lca = _common_place(producer, consumer)
         analyzer = analyzer_at(lca)
-        made = _written(state, producer, lca, region.buffer, analyzer)
-        if made is None:
-            continue
-        needed = relax_upper(read, _ranges_up_to(consumer, lca), shape, analyzer)
-        pieces = _merge(analyzer, pieces, made)
-        if any(_contains(analyzer, piece, needed, shape) for piece in (made, *pieces)):
+        made = _written(state, producer, region.buffer, _ranges_up_to(producer, lca), analyzer)
+        inner = _ranges_up_to(consumer, lca)
+        if made is not None:
+            needed = relax_upper(read, inner, shape, analyzer)
+            pieces = _merge(analyzer, pieces, made)
+            if any(_contains(analyzer, piece, needed, shape) for piece in (made, *pieces)):
+                return True
+        threads = shared_threads(lca, region.buffer)
+        if threads and _is_covered_by_all(state, producer, lca, region.buffer, (read, inner)):
             return True
     return False
 
 
+def _is_covered_by_all(
+    state: SRefTree,
+    producer: StmtSRef,
+    lca: StmtSRef,
+    buffer: Buffer,
+    read: tuple[list[Range], dict[Var, Range]],
+) -> bool:
+    """Whether the threads that share the memory write together what all of them read."""
+    threads, analyzer = shared_threads(lca, buffer), analyzer_at(lca)
+    ranges = {**_ranges_up_to(producer, lca), **threads}
+    made = _written(state, producer, buffer, ranges, analyzer)
+    if made is None:
+        return False
+    needed = relax_upper(read[0], {**read[1], **threads}, buffer.shape, analyzer)
+    return _contains(analyzer, made, needed, buffer.shape)
+
+
 def _written(
-    state: SRefTree, producer: StmtSRef, lca: StmtSRef, buffer: Buffer, analyzer: Analyzer
+    state: SRefTree,
+    producer: StmtSRef,
+    buffer: Buffer,
+    ranges: dict[Var, Range],
+    analyzer: Analyzer,
 ) -> Box | None:
     realize = realize_of(state, producer)
-    ranges = _ranges_up_to(producer, lca)
     if _sums_outside(producer, realize, ranges):
         return None  # what is there is a partial sum
     for write in realize.block.writes:
@@ -131,6 +154,27 @@ def _sums_outside(
         and any(isinstance(n, Var) and n in outer for n in walk(value))
         for iv, value in zip(realize.block.iter_vars, realize.iter_values)
     )
+
+
+def shared_threads(loop: StmtSRef, buffer: Buffer) -> dict[Var, Range]:
+    """Thread loops from `loop` outwards whose threads share the buffer, so that all of them count.
+
+    Of a global buffer each thread is taken to write its own part, as it was before the move.
+    """
+    scope = buffer.scope()
+    found: dict[Var, Range] = {}
+    place: StmtSRef | None = loop
+    while place is not None:
+        stmt = place.stmt
+        if isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING:
+            assert stmt.thread_binding is not None, "a bound loop has its axis"
+            tag = stmt.thread_binding.thread_tag
+            blocks = tag.startswith("blockIdx")
+            shared = scope.startswith("shared") and not blocks
+            if shared or (scope == "warp" and tag == "threadIdx.x"):
+                found[stmt.loop_var] = Range.from_min_extent(stmt.min, stmt.extent)
+        place = place.parent
+    return found
 
 
 def _contains(

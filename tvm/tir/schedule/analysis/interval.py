@@ -148,12 +148,11 @@ def is_dense(expr: PrimExpr, width: PrimExpr, ranges: Mapping[Var, Range]) -> bo
     terms = linear_terms(expr, moving)
     if terms is None:
         return False
-    if any(scale < 0 for scale in terms.values()):
-        return False
     reach: int | None = width.value if isinstance(width, IntImm) else None
-    for var, scale in sorted(terms.items(), key=lambda item: item[1]):
+    for var, scale in sorted(terms.items(), key=lambda item: abs(item[1])):
         if scale == 0:
             continue
+        scale = abs(scale)  # a loop that runs backwards meets the same places
         if reach is None or scale > reach:
             return False
         extent = moving[var].extent

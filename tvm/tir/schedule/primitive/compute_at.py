@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tvm.arith import Analyzer
-from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var, make_const
@@ -19,7 +19,7 @@ from tvm.tir.schedule.analysis.affine import (
     relax_upper,
 )
 from tvm.tir.schedule.analysis.blocks import require_complete_or_reduction
-from tvm.tir.schedule.analysis.cover import region_cover
+from tvm.tir.schedule.analysis.cover import region_cover, shared_threads
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.inside import index_outside
 from tvm.tir.schedule.analysis.query import (
@@ -42,7 +42,7 @@ from tvm.tir.schedule.primitive.compute_inline import compute_inline
 from tvm.tir.schedule.primitive.reverse_compute_inline import reverse_compute_inline
 from tvm.tir.schedule.rebuild import TrackingMutator, change_block, change_loop
 from tvm.tir.schedule.tree import SRefTree
-from tvm.tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt
+from tvm.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt
 
 COMPUTE_AT = kind("ComputeAt", "compute_at", "block", "loop", "=preserve_unit_loops", "=index")
 REVERSE_COMPUTE_AT = kind(
@@ -78,12 +78,18 @@ def compute_at(
             legal="a block whose result another block reads",
             spots=[block.stmt],
         )
-    needed = _needed(state, loop, block, users, reverse=False)
+    needed = _needed(state, loop, block, users, False)
     _move(state, block, loop, needed, preserve_unit_loops, index, reverse=False)
 
 
 def reverse_compute_at(
-    state: SRefTree, block: StmtSRef, loop: StmtSRef, preserve_unit_loops: bool, index: int
+    state: SRefTree,
+    block: StmtSRef,
+    loop: StmtSRef,
+    preserve_unit_loops: bool,
+    index: int,
+    *,
+    tile: bool = False,
 ) -> None:
     """Compute in each iteration of `loop` just what its producers there have finished.
 
@@ -104,7 +110,7 @@ def reverse_compute_at(
         )
     for maker in makers:
         _require_finished(state, maker, loop)
-    needed = _needed(state, loop, block, makers, reverse=True)
+    needed = _needed(state, loop, block, makers, True, tile)
     _move(state, block, loop, needed, preserve_unit_loops, index, reverse=True)
 
 
@@ -178,8 +184,12 @@ def _needed(
     block: StmtSRef,
     others: Sequence[StmtSRef],
     reverse: bool,
+    tile: bool = False,
 ) -> dict[Buffer, Box]:
-    """For each buffer between the block and the others: the box used in one iteration of `loop`."""
+    """For each buffer between the block and the others: the box used in one iteration of `loop`.
+
+    As a `tile` it is what the threads around make together where they share the memory.
+    """
     node = block_of(block)
     shared = {r.buffer for r in (node.reads if reverse else node.writes)}
     analyzer = analyzer_at(loop)
@@ -192,7 +202,7 @@ def _needed(
             if buffer not in shared:
                 continue
             # a consumer may need what other threads made; a producer's threads each had their part
-            threads = {} if reverse else _shared_threads(loop, buffer)
+            threads = shared_threads(loop, buffer) if tile or not reverse else {}
             ranges = {**inner, **threads}
             box = relax_upper(bound_region(region, realize), ranges, buffer.shape, analyzer)
             if not is_one(realize.predicate):
@@ -208,27 +218,6 @@ def _without_loads(box: Box, buffer: Buffer) -> Box:
         if any(isinstance(n, BufferLoad) for end in (low[axis], high[axis]) for n in walk(end)):
             low[axis], high[axis] = make_const(0, extent.dtype), extent - 1
     return Box(low, high)
-
-
-def _shared_threads(loop: StmtSRef, buffer: Buffer) -> dict[Var, Range]:
-    """Thread loops around `loop` whose threads share the buffer, so that all of them count.
-
-    Of a global buffer each thread is taken to write its own part, as it was before the move.
-    """
-    scope = buffer.scope()
-    found: dict[Var, Range] = {}
-    place: StmtSRef | None = loop
-    while place is not None:
-        stmt = place.stmt
-        if isinstance(stmt, For) and stmt.kind is ForKind.THREAD_BINDING:
-            assert stmt.thread_binding is not None, "a bound loop has its axis"
-            tag = stmt.thread_binding.thread_tag
-            blocks = tag.startswith("blockIdx")
-            shared = scope.startswith("shared") and not blocks
-            if shared or (scope == "warp" and tag == "threadIdx.x"):
-                found[stmt.loop_var] = Range.from_min_extent(stmt.min, stmt.extent)
-        place = place.parent
-    return found
 
 
 def _union(analyzer: Analyzer, a: Box | None, b: Box) -> Box:

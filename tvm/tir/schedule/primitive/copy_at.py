@@ -63,7 +63,7 @@ def write_at(
     buffer_at(block_of(block), write_buffer_index, written=True)
     _require_around(loop, block)
     copy = cache_write(state, block, write_buffer_index, storage_scope, [])
-    reverse_compute_at(state, copy, loop, False, -1)
+    reverse_compute_at(state, copy, loop, False, -1, tile=True)
     return _as_one_copy(state, copy, loop)
 
 
