@@ -50,3 +50,13 @@ def _wrong(names: list[str]) -> list[str]:
 def test_lazy_names_after_every_module_was_imported() -> None:
     everything = sorted(m for m in modules() if m != "tvm.__main__")
     assert _wrong(everything) == []
+
+
+@pytest.mark.parametrize("package", ["tvm.tir.transform", "tvm.tir.analysis"])
+def test_star_imports_bring_the_lazy_names(package: str) -> None:
+    name = "Simplify" if package.endswith("transform") else "verify_ssa"
+    program = f"from {package} import *; {name}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -101,3 +101,29 @@ def test_errors_of_python_functions_come_back():
 
     with pytest.raises(ValueError, match="not today"):
         tvm.compile(func)["func"](np.zeros(1, "int32"))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_conditions_of_loops_are_asked_each_time(target):
+    """With the values that the arguments have by then, also after `continue`."""
+    asked = []
+
+    @tvm.register_global_func("tests.tir.is_less", override=True)
+    def is_less(a, b):
+        asked.append(a)
+        return int(a < b)
+
+    @T.prim_func
+    def count(A: T.Buffer((2,), "int32")):
+        while T.call_packed("tests.tir.is_less", A[0], 5) == 1:
+            A[0] = A[0] + 1
+            if A[0] == 2:
+                T.continue_loop()
+            A[1] = A[1] + T.call_packed("tests.tir.is_less", 100, A[0])
+            A[1] = A[1] + 10
+
+    values = tvm.runtime.tensor(np.zeros(2, "int32"))
+    tvm.compile(count, target=target)(values)
+    assert values.numpy().tolist() == [5, 40]
+    assert [a for a in asked if a != 100] == [0, 1, 2, 3, 4, 5]

@@ -442,3 +442,25 @@ def test_ends_as_lane_masks_mean_the_same(target):
         compiled["_tail"](given, out, end)
         wanted = np.where(np.arange(16) < 14, given + 1, -1)
         np.testing.assert_array_equal(out, np.where(np.arange(16) < end, given, wanted))
+
+
+@pytest.mark.parametrize("target", [None, "llvm"])
+def test_choices_load_only_what_they_take(target):
+    """From A, which is shorter than the loop; B is long enough and is loaded as a whole."""
+
+    @T.prim_func
+    def func(A: T.Buffer((5,), "float32"), B: T.Buffer((8,), "float32")):
+        for j in T.vectorized(8):
+            B[j] = T.Select(j < 5, A[j], T.float32(0))
+        for j in T.vectorized(8):
+            B[j] = T.Select(j < 5, B[j], T.float32(1))
+
+    if target is not None:
+        func = func.with_attr("target", Target(target))
+    first, second = VectorizeLoop()(IRModule({"func": func}))["func"].body.seq
+    assert not any(isinstance(node, tvm.tir.For) for node in walk(second))
+    loads = [n for n in walk(first) if isinstance(n, tvm.tir.BufferLoad)]
+    if target is None:
+        assert isinstance(first, tvm.tir.For)
+    else:
+        assert [load.predicate is not None for load in loads] == [True]

@@ -50,4 +50,5 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy_names(__name__, _HOMES)
 
+__all__ = [*_HOMES]  # for a star import, which asks for no lazy name by itself
 __dir__ = lazy_dir(__name__, *_HOMES)

@@ -235,4 +235,5 @@ else:
         | {name: f"{home}:{name}" for name, home in _ABOVE.items()},
     )
 
+__all__ = [*_PASSES, *_ABOVE]  # for a star import, which asks for no lazy name by itself
 __dir__ = lazy_dir(__name__, *_PASSES, *_ABOVE)

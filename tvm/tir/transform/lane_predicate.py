@@ -101,7 +101,7 @@ class _LaneGuard(StmtExprMutator):
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
         if op.dtype.is_scalar:
-            if not self._some and not _in_bounds(op, self._analyzer):
+            if not self._some and not in_bounds(op, self._analyzer):
                 raise _Refused
             return super().visit_buffer_load_(op)
         indices = self.visit_exprs(op.indices)
@@ -180,7 +180,7 @@ def _first_element(value: PrimExpr) -> PrimExpr | None:
     return value.value if isinstance(value, e.Broadcast) else None
 
 
-def _in_bounds(op: e.BufferLoad, analyzer: Analyzer) -> bool:
+def in_bounds(op: e.BufferLoad, analyzer: Analyzer) -> bool:
     """The load may take place even where the condition around it does not hold."""
     return all(
         analyzer.can_prove(ops.greater_equal(i, 0)) and analyzer.can_prove(ops.less(i, n))

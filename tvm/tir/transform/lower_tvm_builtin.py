@@ -116,6 +116,20 @@ class _Lowerer(StmtExprMutator):
         return s.For(op.loop_var, op.min, op.extent, op.kind, body, op.thread_binding,
                      op.annotations, op.span)  # fmt: skip
 
+    def visit_while_(self, op: s.While) -> s.Stmt:
+        """What the condition needs is done each time before it is asked: within the loop."""
+        condition = self.visit_expr(op.condition)
+        needed, self._region.before = self._region.before, []
+        if not needed:
+            body = self.visit_stmt(op.body)
+            same = condition is op.condition and body is op.body
+            return op if same else s.While(condition, body, op.span)
+        self._region.release()
+        ended = ops.logical_not(ops.cast(condition, "bool"))
+        leave = s.IfThenElse(ended, s.Evaluate(builtin.break_loop()), None, op.span)
+        body = s.SeqStmt.flatten(needed, leave, self.visit_stmt(op.body))
+        return s.While(ops.const(True, "bool"), body, op.span)
+
     def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
         if op.attr_key != "compute_scope":
             return super().visit_attr_stmt_(op)

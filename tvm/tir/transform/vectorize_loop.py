@@ -20,6 +20,7 @@ from tvm.error import CheckError, InternalError, message
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.target.target import Target
@@ -33,7 +34,7 @@ from tvm.tir.op import builtin
 
 from .analyzed_mutator import assume_sizes
 from .annotate_irregular_loop import is_irregular
-from .lane_predicate import as_lane_mask, guard_lanes
+from .lane_predicate import as_lane_mask, guard_lanes, in_bounds
 from .pass_form import tir_pass
 from .vector_arith import spread, vector_product, vector_quotient, vector_sum
 
@@ -197,6 +198,9 @@ class _Vectorizer(StmtExprMutator):
         self._ramp: PrimExpr = loop.min
         if not (isinstance(lanes, e.IntImm) and lanes.value == 1):
             self._ramp = e.Ramp(loop.min, one, lanes, loop.span)
+            if isinstance(lanes, e.IntImm):
+                dom = Range.from_min_extent(loop.min, ops.const(lanes.value, self._var.dtype))
+                analyzer.bind(self._var, dom, allow_override=True)
         self._lets: dict[e.Var, e.Var] = {}
         self._let_values: dict[e.Var, PrimExpr] = {}
 
@@ -456,6 +460,8 @@ class _Vectorizer(StmtExprMutator):
 
     def visit_select_(self, op: e.Select) -> PrimExpr:
         condition = self.visit_expr(op.condition)
+        if condition.dtype.is_vector and self._may_stray(op.true_value, op.false_value):
+            return self._chosen(condition, op.true_value, op.false_value, op.span)
         a, b = self._pair(op.true_value, op.false_value)
         if condition is op.condition and a is op.true_value and b is op.false_value:
             return op
@@ -547,15 +553,37 @@ class _Vectorizer(StmtExprMutator):
             if condition is op.args[0] and a is op.args[1] and b is op.args[2]:
                 return op
             return e.Call(a.dtype, op.op, (condition, a, b), op.span)
+        return self._chosen(condition, op.args[1], op.args[2], op.span)
+
+    def _may_stray(self, *values: PrimExpr) -> bool:
+        """A load lies outside of its buffer for some lane, or may do so on a target with masks.
+
+        A choice between scalars loads what it takes; of vectors all lanes are loaded.
+        """
+        masks = self._predicates is Predicates.COMPARISONS
+        return any(
+            isinstance(node, e.BufferLoad) and not in_bounds(node, self._analyzer)
+            and (masks or _is_constant(node.buffer))
+            for value in values for node in walk(value)
+        )  # fmt: skip
+
+    def _chosen(
+        self, condition: PrimExpr, x: PrimExpr, y: PrimExpr, span: Span | None
+    ) -> PrimExpr:
+        """Both values, loaded only in the lanes that take them."""
         if self._predicates is not Predicates.COMPARISONS:
             raise _NeedsScalars
         inverse = ops.logical_not(condition)
-        a, b = self.visit_expr(op.args[1]), self.visit_expr(op.args[2])
+        a, b = self.visit_expr(x), self.visit_expr(y)
         yes = guard_lanes(a, condition, self._analyzer, self._around)
         no = guard_lanes(b, inverse, self._analyzer, self._around)
         if yes is None or no is None:
             raise _NeedsScalars
-        return e.Select(condition, spread(yes, self._lanes), spread(no, self._lanes), op.span)
+        return e.Select(condition, spread(yes, self._lanes), spread(no, self._lanes), span)
+
+
+def _is_constant(buffer: Buffer) -> bool:
+    return all(isinstance(extent, e.IntImm) for extent in buffer.shape)
 
 
 def _starts_at(base: PrimExpr, access: s.BufferStore | e.BufferLoad) -> bool:
