@@ -48,7 +48,9 @@ def test_sums_of_splits_are_exact() -> None:
         (i * 6 + j, 1, False),
         (i * 2, 2, True),
         (i * 2, 1, False),
-        (i - j, 1, False),
+        (i - j, 1, True),
+        (j - i * 5, 1, True),
+        (j - i * 6, 1, False),
     ],
     ids=str,
 )
