@@ -102,6 +102,8 @@ def _is_known(life: Life, body: s.Stmt) -> bool:
     for node in walk(life.op.extents[0]):
         if isinstance(node, (e.BufferLoad, e.Call)):
             return False  # which may change on the way
+        if isinstance(node, (e.FloorDiv, e.FloorMod, e.Div, e.Mod)) and not ops.literal(node.b):
+            return False  # by zero, where a loop around does not run
         if isinstance(node, e.Var):
             wanted.add(node)
     inside = body if life.home is None else life.home.body  # type: ignore[attr-defined]
