@@ -303,6 +303,21 @@ def test_comparisons_of_floats_use_scalable_vectors() -> None:
         assert re.search(r"fcm(eq|ne|gt)\tp\d+\.s", text), compare
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "float16", "float32"])
+def test_element_by_element_loops_use_masked_scalable_vectors(dtype: str) -> None:
+    """Also where LLVM would load whole registers, with the rest left to scalars."""
+    count = te.var("m")
+    a, b = (te.placeholder((count,), dtype, name) for name in "AB")
+    rules = [(lambda i: a[i] == b[i], 4), (lambda i: a[i] * b[i], 4)]
+    if "float" not in dtype:
+        rules += [(lambda i: ~a[i], 2), (lambda i: a[i] & b[i], 4)]
+    for rule, loads in rules:
+        func = te.create_prim_func([a, b, te.compute((count,), rule, name="C")])
+        target = "llvm -mtriple=aarch64-linux-gnu -mattr=+sve"
+        text = tvm.tir.build(func, target).inspect_source("asm")
+        assert len(re.findall(r"ld1[bhwd]\t{ z\d+\.[bhsd] }, p\d/z", text)) == loads
+
+
 def test_constants_in_scalable_vectors_take_no_instruction() -> None:
     @T.prim_func
     def func(a: T.handle):

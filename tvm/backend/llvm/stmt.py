@@ -49,6 +49,11 @@ class HeldObject(str):
     __slots__ = ()
 
 
+_BITWISE: Final = frozenset(
+    f"tir.{name}"
+    for name in ("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left",
+                 "shift_right")
+)  # fmt: skip
 _NOT_VECTORIZED: Final = '!{!"llvm.loop.vectorize.enable", i1 false}'
 
 
@@ -415,20 +420,25 @@ class StmtEmitter(MemoryEmitter):
         return f", !llvm.loop {self.module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
 
     def _scalable_wish(self, op: s.For) -> list[str]:
-        """LLVM takes minima and comparisons of floats for dear in SVE's vectors, wrongly."""
+        """Loops over elements, in masked vectors of SVE's: no remainder is left to scalars.
+
+        LLVM itself takes minima and comparisons of floats for dear in such vectors, wrongly.
+        """
         if "aarch64" not in self.module.machine_triple or not (
             self.module.has_feature("sve") or self.module.has_feature("sve2")
         ):
             return []
         nodes = list(walk(op.body))
-        wished = any(isinstance(n, (e.Min, e.Max, e.CmpExpr)) and n.a.dtype.is_float for n in nodes)
-        plain = (PrimExpr, s.BufferStore, s.SeqStmt)
-        if not wished or not all(isinstance(n, plain) and not isinstance(n, e.Call) for n in nodes):
+        if not all(map(_is_element_by_element, nodes)):
             return []
-        wide = max(n.dtype.bits for n in nodes if isinstance(n, e.BufferLoad))
+        widths = [n.dtype.bits for n in nodes if isinstance(n, e.BufferLoad)]
+        if not widths:
+            return []
         return [
-            f'!{{!"llvm.loop.vectorize.width", i32 {128 // wide}}}',
+            f'!{{!"llvm.loop.vectorize.width", i32 {max(128 // max(widths), 1)}}}',
             '!{!"llvm.loop.vectorize.scalable.enable", i1 true}',
+            '!{!"llvm.loop.vectorize.predicate.enable", i1 true}',
+            '!{!"llvm.loop.interleave.count", i32 2}',
         ]
 
     def jump(self, to_next: bool) -> None:
@@ -631,3 +641,10 @@ def _constant_bytes(op: s.Allocate) -> int | None:
             return None
         size *= extent.value
     return size
+
+
+def _is_element_by_element(node: object) -> bool:
+    """A store, or scalar arithmetic."""
+    if isinstance(node, e.Call):
+        return isinstance(node.op, Op) and node.op.name in _BITWISE
+    return isinstance(node, (PrimExpr, s.BufferStore, s.SeqStmt, Op))
