@@ -42,12 +42,33 @@ def test_the_spot_is_underlined() -> None:
     assert "rfactor" in str(caught.value)
 
 
+def test_nodes_are_numbered_and_their_heads_marked() -> None:
+    sch = Schedule(matmul())
+    i, j, k = sch.get_loops("C")
+    with pytest.raises(ScheduleError) as caught:
+        sch.fuse(i, k)
+    lines = str(caught.value).splitlines()
+    assert lines[:3] == [
+        "ScheduleError: An error occurred in the schedule primitive 'fuse'.",
+        "",
+        "The IR with diagnostic is:",
+    ]
+    for number in (0, 1):
+        at = next(n for n, line in enumerate(lines) if line.endswith(f"# tir.For#{number}"))
+        head, carets, body = lines[at + 1 : at + 4]
+        assert head.strip().startswith("for ")
+        assert carets == " " * (len(head) - len(head.strip())) + "^" * len(head.strip())
+        assert not lines[at + 4].strip().startswith("^")
+        assert body.strip()
+
+
 def test_the_rule_stands_beside_what_was_found() -> None:
     sch = Schedule(matmul())
     loop = sch.get_loops("C")[0]
     with pytest.raises(TVMError) as caught:
         sch.compute_at("C", loop)
-    assert "(The loop must not be an ancestor of block tir.Block#1)" in str(caught.value)
+    wanted = "\nError message: The loop must not be an ancestor of block tir.Block#1\n"
+    assert wanted in str(caught.value)
     with pytest.raises(TVMError) as caught:
         sch.split(loop, factors=[2, 2])
     assert "the extent of loop tir.For#0)" in str(caught.value)

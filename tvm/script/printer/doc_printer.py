@@ -17,6 +17,8 @@ _NEWLINE: Final = 1
 _INDENT: Final = 2
 _DEDENT: Final = 3
 _BLANK: Final = 4
+_HIDE: Final = 5  # from here to _SHOW nothing is underlined for what stands around it
+_SHOW: Final = 6
 
 
 class _Start:
@@ -201,7 +203,7 @@ def _simple(doc: d.StmtDoc, pieces: list[Piece]) -> list[Piece]:
 
 
 def _above(doc: d.StmtDoc) -> list[Piece]:
-    return [*_comment(doc.comment), _NEWLINE] if doc.comment else []
+    return [_HIDE, *_comment(doc.comment), _NEWLINE, _SHOW] if doc.comment else []
 
 
 def _body(stmts: Sequence[d.Doc], docstring: str | None = None) -> list[Piece]:
@@ -214,6 +216,11 @@ def _body(stmts: Sequence[d.Doc], docstring: str | None = None) -> list[Piece]:
         pieces.extend((_NEWLINE, "pass"))
     pieces.append(_DEDENT)
     return pieces
+
+
+def _inside(stmts: Sequence[d.Doc]) -> list[Piece]:
+    """The body of a loop, a scope or a choice, of which the head alone is underlined."""
+    return [_HIDE, *_body(stmts), _SHOW]
 
 
 def _docstring(text: str) -> list[Piece]:
@@ -232,13 +239,13 @@ def _assign(doc: d.AssignDoc) -> list[Piece]:
 
 
 def _if(doc: d.IfDoc) -> list[Piece]:
-    pieces: list[Piece] = [*_above(doc), "if ", doc.predicate, ":", *_body(doc.then_branch)]
+    pieces: list[Piece] = [*_above(doc), "if ", doc.predicate, ":", *_inside(doc.then_branch)]
     if _turns(doc) > _MOST_NESTED:
         while (other := _only_if(doc)) is not None:
             doc = other
-            pieces.extend((_NEWLINE, "elif ", doc.predicate, ":", *_body(doc.then_branch)))
+            pieces.extend((_NEWLINE, "elif ", doc.predicate, ":", *_inside(doc.then_branch)))
     if doc.else_branch:
-        pieces.extend((_NEWLINE, "else:", *_body(doc.else_branch)))
+        pieces.extend((_NEWLINE, "else:", *_inside(doc.else_branch)))
     return pieces
 
 
@@ -259,16 +266,16 @@ def _turns(doc: d.IfDoc) -> int:
 
 
 def _while(doc: d.WhileDoc) -> list[Piece]:
-    return [*_above(doc), "while ", doc.predicate, ":", *_body(doc.body)]
+    return [*_above(doc), "while ", doc.predicate, ":", *_inside(doc.body)]
 
 
 def _for(doc: d.ForDoc) -> list[Piece]:
-    return [*_above(doc), "for ", *_target(doc.lhs), " in ", doc.rhs, ":", *_body(doc.body)]
+    return [*_above(doc), "for ", *_target(doc.lhs), " in ", doc.rhs, ":", *_inside(doc.body)]
 
 
 def _scope(doc: d.ScopeDoc) -> list[Piece]:
     name: tuple[Piece, ...] = () if doc.lhs is None else (" as ", doc.lhs)
-    return [*_above(doc), "with ", doc.rhs, *name, ":", *_body(doc.body)]
+    return [*_above(doc), "with ", doc.rhs, *name, ":", *_inside(doc.body)]
 
 
 def _expr_stmt(doc: d.ExprStmtDoc) -> list[Piece]:
@@ -353,6 +360,8 @@ class _Writer:
         self.wanted = wanted
         self.out: list[str] = []
         self.marks: list[Mark] = []
+        self._hidden: list[Mark] = []  # what is around them is underlined
+        self._open: list[int] = []
 
     def write(self, root: d.Doc) -> str:
         """The text of the document."""
@@ -370,7 +379,12 @@ class _Writer:
                 elif piece == _BLANK:
                     out.append("\n")
                 else:
-                    indent += self.indent_spaces if piece == _INDENT else -self.indent_spaces
+                    if piece in (_INDENT, _DEDENT):
+                        indent += self.indent_spaces if piece == _INDENT else -self.indent_spaces
+                    elif watched and piece == _HIDE:
+                        self._open.append(self._place())
+                    elif watched:
+                        self._hidden.append(Mark(self._open.pop(), self._place()))
             elif kind is _Start or kind is _End:
                 self._move_mark(piece)
             else:
@@ -384,12 +398,20 @@ class _Writer:
     def _is_wanted(self, doc: d.Doc) -> bool:
         return any(path in self.wanted for path in doc.source_paths)
 
+    def _place(self) -> int:
+        return sum(map(len, self.out))
+
     def _move_mark(self, piece: Piece) -> None:
-        place = sum(map(len, self.out))
+        place = self._place()
         if isinstance(piece, _Start):
             piece.at = place
         elif isinstance(piece, _End):
-            self.marks.append(Mark(piece.start.at, place))
+            start = piece.start.at
+            for hidden in sorted(self._hidden):  # the outermost first
+                if start <= hidden.start and hidden.stop <= place:
+                    self.marks.append(Mark(start, hidden.start))
+                    start = max(start, hidden.stop)
+            self.marks.append(Mark(start, place))
 
 
 def to_python_script(

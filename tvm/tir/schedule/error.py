@@ -43,18 +43,22 @@ def render(error: Illegal, mod: IRModule, primitive: str, asked: str, level: str
         return "ScheduleError: (not rendered)"
     head = f"ScheduleError: An error occurred in the schedule primitive '{primitive}'"
     if level == "fast":
-        return f"{head}: {re.sub(' {[0-9]}', '', error.fast)}"
-    found = error.found
-    if error.fast != found:
-        rule = error.fast
-        for i, spot in enumerate(error.spots):
-            rule = rule.replace(f"{{{i}}}", f"{type(spot).TYPE_KEY}#{i}")
-        found = f"{found} ({rule})"
+        return f"{head}.\n\nError message: {re.sub(' {[0-9]}', '', error.fast)}"
+    notes = {spot: f"{type(spot).TYPE_KEY}#{i}" for i, spot in enumerate(error.spots)}
+    rule = error.fast
+    for i, note in enumerate(notes.values()):
+        rule = rule.replace(f"{{{i}}}", note)
     # without sugar each loop has a line of its own, which can be underlined
-    program = mod.script(obj_to_underline=list(error.spots), syntax_sugar=False)
-    return message(
-        f"{head}: {asked}", found=found, where="\n" + program, legal=error.legal
+    program = mod.script(
+        obj_to_underline=list(notes), obj_to_annotate=notes, syntax_sugar=False
     )
+    said = message(
+        f"Error message: {rule}",
+        found=None if error.fast == error.found else error.found,
+        where=f"in {asked}",
+        legal=error.legal,
+    )
+    return f"{head}.\n\nThe IR with diagnostic is:\n{program}\n{said}"
 
 
 def name_of(stmt: Node | None) -> str:
