@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 import tvm
@@ -15,6 +17,14 @@ def test_names() -> None:
     assert tuple(container.ShapeTuple([3, 1])) == (3, 1)
     assert isinstance(container.String("a"), str)
     assert tvm.runtime.object_generic.const(1).dtype == "int32"
+
+
+def test_the_module_of_devices_hides_no_function() -> None:
+    names = importlib.import_module("tvm.runtime.device")
+    assert names.Device is tvm.runtime.Device
+    assert names.enabled("llvm")
+    assert names.num_threads() == tvm.runtime.num_threads()
+    assert tvm.runtime.device("cpu", 0) == tvm.cpu(0)
 
 
 def test_a_shape_equals_what_a_function_returns() -> None:

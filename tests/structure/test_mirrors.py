@@ -51,6 +51,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/runtime/_ffi_api.py": NAMED,
     "tvm/target/_ffi_api.py": NAMED,
     "tvm/testing/_ffi_api.py": NAMED,
+    "tvm/runtime/device.py": ("tests/runtime/test_container.py", "names of other modules"),
     "tvm/runtime/object_generic.py": ("tests/runtime/test_container.py", "one name"),
     "tvm/meta_schedule/feature_extractor/": (
         f"{_META}/feature_extractor/test_features.py", "features of known programs",

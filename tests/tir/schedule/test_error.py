@@ -44,7 +44,7 @@ def test_the_spot_is_underlined() -> None:
 
 def test_nodes_are_numbered_and_their_heads_marked() -> None:
     sch = Schedule(matmul())
-    i, j, k = sch.get_loops("C")
+    i, _, k = sch.get_loops("C")
     with pytest.raises(ScheduleError) as caught:
         sch.fuse(i, k)
     lines = str(caught.value).splitlines()
@@ -71,4 +71,4 @@ def test_the_rule_stands_beside_what_was_found() -> None:
     assert wanted in str(caught.value)
     with pytest.raises(TVMError) as caught:
         sch.split(loop, factors=[2, 2])
-    assert "the extent of loop tir.For#0)" in str(caught.value)
+    assert "the extent of loop tir.For#0\n" in str(caught.value)
