@@ -184,3 +184,23 @@ def test_rejects_a_register_that_is_read_before_it_is_set() -> None:
         ib.emit_ret(ib.r(2))
     with pytest.raises(TVMError, match="instruction 0 reads it, and nothing before sets it"):
         ib.get()
+
+
+@pytest.mark.cpu
+def test_closures_know_their_machine_and_libraries_their_text(tmp_path) -> None:
+    ib = relax.ExecBuilder()
+    with ib.function("second", num_inputs=2):
+        ib.emit_call("vm.builtin.copy", args=[ib.r(1)], dst=ib.r(2))
+        ib.emit_ret(ib.r(2))
+    with ib.function("main", num_inputs=1):
+        ib.emit_call("vm.builtin.make_closure", args=[ib.f("second"), ib.r(0)], dst=ib.r(1))
+        ib.emit_ret(ib.r(1))
+    executable = ib.get()
+    vm = relax.VirtualMachine(executable, tvm.cpu())
+    held, given = (tvm.runtime.tensor(np.full(2, value, "float32")) for value in (1, 2))
+    assert vm.invoke_closure(vm["main"](held), given).numpy().tolist() == [1, 1]
+    path = str(tmp_path / "program.so")
+    executable.export_library(path)
+    loaded = tvm.runtime.load_module(path)
+    for name in ("as_text", "as_python", "stats"):
+        assert loaded[name]() == getattr(executable, name)()

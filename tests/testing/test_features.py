@@ -60,3 +60,8 @@ def test_versions_and_packages() -> None:
     assert [m.args[0] for m in some_test(old).pytestmark if m.name == "skipif"] == [False]
     new = tvm.testing.requires_llvm_minimum_version(999)
     assert [m.args[0] for m in some_test(new).pytestmark if m.name == "skipif"] == [True]
+
+
+def test_several_devices_are_a_feature() -> None:
+    assert isinstance(tvm.testing.requires_multi_gpu, Feature)
+    assert tvm.testing.requires_multi_gpu.marks()

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+import tvm
 from tests.arith.fuzz import evaluate
 from tvm import tir
 from tvm.arith import Analyzer
@@ -157,3 +158,34 @@ def test_a_remainder_has_all_its_places() -> None:
     back, padding = IndexMap.from_func(lambda i: (i % 16,)).non_surjective_inverse([14])
     assert back.is_equivalent_to(IndexMap.from_func(lambda i: (i,)))
     assert structural_equal(padding, tir.IntImm("int64", 14) <= back.initial_indices[0])
+
+
+@pytest.mark.parametrize(
+    ("func", "extent", "wanted"),
+    [
+        (lambda i: [i // 5, i % 5], 24, lambda a, b: tir.And(a == 4, b == 4)),
+        (lambda i: [i // 5, i % 5], 4, lambda a, b: b == 4),
+        (lambda i: [i // 15, i // 3 % 5, i % 3], 39,
+         lambda a, b, c: tir.And(a == 2, b * 3 + c >= 9)),
+        (lambda i: [i % 3, i // 15, i // 3 % 5], 39,
+         lambda a, b, c: tir.And(b == 2, c * 3 + a >= 9)),
+    ],
+)  # fmt: skip
+def test_what_is_padded_is_told_of_the_whole_remainder(func, extent, wanted) -> None:
+    inverse, padded = tir.IndexMap.from_func(func).non_surjective_inverse([extent])
+    expected = wanted(*inverse.initial_indices)
+    analyzer = tvm.arith.Analyzer()
+    tvm.ir.assert_structural_equal(analyzer.simplify(padded), analyzer.simplify(expected))
+
+
+def test_a_symbolic_extent_is_rounded_up() -> None:
+    n = tir.Var("n", "int64")
+    index_map = tir.IndexMap.from_func(lambda i: [i // 5, i % 5])
+    outer, inner = index_map.map_shape([n])
+    tvm.ir.assert_structural_equal(outer, (n - n % -5) // 5)
+    assert int(inner) == 5
+    inverse, padded = index_map.non_surjective_inverse([n])
+    a, b = inverse.initial_indices
+    tvm.ir.assert_structural_equal(
+        padded, tir.And(n % -5 != 0, tir.And(a == n // 5, tir.LE(n % 5, b)))
+    )
