@@ -93,3 +93,61 @@ def test_sizes_and_numbers_among_inputs_and_results() -> None:
         found, wanted = fast(x, n), func(x, n)
         torch.testing.assert_close(found[0], wanted[0])
         assert found[1:] == wanted[1:]
+
+
+def add_and_double(x: Any, y: Any) -> Any:
+    x.add_(y)
+    return x * 2
+
+
+def parts(x: Any, y: Any) -> Any:
+    x[0] = 1
+    x[:, 1] *= 2
+    x[1].mul_(3)
+    return None
+
+
+def into(x: Any, y: Any) -> Any:
+    return torch.add(x, 1, out=y)
+
+
+def views(x: Any, y: Any) -> Any:
+    row = x[0]
+    row += y[1]
+    return x.t(), row
+
+
+@pytest.mark.parametrize("func", [add_and_double, parts, into, views])
+def test_inputs_that_are_written_to(func: Any) -> None:
+    torch._dynamo.reset()
+    fast = torch.compile(func, backend=relax_dynamo(), dynamic=True)
+    for n in (3, 5):
+        given, same = torch.rand(2, n, 4), torch.rand(2, n, 4)
+        same.copy_(given)
+        wanted, found = func(*given), fast(*same)
+        assert_same(same, given)
+        if wanted is not None:
+            assert_same(found, wanted)
+
+
+def made_and_written(x: Any) -> Any:
+    y = x * 2
+    y.add_(1)
+    torch.nn.functional.relu(y, inplace=True)
+    return y + x.shape[0]
+
+
+def seen_through_a_view(x: Any) -> Any:
+    y = x * 2
+    row = y[0]
+    y.add_(1)
+    return row
+
+
+@pytest.mark.parametrize("func", [made_and_written, seen_through_a_view])
+def test_writes_to_what_was_just_made(func: Any) -> None:
+    torch._dynamo.reset()
+    fast = torch.compile(func, backend=relax_dynamo(), dynamic=True)
+    for n in (3, 5):
+        x = torch.rand(n, 4)
+        assert_same(fast(x), func(x))

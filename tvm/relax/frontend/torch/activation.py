@@ -9,7 +9,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import PrimValue, TupleGetItem
 
 from .registry import convert
-from .values import Expr, axis_of, cast, dtype_of, floating, rank, refuse, scalar
+from .values import Expr, cast, dtype_of, floating, rank, refuse, scalar, written_axis
 
 
 @convert("relu")
@@ -131,11 +131,13 @@ def hardshrink(bb: BlockBuilder, input: Expr, lambd: float = 0.5) -> Expr:
 
 @convert("softshrink")
 def softshrink(bb: BlockBuilder, input: Expr, lambd: float = 0.5) -> Expr:
+    """Towards zero by the width, where that does not go past it."""
     dtype = dtype_of(input)
-    zero, width = scalar(0.0, dtype), scalar(float(lambd), dtype)
-    above = op.where(op.greater(input, width), op.subtract(input, width), zero)
-    below = op.less(input, scalar(-float(lambd), dtype))
-    return op.add(above, op.where(below, op.add(input, width), zero))
+    width = scalar(float(lambd), dtype)
+    above = op.astype(op.greater(input, width), dtype)
+    down = op.multiply(op.subtract(input, width), above)
+    below = op.astype(op.less(input, op.negative(width)), dtype)
+    return op.add(down, op.multiply(op.add(input, width), below))
 
 
 @convert("tanhshrink")
@@ -168,7 +170,7 @@ def log_sigmoid(bb: BlockBuilder, input: Expr) -> Expr:
 @convert("glu")
 def glu(bb: BlockBuilder, input: Expr, dim: int = -1) -> Expr:
     """The first half, times the sigmoid of the second."""
-    halves = bb.emit(op.split(input, 2, axis_of(dim, rank(input))))
+    halves = bb.emit(op.split(input, 2, written_axis(dim, rank(input))))
     return op.multiply(TupleGetItem(halves, 0), op.sigmoid(TupleGetItem(halves, 1)))
 
 

@@ -182,6 +182,8 @@ class BaseFXGraphImporter:
             return converter(self.block_builder, value, _plain(index))
         part = value[index]
         if _is_deferred(part):
+            if not node.users:
+                return part
             part = self._emitted(part())
             if _is_node(source):
                 parts = list(value)

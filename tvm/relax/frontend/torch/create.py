@@ -45,8 +45,15 @@ def _constant_tensor(value: int) -> Callable[..., Expr]:
 
 
 convert("ones")(_constant_tensor(1))
-# what an empty tensor holds is anything
-convert("zeros", "empty")(_constant_tensor(0))
+convert("zeros")(_constant_tensor(0))
+
+
+@convert("empty")
+def empty(bb: BlockBuilder, *size: Any, dtype: Any = None, **named: Any) -> Expr:
+    """What an empty tensor holds is anything."""
+    given = given_sizes(size or (named["size"],))
+    made: Expr = op.zeros(ShapeExpr(list(given)), dtype or DEFAULT_FLOAT)
+    return made
 
 
 @convert("empty_strided", "empty_permuted")

@@ -11,7 +11,9 @@ from tvm.error import message
 from tvm.ir.module import IRModule
 from tvm.tir.expr import Var
 
-from .fx_translator import from_fx
+from .base_fx_graph_translator import target_name
+from .fx_translator import WRITING, from_fx
+from .inplace import FRESH
 
 
 def device_from_inputs(example_inputs: Sequence[Any]) -> Any:
@@ -39,10 +41,66 @@ def relax_dynamo(pipeline: Any = None) -> Callable[[Any, Sequence[Any]], Callabl
                     legal="a torch.fx.GraphModule, which torch.compile hands over",
                 )
             )
-        graph_module.graph.eliminate_dead_code()
+        writes = [node for node in graph_module.graph.nodes if _is_write(node)]
+        if any(_is_shared(node) for node in writes):
+            return _functional(graph_module, example_inputs, pipeline)
+        _alive(graph_module)
         return _compiled(graph_module, example_inputs, pipeline)
 
     return backend
+
+
+def _alive(graph_module: Any) -> None:
+    """Drop what nobody reads, but not what writes."""
+    graph_module.graph.eliminate_dead_code(lambda node: node.is_impure() or _is_write(node))
+
+
+def _is_write(node: Any) -> bool:
+    """Whether a node's operator writes to a tensor that it is given."""
+    if node.op not in ("call_function", "call_method"):
+        return False
+    name = target_name(node)
+    inplace = name in WRITING or (name.endswith("_") and not name.endswith("__"))
+    return inplace or bool(node.kwargs.get("inplace")) or node.kwargs.get("out") is not None
+
+
+def _is_shared(node: Any) -> bool:
+    """Whether others may see a write: through an input, or a view made before."""
+    if node.kwargs.get("out") is not None or target_name(node) == "setitem":
+        return True
+    root = node.args[0] if node.args else node.kwargs.get("input")
+    same = []
+    while getattr(root, "op", None) in ("call_function", "call_method"):
+        same.append(root)
+        if target_name(root) in FRESH and not _is_write(root):
+            readers = [user for one in same for user in one.users if user is not node]
+            return not all(
+                user > node or target_name(user) in FRESH or _is_write(user) for user in readers
+            )
+        if not _is_write(root):
+            return True
+        root = root.args[0] if root.args else None
+    return True
+
+
+def _functional(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Callable[..., Any]:
+    """The graph with its writes turned into results by torch, which stores them afterwards."""
+    common: Any = import_module("torch._dynamo.backends.common")
+    boxed: Any = import_module("functorch.compile").make_boxed_func
+
+    real: Any = import_module("torch._subclasses.fake_tensor").unset_fake_temporarily
+
+    def forward(graph: Any, inputs: Sequence[Any]) -> Any:
+        with real():  # constants of the graph are real tensors
+            return boxed(_compiled(graph, inputs, pipeline))
+
+    def backward(graph: Any, inputs: Sequence[Any]) -> Any:
+        return boxed(graph.forward)
+
+    made: Callable[..., Any] = common.aot_autograd(fw_compiler=forward, bw_compiler=backward)(
+        graph_module, examples
+    )
+    return made
 
 
 def _compiled(graph_module: Any, examples: Sequence[Any], pipeline: Any) -> Callable[..., Any]:
@@ -104,6 +162,7 @@ def _tensors(graph_module: Any, examples: Sequence[Any]) -> list[Any]:
             continue
         argument = node.meta.get("grapharg")
         fake = node.meta.get("example_value", getattr(argument, "fake_tensor", None))
+        fake = node.meta.get("val") if fake is None else fake
         found.append(example if fake is None else fake)
     return found
 
@@ -131,7 +190,7 @@ def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModul
     mod = IRModule()
 
     def capture(graph_module: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-        graph_module.graph.eliminate_dead_code()
+        _alive(graph_module)
         made = from_fx(
             graph_module,
             _input_info(_tensors(graph_module, example_inputs)),

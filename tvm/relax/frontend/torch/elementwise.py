@@ -24,8 +24,11 @@ from .values import (
     floating,
     promoted,
     promoted_floats,
+    rank,
     refuse,
+    same,
     scalar,
+    sizes,
     tensor_of,
 )
 
@@ -539,13 +542,34 @@ def addcdiv(bb: BlockBuilder, input: Expr, tensor1: Expr, tensor2: Expr, value: 
 def clamp(bb: BlockBuilder, input: Expr, min: Any = None, max: Any = None) -> Any:
     """Not below `min`, not above `max`; either may be left out, or be a tensor."""
     if isinstance(min, RelaxExpr) or isinstance(max, RelaxExpr):
-        low = input if min is None else bb.emit(maximum(bb, input, min))
-        return low if max is None else minimum(bb, low, max)
+        return _clamp_between(bb, input, min, max)
     x = cast(bb, input, common_dtype(input, *(v for v in (min, max) if v is not None)))
     if is_float(dtype_of(x)) or not (min is None or max is None):
         low_end = -math.inf if min is None else min
         return op.clip(x, low_end, math.inf if max is None else max)
     return maximum(bb, x, min) if max is None else minimum(bb, x, max)
+
+
+def _clamp_between(bb: BlockBuilder, x: Expr, low: Any, high: Any) -> Any:
+    """Bounds of the tensor's own shape, then those that are numbers."""
+    if isinstance(low, RelaxExpr):
+        x, low = bb.emit(maximum(bb, x, _bound(bb, low, x))), None
+    if isinstance(high, RelaxExpr):
+        if low is not None:
+            x, low = bb.emit(maximum(bb, x, low)), None
+        x, high = bb.emit(minimum(bb, x, _bound(bb, high, x))), None
+    if low is None and high is None and not is_float(dtype_of(x)):
+        return x
+    return clamp(bb, x, low, high)
+
+
+def _bound(bb: BlockBuilder, bound: Expr, x: Expr) -> Expr:
+    """The bound in the tensor's shape, where it has no more axes or longer ones."""
+    missing = rank(x) - rank(bound)
+    pairs = zip(sizes(bound), sizes(x)[max(missing, 0) :])
+    if missing < 0 or not all(same(a, b) or same(a, 1) for a, b in pairs):
+        return bound
+    return bb.emit(op.broadcast_to(bound, sizes(x)))
 
 
 @convert("clamp_min")

@@ -9,16 +9,23 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tvm.error import OpAttributeUnImplemented, message
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relax import op
 from tvm.relax.expr import Constant, Var
 from tvm.relax.frontend.loops import while_loop
-from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, TensorStructInfo
+from tvm.relax.struct_info import (
+    PrimStructInfo,
+    ShapeExpr,
+    ShapeStructInfo,
+    TensorStructInfo,
+)
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .dtypes import dtype_name, tensor_constant
-from .inplace import plainly_written, writes
+from .inplace import plainly_written, without_dropout, writes
+from .registry import functions
+from .sizes import require
 from .splitting import split_up
 from .symbols import Symbols
 from .values import cast, tensor_of
@@ -47,6 +54,9 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             "invoke_subgraph": self._invoked,
             "cond": self._cond,
             "while_loop": self._while_loop,
+            "item": self._item,
+            "_local_scalar_dense": self._item,
+            "_assert_scalar": self._assert_scalar,
         }
         return {**super().create_convert_map(), **own}
 
@@ -104,6 +114,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         program = split_up(program, self._is_known) or program
         graph = program.graph_module.graph
         self._check_graph(program.graph_module)
+        self._symbols.limit(program.range_constraints)
         weights, inputs = self.create_input_vars(program)
         kept = self._bind_weights(program, weights, keep_params_as_input)
         attrs: dict[str, Any] = self._symbols.bounds(program.range_constraints)
@@ -222,6 +233,28 @@ class ExportedProgramImporter(BaseFXGraphImporter):
                 missing.setdefault(target_name(node), []).append(node)
         self._check_unsupported(missing)
 
+    # --- numbers that are read from tensors ---
+
+    def _item(self, node: fx.Node) -> Any:
+        """An integer is a symbol from here on, or is checked to be what torch derived for it."""
+        value, known = self._retrieve_args(node.args[0]), node.meta.get("val")
+        expr = getattr(getattr(known, "node", None), "expr", None)
+        if expr is None or not expr.is_integer or isinstance(value, (int, PrimExpr)):
+            return functions()["item"](self.block_builder, value) if expr is None else value
+        bb = self.block_builder
+        number = bb.emit(op.reshape(cast(bb, value, "int64"), [1]))
+        shape = bb.emit(op.tensor_to_shape(number))
+        self._symbols.know([known])
+        extent = self._symbols.define([known])[0]
+        bb.match_cast(shape, ShapeStructInfo([extent]))
+        return self._symbols.extent(known)
+
+    def _assert_scalar(self, node: fx.Node) -> None:
+        """What torch assumed of sizes, checked when the program runs where it is not sure."""
+        condition = self._retrieve_args(node.args[0])
+        if isinstance(condition, PrimExpr):
+            require(self.block_builder, condition)
+
     # --- graphs within the graph ---
 
     def _call(self, module: Any, args: Sequence[Any]) -> Any:
@@ -300,7 +333,7 @@ def _functional(program: Any) -> tuple[Any, list[int] | None]:
     nodes = list(_all_nodes(program.graph_module))
     if not any(writes(node) for node in nodes) or plainly_written(nodes):
         return program, None
-    made = program.run_decompositions({})
+    made = without_dropout(program).run_decompositions({})
     kept, changed = [], []
     for i, spec in enumerate(made.graph_signature.output_specs):
         if spec.kind.name == "USER_OUTPUT":

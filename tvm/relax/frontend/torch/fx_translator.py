@@ -24,7 +24,7 @@ from .registry import Converter, modules
 if TYPE_CHECKING:
     from torch import fx
 
-_WRITING: Final = frozenset(
+WRITING: Final = frozenset(
     {"iadd", "isub", "imul", "itruediv", "ifloordiv", "iand", "ior", "ixor", "ipow", "setitem"}
 )
 
@@ -164,7 +164,7 @@ class TorchFXImporter(BaseFXGraphImporter):
         sizes = {symbol.name: symbol for found in infos for symbol in found}
         for node in model.graph.nodes:
             if node.op == "placeholder":
-                if "grapharg" in node.meta and node.meta["grapharg"].fake_tensor is None:
+                if _is_number(node):
                     self._bind_size(node, sizes)
                     continue
                 if not inputs:
@@ -189,7 +189,8 @@ class TorchFXImporter(BaseFXGraphImporter):
 
     def _bind_size(self, node: fx.Node, sizes: Mapping[str, Any]) -> None:
         """An input that is a number: an extent of a tensor, or else fixed and guarded by torch."""
-        size = node.meta.get("example_value", node.meta["grapharg"].example)
+        size = node.meta.get("example_value", node.meta.get("val"))
+        size = node.meta["grapharg"].example if size is None else size
         found = sizes.get(str(size))
         if found is not None or node.users:
             self.env[node] = size.__index__() if found is None else found
@@ -208,11 +209,18 @@ class TorchFXImporter(BaseFXGraphImporter):
             writes = bool(getattr(self.named_modules[str(node.target)], "inplace", False))
         else:
             _, options = _by_name(node, list(node.args), dict(node.kwargs))
-            writes = name in _WRITING or bool(options.get("inplace"))
+            writes = name in WRITING or bool(options.get("inplace"))
             writes = writes or (name.endswith("_") and not name.endswith("__"))
             writes = writes and name not in ("and_", "or_", "not_", "is_", "requires_grad_")
         if writes and isinstance(self.env[node], RelaxExpr):
             self.env[written] = self.env[node]
+
+
+def _is_number(node: fx.Node) -> bool:
+    """Whether an input of a graph that torch has compiled from a function is no tensor."""
+    if "grapharg" in node.meta:
+        return node.meta["grapharg"].fake_tensor is None
+    return isinstance(node.meta.get("val"), (int, float)) or hasattr(node.meta.get("val"), "node")
 
 
 def _by_name(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from .values import (
     scalar,
     sizes,
     tensor_of,
+    written_axis,
 )
 
 
@@ -39,7 +39,7 @@ def counted_from_front(bb: BlockBuilder, index: Expr, extent: Any) -> Expr:
 
 @convert("index_select")
 def index_select(bb: BlockBuilder, input: Expr, dim: int, index: Expr) -> Expr:
-    return op.take(input, index, axis_of(dim, rank(input)))
+    return op.take(input, index, written_axis(dim, rank(input)))
 
 
 @convert("take")
@@ -56,7 +56,7 @@ def gather(
 ) -> Expr:
     if rank(input) == 0:
         return input
-    return op.gather_elements(input, index, axis_of(dim, rank(input)))
+    return op.gather_elements(input, index, written_axis(dim, rank(input)))
 
 
 @convert("take_along_dim")
@@ -162,10 +162,9 @@ def index(bb: BlockBuilder, input: Expr, indices: Sequence[Any]) -> Expr:
     given = [i for i, place in enumerate(places) if place is not None]
     if len(given) == 1:
         axis = given[0]
-        at = counted_from_front(bb, places[axis], sizes(x)[axis])
         if axis == 0 and len(places) == 1:
             return op.index_tensor(x, (places[0],))
-        return op.take(x, at, axis)
+        return op.take(x, counted_from_front(bb, places[axis], sizes(x)[axis]), axis)
     if given == list(range(len(given))):
         return op.index_tensor(x, tuple(places[i] for i in given))
     rest = [i for i in range(rank(x)) if i not in given]
@@ -280,7 +279,7 @@ def scatter(
     if not isinstance(updates, RelaxExpr):
         updates = bb.emit(op.broadcast_to(scalar(updates, dtype_of(input)), sizes(index)))
     return op.scatter_elements(
-        input, index, _cut_to(bb, updates, index), axis_of(dim, rank(input)), how
+        input, index, _cut_to(bb, updates, index), written_axis(dim, rank(input)), how
     )
 
 
@@ -310,7 +309,7 @@ def scatter_reduce(
     bb: BlockBuilder, input: Expr, dim: int, index: Expr, src: Expr, reduce: str,
     include_self: bool = True,
 ) -> Expr:  # fmt: skip
-    how, axis, dtype = _reduction(reduce), axis_of(dim, rank(input)), dtype_of(input)
+    how, axis, dtype = _reduction(reduce), written_axis(dim, rank(input)), dtype_of(input)
     part = _cut_to(bb, src, index)
     x = input
     if not include_self:
@@ -369,9 +368,9 @@ def masked_scatter(bb: BlockBuilder, input: Expr, mask: Expr, source: Expr) -> E
     flat = op.reshape(op.astype(held, "int64"), [product(shape)])
     number = bb.emit(op.subtract(op.cumsum(flat, 0), scalar(1, "int64")))
     number = bb.emit(op.maximum(number, scalar(0, "int64")))
-    last = math.prod(lengths(source, "masked_scatter: source")) - 1
-    number = bb.emit(op.minimum(number, scalar(last, "int64")))
-    values = op.take(op.reshape(source, [-1]), number, 0)
+    last = tensor_of(bb, product(sizes(source)) - 1, "int64")
+    number = bb.emit(op.minimum(number, last))
+    values = op.take(op.reshape(source, [product(sizes(source))]), number, 0)
     return op.where(held, op.reshape(values, shape), input)
 
 

@@ -7,10 +7,11 @@ is left to torch, which rewrites programs so that they write nothing.
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Final
 
 # operators that always give a tensor of their own, not a view of an operand
-_FRESH: Final = frozenset(
+FRESH: Final = frozenset(
     {
         "add", "addmm", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bmm", "cat",
         "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -21,8 +22,39 @@ _FRESH: Final = frozenset(
 )  # fmt: skip
 
 
+# operators that do nothing outside of training
+_IDLE: Final = frozenset(
+    {
+        "alpha_dropout", "dropout", "feature_alpha_dropout", "feature_dropout", "alpha_dropout_",
+        "dropout_", "feature_alpha_dropout_", "feature_dropout_",
+    }
+)  # fmt: skip
+
+
+def without_dropout(program: Any) -> Any:
+    """The program without dropouts, which torch itself would split into draws of chance."""
+    if not any(_is_idle(node) for node in program.graph_module.graph.nodes):
+        return program
+    from torch.fx import GraphModule
+
+    graph = copy.deepcopy(program.graph_module.graph)
+    for node in list(graph.nodes):
+        if _is_idle(node):
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+    made = copy.copy(program)
+    made._graph_module = GraphModule(program.graph_module, graph)
+    return made
+
+
+def _is_idle(node: Any) -> bool:
+    return node.op == "call_function" and _packet(node) in _IDLE
+
+
 def writes(node: Any) -> bool:
     """Whether a node's operator writes to an operand."""
+    if _is_idle(node):
+        return False
     schema = getattr(node.target, "_schema", None)
     return node.op == "call_function" and bool(schema is not None and schema.is_mutable)
 
@@ -43,7 +75,7 @@ def plainly_written(nodes: list[Any]) -> bool:
 
 
 def _is_fresh(node: Any) -> bool:
-    return node.op == "call_function" and _packet(node) in _FRESH
+    return node.op == "call_function" and _packet(node) in FRESH
 
 
 def _packet(node: Any) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tvm import te, tir
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
+from tvm.topi.nn.pad import pad as pad_with_value
 
 from .registry import convert
 from .values import Expr, rank, refuse, sizes, spread
@@ -37,14 +39,33 @@ def padded(
     for i in range(len(pad) // 2):
         axis = ndim - 1 - i
         width[2 * axis : 2 * axis + 2] = pad[2 * i], pad[2 * i + 1]
-    cut = [max(0, -w) for w in width]
+    cut = [max(0, -w) if isinstance(w, int) else 0 for w in width]
     if any(cut):
         axes = [a for a in range(ndim) if cut[2 * a] or cut[2 * a + 1]]
         extents = sizes(x)
         ends = [extents[a] - cut[2 * a + 1] for a in axes]
         x = bb.emit(op.strided_slice(x, axes, [cut[2 * a] for a in axes], ends))
-        width = [max(0, w) for w in width]
-    return op.nn.pad(x, width, mode, value) if any(width) or not any(cut) else x
+        width = [max(0, w) if isinstance(w, int) else w for w in width]
+    wider = any(not isinstance(w, int) or w for w in width)
+    if not all(isinstance(w, int) for w in width):
+        return _padded_by_sizes(bb, x, width, mode, value)
+    return op.nn.pad(x, width, mode, value) if wider or not any(cut) else x
+
+
+def _padded_by_sizes(
+    bb: BlockBuilder, x: Expr, width: Sequence[Any], mode: str, value: float
+) -> Expr:
+    """Widths that are sizes, so not below zero: zeros, or any value, before and behind."""
+    if mode != "constant":
+        shown = ", ".join(map(str, width))
+        raise refuse("pad", f"mode {mode!r} with the widths {shown}", "mode 'constant'")
+
+    def pad(data: te.Tensor) -> Any:
+        low, high = list(width[::2]), list(width[1::2])
+        fill = tir.const(value, str(data.dtype))
+        return pad_with_value(data, low, high, fill, "pad")
+
+    return bb.emit_te(pad, x, primfunc_name_hint="pad")
 
 
 def _declare(mode: str, name: str) -> None:

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from tvm.ir.expr import PrimExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant
+from tvm.topi.nn.pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d
 
 from .registry import convert
 from .values import Expr, dtype_of, lengths, product, rank, refuse, scalar, sizes, spread
@@ -174,7 +176,9 @@ def _adaptive_max(n: int) -> Callable[..., Any]:
         bb: BlockBuilder, input: Expr, output_size: Any, return_indices: Any = True
     ) -> Any:
         """Windows from floor(i * size / out) to ceil((i + 1) * size / out)."""
-        extents = lengths(input, "adaptive_max_pool")[-n:]
+        if any(isinstance(extent, PrimExpr) for extent in sizes(input)[-n:]):
+            return _symbolic_adaptive_max(bb, input, n, output_size, return_indices)
+        extents = [int(extent) for extent in sizes(input)[-n:]]  # type: ignore[arg-type]
         wanted = [int(o) for o in _output(input, n, output_size)]
         table = _adaptive_windows(extents, wanted)
         lead = sizes(input)[:-n]
@@ -188,6 +192,30 @@ def _adaptive_max(n: int) -> Callable[..., Any]:
         return values, lambda: _places_of_largest(bb, input, n, table, wanted)
 
     return apply
+
+
+def _symbolic_adaptive_max(
+    bb: BlockBuilder, x: Expr, n: int, output_size: Any, return_indices: Any
+) -> Any:
+    """Windows by the extents of the call; their places only where one window is everything."""
+    wanted = _output(x, n, output_size)
+    lead, axes = sizes(x)[:-n], list(range(-n, 0))
+    if all(isinstance(o, int) and o == 1 for o in wanted):
+        values = bb.emit(op.max(x, axes, True))
+    else:
+        rule = {1: adaptive_pool1d, 2: adaptive_pool, 3: adaptive_pool3d}
+        batched = x if len(lead) == 2 else bb.emit(op.expand_dims(x, 0))
+        made = bb.emit_te(rule[n], batched, list(wanted), "max")
+        values = bb.emit(op.reshape(made, [*lead, *wanted]))
+
+    def places() -> Any:
+        if not all(isinstance(o, int) and o == 1 for o in wanted):
+            shown = ", ".join(map(str, sizes(x)[-n:]))
+            raise refuse("adaptive_max_pool: places", f"the extents {shown}", "numbers")
+        flat = op.reshape(x, [*lead, product(sizes(x)[-n:])])
+        return op.reshape(op.argmax(flat, -1), [*lead, *wanted])
+
+    return values if return_indices is False else (values, places)
 
 
 def _adaptive_windows(extents: Sequence[int], wanted: Sequence[int]) -> np.ndarray[Any, Any]:

@@ -26,6 +26,8 @@ from .values import (
     scalar,
     size_tensor,
     sizes,
+    written_axes,
+    written_axis,
 )
 
 
@@ -41,7 +43,7 @@ def sum_(
     bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Expr:
     x = _accumulated(bb, input, dtype)
-    return x if rank(x) == 0 else op.sum(x, axes_of(dim, rank(x)), keepdim)
+    return x if rank(x) == 0 else op.sum(x, written_axes(dim, rank(x)), keepdim)
 
 
 @convert("nansum")
@@ -57,7 +59,7 @@ def mean(
     bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Expr:
     x = input if dtype is None else cast(bb, input, dtype)
-    return x if rank(x) == 0 else op.mean(x, axes_of(dim, rank(x)), keepdim)
+    return x if rank(x) == 0 else op.mean(x, written_axes(dim, rank(x)), keepdim)
 
 
 @convert("prod")
@@ -65,17 +67,17 @@ def prod(
     bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool = False, dtype: Any = None
 ) -> Expr:
     x = _accumulated(bb, input, dtype)
-    return x if rank(x) == 0 else op.prod(x, axes_of(dim, rank(x)), keepdim)
+    return x if rank(x) == 0 else op.prod(x, written_axes(dim, rank(x)), keepdim)
 
 
 @convert("amax")
 def amax(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
-    return input if rank(input) == 0 else op.max(input, axes_of(dim, rank(input)), keepdim)
+    return input if rank(input) == 0 else op.max(input, written_axes(dim, rank(input)), keepdim)
 
 
 @convert("amin")
 def amin(bb: BlockBuilder, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
-    return input if rank(input) == 0 else op.min(input, axes_of(dim, rank(input)), keepdim)
+    return input if rank(input) == 0 else op.min(input, written_axes(dim, rank(input)), keepdim)
 
 
 @convert("aminmax")
@@ -90,7 +92,7 @@ def _extreme(reduce: Any, arg: Any, pairwise: Any) -> Callable[..., Any]:
             return reduce(input) if rank(input) else input
         if not isinstance(dim, int):
             return pairwise(*promoted(bb, input, dim))
-        axis = axis_of(dim, rank(input))
+        axis = written_axis(dim, rank(input))
         values = bb.emit(reduce(input, axis, keepdim))
         return values, bb.emit(arg(input, axis, keepdim))
 
@@ -105,7 +107,7 @@ def _place(rule: Any) -> Callable[..., Expr]:
     def apply(
         bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool = False
     ) -> Expr:
-        axis = None if dim is None else axis_of(dim, rank(input))
+        axis = None if dim is None else written_axis(dim, rank(input))
         found: Expr = rule(input, axis, keepdim)
         return found
 
@@ -142,7 +144,7 @@ def _count(x: Expr, dim: Any) -> Any:
 
 def _variance(bb: BlockBuilder, x: Expr, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The mean square distance from the mean, over n - correction in place of n."""
-    plain = bb.emit(op.variance(x, axes_of(dim, rank(x)), keepdim))
+    plain = bb.emit(op.variance(x, written_axes(dim, rank(x)), keepdim))
     if correction == 0:
         return plain
     count, dtype = _count(x, dim), dtype_of(x)
@@ -179,7 +181,7 @@ def _moment(
         spread = finish(_variance(bb, input, dim, _correction(unbiased, correction), keepdim))
         if not with_mean:
             return spread
-        return spread, op.mean(input, axes_of(dim, rank(input)), keepdim)
+        return spread, op.mean(input, written_axes(dim, rank(input)), keepdim)
 
     return apply
 
@@ -194,7 +196,7 @@ convert("std_mean")(_moment(op.sqrt, True))
 def logsumexp(bb: BlockBuilder, input: Expr, dim: Any, keepdim: bool = False) -> Any:
     """log(sum(exp(x))), with the largest element taken out before."""
     x = floating(bb, input)
-    axes = axes_of(dim, rank(x))
+    axes = written_axes(dim, rank(x))
     largest = bb.emit(op.max(x, axes, True))
     # where all are infinite, the difference would be none
     largest = bb.emit(op.where(op.isinf(largest), scalar(0.0, dtype_of(x)), largest))
@@ -204,7 +206,7 @@ def logsumexp(bb: BlockBuilder, input: Expr, dim: Any, keepdim: bool = False) ->
 
 def norm(bb: BlockBuilder, x: Expr, p: Any, dim: Any, keepdim: bool = False) -> Any:
     """The p-norm along axes."""
-    axes, dtype = axes_of(dim, rank(x)), dtype_of(x)
+    axes, dtype = written_axes(dim, rank(x)), dtype_of(x)
     if p == math.inf:
         return op.max(op.abs(x), axes, keepdim)
     if p == -math.inf:
@@ -212,10 +214,6 @@ def norm(bb: BlockBuilder, x: Expr, p: Any, dim: Any, keepdim: bool = False) -> 
     if p == 0:
         held = op.astype(op.not_equal(x, scalar(0.0, dtype)), dtype)
         return op.sum(held, axes, keepdim)
-    if p == 1:
-        return op.sum(op.abs(x), axes, keepdim)
-    if p == 2:
-        return op.sqrt(op.sum(op.multiply(x, x), axes, keepdim))
     total = op.sum(op.power(op.abs(x), scalar(float(p), dtype)), axes, keepdim)
     return op.power(total, scalar(1.0 / p, dtype))
 
@@ -237,13 +235,13 @@ def vector_norm(
 @convert("cumsum")
 def cumsum(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Any:
     kind = dtype or (None if is_float(dtype_of(input)) else "int64")
-    return op.cumsum(input, axis_of(dim, rank(input)), kind)
+    return op.cumsum(input, written_axis(dim, rank(input)), kind)
 
 
 @convert("cumprod")
 def cumprod(bb: BlockBuilder, input: Expr, dim: int, dtype: Any = None) -> Any:
     kind = dtype or (None if is_float(dtype_of(input)) else "int64")
-    return op.cumprod(input, axis_of(dim, rank(input)), kind)
+    return op.cumprod(input, written_axis(dim, rank(input)), kind)
 
 
 def _running(better: Callable[[Expr, Expr], Expr]) -> Callable[..., Any]:
@@ -284,7 +282,7 @@ convert("cummin")(_running(op.less))
 @convert("logcumsumexp")
 def logcumsumexp(bb: BlockBuilder, input: Expr, dim: int) -> Expr:
     """log(cumsum(exp(x))), with the largest element of the row taken out before."""
-    axis = axis_of(dim, rank(input))
+    axis = written_axis(dim, rank(input))
     largest = bb.emit(op.max(input, axis, True))
     return op.add(op.log(op.cumsum(op.exp(op.subtract(input, largest)), axis)), largest)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import tir
 from tvm.arith import Analyzer
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Tuple, TupleGetItem
@@ -21,12 +21,14 @@ from .values import (
     cast,
     common_dtype,
     length,
-    lengths,
     product,
     rank,
+    read_size,
     refuse,
     same,
     sizes,
+    written_axes,
+    written_axis,
 )
 
 
@@ -115,7 +117,7 @@ def unflatten(bb: BlockBuilder, input: Expr, dim: int, sizes: Any = None, **name
 @convert("permute", "permute_copy")
 def permute(bb: BlockBuilder, input: Expr, *dims: Any, **named: Any) -> Expr:
     axes = given_sizes(dims or (named["dims"],))
-    return op.permute_dims(input, [axis_of(a, rank(input)) for a in axes])
+    return op.permute_dims(input, [written_axis(a, rank(input)) for a in axes])
 
 
 @convert("transpose", "swapaxes", "swapdims", "transpose_copy")
@@ -158,7 +160,7 @@ def movedim(bb: BlockBuilder, input: Expr, source: Any, destination: Any) -> Exp
 def squeeze(bb: BlockBuilder, input: Expr, dim: Any = None) -> Expr:
     """Axes of extent 1 are dropped; others that are named stay."""
     extents = sizes(input)
-    axes = range(len(extents)) if dim is None else (axes_of(dim, len(extents)) or [])
+    axes = range(len(extents)) if dim is None else (written_axes(dim, len(extents)) or [])
     dropped = [a for a in axes if extents and same(extents[a], 1)]
     if dim is None and all(isinstance(extent, int) for extent in extents):
         return op.squeeze(input)
@@ -225,11 +227,26 @@ def _tiled(bb: BlockBuilder, x: Expr, counts: Sequence[Any]) -> Expr:
 def repeat_interleave(
     bb: BlockBuilder, input: Expr, repeats: Any = None, dim: int | None = None, **options: Any
 ) -> Expr:
-    if not isinstance(repeats, int):
-        raise refuse("repeat_interleave: repeats", "a tensor", "a number")
+    if repeats is None:
+        x = bb.emit(op.arange(0, sizes(input)[0], 1, "int64"))
+        return _repeated_by(bb, x, input, 0, options.get("output_size"))
+    if isinstance(repeats, RelaxExpr):
+        axis = 0 if dim is None else axis_of(dim, rank(input))
+        flat = input if dim is not None else bb.emit(op.reshape(input, [product(sizes(input))]))
+        return _repeated_by(bb, flat, repeats, axis, options.get("output_size"))
     if dim is None:
         return op.repeat(op.reshape(input, [-1]), repeats, 0)
-    return op.repeat(input, repeats, axis_of(dim, rank(input)))
+    return op.repeat(input, repeats, written_axis(dim, rank(input)))
+
+
+def _repeated_by(bb: BlockBuilder, x: Expr, counts: Expr, axis: int, total: Any) -> Expr:
+    """Each element as often as its count says; `total` is the sum of the counts, if known."""
+    wide = op.broadcast_to(cast(bb, counts, "int64"), [sizes(x)[axis]])
+    ends = bb.emit(op.cumsum(wide, 0))
+    if total is None:
+        total = read_size(bb, bb.emit(op.max(ends)))
+    places = op.bucketize(op.arange(0, total, 1, "int64"), ends, False, True)
+    return op.take(x, bb.emit(places), axis)
 
 
 @convert("cat", "concat", "concatenate")
@@ -260,20 +277,20 @@ def atleast_2d(bb: BlockBuilder, input: Expr) -> Expr:
 
 @convert("hstack")
 def hstack(bb: BlockBuilder, tensors: Any) -> Any:
-    parts = [bb.emit(atleast_1d(bb, x)) for x in tensors]
+    parts = [bb.normalize_argument(atleast_1d(bb, x)) for x in tensors]
     return cat(bb, parts, 0 if rank(parts[0]) == 1 else 1)
 
 
 @convert("vstack", "row_stack")
 def vstack(bb: BlockBuilder, tensors: Any) -> Any:
-    return cat(bb, [bb.emit(atleast_2d(bb, x)) for x in tensors], 0)
+    return cat(bb, [bb.normalize_argument(atleast_2d(bb, x)) for x in tensors], 0)
 
 
 @convert("dstack")
 def dstack(bb: BlockBuilder, tensors: Any) -> Any:
     parts = []
     for x in tensors:
-        flat = bb.emit(atleast_2d(bb, x))
+        flat = bb.normalize_argument(atleast_2d(bb, x))
         parts.append(flat if rank(flat) > 2 else bb.emit(op.expand_dims(flat, 2)))
     return cat(bb, parts, 2)
 
@@ -295,7 +312,7 @@ def _pieces(bb: BlockBuilder, x: Expr, cuts: list[int] | int, axis: int) -> Expr
 @convert("split", "split_copy")
 def split(bb: BlockBuilder, tensor: Expr, split_size: Any, dim: int = 0) -> Any:
     """Pieces of a size, the last one smaller; or of the sizes given."""
-    axis = axis_of(dim, rank(tensor))
+    axis = written_axis(dim, rank(tensor))
     if not isinstance(split_size, int):
         return split_with_sizes(bb, tensor, split_size, axis)
     extent = sizes(tensor)[axis]
@@ -311,7 +328,7 @@ def split(bb: BlockBuilder, tensor: Expr, split_size: Any, dim: int = 0) -> Any:
 
 @convert("split_with_sizes", "unsafe_split_with_sizes", "split_with_sizes_copy")
 def split_with_sizes(bb: BlockBuilder, input: Expr, split_sizes: Any, dim: int = 0) -> Any:
-    axis = axis_of(dim, rank(input))
+    axis = written_axis(dim, rank(input))
     cuts: list[Any] = []
     for size in split_sizes[:-1]:
         cuts.append(size if not cuts else cuts[-1] + size)
@@ -326,7 +343,7 @@ def split_with_sizes(bb: BlockBuilder, input: Expr, split_sizes: Any, dim: int =
 @convert("chunk", "unsafe_chunk")
 def chunk(bb: BlockBuilder, input: Expr, chunks: int, dim: int = 0) -> Any:
     """At most `chunks` pieces, all but the last of one size."""
-    axis = axis_of(dim, rank(input))
+    axis = written_axis(dim, rank(input))
     extent = sizes(input)[axis]
     if isinstance(extent, int) and extent % chunks:
         return split(bb, input, -(-extent // chunks), axis)
@@ -336,7 +353,7 @@ def chunk(bb: BlockBuilder, input: Expr, chunks: int, dim: int = 0) -> Any:
 @convert("tensor_split")
 def tensor_split(bb: BlockBuilder, input: Expr, indices_or_sections: Any, dim: int = 0) -> Any:
     """So many pieces, the first ones larger by one; or cuts at the places given."""
-    axis = axis_of(dim, rank(input))
+    axis = written_axis(dim, rank(input))
     cuts = indices_or_sections
     if isinstance(cuts, int):
         extent = length(input, axis, "tensor_split")
@@ -355,7 +372,7 @@ for _name, _axis in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):
 
 @convert("unbind", "unbind_copy")
 def unbind(bb: BlockBuilder, input: Expr, dim: int = 0) -> Expr:
-    axis = axis_of(dim, rank(input))
+    axis = written_axis(dim, rank(input))
     count = length(input, axis, "unbind")
     if count == 1:
         return bb.emit(Tuple([bb.emit(op.squeeze(input, [axis]))]))
@@ -374,7 +391,7 @@ def flip(bb: BlockBuilder, input: Expr, *dims: Any, **named: Any) -> Expr:
     given = given_sizes(dims or (named["dims"],))
     x = input
     for axis in given:
-        x = bb.emit(op.flip(x, axis_of(axis, rank(x))))
+        x = bb.emit(op.flip(x, written_axis(axis, rank(x))))
     return x
 
 
@@ -448,7 +465,7 @@ def pixel_shuffle(bb: BlockBuilder, input: Expr, upscale_factor: int) -> Expr:
 def pixel_unshuffle(bb: BlockBuilder, input: Expr, downscale_factor: int) -> Expr:
     """(..., c, h r, w r) to (..., c r r, h, w)"""
     r = downscale_factor
-    *lead, c, h, w = lengths(input, "pixel_unshuffle")
+    *lead, c, h, w = sizes(input)
     n = len(lead)
     apart = op.reshape(input, [*lead, c, h // r, r, w // r, r])
     axes = [*range(n), n, n + 2, n + 4, n + 1, n + 3]

@@ -9,6 +9,7 @@ from typing import Any, Final
 from tvm import tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
 
 from .registry import convert
 from .values import axis_of, product, refuse, size_of, sizes
@@ -27,6 +28,21 @@ def _real(value: Any) -> Any:
     return tir.FloatImm("float64", float(value))
 
 
+def _of_one_type(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+    """Two operands, one of which may be a number of Python."""
+    if isinstance(a, PrimExpr) and isinstance(b, PrimExpr):
+        return a, b
+    if isinstance(a, PrimExpr):
+        return a, tir.const(b, str(a.dtype))
+    return tir.const(a, str(b.dtype)), b
+
+
+def _power(a: Any, b: Any) -> Any:
+    if not (isinstance(a, PrimExpr) or isinstance(b, PrimExpr)):
+        return a**b
+    return math.prod([a] * b) if isinstance(b, int) and b > 0 else tir.pow(_real(a), _real(b))
+
+
 def _either(symbolic: Callable[[Any, Any], Any], plain: Callable[[Any, Any], Any]) -> Any:
     def apply(a: Any, b: Any) -> Any:
         known = not (isinstance(a, PrimExpr) or isinstance(b, PrimExpr))
@@ -42,11 +58,11 @@ SIZE_OPS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "floordiv": _either(tir.floordiv, lambda a, b: a // b),
     "mod": _either(tir.floormod, lambda a, b: a % b),
     "truediv": _quotient,
-    "pow": lambda a, b: math.prod([a] * b) if isinstance(a, PrimExpr) else a**b,
+    "pow": lambda a, b: _power(a, b),
     "maximum": _either(tir.max, max),
     "minimum": _either(tir.min, min),
-    "eq": _either(tir.EQ, lambda a, b: a == b),
-    "ne": _either(tir.NE, lambda a, b: a != b),
+    "eq": _either(lambda a, b: tir.EQ(*_of_one_type(a, b)), lambda a, b: a == b),
+    "ne": _either(lambda a, b: tir.NE(*_of_one_type(a, b)), lambda a, b: a != b),
     "lt": lambda a, b: a < b,
     "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b,
@@ -130,6 +146,23 @@ def sym_not(bb: BlockBuilder, a: Any) -> Any:
 @convert("sym_ite")
 def sym_ite(bb: BlockBuilder, b: Any, t: Any, f: Any) -> Any:
     return tir.if_then_else(b, t, f) if isinstance(b, PrimExpr) else (t if b else f)
+
+
+def require(bb: BlockBuilder, condition: PrimExpr) -> None:
+    """Check as the program runs that a comparison of sizes holds, unless that is sure.
+
+    Numbers are matched so that an error shows them: of a >= b, the larger one is to be a.
+    """
+    if bb.analyzer.can_prove(condition):
+        return
+    one = tir.const(1, "int64")
+    found, wanted = tir.if_then_else(condition, one, one - 1), one
+    if isinstance(condition, (tir.GE, tir.LE)):
+        rule = tir.max if isinstance(condition, tir.GE) else tir.min
+        found, wanted = rule(condition.a, condition.b), condition.a
+    elif isinstance(condition, tir.EQ):
+        found, wanted = condition.a, condition.b
+    bb.match_cast(ShapeExpr([found]), ShapeStructInfo([wanted]))
 
 
 _PAIR: Final = {"values": 0, "indices": 1}

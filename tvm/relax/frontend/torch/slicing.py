@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from tvm import tir
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
@@ -14,12 +16,12 @@ from tvm.relax.expr import Constant, TupleGetItem, const
 from tvm.relax.struct_info import ShapeStructInfo, TupleStructInfo
 
 from .registry import convert
+from .sizes import SIZE_OPS
 from .values import (
     Expr,
     axis_of,
     cast,
     dtype_of,
-    length,
     lengths,
     product,
     rank,
@@ -28,6 +30,7 @@ from .values import (
     sizes,
     spread,
     tensor_of,
+    written_axis,
 )
 
 
@@ -37,15 +40,12 @@ def slice_(
 ) -> Expr:
     first = 0 if start is None else start
     last = sys.maxsize if end is None else end
-    whole = isinstance(first, int) and isinstance(last, int) and first == 0 and last == sys.maxsize
-    if whole and step == 1:
-        return input
-    return op.strided_slice(input, [axis_of(dim, rank(input))], [first], [last], [step])
+    return op.strided_slice(input, [written_axis(dim, rank(input))], [first], [last], [step])
 
 
 @convert("narrow", "narrow_copy")
 def narrow(bb: BlockBuilder, input: Expr, dim: int, start: Any, length: Any) -> Expr:
-    axis = axis_of(dim, rank(input))
+    axis = written_axis(dim, rank(input))
     if isinstance(start, RelaxExpr):
         places = op.add(op.arange(0, length, 1, "int64"), cast(bb, start, "int64"))
         return op.take(input, bb.emit(places), axis)
@@ -56,7 +56,7 @@ def narrow(bb: BlockBuilder, input: Expr, dim: int, start: Any, length: Any) -> 
 
 @convert("select", "select_copy")
 def select(bb: BlockBuilder, input: Expr, dim: int, index: Any) -> Expr:
-    axis = axis_of(dim, rank(input))
+    axis = written_axis(dim, rank(input))
     extent = sizes(input)[axis]
     if isinstance(index, int) and index < 0:
         index = extent + index
@@ -225,6 +225,8 @@ def as_strided(
 ) -> Expr:
     """Elements by their place in memory, where tensors lie densely."""
     shape, steps = tuple(size), tuple(stride)
+    if any(isinstance(n, PrimExpr) for n in (*shape, *steps, *sizes(input))):
+        return _by_steps(bb, input, shape, steps, storage_offset or 0)
     places = np.full(shape, storage_offset or 0, "int64")
     for axis, (extent, step) in enumerate(zip(shape, steps)):
         along = [1] * len(shape)
@@ -237,8 +239,55 @@ def as_strided(
 def diagonal(
     bb: BlockBuilder, input: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1, **named: int
 ) -> Expr:
+    extents = sizes(input)
+    if any(isinstance(extent, PrimExpr) for extent in extents):
+        return _symbolic_diagonal(bb, input, offset, axis_of(dim1, len(extents)),
+                                  axis_of(dim2, len(extents)))  # fmt: skip
     places = np.diagonal(table(input, "diagonal"), offset, dim1, dim2)
     return _by_table(bb, input, places)
+
+
+def _symbolic_diagonal(
+    bb: BlockBuilder, x: Expr, offset: int, first: int, second: int
+) -> Expr:
+    """Steps through memory by a row and a column at once."""
+    extents = sizes(x)
+    strides = [product(extents[i + 1 :]) for i in range(len(extents))]
+    rest = [i for i in range(len(extents)) if i not in (first, second)]
+    rows, columns = extents[first] - max(-offset, 0), extents[second] - max(offset, 0)
+    start = max(-offset, 0) * strides[first] + max(offset, 0) * strides[second]
+    shape = [*(extents[i] for i in rest), SIZE_OPS["minimum"](rows, columns)]
+    steps = [*(strides[i] for i in rest), strides[first] + strides[second]]
+    return _by_steps(bb, x, shape, steps, start)
+
+
+def _by_steps(bb: BlockBuilder, x: Expr, shape: Sequence[Any], steps: Any, start: Any) -> Expr:
+    """Elements of the flat tensor, by their steps through it along each axis of the result."""
+    places = tensor_of(bb, start, "int64")
+    for axis, (extent, step) in enumerate(zip(shape, steps)):
+        along = [1] * len(shape)
+        along[axis] = extent
+        places = bb.emit(op.add(places, op.reshape(_counted(bb, extent, step), along)))
+    flat = bb.emit(op.reshape(x, [product(sizes(x))]))
+    return op.take(flat, places, 0)
+
+
+def _counted(bb: BlockBuilder, count: Any, step: Any) -> Expr:
+    """0, step, 2 * step, ..."""
+    numbers = bb.emit(op.arange(0, count, 1, "int64"))
+    one = isinstance(step, int) and step == 1
+    return numbers if one else bb.emit(op.multiply(numbers, tensor_of(bb, step, "int64")))
+
+
+def _windows_along(bb: BlockBuilder, extent: Any, size: int, step: int, dilation: int = 1) -> Expr:
+    """The places of windows along an axis: (windows, size)."""
+    if isinstance(extent, int):
+        first = np.arange(0, extent - dilation * (size - 1), step, dtype="int64")
+        return Constant(first[:, None] + np.arange(size, dtype="int64") * dilation)
+    count = tir.floordiv(extent - dilation * (size - 1) - 1, step) + 1
+    starts = bb.emit(op.reshape(_counted(bb, count, step), [count, 1]))
+    within = Constant(np.arange(size, dtype="int64") * dilation)
+    return bb.emit(op.add(starts, within))
 
 
 @convert("diag_embed")
@@ -288,11 +337,9 @@ def as_strided_scatter(
 def unfold(bb: BlockBuilder, input: Expr, dimension: int, size: int, step: int) -> Expr:
     """Windows along an axis, as a new last axis."""
     axis = axis_of(dimension, rank(input))
-    extent = length(input, axis, "unfold")
-    starts = np.arange(0, extent - size + 1, step, dtype="int64")
-    places = starts[:, None] + np.arange(size, dtype="int64")
+    places = _windows_along(bb, sizes(input)[axis], size, step)
     ndim = rank(input)
-    windows = bb.emit(op.take(input, Constant(places), axis))
+    windows = bb.emit(op.take(input, places, axis))
     axes = [*range(axis + 1), *range(axis + 2, ndim + 1), axis + 1]
     return op.permute_dims(windows, axes)
 
@@ -322,15 +369,32 @@ def im2col(
     batched = rank(input) == 4
     x = input if batched else bb.emit(op.expand_dims(input, 0))
     kernel, dilated, padded, strides = _window_options(kernel_size, dilation, padding, stride)
-    n, c, h, w = lengths(x, "unfold")
     if any(padded):
         width = [0, 0, 0, 0, padded[0], padded[0], padded[1], padded[1]]
         x = bb.emit(op.nn.pad(x, width))
+    if any(isinstance(extent, PrimExpr) for extent in sizes(x)):
+        made = _symbolic_im2col(bb, x, kernel, dilated, strides)
+        return made if batched else op.squeeze(made, [0])
+    n, c, h, w = lengths(x, "unfold")
+    h, w = h - 2 * padded[0], w - 2 * padded[1]
     places = _patches([h, w], kernel, dilated, padded, strides)
     flat = op.reshape(x, [n, c, -1])
     taken = bb.emit(op.take(flat, Constant(np.ascontiguousarray(places)), 2))
     made = bb.emit(op.reshape(taken, [n, c * places.shape[0], places.shape[1]]))
     return made if batched else op.squeeze(made, [0])
+
+
+def _symbolic_im2col(
+    bb: BlockBuilder, x: Expr, kernel: list[int], dilation: list[int], stride: list[int]
+) -> Expr:
+    """Windows along the rows, then along the columns."""
+    n, c, h, w = sizes(x)
+    rows = _windows_along(bb, h, kernel[0], stride[0], dilation[0])
+    columns = _windows_along(bb, w, kernel[1], stride[1], dilation[1])
+    taken = bb.emit(op.take(bb.emit(op.take(x, rows, 2)), columns, 4))
+    down, across = sizes(rows)[0], sizes(columns)[0]
+    turned = bb.emit(op.permute_dims(taken, [0, 1, 3, 5, 2, 4]))
+    return bb.emit(op.reshape(turned, [n, c * kernel[0] * kernel[1], down * across]))
 
 
 @convert("col2im", "fold")
@@ -344,13 +408,14 @@ def col2im(
     out, kernel, dilated, padded, strides = _window_options(
         output_size, kernel_size, dilation, padding, stride
     )
-    n, columns, _ = lengths(x, "fold")
+    n, columns, _ = sizes(x)
     c = columns // (kernel[0] * kernel[1])
     h, w = (out[i] + 2 * padded[i] for i in (0, 1))
     places = _patches(out, kernel, dilated, padded, strides).reshape(1, -1)
     rows = bb.emit(op.reshape(x, [n * c, places.size]))
     zeros = bb.emit(op.zeros([n * c, h * w], dtype_of(x)))
-    where = Constant(np.ascontiguousarray(np.broadcast_to(places, (n * c, places.size))))
+    where: Expr = Constant(np.ascontiguousarray(places))
+    where = bb.emit(op.broadcast_to(where, [n * c, places.size]))
     summed = op.scatter_elements(zeros, where, rows, 1, "add")
     picture = bb.emit(op.reshape(summed, [n, c, h, w]))
     if any(padded):

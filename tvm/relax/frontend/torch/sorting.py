@@ -7,15 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, Tuple, TupleGetItem, const
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.tir.expr import SizeVar
 
 from .registry import convert
-from .values import Expr, axis_of, dtype_of, length, product, rank, refuse, sizes, tensor_of
+from .values import (
+    Expr,
+    axis_of,
+    cast,
+    dtype_of,
+    product,
+    rank,
+    read_size,
+    refuse,
+    scalar,
+    sizes,
+    tensor_of,
+    written_axis,
+)
 
 
 @convert("sort", "msort")
@@ -23,7 +36,7 @@ def sort(
     bb: BlockBuilder, input: Expr, dim: int = -1, descending: bool = False, stable: Any = None
 ) -> Any:
     """Values and their places before."""
-    axis = axis_of(dim, rank(input))
+    axis = written_axis(dim, rank(input))
     places = bb.emit(op.argsort(input, axis, descending, "int64"))
     values = bb.emit(op.gather_elements(input, places, axis))
     return bb.emit(Tuple([values, places]))
@@ -40,7 +53,7 @@ def stable_sort(
 def argsort(
     bb: BlockBuilder, input: Expr, dim: int = -1, descending: bool = False, stable: Any = None
 ) -> Expr:
-    return op.argsort(input, axis_of(dim, rank(input)), descending, "int64")
+    return op.argsort(input, written_axis(dim, rank(input)), descending, "int64")
 
 
 @convert("argsort.stable")
@@ -52,9 +65,14 @@ def stable_argsort(
 
 @convert("topk")
 def topk(
-    bb: BlockBuilder, input: Expr, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+    bb: BlockBuilder, input: Expr, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> Expr:
-    return op.topk(input, k, axis_of(dim, rank(input)), "both", largest, "int64")
+    if isinstance(k, PrimExpr):
+        axis = written_axis(dim, rank(input))
+        places = bb.emit(op.argsort(input, axis, largest, "int64"))
+        places = bb.emit(op.strided_slice(places, [axis], [0], [k]))
+        return bb.emit(Tuple([bb.emit(op.gather_elements(input, places, axis)), places]))
+    return op.topk(input, k, written_axis(dim, rank(input)), "both", largest, "int64")
 
 
 @convert("kthvalue")
@@ -62,7 +80,7 @@ def kthvalue(
     bb: BlockBuilder, input: Expr, k: int, dim: int = -1, keepdim: bool = False
 ) -> Any:
     """The k-th smallest element and its place."""
-    axis = axis_of(dim, rank(input))
+    axis = written_axis(dim, rank(input))
     places = bb.emit(op.argsort(input, axis, False, "int64"))
     place = bb.emit(op.strided_slice(places, [axis], [k - 1], [k]))
     value = bb.emit(op.gather_elements(input, place, axis))
@@ -76,9 +94,9 @@ def median(bb: BlockBuilder, input: Expr, dim: int | None = None, keepdim: bool 
     """The lower of the two middle elements."""
     if dim is None:
         flat = bb.emit(op.reshape(input, [product(sizes(input))]))
-        count = length(flat, 0, "median")
+        count = sizes(flat)[0]
         return kthvalue(bb, flat, (count + 1) // 2, 0)[0]
-    count = length(input, axis_of(dim, rank(input)), "median")
+    count = sizes(input)[axis_of(dim, rank(input))]
     return kthvalue(bb, input, (count + 1) // 2, dim, keepdim)
 
 
@@ -97,7 +115,7 @@ def _places(bb: BlockBuilder, x: Expr) -> Expr:
 
 def counted(bb: BlockBuilder, x: Expr, shape: Sequence[Any]) -> Expr:
     """A tensor whose shape depends on values: a new symbol stands for each None."""
-    made = bb.emit(x)
+    made = bb.normalize_argument(x)
     extents = [
         SizeVar(bb.get_unique_name("count"), "int64") if size is None else size for size in shape
     ]
@@ -113,6 +131,23 @@ def nonzero_columns(bb: BlockBuilder, x: Expr) -> Any:
     """One tensor of places an axis."""
     places = _places(bb, x)
     return tuple(bb.emit(op.take(places, const(i, "int64"), 0)) for i in range(rank(x)))
+
+
+@convert("bincount")
+def bincount(
+    bb: BlockBuilder, input: Expr, weights: Expr | None = None, minlength: int = 0
+) -> Expr:
+    """How often each number occurs, or the sum of its weights: at least `minlength` numbers."""
+    places, one = cast(bb, input, "int64"), scalar(1, "int64")
+    count = sizes(input)[0]
+    # an empty tensor has no largest element: one is put in front, and counts as -1
+    padded = bb.emit(op.concat((op.full(ShapeExpr([1]), scalar(-1, "int64"), "int64"), places), 0))
+    larger = op.maximum(op.add(op.max(padded), one), scalar(minlength, "int64"))
+    length = read_size(bb, bb.emit(larger))
+    ones: Expr = op.ones(ShapeExpr([count]), "int64") if weights is None else weights
+    kind = dtype_of(ones) if weights is not None else "int64"
+    zeros = bb.emit(op.zeros(ShapeExpr([length]), kind))
+    return op.scatter_elements(zeros, places, bb.emit(ones) if weights is None else ones, 0, "add")
 
 
 @convert("bucketize")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 from tvm import tir
 from tvm.error import OpAttributeUnImplemented, message
 from tvm.ir.expr import PrimExpr
-from tvm.tir.expr import SizeVar
+from tvm.tir.expr import SizeVar, Var
 
 
 class Symbols:
@@ -17,7 +18,8 @@ class Symbols:
 
     def __init__(self) -> None:
         self._values: dict[str, PrimExpr] = {}
-        self.variables: dict[str, SizeVar] = {}
+        self.variables: dict[str, Var] = {}
+        self._signed: set[str] = set()
         # variables of extents that are scale * symbol + offset, by the symbol
         self._wholes: dict[str, tuple[str, int, int]] = {}
 
@@ -46,6 +48,10 @@ class Symbols:
             if expr is not None and expr.is_Symbol:
                 self._variable(str(expr))
 
+    def limit(self, constraints: Mapping[Any, Any]) -> None:
+        """Note the symbols that may be negative: numbers that a program reads from tensors."""
+        self._signed |= {str(symbol) for symbol, span in constraints.items() if span.lower < 0}
+
     def learn(self, extents: Any, found: Any) -> None:
         """Symbols for what depends on values are the extents that were found for it."""
         for extent, size in zip(extents, found):
@@ -55,7 +61,8 @@ class Symbols:
 
     def _variable(self, name: str) -> PrimExpr:
         if name not in self._values:
-            self.variables[name] = SizeVar(name, "int64")
+            kind = Var if name in self._signed else SizeVar
+            self.variables[name] = kind(name, "int64")
             self._values[name] = self.variables[name]
         return self._values[name]
 
@@ -81,6 +88,10 @@ class Symbols:
             return int(expr)
         if expr.is_Symbol:
             return self._variable(str(expr))
+        if expr.is_Float:
+            return _real(float(expr))
+        if expr.is_Boolean and not expr.args:
+            return bool(expr)
         rule = _RULES.get(type(expr).__name__)
         if rule is None:
             raise OpAttributeUnImplemented(
@@ -119,6 +130,13 @@ def _finite(bound: Any) -> int | None:
     return int(bound) if abs(int(bound)) < 2**62 else None
 
 
+def _real(value: Any) -> Any:
+    """A number for arithmetic in float64."""
+    if isinstance(value, PrimExpr):
+        return value if "float" in str(value.dtype) else value.astype("float64")
+    return tir.FloatImm("float64", float(value))
+
+
 def _product(factors: list[Any]) -> Any:
     return math.prod(factors[1:], start=factors[0])
 
@@ -137,6 +155,26 @@ _RULES: Final[dict[str, Callable[[list[Any]], Any]]] = {
     "CeilDiv": lambda a: tir.floordiv(a[0] + a[1] - 1, a[1]),
     "Mod": lambda a: tir.floormod(*a),
     "PythonMod": lambda a: tir.floormod(*a),
-    "Max": lambda a: tir.max(*a),
-    "Min": lambda a: tir.min(*a),
+    "Max": lambda a: functools.reduce(tir.max, a),
+    "Min": lambda a: functools.reduce(tir.min, a),
+    "IntTrueDiv": lambda a: tir.div(_real(a[0]), _real(a[1])),
+    "FloatTrueDiv": lambda a: tir.div(_real(a[0]), _real(a[1])),
+    "FloatPow": lambda a: tir.pow(_real(a[0]), _real(a[1])),
+    "ToFloat": lambda a: _real(a[0]),
+    "FloorToInt": lambda a: tir.floor(a[0]).astype("int64"),
+    "TruncToInt": lambda a: tir.trunc(a[0]).astype("int64"),
+    "CeilToInt": lambda a: tir.ceil(a[0]).astype("int64"),
+    "RoundToInt": lambda a: tir.nearbyint(a[0]).astype("int64"),
+    "Identity": lambda a: a[0],
+    "ModularIndexing": lambda a: tir.floormod(tir.floordiv(a[0], a[1]), a[2]),
+    "Where": lambda a: tir.if_then_else(*a),
+    "Equality": lambda a: tir.EQ(*a),
+    "Unequality": lambda a: tir.NE(*a),
+    "GreaterThan": lambda a: a[0] >= a[1],
+    "StrictGreaterThan": lambda a: a[0] > a[1],
+    "LessThan": lambda a: a[0] <= a[1],
+    "StrictLessThan": lambda a: a[0] < a[1],
+    "And": lambda a: tir.all(*a),
+    "Or": lambda a: tir.any(*a),
+    "Not": lambda a: tir.Not(a[0]),
 }

@@ -6,13 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from tvm import te
 from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented, message
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, const
-from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
-from tvm.tir.expr import IntImm
+from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
+from tvm.tir.analysis import undefined_vars
+from tvm.tir.expr import IntImm, SizeVar
+from tvm.tir.functor import substitute
 
 from .dtypes import DEFAULT_FLOAT, category, is_float, number_dtype, result_type
 
@@ -95,6 +98,20 @@ def axes_of(dim: Any, ndim: int) -> list[int] | None:
     return [axis_of(one, ndim) for one in given] or None
 
 
+def written_axis(dim: int, ndim: int) -> int:
+    """An axis as it was written, from the front or the back."""
+    axis_of(dim, ndim)
+    return dim
+
+
+def written_axes(dim: Any, ndim: int) -> list[int] | None:
+    """Axes as they were written; None (all of them) for none."""
+    axes_of(dim, ndim)
+    if dim is None:
+        return None
+    return [dim] if isinstance(dim, int) else list(dim) or None
+
+
 def spread(value: Any, count: int) -> list[Any]:
     """One number an axis: `3` for two axes is `[3, 3]`."""
     given = list(value) if isinstance(value, (list, tuple)) else [value]
@@ -127,15 +144,40 @@ def size_tensor(size: PrimExpr) -> Expr:
     return op.reshape(op.shape_to_tensor(ShapeExpr([size])), ())
 
 
+def read_size(bb: BlockBuilder, number: Expr) -> SizeVar:
+    """A number in a tensor as the value of a symbol, which may be an extent from here on."""
+    symbol = SizeVar(bb.get_unique_name("count"), "int64")
+    shape = bb.emit(op.tensor_to_shape(bb.emit(op.reshape(number, [1]))))
+    bb.match_cast(shape, ShapeStructInfo([symbol]))
+    return symbol
+
+
 def tensor_of(bb: BlockBuilder, value: Any, dtype: str | None = None) -> Expr:
     """A tensor, a number or a symbolic size as a tensor, of `dtype` where one is given."""
     if isinstance(value, RelaxExpr):
         return value if dtype is None else cast(bb, value, dtype)
     if isinstance(value, PrimExpr):
+        if str(value.dtype) == "bool":  # a comparison of sizes
+            number = bb.emit(size_tensor(value.astype("int64")))
+            return cast(bb, cast(bb, number, "bool"), dtype or "bool")
+        if "float" in str(value.dtype):  # arithmetic on sizes
+            return tensor_of(bb, _computed(bb, value), dtype or DEFAULT_FLOAT)
         if isinstance(value, IntImm):
             return tensor_of(bb, int(value.value), dtype or "int64")
         return tensor_of(bb, bb.emit(size_tensor(value)), dtype)
     return scalar(value, dtype or number_dtype(value))
+
+
+def _computed(bb: BlockBuilder, value: PrimExpr) -> Expr:
+    """A number that the sizes of a call tell, as a tensor without axes."""
+    symbols = list(undefined_vars(value))
+
+    def compute(*given: PrimExpr) -> te.Tensor:
+        known = substitute(value, dict(zip(symbols, given)))
+        found: te.Tensor = te.compute((), lambda: known, "number")
+        return found
+
+    return bb.emit_te(compute, *symbols, primfunc_name_hint="number")
 
 
 def cast(bb: BlockBuilder, x: Expr, dtype: str) -> Expr:

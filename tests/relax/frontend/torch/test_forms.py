@@ -1,0 +1,198 @@
+"""The forms that programs get: axes and slices as written, powers, bounds, new tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tvm
+from tvm import relax
+from tvm.relax import op
+from tvm.relax.frontend.torch import from_exported_program
+from tvm.relax.interp import Interpreter
+
+from .running import assert_same, exported, flat
+
+torch = pytest.importorskip("torch")
+F = torch.nn.functional
+
+CUBE, MATRIX, ROW = (2, 3, 4), (4, 5), (5,)
+Parts = list[Any]
+
+
+def assert_form(func: Callable[..., Any], shapes: Parts, build: Callable[..., Any]) -> None:
+    """The function becomes what `build` writes, and gives what torch gives."""
+    args = [torch.rand(shape, generator=torch.Generator().manual_seed(0)) - 0.4 for shape in shapes]
+    found = from_exported_program(exported(func, *args))
+    params = [
+        relax.Var(f"x{i}", relax.TensorStructInfo(shape, "float32"))
+        for i, shape in enumerate(shapes)
+    ]
+    bb = relax.BlockBuilder()
+    with bb.function("main", params):
+        with bb.dataflow():
+            made = build(bb, *params)
+            output = bb.emit_output(relax.Tuple(list(made) if isinstance(made, tuple) else [made]))
+        bb.emit_func_output(output)
+    tvm.ir.assert_structural_equal(found, bb.get())
+    results = Interpreter(found).run("main", *(arg.numpy() for arg in args))
+    wanted = [w for w in flat(func(*args))]
+    assert_same(results, tuple(wanted))
+
+
+def c(value: float) -> Any:
+    return relax.const(value, "float32")
+
+
+AXES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "mean": (lambda x: x.mean(-1), lambda x: op.mean(x, [-1])),
+    "sum": (lambda x: x.sum((-1, 0), keepdim=True), lambda x: op.sum(x, [-1, 0], True)),
+    "prod": (lambda x: x.prod(-2), lambda x: op.prod(x, [-2])),
+    "amax": (lambda x: x.amax(-1), lambda x: op.max(x, [-1])),
+    "amin": (lambda x: x.amin(dim=-2), lambda x: op.min(x, [-2])),
+    "argmax": (lambda x: x.argmax(-1), lambda x: op.argmax(x, -1)),
+    "variance": (lambda x: x.var(-1, correction=0), lambda x: op.variance(x, [-1])),
+    "cumsum": (lambda x: x.cumsum(-1), lambda x: op.cumsum(x, -1)),
+    "cumprod": (lambda x: x.cumprod(dim=-2), lambda x: op.cumprod(x, -2)),
+    "flip": (lambda x: x.flip(-1), lambda x: op.flip(x, -1)),
+    "permute": (lambda x: x.permute(-1, 0, 1), lambda x: op.permute_dims(x, [-1, 0, 1])),
+    "argsort": (lambda x: x.argsort(-1), lambda x: op.argsort(x, -1, False, "int64")),
+    "repeat": (lambda x: x.repeat_interleave(2, -1), lambda x: op.repeat(x, 2, -1)),
+    "select": (
+        lambda x: x.select(-1, -2), lambda x: op.take(x, relax.const(2, "int64"), -1)
+    ),
+    "narrow": (lambda x: x.narrow(-1, 1, 2), lambda x: op.strided_slice(x, [-1], [1], [3])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_axes_stay_as_they_were_written(name: str) -> None:
+    func, build = AXES[name]
+    assert_form(func, [CUBE], lambda bb, x: bb.emit(build(x)))
+
+
+def test_axes_of_pieces() -> None:
+    def build(bb: Any, x: Any) -> Any:
+        pieces = bb.emit(op.split(x, 2, -1))
+        return tuple(bb.emit(relax.TupleGetItem(pieces, i)) for i in range(2))
+
+    assert_form(lambda x: x.split(2, -1), [CUBE], build)
+    assert_form(lambda x: x.chunk(2, -1), [CUBE], build)
+
+
+def test_places_along_axes() -> None:
+    places = torch.tensor([2, 0])
+    mod = from_exported_program(exported(lambda x: x.index_select(-1, places), torch.rand(CUBE)))
+    assert "axis=-1" in mod.script()
+    places = torch.zeros(CUBE, dtype=torch.int64)
+    mod = from_exported_program(
+        exported(lambda x: (x.gather(-1, places), x.scatter(-2, places, x)), torch.rand(CUBE))
+    )
+    assert "axis=-1" in mod.script()
+    assert "axis=-2" in mod.script()
+
+
+def test_axes_are_checked() -> None:
+    from tvm.relax.frontend.torch.values import written_axes, written_axis
+
+    assert written_axis(-2, 3) == -2
+    assert written_axes([0, -1], 3) == [0, -1]
+    assert written_axes(None, 3) is None
+    with pytest.raises(tvm.TVMError, match=r"legal: -3 \.\.\. 2"):
+        written_axis(3, 3)
+
+
+def test_slices_of_everything_stay() -> None:
+    def build(bb: Any, x: Any) -> Any:
+        whole = bb.emit(op.strided_slice(x, [0], [0], [2**63 - 1], [1]))
+        return bb.emit(op.expand_dims(whole, 1))
+
+    def sliced(x: Any) -> Any:
+        return torch.ops.aten.slice.Tensor(x, 0, 0, 2**63 - 1).unsqueeze(1)
+
+    assert_form(sliced, [MATRIX], build)
+
+
+def test_shrinking() -> None:
+    def build(bb: Any, x: Any) -> Any:
+        above = bb.emit(op.subtract(x, c(0.25)))
+        held = bb.emit(op.astype(bb.emit(op.greater(x, c(0.25))), "float32"))
+        first = bb.emit(op.multiply(above, held))
+        below = bb.emit(op.add(x, c(0.25)))
+        down = bb.emit(op.negative(c(0.25)))
+        held = bb.emit(op.astype(bb.emit(op.less(x, down)), "float32"))
+        return bb.emit(op.add(first, bb.emit(op.multiply(below, held))))
+
+    assert_form(lambda x: F.softshrink(x, 0.25), [MATRIX], build)
+
+
+def test_bounds_that_are_tensors() -> None:
+    def build(bb: Any, x: Any, low: Any, high: Any) -> Any:
+        x = bb.emit(op.maximum(x, bb.emit(op.broadcast_to(low, MATRIX))))
+        x = bb.emit(op.minimum(x, bb.emit(op.broadcast_to(high, MATRIX))))
+        return bb.emit(op.clip(x, float("-inf"), float("inf")))
+
+    assert_form(lambda x, a, b: torch.clamp(x, min=a, max=b), [MATRIX, ROW, ROW], build)
+
+
+def test_one_bound_is_a_tensor() -> None:
+    def build(bb: Any, x: Any, low: Any) -> Any:
+        x = bb.emit(op.maximum(x, bb.emit(op.broadcast_to(low, MATRIX))))
+        return bb.emit(op.clip(x, float("-inf"), float("inf")))
+
+    assert_form(lambda x, a: torch.clamp(x, min=a), [MATRIX, ROW], build)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3.5])
+def test_norms_are_powers(p: float) -> None:
+    def build(bb: Any, x: Any) -> Any:
+        powers = bb.emit(op.power(bb.emit(op.abs(x)), c(float(p))))
+        return bb.emit(op.power(bb.emit(op.sum(powers, [-1])), c(1 / p)))
+
+    assert_form(lambda x: torch.linalg.vector_norm(x, p, -1), [MATRIX], build)
+
+
+def test_empty_tensors_are_zeros() -> None:
+    mod = from_exported_program(exported(lambda x: torch.empty((2, 3)) + x, torch.rand(2, 3)))
+    assert 'R.zeros(R.shape([2, 3]), dtype="float32")' in mod.script()
+
+
+def test_dropout_does_nothing() -> None:
+    def dropped(x: Any) -> Any:
+        return torch.ops.aten.dropout_(x.clone(), 0.25, train=True)
+
+    x = torch.rand(MATRIX)
+    assert_same(
+        Interpreter(from_exported_program(exported(dropped, x))).run("main", x.numpy()), (x,)
+    )
+
+
+def test_dropout_beside_writes_through_views() -> None:
+    def written(x: Any) -> Any:
+        y = x.clone()
+        y[0].add_(1)
+        return F.dropout(y, 0.5, True)
+
+    x = torch.rand(3, 4)
+    program = exported(written, x)
+    before = len(program.graph.nodes)
+    found = Interpreter(from_exported_program(program)).run("main", x.numpy())
+    assert len(program.graph.nodes) == before
+    wanted = x.clone()
+    wanted[0] += 1
+    assert_same(found, (wanted,))
+
+
+def test_nothing_is_bound_that_is_not_read() -> None:
+    """An index along the first axis needs no count from the front."""
+    places = torch.tensor([2, 0])
+    mod = from_exported_program(exported(lambda x: x[places], torch.rand(4, 5)))
+    assert [op_name(b) for b in mod["main"].body.blocks[0].bindings[:-1]] == ["relax.index_tensor"]
+    mod = from_exported_program(exported(lambda x: torch.hstack([x, x]), torch.rand(4, 5)))
+    assert [op_name(b) for b in mod["main"].body.blocks[0].bindings[:-1]] == ["relax.concat"]
+
+
+def op_name(binding: Any) -> str:
+    return str(binding.value.op.name) if isinstance(binding.value, relax.Call) else "a variable"
