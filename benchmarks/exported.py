@@ -88,16 +88,15 @@ for _name in ("resnet18", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x
               "squeezenet1_1", "lraspp_mobilenet_v3_large", "mnasnet0_5"):  # fmt: skip
     add(f"torchvision {_name}", _torchvision(_name), normal("", PICTURES))
 for _name, _options in {
-    "efficientnet_b0": {"depth_multiplier": 0.3, "channel_multiplier": 0.5},
+    "efficientnet_b0": {},
     "convnext_atto": {"depths": (1, 1, 2, 1)},
     "ghostnet_050": {},
-    "repvgg_a0": {"channels": None},
-    "poolformer_s12": {"layers": (1, 1, 1, 1)},
+    "repvgg_a0": {},
+    "poolformer_s12": {"depths": (1, 1, 1, 1)},
     "edgenext_xx_small": {"depths": (1, 1, 2, 1)},
     "efficientvit_b0": {},
 }.items():
-    _given = {key: value for key, value in _options.items() if value is not None}
-    add(f"timm {_name}", _timm(_name, **_given), normal("", PICTURES))
+    add(f"timm {_name}", _timm(_name, **_options), normal("", PICTURES))
 add("timm mixer", _timm("mixer_s32_224", img_size=64, num_blocks=2), normal("", SQUARES))
 
 
