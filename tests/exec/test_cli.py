@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -86,3 +89,23 @@ def test_usage_errors_are_mistakes(
     assert "unrecognized arguments: --no-such-option" in capsys.readouterr().err
     assert cli.main(["runn"]) == cli.MISTAKE
     assert "did you mean 'run'?" in capsys.readouterr().err
+
+
+def test_a_request_to_end_leaves_as_an_exception(command: SimpleNamespace) -> None:
+    """So that folders of half-written files go; what was there for the signal comes back."""
+    before = signal.getsignal(signal.SIGTERM)
+    tidied = []
+
+    def run(args: object) -> Outcome:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+        finally:
+            tidied.append(True)
+        raise AssertionError("it went on")
+
+    command.run = run
+    with pytest.raises(SystemExit) as left:
+        cli.main(["run"])
+    assert (left.value.code, tidied) == (128 + signal.SIGTERM, [True])
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,9 @@ def test_modules_that_are_not_made_of_bytes_are_refused() -> None:
     text = '{"root": {"$": "module", "kind": "moon", "data": "", "imports": []}, "nodes": []}'
     with pytest.raises(ValueError, match="found: 'moon'"):
         load_json(text)
+
+
+@pytest.mark.parametrize("root", [{"$": "map"}, {"$": "tuple", "items": 3}, {"$": "float"}])
+def test_fields_that_are_not_there_are_refused(root: object) -> None:
+    with pytest.raises(ValueError, match="load_json: not a saved program"):
+        load_json(json.dumps({"version": 1, "root": root, "nodes": []}))

@@ -325,3 +325,9 @@ def test_long_programs() -> None:
 def test_fromtext_reads_both() -> None:
     assert isinstance(relay.fromtext(LISTS), tvm.IRModule)
     assert isinstance(relay.fromtext(HEAD + "1"), relay.Constant)
+
+
+def test_a_minus_before_no_number() -> None:
+    call = "nn.softmax(%x, axis=-a)"
+    with pytest.raises(DiagnosticError, match="a minus stands before no number"):
+        relay.fromtext(f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, 8), float32]) {{ {call} }}\n')

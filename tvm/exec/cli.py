@@ -7,10 +7,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module, metadata
 from typing import Final, NoReturn, cast
 
@@ -44,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in words
     try:
-        return _run(words)
+        with _ending_on_request():
+            return _run(words)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -58,6 +62,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report(error, str(error), MISTAKE, as_json)
     except Exception as error:      # the outermost edge: whatever is left is our fault
         return _fault(error, words, as_json)
+
+
+@contextlib.contextmanager
+def _ending_on_request() -> Iterator[None]:
+    """SIGTERM leaves as an exception does: folders of half-written files go."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run(words: Sequence[str]) -> int:

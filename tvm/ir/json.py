@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from tvm.error import message
+from tvm.error import TVMError, message
 from tvm.ffi.object import as_object
 from tvm.ffi.registry import get_global_func
 from tvm.support.dtype import DataType
@@ -224,7 +224,12 @@ def load_json(json_str: str) -> Any:
         graph = upgrade(graph)
     if isinstance(graph, dict) and "root_index" in graph:
         return load_graph(graph)
-    return _Reader().load(graph)
+    try:
+        return _Reader().load(graph)
+    except TVMError:
+        raise
+    except (TypeError, LookupError, AttributeError, OverflowError) as err:
+        raise _refuse("what `save_json` writes", f"{type(err).__name__}: {err}") from err
 
 
 def save_apart(node: Any) -> tuple[str, list[Any]]:

@@ -607,7 +607,11 @@ class Parser:
         if self.accept("{"):
             return dict(self.items(self.attribute_pair, "}"))
         if self.accept("-"):
-            return -self.attribute()
+            behind = self.now
+            value = self.attribute()
+            if not isinstance(value, (int, float)):
+                raise self.error("a minus stands before no number", "a number", behind)
+            return -value
         if token.kind == "number":
             value = self.number(self.take()).item()
             is_float = token.text.endswith("f")  # as attributes hold it: in full precision

@@ -50,7 +50,10 @@ def _tensor_bytes(value: Any) -> bytes:
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, Tensor]:
     """The tensors by name."""
-    reader = _Reader(bytes(param_bytes))
+    return _tensors(_Reader(bytes(param_bytes)))
+
+
+def _tensors(reader: _Reader) -> dict[str, Tensor]:
     try:
         magic, _, count = reader.take("<QQQ")
         if magic != _LIST_MAGIC:
@@ -77,9 +80,18 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: str | os.PathLike[s
 
 def load_param_dict_from_file(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     """Read parameters from a file; TVMError if it is not as it was written."""
-    content = read_regular(path)
-    check_seal(path)
-    return load_param_dict(content)
+    reader = _Reader(read_regular(path))
+    is_sealed = check_seal(path)
+    found = _tensors(reader)
+    if not is_sealed and reader.left():
+        raise TVMError(
+            message(
+                f"load parameters from {os.fspath(path)!r}",
+                found=f"damaged data: {reader.left()} bytes behind the last tensor",
+                legal="a file as it was written",
+            )
+        )
+    return found
 
 
 class _Reader:
@@ -92,6 +104,10 @@ class _Reader:
     def take(self, form: str) -> tuple[Any, ...]:
         """Numbers of a struct format."""
         return struct.unpack(form, self.bytes(struct.calcsize(form)))
+
+    def left(self) -> int:
+        """How many bytes have not been taken."""
+        return len(self._data) - self._place
 
     def bytes(self, count: int) -> bytes:
         """So many bytes."""

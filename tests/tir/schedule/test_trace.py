@@ -107,7 +107,7 @@ def test_bad_json() -> None:
         Trace.apply_json_to_schedule([1, 2, 3], Schedule(chain()))
     with pytest.raises(TVMError, match="is no instruction"):
         Trace.apply_json_to_schedule([[["GetBlock"]], []], Schedule(chain()))
-    with pytest.raises(KeyError, match="did you mean 'GetBlock'"):
+    with pytest.raises(TVMError, match="did you mean 'GetBlock'"):
         Trace.apply_json_to_schedule([[["GetBlok", [], [], []]], []], Schedule(chain()))
     with pytest.raises(TVMError, match="no earlier instruction gave 'b7'"):
         Trace.apply_json_to_schedule([[["ComputeInline", ["b7"], [], []]], []], Schedule(chain()))

@@ -157,9 +157,8 @@ class Trace(Object):
         rows, decided = _checked(json_obj)
         values: dict[str, Any] = {}
         for i, (name, inputs, attrs, outputs) in enumerate(rows):
-            kind = InstructionKind.get(name)
             try:
-                made = kind.call(
+                made = InstructionKind.get(name).call(
                     sch,
                     [_load_input(v, values) for v in inputs],
                     [load_attribute(v) for v in attrs],
