@@ -328,6 +328,6 @@ def test_fromtext_reads_both() -> None:
 
 
 def test_a_minus_before_no_number() -> None:
-    call = "nn.softmax(%x, axis=-a)"
+    body = "def @main(%x: Tensor[(1, 8), float32]) { nn.softmax(%x, axis=-a) }"
     with pytest.raises(DiagnosticError, match="a minus stands before no number"):
-        relay.fromtext(f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, 8), float32]) {{ {call} }}\n')
+        relay.fromtext(f'#[version = "0.0.5"]\n{body}\n')
