@@ -51,9 +51,11 @@ from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_bindings, with_body, with_value
 from tvm.support.dtype import DataType
+from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import INT64, IntImm
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.function import PrimFunc
+from tvm.tir.interp import evaluate
 from tvm.tir.op import arith as ops
 
 _ALLOC: Final = "relax.builtin.alloc_tensor"
@@ -320,6 +322,8 @@ class _Sharing:
         self._free: dict[tuple[DataType, str, str], _Free] = {}
         self._storage: dict[_Token, _Token] = {}
         self._left: dict[_Token, int] = {}
+        self._chosen: dict[TirVar, int] = {}
+        self._samples: dict[_Token, object] = {}
 
     def storage_of_each(self) -> dict[Call, _Token]:
         """For each planned allocation the token that stands for its storage."""
@@ -346,6 +350,8 @@ class _Sharing:
         size = token.known_bytes
         if size is None:
             for i, other in enumerate(pool.symbolic):
+                if self._sample(other) != self._sample(token):
+                    continue  # no proof can be found, and looking for one is dear
                 same = deep_equal(other.nbytes, token.nbytes)
                 if same or self._analyzer.can_prove_equal(other.nbytes, token.nbytes):
                     return pool.symbolic.pop(i)
@@ -358,6 +364,19 @@ class _Sharing:
             grown.nbytes = token.nbytes
             return grown
         return token
+
+    def _sample(self, token: _Token) -> object:
+        """A symbolic size where each symbol has a number of its own."""
+        found = self._samples.get(token)
+        if found is None:
+            for symbol in undefined_vars(token.nbytes):
+                self._chosen.setdefault(symbol, 1009 + 131 * len(self._chosen))
+            try:
+                found = int(evaluate(token.nbytes, self._chosen))
+            except ZeroDivisionError:
+                found = token  # like no other
+            self._samples[token] = found
+        return found
 
 
 class _Rewriter:
