@@ -185,13 +185,13 @@ class Before:
         R.func_attr(ATTRS)
         m, n = T.int64(), T.int64()
         cls = Before
-        a = R.builtin.alloc_tensor(R.shape([n, m]), "float32", 0)
+        a = R.builtin.alloc_tensor(R.shape([m, n]), "float32", 0)
         _ = cls.kernel(x, a)
         b = R.builtin.alloc_tensor(R.shape([n * m]), "float32", 0)
         _1 = cls.kernel(a, b)
         c = R.builtin.alloc_tensor(R.shape([m * n]), "float32", 0)
         _2 = cls.kernel(b, c)
-        d = R.builtin.alloc_tensor(R.shape([n, m]), "float32", 0)
+        d = R.builtin.alloc_tensor(R.shape([m, n]), "float32", 0)
         _3 = cls.kernel(c, d)
         return d
 """
