@@ -19,6 +19,7 @@ from tvm.arith.deep_equal import deep_equal
 from tvm.arith.int_solver import SmithForm
 from tvm.ir import Range
 from tvm.tir import expr as e
+from tvm.tir.functor import substitute
 
 pytestmark = pytest.mark.pure
 x, y, z, n = (e.Var(name, "int32") for name in "xyzn")
@@ -91,8 +92,24 @@ def test_nothing_to_solve() -> None:
     found = solve_linear_equations(equations)
     assert found.src is found.dst
     assert found.dst.relations == tuple(equations)
-    kept = solve_linear_equations([e.EQ(x * y, 3)], [x, y])
-    assert kept.dst is kept.src
+    ranges = {x: Range(0, 10), y: Range(0, 5)}
+    for relation in (e.EQ(x * y, 3), e.LT(x, y)):
+        kept = solve_linear_equations([relation], [x, y], ranges)
+        new_x, new_y = kept.dst.variables
+        assert (new_x.name, new_y.name) == ("n0_x", "n1_y")
+        assert dict(kept.src_to_dst) == {x: new_x, y: new_y}
+        assert dict(kept.dst_to_src) == {new_x: x, new_y: y}
+        assert [int(kept.dst.ranges[v].extent) for v in (new_x, new_y)] == [10, 5]
+        (held,) = kept.dst.relations
+        assert deep_equal(held, substitute(relation, {x: new_x, y: new_y}))
+
+
+def test_variables_that_no_equation_binds() -> None:
+    wide = e.Var("w", "int64")
+    found = solve_linear_equations([e.EQ(x + y, 3)], [x, y, wide])
+    names = [(var.name, var.dtype) for var in found.dst.variables]
+    assert names == [("n0", "int32"), ("n1_w", "int64")]
+    assert found.src_to_dst[wide] is found.dst.variables[1]
 
 
 def points_of(system: IntConstraints, names, reach: int = 12) -> set:

@@ -134,9 +134,8 @@ def solve_linear_equations(
     if not src.variables:
         return IntConstraintsTransform(src, src, {}, {})
     matrix, values, rest = _coefficients(src)
-    if not matrix:
-        same = {var: var for var in src.variables}
-        return IntConstraintsTransform(src, src, same, same)
+    if not matrix:  # 0 = 0 binds nothing: each variable has a new one of its own
+        matrix, values = [[0] * len(src.variables)], [op.const(0, src.variables[0].dtype)]
     return _Solution(src, matrix, values, rest).transform()
 
 
@@ -290,7 +289,7 @@ class _Solution:
     def transform(self) -> IntConstraintsTransform:
         """Old variables from new ones, with what must hold besides."""
         form, variables = self._form, self._src.variables
-        rank, dtype = form.rank, variables[0].dtype
+        rank = form.rank
         relations = self._consistency(rank)
         if relations is None:
             never = IntConstraints((), {}, [e.IntImm(e.BOOL, 0)])
@@ -300,12 +299,11 @@ class _Solution:
             pivot = form.diagonal[i][i]
             side = self._sides[i]
             solved.append(side if pivot == 1 else op.floordiv(side, op.const(pivot, side.dtype)))
-        free = [e.Var(f"n{i}", dtype) for i in range(len(variables) - rank)]
+        olds = [self._combined(row, variables) for row in form.v_inverse[rank:]]
+        to_src = {e.Var(_new_name(i, old), old.dtype): old for i, old in enumerate(olds)}
+        free = list(to_src)
         parts = [*solved, *free]
         to_dst = {var: self._combined(row, parts) for var, row in zip(variables, form.v)}
-        to_src = {
-            new: self._combined(form.v_inverse[rank + i], variables) for i, new in enumerate(free)
-        }
         ranges = self._ranges(to_src)
         relations += self._old_ranges(to_dst, ranges)
         relations += [self._analyzer.simplify(substitute(r, to_dst)) for r in self._rest]
@@ -359,6 +357,11 @@ class _Solution:
                 if not (isinstance(simple, e.IntImm) and simple.value):
                     found.append(simple)
         return found
+
+
+def _new_name(place: int, old: PrimExpr) -> str:
+    """The name of a new variable; one that stands for a single old one shows its name."""
+    return f"n{place}_{old.name}" if isinstance(old, e.Var) else f"n{place}"
 
 
 def _occurs(expr: PrimExpr, var: e.Var) -> bool:

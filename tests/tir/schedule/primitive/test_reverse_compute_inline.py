@@ -41,7 +41,57 @@ def test_part_of_the_producer() -> None:
 
 def test_sums_cannot_be_finished_inside() -> None:
     sch = open_schedule(matmul_relu())
-    refuses(sch, "not a complete block", "reverse_compute_inline", sch.get_block("D"))
+    refuses(sch, "does more than to move", "reverse_compute_inline", sch.get_block("D"))
+
+
+def _sums() -> tuple[te.Tensor, te.Tensor]:
+    a = te.placeholder((4, 6, 5), name="A")
+    k = te.reduce_axis((0, 5), name="k")
+    return a, te.compute((4, 6), lambda i, j: te.sum(a[i, j, k], axis=k), name="B")
+
+
+@pytest.mark.parametrize(
+    ("shape", "place"),
+    [
+        ((6, 4), lambda j, i: (i, j)),
+        ((6, 1, 4), lambda j, u, i: (i, j)),
+        ((24,), lambda f: (f // 6, f % 6)),
+    ],
+)
+def test_sums_are_made_where_they_are_moved_to(
+    shape: tuple[int, ...], place: Callable[..., tuple[tir.PrimExpr, ...]]
+) -> None:
+    a, b = _sums()
+    func = te.create_prim_func([a, te.compute(shape, lambda *i: b[place(*i)], name="C")])
+    sch = open_schedule(func)
+    sch.reverse_compute_inline("C")
+    text = sch.mod.script()
+    assert "alloc_buffer" not in text
+    assert text.count(" C[") + text.count("(C[") == 4  # writes, init, update on both sides
+    check(sch, func)
+
+
+def test_parts_of_sums() -> None:
+    a, b = _sums()
+    func = te.create_prim_func([a, te.compute((3, 6), lambda i, j: b[i, j], name="C")])
+    sch = open_schedule(func)
+    refuses(sch, "over all of its result", "reverse_compute_inline", sch.get_block("C"))
+
+
+@pytest.mark.parametrize("extent", [127, 100, 33])
+def test_rows_that_are_not_filled(extent: int) -> None:
+    a = te.placeholder((8, 4, 16, 32), name="A")
+    b = te.compute((8, 4, 16, 32), lambda *i: a[i] * 2.0, name="B")
+    c = te.compute(
+        (extent, extent), lambda i, j: b[i // 16, j // 32, i % 16, j % 32] + 1.0, name="C"
+    )
+    func = te.create_prim_func([a, c])
+    sch = open_schedule(func)
+    sch.reverse_compute_inline("C")
+    text = sch.mod.script()
+    assert f"T.where(i0 * 16 + i2 < {extent} and i1 * 32 + i3 < {extent})" in text
+    assert "C[v_i0 * 16 + v_i2, v_i1 * 32 + v_i3]" in text
+    check(sch, func)
 
 
 def test_several_readers() -> None:
