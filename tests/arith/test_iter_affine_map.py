@@ -84,7 +84,7 @@ def test_recognised(index, domains, expected) -> None:
         ([x * 4 + y], dom(x=4, y=3), "do not follow one another"),
         ([x * y], dom(x=4, y=4), "product of two loop variables"),
         ([fld(x, y)], dom(x=4, y=4), "divides by a loop variable"),
-        ([fld(x, 4), flm(x, 3)], dom(x=30), "overlap or leave a gap"),
+        ([fld(x, 4), flm(x, 3)], dom(x=30), "no multiple of 3"),
         ([fld(x, n)], dom(x=4), "may be negative"),
         ([tir.min(x, 3)], dom(x=4), "no affine map"),
         ([fld(x, 4), flm(fld(x, 2), 2)], dom(x=16), None),
@@ -129,6 +129,9 @@ def test_padding() -> None:
         ([fld(x + 1, 4), flm(x + 1, 4)], dom(x=14), [4, 4]),
         ([fld(x * 3 + y + 1, 4), flm(x * 3 + y + 1, 4)], dom(x=5, y=3), [4, 4]),
         ([fld(x, 4)], dom(x=30), [8]),
+        ([flm(x + 5, 4), flm(fld(x + 5, 4), 3), fld(x + 5, 12)], dom(x=72), [4, 3, 7]),
+        ([fld(x + 7, 6), flm(x + 7, 6)], dom(x=20), [4, 6]),
+        ([flm(fld(x + 9, 2), 4), flm(x + 9, 2), fld(x + 9, 8)], dom(x=16), [4, 2, 3]),
     ]
     for indices, domains, extents in cases:
         found = detect_iter_map(indices, domains)
@@ -143,6 +146,9 @@ def test_padding() -> None:
     for options in ({"check_level": "bijective"}, {"allow_padding": False}):
         refused = detect_iter_map([fld(x, 4), flm(x, 4)], dom(x=30), **options)
         assert "the extent 30 is no multiple of 4" in refused.errors[0]
+    for level in ("nocheck", "surjective"):  # no number of places suits 32 and 48
+        uneven = [fld(y + 16, 32), flm(y + 16, 48)]
+        assert not detect_iter_map(uneven, dom(y=176), check_level=level).indices
     refused = detect_iter_map([fld(x + 1, 4)], dom(x=30), allow_padding=False)
     assert "the offset 1 is no multiple of 4" in refused.errors[0]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import lcm
 from typing import TYPE_CHECKING, Final
 
 from tvm.ir.expr import PrimExpr
@@ -46,16 +45,29 @@ class Padding:
         left = rewriter.simple(left)
         known = self._needs.get(split.source)
         if known is not None:
+            left = self._left(known, (multiple, left), reason)
             multiple = self._common(known[0], multiple, reason)
-            if not rewriter.same(known[1], left):
-                if not op.is_zero(left) and not op.is_zero(known[1]):
-                    raise IterMapFailure(reason)
-                left = known[1] if op.is_zero(left) else left
         self._needs[split.source] = (multiple, left)
 
+    def _left(
+        self, a: tuple[PrimExpr, PrimExpr], b: tuple[PrimExpr, PrimExpr], reason: str
+    ) -> PrimExpr:
+        """Places added before that serve two divisors, of which one divides the other.
+
+        5 before a multiple of 12 is also 1 before a multiple of 4.
+        """
+        rewriter = self._rewriter
+        if rewriter.same(a[1], b[1]) or op.is_zero(b[1]):
+            return a[1]
+        if op.is_zero(a[1]):
+            return b[1]
+        (fine, few), (_, many) = (a, b) if rewriter.divides(a[0], b[0]) else (b, a)
+        if not rewriter.same(rewriter.simple(op.floormod(many, fine)), few):
+            raise IterMapFailure(reason)
+        return many
+
     def _common(self, a: PrimExpr, b: PrimExpr, reason: str) -> PrimExpr:
-        if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):
-            return op.const(lcm(a.value, b.value), a.dtype)
+        """The greater of two divisors, which has to be a multiple of the other."""
         if self._rewriter.divides(a, b):
             return b
         if self._rewriter.divides(b, a):
@@ -86,8 +98,8 @@ class Padding:
         for mark, (made, known_left, known_multiple) in self.marks.items():
             if made is asked:
                 if not op.is_zero(left):
-                    raise IterMapFailure(self.reason)
-                return mark, self._common(known_multiple, multiple, self.reason), known_left
+                    raise IterMapFailure(self._reasons[-1])
+                return mark, self._common(known_multiple, multiple, self._reasons[-1]), known_left
         return asked, multiple, left
 
     def applied(self, made: IterSumExpr) -> IterSumExpr:
