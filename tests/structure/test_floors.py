@@ -48,7 +48,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.vm", "tvm.relax.backend", "tvm.relax.distributed.transform"),
     (
         "tvm.relax.backend.adreno", "tvm.relax.backend.cpu_generic", "tvm.relax.backend.cuda",
-        "tvm.relax.backend.gpu_generic", "tvm.relax.backend.rocm",
+        "tvm.relax.backend.gpu_generic", "tvm.relax.backend.metal", "tvm.relax.backend.rocm",
     ),
     ("tvm.relax.pipeline",),
     ("tvm.relax.vm_build",),

@@ -142,3 +142,12 @@ def test_joined_extents_must_be_shown_equal() -> None:
 def test_parts_of_a_layout_are_written_plainly() -> None:
     found = info(op.image.resize2d(var(P, N, 5, 5, 8), (9, 9), layout="NCHW8c"))
     assert found.values[1] is N
+
+
+def test_names_of_the_module_above() -> None:
+    from tvm.relax.op import gather, manipulate
+
+    for name in ("collapse_sum_to", "gather_nd", "index_put", "scatter_elements", "slice_scatter"):
+        assert getattr(manipulate, name) is getattr(gather, name)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = manipulate.no_such_name

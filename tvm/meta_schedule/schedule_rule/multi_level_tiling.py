@@ -21,6 +21,7 @@ from tvm.meta_schedule.structure import (
     is_write_cache,
     needs_multi_level_tiling,
 )
+from tvm.support.lazy import lazy_names
 from tvm.tir.expr import IterVar
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.query import realize_of
@@ -363,3 +364,14 @@ def _not_trivial(node: Block) -> TVMError:
             legal="a block each of whose variables is a loop",
         )
     )
+
+
+# It builds on this module; programs may look for it here as well.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "MultiLevelTilingTensorCore":
+            "tvm.meta_schedule.schedule_rule.multi_level_tiling_tensor_core"
+            ":MultiLevelTilingTensorCore"
+    },
+)  # fmt: skip

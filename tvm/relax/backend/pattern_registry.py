@@ -14,7 +14,8 @@ _PATTERNS: Final[list[FusionPattern]] = []
 _HOMES: Final[dict[str, str]] = {
     "cublas": "tvm.relax.backend.cuda.cublas", "cudnn": "tvm.relax.backend.cuda.cudnn",
     "cutlass": "tvm.relax.backend.cuda.cutlass", "hipblas": "tvm.relax.backend.rocm.hipblas",
-    "nnapi": "tvm.relax.backend.contrib.nnapi",
+    "nnapi": "tvm.relax.backend.contrib.nnapi", "coreml": "tvm.relax.backend.metal.coreml",
+    "openclml": "tvm.relax.backend.adreno.clml",
 }  # fmt: skip
 
 

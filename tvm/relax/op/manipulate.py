@@ -22,6 +22,7 @@ from tvm.relax.struct_info import (
     dim,
 )
 from tvm.relax.te_call import gen_call_tir_inputs
+from tvm.support.lazy import lazy_names
 from tvm.tir import op as tir_op
 from tvm.tir.expr import (
     INT64,
@@ -884,3 +885,15 @@ for _declared, _rule in (
     (broadcast_to, layout_moves.reshaped_alike),
 ):
     _declared.layout(_rule)
+
+# These stand in a module above this one; programs may look for them here as well.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        name: f"tvm.relax.op.gather:{name}"
+        for name in (
+            "collapse_sum_like", "collapse_sum_to", "gather_elements", "gather_nd", "index_put",
+            "index_tensor", "scatter_elements", "scatter_nd", "slice_scatter",
+        )
+    },
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Graphs on devices of Apple."""

@@ -1,0 +1,91 @@
+"""The importer under the module name that TVM gives it, with its class and its small helpers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tvm.error import TVMError, message
+from tvm.ir.expr import RelaxExpr
+from tvm.ir.module import IRModule
+from tvm.relax.expr import Constant, ShapeExpr, Var, const
+
+from .attributes import dtype_name, tensor_array
+from .importer import from_onnx
+
+__all__ = [
+    "ONNXGraphImporter", "from_onnx", "get_constant", "get_numpy", "get_prim_expr_list",
+    "get_type",
+]  # fmt: skip
+
+
+def get_type(elem_type: str | int) -> str:
+    """The data type behind ONNX's number for it; names of types stay."""
+    return elem_type if isinstance(elem_type, str) else dtype_name(elem_type)
+
+
+def get_numpy(tensor_proto: Any) -> NDArray[Any]:
+    """The values of a tensor proto."""
+    return tensor_array(tensor_proto)
+
+
+def get_constant(var: Constant | Var, params: Sequence[dict[str, Any]]) -> Constant | Var:
+    """The constant of a weight; anything else as it is.
+
+    `params` holds the values of the graph and the weights (name: (variable, array)) that are
+    parameters still: one that becomes a constant moves from the second to the first.
+    """
+    values, weights = params
+    if not isinstance(var, Var) or var.name_hint not in weights:
+        return var
+    _, array = weights.pop(var.name_hint)
+    values[var.name_hint] = found = const(array)
+    return found
+
+
+def get_prim_expr_list(inputs: RelaxExpr) -> list[Any]:
+    """The numbers of a constant vector, or the extents of a shape."""
+    if isinstance(inputs, Constant):
+        array = inputs.data.numpy()
+        if array.ndim != 1:
+            raise TVMError(
+                message(
+                    "get_prim_expr_list: the constant is no vector",
+                    found=f"shape {array.shape}",
+                    legal="one dimension",
+                )
+            )
+        return [int(value) for value in array]
+    if isinstance(inputs, ShapeExpr):
+        return list(inputs.values)
+    raise TVMError(
+        message(
+            "get_prim_expr_list: no numbers are known",
+            found=type(inputs).__name__,
+            legal="relax.Constant or relax.ShapeExpr",
+        )
+    )
+
+
+class ONNXGraphImporter:
+    """What `from_onnx` is told of a model's inputs, for any number of graphs."""
+
+    def __init__(
+        self,
+        shape_dict: Mapping[str, Sequence[Any]] | None,
+        dtype_dict: str | Mapping[str, str] | None,
+        keep_params_in_input: bool = False,
+        sanitize: bool = True,
+    ) -> None:
+        self._shapes = shape_dict
+        self._dtypes = dtype_dict
+        self._keep_params = keep_params_in_input
+        self._sanitize = sanitize
+
+    def from_onnx(self, graph: Any, opset: int) -> IRModule:
+        """A Relax module that computes the graph of this operator set."""
+        return from_onnx(
+            graph, self._shapes, self._dtypes, opset, self._keep_params, self._sanitize
+        )
