@@ -249,7 +249,7 @@ def test_double_buffers() -> None:
 
     text = pipelined(doubled).script()
     assert "B = T.alloc_buffer((2, 1))" in text
-    assert "double_buffer_scope" not in text
+    assert 'T.block_attr({"double_buffer_scope": 0})' in text
 
 
 @pytest.mark.parametrize(

@@ -50,3 +50,64 @@ class TestKeepsRecursion(PassTest):
                 Before.down(p, i - 1)
 
     Expected = Before
+
+
+class TestAddressOfDeclaredBuffers(PassTest):
+    """Each address is named directly around the declaration that needs it."""
+
+    run = InlinePrivateFunctions()
+
+    @I.ir_module
+    class Before:
+        @T.prim_func
+        def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((4, 6), "float32")):
+            for i in range(4):
+                Before.add_rows(T.address_of(A[i, 0]), T.address_of(B[3 - i, 0]))
+
+        @T.prim_func(private=True)
+        def add_rows(p: T.handle("float32"), q: T.handle("float32")):
+            P = T.decl_buffer(6, "float32", data=p)
+            Q = T.decl_buffer(6, "float32", data=q)
+            for j in range(6):
+                Q[j] = Q[j] + P[j]
+
+    @I.ir_module
+    class Expected:
+        @T.prim_func
+        def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((4, 6), "float32")):
+            for i in range(4):
+                p: T.handle("float32") = T.address_of(A[i, 0])
+                P = T.decl_buffer(6, "float32", data=p)
+                q: T.handle("float32") = T.address_of(B[3 - i, 0])
+                Q = T.decl_buffer(6, "float32", data=q)
+                for j in range(6):
+                    Q[j] = Q[j] + P[j]
+
+
+class TestAddressOfBufferWithoutDeclaration(PassTest):
+    """The address is named around the whole body, where any statement may use the buffer."""
+
+    run = InlinePrivateFunctions()
+
+    @I.ir_module
+    class Before:
+        @T.prim_func
+        def main(A: T.Buffer((4, 6), "float32")):
+            for i in range(4):
+                Before.fill(T.address_of(A[i, 2]), i)
+
+        @T.prim_func(private=True)
+        def fill(p: T.handle("float32"), n: T.int32):
+            P = T.Buffer((4,), "float32", data=p)
+            P[0] = T.float32(1)
+            P[n] = P[0] + T.float32(1)
+
+    @I.ir_module
+    class Expected:
+        @T.prim_func
+        def main(A: T.Buffer((4, 6), "float32")):
+            for i in range(4):
+                p: T.handle("float32") = T.address_of(A[i, 2])
+                P = T.Buffer((4,), "float32", data=p)
+                P[0] = T.float32(1)
+                P[i] = P[0] + T.float32(1)

@@ -1,5 +1,7 @@
 import pytest
 
+import tvm
+from tvm import tir
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.functor import walk
@@ -158,3 +160,34 @@ class TestSymbolicSizes(PassTest):
     def test_unknown_sizes_stay(self):
         loops = [x for x in walk(self._after()["main"].body) if type(x).__name__ == "For"]
         assert [str(x.loop_var.dtype) for x in loops] == ["int64", "int64"]
+
+
+@pytest.mark.parametrize(
+    ("extent", "bits", "dtype"), [(2, 32, "int32"), (2, 16, "int16"), (1 << 17, 32, "int64")]
+)
+def test_thread_variable_and_wide_extent_get_one_type(extent, bits, dtype):
+    @T.prim_func(private=True)
+    def before(a: T.handle):
+        A = T.match_buffer(a, (T.int64(extent) * T.int64(extent),), "float32")
+        bx = T.launch_thread("blockIdx.x", T.int64(extent))
+        tx = T.launch_thread("threadIdx.x", T.int64(extent))
+        A[bx * T.int64(extent) + tx] = T.float32(1)
+
+    # the variables of threads are 32 bits wide where programs are built by statements
+    outer, inner = before.body, before.body.body
+    small = [tir.Var(attr.node.var.name, "int32") for attr in (outer, inner)]
+    store = tir.stmt_functor.substitute(
+        inner.body,
+        {attr.node.var: v.astype("int64") for attr, v in zip((outer, inner), small)},
+    )
+    for attr, var in ((inner, small[1]), (outer, small[0])):
+        axis = tir.IterVar(None, var, attr.node.iter_type, attr.node.thread_tag)
+        store = tir.AttrStmt(axis, "thread_extent", attr.value, store)
+    mod = tvm.IRModule({"main": before.with_body(store)})
+    body = NarrowDataType(bits)(mod)["main"].body
+    for attr in (body, body.body):
+        assert attr.node.var.dtype == dtype
+        assert attr.value.dtype == dtype
+    (index,) = body.body.body.indices
+    assert index.dtype == dtype
+    assert not any(isinstance(n, tir.Cast) for n in walk(index))

@@ -85,9 +85,7 @@ class _Injector(StmtExprMutator):
         body = self.visit_stmt(op.body)
         for buffer in op.alloc_buffers:
             del self._buffers[buffer.data]
-        kept = {k: v for k, v in op.annotations.items() if k != "double_buffer_scope"}
-        annotations = op.annotations if which is None else kept
-        return with_fields(op, body=body, annotations=annotations)
+        return with_fields(op, body=body)
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         loop = super().visit_for_(op)

@@ -4,10 +4,13 @@
     def f(p: T.handle, n: T.int32): ...   ->         ... with A.data for p and 3 for n
 
 Inlined is what returns nothing, matches no buffers, and does not call itself, directly or not. The
-functions that nothing calls any more are removed.
+functions that nothing calls any more are removed. Where a buffer lies at a parameter and the
+argument is an address that is computed, the address is bound to a variable.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import BaseFunc
@@ -89,6 +92,43 @@ class _Inliner(StmtExprMutator):
             return op
         func = self._mod.functions[call.op]  # type: ignore[index]
         assert isinstance(func, PrimFunc), "only PrimFuncs are chosen"
-        values = dict(zip(func.params, call.args))
-        body = FoldingSubstituter(values, rename=True).visit_stmt(func.body)
+        names: list[tuple[e.Var, PrimExpr]] = []
+        values: dict[e.Var, PrimExpr] = {}
+        undeclared = _memory_of_undeclared_buffers(func)
+        for param, value in zip(func.params, call.args):
+            values[param] = value
+            if param in undeclared and not isinstance(value, e.Var):
+                name = values[param] = param.copy_with_name(param.name)
+                names.append((name, value))
+        body = _Substituter(values).visit_stmt(func.body)
+        for name, value in reversed(names):
+            body = s.LetStmt(name, value, body)
         return self.visit_stmt(body)
+
+
+def _memory_of_undeclared_buffers(func: PrimFunc) -> set[e.Var]:
+    nodes = list(walk(func.body))
+    declared = {node.buffer for node in nodes if isinstance(node, s.DeclBuffer)}
+    used = {node.buffer for node in nodes if isinstance(node, (s.BufferStore, e.BufferLoad))}
+    return {buffer.data for buffer in used - declared}
+
+
+class _Substituter(FoldingSubstituter):
+    """Puts arguments for parameters; an address where a buffer is declared gets a name.
+
+        R = T.decl_buffer((3,), data=p)   ->   p: T.handle("float32") = T.address_of(A[i])
+                                               R = T.decl_buffer((3,), data=p)
+    """
+
+    def __init__(self, values: Mapping[e.Var, PrimExpr]) -> None:
+        super().__init__(values, rename=True)
+
+    def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
+        data = op.buffer.data
+        address = self.values.get(data, data)
+        if isinstance(address, e.Var):
+            return super().visit_decl_buffer_(op)
+        name = self.values[data] = data.copy_with_name(data.name)
+        body = super().visit_decl_buffer_(op)
+        self.values[data] = address
+        return s.LetStmt(name, address, body, op.span)

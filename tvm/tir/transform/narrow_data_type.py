@@ -36,7 +36,7 @@ def NarrowDataType(func: PrimFunc, mod: IRModule, ctx: PassContext, target_bits:
     target = DataType(f"int{target_bits}")
     uses = _Uses(func, target)
     uses.visit_stmt(func.body)
-    return func.with_body(_Narrower(func, target, uses.seen - uses.wide).visit_stmt(func.body))
+    return func.with_body(_Narrower(func, target, uses.seen, uses.wide).visit_stmt(func.body))
 
 
 class _Bounded(AnalyzedMutator):
@@ -89,10 +89,14 @@ class _Uses(_Bounded):
 class _Narrower(_Bounded):
     """Rewrites indices; `visit_expr` keeps the type of an expression, `narrow` may change it."""
 
-    def __init__(self, func: PrimFunc, target: DataType, wanted: set[e.Var]) -> None:
+    def __init__(
+        self, func: PrimFunc, target: DataType, seen: set[e.Var], wide: set[e.Var]
+    ) -> None:
         super().__init__(func, target)
-        self._wanted = wanted
+        self._wanted = seen - wide
+        self._large = wide
         self._narrow: dict[e.Var, e.Var] = {}
+        self._widened: dict[e.Var, e.Var] = {}
 
     def _declare(self, var: e.Var, low: PrimExpr, extent: PrimExpr) -> bool:
         """Whether a variable over a range becomes narrow; its new self is known from here on."""
@@ -141,6 +145,8 @@ class _Narrower(_Bounded):
         iv, zero = op.node, ops.const(0, op.value.dtype)
         if op.attr_key not in _THREADS or not isinstance(iv, e.IterVar):
             return super().visit_attr_stmt_(op)
+        if self._wide(op.value.dtype) and not self._wide(iv.var.dtype):
+            return self._thread_of_wide_extent(op, iv)
         if not self._declare(iv.var, zero, op.value):
             return super().visit_attr_stmt_(op)
         whole = Range.from_min_extent(zero, op.value)
@@ -150,6 +156,23 @@ class _Narrower(_Bounded):
             dom = Range.from_min_extent(self._cast(iv.dom.min), self._cast(iv.dom.extent))
         node = e.IterVar(dom, self._narrow[iv.var], iv.iter_type, iv.thread_tag, iv.span)
         value = self._cast(op.value)
+        return s.AttrStmt(node, op.attr_key, value, self.visit_stmt(op.body), op.span)
+
+    def _thread_of_wide_extent(self, op: s.AttrStmt, iv: e.IterVar) -> s.Stmt:
+        """Variable and extent get one type: the wide one if products of the variable need it."""
+        whole = Range.from_min_extent(ops.const(0, op.value.dtype), op.value)
+        self.analyzer.bind(iv.var, whole, allow_override=True)
+        dtype = op.value.dtype if iv.var in self._large else iv.var.dtype
+        node = iv
+        if dtype is not iv.var.dtype:
+            var = self._widened[iv.var] = e.Var(iv.var.name, dtype, iv.var.span)
+            dom = None
+            if iv.dom is not None:
+                dom = Range.from_min_extent(
+                    ops.cast(iv.dom.min, dtype), ops.cast(iv.dom.extent, dtype)
+                )
+            node = e.IterVar(dom, var, iv.iter_type, iv.thread_tag, iv.span)
+        value = ops.cast(self.visit_expr(op.value), dtype)
         return s.AttrStmt(node, op.attr_key, value, self.visit_stmt(op.body), op.span)
 
     def visit_block_realize_(self, op: s.BlockRealize) -> s.Stmt:
@@ -224,16 +247,20 @@ class _Narrower(_Bounded):
         if not isinstance(new, e.Call) or getattr(op.op, "name", "") != ALLREDUCE:
             return new
         named = thread_args(op)
-        threads = [self._narrow.get(a, a) if isinstance(a, e.Var) else a for a in named]
+        renamed = self._narrow | self._widened
+        threads = [renamed.get(a, a) if isinstance(a, e.Var) else a for a in named]
         values = new.args[: len(op.args) - len(named)]
         return e.Call(new.dtype, new.op, (*values, *threads), op.span)
 
     # --- where values stand ---
 
     def visit_var_(self, op: e.Var) -> PrimExpr:
-        narrow = self._narrow.get(op)
-        return op if narrow is None else e.Cast(op.dtype, narrow, op.span)
+        made = self._narrow.get(op, self._widened.get(op))
+        return op if made is None else e.Cast(op.dtype, made, op.span)
 
     def visit_cast_(self, op: e.Cast) -> PrimExpr:
+        widened = self._widened.get(op.value) if isinstance(op.value, e.Var) else None
+        if widened is not None:
+            return ops.cast(widened, op.dtype, op.span)
         value = self.narrow(op.value) if self._wide(op.value.dtype) else self.visit_expr(op.value)
         return op if value is op.value else ops.cast(value, op.dtype, op.span)
