@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.dlight.programs import conv
 from tests.tir.schedule.cases import chain, check, open_schedule, refuses
 from tvm import te, tir
+from tvm.script import tir as T
 
 
 def padded() -> tir.PrimFunc:
@@ -49,11 +52,84 @@ def test_padding_of_a_convolution() -> None:
 
 
 def test_padded_dimension_outside() -> None:
-    sch = open_schedule(conv(1, 2, 3, 5))
+    func = conv(1, 2, 3, 5)
+    sch = open_schedule(func)
     block = sch.get_block("P")
     inner = sch.get_loops(block)[3]
-    assert not sch.can_decompose_padding(block, inner)
-    refuses(sch, "is not one of the loops inside", "decompose_padding", block, inner)
+    assert sch.can_decompose_padding(block, inner)
+    sch.decompose_padding(block, inner)
+    text = sch.mod.script()
+    assert "if_then_else" not in text
+    assert "T.where(1 <= i and i < 6)" in text, "the loop outside keeps its extent"
+    check(sch, func)
+
+
+@pytest.mark.parametrize("tile", [2, 4, 11])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_tiles_of_the_padded_dimension(tile: int, at: int) -> None:
+    func = padded()
+    sch = open_schedule(func)
+    _, j = sch.get_loops("B")
+    sch.split(j, [None, tile])
+    loop = sch.get_loops("B")[at]
+    assert sch.can_decompose_padding("B", loop)
+    sch.decompose_padding("B", loop)
+    text = sch.mod.script()
+    assert "if_then_else" not in text
+    assert f"v_j = T.axis.spatial(8, j_0 * {tile} + j_1 - 1)" in text
+    assert f"1 <= j_0 * {tile} + j_1 and j_0 * {tile} + j_1 < 9" in text
+    check(sch, func)
+
+
+def test_beside_its_reader() -> None:
+    func = conv(1, 2, 3, 8)
+    sch = open_schedule(func)
+    reader = sch.get_consumers(sch.get_block("P"))[0]
+    sch.compute_at("P", sch.get_loops(reader)[2])
+    inner = sch.get_loops("P")[3]
+    sch.decompose_padding("P", inner)
+    assert "if_then_else" not in sch.mod.script()
+    check(sch, func)
+
+
+def test_threads_keep_their_number() -> None:
+    sch = tir.Schedule(padded())
+    i, j = sch.get_loops("B")
+    sch.bind(j, "threadIdx.x")
+    sch.decompose_padding("B", i)
+    text = sch.mod.script()
+    assert text.count('T.thread_binding(11, thread="threadIdx.x")') == 2
+    assert "T.where(1 <= j and j < 9)" in text
+
+
+def test_rows_within_a_part() -> None:
+    """A block over a part of its domain: loops that do not run through it stay as they are."""
+
+    @T.prim_func
+    def part(a: T.Buffer((8,), "float32"), b: T.Buffer((11,), "float32")) -> None:
+        for i in range(5):
+            with T.block("B"):
+                v = T.axis.spatial(11, i)
+                b[v] = T.if_then_else(1 <= v and v < 9, a[v - 1], T.float32(0))
+
+    sch = open_schedule(part)
+    sch.decompose_padding("B", sch.get_loops("B")[0])
+    text = sch.mod.script()
+    assert text.count("in range(5)") == 2
+    assert "T.where(1 <= i)" in text
+
+
+def test_nothing_is_padded() -> None:
+    a = te.placeholder((8,), name="A")
+    zero = tir.const(0.0, "float32")
+    b = te.compute(
+        (8,), lambda i: tir.if_then_else(tir.all(0 <= i, i < 8), a[i], zero), name="B"
+    )
+    sch = open_schedule(te.create_prim_func([a, b]))
+    block = sch.get_block("B")
+    (loop,) = sch.get_loops(block)
+    assert not sch.can_decompose_padding(block, loop)
+    refuses(sch, "there is no padding", "decompose_padding", block, loop)
 
 
 def test_other_blocks() -> None:

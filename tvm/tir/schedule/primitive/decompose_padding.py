@@ -11,14 +11,14 @@ from tvm.ir.op import Op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import GE, GT, LE, LT, BufferLoad, Call, FloatImm, IntImm, IterVar, Var
 from tvm.tir.functor import StmtExprMutator, substitute, walk
-from tvm.tir.op.arith import is_one, max_of, min_of
+from tvm.tir.op.arith import greater_equal, is_zero, less, logical_and, max_of, min_of
 from tvm.tir.schedule.analysis.affine import conjuncts
 from tvm.tir.schedule.analysis.blocks import require_complete
 from tvm.tir.schedule.analysis.query import block_of, loop_of, loops_above, realize_of, scope_of
 from tvm.tir.schedule.error import Illegal, name_of
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.rebuild import change_block
-from tvm.tir.schedule.scopes import TRUE, ScopeEdit, edit_scope
+from tvm.tir.schedule.scopes import ScopeEdit, edit_scope
 from tvm.tir.schedule.tree import SRefTree
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
 
@@ -30,6 +30,9 @@ def decompose_padding(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> StmtS
 
     for i in range(n + 2):                                 for i in range(n + 2): B[i] = 0
         B[i] = if_then_else(1 <= i < n + 1, A[i - 1], 0) -> for i in range(n): B[i + 1] = A[i]
+
+    A padded dimension that is no whole loop within `loop` (a tile, or a loop outside) is not made
+    shorter: the copy gets a predicate.
     """
     plan = _plan(state, block, loop)
     fill, made = _fill_nest(plan)
@@ -51,7 +54,7 @@ def why_not_decomposable(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> st
 
 @dataclass
 class Plan:
-    """What a padding block does, and the loops that get copies."""
+    """What a padding block does, the loops that get copies, and all loops around it."""
 
     realize: BlockRealize
     store: BufferStore
@@ -59,6 +62,7 @@ class Plan:
     constant: PrimExpr
     bounds: Mapping[Var, Range]
     loops: list[For]
+    around: list[For]
 
 
 class _Decompose(ScopeEdit):
@@ -90,18 +94,25 @@ def _plan(state: SRefTree, block: StmtSRef, loop: StmtSRef) -> Plan:
     alone = all(a.body is b for a, b in zip(nests, [*nests[1:], realize]))
     body = node.body
     parts = _padded_value(body.value) if isinstance(body, BufferStore) else None
-    if parts is None or not alone or not is_one(realize.predicate):
+    if parts is None or not alone:
         raise Illegal(
             f"block {node.name_hint!r} is no padding alone in its loops",
-            legal="B[...] = T.if_then_else(condition, A[...], constant), without a predicate",
+            legal="B[...] = T.if_then_else(condition, A[...], constant)",
             spots=[node],
             fast="The block is not a padding pattern",
         )
     condition, inner, constant = parts
     assert isinstance(body, BufferStore), "it has a padded value"
     bounds = _bounds(node, condition)
-    _require_inner_loops(realize, nests, bounds)
-    return Plan(realize, body, inner, constant, bounds, nests)
+    if not any(_is_padded(iv, bounds) for iv in node.iter_vars):
+        raise Illegal(
+            f"the condition of block {node.name_hint!r} always holds: there is no padding",
+            legal="a condition that leaves out some places",
+            spots=[node],
+            fast="The block is not a padding pattern",
+        )
+    around = [loop_of(sref) for sref in above]
+    return Plan(realize, body, inner, constant, bounds, nests, around)
 
 
 def _padded_value(value: PrimExpr) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
@@ -154,23 +165,24 @@ def _bounds(node: Block, condition: PrimExpr) -> dict[Var, Range]:
     }
 
 
-def _require_inner_loops(
-    realize: BlockRealize, loops: list[For], bounds: Mapping[Var, Range]
-) -> None:
-    """Refuse if a padded variable is not one of the loops that get copies."""
-    names = {node.loop_var for node in loops}
-    for iv, value in zip(realize.block.iter_vars, realize.iter_values):
-        padded = iv.dom is not None and not Analyzer().can_prove_equal(
-            bounds[iv.var].extent, iv.dom.extent
-        )
-        if padded and value not in names:
-            raise Illegal(
-                f"the padded variable {iv.var.name!r} of block {realize.block.name_hint!r} is not "
-                "one of the loops inside of the given one",
-                legal="a loop around all padded dimensions, each of them a loop of its own",
-                spots=[realize.block],
-                fast="The padded dimension is not a loop inside of the given one",
-            )
+def _is_padded(iv: IterVar, bounds: Mapping[Var, Range]) -> bool:
+    """The condition leaves out some values of the variable."""
+    if iv.dom is None:
+        return False
+    return not Analyzer().can_prove_equal(bounds[iv.var].extent, iv.dom.extent)
+
+
+def _whole_loop(plan: Plan, iv: IterVar, value: PrimExpr) -> For | None:
+    """The copied loop that runs through the values of the variable and does nothing else."""
+    others = [*plan.realize.iter_values, plan.realize.predicate]
+    if sum([node is value for other in others for node in walk(other)]) != 1:
+        return None
+    for loop in plan.loops:
+        if loop.loop_var is value and loop.kind is not ForKind.THREAD_BINDING:
+            whole = iv.dom is not None and is_zero(loop.min) and is_zero(iv.dom.min)
+            if whole and Analyzer().can_prove_equal(loop.extent, iv.dom.extent):
+                return loop
+    return None
 
 
 def _fill_nest(plan: Plan) -> tuple[Stmt, Block]:
@@ -190,7 +202,8 @@ def _fill_nest(plan: Plan) -> tuple[Stmt, Block]:
         f.loop_var: f.loop_var.copy_with_name(f.loop_var.name) for f in plan.loops
     }
     values = substitute(list(plan.realize.iter_values), loops)
-    body: Stmt = BlockRealize(values, TRUE, block, plan.realize.span)
+    predicate = substitute(plan.realize.predicate, loops)
+    body: Stmt = BlockRealize(values, predicate, block, plan.realize.span)
     for old in reversed(plan.loops):
         body = For(
             _var(loops[old.loop_var]), old.min, old.extent, old.kind, body, old.thread_binding,
@@ -203,17 +216,33 @@ def _inside_nest(plan: Plan) -> tuple[Stmt, Block]:
     """The copy, over the inside only."""
     node = plan.realize.block
     analyzer = Analyzer()
+    around = Analyzer()
+    for outer in plan.around:
+        around.bind(outer.loop_var, Range.from_min_extent(outer.min, outer.extent))
     shifted: dict[Var, PrimExpr] = {}
     iter_vars: list[IterVar] = []
+    values: list[PrimExpr] = []
     extents: dict[Var, PrimExpr] = {}
+    predicate = plan.realize.predicate
     for iv, value in zip(node.iter_vars, plan.realize.iter_values):
-        bound = plan.bounds[iv.var]
-        dom = Range.from_min_extent(bound.min * 0, bound.extent)
+        dom = iv.dom
+        if _is_padded(iv, plan.bounds):
+            bound = plan.bounds[iv.var]
+            dom = Range.from_min_extent(bound.min * 0, bound.extent)
+            shifted[iv.var] = iv.var + bound.min
+            loop = _whole_loop(plan, iv, value)
+            if loop is not None:
+                extents[loop.loop_var] = bound.extent
+            else:
+                ends = (greater_equal(value, bound.min), less(value, bound.min + bound.extent))
+                for inside in ends:
+                    if not around.can_prove(inside):
+                        predicate = logical_and(predicate, Analyzer().simplify(inside))
+                value = value if is_zero(bound.min) else value - bound.min
+        assert dom is not None, "block variables have domains"
         analyzer.bind_domain(iv.var, dom)
         iter_vars.append(IterVar(dom, iv.var, iv.iter_type, iv.thread_tag, iv.span))
-        shifted[iv.var] = iv.var + bound.min
-        if isinstance(value, Var):
-            extents[value] = bound.extent
+        values.append(value)
     rule = _Shift(shifted, analyzer)
     indices = [rule.visit_expr(index) for index in plan.store.indices]
     load = rule.visit_expr(plan.inner)
@@ -224,7 +253,7 @@ def _inside_nest(plan: Plan) -> tuple[Stmt, Block]:
         reads=[BufferRegion.from_point(load.buffer, load.indices)],
         writes=[BufferRegion.from_point(plan.store.buffer, indices)],
     )  # fmt: skip
-    nest: Stmt = BlockRealize(plan.realize.iter_values, TRUE, block, plan.realize.span)
+    nest: Stmt = BlockRealize(values, predicate, block, plan.realize.span)
     for old in reversed(plan.loops):
         extent = extents.get(old.loop_var, old.extent)
         nest = For(
