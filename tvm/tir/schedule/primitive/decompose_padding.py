@@ -179,9 +179,10 @@ def _whole_loop(plan: Plan, iv: IterVar, value: PrimExpr) -> For | None:
         return None
     for loop in plan.loops:
         if loop.loop_var is value and loop.kind is not ForKind.THREAD_BINDING:
-            whole = iv.dom is not None and is_zero(loop.min) and is_zero(iv.dom.min)
-            if whole and Analyzer().can_prove_equal(loop.extent, iv.dom.extent):
-                return loop
+            dom = iv.dom
+            if dom is None or not is_zero(loop.min) or not is_zero(dom.min):
+                return None
+            return loop if Analyzer().can_prove_equal(loop.extent, dom.extent) else None
     return None
 
 
