@@ -123,12 +123,8 @@ def _element(number: PrimExpr, part: Any, shape: Any, step: Any = 1) -> PrimExpr
 
 
 def element_indices(number: PrimExpr, shape: Any) -> list[PrimExpr]:
-    """The indices of an element by its number: n // 20, n % 20 // 5, n % 5."""
-    if len(shape) <= 1:
-        return [number] * len(shape)
-    after = [prod(shape[k + 1 :]) for k in range(len(shape))]
-    lower = [number, *(tir.indexmod(number, size) for size in after[:-1])]
-    return [tir.indexdiv(n, size) for n, size in zip(lower, after)]
+    """The indices of an element by its number: n // 5 // 4, n // 5 % 4, n % 5."""
+    return unravel_index(number, shape) if len(shape) else []
 
 
 def _mean(data: te.Tensor, indices: te.Tensor, updates: te.Tensor, place: int) -> te.Tensor:

@@ -114,7 +114,9 @@ def test_kernels_have_threads() -> None:
     assert all("threadIdx.x" in f.script() for f in kernels)
     assert "R.call_tir(cls.gpu_2d_continuous_cumsum" in after.script()
     text = tvm.compile(Graph, CUDA).mod.imports[0].imports[0].inspect_source()
-    assert "argsort_kernel_1(" in text  # the sort, and the cast of the places behind it
+    assert "argsort_kernel(" in text
+    assert "argsort_kernel_1(" not in text  # places are sorted in the type that is asked
+    assert "topk_kernel_2(" in text  # the sort, and the first of its values and places behind it
 
 
 def test_devices_of_values() -> None:
@@ -154,3 +156,17 @@ def test_with_thrust() -> None:
     assert text.count("tvm.contrib.thrust.sum_scan") == 1
     # of each element eight times its own bytes, and of places those of an index
     assert 'R.builtin.alloc_tensor(R.shape([m * 5 * 96 + 8388608]), R.dtype("uint8")' in text
+
+
+@pytest.mark.parametrize("op", ["sort", "argsort"])
+def test_a_kernel_that_has_its_threads_is_left_alone(op: str) -> None:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", R.Tensor((2, 4), "float32"))
+    with bb.function("main", (x,)):
+        bb.emit_func_output(bb.emit(getattr(relax.op, op)(x, axis=1)))
+    kernel = dispatched(CUDA, bb.get())[op]
+    assert isinstance(kernel, tir.PrimFunc)
+    assert dict(kernel.attrs) == {"tir.noalias": True}
+    root = kernel.body.block
+    assert isinstance(root.body, tir.BlockRealize), "one block, and no loop around it"
+    assert len(root.alloc_buffers) == {"sort": 1, "argsort": 3}[op]

@@ -121,24 +121,20 @@ def sort_ir(
     return threads(rows, run, "row")
 
 
-def _sorted(data: te.Tensor, axis: int, is_ascend: Any, name: str) -> tuple[te.Tensor, te.Tensor]:
-    """The elements in order along the axis, and their places (int32)."""
+def _sorted(
+    data: te.Tensor, axis: int, is_ascend: Any, name: str, dtype: Any = None
+) -> list[te.Tensor]:
+    """The elements in order along the axis, and with a `dtype` their places."""
     place = normal_axis(axis, data.ndim, name)
-    kinds = [data.dtype, data.dtype, INDEX, INDEX]
+    kinds = [data.dtype] * 2 + ([] if dtype is None else [dtype] * 2)
     source = tir.decl_buffer(data.shape, data.dtype, "data")
     outs = [tir.decl_buffer(data.shape, kind, f"out{i}") for i, kind in enumerate(kinds)]
     made: Any = te.extern(
-        [data.shape] * 4, [data],
-        lambda ins, out: sort_ir(ins[0], out[0], out[1], place, bool(is_ascend), out[2], out[3]),
+        [data.shape] * len(kinds), [data],
+        lambda ins, out: sort_ir(ins[0], out[0], out[1], place, bool(is_ascend), *out[2:]),
         dtype=kinds, in_buffers=[source], out_buffers=outs, name=f"{name}_gpu", tag=f"{name}_gpu",
     )  # fmt: skip
-    return made[0], made[2]
-
-
-def _cast(places: te.Tensor, dtype: Any) -> te.Tensor:
-    return stage(
-        list(places.shape), lambda *i: places(*i).astype(dtype), "indices", tag.INJECTIVE
-    )
+    return list(made[::2])
 
 
 def sort(data: te.Tensor, axis: int = -1, is_ascend: int = 1) -> te.Tensor:
@@ -153,8 +149,8 @@ def argsort(
     """The places of the elements along an axis in sorted order; with the elements for "both"."""
     if ret_type not in ("both", "indices"):
         raise ValueError(f"argsort: ret_type {ret_type!r}; legal: 'both', 'indices'")
-    values, places = _sorted(data, axis, is_ascend, "argsort")
-    return [values, _cast(places, dtype)] if ret_type == "both" else _cast(places, dtype)
+    values, places = _sorted(data, axis, is_ascend, "argsort", dtype)
+    return [values, places] if ret_type == "both" else places
 
 
 def topk(
@@ -162,7 +158,7 @@ def topk(
     dtype: str = "int64",
 ) -> Any:  # fmt: skip
     """The k largest (or smallest) elements along an axis, their places, or both; all for k < 1."""
-    values, places = _sorted(data, axis, is_ascend, "topk")
+    values, places = _sorted(data, axis, is_ascend, "topk", dtype)
     return _first(data, values, places, k, axis, ret_type, dtype)
 
 

@@ -72,7 +72,7 @@ FORMS: list[tuple[Callable[..., Any], list[Shape], list[str]]] = [
     (
         lambda g, x, i: op.grad.take_backward(g, x, i, axis=1),
         [((3, 2, 5), "float32"), ((3, 4, 5), "float32"), ((2,), "int32")],
-        ["out_buf[i // T.int64(20), i % T.int64(20) // T.int64(5), i % T.int64(5)] = ",
+        ["out_buf[i // T.int64(5) // T.int64(4), i // T.int64(5) % T.int64(4), i % T.int64(5)] = ",
          "for parallel, serial in T.grid(T.int64(15), T.int64(2)):"],
     ),
 ]  # fmt: skip
