@@ -260,7 +260,8 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], Any, str, str]] = {
     "CommonSubexprElimTIR": (
         repeated, (), t.CommonSubexprElimTIR(), "(x * y + 7) * 3", "cse_v1: T.int32 = x * y + 7"),
     "UnifyThreadBinding": (
-        siblings, (), t.UnifyThreadBinding(), "for j in", "B[b * 4 + i]"),
+        siblings, (), t.UnifyThreadBinding(), "for j in",
+        "B[blockIdx_x * 4 + threadIdx_x]"),
     "ThreadSync": (
         threads, KERNEL, t.ThreadSync("shared"), "no barrier", 'T.tvm_storage_sync("shared")'),
     "AnnotateDeviceRegions": (

@@ -28,6 +28,7 @@ OF_LLVM = {
     "test_operands_that_end_llvm_do_not_end_this_process",
     "test_operators_without_a_rule_are_named",
     "test_pointers_are_noalias_in_the_body_unless_the_function_says_otherwise",
+    "test_scratch_memory_is_taken_once_for_all_rounds",
     "test_small_scratch_memory_is_on_the_stack_and_large_is_not",
     "test_the_types_in_names_are_those_of_the_operands",
     "test_volatile_accesses",
