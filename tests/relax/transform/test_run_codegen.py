@@ -86,6 +86,27 @@ def test_calls_are_those_of_the_compiled_form(asked: list[Any]) -> None:
     assert_structural_equal(plain, Expected)
 
 
+def test_a_generator_finds_names_by_the_constants_in_its_functions() -> None:
+    found: list[str] = []
+
+    def generate(functions: Any, options: Any, names: Any) -> list[Any]:
+        def look(expr: Any) -> None:
+            if isinstance(expr, relax.Constant):
+                assert expr in names
+                found.append(names[expr])
+
+        for func in functions:
+            relax.analysis.post_order_visit(func, look)
+        return []
+
+    tvm.register_global_func("relax.ext.halfway", generate, override=True)
+    try:
+        RunCodegen()(Before)
+    finally:
+        tvm.ffi.remove_global_func("relax.ext.halfway")
+    assert found == ["twice_halfway_const_0"]
+
+
 @pytest.mark.cpu
 def test_the_compiled_form_is_linked(asked: list[Any]) -> None:
     vm = relax.VirtualMachine(tvm.compile(RunCodegen()(Before), "llvm"), tvm.cpu())

@@ -11,6 +11,7 @@ the module's `external_mods`; the constants of the functions, by name, its `cons
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tvm.error import TVMError, message
@@ -100,7 +101,8 @@ def _generated(
                     legal="a code generator that is registered under this name",
                 )
             )
-        made.extend(generate(group, dict(options.get(generator, {})), names))
+        # a view: the FFI would copy a dict, and find no constant in the copy by itself
+        made.extend(generate(group, dict(options.get(generator, {})), MappingProxyType(names)))
     return made
 
 
