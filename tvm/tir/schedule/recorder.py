@@ -19,6 +19,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import substitute, walk
+from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block, For
 
 from .arguments import Arguments
@@ -228,6 +229,13 @@ class Recorder(Object):
         values = self._values
         known = {n: values[n] for n in walk(expr) if isinstance(n, Var) and n in values}
         return substitute(expr, known) if known else expr
+
+    def _known_map(self, index_map: IndexMap) -> IndexMap:
+        """A map over samples: what it does to a layout is settled once it is applied."""
+        made = [self._known(index) for index in index_map.final_indices]
+        if all(new is old for new, old in zip(made, index_map.final_indices)):
+            return index_map
+        return IndexMap(list(index_map.initial_indices), made)
 
     def _outputs(self, result: Any) -> list[Any]:
         if result is None:

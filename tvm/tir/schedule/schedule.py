@@ -408,7 +408,8 @@ class Schedule(Recorder):
         """A map of the block's variables."""
         node: Block = self.get(rv)
         dtype = str(node.iter_vars[0].var.dtype) if node.iter_vars else "int32"
-        return Arguments.index_map(index_map, len(node.iter_vars), dtype)[0]
+        made, _ = Arguments.index_map(index_map, len(node.iter_vars), dtype)
+        return self._known_map(made)
 
     # --- where to compute ---
 
@@ -572,7 +573,7 @@ class Schedule(Recorder):
             _transform_layout.transform_layout,
             block=rv,
             buffer=(side, number),
-            index_map=made,
+            index_map=self._known_map(made),
             pad_value=Arguments.pad_value(pad_value, target, len(made.final_indices)),
             assume_injective_transform=assume_injective_transform,
         )

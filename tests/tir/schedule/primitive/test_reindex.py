@@ -42,3 +42,25 @@ def test_guarded_reads_and_shared_loops() -> None:
     sch = open_schedule(chain())
     sch.compute_at("B", sch.get_loops("C")[0])
     refuses(sch, "shares a loop with block 'B'", "reindex", sch.get_block("C"), ("read", 0))
+
+
+def test_variables_that_do_not_move_the_place() -> None:
+    a = te.placeholder((9, 4), name="A")
+    func = te.create_prim_func(
+        [a, te.compute((9, 16, 4), lambda i, j, k: a[i, j // 16 * 4 + k] + 1.0, name="B")]
+    )
+    sch = open_schedule(func)
+    sch.reindex("B", ("read", 0))
+    text = sch.mod.script()
+    assert "A_reindex = T.alloc_buffer((9, 4))" in text
+    assert "A_reindex[v0, v1] = A[v0, v1]" in text
+    check(sch, func)
+
+
+def test_dimensions_of_one_element_stay() -> None:
+    a = te.placeholder((1, 8), name="A")
+    func = te.create_prim_func([a, te.compute((1, 8), lambda i, j: a[i, j] + 1.0, name="B")])
+    sch = open_schedule(func)
+    sch.reindex("B", ("read", 0))
+    assert "A_reindex = T.alloc_buffer((1, 8))" in sch.mod.script()
+    check(sch, func)

@@ -184,3 +184,19 @@ def test_what_is_refused() -> None:
     i, _, k = sch.get_loops("C")
     sch.parallel(i)
     refuses(sch, "is of kind parallel", "rfactor", k, 0)
+
+
+def test_a_loop_of_one_iteration_is_one_partial_sum() -> None:
+    a = te.placeholder((5, 24), name="A")
+    k = te.reduce_axis((0, 24), name="k")
+    func = te.create_prim_func(
+        [a, te.compute((5,), lambda i: te.sum(a[i, k], axis=k), name="B")]
+    )
+    sch = open_schedule(func)
+    unit = sch.add_unit_loop(sch.get_block("B"))
+    sch.rfactor(unit, 0)
+    assert "B_rf = T.alloc_buffer((1, 5))" in sch.mod.script()
+    check(sch, func)
+    sch = open_schedule(func)
+    row, _ = sch.get_loops("B")
+    refuses(sch, "no loop of the reduction only", "rfactor", row, 0)

@@ -140,3 +140,20 @@ def test_a_map_of_one_index() -> None:
     sch = open_schedule(elementwise(4, 6))
     sch.transform_layout("B", ("write", 0), lambda i, j: i * 6 + j)
     assert [int(d) for d in sch.get(sch.get_block("B")).writes[0].buffer.shape] == [24]
+
+
+def test_sampled_factors() -> None:
+    a = te.placeholder((12,), name="A")
+    b = te.compute((12,), lambda i: a[i] * 2.0, name="B")
+    func = te.create_prim_func([a, te.compute((12,), lambda i: b[i] + 1.0, name="C")])
+    sch = open_schedule(func)
+    (loop,) = sch.get_loops("B")
+    _, t1 = sch.sample_perfect_tile(loop, 2, decision=[4, 3])
+    sch.transform_layout("B", ("write", 0), lambda i: [i // t1, i % t1])
+    assert "B = T.alloc_buffer((4, 3))" in sch.mod.script()
+    check(sch, func)
+    again = tir.Schedule(func)
+    sch.trace.apply_to_schedule(again, remove_postproc=False)
+    assert "B = T.alloc_buffer((4, 3))" in again.mod.script()
+    sch.transform_block_layout("C", lambda i: (i // t1, i % t1))
+    check(sch, func)

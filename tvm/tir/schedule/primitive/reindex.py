@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.functor import walk
+from tvm.tir.op.arith import is_one
 from tvm.tir.schedule.copied_access import CopiedAccess
 from tvm.tir.schedule.instruction import kind
 from tvm.tir.schedule.tree import SRefTree
@@ -23,9 +26,22 @@ def reindex(state: SRefTree, block: StmtSRef, buffer: tuple[str, int]) -> StmtSR
                                 C[i] += A_reindex[i, k]
     """
     access = CopiedAccess(state, block, buffer[1], written=buffer[0] == "write")
+    access.place = _simplified(access)
     used = {part for index in access.place for part in walk(index) if isinstance(part, Var)}
     axes = [iv for iv in access.node.iter_vars if iv.var in used]
     return access.through(_reindexed(access.buffer, axes), axes, [iv.var for iv in axes])
+
+
+def _simplified(access: CopiedAccess) -> tuple[PrimExpr, ...]:
+    """The place without the variables that do not move it, such as v // 16 of a v below 16.
+
+    Variables of one value stay: their dimensions are there to be laid out.
+    """
+    analyzer = Analyzer()
+    for iv in access.node.iter_vars:
+        if iv.dom is not None and not is_one(iv.dom.extent):
+            analyzer.bind_domain(iv.var, iv.dom)
+    return tuple([analyzer.simplify(index) for index in access.place])
 
 
 def _reindexed(buffer: Buffer, axes: Sequence[IterVar]) -> Buffer:

@@ -174,6 +174,8 @@ def _require_reduction_loop(realize: BlockRealize, loop: For) -> None:
         for iv, value in zip(realize.block.iter_vars, realize.iter_values)
         if any(part is loop.loop_var for part in walk(value))
     ]
+    if not touched and is_one(loop.extent):
+        return  # what a split left over: one partial sum
     if not touched or any(type_ != IterVar.CommReduce for type_ in touched):
         raise Illegal(
             f"the loop {loop.loop_var.name!r} is no loop of the reduction only",
