@@ -69,13 +69,14 @@ class Comparisons:
     not behind it.)
     """
 
-    __slots__ = ("_analyzer", "_bound", "_facts", "_ranges", "products", "symbolic")
+    __slots__ = ("_analyzer", "_bound", "_facts", "_ranges", "products", "symbolic", "unequal")
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
         self._facts = FactGraph(analyzer)
         self._ranges = FactGraph(analyzer)  # the facts and the symbolic ranges
         self._bound: dict[e.Var, list[Entered]] = {}
+        self.unequal: list[LinearForm] = []  # sums that are not zero
         self.symbolic = False
         self.products = False  # x + y is compared with x * y too
 
@@ -137,6 +138,8 @@ class Comparisons:
         if self.products and bound[0] <= 0 <= bound[1]:
             bound = intersect_bounds(bound, bilinear_bound(form, analyzer))
         may_be_zero = bound[0] <= 0 <= bound[1] and self._may_be_zero(form)
+        if may_be_zero and self.symbolic and self.unequal:
+            may_be_zero = not self._is_unequal(form)
         return _order_of(bound, may_be_zero)
 
     def _may_be_equal(self, a: PrimExpr, value: int) -> bool:
@@ -152,6 +155,15 @@ class Comparisons:
                 coeff = gcd(coeff, step * count)
                 base += rest * count
         return base % coeff == 0 if coeff else base == 0
+
+    def _is_unequal(self, form: LinearForm) -> bool:
+        """The sum equals one that is known not to be zero, or its opposite: a = b and b != c."""
+        for other in self.unequal:
+            for sign in (1, -1):
+                rest = form.plus(other, sign)
+                if self._narrowed(rest, rest.bound(self._analyzer)) == (0, 0):
+                    return True
+        return False
 
     def _narrowed(self, form: LinearForm, bound: Bound) -> Bound:
         """The bounds of the difference with what the facts say about it."""

@@ -21,11 +21,12 @@ MAX_ATOMS: Final = 8  # longer sums are kept as they are, their atoms get no bou
 class Constraint:
     """What one condition changed in an analyzer."""
 
-    __slots__ = ("_entered", "_saved")
+    __slots__ = ("_entered", "_saved", "_unequal")
 
     def __init__(self) -> None:
         self._saved: list[tuple[dict[Any, Any], Any, Any]] = []
         self._entered: list[Any] = []
+        self._unequal: list[LinearForm] = []
 
     def set(self, table: dict[Any, Any], key: object, value: object) -> None:
         """Set an entry, remembering the old one."""
@@ -36,6 +37,11 @@ class Constraint:
         """Note that a sum is at most zero."""
         self._entered.append(analyzer.comparisons.enter(form))
 
+    def differ(self, analyzer: Analyzer, form: LinearForm) -> None:
+        """Note that a sum is not zero."""
+        self._unequal.append(form)
+        analyzer.comparisons.unequal.append(form)
+
     def undo(self, analyzer: Analyzer) -> None:
         """Put everything back."""
         for table, key, value in reversed(self._saved):
@@ -45,6 +51,8 @@ class Constraint:
                 table[key] = value
         for entered in reversed(self._entered):
             analyzer.comparisons.leave(entered)
+        for form in self._unequal:
+            analyzer.comparisons.unequal.remove(form)
         analyzer.forget()
 
 
@@ -234,6 +242,7 @@ def _note_residue(
 def _note_differs(analyzer: Analyzer, entered: Constraint, fact: e.NE) -> None:
     """A value at the end of its range moves the end."""
     form = difference(fact.a, fact.b, analyzer)
+    entered.differ(analyzer, form)
     shape = form.shape()
     if len(shape) != 1 or form.constant % shape[0][1]:
         return

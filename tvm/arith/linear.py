@@ -44,6 +44,17 @@ class LinearForm:
                 self.counts[key] = self.counts.get(key, 0) + factor
                 self.atoms[key] = node
 
+    def plus(self, other: LinearForm, scale: int) -> LinearForm:
+        """self + scale * other, as a new sum."""
+        total = LinearForm()
+        total.constant = self.constant + scale * other.constant
+        total.counts.update(self.counts)
+        for key, count in other.counts.items():
+            total.counts[key] = total.counts.get(key, 0) + scale * count
+        total.atoms.update(self.atoms)
+        total.atoms.update(other.atoms)
+        return total
+
     def bound(self, analyzer: Analyzer) -> Bound:
         """The bounds of the sum."""
         total: Bound = (clamp(self.constant), clamp(self.constant))

@@ -44,6 +44,52 @@ class TestHalvesInTurn(PassTest):
             C[j + 396] = B[j + 4] + T.float32(1)
 
 
+class TestDeclaredBuffers(PassTest):
+    """One declaration stands by the memory, for all parts of the loop."""
+
+    run = Sequential([InjectDoubleBuffer(), Simplify()])
+
+    @T.prim_func
+    def Before(A: T.Buffer((48,), "float32"), C: T.Buffer((48,), "float32")):
+        for i in range(8):
+            B = T.decl_buffer((6,))
+            with T.attr(B.data, "double_buffer_scope", 1):
+                for j in range(6):
+                    B[j] = A[i * 6 + j]
+            for j in range(6):
+                C[i * 6 + j] = B[j] + T.float32(1)
+
+    @T.prim_func
+    def Expected(A: T.Buffer((48,), "float32"), C: T.Buffer((48,), "float32")):
+        B = T.decl_buffer((12,))
+        for j in range(6):
+            B[j] = A[j]
+        for i in range(7):
+            with T.attr(B.data, "double_buffer_write", 1):
+                for j in range(6):
+                    B[(i + 1) % 2 * 6 + j] = A[i * 6 + j + 6]
+            for j in range(6):
+                C[i * 6 + j] = B[i % 2 * 6 + j] + T.float32(1)
+        for j in range(6):
+            C[j + 42] = B[j + 6] + T.float32(1)
+
+
+class TestMemoryOutsideOfTheLoop(PassTest):
+    run = Sequential([InjectDoubleBuffer(), Simplify()])
+
+    @T.prim_func
+    def Before(A: T.Buffer((48,), "float32"), C: T.Buffer((48,), "float32")):
+        B = T.decl_buffer((6,))
+        for i in range(8):
+            with T.attr(B.data, "double_buffer_scope", 1):
+                for j in range(6):
+                    B[j] = A[i * 6 + j]
+            for j in range(6):
+                C[i * 6 + j] = B[j] + T.float32(1)
+
+    Expected = TestDeclaredBuffers.Expected
+
+
 def _with(split: int) -> object:
     def run(mod: IRModule) -> IRModule:
         with PassContext(config={"tir.InjectDoubleBuffer": {"split_loop": split}}):

@@ -175,3 +175,37 @@ class TestSizesAreNotNegative(PassTest):
         X = T.match_buffer(h, (n * T.int64(8),))
         Y = T.match_buffer(g, (m * T.int64(8) + T.int64(3) - T.int64(4),))
         X[T.int64(0)] = Y[T.int64(1)]
+
+
+class TestValuesThatEqualUnequalOnes(PassTest):
+    """a = b and b != c say that a != c, where chains of facts are asked for."""
+
+    same_results = False  # the stores are what is compared
+
+    @staticmethod
+    def run(mod):
+        config = {"tir.Simplify": {"transitively_prove_inequalities": True}}
+        with tvm.transform.PassContext(config=config):
+            return Simplify()(mod)
+
+    @T.prim_func
+    def Before(X: T.Buffer((6,), "bool"), a: T.int32, b: T.int32, c: T.int32):
+        if a == b and b != c:
+            X[0] = a != c
+            X[1] = c == a
+            X[2] = a + 1 != c
+        if a == b + 2 and b != c:
+            X[3] = a != c + 2
+            X[4] = a != c
+        X[5] = a != c  # the facts hold no longer
+
+    @T.prim_func
+    def Expected(X: T.Buffer((6,), "bool"), a: T.int32, b: T.int32, c: T.int32):
+        if a == b and b != c:
+            X[0] = T.bool(True)
+            X[1] = T.bool(False)
+            X[2] = a + 1 != c
+        if a == b + 2 and b != c:
+            X[3] = T.bool(True)
+            X[4] = a != c
+        X[5] = a != c

@@ -1,5 +1,7 @@
 import pytest
 
+from tvm.ir.module import IRModule
+from tvm.ir.structural import assert_structural_equal
 from tvm.script import tir as T
 from tvm.testing.pass_test import PassTest
 from tvm.tir.functor import walk
@@ -154,3 +156,47 @@ class TestSizesThatAreComputed(PassTest):
                 Vd = T.allocate([i + 1], "float32", "global")
                 V = T.Buffer((i + 1,), data=Vd)
                 V[i] = T.float32(3)
+
+
+class TestBoundPointerToWholeVectors(PassTest):
+    run = StorageRewrite()
+    same_results = False  # the memory comes from elsewhere
+
+    @T.prim_func
+    def Before():
+        p: T.handle("float32") = T.call_extern("handle", "memory_of_others")
+        P = T.Buffer((16,), "float32", data=p)
+        for i in range(3):
+            P[T.Ramp(i * 4, 1, 4)] = P[T.Ramp(i * 4 + 4, 1, 4)]
+
+    @T.prim_func
+    def Expected():
+        p: T.handle("float32x4") = T.call_extern("handle", "memory_of_others")
+        P = T.Buffer((4,), "float32x4", data=p)
+        for i in range(3):
+            P[T.Div(i * 4, 4)] = P[T.Div(i * 4 + 4, 4)]
+
+
+class TestBoundPointerThatScalarsReadToo(PassTest):
+    run = StorageRewrite()
+    same_results = False  # the memory comes from elsewhere
+
+    @T.prim_func
+    def Before():
+        p: T.handle("float32") = T.call_extern("handle", "memory_of_others")
+        P = T.Buffer((16,), "float32", data=p)
+        P[T.Ramp(4, 1, 4)] = T.Broadcast(P[0], 4)
+
+    Expected = Before
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [("float32", 3), ("bool", 4)])
+def test_bound_pointers_keep_elements_that_vectors_lay_out_otherwise(dtype, lanes):
+    @T.prim_func
+    def func():
+        p: T.handle(dtype) = T.call_extern("handle", "memory_of_others")
+        P = T.Buffer((lanes * 2,), dtype, data=p)
+        P[T.Ramp(0, 1, lanes)] = P[T.Ramp(lanes, 1, lanes)]
+
+    mod = IRModule.from_expr(func)
+    assert_structural_equal(StorageRewrite()(mod), mod)

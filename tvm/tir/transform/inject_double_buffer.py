@@ -57,6 +57,16 @@ class _Doubled:
         self.read_half: PrimExpr | None = None
         self.write_half: e.Var | None = None
         self.allocation: s.Allocate | None = None
+        self.declared: list[s.DeclBuffer] = []
+
+    def around(self, stmt: s.Stmt) -> s.Stmt:
+        """The statement with the memory of both halves and its buffers."""
+        for one in reversed(self.declared):
+            stmt = s.DeclBuffer(one.buffer, stmt, one.span)
+        op = self.allocation
+        return stmt if op is None else s.Allocate(
+            op.buffer_var, op.dtype, op.extents, op.condition, stmt, op.annotations, op.span
+        )  # fmt: skip
 
 
 class _Injector(StmtExprMutator):
@@ -87,7 +97,16 @@ class _Injector(StmtExprMutator):
         info.allocation = s.Allocate(
             op.buffer_var, op.dtype, [stride * 2], op.condition, op.body, op.annotations, op.span
         )
-        return body
+        return body if info.loop in self._loops else info.around(body)
+
+    def visit_decl_buffer_(self, op: s.DeclBuffer) -> s.Stmt:
+        """What is declared in the loop is declared with the memory, for all its parts."""
+        new = super().visit_decl_buffer_(op)
+        info = self._doubled.get(op.buffer.data)
+        if info is None or info.loop not in self._loops or not isinstance(new, s.DeclBuffer):
+            return new
+        info.declared.append(new)
+        return new.body
 
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         return self._twice(buffer) or super().visit_buffer_def(buffer)
@@ -177,12 +196,9 @@ class _Injector(StmtExprMutator):
             return new
         assert isinstance(new, s.For), "loops stay loops"
         stmt = s.SeqStmt.flatten([*before, *(self._split_loop(new) if self._split else [new])])
-        for var, info in self._doubled.items():
+        for info in self._doubled.values():
             if info.loop is op and info.allocation is not None:
-                old = info.allocation
-                stmt = s.Allocate(
-                    var, old.dtype, old.extents, old.condition, stmt, old.annotations, old.span
-                )
+                stmt = info.around(stmt)
         return stmt
 
     def _split_loop(self, loop: s.For) -> list[s.Stmt]:

@@ -33,7 +33,27 @@ from .pass_form import tir_pass
 @tir_pass("tir.PointerValueTypeRewrite")
 def PointerValueTypeRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No memory that could hold vectors holds scalars."""
-    lanes = _chosen(func)
+    return _retyped(func, {var: uses.lanes() for var, uses in _uses(func).items()})
+
+
+def retype_bound_pointers(func: PrimFunc) -> PrimFunc:
+    """Pointers of let statements whose memory only whole vectors touch point to vectors.
+
+    Three lanes take the room of four where memory is laid out, so powers of two are meant.
+    """
+    bound = {n.var for n in walk(func.body) if isinstance(n, s.LetStmt) and n.var.dtype.is_handle}
+    if not bound:
+        return func
+    lanes = {}
+    for var, uses in _uses(func).items():
+        bytewise = all(t.bits >= 8 and not t.is_bool for t in uses.dtypes)
+        if var in bound and bytewise and not uses.steps:
+            lanes[var] = uses.lanes()
+    return _retyped(func, {var: n for var, n in lanes.items() if n & (n - 1) == 0})
+
+
+def _retyped(func: PrimFunc, lanes: dict[e.Var, int]) -> PrimFunc:
+    lanes = {var: count for var, count in lanes.items() if count > 1}
     if not lanes:
         return func
     rewriter = _Rewriter(lanes)
@@ -74,7 +94,8 @@ def _is_multiple(analyzer: Analyzer, expr: PrimExpr, lanes: int) -> bool:
     return known.coeff % lanes == 0 and known.base % lanes == 0
 
 
-def _chosen(func: PrimFunc) -> dict[e.Var, int]:
+def _uses(func: PrimFunc) -> dict[e.Var, _Uses]:
+    """How each piece of memory is accessed."""
     uses: dict[e.Var, _Uses] = {}
     for buffer in func.buffer_map.values():
         uses.setdefault(buffer.data, _Uses()).extents += buffer.shape[-1:]
@@ -101,7 +122,7 @@ def _chosen(func: PrimFunc) -> dict[e.Var, int]:
                     uses.setdefault(arg, _Uses()).opaque = True
         elif isinstance(node, s.LetStmt) and isinstance(node.value, e.Var):
             uses.setdefault(node.value, _Uses()).opaque = True
-    return {var: known.lanes() for var, known in uses.items() if known.lanes() > 1}
+    return uses
 
 
 _ADDRESSES = ("tir.address_of",)

@@ -9,7 +9,7 @@
 Allocations move to the start of the function, of the body of a parallel loop, or of a launch of
 threads, if their sizes are known there. Two share memory if they have one type and scope and
 constant sizes, and no statement, taking loops as a whole, lies between the first and the last use
-of both.
+of both. Pointers that let statements give to memory of whole vectors become pointers to vectors.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tvm.tir.op import arith as ops
 
 from .lifetimes import Life, Lives
 from .pass_form import tir_pass
+from .pointer_value_type_rewrite import retype_bound_pointers
 
 
 @tir_pass("tir.StorageRewrite")
@@ -35,11 +36,10 @@ def StorageRewrite(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
     """No two allocations of one scope could share memory, as far as that can be seen."""
     lives = Lives(_size)
     lives.scope(None, func.body)
-    if not lives.entries:
-        return func
-    plan = _plan(list(lives.entries.values()), func.body)
-    rewriter = _Rewriter(plan)
-    return func.with_body(rewriter.scope(None, func.body))
+    if lives.entries:
+        plan = _plan(list(lives.entries.values()), func.body)
+        func = func.with_body(_Rewriter(plan).scope(None, func.body))
+    return retype_bound_pointers(func)
 
 
 _COMPUTED: Final = -1  # a size that is known when the program runs
