@@ -338,6 +338,15 @@ def test_variables_without_ranges_are_refused() -> None:
         subspace_divide([x], [x], [])
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_symbolic_scales_from_the_largest(order: tuple[int, ...]) -> None:
+    a, b, c, d = (tir.Var(name, "int32") for name in "abcd")
+    terms = [a * (n * 6), b * (n * 2), c * n, d]
+    total = sum([terms[place] for place in order[1:]], terms[order[0]])
+    made = normalize_to_iter_sum(total, {v: Range(0, 3) for v in (a, b, c, d)})
+    assert [str(part.scale) for part in made.args] == ["n * 6", "n * 2", "n", "1"]
+
+
 def test_a_limit_of_digits_that_run_over_one_another_is_refused() -> None:
     found = detect_iter_map([x * 7 + y], dom(x=3, y=8), x * 7 + y < 20)
     assert "limits a sum that is no number" in found.errors[0]

@@ -687,9 +687,16 @@ class IterMapRewriter:
         return IterSumExpr((split,), base)
 
     def as_sorted_sum(self, index: PrimExpr) -> IterSumExpr:
-        """The index as a sum, the largest literal scale first."""
+        """The index as a sum, the largest scale first: multiples before what divides them."""
         (made,) = self._padded(lambda: [self.to_sum(index)], True)
-        symbolic = [a for a in made.args if not isinstance(a.scale, e.IntImm)]
+        symbolic: list[IterSplitExpr] = []
+        for arg in made.args:
+            if not isinstance(arg.scale, e.IntImm):
+                smaller = [
+                    self.divides(a.scale, arg.scale) and not self.same(a.scale, arg.scale)
+                    for a in symbolic
+                ]
+                symbolic.insert([*smaller, True].index(True), arg)
         literal = [a for a in made.args if isinstance(a.scale, e.IntImm)]
         literal.sort(key=lambda a: -a.scale.value)  # type: ignore[attr-defined]
         return IterSumExpr((*symbolic, *literal), self.simple(made.base))
