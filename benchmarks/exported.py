@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.zoo import recurrent, rng
+
 THREADS = int(os.environ.get("TVM_NUM_THREADS", "1"))
 LIMIT_S = int(os.environ.get("NETWORKS_LIMIT_S", "600"))
 TURNS = 5
@@ -39,11 +41,6 @@ class Network:
 
 
 NETWORKS: dict[str, Network] = {}
-
-
-def rng(which: int) -> np.random.Generator:
-    """Numbers that are the same in each run."""
-    return np.random.default_rng(which)
 
 
 def add(name: str, make: Callable[[], Any], inputs: Callable[[int], Any]) -> None:
@@ -270,31 +267,8 @@ add("detr", _detr, normal("pixel_values", PICTURES))
 # --- recurrent ---
 
 
-def _frames(kind: str) -> Callable[[], Any]:
-    def make() -> Any:
-        import torch
-
-        class Frames(torch.nn.Module):
-            """A convolution over frames, then two recurrent layers in both directions."""
-
-            def __init__(self) -> None:
-                super().__init__()
-                self.conv = torch.nn.Conv1d(40, 64, 5, padding=2)
-                layer = getattr(torch.nn, kind)
-                self.layer = layer(64, 48, 2, batch_first=True, bidirectional=True)
-                self.last = torch.nn.Linear(96, 30)
-
-            def forward(self, x: Any) -> Any:
-                seen, _ = self.layer(torch.relu(self.conv(x)).transpose(1, 2))
-                return self.last(seen).log_softmax(-1)
-
-        return Frames()
-
-    return make
-
-
 for _name in ("LSTM", "GRU", "RNN"):
-    add(f"frames {_name}", _frames(_name), normal("", ((2, 40, 33), (1, 40, 33), (4, 40, 33))))
+    add(f"frames {_name}", recurrent(_name), normal("", ((2, 40, 33), (1, 40, 33), (4, 40, 33))))
 
 
 # --- measuring ---

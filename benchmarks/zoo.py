@@ -345,7 +345,8 @@ sound_network("segformer", _transformer(
     {0: "batch", 2: "height", 3: "width"})
 
 
-def _recurrent(kind: str) -> Callable[[], Any]:
+def recurrent(kind: str) -> Callable[[], Any]:
+    """A network over frames of sound."""
     def make() -> Any:
         import torch
 
@@ -371,7 +372,7 @@ def _recurrent(kind: str) -> Callable[[], Any]:
 for _name in ("LSTM", "GRU", "RNN"):
     _shapes = [(1, 40, 50), (2, 40, 33), (4, 40, 80)]
     add(f"frames {_name} (script)", torch_export(
-        _recurrent(_name),
+        recurrent(_name),
         lambda: [__import__("torch").randn(2, 40, 30)], ["x"],
         {"x": {0: "batch", 2: "frames"}}, dynamo=False,
     ), images("x", _shapes))

@@ -70,6 +70,7 @@ def test_other_texts_are_names() -> None:
         assert isinstance(found, tir.SizeVar), text
         assert sizes.size("x", text) is found
     assert isinstance(sizes.size("x", "n - m"), tir.Sub)
+    assert isinstance(sizes.size("x", "(" * 5000 + "n" + ")" * 5000), tir.SizeVar)
 
 
 def test_the_form_of_an_imported_function() -> None:

@@ -15,6 +15,7 @@ from tvm.tir.op import arith as ops
 UNKNOWN = "?"
 # names, numbers, operators; "-" and "/" may be letters of a name, unless spaces are around them
 _WORD = re.compile(r"\s*(\d+|[A-Za-z_][\w.:]*|//|[*+()]|(?<=\s)[-/](?=\s))")
+_MOST_WORDS = 100  # of an expression; more is no name that somebody wrote
 _OPERATORS: dict[str, tuple[int, Callable[[Any, Any], PrimExpr]]] = {
     "+": (1, ops.add), "-": (1, ops.subtract), "*": (2, ops.multiply),
     "/": (2, ops.floordiv), "//": (2, ops.floordiv),
@@ -53,7 +54,7 @@ class Dimensions:
         if text == UNKNOWN:
             return SizeVar(UNKNOWN, "int64")
         words = _words(text)
-        if len(words) > 1 and self._are_known(words):
+        if 1 < len(words) <= _MOST_WORDS and self._are_known(words):
             computed = _Reader(words, self._symbol).whole()
             if computed is not None:
                 return computed
