@@ -243,7 +243,7 @@ add("vit", transformer("ViTModel", "ViTConfig", image_size=64, patch_size=8, **_
 add("dinov2", transformer(
     "Dinov2Model", "Dinov2Config", image_size=56, patch_size=14, hidden_size=64,
     num_hidden_layers=2, num_attention_heads=4,
-), normal("pixel_values", ((2, 3, 56, 56), (1, 3, 84, 56), (3, 3, 112, 84))))
+), normal("pixel_values", ((2, 3, 84, 56), (1, 3, 56, 112), (3, 3, 112, 84))))
 add("swin", transformer(
     "SwinModel", "SwinConfig", image_size=64, embed_dim=32, depths=[2, 2], num_heads=[2, 4],
     window_size=4,

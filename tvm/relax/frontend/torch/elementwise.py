@@ -22,8 +22,8 @@ from .values import (
     common_dtype,
     dtype_of,
     floating,
-    promoted,
-    promoted_floats,
+    matched,
+    matched_floats,
     rank,
     refuse,
     same,
@@ -289,7 +289,7 @@ def _scaled(bb: BlockBuilder, other: Any, alpha: Any) -> Any:
         return other
     if not isinstance(other, RelaxExpr):
         return other * alpha
-    return bb.emit(op.multiply(*promoted(bb, other, alpha)))
+    return bb.emit(op.multiply(*matched(bb, other, alpha)))
 
 
 @convert("add", "iadd")
@@ -299,7 +299,7 @@ def add(bb: BlockBuilder, input: Any, other: Any, alpha: Any = 1) -> Any:
     other = _scaled(bb, other, alpha)
     if _is_number(input, other):
         return SIZE_OPS["add"](input, other)
-    a, b = promoted(bb, input, other)
+    a, b = matched(bb, input, other)
     return op.logical_or(a, b) if dtype_of(a) == "bool" else op.add(a, b)
 
 
@@ -308,7 +308,7 @@ def sub(bb: BlockBuilder, input: Any, other: Any, alpha: Any = 1) -> Any:
     other = _scaled(bb, other, alpha)
     if _is_number(input, other):
         return SIZE_OPS["sub"](input, other)
-    return op.subtract(*promoted(bb, input, other))
+    return op.subtract(*matched(bb, input, other))
 
 
 @convert("rsub")
@@ -320,7 +320,7 @@ def rsub(bb: BlockBuilder, input: Any, other: Any, alpha: Any = 1) -> Any:
 def mul(bb: BlockBuilder, input: Any, other: Any) -> Any:
     if _is_number(input, other):
         return SIZE_OPS["mul"](input, other)
-    a, b = promoted(bb, input, other)
+    a, b = matched(bb, input, other)
     return op.logical_and(a, b) if dtype_of(a) == "bool" else op.multiply(a, b)
 
 
@@ -329,10 +329,10 @@ def div(bb: BlockBuilder, input: Any, other: Any, rounding_mode: str | None = No
     if _is_number(input, other):
         return SIZE_OPS["truediv" if rounding_mode is None else "floordiv"](input, other)
     if rounding_mode is None:
-        return op.divide(*promoted_floats(bb, input, other))
+        return op.divide(*matched_floats(bb, input, other))
     if rounding_mode == "floor":
-        return op.floor_divide(*promoted(bb, input, other))
-    a, b = promoted(bb, input, other)
+        return op.floor_divide(*matched(bb, input, other))
+    a, b = matched(bb, input, other)
     if is_float(dtype_of(a)):
         return op.trunc(op.divide(a, b))
     return op.divide(a, b)  # of integers: towards zero
@@ -342,13 +342,13 @@ def div(bb: BlockBuilder, input: Any, other: Any, rounding_mode: str | None = No
 def floor_divide(bb: BlockBuilder, input: Any, other: Any) -> Any:
     if _is_number(input, other):
         return SIZE_OPS["floordiv"](input, other)
-    return op.floor_divide(*promoted(bb, input, other))
+    return op.floor_divide(*matched(bb, input, other))
 
 
 @convert("fmod")
 def fmod(bb: BlockBuilder, input: Any, other: Any) -> Expr:
     """The remainder has the sign of the dividend."""
-    return op.mod(*promoted(bb, input, other))
+    return op.mod(*matched(bb, input, other))
 
 
 @convert("remainder", "mod")
@@ -356,47 +356,47 @@ def remainder(bb: BlockBuilder, input: Any, other: Any) -> Any:
     """The remainder has the sign of the divisor."""
     if _is_number(input, other):
         return SIZE_OPS["mod"](input, other)
-    return op.floor_mod(*promoted(bb, input, other))
+    return op.floor_mod(*matched(bb, input, other))
 
 
 @convert("pow", "ipow", "float_power")
 def power(bb: BlockBuilder, input: Any, exponent: Any) -> Any:
     if _is_number(input, exponent):
         return SIZE_OPS["pow"](input, exponent)
-    return op.power(*promoted(bb, input, exponent))
+    return op.power(*matched(bb, input, exponent))
 
 
 @convert("maximum", "max.other", "fmax")
 def maximum(bb: BlockBuilder, input: Any, other: Any) -> Expr:
-    return op.maximum(*promoted(bb, input, other))
+    return op.maximum(*matched(bb, input, other))
 
 
 @convert("minimum", "min.other", "fmin")
 def minimum(bb: BlockBuilder, input: Any, other: Any) -> Expr:
-    return op.minimum(*promoted(bb, input, other))
+    return op.minimum(*matched(bb, input, other))
 
 
 @convert("copysign")
 def copysign(bb: BlockBuilder, input: Any, other: Any) -> Expr:
-    a, b = promoted_floats(bb, input, other)
+    a, b = matched_floats(bb, input, other)
     size = bb.emit(op.abs(a))
     return op.where(signbit(bb, b), op.negative(size), size)
 
 
 @convert("hypot")
 def hypot(bb: BlockBuilder, input: Any, other: Any) -> Expr:
-    a, b = promoted_floats(bb, input, other)
+    a, b = matched_floats(bb, input, other)
     return op.sqrt(op.add(op.multiply(a, a), op.multiply(b, b)))
 
 
 @convert("logaddexp")
 def logaddexp(bb: BlockBuilder, input: Any, other: Any) -> Expr:
-    return op.log_add_exp(*promoted_floats(bb, input, other))
+    return op.log_add_exp(*matched_floats(bb, input, other))
 
 
 @convert("logaddexp2")
 def logaddexp2(bb: BlockBuilder, input: Any, other: Any) -> Expr:
-    a, b = promoted_floats(bb, input, other)
+    a, b = matched_floats(bb, input, other)
     base = scalar(math.log(2.0), dtype_of(a))
     return op.divide(op.log_add_exp(op.multiply(a, base), op.multiply(b, base)), base)
 
@@ -404,7 +404,7 @@ def logaddexp2(bb: BlockBuilder, input: Any, other: Any) -> Expr:
 @convert("xlogy", "special_xlogy")
 def xlogy(bb: BlockBuilder, input: Any, other: Any) -> Expr:
     """input * log(other), and 0 where input is 0."""
-    a, b = promoted_floats(bb, input, other)
+    a, b = matched_floats(bb, input, other)
     zero = scalar(0.0, dtype_of(a))
     value = op.where(op.equal(a, zero), zero, op.multiply(a, op.log(b)))
     return op.where(op.isnan(b), b, value)
@@ -412,7 +412,7 @@ def xlogy(bb: BlockBuilder, input: Any, other: Any) -> Expr:
 
 @convert("heaviside")
 def heaviside(bb: BlockBuilder, input: Any, values: Any) -> Expr:
-    a, b = promoted(bb, input, values)
+    a, b = matched(bb, input, values)
     dtype = dtype_of(a)
     zero = scalar(0, dtype)
     step = cast(bb, bb.emit(op.greater(a, zero)), dtype)
@@ -425,7 +425,7 @@ def atan2(bb: BlockBuilder, input: Any, other: Any) -> Expr:
 
     From atan of the quotient, turned by pi where `other` is negative.
     """
-    y, x = promoted_floats(bb, input, other)
+    y, x = matched_floats(bb, input, other)
     dtype = dtype_of(y)
     zero, half_turn = scalar(0.0, dtype), scalar(math.pi, dtype)
     at_axis = bb.emit(op.equal(x, zero))
@@ -445,7 +445,7 @@ def _compare(size_op: str, rule: Callable[[Expr, Expr], Expr]) -> Callable[..., 
             if isinstance(input, (tuple, list, str)) or input is None or other is None:
                 return (input == other) if size_op == "eq" else (input != other)
             return SIZE_OPS[size_op](input, other)
-        return rule(*promoted(bb, input, other))
+        return rule(*matched(bb, input, other))
 
     return compare
 
@@ -462,7 +462,7 @@ def _bitwise(size_op: str, bits: Any, truth: Any) -> Callable[..., Any]:
     def apply(bb: BlockBuilder, input: Any, other: Any) -> Any:
         if _is_number(input, other):
             return SIZE_OPS[size_op](input, other)
-        a, b = promoted(bb, input, other)
+        a, b = matched(bb, input, other)
         return truth(a, b) if dtype_of(a) == "bool" else bits(a, b)
 
     return apply
@@ -489,7 +489,7 @@ convert("logical_xor")(_logical(op.logical_xor))
 
 def _shift(rule: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
     def apply(bb: BlockBuilder, input: Any, other: Any) -> Expr:
-        return rule(*promoted(bb, input, other))
+        return rule(*matched(bb, input, other))
 
     return apply
 
@@ -508,7 +508,7 @@ def where(bb: BlockBuilder, condition: Expr, input: Any = None, other: Any = Non
         from .sorting import nonzero_columns
 
         return nonzero_columns(bb, condition)
-    return op.where(cast(bb, condition, "bool"), *promoted(bb, input, other))
+    return op.where(cast(bb, condition, "bool"), *matched(bb, input, other))
 
 
 @convert("masked_fill")

@@ -12,6 +12,7 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, const
+from tvm.relax.frontend.extents import agreeing, extents_of, is_number
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.expr import IntImm, SizeVar
@@ -212,6 +213,35 @@ def promoted_floats(bb: BlockBuilder, *operands: Any) -> list[Expr]:
     dtype = common_dtype(*operands)
     kind = dtype if category(dtype) == 2 else DEFAULT_FLOAT
     return [tensor_of(bb, value, kind) for value in operands]
+
+
+def matched(bb: BlockBuilder, *operands: Any) -> list[Expr]:
+    """Operands of one data type, for an operator on elements: see `_agreeing`."""
+    return _agreeing(bb, promoted(bb, *operands))
+
+
+def matched_floats(bb: BlockBuilder, *operands: Any) -> list[Expr]:
+    """Operands of one data type, which is a float, for an operator on elements."""
+    return _agreeing(bb, promoted_floats(bb, *operands))
+
+
+def _agreeing(bb: BlockBuilder, tensors: list[Expr]) -> list[Expr]:
+    """Tensors whose extents, where they are not 1, are checked to be equal as the program runs.
+
+    Torch repeats no extent but one that is known to be 1 where it traces.
+    """
+    shapes = [extents_of(tensor) for tensor in tensors]
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(tensors):
+        return tensors
+    ndim = max(len(shape) for shape in known)
+    padded = [(IntImm("int64", 1),) * (ndim - len(shape)) + tuple(shape) for shape in known]
+    wanted = [next((e for e in column if not is_number(e, 1)), None) for column in zip(*padded)]
+    return [
+        agreeing(bb, tensor, [None if is_number(have, 1) else want
+                              for have, want in zip(shape, wanted[ndim - len(shape) :])])
+        for tensor, shape in zip(tensors, known)
+    ]  # fmt: skip
 
 
 def refuse(asked: str, found: object, legal: str) -> OpAttributeUnImplemented:
