@@ -89,12 +89,12 @@ for _name, _options in {
     "convnext_atto": {"depths": (1, 1, 2, 1)},
     "ghostnet_050": {},
     "repvgg_a0": {},
-    "poolformer_s12": {"depths": (1, 1, 1, 1)},
+    "poolformer_s12": {},
     "edgenext_xx_small": {"depths": (1, 1, 2, 1)},
     "efficientvit_b0": {},
 }.items():
     add(f"timm {_name}", _timm(_name, **_options), normal("", PICTURES))
-add("timm mixer", _timm("mixer_s32_224", img_size=64, num_blocks=2), normal("", SQUARES))
+add("timm mixer", _timm("mixer_s32_224", img_size=64), normal("", SQUARES))
 
 
 def _unet() -> Any:
