@@ -200,7 +200,12 @@ _MISFITS: Final = (TypeError, ValueError, LookupError, AttributeError, Arithmeti
 def _checked(json_obj: Any) -> tuple[list[Any], dict[int, Any]]:
     """The rows of a stored trace, and its decisions; a CheckError for any other form."""
     if isinstance(json_obj, str):
-        json_obj = from_json(json_obj)
+        try:
+            json_obj = from_json(json_obj)
+        except ValueError as err:
+            raise CheckError(
+                f"apply_json_to_schedule: the text is no JSON: {err}; legal: what `as_json` gives"
+            ) from None
     whole = isinstance(json_obj, (list, tuple)) and len(json_obj) == 2
     if not whole or not all(isinstance(part, (list, tuple)) for part in json_obj):
         raise CheckError(
