@@ -109,6 +109,14 @@ class RPCSessionTimeoutError(RPCError, TimeoutError):
     """A remote session ran out of its time."""
 
 
+class CallTimeout(TVMError, TimeoutError):
+    """A call took longer than its time limit."""
+
+
+class CallCancelled(TVMError):
+    """A call was stopped, because another thread asked for it."""
+
+
 def register_error(name_or_cls: Any = None, cls: Any = None) -> Any:
     """Let errors of this name, or of this class, cross compiled code as instances of the class.
 

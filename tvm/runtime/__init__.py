@@ -35,6 +35,7 @@ _HOMES = {
     "num_threads": "tvm.runtime.module:num_threads",
     "save_param_dict": "tvm.runtime.params:save_param_dict",
     "save_param_dict_to_file": "tvm.runtime.params:save_param_dict_to_file",
+    "time_limit": "tvm.runtime.interruption:time_limit",
     "system_lib": "tvm.runtime.module:system_lib",
     "tensor": "tvm.runtime._tensor:tensor",
     **{
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from ._tensor import tensor as tensor
     from .benchmark import BenchmarkResult as BenchmarkResult
     from .executable import Executable as Executable
+    from .interruption import time_limit as time_limit
     from .module import Module as Module
     from .module import enabled as enabled
     from .module import load_module as load_module

@@ -18,6 +18,8 @@ from .artefact import SYMBOL, Artefact, ValueInfo
 from .device_module import DeviceModule
 from .elf import check_whole
 from .imports import CONTEXT, Finder
+from .interruption import TABLE as POLL_TABLE
+from .interruption import join_polls
 from .module import RUNNABLE, Module, load_archive
 from .pool_sharing import PARALLEL_POINTER, TABLE, join_pools, lend_pool
 from .vm_executable import VMModule
@@ -78,6 +80,9 @@ class LibraryModule(Module):
         table = self.symbol(TABLE)
         if table is not None:
             join_pools(table)
+        polls = self.symbol(POLL_TABLE)
+        if polls is not None:
+            join_polls(polls)
         pointer = self.symbol(PARALLEL_POINTER)
         if pointer is not None:
             lend_pool(pointer)

@@ -23,6 +23,7 @@ from .benchmark import BenchmarkResult, Timing, evaluator
 from .bytecode import BytecodeFunction
 from .executable import Executable
 from .hot_sizes import HotSizes, Shapes, SizedFunction, SizeReport, Variant, no_source
+from .interruption import limited
 from .module import Module, load_module
 from .profiling import Count, Duration, Percent, Report
 from .vm_builtin import Closure, outside
@@ -241,6 +242,14 @@ class VirtualMachine:
     def run(self, name: str, args: tuple[Any, ...]) -> Any:
         """Call a function of the program by name."""
         return self[name](*args)
+
+    def invoke(self, func_name: str, *args: Any, timeout: float | None = None) -> Any:
+        """Call a function of the program by name, within `timeout` seconds.
+
+        Raises CallTimeout, which names the kernel that was running. `with time_limit(...)` of
+        `tvm.runtime` does the same for any calls of a thread, and can be cancelled.
+        """
+        return limited(self[func_name], timeout, args)
 
     def invoke_closure(self, closure: Any, *args: Any) -> Any:
         """Call a closure that the program returned."""

@@ -23,6 +23,7 @@ from .bytecode import (
     Reg,
     Ret,
 )
+from .interruption import current_limit
 from .module import Module
 from .vm_builtin import BUILTINS, Closure, VMShape, outside
 
@@ -71,10 +72,13 @@ class Interpreter:
             code = self._decoded[func.name] = self._decode(func)
         registers: list[Any] = [*args, *code.rest]
         steps, hook, place = code.steps, self.hook, 0
+        limit = current_limit()
         while True:
             kind, dst, target, given, name = steps[place]
             place += 1
             if kind == _CALL:
+                if limit is not None:
+                    limit.check(name)
                 if hook is None:
                     result = target(*given(registers))  # type: ignore[misc]
                 else:

@@ -23,6 +23,7 @@ from .imported_text import with_imports
 from .jit import Machine, data_layout
 from .module_text import ModuleText, Signature
 from .parallel import launch_parallel_loop, outline_scope, pointer_attributes
+from .polls import Polls, of_child
 from .stmt import StmtEmitter
 from .system_lib import register_at_start
 from .types import value_type
@@ -51,6 +52,7 @@ class FunctionEmitter(StmtEmitter):
         made = FunctionEmitter(
             out, noalias=self.noalias, parallel_allowed=parallel_allowed and self.parallel_allowed
         )
+        made.polls = of_child(self.polls, made)
         made.describe(self.debug, self.span)
         return made
 
@@ -171,5 +173,6 @@ def _emit_function(
         emitter.values[param] = value
         if param.dtype.is_handle and plain:
             emitter.roots.add(param)
+    emitter.polls = Polls.of_function(emitter, str(signature.name), func.body)
     emitter.emit(func.body)
     emitter.close()

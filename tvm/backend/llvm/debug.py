@@ -81,6 +81,11 @@ class DebugPlaces:
         return f"call void {callee}(metadata {kind} {operand}, metadata {node}, " \
                "metadata !DIExpression())"
 
+    @staticmethod
+    def has_type(kind: str) -> bool:
+        """Whether debuggers can be told a value's type: vectors' lanes have no name in C."""
+        return kind == "ptr" or kind in _FLOAT_BITS or kind.startswith("i")
+
     def _type(self, kind: str) -> str:
         if kind in _FLOAT_BITS:
             bits, encoding = _FLOAT_BITS[kind], "float"
@@ -88,10 +93,8 @@ class DebugPlaces:
             bits, encoding = 64, "address"
         elif kind == "i1":
             bits, encoding = 8, "boolean"
-        elif kind.startswith("i"):
-            bits, encoding = int(kind[1:]), "signed"
         else:
-            return "null"  # vectors: their lanes have no name in C
+            bits, encoding = int(kind[1:]), "signed"
         return self._module.shared_metadata(
             f'!DIBasicType(name: "{kind}", size: {bits}, encoding: DW_ATE_{encoding})'
         )

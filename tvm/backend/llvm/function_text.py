@@ -106,6 +106,12 @@ class FunctionText:
         self._allocas.append(f"  {name} = alloca {kind}, i64 {count}, align {align}")
         return name
 
+    def variable(self, kind: str, value: str, hint: str) -> str:
+        """A stack slot that holds `value` at first; LLVM makes a register of it."""
+        name = self.alloca(kind, 1, 8, hint)
+        self._allocas.append(f"  store {kind} {value}, ptr {name}, align 8")
+        return name
+
     def finish(self) -> None:
         """Hand the text to the module."""
         linkage = self._linkage + " " if self._linkage else ""

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ctypes
 import threading
 
+from tvm.runtime import interruption
 from tvm.runtime.pool_sharing import TABLE, join_pools
 
 from . import jit
+from .interruption import interruption_text
 from .pool import PoolPlatform, linux, pool_text, posix
 from .types import string_global
 
@@ -375,6 +377,7 @@ PUBLIC = (
     "tvm_rt_array_new",
     "tvm_rt_find_function",
     "tvm_rt_clock_ns",
+    "tvm_rt_poll",
     "tvm_rt_num_threads",
     "tvm_rt_set_num_threads",
 )
@@ -385,7 +388,7 @@ def host_text(pool: PoolPlatform) -> str:
     strings = [string_global(name, text) for name, text in _STRINGS.items()]
     forms = (_WORKSPACE, _TENSOR, _CLOCK)
     own = [form.format(slots=SLOTS, visibility=pool.visibility) for form in forms]
-    return "\n".join([pool_text(pool), *strings, *own])
+    return "\n".join([pool_text(pool), interruption_text(pool.visibility), *strings, *own])
 
 
 def pool_platform(triple: str, *, exported: bool) -> PoolPlatform:
@@ -420,7 +423,8 @@ def _link() -> jit.Linked:
     text = host_text(pool_platform(machine.triple, exported=False))
     imports = {name: jit.process_symbol(name) for name in jit.external_names(text)}
     present = {name: place for name, place in imports.items() if place is not None}
-    linked = jit.link(jit.emit_object(text, machine), [*PUBLIC, TABLE], present)
+    linked = jit.link(jit.emit_object(text, machine), [*PUBLIC, TABLE, interruption.TABLE], present)
     linked.keep_forever()  # workers stay inside this code until the process ends
     join_pools(linked.address(TABLE))
+    interruption.join_polls(linked.address(interruption.TABLE))
     return linked

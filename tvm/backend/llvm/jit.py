@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import itertools
+import os
 import re
 import subprocess
 import sys
@@ -23,12 +24,14 @@ from typing import Any
 
 from tvm.error import InternalError, TVMError, message
 from tvm.ffi import library
+from tvm.support.apart import hearing_signals
 from tvm.target.cpu_model import arch_of_triple, is_tabulated
 
 from . import cache
 from .intrinsic_names import SAFE_INTRINSICS
 from .module_text import FOREIGN_MARK
 
+LARGE_TEXT = 1 << 20  # longer text is compiled in a process, which Ctrl-C can end
 FORMAT_VERSION = "1"  # part of every cache key; raise it when the pipeline below changes
 _lock = threading.RLock()
 _names = itertools.count()
@@ -246,7 +249,11 @@ def emit_object(text: str, machine: Machine, *, keep: bool = True) -> bytes:
     unusual = unusual_intrinsics(text)
     if not is_native(machine) and _ASSEMBLY.search(text):
         unusual.append("assembly")  # LLVM has an assembler for this architecture only
-    content = _emit_apart(text, machine, unusual) if unusual else emit_here(text, machine)
+    if unusual:
+        content = _emit_apart(text, machine, unusual)
+    else:
+        content = _emit_large(text, machine) if len(text) > LARGE_TEXT else b""
+        content = content or hearing_signals(lambda: emit_here(text, machine))
     if keep:
         cache.store(key, content)
     return content
@@ -257,6 +264,16 @@ def emit_here(text: str, machine: Machine) -> bytes:
     with _lock:
         module = optimized(text, machine)
         return bytes(_target_machine(machine).emit_object(module))
+
+
+def _emit_large(text: str, machine: Machine) -> bytes:
+    """The object file by way of a process that Ctrl-C ends; empty if that does not work."""
+    if in_worker:
+        return b""
+    try:
+        return _emit_apart(text, machine, [])
+    except TVMError:
+        return b""  # whoever compiles here sees the reason
 
 
 def unusual_intrinsics(text: str) -> list[str]:
@@ -278,9 +295,18 @@ def _emit_apart(text: str, machine: Machine, unusual: list[str]) -> bytes:
     fields = [machine.triple, machine.cpu, machine.features, str(machine.opt_level),
               machine.float_abi]  # fmt: skip
     command = [sys.executable, "-m", "tvm.backend.llvm.compile_worker", *fields]
-    done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+    path = os.pathsep.join(p for p in sys.path if p)  # modules are found where we find them
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, "PYTHONPATH": path}
+    ) as done:
+        try:
+            content, said = hearing_signals(lambda: done.communicate(text.encode()))
+        except BaseException:
+            done.kill()  # nobody waits for it
+            raise
     if done.returncode != 0:
-        complaint = done.stderr.decode(errors="replace").strip().splitlines()
+        complaint = said.decode(errors="replace").strip().splitlines()
         raise TVMError(
             message(
                 "compile " + ", ".join(unusual) if unusual else "machine code for a CPU",
@@ -291,7 +317,7 @@ def _emit_apart(text: str, machine: Machine, unusual: list[str]) -> bytes:
                 else "CPUs and features that LLVM has for this triple",
             )
         )
-    return done.stdout
+    return bytes(content)
 
 
 def _package_versions() -> str:
@@ -330,6 +356,12 @@ def link(
     content: bytes | Sequence[bytes], exports: list[str], imports: dict[str, int]
 ) -> Linked:
     """Load object files; `imports` gives the addresses of what they do not define."""
+    return hearing_signals(lambda: _link_here(content, exports, imports))
+
+
+def _link_here(
+    content: bytes | Sequence[bytes], exports: list[str], imports: dict[str, int]
+) -> Linked:
     global _engine
     llvm = _llvm()
     with _lock:
@@ -347,8 +379,9 @@ def link(
         for name in exports:
             builder.export_symbol(name)
         builder.add_current_process()
+        name = f"tvm.{next(_names)}"
         try:
-            tracker = builder.link(_engine, f"tvm.{next(_names)}")
+            tracker = builder.link(_engine, name)
         except RuntimeError as err:
             raise TVMError(
                 message(

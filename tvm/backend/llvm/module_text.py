@@ -73,6 +73,11 @@ class ModuleText:
             )
         return quoted(name)
 
+    def declare_weak(self, name: str, result: str, params: str) -> None:
+        """A function that may be missing: then its address is null."""
+        line = f"declare extern_weak {result} {quoted(name)}({params})"
+        self._declares[name] = line
+
     def string(self, text: str) -> str:
         """The operand for a zero-terminated string."""
         data = text.encode() + b"\0"

@@ -147,6 +147,7 @@ start:
   call void @pool.start(i32 %limit)
   br label %publish
 publish:
+  call void @poll.lead()
   store atomic ptr %func, ptr @pool.func monotonic, align 8
   store atomic ptr %closure, ptr @pool.closure monotonic, align 8
   store i32 %count, ptr getelementptr inbounds (i8, ptr @pool.env, i64 8), align 4
@@ -197,11 +198,20 @@ end:
 ; Run one task and keep the first error.
 define internal void @pool.run(ptr %func, i32 %id, ptr %closure) nounwind {{
 entry:
-  %room = alloca ptr, align 8
   %rc = call i32 %func(i32 %id, ptr @pool.env, ptr %closure)
   %bad = icmp ne i32 %rc, 0
   br i1 %bad, label %failed, label %end
 failed:
+  call void @pool.fail()
+  br label %end
+end:
+  ret void
+}}
+
+; Let the region fail with the error that this thread has raised, if it is the first.
+define internal void @pool.fail() nounwind {{
+entry:
+  %room = alloca ptr, align 8
   %mark = atomicrmw or ptr @pool.failed, i32 1 monotonic
   store ptr null, ptr %room, align 8
   call void @TVMFFIErrorMoveFromRaised(ptr %room)
@@ -296,7 +306,12 @@ sleep:
   %all3 = icmp eq i32 %done3, %count
   br i1 %all3, label %awake, label %block
 block:
-  call void @pool.wait(ptr @pool.done, i32 %done3)
+  call void @pool.wait.brief(ptr @pool.done, i32 %done3)
+  %rc = call i32 @tvm_rt_poll(ptr @pool.name)
+  %told = icmp ne i32 %rc, 0
+  br i1 %told, label %give.up, label %sleep
+give.up:
+  call void @pool.fail()
   br label %sleep
 awake:
   store atomic i32 0, ptr @pool.waiting seq_cst, align 4
@@ -308,6 +323,7 @@ end:
 ; What a worker does: take tasks while there are some; spin, yield, sleep until the next launch.
 define internal ptr @pool.worker(ptr %unused) nounwind {{
 entry:
+  call void @poll.join()
   %spins = load i64, ptr @pool.spins, align 8
   br label %look
 look:
@@ -489,6 +505,8 @@ define internal void @pool.forked() nounwind {{
   store i32 0, ptr @pool.done, align 4
   store i32 0, ptr @pool.waiting, align 4
   store i32 0, ptr @pool.started, align 4
+  %self = call i64 @pthread_self()
+  store i64 %self, ptr @poll.main, align 8
 {forked_lock}
   ret void
 }}
@@ -500,6 +518,14 @@ define internal void @pool.wait(ptr %place, i32 %value) nounwind {{
   ; FUTEX_WAIT | FUTEX_PRIVATE_FLAG
   %r = call i64 (i64, ...) @syscall(
     i64 {call}, ptr %place, i32 128, i32 %value, ptr null, ptr null, i32 0)
+  ret void
+}}
+; The same, for a twentieth of a second at most.
+define internal void @pool.wait.brief(ptr %place, i32 %value) nounwind {{
+  %time = alloca {{ i64, i64 }}, align 8
+  store {{ i64, i64 }} {{ i64 0, i64 50000000 }}, ptr %time, align 8
+  %r = call i64 (i64, ...) @syscall(
+    i64 {call}, ptr %place, i32 128, i32 %value, ptr %time, ptr null, i32 0)
   ret void
 }}
 define internal void @pool.wake(ptr %place, i32 %count) nounwind {{
@@ -534,6 +560,10 @@ block:
   br label %look
 end:
   %u = call i32 @pthread_mutex_unlock(ptr @pool.mutex)
+  ret void
+}}
+define internal void @pool.wait.brief(ptr %place, i32 %value) nounwind {{
+  call void @pool.wait(ptr %place, i32 %value)
   ret void
 }}
 define internal void @pool.wake(ptr %place, i32 %count) nounwind {{
@@ -572,7 +602,11 @@ def pool_text(platform: PoolPlatform) -> str:
         declared = "declare i32 @pthread_atfork(ptr, ptr, ptr)"
     if not has_futex:
         at_fork += "\n" + _COND_INIT
-    names = {"pool.env_name": "TVM_NUM_THREADS", "pool.omp_name": "OMP_NUM_THREADS"}
+    names = {
+        "pool.env_name": "TVM_NUM_THREADS",
+        "pool.omp_name": "OMP_NUM_THREADS",
+        "pool.name": "(the last tasks of a parallel loop)",
+    }
     parts = [_STATE, declared, *(string_global(k, v) for k, v in names.items())]
     if "hint" in pause:
         parts.append("declare void @llvm.aarch64.hint(i32)")

@@ -32,6 +32,7 @@ from .expr import INT64, ExprEmitter
 from .function_text import FunctionText
 from .intrinsics import INTRINSICS
 from .memory import MemoryEmitter
+from .polls import Polls
 from .types import element_bytes, memory_element, value_type
 
 STACK_LIMIT_BYTES: Final = 16384  # larger scratch memory comes from the workspace pool
@@ -79,6 +80,7 @@ class StmtEmitter(MemoryEmitter):
         self._ahead: set[e.Var] = set()  # memory that was taken before the loops around it
         self._failures: dict[tuple[str, ...], str] = {}
         self._message: str | None = None
+        self.polls = Polls(self, out.signature.name)
 
     def emit(self, body: s.Stmt) -> None:
         """Append the code of `body` and of all that it contains."""
@@ -110,7 +112,8 @@ class StmtEmitter(MemoryEmitter):
         if self.out.signature.packed:
             return  # their parameters are the same everywhere
         for number, (kind, name) in enumerate(zip(self.out.signature.params, self.out.params), 1):
-            self.out.line(debug.parameter(self.debug_node, number, kind, name))
+            if debug.has_type(kind):
+                self.out.line(debug.parameter(self.debug_node, number, kind, name))
 
     def close(self) -> None:
         """End the function: success, then the blocks that failures go to."""
@@ -151,10 +154,10 @@ class StmtEmitter(MemoryEmitter):
         """Go on if `status` is zero, else return the failure."""
         ok = self.out.label("ok")
         bad = self.out.temp(f"icmp ne i32 {status}, 0")
-        self.out.line(f"br i1 {bad}, label %{self.fail_label()}, label %{ok}{self._unlikely()}")
+        self.out.line(f"br i1 {bad}, label %{self.fail_label()}, label %{ok}{self.unlikely()}")
         self.out.begin(ok)
 
-    def _unlikely(self) -> str:
+    def unlikely(self) -> str:
         return ", !prof " + self.module.shared_metadata('!{!"branch_weights", i32 1, i32 2000}')
 
     def unreachable_from_here(self) -> None:
@@ -325,16 +328,22 @@ class StmtEmitter(MemoryEmitter):
     def visit_while_(self, op: s.While) -> None:
         out = self.out
         head, body, after = out.label("while"), out.label("do"), out.label("done")
+        amount = self.polls.count(op)
         out.line(f"br label %{head}")
         out.begin(head)
         holds = self.visit_data(ops.cast(op.condition, "bool"))
         out.line(f"br i1 {holds}, label %{body}, label %{after}")
         out.begin(body)
-        self._loops.append(Loop(head, after))
+        latch = out.label("again")
+        self._loops.append(Loop(latch, after))
         self.narrow.enter()
 
         def close() -> None:
             self._loops.pop()
+            out.line(f"br label %{latch}")
+            out.begin(latch)
+            if amount is not None:
+                self.polls.spend(amount)
             hint = "" if self.narrow.leave() else self._hint([_NOT_VECTORIZED])
             out.line(f"br label %{head}{hint}")
             out.begin(after)
@@ -373,8 +382,49 @@ class StmtEmitter(MemoryEmitter):
         """Run the body for loop_var in [start, stop); `extent` is the count where it is known."""
         if extent is not None and extent <= 0:
             return
+        most = op.extent.value if isinstance(op.extent, e.IntImm) else None
+        piece = self.polls.cut(op, most, len(self._loops))
+        if piece is not None:
+            self._cut_loop(op, start, stop, piece)
+        else:
+            self._whole_loop(op, start, stop, extent)
+
+    def _cut_loop(self, op: s.For, start: str, stop: str, piece: int) -> None:
+        """Run the loop in pieces of so many iterations, and poll after each."""
+        out, kind = self.out, value_type(op.loop_var.dtype)
+        head, after = out.label("piece"), out.label("end.pieces")
+        some = out.temp(f"icmp slt {kind} {start}, {stop}")
+        out.line(f"br i1 {some}, label %{head}, label %{after}")
+        before = out.block
+        out.begin(head)
+        first = out.named("first")
+        place = out.mark()
+        left = out.temp(f"sub {kind} {stop}, {first}")
+        last = out.temp(f"icmp sle {kind} {left}, {piece}")
+        further = out.temp(f"add {kind} {first}, {piece}")
+        end = out.temp(f"select i1 {last}, {kind} {stop}, {kind} {further}")
+
+        def close() -> None:
+            latch, go_on = out.label("piece.end"), out.label("go.on")
+            out.line(f"br i1 {last}, label %{after}, label %{latch}")
+            out.begin(latch)
+            self.polls.look_up(go_on)
+            out.patch(
+                place, f"{first} = phi {kind} [ {start}, %{before} ], [ {end}, %{out.block} ]"
+            )
+            out.line(f"br label %{head}")
+            out.begin(after)
+
+        self._work.append(close)
+        self._whole_loop(op, first, end, None, after)
+
+    def _whole_loop(
+        self, op: s.For, start: str, stop: str, extent: int | None, leave: str | None = None
+    ) -> None:
+        """The loop itself; `break` goes behind it, or to the label `leave`."""
         out, kind = self.out, value_type(op.loop_var.dtype)
         name = op.loop_var.name
+        amount = self.polls.count(op)
         head, after = out.label(f"for.{name}"), out.label(f"end.{name}")
         if extent is None:
             some = out.temp(f"icmp slt {kind} {start}, {stop}")
@@ -387,18 +437,21 @@ class StmtEmitter(MemoryEmitter):
         place = out.mark()
         self.values[op.loop_var] = var
         latch = out.label(f"next.{name}")
-        self._loops.append(Loop(latch, after))
+        self._loops.append(Loop(latch, leave or after))
         self.narrow.enter()
 
         def close() -> None:
             self._loops.pop()
             out.line(f"br label %{latch}")
             out.begin(latch)
+            if amount is not None:
+                self.polls.spend(amount)
             step = out.temp(f"add nsw {kind} {var}, 1")
             more = out.temp(f"icmp slt {kind} {step}, {stop}")
             hint = self._loop_hint(op)
             out.line(f"br i1 {more}, label %{head}, label %{after}{hint}")
-            out.patch(place, f"{var} = phi {kind} [ {start}, %{before} ], [ {step}, %{latch} ]")
+            back = f"[ {step}, %{out.block} ]"
+            out.patch(place, f"{var} = phi {kind} [ {start}, %{before} ], {back}")
             out.begin(after)
 
         self._work += [close, op.body]
@@ -506,7 +559,7 @@ class StmtEmitter(MemoryEmitter):
         place = self.out.temp(f"call noalias ptr {callee}({given})")
         bad = self.out.temp(f"icmp eq ptr {place}, null")
         ok = self.out.label("ok")
-        self.out.line(f"br i1 {bad}, label %{self.fail_label()}, label %{ok}{self._unlikely()}")
+        self.out.line(f"br i1 {bad}, label %{self.fail_label()}, label %{ok}{self.unlikely()}")
         self.out.begin(ok)
         return place
 
@@ -574,6 +627,7 @@ class StmtEmitter(MemoryEmitter):
         result = self.out.temp(call)
         if signature.fallible:
             self.check(result)
+            self.polls.after_call()
         return result
 
 

@@ -1,0 +1,47 @@
+"""Work beside the main thread: results, errors, and signals while it goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from tvm.support.apart import hearing_signals
+
+pytestmark = pytest.mark.pure
+
+
+def test_results_and_errors_come_back() -> None:
+    assert hearing_signals(lambda: 3) == 3
+    with pytest.raises(KeyError, match="key"):
+        hearing_signals(lambda: {}["key"])
+
+
+def test_other_threads_do_their_work_themselves() -> None:
+    found: list[bool] = []
+
+    def work() -> None:
+        me = threading.get_ident()
+        found.append(hearing_signals(threading.get_ident) == me)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [True]
+    assert hearing_signals(threading.get_ident) != threading.get_ident()
+
+
+def test_a_signal_ends_the_wait_and_not_the_work() -> None:
+    go_on, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        go_on.wait()
+        done.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        hearing_signals(work)
+    go_on.set()
+    assert done.wait(10)

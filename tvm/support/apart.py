@@ -1,0 +1,47 @@
+"""Work in C that would be deaf to Ctrl-C, done in a thread beside the main one.
+
+Python hears signals in its main thread, between its own instructions: not while LLVM works. So the
+main thread waits for another one, and a wait is interruptible. Work that nobody waits for any more
+goes on to its end, which no later work sees.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Result = TypeVar("Result")
+
+
+class _Task(Generic[Result]):
+    """A call and what came of it."""
+
+    def __init__(self, call: Callable[[], Result]) -> None:
+        self._call = call
+        self._ended = threading.Event()
+        self._results: list[Result] = []
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._results.append(self._call())
+        except BaseException as err:  # it is raised where the result is wanted
+            self._error = err
+        finally:
+            self._ended.set()
+
+    def result(self) -> Result:
+        self._ended.wait()
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
+
+
+def hearing_signals(call: Callable[[], Result]) -> Result:
+    """The result of `call()`, for which the main thread waits with open ears."""
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    task = _Task(call)
+    threading.Thread(target=task.run, name="tvm-compile").start()
+    return task.result()
