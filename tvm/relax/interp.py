@@ -26,6 +26,7 @@ from tvm.tir.interp import run as run_tir
 
 from .base_expr import Id
 from .expr import (
+    Binding,
     Call,
     Constant,
     DataflowVar,
@@ -41,6 +42,7 @@ from .expr import (
     TupleGetItem,
     Var,
 )
+from .final_binding import final_binding
 from .interp_machine import MACHINE_FUNCTIONS, MACHINE_OPERATORS, made_shape
 from .numpy_dtype import numpy_dtype
 from .struct_info import (
@@ -112,24 +114,39 @@ class Interpreter:
         closure: Closure | None = None,
     ) -> Value:
         """The result of a Relax function for these arguments."""
-        if len(args) != len(func.params):
-            raise TVMError(
-                message(
-                    f"{name}: wrong number of arguments",
-                    found=str(len(args)),
-                    legal=f"{len(func.params)}: {', '.join(p.name_hint for p in func.params)}",
+        while True:
+            if len(args) != len(func.params):
+                raise TVMError(
+                    message(
+                        f"{name}: wrong number of arguments",
+                        found=str(len(args)),
+                        legal=f"{len(func.params)}: {', '.join(p.name_hint for p in func.params)}",
+                    )
                 )
-            )
-        frame = _Frame(self, name, {}, {})
-        if closure is not None:
-            frame.values.update(closure.values)
-            frame.symbols.update(closure.symbols)
-        for param, arg in zip(func.params, args):
-            frame.values[param.vid] = arg
-        for check_known in (False, True):  # symbols first, then extents that are made of them
+            frame = _Frame(self, name, {}, {})
+            if closure is not None:
+                frame.values.update(closure.values)
+                frame.symbols.update(closure.symbols)
             for param, arg in zip(func.params, args):
-                frame.match(param.struct_info, arg, f"parameter {param.name_hint!r}", check_known)
-        return frame.eval(func.body)
+                frame.values[param.vid] = arg
+            for check in (False, True):  # symbols first, then extents that are made of them
+                for param, arg in zip(func.params, args):
+                    frame.match(param.struct_info, arg, f"parameter {param.name_hint!r}", check)
+            result = frame.last(func.body)
+            if not isinstance(result, _LastCall):
+                return result
+            func, args, name, closure = result.func, result.args, result.name, None
+
+
+class _LastCall:
+    """What a function calls as its last step: it takes the frame's place, so loops do not nest."""
+
+    __slots__ = ("args", "func", "name")
+
+    def __init__(self, func: Function, args: list[Value], name: str) -> None:
+        self.func: Final = func
+        self.args: Final = args
+        self.name: Final = name
 
 
 class _Frame:
@@ -159,14 +176,39 @@ class _Frame:
 
     def _seq(self, seq: SeqExpr) -> Value:
         for block in seq.blocks:
-            for binding in block.bindings:
-                value = self._bound_value(binding.var, binding.value)
-                if isinstance(binding, MatchCast):
-                    what = f"the cast to {binding.var.name_hint!r}"
-                    self.match(binding.struct_info, value, what, False)
-                    self.match(binding.struct_info, value, what, True)
-                self.values[binding.var.vid] = value
+            self._bindings(block.bindings)
         return self.eval(seq.body)
+
+    def _bindings(self, bindings: Sequence[Binding]) -> None:
+        for binding in bindings:
+            value = self._bound_value(binding.var, binding.value)
+            if isinstance(binding, MatchCast):
+                what = f"the cast to {binding.var.name_hint!r}"
+                self.match(binding.struct_info, value, what, False)
+                self.match(binding.struct_info, value, what, True)
+            self.values[binding.var.vid] = value
+
+    def last(self, seq: SeqExpr) -> Value:
+        """The value of a function's body; a call of a global function at its end is given back."""
+        while True:
+            final = final_binding(seq)
+            if final is None or not isinstance(final.value, (If, Call)):
+                return self.eval(seq)
+            value = final.value
+            every = [binding for block in seq.blocks for binding in block.bindings]
+            before = every[: next(i for i, one in enumerate(every) if one is final)]
+            if isinstance(value, If):
+                self._bindings(before)
+                seq = value.true_branch if bool(self.eval(value.cond)) else value.false_branch
+                continue
+            callee = value.op if isinstance(value, Call) else None
+            if not isinstance(value, Call) or not isinstance(callee, GlobalVar):
+                return self.eval(seq)
+            func = self.interp.mod.functions.get(callee)
+            if not isinstance(func, Function):
+                return self.eval(seq)
+            self._bindings(before)
+            return _LastCall(func, [self.eval(arg) for arg in value.args], callee.name_hint)
 
     def _bound_value(self, var: Var, expr: RelaxExpr) -> Value:
         if not isinstance(expr, Function):

@@ -24,11 +24,12 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from tvm.relax.transform.dead_code_elimination import remove_unused_functions
+from tvm.relax.transform.dead_code_elimination import called_functions, remove_unused_functions
 from tvm.relax.transform.specialize import VARIANT_OF
 from tvm.relax.vm.bytecode import BytecodeProgram, compile_bytecode
 from tvm.relax.vm.codegen_tir import MACHINE_PREFIX, machine_tir
-from tvm.relax.vm.native import KernelCall, NotNative, native_graph
+from tvm.relax.vm.native import KernelCall, native_graph
+from tvm.relax.vm.native_flow import NotNative
 from tvm.relax.vm.variants import VariantBuilder
 from tvm.runtime._tensor import Tensor, from_host
 from tvm.runtime.artefact import Artefact, FunctionInfo, KernelInfo, ValueInfo
@@ -61,8 +62,8 @@ def build(
     """Compile a Relax module.
 
     With `exec_mode="compiled"` each graph becomes native code; one that native code cannot express
-    (packed functions, branches) runs as bytecode beside it, and so does one for a GPU. `params`
-    binds parameters of `main`.
+    (packed functions, sizes that come from data) runs as bytecode beside it, and so does one for a
+    GPU. `params` binds parameters of `main`.
     """
     if exec_mode not in MODES:
         raise ValueError(
@@ -179,13 +180,13 @@ class _Linker:
         self._given = {v: f for v, f in mod.functions.items() if isinstance(f, PrimFunc)}
 
     def link(self) -> VMExecutable:
-        graphs = {v: f for v, f in self._mod.functions.items() if isinstance(f, Function)}
-        as_code = [var for var, func in graphs.items() if not self._try_native(var, func)]
+        graphs, as_code = self._chosen()
         program = BytecodeProgram()
         if as_code:
             self._mod = lower_for_machine(self._mod, self._target)
             lowered = [self._mod.get_global_var(var.name_hint) for var in as_code]
-            program = compile_bytecode(self._mod, lowered)
+            native = frozenset(self._profile_calls)
+            program = compile_bytecode(self._mod, lowered, native=native)
             for var in as_code:
                 self._note(var.name_hint, graphs[var])
             for name, sources in program.kernels:
@@ -209,6 +210,28 @@ class _Linker:
         _link_libraries(kernels, self._libraries, self._named_constants)
         constants: tuple[Tensor, ...] = tuple(from_host(c.numpy()) for c in program.tensors)
         return VMExecutable(VMModule(artefact, kernels, constants))
+
+    def _chosen(self) -> tuple[dict[GlobalVar, Function], list[GlobalVar]]:
+        """The graphs that are called from outside or by bytecode, and those that become bytecode.
+
+        Native code has the private functions that it calls within it.
+        """
+        every = {v: f for v, f in self._mod.functions.items() if isinstance(f, Function)}
+        if not self._native:
+            return every, list(every)
+        waiting = [v for v, f in every.items() if f.attrs.get("global_symbol") is not None]
+        waiting = (waiting or list(every))[::-1]
+        chosen: dict[GlobalVar, Function] = {}
+        as_code: list[GlobalVar] = []
+        while waiting:
+            var = waiting.pop()
+            if var in chosen:
+                continue
+            chosen[var] = every[var]
+            if not self._try_native(var, every[var]):
+                as_code.append(var)
+                waiting += [v for v in called_functions(every[var]) if v in every]
+        return chosen, as_code
 
     @property
     def is_native(self) -> bool:

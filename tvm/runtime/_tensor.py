@@ -37,8 +37,11 @@ class Tensor(_TensorBase):  # type: ignore[misc]
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a new numpy array."""
-        source = self if self.device.type == "cpu" else self.copyto(cpu())
-        values: np.ndarray[Any, Any] = host_view(source).copy()
+        if self.device.type != "cpu":
+            return self.copyto(cpu()).numpy()
+        if str(self.dtype) in _SHARED and self.__chandle__():
+            return np.array(np.from_dlpack(self), order="C")
+        values: np.ndarray[Any, Any] = host_view(self).copy()
         return values
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
@@ -367,8 +370,41 @@ def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[An
         memory = np.empty(nbytes + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError, OverflowError):
         refuse_size(shape, str(dtype), nbytes)
-    start = -memory.ctypes.data % ALIGNMENT
+    start = -memory.__array_interface__["data"][0] % ALIGNMENT
     return memory[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def host_bytes(nbytes: int) -> Tensor:
+    """Fresh memory of the host, as bytes."""
+    result = _tvm_ffi.from_dlpack(aligned_array((nbytes,), _BYTE))
+    assert isinstance(result, Tensor)
+    return result
+
+
+_BYTE = np.dtype(np.uint8)
+_SHARED = frozenset(
+    ["bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64",
+     "uint8", "uint16", "uint32", "uint64"]
+)  # fmt: skip
+
+
+def host_piece(source: Tensor, shape: tuple[int, ...], dtype: str, byte_offset: int) -> Tensor:
+    """A tensor over a part of dense memory of the host, of a type that numpy shares."""
+    nbytes = math.prod(shape) * np.dtype(dtype).itemsize
+    values = np.from_dlpack(source)
+    dense = values.flags.c_contiguous and values.flags.writeable
+    if not dense or byte_offset < 0 or byte_offset + nbytes > values.nbytes:
+        return source._create_view(shape, dtype, byte_offset)  # which says what is wrong
+    memory = values.reshape(-1).view(_BYTE)
+    piece = memory[byte_offset : byte_offset + nbytes].view(dtype).reshape(shape)
+    result = _tvm_ffi.from_dlpack(piece)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def is_shared_kind(dtype: str) -> bool:
+    """Whether numpy has the type, and gives its memory away."""
+    return dtype in _SHARED
 
 
 def refuse_size(shape: Sequence[int], dtype: str, nbytes: int) -> NoReturn:

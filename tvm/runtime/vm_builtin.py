@@ -19,7 +19,15 @@ from tvm.ffi import library, register_global_func
 from tvm.support.dtype import DataType
 
 from ._device import Device
-from ._tensor import Tensor, empty, refuse_size, unsafe_view
+from ._tensor import (
+    Tensor,
+    empty,
+    host_bytes,
+    host_piece,
+    is_shared_kind,
+    refuse_size,
+    unsafe_view,
+)
 from .module import Module
 
 BUILTINS: dict[str, Callable[..., Any]] = {}
@@ -84,6 +92,8 @@ def _cells(heap: Any) -> Any:
 
 def shape_tuple(value: Any) -> tuple[int, ...]:
     """The extents of a shape, or of a tensor."""
+    if type(value) is VMShape:
+        return value
     source = value.shape if isinstance(value, Tensor) else value
     return tuple(int(extent) for extent in source)
 
@@ -265,7 +275,10 @@ def alloc_storage(
     # a size below zero was too large for its 64 bits, or is of extents below zero: `alloc_tensor`
     # knows the shape, and says which
     below = any(extent < 0 for extent in extents)
-    return empty((1 if below else max(count, 1),), "uint8", vm.device_at(int(device_index)))
+    place, nbytes = vm.device_at(int(device_index)), 1 if below else max(count, 1)
+    if place.type == "cpu" and place.index == 0:
+        return host_bytes(nbytes)
+    return empty((nbytes,), "uint8", place)
 
 
 @_builtin("alloc_tensor")
@@ -274,14 +287,17 @@ def alloc_tensor(
 ) -> Tensor:
     """A tensor within a piece of memory."""
     extents, place = shape_tuple(shape), int(offset)
-    nbytes = math.prod(extents) * DataType(str(dtype)).itemsize
+    nbytes = math.prod(extents) * DataType(dtype).itemsize
     if min(extents, default=0) < 0:
         raise ShapeError(
             message("memory for a tensor", found=f"the shape {extents}", legal="extents from 0 on")
         )
     if nbytes > _ADDRESS_SPACE_BYTES:
         refuse_size(extents, str(dtype), nbytes)
-    return storage._create_view(extents, str(dtype), place)
+    kind = str(dtype)
+    if nbytes and is_shared_kind(kind) and _is_on_host(storage):
+        return host_piece(storage, extents, kind, place)
+    return storage._create_view(extents, kind, place)
 
 
 @_builtin("reshape")
@@ -294,7 +310,15 @@ def reshape(value: Tensor, shape: Any) -> Tensor:
                 "reshape", found=f"{shape_tuple(value)} to {wanted}", legal="equal element counts"
             )
         )
-    return unsafe_view(value, wanted, DataType(str(value.dtype)))
+    kind = str(value.dtype)
+    if is_shared_kind(kind) and _is_on_host(value) and 0 not in wanted:
+        return host_piece(value, wanted, kind, 0)
+    return unsafe_view(value, wanted, DataType(kind))
+
+
+def _is_on_host(value: Tensor) -> bool:
+    """Whether numpy may look at the memory; what is no object of the library, it may not."""
+    return value.device.type == "cpu" and value.device.index == 0 and bool(value.__chandle__())
 
 
 def create_view(value: Tensor, shape: Any, dtype: Any, relative_byte_offset: int = 0) -> Tensor:

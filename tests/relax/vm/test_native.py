@@ -278,20 +278,6 @@ def _reason(mod: IRModule) -> str:
     return str(caught.value)
 
 
-def test_refuses_branches() -> None:
-    @I.ir_module
-    class Mod:
-        @R.function
-        def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")):
-            if c:
-                r = R.exp(x)
-            else:
-                r = R.nn.relu(x)
-            return r
-
-    assert _reason(Mod) == "the function holds If"
-
-
 def test_refuses_packed_functions() -> None:
     @I.ir_module
     class Mod:
@@ -326,7 +312,7 @@ def test_refuses_sizes_that_come_from_data() -> None:
             z: R.Tensor((m,), "float32") = R.zeros(R.shape([m]), "float32")
             return z
 
-    assert "match_cast" in _reason(Mod) or "call" in _reason(Mod)
+    assert _reason(Mod) == "the extents of a result come from data"
 
 
 def test_a_cast_that_only_names_sizes_is_no_check() -> None:

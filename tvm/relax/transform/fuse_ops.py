@@ -7,7 +7,7 @@
 What may be fused follows from the kernels' patterns (attribute `op_pattern`) and from dominance: a
 value is fused into the kernel where all paths from it meet again, if every kernel on the way can
 join (J. Roesch et al., Relay: A High-Level Compiler for Deep Learning, 2019, section 4.4). Only
-dataflow blocks are looked at. Constants become arguments of the group.
+dataflow blocks are looked at, those of branches too. Constants become arguments of the group.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from tvm.relax.expr import (
     DataflowBlock,
     DataflowVar,
     Function,
+    If,
+    SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
@@ -36,7 +38,9 @@ from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import (
     rebuild_seq,
     vars_used,
+    with_bindings,
     with_body,
+    with_value,
 )
 from tvm.tir.function import PrimFunc
 
@@ -67,22 +71,42 @@ def _fuse_function(
     depth: int,
     made: GroupFunctions,
 ) -> Function:
-    outside = _readers_outside(func)
+    return with_body(func, _fuse_sequence(func.body, mod, level, depth, made))
+
+
+def _fuse_sequence(
+    seq: SeqExpr, mod: IRModule, level: int, depth: int, made: GroupFunctions
+) -> SeqExpr:
+    """Fuse within each dataflow block, those of branches too."""
+    outside = _readers_outside(seq)
+
+    def inside(binding: Binding) -> Binding:
+        value = binding.value
+        if not isinstance(value, If):
+            return binding
+        branches = (value.true_branch, value.false_branch)
+        yes, no = (_fuse_sequence(one, mod, level, depth, made) for one in branches)
+        if yes is value.true_branch and no is value.false_branch:
+            return binding
+        new = If(value.cond, yes, no, value.span)
+        new.struct_info_ = value.struct_info_
+        return with_value(binding, new)
 
     def on_block(block: BindingBlock) -> BindingBlock:
+        block = with_bindings(block, [inside(binding) for binding in block.bindings])
         if not isinstance(block, DataflowBlock):
             return block
         nodes = _fusion_nodes(block, mod, outside)
         groups = find_groups(nodes, level, depth)
         return _fuse_block(block, groups, made)
 
-    return with_body(func, rebuild_seq(func.body, on_block))
+    return rebuild_seq(seq, on_block)
 
 
-def _readers_outside(func: Function) -> set[Var]:
+def _readers_outside(seq: SeqExpr) -> set[Var]:
     """Variables that must stay visible: those bound as block outputs, and what is returned."""
-    found = set(vars_used(func.body.body))
-    for block in func.body.blocks:
+    found = set(vars_used(seq.body))
+    for block in seq.blocks:
         for binding in block.bindings:
             if not isinstance(binding.var, DataflowVar):
                 found.add(binding.var)

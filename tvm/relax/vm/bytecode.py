@@ -11,7 +11,7 @@ machine. Each binding has a register of its own, so that one name can be killed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,8 +36,10 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
 )
+from tvm.relax.final_binding import final_binding, is_kill, is_loop
 from tvm.relax.struct_info import ShapeExpr, TupleStructInfo
 from tvm.relax.vm.native import source_names
+from tvm.relax.vm.native_flow import is_same_info
 from tvm.runtime import bytecode as bc
 from tvm.runtime.artefact import ValueInfo
 from tvm.tir.function import PrimFunc
@@ -63,9 +65,15 @@ class BytecodeProgram:
 
 
 def compile_bytecode(
-    mod: IRModule, functions: Sequence[GlobalVar], builder: ExecBuilder | None = None
+    mod: IRModule,
+    functions: Sequence[GlobalVar],
+    builder: ExecBuilder | None = None,
+    native: Collection[str] = (),
 ) -> BytecodeProgram:
-    """Compile lowered Relax functions of a module, and those that they call."""
+    """Compile lowered Relax functions of a module, and those that they call.
+
+    Functions with the names in `native` are kernels of the program.
+    """
     builder = ExecBuilder() if builder is None else builder
     sources: dict[str, tuple[str, ...]] = {}
     done: set[GlobalVar] = set()
@@ -73,7 +81,7 @@ def compile_bytecode(
     while stack:
         var = stack.pop()
         func = mod.functions.get(var)
-        if var in done or not isinstance(func, Function):
+        if var in done or var.name_hint in native or not isinstance(func, Function):
             continue
         done.add(var)
         compiler = _FunctionCompiler(mod, var.name_hint, func, builder, sources)
@@ -81,6 +89,17 @@ def compile_bytecode(
         stack.extend(reversed(compiler.callees))
     code = builder.bytecode()
     return BytecodeProgram(code, builder.tensors, list(code.func_table), list(sources.items()))
+
+
+def _checks_params(binding: Binding) -> bool:
+    """Whether a step is one of those that a lowered function begins with."""
+    value = binding.value
+    if not isinstance(value, Call) or binding.var.name_hint not in ("shape_heap", "_"):
+        return False
+    callee = value.op
+    if isinstance(callee, ExternFunc):
+        return callee.global_symbol.startswith((BUILTIN + "check_", BUILTIN + "match_"))
+    return binding.var.name_hint == "shape_heap" or isinstance(callee, GlobalVar)
 
 
 class _FunctionCompiler:
@@ -98,6 +117,8 @@ class _FunctionCompiler:
         self._ib = builder
         self._sources = sources
         self._registers: dict[Var, bc.Arg] = {}
+        self._own = mod.get_global_var(name)
+        self._start = 0
         self._next = len(func.params)
         self.callees: list[GlobalVar] = []
 
@@ -108,7 +129,67 @@ class _FunctionCompiler:
         with self._ib.function(self._name, len(params), names):
             for i, param in enumerate(params):
                 self._registers[param] = bc.Reg(i)
-            self._ib.emit_ret(self._in_register(self._sequence(self._func.body)))
+            if is_loop(self._func, self._own):
+                self._loop()
+            else:
+                self._ib.emit_ret(self._in_register(self._sequence(self._func.body)))
+
+    # --- loops ---
+
+    def _loop(self) -> None:
+        """A function that ends by calling itself: the call is a jump to its start.
+
+        The parameters are not checked again where what is passed has their sizes for sure.
+        """
+        rest = [binding for block in self._func.body.blocks for binding in block.bindings]
+        while rest and _checks_params(rest[0]):
+            self._binding(rest.pop(0))
+        self._start = self._ib.position
+        self._tail(self._func.body, rest)
+
+    def _tail(self, seq: SeqExpr, bindings: Sequence[Binding]) -> None:
+        """A sequence that gives the function its value."""
+        final = final_binding(seq)
+        value = None if final is None else final.value
+        is_again = isinstance(value, Call) and value.op is self._own
+        if final is None or not (is_again or isinstance(value, If)):
+            for binding in bindings:
+                self._binding(binding)
+            self._ib.emit_ret(self._in_register(self._value(seq.body)))
+            return
+        place = next(i for i, binding in enumerate(bindings) if binding is final)
+        for binding in bindings[:place]:
+            self._binding(binding)
+        if isinstance(value, If):
+            cond = self._emit(BUILTIN + "read_if_cond", self._value(value.cond))
+            jump = self._ib.position
+            self._ib.emit_if(cond, 0)
+            for i, branch in enumerate((value.true_branch, value.false_branch)):
+                if i:
+                    self._ib.patch(jump, bc.If(cond.index, self._ib.position - jump))
+                self._tail(branch, [b for block in branch.blocks for b in block.bindings])
+            return
+        assert isinstance(value, Call), "the other form of an end"
+        self._again(value)
+        for binding in bindings[place + 1 :]:
+            if is_kill(binding):
+                self._binding(binding)
+        params = self._func.params
+        fits = all(is_same_info(p.struct_info, a.struct_info) for p, a in zip(params, value.args))
+        self._ib.emit_goto((self._start if fits else 0) - self._ib.position)
+
+    def _again(self, call: Call) -> None:
+        """The parameters get their next values, all at once."""
+        moves: list[tuple[bc.Reg, bc.Arg]] = []
+        for i, arg in enumerate(call.args):
+            value = self._value(arg)
+            if value == bc.Reg(i):
+                continue
+            if isinstance(value, bc.Reg) and 0 <= value.index < len(call.args):
+                value = self._emit(BUILTIN + "copy", value)
+            moves.append((bc.Reg(i), value))
+        for target, value in moves:
+            self._ib.emit_call(BUILTIN + "copy", [value], target)
 
     # --- instructions ---
 

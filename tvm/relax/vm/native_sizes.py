@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tvm.arith import Analyzer
 from tvm.error import message
@@ -40,13 +41,13 @@ class Sizes:
         have, want = _extents(binding.value.struct_info_), _extents(binding.struct_info)
         if have is None or want is None or len(have) != len(want):
             return "a match_cast is of a value whose extents only the running program knows"
-        if not all(self._is_known(extent) for extent in have):
+        if not all(self.is_known(extent) for extent in have):
             return "a match_cast is of sizes that come from data"
         for extent, found in zip(want, have):
             if isinstance(extent, e.Var) and extent not in self._known:
                 self._define(extent, found)
         for axis, (extent, found) in enumerate(zip(want, have)):
-            if not self._is_known(extent):
+            if not self.is_known(extent):
                 return "a match_cast is to sizes that come from data"
             if not structural_equal(extent, found) and not self._equal(extent, found):
                 self._check(binding, axis, have, want)
@@ -60,7 +61,7 @@ class Sizes:
         before, after = _count(have), _count(want)
         if structural_equal(before, after) or self._equal(before, after):
             return None
-        if not self._is_known(before) or not self._is_known(after):
+        if not self.is_known(before) or not self.is_known(after):
             return "a reshape is to sizes that come from data"
         text = message(
             "reshape", found=f"{_marks(have)} to {_marks(want)}", legal="equal element counts"
@@ -73,6 +74,13 @@ class Sizes:
         result = substitute(extent, self._of_parameters) if self._of_parameters else extent
         return None if sum(1 for _ in walk(result)) > _LARGEST else result
 
+    @contextmanager
+    def inner(self) -> Iterator[Callable[[s.Stmt], s.Stmt]]:
+        """What is named and checked from here on stands within: around the body of a branch."""
+        before, self._steps = self._steps, []
+        yield self.around
+        self._steps = before
+
     def around(self, body: s.Stmt) -> s.Stmt:
         """The body, after what is named and checked."""
         for step in reversed(self._steps):
@@ -82,7 +90,8 @@ class Sizes:
                 body = s.LetStmt(step[0], step[1], body)
         return body
 
-    def _is_known(self, expr: PrimExpr) -> bool:
+    def is_known(self, expr: PrimExpr) -> bool:
+        """Whether an extent follows from those of the parameters."""
         return all(not isinstance(node, e.Var) or node in self._known for node in walk(expr))
 
     def _define(self, var: e.Var, value: PrimExpr) -> None:

@@ -185,9 +185,9 @@ def _counting_loop(count: int) -> onnx.ModelProto:
     return make_model(nodes, {"x": np.zeros(3, "float32")}, ["y"], weights)
 
 
-@pytest.mark.parametrize(("count", "functions"), [(4, 0), (1000, 2)])
+@pytest.mark.parametrize(("count", "functions"), [(4, 0), (1000, 1)])
 def test_few_turns_are_written_out(count: int, functions: int) -> None:
-    """Many are a function that repeats, in calls that never stand deep within each other."""
+    """Many are a function that ends by calling itself."""
     model = _counting_loop(count)
     mod = from_onnx(model)
     made = [v.name_hint for v, f in mod.functions.items() if isinstance(f, Function)]

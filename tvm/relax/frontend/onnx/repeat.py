@@ -1,13 +1,12 @@
-"""Loops whose turns importing cannot write out: a function that calls itself.
+"""Loops whose turns importing cannot write out: a function that ends by calling itself.
 
-    repeat(level, go, number, state...):
-        if not go:      (go, number, state...)
-        if level == 0:  step(number, state...)                  one turn
-        else:           repeat(level - 1, ...) sixteen times over
+    repeat(go, number, state..., rows...):
+        if go:   one turn; repeat(whether to go on, number + 1, the next state..., rows...)
+        else:    (go, number, state..., rows...)
 
-A level makes up to 16^level turns, and a call that need not go on costs next to nothing, so that
-the calls are never nested deeper than the levels, however many turns there are. Extents that
-change from turn to turn become symbols of the function.
+What turns collect is written into rows that are there from the start, in place, where the number
+of turns and the extents of a row are known before; other rows are put together one by one. Extents
+that change from turn to turn become symbols of the function.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from tvm import tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.relax import op
-from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Constant, Function, If, SeqExpr, Tuple, TupleGetItem, Var
+from tvm.relax.expr import Call, Constant, TupleGetItem, Var
 from tvm.relax.frontend.extents import fresh_extent
+from tvm.relax.frontend.loops import repeated
+from tvm.relax.op.builtin import alloc_tensor
 from tvm.relax.struct_info import (
-    FuncStructInfo,
     ShapeExpr,
     ShapeStructInfo,
     TensorStructInfo,
@@ -40,8 +39,8 @@ from .scope import Ref, Scope
 if TYPE_CHECKING:
     from .control import _Turns
 
-CALLS_A_LEVEL = 16
-LEVELS = 16  # 16^16 turns are more than a count of 64 bits can ask for
+# More room than this is not taken ahead for turns that may not come: bytes.
+_LARGEST_GUESS = 2**24
 
 
 def repeat(
@@ -56,28 +55,34 @@ class _Loop:
     def __init__(self, turns: _Turns, count: Ref | None, state: Sequence[Ref]) -> None:
         self.turns, self.bb, self.scope = turns, turns.bb, turns.node.scope
         self.count = None if count is None else self._limit(count)
+        self.limit = None if count is None else count.known
         self.initial = [self._operand(ref.scope.read(ref.name, self.bb)) for ref in state]
         self.states = len(state)
-        self.captured = self._captured()
         self.infos = [value.struct_info for value in self.initial]
+        self.may_stop = False  # before the count is reached
+        self.rows: tir.PrimExpr | None = None  # how many there are room for
 
     def run(self, number: int, go_on: Ref | None) -> tuple[list[Ref], list[RelaxExpr]]:
+        self.may_stop = go_on is not None
+        self.captured = self._captured()
         self._settle()
-        step = self._step()
-        repeat_var = self._repeat(step)
+        if self._make_room(number):
+            self.captured = self._captured()  # the number of rows may be one more symbol
+            self._settle()
         first = Constant(np.asarray(number, np.int64))
         go: RelaxExpr = Constant(np.asarray(True))
         if go_on is not None:
             go = _scalar(self.bb, go_on.scope.read(go_on.name, self.bb))
         if self.count is not None:
             go = self._operand(op.logical_and(go, op.less(first, self.count)))
-        level = Constant(np.asarray(LEVELS, np.int64))
-        value = self.bb.emit(
-            Call(repeat_var, [level, go, first, *self.initial, *self.captured.values()])
-        )
-        results = self._unpacked(self.bb, value, 2)
-        state = [Ref.to(result) for result in results[: self.states]]
-        return state, list(results[self.states :])
+        repeat_var = self._repeat(number)
+        value = self.bb.emit(Call(repeat_var, [go, first, *self.initial, *self.captured.values()]))
+        results = self._unpacked(value)
+        state = [Ref.to(result) for result in results[1 : self.states + 1]]
+        collected = results[self.states + 1 :]
+        if self.rows is not None and self.may_stop:
+            collected = self._those_made(results[0], number, collected)
+        return state, collected
 
     # --- what the functions take ---
 
@@ -103,8 +108,12 @@ class _Loop:
         return found
 
     def _sizes(self, captured: dict[str, RelaxExpr]) -> list[tir.Var]:
-        """The symbols of captured values and of known ones, which the functions must be told."""
+        """The symbols that the function must be told beside those that its tensors tell."""
         used: list[tir.Var] = []
+        told: set[PrimExpr] = set()
+        for value in [*captured.values(), *self.initial]:
+            if isinstance(value.struct_info, TensorStructInfo) and value.struct_info.shape:
+                told.update(v for v in value.struct_info.shape.values if isinstance(v, tir.Var))  # type: ignore[attr-defined]
         for value in [*captured.values(), *self.initial]:
             used += tir_vars_in_struct_info(value.struct_info)
         for name in self.turns.graph.free_names():
@@ -113,7 +122,7 @@ class _Loop:
                 for item in known.reshape(-1):
                     if isinstance(item, PrimExpr):
                         used += undefined_vars(item)
-        return list(dict.fromkeys(used))
+        return [symbol for symbol in dict.fromkeys(used) if symbol not in told]
 
     def _params(self) -> tuple[list[Var], Scope]:
         """The parameters of captured values, and the scope that the body sees with them."""
@@ -128,26 +137,43 @@ class _Loop:
     # --- one turn ---
 
     def _turn(
-        self, bb: BlockBuilder, number: RelaxExpr, state: Sequence[RelaxExpr], around: Scope
-    ) -> tuple[RelaxExpr, list[RelaxExpr]]:
-        """Whether to go on, and the state with what is collected."""
+        self, bb: BlockBuilder, number: RelaxExpr, state: Sequence[RelaxExpr], around: Scope,
+        first: int = 0,
+    ) -> tuple[RelaxExpr | None, list[RelaxExpr]]:  # fmt: skip
+        """Whether to go on (None: always), and the state with what is collected."""
         given = [Ref.to(value) for value in state[: self.states]]
         turn = self.turns.body(_counted(bb, number), given, bb, around)
-        go: RelaxExpr = Constant(np.asarray(True))
-        if turn.go_on is not None:
+        go: RelaxExpr | None = None
+        if turn.go_on is not None and not _is_true(turn.go_on):
+            self.may_stop = True
             go = _scalar(bb, turn.go_on.scope.read(turn.go_on.name, bb))
         new = [ref.scope.read(ref.name, bb) for ref in turn.state]
         for before, ref in zip(state[self.states :], turn.collected):
-            item = op.expand_dims(ref.scope.read(ref.name, bb), [0])
-            new.append(bb.emit(op.concat([before, bb.normalize_argument(item)], 0)))
+            item = bb.normalize_argument(ref.scope.read(ref.name, bb))
+            if self.rows is None:
+                row = bb.normalize_argument(op.expand_dims(item, [0]))
+                new.append(bb.emit(op.concat([before, row], 0)))
+            else:
+                new.append(self._written(bb, before, item, number, first))
         return go, new
+
+    def _written(
+        self, bb: BlockBuilder, rows: RelaxExpr, item: RelaxExpr, number: RelaxExpr, first: int
+    ) -> RelaxExpr:
+        """The rows with one more of them written, in place."""
+        info = rows.struct_info
+        assert isinstance(info, TensorStructInfo), "rows are a tensor"
+        kernel = bb.add_func(_write_row(info, first), "write_row")
+        args = [rows, item, bb.normalize_argument(number)]
+        return bb.emit(op.call_tir_inplace(kernel, args, [0], info))
 
     def _settle(self) -> None:
         """Find struct infos of the state that hold before and after each turn.
 
         Extents that a turn changes become symbols; each round makes at least one, so it ends.
         """
-        self._add_collected()
+        if len(self.initial) == self.states:
+            self._add_collected()
         while True:
             aside = BlockBuilder()
             params, around = self._params()
@@ -169,96 +195,136 @@ class _Loop:
             self.initial.append(nothing)
             self.infos.append(nothing.struct_info)
 
+    # --- room for what is collected ---
+
+    def _make_room(self, number: int) -> bool:
+        """Take room for all rows at once, if their number and their extents are known."""
+        infos = self.infos[self.states :]
+        if not infos:
+            return False
+        shapes = [info.shape.values[1:] for info in infos]  # type: ignore[attr-defined]
+        if any(_is_own(extent) for shape in shapes for extent in shape):
+            return False
+        rows = self._row_count(number, infos)
+        if rows is None:
+            return False
+        self.rows = rows
+        for i, (info, shape) in enumerate(zip(infos, shapes), self.states):
+            assert isinstance(info, TensorStructInfo), "tensors are collected"
+            room = alloc_tensor(ShapeExpr([rows, *shape]), str(info.dtype), 0)
+            self.initial[i] = self.bb.emit(room)
+            self.infos[i] = self.initial[i].struct_info
+        return True
+
+    def _row_count(self, number: int, infos: Sequence[StructInfo]) -> PrimExpr | None:
+        """At most so many turns; None where that is no help."""
+        done = tir.const(number, "int64")
+        if self.count is None:
+            return None
+        if self.limit is None:
+            if self.may_stop:
+                return None  # the count may be a number for "no end"
+            left = op.maximum(op.subtract(self.count, Constant(np.asarray(number))),
+                              Constant(np.asarray(0)))  # fmt: skip
+            row = self.bb.emit(op.reshape(left, (1,)))
+            rows = fresh_extent("rows")
+            self.bb.match_cast(self.bb.emit(op.tensor_to_shape(row)), ShapeStructInfo([rows]))
+            return rows
+        limit = self.limit.reshape(-1)[0]
+        if isinstance(limit, PrimExpr):
+            return tir.max(limit - done, tir.const(0, "int64")) if number else limit
+        least = sum(_known_bytes(info) for info in infos)
+        if self.may_stop and (int(limit) - number) * least > _LARGEST_GUESS:
+            return None
+        return tir.const(max(int(limit) - number, 0), "int64")
+
+    def _those_made(
+        self, following: RelaxExpr, number: int, collected: Sequence[RelaxExpr]
+    ) -> list[RelaxExpr]:
+        """The rows that were written, where turns ended early."""
+        made = op.subtract(following, Constant(np.asarray(number, np.int64)))
+        row = self.bb.emit(op.reshape(made, (1,)))
+        symbol = fresh_extent("turns")
+        self.bb.match_cast(self.bb.emit(op.tensor_to_shape(row)), ShapeStructInfo([symbol]))
+        found: list[RelaxExpr] = []
+        for rows in collected:
+            info: Any = rows.struct_info
+            part = self.bb.emit(op.strided_slice(rows, [0], [0], [symbol], assume_inbound=True))
+            extents = [symbol, *info.shape.values[1:]]
+            found.append(self.bb.match_cast(part, TensorStructInfo(extents, info.dtype)))
+        return found
+
+    # --- all turns ---
+
     def _result_info(self) -> TupleStructInfo:
         scalars = [TensorStructInfo((), "bool"), TensorStructInfo((), "int64")]
         return TupleStructInfo([*scalars, *(_closed(info) for info in self.infos)])
 
-    def _step(self) -> GlobalVar:
-        """The function of one turn."""
-        with self.bb.aside():
-            params, around = self._params()
-            number = Var("number", TensorStructInfo((), "int64"))
-            state = [Var("state", info) for info in self.infos]
-            every = [number, *state, *params]
-            self.bb.begin_scope(every)
-            self.bb.begin_binding_block()
-            go, new = self._turn(self.bb, number, state, around)
-            following = self.bb.emit(op.add(number, Constant(np.asarray(1, np.int64))))
-            if self.count is not None:
-                count = self.count
-                if not isinstance(count, Constant):
-                    count = around.read(" count", self.bb)
-                go = op.logical_and(go, op.less(following, count))
-            result = self.bb.emit(Tuple([self._operand(go), following, *map(self._operand, new)]))
-            return self._add("step", every, SeqExpr([self.bb.end_block()], result))
-
-    def _add(self, name: str, params: list[Var], body: RelaxExpr) -> GlobalVar:
-        var = GlobalVar(self.bb.get_unique_name(f"{self.turns.node.name}_{name}"))
-        return self._define(var, params, body)
-
-    def _define(self, var: GlobalVar, params: list[Var], body: RelaxExpr) -> GlobalVar:
-        func = Function(params, self.bb.normalize(body), self._result_info(), True)
-        self.bb.end_scope()
-        self.bb.update_func(var, copy_with_new_vars(func))
-        return var
-
-    # --- all turns ---
-
-    def _repeat(self, step: GlobalVar) -> GlobalVar:
+    def _repeat(self, first: int) -> GlobalVar:
         """The function that calls itself."""
-        with self.bb.aside():
-            captured, _ = self._params()
-            level = Var("level", TensorStructInfo((), "int64"))
-            go = Var("go", TensorStructInfo((), "bool"))
-            number = Var("number", TensorStructInfo((), "int64"))
-            state = [Var("state", info) for info in self.infos]
-            params = [level, go, number, *state, *captured]
-            own = GlobalVar(self.bb.get_unique_name(f"{self.turns.node.name}_repeat"))
-            own.struct_info_ = FuncStructInfo(
-                [param.struct_info for param in params], self._result_info()
-            )
-            self.bb.begin_scope(params)
-            self.bb.begin_binding_block()
-            is_last = self._branch(lambda: Call(step, [number, *state, *captured]))
-            more = self._branch(lambda: self._many(own, level, number, state, captured))
-            stays = self._branch(lambda: Tuple([go, number, *state]))
-            zero = Constant(np.asarray(0, np.int64))
+        captured, around = self._params()
+        number = Var("number", TensorStructInfo((), "int64"))
+        state = [Var("state", info) for info in self.infos]
+        count = self.count
+        if count is not None and not isinstance(count, Constant):
+            count = around.read(" count", self.bb)
 
-            def turned() -> RelaxExpr:
-                return If(self._operand(op.equal(level, zero)), is_last, more)
+        def turn(given: list[Var]) -> list[RelaxExpr]:
+            more, new = self._turn(self.bb, number, state, around, first)
+            following = self.bb.emit(op.add(number, Constant(np.asarray(1, np.int64))))
+            go = more
+            if count is not None:
+                below = op.less(following, count)
+                go = below if go is None else op.logical_and(go, below)
+            go = Constant(np.asarray(True)) if go is None else go
+            return [self._operand(value) for value in (go, following, *new, *captured)]
 
-            result = self.bb.emit(If(go, self._branch(turned), stays))
-            return self._define(own, params, SeqExpr([self.bb.end_block()], result))
+        name = f"{self.turns.node.name}_repeat"
+        params = [number, *state, *captured]
+        return repeated(self.bb, name, params, 1 + len(state), self._result_info(), turn)
 
-    def _branch(self, make: Any) -> SeqExpr:
-        self.bb.begin_scope(None)
-        self.bb.begin_binding_block()
-        result = self.bb.emit(make())
-        block = self.bb.end_block()
-        self.bb.end_scope()
-        return SeqExpr([block], result)
-
-    def _many(
-        self, own: GlobalVar, level: Var, number: RelaxExpr, state: Sequence[RelaxExpr],
-        captured: Sequence[Var],
-    ) -> RelaxExpr:  # fmt: skip
-        below = self.bb.emit(op.subtract(level, Constant(np.asarray(1, np.int64))))
-        go: RelaxExpr = Constant(np.asarray(True))
-        for _ in range(CALLS_A_LEVEL - 1):
-            value = self.bb.emit(Call(own, [below, go, number, *state, *captured]))
-            go, number, *state = self._unpacked(self.bb, value, 0)
-        return Call(own, [below, go, number, *state, *captured])
-
-    def _unpacked(self, bb: BlockBuilder, value: RelaxExpr, skipped: int) -> list[RelaxExpr]:
-        """The fields of a result, with symbols where extents change."""
-        every = [None, None, *self.infos]
-        found: list[RelaxExpr] = []
-        for i in range(skipped, len(every)):
-            field, info = bb.emit(TupleGetItem(value, i)), every[i]
-            if isinstance(info, TensorStructInfo) and field.struct_info.shape is None:  # type: ignore[attr-defined]
-                field = bb.match_cast(field, _renamed(info))
-            found.append(field)
+    def _unpacked(self, value: RelaxExpr) -> list[RelaxExpr]:
+        """The number of the next turn and the state, with symbols where extents change."""
+        found: list[RelaxExpr] = [self.bb.emit(TupleGetItem(value, 1))]
+        for i, info in enumerate(self.infos, 2):
+            part = self.bb.emit(TupleGetItem(value, i))
+            if isinstance(info, TensorStructInfo) and part.struct_info.shape is None:  # type: ignore[attr-defined]
+                part = self.bb.match_cast(part, _renamed(info))
+            found.append(part)
         return found
+
+
+def _is_true(ref: Ref) -> bool:
+    """Whether importing knows that a condition holds."""
+    known = ref.known
+    return known is not None and known.dtype != object and bool(known.all())
+
+
+def _known_bytes(info: StructInfo) -> int:
+    """The bytes of a row, as far as they are known."""
+    assert isinstance(info, TensorStructInfo), "tensors are collected"
+    total = int(info.dtype.itemsize)
+    for extent in info.shape.values[1:]:  # type: ignore[union-attr]
+        total *= max(int(getattr(extent, "value", 1)), 1)
+    return total
+
+
+def _write_row(info: TensorStructInfo, first: int) -> tir.PrimFunc:
+    """rows[number - first] = item"""
+    extents = info.shape.values[1:]  # type: ignore[union-attr]
+    symbols = [e if isinstance(e, tir.IntImm) else tir.SizeVar("n", "int64") for e in extents]
+    count = tir.SizeVar("count", "int64")
+    rows = tir.decl_buffer([count, *symbols], info.dtype, "rows")
+    item = tir.decl_buffer(symbols, info.dtype, "item")
+    number = tir.decl_buffer([], "int64", "number")
+    loops = [tir.Var(f"i{k}", "int64") for k in range(len(symbols))]
+    place = tir.BufferLoad(number, []) - tir.const(first, "int64")
+    body: tir.Stmt = tir.BufferStore(rows, tir.BufferLoad(item, loops), [place, *loops])
+    for loop, extent in zip(reversed(loops), reversed(symbols)):
+        body = tir.For(loop, tir.const(0, "int64"), extent, tir.ForKind.SERIAL, body)
+    params = [tir.Var(name, "handle") for name in ("rows_handle", "item_handle", "number_handle")]
+    buffers = dict(zip(params, (rows, item, number)))
+    return tir.PrimFunc(params, body, None, buffers, {"tir.is_scheduled": True})
 
 
 def _counted(bb: BlockBuilder, number: RelaxExpr) -> Ref:

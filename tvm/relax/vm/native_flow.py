@@ -1,0 +1,596 @@
+"""The flow of a native graph: kernels one after another, branches, functions, and loops.
+
+    if go: y = f(x)                         if (go[0]) { f(x, y) } else { g(x, y) }
+    else: y = g(x)                 ->
+
+    def loop(go, x):                        while (running) {
+        if go: r = loop(test(x), f(x))          if (go[0]) { f(x, t); test(x, go); x = t }
+        else: r = x                             else { running = false }
+        return r                            }
+
+A function of the module is written out where it is called. One whose last step is to call itself
+is a loop: what it is called with anew is copied over its parameters, but for what stays as it is
+or was written in place (`call_tir_inplace`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tvm.arith import Analyzer
+from tvm.error import TVMError
+from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.span import Span
+from tvm.ir.type import PointerType, PrimType
+from tvm.relax.bind import bind_symbolic_vars, copy_with_new_vars
+from tvm.relax.derive import bind_symbols
+from tvm.relax.expr import (
+    Binding,
+    Call,
+    Constant,
+    Function,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from tvm.relax.final_binding import bindings_within, final_binding, final_values, is_loop, own_calls
+from tvm.relax.struct_info import (
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeExpr,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from tvm.relax.vm.native_memory import Arena, Place
+from tvm.relax.vm.native_sizes import Sizes
+from tvm.tir import expr as e
+from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.function import PrimFunc
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+from tvm.tir.transform.direct_api import direct_params
+
+_DEEPEST = 64  # functions written out within each other
+
+
+class NotNative(TVMError):
+    """Why a graph cannot be native code."""
+
+
+@dataclass
+class _Let:
+    """A name for all statements behind it."""
+
+    var: e.Var
+    value: PrimExpr
+
+
+@dataclass
+class _Loop:
+    """A function that is repeated: where its parameters lie, and what it gave where it ended."""
+
+    own: GlobalVar
+    params: Sequence[Var]
+    changes: Sequence[bool]
+    running: Buffer
+    exits: list[RelaxExpr] = field(default_factory=list)
+    results: list[Place] | None = None
+
+
+class Flow:
+    """Emits the statements of a function, and of those that it calls."""
+
+    def __init__(self, mod: IRModule, name: str, sizes: Sizes, arena: Arena) -> None:
+        self.mod = mod
+        self.name = name
+        self.sizes = sizes
+        self.arena = arena
+        self.values: dict[Var, RelaxExpr] = {}
+        self.places: dict[Var, list[Place]] = {}
+        self.stmts: list[s.Stmt | _Let] = []
+        self._step = 0
+        self._depth = 0
+        self._active: list[GlobalVar] = []
+
+    # --- what the owner knows ---
+
+    def constant(self, value: Constant) -> Place:
+        """Where a constant lies."""
+        raise NotImplementedError
+
+    def note(self, name: str, span: Span | None) -> None:
+        """A step of the outermost level was emitted."""
+        raise NotImplementedError
+
+    # --- statements ---
+
+    def next_step(self) -> None:
+        """Time goes on: what was used until now may make room."""
+        self._step += 1
+
+    def closed(self, stmts: Sequence[s.Stmt | _Let]) -> s.Stmt:
+        """Statements as one, each name around what is behind it."""
+        rest: list[s.Stmt] = []
+        for stmt in reversed(stmts):
+            if isinstance(stmt, _Let):
+                body = s.SeqStmt.flatten(rest[::-1]) if rest else s.Evaluate(0)
+                rest = [s.LetStmt(stmt.var, stmt.value, body)]
+            else:
+                rest.append(stmt)
+        return s.SeqStmt.flatten(rest[::-1]) if rest else s.Evaluate(0)
+
+    @contextmanager
+    def _inner(self) -> Iterator[list[s.Stmt]]:
+        """Statements of their own: the list that is given has them as one, afterwards."""
+        made: list[s.Stmt] = []
+        before, self.stmts = self.stmts, []
+        self._depth += 1
+        with self.sizes.inner() as around:
+            yield made
+            made.append(around(self.closed(self.stmts)))
+        self._depth -= 1
+        self.stmts = before
+
+    def _pointer(self, place: Place, dtype: str, name: str) -> Buffer:
+        """A place as a buffer of one element or more."""
+        self.arena.use(place, self._step)
+        data = e.Var(name, PointerType(PrimType(dtype), "global"))
+        self.stmts.append(_Let(data, builtin.reinterpret("handle", place.address())))
+        return decl_buffer([ops.const(1, "int64")], dtype, name, data=data)
+
+    def copy(self, target: Place, source: Place, info: TensorStructInfo) -> None:
+        """Copy a tensor, unless it is there."""
+        for place in (target, source):
+            self.arena.use(place, self._step)
+        if target.is_at(source):
+            return
+        call = builtin.call_extern(
+            "handle", "memcpy", target.address(), source.address(), _nbytes(info)
+        )
+        self.stmts.append(s.Evaluate(call))
+
+    def _room(self, info: StructInfo | None, what: str) -> Place:
+        """A new place for a tensor."""
+        nbytes = self.sizes.of_parameters(_nbytes(tensor_info(info, what)))
+        if nbytes is None or not self.sizes.is_known(nbytes):
+            raise NotNative(f"the size of {what} comes from data")
+        return self.arena.place(nbytes, self._step)
+
+    # --- bindings ---
+
+    def look_at_sizes(self, bindings: Sequence[Binding]) -> None:
+        """Name and compare the sizes of bindings; those of data are read where they stand."""
+        for binding in bindings:
+            obstacle, value = None, binding.value
+            if isinstance(binding, MatchCast):
+                if not self._reads_data(binding):
+                    obstacle = self.sizes.match(binding)
+            elif isinstance(value, Call) and is_op(value, "relax.reshape"):
+                obstacle = self.sizes.reshape(value)
+            if obstacle is not None:
+                raise NotNative(obstacle)
+
+    def _reads_data(self, binding: MatchCast) -> bool:
+        source = self.resolved(binding.value)
+        made = self.values.get(source) if isinstance(source, Var) else source
+        return is_op(made, "relax.tensor_to_shape")
+
+    def bind(self, binding: Binding) -> None:
+        """Emit what a binding computes; its variable has a place."""
+        value, var = binding.value, binding.var
+        if isinstance(binding, MatchCast):
+            if self._reads_data(binding):
+                self._read_sizes(binding)
+            is_shape = isinstance(binding.struct_info, ShapeStructInfo)
+            self.places[var] = [] if is_shape else self.alias(value)
+        elif isinstance(value, If):
+            self.next_step()
+            self._branch(var, value)
+            self._noted("if", value.span or binding.span)
+        elif isinstance(value, Call) and isinstance(value.op, GlobalVar):
+            self.next_step()
+            self._function(var, value)
+            self._noted(value.op.name_hint, value.span or binding.span)
+        elif is_op(value, "relax.call_tir") or is_op(value, "relax.call_tir_inplace"):
+            assert isinstance(value, Call), "kernels are called"
+            self.next_step()
+            self._kernel(var, value, value.span or binding.span)
+        elif is_op(value, "relax.builtin.alloc_tensor"):
+            self.places[var] = [self._room(var.struct_info_, f"variable {var.name_hint!r}")]
+        elif is_op(value, "relax.tensor_to_shape"):
+            self.places[var] = []
+        elif var not in self.places:
+            self.places[var] = self.alias(value)
+
+    def _noted(self, name: str, span: Span | None) -> None:
+        if not self._depth:
+            self.note(name, span)
+
+    def resolved(self, expr: RelaxExpr) -> RelaxExpr:
+        """The first name of a value: a variable bound to a variable or a tuple stands for it."""
+        while isinstance(expr, Var) and isinstance(self.values.get(expr), (Var, Tuple)):
+            expr = self.values[expr]
+        return expr
+
+    def alias(self, value: RelaxExpr) -> list[Place]:
+        """The places of a value that needs no code: another name, a view, a tuple."""
+        if isinstance(value, Var):
+            return self.places[value]
+        if isinstance(value, Constant):
+            return [self.constant(value)]
+        if isinstance(value, Tuple):
+            return [place for part in value.fields for place in self.alias(part)]
+        if isinstance(value, TupleGetItem):
+            info = value.tuple_value.struct_info_
+            if isinstance(info, TupleStructInfo) and all(
+                isinstance(part, TensorStructInfo) for part in info.fields
+            ):
+                return [self.alias(value.tuple_value)[value.index]]
+        if isinstance(value, Call) and is_op(value, "relax.reshape"):
+            return self.alias(value.args[0])
+        if isinstance(value, (ShapeExpr, PrimValue)):
+            return []
+        what = f"a call of {value.op}" if isinstance(value, Call) else type(value).__name__
+        raise NotNative(f"the function holds {what}")
+
+    def _used(self, value: RelaxExpr) -> list[Place]:
+        places = self.alias(value)
+        for place in places:
+            self.arena.use(place, self._step)
+        return places
+
+    # --- kernels ---
+
+    def _kernel(self, var: Var, call: Call, span: Span | None) -> None:
+        callee = call.args[0]
+        assert isinstance(callee, GlobalVar), "kernels have names"
+        kernel = self.mod[callee]
+        if not isinstance(kernel, PrimFunc):
+            raise NotNative(f"{callee.name_hint} is no kernel of the module")
+        operands = call.args[1]
+        parts = operands.fields if isinstance(operands, Tuple) else (operands,)
+        places = [place for part in parts for place in self._used(part)]
+        infos = [info for part in parts for info in flat_infos(part.struct_info_)]
+        given = getattr(call.attrs, "inplace_indices", None)
+        made = flat_infos(var.struct_info_)
+        indices = [-1] * len(made) if given is None else [int(i) for i in given]
+        if var not in self.places:
+            self.places[var] = [
+                self._room(info, f"variable {var.name_hint!r}") if i < 0
+                else self._overwritten(parts[i])
+                for i, info in zip(indices, made)
+            ]  # fmt: skip
+        for place, info, i in zip(self.places[var], made, indices):
+            if i < 0:
+                places.append(place)
+                infos.append(info)
+        numbers = list(call.args[2].values) if len(call.args) > 2 else []  # type: ignore[attr-defined]
+        args = _arguments(callee, kernel, places, infos, numbers)
+        self.stmts.append(s.Evaluate(e.Call("void", callee, args, span), span))
+        self._noted(callee.name_hint, span)
+
+    def _overwritten(self, operand: RelaxExpr) -> Place:
+        if isinstance(self.resolved(operand), Constant):
+            raise NotNative("a constant is overwritten")
+        (place,) = self.alias(operand)
+        return place
+
+    # --- sizes that are data ---
+
+    def _read_sizes(self, binding: MatchCast) -> None:
+        """Names for the elements of a tensor that is a shape."""
+        source = self.resolved(binding.value)
+        call = self.values[source] if isinstance(source, Var) else source
+        assert isinstance(call, Call), "the caller looked"
+        info, pattern = tensor_info(call.args[0].struct_info_, "a shape"), binding.struct_info
+        values = pattern.values if isinstance(pattern, ShapeStructInfo) else None
+        named = values is not None and all(
+            isinstance(v, e.Var) and not self.sizes.is_known(v) for v in values
+        )
+        count = extents_of(info)[0]
+        if not named or values is None or getattr(count, "value", -1) != len(values):
+            raise NotNative("a match_cast compares sizes that come from data")
+        (place,) = self._used(call.args[0])
+        read = self._pointer(place, str(info.dtype), "sizes")
+        for i, var in enumerate(values):
+            assert isinstance(var, e.Var), "just looked"
+            load = e.BufferLoad(read, [ops.const(i, "int64")])
+            self.stmts.append(_Let(var, ops.cast(load, var.dtype)))
+
+    # --- branches ---
+
+    def _truth(self, cond: RelaxExpr) -> PrimExpr:
+        number = cond.struct_info_
+        if isinstance(number, PrimStructInfo) and number.value is not None:
+            return ops.cast(number.value, "bool")
+        info = tensor_info(cond.struct_info_, "a condition")
+        (place,) = self._used(cond)
+        return e.BufferLoad(self._pointer(place, str(info.dtype), "cond"), [_zero()])
+
+    def _branch(self, var: Var, value: If) -> None:
+        cond = self._truth(value.cond)
+        infos = flat_infos(var.struct_info_)
+        results = [self._room(info, "the result of a branch") for info in infos]
+        bodies = []
+        for branch in (value.true_branch, value.false_branch):
+            with self._inner() as made:
+                self._sequence(branch)
+                self.next_step()
+                for info, target, place in zip(infos, results, self.alias(branch.body)):
+                    self.copy(target, place, info)
+            bodies.append(made[0])
+        self.stmts.append(s.IfThenElse(cond, bodies[0], bodies[1], value.span))
+        self.places[var] = results
+
+    def _sequence(self, seq: SeqExpr, last: Binding | None = None) -> None:
+        """The bindings of a sequence, but for the last one."""
+        bindings = [b for block in seq.blocks for b in block.bindings]
+        self.values.update((b.var, b.value) for b in bindings)
+        self.look_at_sizes(bindings)
+        for binding in bindings:
+            if binding is last:
+                return
+            self.bind(binding)
+
+    # --- functions ---
+
+    def _function(self, var: Var, call: Call) -> None:
+        own = call.op
+        assert isinstance(own, GlobalVar), "the caller looked"
+        func = self.mod.functions.get(own)
+        if not isinstance(func, Function):
+            raise NotNative(f"the function calls {own.name_hint}")
+        if own in self._active or len(self._active) > _DEEPEST:
+            raise NotNative(f"{own.name_hint} calls itself before its end")
+        func = self._fitted(own, copy_with_new_vars(func), call)
+        self._active.append(own)
+        if own_calls(func, own):
+            self._loop(var, own, func, call)
+        else:
+            for param, arg in zip(func.params, call.args):
+                self.places[param] = self.alias(arg)
+            with self._inner() as made:
+                self._sequence(func.body)
+                self.places[var] = self.alias(func.body.body)
+            self.stmts += made
+        self._active.pop()
+
+    def _fitted(self, own: GlobalVar, func: Function, call: Call) -> Function:
+        """The function with the caller's sizes."""
+        symbols: dict[e.Var, PrimExpr] = {}
+        for param, arg in zip(func.params, call.args):
+            bind_symbols(param.struct_info, arg.struct_info, symbols)
+        func = bind_symbolic_vars(func, {v: x for v, x in symbols.items() if v is not x})
+        for param, arg in zip(func.params, call.args):
+            if not is_same_info(param.struct_info, arg.struct_info):
+                raise NotNative(f"{own.name_hint} takes {param.struct_info}, {arg.struct_info}")
+        return func
+
+    # --- loops ---
+
+    def _loop(self, var: Var, own: GlobalVar, func: Function, call: Call) -> None:
+        start = self._step
+        self.values.update((b.var, b.value) for b in bindings_within(func.body))
+        if not is_loop(func, own):
+            raise NotNative(f"{own.name_hint} calls itself before its end")
+        again = own_calls(func, own)
+        changes = [
+            any(self._origin(one.args[i]) is not param for one in again)
+            for i, param in enumerate(func.params)
+        ]
+        for param, arg, changed in zip(func.params, call.args, changes):
+            given = self._used(arg)
+            self.places[param] = given
+            if changed:
+                infos = flat_infos(param.struct_info_)
+                self.places[param] = [self._room(info, "the state of a loop") for info in infos]
+                for target, place, info in zip(self.places[param], given, infos):
+                    self.copy(target, place, info)
+        flag = self.arena.place(ops.const(1, "int64"), self._step)
+        running = self._pointer(flag, "bool", "running")
+        self.stmts.append(s.BufferStore(running, ops.const(True, "bool"), [_zero()]))
+        loop = _Loop(own, func.params, changes, running)
+        if sum(1 for _ in final_values(func.body)) - len(again) > 1:
+            infos = flat_infos(var.struct_info_)
+            loop.results = [self._room(info, "the result of a loop") for info in infos]
+        self.next_step()
+        with self._inner() as made:
+            self._tail(func.body, loop)
+        self.next_step()
+        self.stmts.append(s.While(e.BufferLoad(running, [_zero()]), made[0]))
+        self.arena.use(flag, self._step)
+        for param in func.params:
+            for place in self.places[param]:
+                self.arena.use(place, self._step)
+        self.arena.keep(start + 1, self._step)
+        if loop.results is None:
+            if not loop.exits:
+                raise NotNative(f"{own.name_hint} never ends")
+            loop.results = self.alias(loop.exits[0])
+        for place in loop.results:
+            self.arena.use(place, self._step)
+        self.places[var] = loop.results
+
+    def _origin(self, expr: RelaxExpr) -> RelaxExpr:
+        """The variable in whose memory a value lies that was handed on, or overwritten."""
+        while True:
+            expr = self.resolved(expr)
+            value = self.values.get(expr) if isinstance(expr, Var) else None
+            if not isinstance(value, Call) or not is_op(value, "relax.call_tir_inplace"):
+                return expr
+            indices = [int(i) for i in value.attrs.inplace_indices]  # type: ignore[union-attr]
+            if len(indices) != 1 or indices[0] < 0:
+                return expr
+            operands = value.args[1]
+            expr = operands.fields[indices[0]] if isinstance(operands, Tuple) else operands
+
+    def _tail(self, seq: SeqExpr, loop: _Loop) -> None:
+        """A sequence whose value is that of the loop: it goes on, or ends."""
+        last = final_binding(seq)
+        value = None if last is None else last.value
+        if isinstance(value, If):
+            self._sequence(seq, last)
+            self.next_step()
+            cond, bodies = self._truth(value.cond), []
+            for branch in (value.true_branch, value.false_branch):
+                with self._inner() as made:
+                    self._tail(branch, loop)
+                bodies.append(made[0])
+            self.stmts.append(s.IfThenElse(cond, bodies[0], bodies[1], value.span))
+        elif isinstance(value, Call) and value.op is loop.own:
+            self._sequence(seq, last)
+            self._again(value, loop)
+        else:
+            self._sequence(seq)
+            self._end(seq.body, loop)
+
+    def _again(self, call: Call, loop: _Loop) -> None:
+        """The parameters get their next values, all at once."""
+        self.next_step()
+        moves: list[tuple[Place, Place, TensorStructInfo]] = []
+        changing = [
+            place
+            for param, changes in zip(loop.params, loop.changes)
+            for place in self.places[param]
+            if changes
+        ]
+        for param, arg, changes in zip(loop.params, call.args, loop.changes):
+            if not is_same_info(param.struct_info, arg.struct_info):
+                raise NotNative(f"a turn changes {param.struct_info} to {arg.struct_info}")
+            if not changes:
+                continue
+            infos = flat_infos(param.struct_info_)
+            for target, place, info in zip(self.places[param], self._used(arg), infos):
+                if any(place.is_at(other) for other in changing) and not place.is_at(target):
+                    aside = self._room(info, "the state of a loop")
+                    self.copy(aside, place, info)
+                    place = aside
+                moves.append((target, place, info))
+        self.next_step()
+        for target, place, info in moves:
+            self.copy(target, place, info)
+
+    def _end(self, value: RelaxExpr, loop: _Loop) -> None:
+        self.next_step()
+        loop.exits.append(value)
+        if loop.results is not None:
+            infos = flat_infos(value.struct_info_)
+            for target, place, info in zip(loop.results, self.alias(value), infos):
+                self.copy(target, place, info)
+        self.stmts.append(s.BufferStore(loop.running, ops.const(False, "bool"), [_zero()]))
+
+
+# --- struct infos ---
+
+
+def is_op(value: RelaxExpr | None, name: str) -> bool:
+    """Whether a value is a call of an operator."""
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == name
+
+
+def tensor_info(info: StructInfo | None, what: str) -> TensorStructInfo:
+    """The struct info of a tensor with a known shape; anything else is not native."""
+    if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
+        raise NotNative(f"{what} is {info}, no tensor with a known shape")
+    return info
+
+
+def extents_of(info: TensorStructInfo) -> tuple[PrimExpr, ...]:
+    """The extents of a shape that is known."""
+    assert isinstance(info.shape, ShapeExpr), "checked before"
+    return info.shape.values
+
+
+def flat_infos(info: StructInfo | None) -> list[TensorStructInfo]:
+    """The tensors of a value; shapes and numbers have no place."""
+    if isinstance(info, TupleStructInfo):
+        return [one for part in info.fields for one in flat_infos(part)]
+    if isinstance(info, (ShapeStructInfo, PrimStructInfo)):
+        return []
+    return [tensor_info(info, "a value")]
+
+
+def written_out(value: RelaxExpr) -> list[RelaxExpr]:
+    """The fields of a tuple."""
+    if isinstance(value, Tuple):
+        return list(value.fields)
+    info = value.struct_info_
+    assert isinstance(info, TupleStructInfo), "the caller looked"
+    fields: list[RelaxExpr] = []
+    for i, one in enumerate(info.fields):
+        item = TupleGetItem(value, i)
+        item.struct_info_ = one
+        fields.append(item)
+    return fields
+
+
+def is_same_info(a: StructInfo, b: StructInfo) -> bool:
+    """Whether both are provably of the same sizes."""
+    if isinstance(a, TupleStructInfo) and isinstance(b, TupleStructInfo):
+        same = len(a.fields) == len(b.fields)
+        return same and all(is_same_info(x, y) for x, y in zip(a.fields, b.fields))
+    if isinstance(a, TensorStructInfo) and isinstance(b, TensorStructInfo):
+        known = isinstance(a.shape, ShapeExpr) and isinstance(b.shape, ShapeExpr)
+        if a.dtype != b.dtype or not known:
+            return False
+        return _equal(extents_of(a), extents_of(b))
+    if isinstance(a, ShapeStructInfo) and isinstance(b, ShapeStructInfo):
+        return a.values is not None and b.values is not None and _equal(a.values, b.values)
+    if isinstance(a, PrimStructInfo) and isinstance(b, PrimStructInfo):
+        return a.value is not None and b.value is not None and _equal([a.value], [b.value])
+    return isinstance(a, ObjectStructInfo) and isinstance(b, ObjectStructInfo)
+
+
+def _equal(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> bool:
+    prove = Analyzer().can_prove_equal
+    return len(a) == len(b) and all(x is y or prove(x, y) for x, y in zip(a, b))
+
+
+def _nbytes(info: TensorStructInfo) -> PrimExpr:
+    total: PrimExpr = ops.const(info.dtype.itemsize, "int64")
+    for extent in extents_of(info):
+        total = ops.multiply(total, extent)
+    return total
+
+
+def _zero() -> PrimExpr:
+    return ops.const(0, "int64")
+
+
+def _arguments(
+    var: GlobalVar,
+    kernel: PrimFunc,
+    places: list[Place],
+    infos: list[TensorStructInfo],
+    numbers: list[PrimExpr],
+) -> list[PrimExpr]:
+    """What the kernel's direct form takes: addresses, numbers, then the sizes left over."""
+    tensors, scalars = list(zip(places, infos)), list(numbers)
+    args: list[PrimExpr] = []
+    sizes: dict[e.Var, PrimExpr] = {}
+    for param in kernel.params:
+        buffer = kernel.buffer_map.get(param)
+        if buffer is None:
+            number = scalars.pop(0)
+            args.append(ops.cast(number, param.dtype))
+            continue
+        place, info = tensors.pop(0)
+        args.append(place.address())
+        for extent, given in zip(buffer.shape, extents_of(info)):
+            if isinstance(extent, e.Var):
+                sizes.setdefault(extent, ops.cast(given, extent.dtype))
+    for size in direct_params(kernel)[len(kernel.params) :]:
+        if size not in sizes:
+            raise NotNative(f"size {size.name!r} of kernel {var.name_hint!r} follows from no shape")
+        args.append(sizes[size])
+    return args

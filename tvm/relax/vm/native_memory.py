@@ -1,0 +1,77 @@
+"""Where the values of a native graph lie, and how long each of them is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.type import PointerType, PrimType
+from tvm.relax.vm.memory_plan import Lifetime, plan_memory
+from tvm.tir import expr as e
+from tvm.tir.op import arith as ops
+from tvm.tir.op import builtin
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies: `offset` bytes behind the start of a memory; its number in the arena."""
+
+    base: e.Var
+    offset: PrimExpr
+    number: int = -1
+
+    def address(self) -> PrimExpr:
+        """The address of the first byte."""
+        if ops.is_zero(self.offset):
+            return self.base
+        return builtin.handle_add_byte_offset(self.base, self.offset)
+
+    def is_at(self, other: Place) -> bool:
+        """Whether both are one place."""
+        if self.base is not other.base or self.number != other.number:
+            return False
+        return self.number >= 0 or self.offset is other.offset or _same(self.offset, other.offset)
+
+
+def _same(a: PrimExpr, b: PrimExpr) -> bool:
+    return isinstance(a, e.IntImm) and isinstance(b, e.IntImm) and a.value == b.value
+
+
+class Arena:
+    """The memory between kernels; places are asked for in the same order each time."""
+
+    def __init__(self, offsets: list[PrimExpr] | None = None) -> None:
+        self.base = e.Var("arena", PointerType(PrimType("uint8"), "global"))
+        self.total: PrimExpr = ops.const(0, "int64")
+        self._offsets = offsets
+        self._lifetimes: list[Lifetime] = []
+
+    def place(self, nbytes: PrimExpr, step: int) -> Place:
+        """Room that is needed from a step on."""
+        number = len(self._lifetimes)
+        self._lifetimes.append(Lifetime(nbytes, step, step))
+        zero = ops.const(0, "int64")
+        return Place(self.base, zero if self._offsets is None else self._offsets[number], number)
+
+    def use(self, place: Place, step: int) -> None:
+        """A place is needed until a step, at least."""
+        if place.number >= 0:
+            lifetime = self._lifetimes[place.number]
+            lifetime.last = max(lifetime.last, step)
+
+    def keep(self, first: int, last: int) -> None:
+        """What was made before step `first` and used since is needed until step `last`."""
+        for lifetime in self._lifetimes:
+            if lifetime.first < first <= lifetime.last:
+                lifetime.last = max(lifetime.last, last)
+
+    def plan(self) -> None:
+        """Give every place its offset."""
+        plan = plan_memory(self._lifetimes)
+        self._offsets, self.total = plan.offsets, plan.total
+
+    def again(self) -> Arena:
+        """The planned arena, as if nothing had been asked for."""
+        made = Arena(self._offsets)
+        made.total = self.total
+        return made
