@@ -1,11 +1,12 @@
 """Networks of others beside ONNX Runtime and OpenVINO, every size open, in turns in one run.
 
-    python -m benchmarks.networks FOLDER [part of a name ...] [--write PAGE]
+    python -m benchmarks.networks FOLDER [part of a name ...] [--agree] [--write PAGE]
 
 The networks are those of `benchmarks.zoo`, written into the folder where they are missing. Each is
 imported and compiled once for all sizes and runs at three; each run has a process of its own, so
 that memory is its own. Times are the fastest of alternating runs, on as many threads as
-TVM_NUM_THREADS says. With `--write` the page is made of all results so far, which are kept beside
+TVM_NUM_THREADS says; with `--agree` nothing is timed but compiling, and results are only compared,
+which a busy machine does not disturb. With `--write` the page is made of all results so far, which are kept beside
 the networks.
 """
 
@@ -29,8 +30,8 @@ LIMIT_S = int(os.environ.get("NETWORKS_LIMIT_S", "300"))
 TURNS = 5
 
 
-def measured(name: str, path: Path) -> dict[str, Any]:
-    """Import, compile time, memory, and at each size the error and the times in ms."""
+def measured(name: str, path: Path, *, timed: bool = True) -> dict[str, Any]:
+    """Import, compile time, memory, and at each size the error and (`timed`) the times in ms."""
     import onnx
 
     import tvm
@@ -48,7 +49,7 @@ def measured(name: str, path: Path) -> dict[str, Any]:
     result |= {"import_s": round(imported - start, 2), "compile_s": round(compiled - imported, 1)}
     ours = machine["main"]
     theirs, names = _onnxruntime(path)
-    other = _openvino(path)
+    other = _openvino(path) if timed else None
     result["memory_mb"] = round(_memory() - before)
     result["sizes"] = []
     for which in range(network.sizes):
@@ -61,7 +62,7 @@ def measured(name: str, path: Path) -> dict[str, Any]:
         runs: list[Callable[[], Any]] = [lambda v=values: ours(*v), lambda v=values: theirs(v)]
         if other is not None:
             runs.append(lambda v=values: other(v))
-        times = _alternating(runs)
+        times = _alternating(runs) if timed else []
         shapes = " ".join("x".join(map(str, value.shape)) for value in values)
         result["sizes"].append({"shapes": shapes, "error": error, "ms": times})
     return result
@@ -130,18 +131,21 @@ def _memory() -> float:
 # --- all of them ---
 
 
+AGREED = "agreed.jsonl"
+
+
 def results_file(folder: Path) -> Path:
     """Where results are kept, one a line."""
     return folder / f"results_{THREADS}.jsonl"
 
 
-def run_all(folder: Path, parts: list[str]) -> None:
-    """Measure networks that have no result yet."""
+def run_all(folder: Path, parts: list[str], *, timed: bool) -> None:
+    """Measure (or only compare) networks that have no result yet."""
     from benchmarks.zoo import NETWORKS, file_of
     from benchmarks.zoo import main as write
 
-    kept = results_file(folder)
-    have = {one["name"] for one in _results(folder, THREADS)}
+    kept = results_file(folder) if timed else folder / AGREED
+    have = {one["name"] for one in _lines(kept)}
     for name in NETWORKS:
         if name in have or not any(part in name for part in parts or [""]):
             continue
@@ -149,14 +153,15 @@ def run_all(folder: Path, parts: list[str]) -> None:
             write(str(folder), name)
         if not file_of(folder, name).exists():
             continue
-        one = _in_own_process(name, file_of(folder, name))
+        one = _in_own_process(name, file_of(folder, name), timed=timed)
         with kept.open("a") as lines:
             lines.write(json.dumps(one) + "\n")
         print(json.dumps(one), flush=True)
 
 
-def _in_own_process(name: str, path: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.networks", "--one", name, str(path)]
+def _in_own_process(name: str, path: Path, *, timed: bool) -> dict[str, Any]:
+    how = "--one" if timed else "--one-agrees"
+    command = [sys.executable, "-m", "benchmarks.networks", how, name, str(path)]
     threads = {"OMP_NUM_THREADS": str(THREADS), "TVM_NUM_THREADS": str(THREADS)}
     try:
         done = subprocess.run(
@@ -173,7 +178,10 @@ def _in_own_process(name: str, path: Path) -> dict[str, Any]:
 
 
 def _results(folder: Path, threads: int) -> list[dict[str, Any]]:
-    path = folder / f"results_{threads}.jsonl"
+    return _lines(folder / f"results_{threads}.jsonl")
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -191,7 +199,30 @@ def page(folder: Path, note: str) -> str:
         results = _results(folder, threads)
         if results:
             text += _table(results, threads)
+    agreed = _lines(folder / AGREED)
+    if agreed:
+        text += agreement(agreed)
     return "\n".join(text) + "\n"
+
+
+def agreement(results: list[dict[str, Any]]) -> list[str]:
+    """The table of networks that were compared and not timed."""
+    rows = []
+    for one in results:
+        errors = ", ".join(str(size["error"]) for size in one.get("sizes", ()))
+        said = f"failed: {one['failed']}" if "failed" in one else errors
+        cells = [one["name"], one.get("import_s", ""), one.get("compile_s", ""), said]
+        rows.append("| " + " | ".join(map(str, cells)) + " |")
+    failed = sum("failed" in one for one in results)
+    errors = [size["error"] for one in results for size in one.get("sizes", ())]
+    close = sum(isinstance(error, float) and error <= 1e-4 for error in errors)
+    return [
+        "## Compared, not timed", "",
+        f"{len(results)} networks, {failed} failed; at {close} of {len(errors)} sizes the error is "
+        "at most 1e-4.", "",
+        "| network | import s | compile s | errors at the three sizes |", "|---|---|---|---|",
+        *rows, "",
+    ]  # fmt: skip
 
 
 def _table(results: list[dict[str, Any]], threads: int) -> list[str]:
@@ -228,9 +259,13 @@ def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(measured(sys.argv[2], Path(sys.argv[3]))))
         return
+    if sys.argv[1:2] == ["--one-agrees"]:
+        print(json.dumps(measured(sys.argv[2], Path(sys.argv[3]), timed=False)))
+        return
     parser = argparse.ArgumentParser(prog="python -m benchmarks.networks")
     parser.add_argument("folder", type=Path)
     parser.add_argument("parts", nargs="*")
+    parser.add_argument("--agree", action="store_true", help="compare results, time nothing")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--note", default="", help="a sentence about the machine, for the page")
     options = parser.parse_args()
@@ -238,7 +273,7 @@ def main() -> None:
     if options.write is not None:
         options.write.write_text(page(options.folder, options.note))
     else:
-        run_all(options.folder, options.parts)
+        run_all(options.folder, options.parts, timed=not options.agree)
 
 
 if __name__ == "__main__":
