@@ -6,8 +6,8 @@ The networks are those of `benchmarks.zoo`, written into the folder where they a
 imported and compiled once for all sizes and runs at three; each run has a process of its own, so
 that memory is its own. Times are the fastest of alternating runs, on as many threads as
 TVM_NUM_THREADS says; with `--agree` nothing is timed but compiling, and results are only compared,
-which a busy machine does not disturb. With `--write` the page is made of all results so far, which are kept beside
-the networks.
+which a busy machine does not disturb. With `--write` the page is made of all results so far, which
+are kept beside the networks.
 """
 
 from __future__ import annotations

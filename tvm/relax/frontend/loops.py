@@ -12,12 +12,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from tvm import tir
 from tvm.error import message
-from tvm.ir.expr import GlobalVar, RelaxExpr
+from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr
+from tvm.relax import op
 from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Function, If, SeqExpr, Tuple, TupleGetItem, Var
-from tvm.relax.struct_info import FuncStructInfo, TensorStructInfo, TupleStructInfo
+from tvm.relax.expr import (
+    Call,
+    Constant,
+    Function,
+    If,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from tvm.relax.op.builtin import alloc_tensor
+from tvm.relax.struct_info import FuncStructInfo, ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 
 Exprs: TypeAlias = Sequence[Any]
@@ -29,22 +43,22 @@ def while_loop(
     outer: Exprs,
     test: Callable[[Exprs, Exprs], RelaxExpr],
     body: Callable[[Exprs, Exprs], Exprs],
+    symbols: Sequence[tir.Var] = (),
 ) -> list[RelaxExpr]:
     """The state after the last turn: `body` is repeated as long as `test` holds.
 
     Both get the state and the values from outside, and emit into the builder; a turn keeps the
-    shapes and data types of the state.
+    shapes and data types of the state. They may use `symbols` and those in the shapes of the
+    values; other sizes are refused.
     """
-    for value in (*state, *outer):
-        if tir_vars_in_struct_info(value.struct_info):
-            found, legal = f"a value of {value.struct_info}", "shapes that are known"
-            raise ValueError(message("a loop of unknown length", found=found, legal=legal))
+    outer = [*outer, *_told(bb, [*state, *outer], symbols)]
     go = bb.normalize_argument(test(state, outer))
     result = TupleStructInfo([go.struct_info, *(value.struct_info for value in state)])
 
     def turn(given: list[Var]) -> list[RelaxExpr]:
         before, around = given[: len(state)], given[len(state) :]
         after = [bb.normalize_argument(value) for value in body(before, around)]
+        _check_kept(before, after)
         return [bb.normalize_argument(test(after, around)), *after, *around]
 
     names = ["state"] * len(state) + ["outer"] * len(outer)
@@ -52,6 +66,70 @@ def while_loop(
     loop = repeated(bb, "loop", params, len(state), result, turn)
     made = bb.emit(Call(loop, [go, *state, *outer]))
     return [TupleGetItem(made, i + 1) for i in range(len(state))]
+
+
+def scan(
+    bb: BlockBuilder,
+    state: Exprs,
+    scanned: Exprs,
+    outer: Exprs,
+    body: Callable[[Exprs, Exprs, Exprs], tuple[Exprs, Exprs]],
+    rows: Exprs,
+    symbols: Sequence[tir.Var] = (),
+) -> tuple[list[RelaxExpr], list[RelaxExpr]]:
+    """The state after a turn for each slice along the first axis, and what turns gave, stacked.
+
+    `body` gets the state, the slices and the values from outside; it gives the next state, and
+    values of the struct infos `rows`.
+    """
+    states, count = len(state), scanned[0].struct_info.shape.values[0]
+    room = [
+        bb.emit(alloc_tensor(ShapeExpr([count, *info.shape.values]), str(info.dtype), 0))
+        for info in rows
+    ]
+    # the number of turns as a tensor, which the last turn compares with
+    limit = bb.emit(op.reshape(bb.emit(op.shape_to_tensor(ShapeExpr([count]))), ()))
+
+    def test(now: Exprs, around: Exprs) -> RelaxExpr:
+        return op.less(now[0], around[0])
+
+    def turn(now: Exprs, around: Exprs) -> Exprs:
+        number, before, made = now[0], now[1 : states + 1], now[states + 1 :]
+        along = around[1 : len(scanned) + 1]
+        slices = [bb.emit(op.take(value, number, 0)) for value in along]
+        after, items = body(before, slices, around[len(scanned) + 1 :])
+        written = [
+            written_row(bb, row, bb.normalize_argument(item), number)
+            for row, item in zip(made, items)
+        ]
+        return [op.add(number, Constant(np.asarray(1, "int64"))), *after, *written]
+
+    first = Constant(np.asarray(0, "int64"))
+    given = [limit, *scanned, *outer]
+    found = while_loop(bb, [first, *state, *room], given, test, turn, symbols)
+    return found[1 : states + 1], found[states + 1 :]
+
+
+def _told(bb: BlockBuilder, values: Exprs, symbols: Sequence[tir.Var]) -> list[RelaxExpr]:
+    """A shape of the symbols that no extent of the values tells by itself."""
+    used = list(symbols)
+    alone: set[PrimExpr] = set()
+    for value in values:
+        used += tir_vars_in_struct_info(value.struct_info)
+        shape = getattr(value.struct_info, "shape", None)
+        if isinstance(shape, ShapeExpr):
+            alone.update(shape.values)
+    missing = [symbol for symbol in dict.fromkeys(used) if symbol not in alone]
+    return [bb.normalize_argument(ShapeExpr(missing))] if missing else []
+
+
+def _check_kept(before: Exprs, after: Exprs) -> None:
+    for old, new in zip(before, after):
+        a, b = old.struct_info, new.struct_info
+        if a.dtype != b.dtype or a.ndim != b.ndim:
+            raise ValueError(
+                message("a turn of a loop", found=f"{a}, then {b}", legal="state that stays alike")
+            )
 
 
 def repeated(
@@ -90,3 +168,31 @@ def branch(bb: BlockBuilder, make: Callable[[], RelaxExpr]) -> SeqExpr:
     block = bb.end_block()
     bb.end_scope()
     return SeqExpr([block], result)
+
+
+def written_row(
+    bb: BlockBuilder, rows: RelaxExpr, item: RelaxExpr, number: RelaxExpr, first: int = 0
+) -> RelaxExpr:
+    """The rows with one of them written, in place: `rows[number - first] = item`."""
+    info = rows.struct_info
+    assert isinstance(info, TensorStructInfo), "rows are a tensor"
+    kernel = bb.add_func(_write_row(info, first), "write_row")
+    return bb.emit(op.call_tir_inplace(kernel, [rows, item, number], [0], info))
+
+
+def _write_row(info: TensorStructInfo, first: int) -> tir.PrimFunc:
+    """rows[number - first] = item"""
+    extents = info.shape.values[1:]  # type: ignore[union-attr]
+    symbols = [e if isinstance(e, tir.IntImm) else tir.SizeVar("n", "int64") for e in extents]
+    count = tir.SizeVar("count", "int64")
+    rows = tir.decl_buffer([count, *symbols], info.dtype, "rows")
+    item = tir.decl_buffer(symbols, info.dtype, "item")
+    number = tir.decl_buffer([], "int64", "number")
+    loops = [tir.Var(f"i{k}", "int64") for k in range(len(symbols))]
+    place = tir.BufferLoad(number, []) - tir.const(first, "int64")
+    body: tir.Stmt = tir.BufferStore(rows, tir.BufferLoad(item, loops), [place, *loops])
+    for loop, extent in zip(reversed(loops), reversed(symbols)):
+        body = tir.For(loop, tir.const(0, "int64"), extent, tir.ForKind.SERIAL, body)
+    params = [tir.Var(name, "handle") for name in ("rows_handle", "item_handle", "number_handle")]
+    buffers = dict(zip(params, (rows, item, number)))
+    return tir.PrimFunc(params, body, None, buffers, {"tir.is_scheduled": True})

@@ -195,6 +195,43 @@ def test_few_turns_are_written_out(count: int, functions: int) -> None:
     check(model, {"x": _floats(3)})
 
 
+def _stacking_loop(known: bool) -> onnx.ModelProto:
+    """Collects v * i for m turns; v is halved."""
+    body = _graph(
+        [
+            node("Cast", ["i"], ["f"], to=F), node("Mul", ["v", "f"], ["row"]),
+            node("Mul", ["v", "half"], ["new"]), node("Identity", ["c"], ["go"]),
+        ],
+        [_info("i", I64, []), _info("c", B, []), _info("v")],
+        [_info("go", B, []), _info("new"), _info("row", F, [3])],
+        {"half": np.float32(0.5)},
+    )  # fmt: skip
+    weights = {"m": np.array(600, "int64")} if known else {}
+    inputs = {"x": np.zeros(3, "float32"), **({} if known else {"m": np.array(0, "int64")})}
+    nodes = [node("Loop", ["m", "", "x"], ["y", "rows"], body=body)]
+    return make_model(nodes, inputs, ["y", "rows"], weights)
+
+
+def test_rows_are_written_into_place() -> None:
+    """Where it is known how many there are, or told before the first turn."""
+    model = _stacking_loop(known=True)
+    check(model, {"x": _floats(3)})
+    assert "call_tir_inplace" in str(from_onnx(model))
+    for count in (0, 1, 9, -1):
+        check(_stacking_loop(known=False), {"x": _floats(3), "m": np.array(count, "int64")})
+
+
+def test_many_turns_are_quick_to_start() -> None:
+    """A hundred thousand turns are one loop of native code."""
+    model = _counting_loop(100_000)
+    machine = relax.VirtualMachine(tvm.compile(from_onnx(model), "llvm"), tvm.cpu())
+    found = machine["main"](np.zeros(3, "float32")).numpy()
+    wanted = np.float32(0)
+    for i in range(100_000):
+        wanted = wanted + np.float32(i) + np.float32(1)
+    np.testing.assert_array_equal(found, np.full(3, wanted))
+
+
 def test_state_that_grows() -> None:
     body = _graph(
         [node("Concat", ["v", "row"], ["new"], axis=0), node("Identity", ["c"], ["go"])],

@@ -550,6 +550,40 @@ class Repeats(nn.Module):
         return while_loop(lambda number, a: number < 7, body, (torch.tensor(0), x))
 
 
+class Scans(torch.nn.Module):
+    """A recurrence along the first axis; both extents are open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 3)
+
+    def forward(self, x: Any, h: Any) -> Any:
+        from torch._higher_order_ops.scan import scan
+
+        def combine(state: Any, row: Any) -> tuple[Any, Any]:
+            new = torch.tanh(self.lin(state) + row)
+            return new, new * 2
+
+        return scan(combine, h, x, dim=0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_scan_of_open_extents() -> None:
+    torch.manual_seed(0)
+    model, some = Scans().eval(), torch.export.Dim.DYNAMIC
+    example = (torch.randn(5, 2, 3), torch.randn(2, 3))
+    program = torch.export.export(model, example, dynamic_shapes=({0: some, 1: some}, {0: some}))
+    mod = from_exported_program(program)
+    machine = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    for rows, batch in ((5, 2), (1, 3), (40, 2)):
+        args = [torch.randn(rows, batch, 3), torch.randn(batch, 3)]
+        with torch.no_grad():
+            wanted = model(*args)
+        found = machine["main"](*[tvm.runtime.tensor(x.numpy()) for x in args])
+        for have, want in zip(found, wanted):
+            np.testing.assert_allclose(have.numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_a_loop_is_a_function_that_calls_itself() -> None:
     torch.manual_seed(0)
     model, x = Repeats().eval(), torch.randn(2, 3)

@@ -23,7 +23,7 @@ from tvm.relax import op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, TupleGetItem, Var
 from tvm.relax.frontend.extents import fresh_extent
-from tvm.relax.frontend.loops import repeated
+from tvm.relax.frontend.loops import repeated, written_row
 from tvm.relax.op.builtin import alloc_tensor
 from tvm.relax.struct_info import (
     ShapeExpr,
@@ -161,11 +161,7 @@ class _Loop:
         self, bb: BlockBuilder, rows: RelaxExpr, item: RelaxExpr, number: RelaxExpr, first: int
     ) -> RelaxExpr:
         """The rows with one more of them written, in place."""
-        info = rows.struct_info
-        assert isinstance(info, TensorStructInfo), "rows are a tensor"
-        kernel = bb.add_func(_write_row(info, first), "write_row")
-        args = [rows, item, bb.normalize_argument(number)]
-        return bb.emit(op.call_tir_inplace(kernel, args, [0], info))
+        return written_row(bb, rows, item, bb.normalize_argument(number), first)
 
     def _settle(self) -> None:
         """Find struct infos of the state that hold before and after each turn.
@@ -307,24 +303,6 @@ def _known_bytes(info: StructInfo) -> int:
     for extent in info.shape.values[1:]:  # type: ignore[union-attr]
         total *= max(int(getattr(extent, "value", 1)), 1)
     return total
-
-
-def _write_row(info: TensorStructInfo, first: int) -> tir.PrimFunc:
-    """rows[number - first] = item"""
-    extents = info.shape.values[1:]  # type: ignore[union-attr]
-    symbols = [e if isinstance(e, tir.IntImm) else tir.SizeVar("n", "int64") for e in extents]
-    count = tir.SizeVar("count", "int64")
-    rows = tir.decl_buffer([count, *symbols], info.dtype, "rows")
-    item = tir.decl_buffer(symbols, info.dtype, "item")
-    number = tir.decl_buffer([], "int64", "number")
-    loops = [tir.Var(f"i{k}", "int64") for k in range(len(symbols))]
-    place = tir.BufferLoad(number, []) - tir.const(first, "int64")
-    body: tir.Stmt = tir.BufferStore(rows, tir.BufferLoad(item, loops), [place, *loops])
-    for loop, extent in zip(reversed(loops), reversed(symbols)):
-        body = tir.For(loop, tir.const(0, "int64"), extent, tir.ForKind.SERIAL, body)
-    params = [tir.Var(name, "handle") for name in ("rows_handle", "item_handle", "number_handle")]
-    buffers = dict(zip(params, (rows, item, number)))
-    return tir.PrimFunc(params, body, None, buffers, {"tir.is_scheduled": True})
 
 
 def _counted(bb: BlockBuilder, number: RelaxExpr) -> Ref:

@@ -8,18 +8,20 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from tvm import tir
 from tvm.error import OpAttributeUnImplemented, message
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relax import op
 from tvm.relax.expr import Constant, Var
-from tvm.relax.frontend.loops import while_loop
+from tvm.relax.frontend.loops import scan, while_loop
 from tvm.relax.struct_info import (
     PrimStructInfo,
     ShapeExpr,
     ShapeStructInfo,
     TensorStructInfo,
 )
+from tvm.tir.analysis import undefined_vars
 
 from .base_fx_graph_translator import BaseFXGraphImporter, target_name
 from .dtypes import dtype_name, tensor_constant
@@ -54,6 +56,7 @@ class ExportedProgramImporter(BaseFXGraphImporter):
             "invoke_subgraph": self._invoked,
             "cond": self._cond,
             "while_loop": self._while_loop,
+            "scan": self._scan,
             "item": self._item,
             "_local_scalar_dense": self._item,
             "_assert_scalar": self._assert_scalar,
@@ -305,7 +308,41 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         def turn(state: Sequence[Any], around: Sequence[Any]) -> list[Any]:
             return [tensor_of(bb, value) for value in self._call(body, operands(state, around))]
 
-        return tuple(while_loop(bb, state, outer, holds, turn))
+        found = while_loop(bb, state, outer, holds, turn, _symbols_in(rest))
+        return tuple(found)
+
+    def _scan(self, node: fx.Node) -> Any:
+        """A loop along the first axis; what its turns give is written into place."""
+        combine, carried, along, *rest = self._retrieve_args(node.args)
+        bb = self.block_builder
+        state = [bb.normalize_argument(tensor_of(bb, value)) for value in carried]
+        given = list(rest[0]) if rest else []
+        outer = [value for value in given if isinstance(value, RelaxExpr)]
+        infos = self._rows_of(node, len(state))
+
+        def turn(now: Any, slices: Any, around: Any) -> Any:
+            left = iter(around)
+            more = [next(left) if isinstance(v, RelaxExpr) else v for v in given]
+            found = self._call(combine, [*now, *slices, *more])
+            values = [bb.normalize_argument(tensor_of(bb, value)) for value in found]
+            return values[: len(state)], values[len(state) :]
+
+        last, rows = scan(bb, state, list(along), outer, turn, infos, _symbols_in(rest))
+        return tuple([*last, *rows])
+
+    def _rows_of(self, node: fx.Node, states: int) -> list[TensorStructInfo]:
+        """What one turn gives, as torch noted it of the whole."""
+        return [
+            TensorStructInfo([*self._symbols.shape(one.shape[1:])], dtype_name(one.dtype))
+            for one in node.meta["val"][states:]
+        ]
+
+
+def _symbols_in(values: Any) -> list[tir.Var]:
+    """The symbols of sizes that a graph within the graph is given."""
+    flat = [one for part in values for one in part]
+    found = [v for one in flat if isinstance(one, PrimExpr) for v in undefined_vars(one)]
+    return list(dict.fromkeys(found))
 
 
 def _placeholders(graph: Any) -> Iterator[Any]:
