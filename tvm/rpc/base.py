@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import socket
 import struct
@@ -12,7 +11,7 @@ from collections.abc import Container
 from typing import Any, Final
 
 from tvm.error import RPCError, message
-from tvm.runtime import handshake
+from tvm.runtime import handshake, tls
 
 RPC_MAGIC: Final = 0xFF271
 RPC_TRACKER_MAGIC: Final = 0x2F271
@@ -53,15 +52,14 @@ class TrackerCode:
     GET_PENDING_MATCHKEYS = 7
 
 
-def bind_address(host: str) -> str:
-    """Where to listen: without a secret nobody outside of this machine is let in."""
-    secret = os.environ.get("TVM_RPC_TOKEN", "")
-    return host if secret or host in ("localhost", "127.0.0.1", "::1") else "127.0.0.1"
-
-
-def listen(host: str, port: int, port_end: int, reuse_addr: bool = True) -> socket.socket:
-    """A socket that listens on the first free port of a range."""
-    family = get_addr_family((host, port))
+def listen(host: str, port: int, port_end: int, reuse_addr: bool = True) -> tls.Gate:
+    """Listen on the first free port of a range, where `tls.bind_address` says."""
+    host = tls.bind_address(host)
+    try:
+        family = get_addr_family((host, port))
+    except OSError as err:
+        legal = "an address of this machine"
+        raise RPCError(message(f"listen on {host}", found=str(err), legal=legal)) from err
     for number in range(port, max(port_end, port + 1)):
         sock = socket.socket(family, socket.SOCK_STREAM)
         if reuse_addr:
@@ -69,9 +67,10 @@ def listen(host: str, port: int, port_end: int, reuse_addr: bool = True) -> sock
         try:
             sock.bind((host, number))
             sock.listen(16)
-            return sock
-        except OSError:
+        except (OSError, OverflowError):
             sock.close()
+            continue
+        return tls.Gate(sock)
     raise RPCError(
         message(
             f"listen on {host}", found=f"no free port from {port} to {port_end}", legal="others"
@@ -198,11 +197,8 @@ def connect_with_retry(
     start = time.monotonic()
     while True:
         try:
-            sock = socket.socket(get_addr_family(addr), socket.SOCK_STREAM)
-            sock.connect(addr)
-            return sock
+            return tls.dial(addr)
         except OSError as err:
-            sock.close()
             if time.monotonic() - start + retry_period > timeout:
                 raise RuntimeError(f"Failed to connect to server {addr}: {err}") from err
             time.sleep(retry_period)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tvm.error import RPCError, RPCSessionTimeoutError, message
-from tvm.runtime import handshake
+from tvm.runtime import handshake, tls
 from tvm.runtime._device import Device, device
 from tvm.runtime.module import Module
 from tvm.runtime.wire import read_frame, write_frame
@@ -26,7 +26,7 @@ from . import base
 from .base import TrackerCode
 from .core import Core
 from .processes import environment
-from .remote import Link
+from .remote import Link, RemoteFunction, RPCModule, expected
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,8 +46,7 @@ class RPCSession:
 
     def system_lib(self) -> Module:
         """The functions that are linked into the server itself."""
-        found: Module = self._builtin("rpc.builtin.system_lib")
-        return found
+        return self._sess.builtin_for(RPCModule, "rpc.builtin.system_lib")
 
     def get_function(self, name: str) -> Any:
         """A registered function of the server."""
@@ -60,7 +59,7 @@ class RPCSession:
                     legal="registered functions of the server's process",
                 )
             )
-        return found
+        return expected(RemoteFunction, found, f"the function {name!r}")
 
     # --- devices ---
 
@@ -121,7 +120,7 @@ class RPCSession:
 
     def download(self, path: str) -> bytearray:
         """The content of a file of the session's folder."""
-        return bytearray(self._builtin("tvm.rpc.server.download", path))
+        return bytearray(self._sess.builtin_for(bytes, "tvm.rpc.server.download", path))
 
     def remove(self, path: str) -> None:
         """Delete a file of the session's folder."""
@@ -129,17 +128,18 @@ class RPCSession:
 
     def listdir(self, path: str) -> list[str]:
         """The names in a folder of the session."""
-        found = str(self._builtin("tvm.rpc.server.listdir", path))
+        found = self._sess.builtin_for(str, "tvm.rpc.server.listdir", path)
         return found.split(",") if found else []
 
     def load_module(self, path: str) -> Module:
         """The module of an uploaded file; its functions run at the server."""
-        found: Module = self._builtin("tvm.rpc.server.load_module", os.fspath(path))
-        return found
+        name = "tvm.rpc.server.load_module"
+        return self._sess.builtin_for(RPCModule, name, os.fspath(path))
 
     def download_linked_module(self, path: str) -> bytearray:
         """An uploaded object or archive as a shared library, linked at the server."""
-        return bytearray(self._builtin("tvm.rpc.server.download_linked_module", path))
+        name = "tvm.rpc.server.download_linked_module"
+        return bytearray(self._sess.builtin_for(bytes, name, path))
 
 
 class LocalSession(RPCSession):
@@ -221,7 +221,7 @@ class _Connection:
     """Requests over a socket to a server's session."""
 
     def __init__(self, sock: socket.socket, timeout_s: float, log: bool) -> None:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        tls.send_at_once(sock)
         self._sock, self._timeout_s, self._log = sock, timeout_s, log
         self._source, self._sink = sock.makefile("rb"), sock.makefile("wb")
         self._began = time.monotonic()
@@ -276,7 +276,7 @@ def connect(
     session_timeout = base.session_seconds(session_timeout)
     options = f" -timeout={session_timeout:g}" if session_timeout else ""
     try:
-        sock = socket.create_connection((url, int(port)), timeout=60)
+        sock = tls.dial((url, int(port)), timeout=60)
     except OSError as err:
         raise RPCError(
             message(
@@ -364,24 +364,28 @@ class TrackerSession:
         assert self._sock is not None
         with self._turn:
             base.sendjson(self._sock, [*what])
-            answer = base.recvjson(self._sock)
+            try:
+                answer = base.recvjson(self._sock)
+            except (ValueError, RPCError) as err:
+                raise RuntimeError(f"{self._addr} is not RPC Tracker: {err}") from err
         if not isinstance(answer, list) or len(answer) < 2 or answer[0] != TrackerCode.SUCCESS:
             raise RuntimeError(f"the tracker at {self._addr} refuses: {answer}")
         return answer[1]
 
     def summary(self) -> dict[str, Any]:
         """`queue_info` by key (free and pending), and `server_info` of each server."""
-        found: dict[str, Any] = self._ask(TrackerCode.SUMMARY)
-        return found
+        return expected(dict, self._ask(TrackerCode.SUMMARY), "the summary")
 
     def text_summary(self) -> str:
         """The summary as tables for people."""
         data = self.summary()
         total: dict[str, int] = {}
         servers = []
-        for item in data["server_info"]:
-            addr, key = item["addr"], item["key"].partition(":")[2]
-            servers.append((f"{addr[0]}:{addr[1]}" if addr else "-", item["key"]))
+        for item in data["server_info"]:  # as servers themselves say it
+            addr, name = item.get("addr"), str(item.get("key", ""))
+            key = name.partition(":")[2]
+            place = ":".join(map(str, addr)) if isinstance(addr, list) else "-"
+            servers.append((place, name))
             total[key] = total.get(key, 0) + 1
         width = max([len(key) for key in data["queue_info"]] + [3])
         lines = ["Server List", "-" * 30, f"{'server-address':<20}{'key':>10}", "-" * 30]
@@ -393,6 +397,11 @@ class TrackerSession:
             for key, info in sorted(data["queue_info"].items())
         ]
         return "\n".join([*lines, "-" * (width + 25), ""])
+
+    def _lent(self, answer: Any) -> tuple[str, int, str]:
+        if not isinstance(answer, list) or [type(part) for part in answer] != [str, int, str]:
+            raise RuntimeError(f"the tracker at {self._addr} lends no server: {answer!r:.200}")
+        return answer[0], answer[1], answer[2]
 
     def request(
         self,
@@ -406,7 +415,7 @@ class TrackerSession:
         last: Exception | None = None
         for _ in range(max_retry):
             try:
-                url, port, match_key = self._ask(TrackerCode.REQUEST, key, "", priority)
+                url, port, match_key = self._lent(self._ask(TrackerCode.REQUEST, key, "", priority))
                 return connect(url, port, match_key, session_timeout, session_constructor_args)
             except OSError as err:
                 self.close()

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.error import RPCError, message
-from tvm.runtime import handshake
+from tvm.runtime import handshake, tls
 
 from . import base, tornado_util
 from .base import TrackerCode
@@ -31,6 +31,8 @@ _MOST_ANSWER: Final = 1 << 24
 _UNUSED_S: Final = 6.0  # a key that was handed out and not used for so long is taken back
 _LOOK_S: Final = 2.0  # how often the tracker is asked which keys it still has
 _HANDSHAKE_S: Final = 10.0
+_MOST_GUESTS: Final = 256  # who have not said yet who they are
+_PAUSE_S: Final = 0.2  # where no connection can be accepted
 
 
 def _text(value: str) -> bytes:
@@ -184,7 +186,7 @@ class ProxyServerHandler:
 
     def __init__(
         self,
-        sock: socket.socket,
+        sock: tls.Gate,
         listen_port: int,
         web_port: int,
         timeout_client: float,
@@ -206,12 +208,14 @@ class ProxyServerHandler:
         self._waiting: dict[str, dict[str, ForwardHandler]] = {"server": {}, "client": {}}
         self._place = _AtTracker(tracker_addr, listen_port) if tracker_addr else None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._guests: dict[TCPHandler, None] = {}  # who has not greeted yet, the oldest first
 
     # --- who gets whom ---
 
     def handler_ready(self, handler: ForwardHandler) -> None:
         """A server or client has said its key: join it with one that waits, or let it wait."""
         kind = handler.rpc_key.partition(":")[0]
+        self._guests.pop(handler, None)  # type: ignore[call-overload]
         if self._place is None:
             self._match(handler, kind, "client" if kind == "server" else "server")
         elif kind == "server":
@@ -242,6 +246,7 @@ class ProxyServerHandler:
 
     def forget(self, handler: ForwardHandler) -> None:
         """An end is gone that may have waited."""
+        self._guests.pop(handler, None)  # type: ignore[call-overload]
         for waiting in self._waiting.values():
             if waiting.get(handler.match_key) is handler:
                 del waiting[handler.match_key]
@@ -281,16 +286,33 @@ class ProxyServerHandler:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._sock.setblocking(False)
+        self._sock.settimeout(0)
         if self._place is not None:
-            self._tasks.add(loop.create_task(self._look()))
-        while True:
-            sock, addr = await loop.sock_accept(self._sock)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            handler = TCPHandler(sock, addr)
-            handler.proxy = self
-            loop.call_later(_HANDSHAKE_S, _require_greeting, handler)
+            self._tasks.add(asyncio.get_running_loop().create_task(self._look()))
+        self._attend()
+        await asyncio.Event().wait()  # that never comes
+
+    def _attend(self) -> None:
+        asyncio.get_running_loop().add_reader(self._sock, self._accept)
+
+    def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            sock, addr = self._sock.accept()
+        except BlockingIOError:
+            return
+        except OSError as err:  # no file descriptors are left, say: the others go on
+            _LOG.warning("no connection: %s", err)
+            loop.remove_reader(self._sock)
+            loop.call_later(_PAUSE_S, self._attend)
+            return
+        tls.send_at_once(sock)
+        handler = TCPHandler(sock, addr)
+        handler.proxy = self
+        self._guests[handler] = None
+        if len(self._guests) > _MOST_GUESTS:
+            next(iter(self._guests)).close()
+        loop.call_later(_HANDSHAKE_S, _require_greeting, handler)
 
 
 def _join(server: ForwardHandler, client: ForwardHandler) -> None:
@@ -334,7 +356,11 @@ class _AtTracker:
 
     async def _answer(self, what: list[Any]) -> Any:
         if self._pipe is None:
-            self._pipe = await asyncio.open_connection(*self._addr)
+            context = tls.client_context()
+            name = tls.NAME if context is not None else None
+            self._pipe = await asyncio.open_connection(
+                *self._addr, ssl=context, server_hostname=name
+            )
             reader, writer = self._pipe
             end = handshake.Connector(base.RPC_TRACKER_MAGIC)
             writer.write(end.first)
@@ -355,7 +381,7 @@ def serve(
     ready: Callable[[int], None], host: str, port: int, port_end: int, **options: Any
 ) -> None:
     """Join servers and clients for ever."""
-    sock = base.listen(base.bind_address(host), port, port_end)
+    sock = base.listen(host, port, port_end)
     handler = ProxyServerHandler(sock, sock.getsockname()[1], **options)
     ready(sock.getsockname()[1])
     handler.run()
@@ -376,7 +402,7 @@ class PopenProxyServerState:
         index_page: str | None = None,
         resource_files: Any = None,
     ) -> None:
-        sock = base.listen(base.bind_address(host), int(port), int(port_end))
+        sock = base.listen(host, int(port), int(port_end))
         self.host, self.port = host, sock.getsockname()[1]
         handler = ProxyServerHandler(
             sock, self.port, web_port, timeout_client, timeout_server, tracker_addr, index_page,

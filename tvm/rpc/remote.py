@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from tvm.runtime._device import REMOTE_MASK, Device
 from tvm.runtime._tensor import Tensor, host_view, numpy_dtype, numpy_shape, row_major_strides
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.module import Module
-from tvm.runtime.wire import Ref, decode, encode
+from tvm.runtime.wire import Ref, WireError, decode, encode
 from tvm.support.dtype import DataType
 
 from .core import plain_device
@@ -25,6 +26,10 @@ from .core import plain_device
 _sessions: weakref.WeakValueDictionary[int, Link] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 _MOST_SESSIONS: Final = 200
+_MOST_DIMENSIONS: Final = 64
+_MOST_ELEMENTS: Final = 1 << 59  # the bytes of which are still a number of 64 bits
+_MOST_DEVICES: Final = 1 << 15
+_T = TypeVar("_T")
 
 
 class Link:
@@ -49,10 +54,29 @@ class Link:
             if gone:
                 self._exchange(encode(["drop", gone]))
             request = encode([what, *(self._outgoing(x) for x in operands)], self._number)
-            good, value = decode(self._exchange(request), self._incoming)
+            good, value = self._read(self._exchange(request))
         if not good:
-            raise RPCError(f"Error caught from RPC call:\n{value[0]}: {value[1]}")
+            raise RPCError("Error caught from RPC call:\n" + ": ".join(map(str, value)))
         return value
+
+    def _read(self, answer: bytes) -> tuple[bool, Any]:
+        """An answer: whether it is a value, and the value or what went wrong."""
+        try:
+            found = decode(answer, self._incoming)
+            if not isinstance(found, list) or len(found) != 2:
+                raise WireError("no pair")
+            good, value = found
+            if not isinstance(good, bool) or not (good or isinstance(value, list)):
+                raise WireError("neither a value nor an error")
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as err:
+            raise RPCError(
+                message(
+                    "a remote call",
+                    found=f"an answer that is none: {str(err)[:200]}",
+                    legal="a tvm.rpc.Server of this version at the other end",
+                )
+            ) from err
+        return good, value
 
     def builtin(self, name: str, *args: Any) -> Any:
         """Call a function that each server has."""
@@ -60,10 +84,16 @@ class Link:
             found = self.ask("get", name)
             if found is None:
                 raise RPCError(f"the other end of the session lacks {name}")
+            if not isinstance(found, RemoteFunction):
+                raise RPCError(f"{name} of the other end of the session is no function")
             # kept as a number: an object would hold this link, and the link the object
             found._dropped.detach()
             self._functions[name] = found._number
         return self.ask("call", Ref(self._functions[name]), list(args))
+
+    def builtin_for(self, kind: type[_T], name: str, *args: Any) -> _T:
+        """What a function that each server has gives, which must be of a kind."""
+        return expected(kind, self.builtin(name, *args), name)
 
     def forget(self, number: int) -> None:
         """Nobody here holds an object any more; said with the next request."""
@@ -111,14 +141,48 @@ class Link:
     def _incoming(self, ref: Ref) -> Any:
         about = json.loads(ref.kind)
         kind = about["kind"]
+        if ref.number < 0:
+            raise WireError(f"an object with the number {ref.number}")
         if kind == "tensor":
-            place = self.device(Device(*about["device"]))
-            shape = tuple(int(extent) for extent in about["shape"])
+            place = self.device(_plain(*about["device"]))
+            shape = tuple(about["shape"])
+            whole = all(type(extent) is int and extent >= 0 for extent in shape)
+            if not whole or len(shape) > _MOST_DIMENSIONS or math.prod(shape) > _MOST_ELEMENTS:
+                raise WireError(f"a tensor of the shape {shape}")
             return remote_tensor(self, ref.number, shape, DataType(about["dtype"]), place)
         if kind == "module":
             return RPCModule(self, ref.number)
         made = RemoteFunction if kind == "function" else RPCObjectRef
         return made(self, ref.number)
+
+
+def _plain(kind: int, index: int) -> Device:
+    """A device as the other end calls it. Other kinds would be those of this end, or of a third:
+    what the other end says would be taken for an address here."""
+    if not (0 < kind < REMOTE_MASK and 0 <= index < _MOST_DEVICES):
+        raise WireError(f"a device of kind {kind}, index {index}")
+    return Device(kind, index)
+
+
+def expected(kind: type[_T], found: Any, what: str) -> _T:
+    """What the other end gave, if it is of the kind that belongs there; else an RPCError."""
+    if not isinstance(found, kind):
+        raise RPCError(
+            message(
+                f"{what} at the other end of a session",
+                found=f"a {type(found).__name__}",
+                legal=f"a {kind.__name__}",
+            )
+        )
+    return found
+
+
+def seconds(data: Any) -> BenchmarkResult:
+    """What was measured at the other end."""
+    found = expected(bytes, data, "times")
+    if not found or len(found) % 8:
+        raise RPCError(f"times at the other end of a session: {len(found)} bytes")
+    return BenchmarkResult(np.frombuffer(found, "<f8").tolist())
 
 
 def _refused(value: Any) -> TypeError:
@@ -165,7 +229,9 @@ class RPCModule(Module):
         self._dropped.atexit = False
 
     def _about(self) -> Sequence[Any]:
-        found: Sequence[Any] = self._link.builtin("rpc.builtin.module_about", self)
+        found = self._link.builtin_for(list, "rpc.builtin.module_about", self)
+        if len(found) != 3 or not isinstance(found[1], list):
+            raise RPCError(f"a module at the other end of a session: {len(found)} facts")
         return found
 
     def function_names(self) -> list[str]:
@@ -195,12 +261,12 @@ class RPCModule(Module):
     ) -> Callable[..., BenchmarkResult]:
         """A function that lets the other end measure, and gives a BenchmarkResult."""
         place = plain_device(dev)
-        measure = self._link.builtin(
-            "runtime.RPCTimeEvaluator", self, func_name, place.device_type, place.index, number,
-            repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
+        measure = self._link.builtin_for(
+            RemoteFunction, "runtime.RPCTimeEvaluator", self, func_name, place.device_type,
+            place.index, number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
             repeats_to_cooldown, cache_flush_bytes, f_preproc,
         )  # fmt: skip
-        return lambda *args: BenchmarkResult(np.frombuffer(measure(*args), "<f8").tolist())
+        return lambda *args: seconds(measure(*args))
 
 
 # --- tensors ---
@@ -301,9 +367,16 @@ def _link_of(place: Device) -> Link:
 @register_global_func("device_api.remote.alloc_nd", override=True)
 def alloc(place: Device, shape: Sequence[int], dtype: str, mem_scope: str) -> Tensor:
     """A new tensor at the other end."""
-    found: Tensor = _link_of(place).builtin(
-        "rpc.builtin.alloc", library().Shape(tuple(shape)), str(dtype), place, mem_scope
+    found = _link_of(place).builtin_for(
+        Tensor, "rpc.builtin.alloc", library().Shape(tuple(shape)), str(dtype), place, mem_scope
     )
+    if tuple(found.shape) != tuple(shape) or found.dtype != dtype:
+        raise RPCError(
+            message(
+                f"a tensor {dtype}{tuple(shape)} at the other end of a session",
+                found=f"{found.dtype}{tuple(found.shape)}",
+            )
+        )
     return found
 
 
@@ -316,8 +389,16 @@ def copy(source: Tensor, target: Tensor) -> None:
         data = np.ascontiguousarray(source.numpy()).tobytes()
         _link_of(target.device).builtin("rpc.builtin.write", target, data)
     elif to_here:
-        data = bytes(_link_of(source.device).builtin("rpc.builtin.read", source))
-        values = np.frombuffer(data, numpy_dtype(source.dtype)).reshape(numpy_shape(source))
+        data = _link_of(source.device).builtin_for(bytes, "rpc.builtin.read", source)
+        try:
+            values = np.frombuffer(data, numpy_dtype(source.dtype)).reshape(numpy_shape(source))
+        except ValueError as err:
+            raise RPCError(
+                message(
+                    f"read the tensor {source.dtype}{tuple(source.shape)} of the other end",
+                    found=f"{len(data)} bytes",
+                )
+            ) from err
         if target.device.type != "cpu":
             raise TVMError(f"copy from {source.device} to {target.device}: go through cpu")
         np.copyto(host_view(target), values)

@@ -17,7 +17,7 @@ from tvm.runtime.module import Module
 from tvm.runtime.profiling import Report
 from tvm.runtime.vm import VirtualMachine
 
-from .remote import RPCModule
+from .remote import RemoteFunction, RPCModule, RPCObjectRef, seconds
 
 
 class RemoteVirtualMachine(VirtualMachine):
@@ -34,8 +34,8 @@ class RemoteVirtualMachine(VirtualMachine):
         self._link = rt_mod._link
         given = [device] if isinstance(device, library().core.Device) else list(device or ())
         self.devices = given or [self._link.device(Device("cpu"))]
-        self._vm = self._link.builtin(
-            "rpc.builtin.vm_create", rt_mod, self.devices,
+        self._vm = self._link.builtin_for(
+            RPCObjectRef, "rpc.builtin.vm_create", rt_mod, self.devices,
             memory_cfg if isinstance(memory_cfg, str) else None, profile,
         )  # fmt: skip
 
@@ -50,7 +50,7 @@ class RemoteVirtualMachine(VirtualMachine):
         return value
 
     def __getitem__(self, key: str) -> Callable[..., Any]:
-        func: Callable[..., Any] = self._link.builtin("rpc.builtin.vm_function", self._vm, key)
+        func = self._link.builtin_for(RemoteFunction, "rpc.builtin.vm_function", self._vm, key)
         return lambda *args: func(*(self._there(arg) for arg in args))
 
     def _call(self, method: str, *args: Any, **named: Any) -> Any:
@@ -102,19 +102,18 @@ class RemoteVirtualMachine(VirtualMachine):
         repeats_to_cooldown: int = 1,
         f_preproc: str = "",
     ) -> Callable[..., BenchmarkResult]:
-        measure = self._link.builtin(
-            "rpc.builtin.vm_time_evaluator", self._vm, func_name, dev,
+        measure = self._link.builtin_for(
+            RemoteFunction, "rpc.builtin.vm_time_evaluator", self._vm, func_name, dev,
             [number, repeat, min_repeat_ms, cooldown_interval_ms, repeats_to_cooldown, f_preproc],
         )  # fmt: skip
 
         def evaluate(*args: Any) -> BenchmarkResult:
-            data = measure(*(self._there(arg) for arg in args))
-            return BenchmarkResult(np.frombuffer(data, "<f8").tolist())
+            return seconds(measure(*(self._there(arg) for arg in args)))
 
         return evaluate
 
     def profile(self, func_name: str, *args: Any) -> Report:
         given = [self._there(arg) for arg in args]
         return Report.from_json(
-            self._link.builtin("rpc.builtin.vm_profile", self._vm, func_name, given)
+            self._link.builtin_for(str, "rpc.builtin.vm_profile", self._vm, func_name, given)
         )

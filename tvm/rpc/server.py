@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from tvm.error import RPCError
 from tvm.ffi import get_global_func, register_global_func
-from tvm.runtime import handshake
+from tvm.runtime import handshake, tls
 from tvm.runtime.module import load_module as _load_module
 from tvm.runtime.wire import read_frame, write_frame
 
@@ -47,7 +47,7 @@ def serve_session(sock: socket.socket, libraries: Sequence[str]) -> None:
     """Answer requests until the client goes."""
     for path in libraries:
         ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    tls.send_at_once(sock)
     core = Core()
     os.chdir(files.work_folder())
     source, sink = sock.makefile("rb"), sock.makefile("wb")
@@ -120,7 +120,7 @@ class _Tracked:
     def offer_at_once(self) -> None:
         """The first offer; where the tracker does not answer soon, it is left to the next one."""
         try:
-            sock = socket.create_connection(self._addr, _FIRST_S)
+            sock = tls.dial(self._addr, _FIRST_S)
             self._introduce(sock)
             self.offer()
             sock.settimeout(None)
@@ -157,7 +157,10 @@ class _Tracked:
         """Take a key back that was handed out and is not used."""
         sock = self._connected()
         base.sendjson(sock, [TrackerCode.GET_PENDING_MATCHKEYS])
-        if self.match_key in base.recvjson(sock):
+        known = base.recvjson(sock)
+        if not isinstance(known, list):
+            raise RPCError("the tracker does not tell which keys it has")
+        if self.match_key in known:
             self._taken_since = 0.0
         elif not self._taken_since:
             self._taken_since = time.monotonic()
@@ -185,7 +188,7 @@ def serve(
     timeout: float | None = None,
 ) -> None:
     """Serve for ever."""
-    listening = base.listen(base.bind_address(host), port, port_end, reuse_addr)
+    listening = base.listen(host, port, port_end, reuse_addr)
     real_port = listening.getsockname()[1]
     get_global_func("rpc.builtin.alloc")  # import what sessions need once, before they fork
     libraries = load_library.split(":") if load_library else []
@@ -211,9 +214,7 @@ def serve(
         run_session(sock, libraries, session_timeout or timeout)
 
 
-def _next_client(
-    lobby: _Lobby, key: str, tracked: _Tracked | None
-) -> tuple[socket.socket, float]:
+def _next_client(lobby: _Lobby, key: str, tracked: _Tracked | None) -> tuple[socket.socket, float]:
     """The next client that knows the key, and the seconds that its session may take."""
     while True:
         found = lobby.next(_PING_S if tracked else None)
@@ -247,7 +248,7 @@ def _let_in(sock: socket.socket, greeting: str, wanted: str, key: str) -> float 
 class _Lobby:
     """Those who have connected and not said yet what they want; a slow one holds up nobody."""
 
-    def __init__(self, listening: socket.socket) -> None:
+    def __init__(self, listening: tls.Gate) -> None:
         self._listening = listening
         self._guests: dict[socket.socket, tuple[base.Greeting, float]] = {}
         self._left = time.monotonic()
@@ -335,9 +336,7 @@ def run_session(sock: socket.socket, libraries: Sequence[str], timeout: float | 
     context: Any = multiprocessing.get_context(how)
     # what a thread of a program serves ends with the program
     alone = threading.current_thread() is threading.main_thread()
-    process = context.Process(
-        target=_session_process, args=(sock, libraries), daemon=not alone
-    )
+    process = context.Process(target=_session_process, args=(sock, libraries), daemon=not alone)
     process.start()
     sock.close()
     process.join(timeout or None)
@@ -440,17 +439,13 @@ class Server:
 class _Forked:
     """A server in a copy of this process, which knows the functions that are registered here."""
 
-    def __init__(
-        self, prepare: Callable[[], Any], is_proxy: bool, options: dict[str, Any]
-    ) -> None:
+    def __init__(self, prepare: Callable[[], Any], is_proxy: bool, options: dict[str, Any]) -> None:
         from .server_through_proxy import serve_through_proxy
 
         context: Any = multiprocessing.get_context("fork")
         mine, theirs = context.Pipe()
         serving = serve_through_proxy if is_proxy else serve
-        self._process = context.Process(
-            target=_prepared, args=(theirs, prepare, serving, options)
-        )
+        self._process = context.Process(target=_prepared, args=(theirs, prepare, serving, options))
         self._process.start()
         said = mine.recv()
         if isinstance(said, str):

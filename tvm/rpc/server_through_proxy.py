@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 from tvm.error import RPCError, message
 from tvm.ffi import get_global_func
-from tvm.runtime import handshake
+from tvm.runtime import handshake, tls
 
 from . import base
 from .processes import run_as_process
@@ -57,7 +57,7 @@ def serve_through_proxy(
 
 def _client(host: str, port: int, key: str) -> tuple[socket.socket, float] | None:
     """The next client, and the seconds that its session may take; None if none came in time."""
-    sock = socket.create_connection((host, port), timeout=60)
+    sock = tls.dial((host, port), timeout=60)
     handshake.connect(sock, base.RPC_MAGIC)
     base.send_text(sock, f"server:{key}")
     sock.settimeout(None)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.error import RPCError
-from tvm.runtime import handshake
+from tvm.runtime import handshake, tls
 
 from . import base
 from .base import TrackerCode
@@ -24,6 +24,8 @@ _INT: Final = struct.Struct("<i")
 _MOST_BYTES: Final = 1 << 20  # of one message
 _MOST_SERVERS: Final = 4096  # of one connection, which wait at a time
 _HANDSHAKE_S: Final = 10.0
+_MOST_GUESTS: Final = 256  # who have not said yet who they are
+_PAUSE_S: Final = 0.05  # where no connection can be accepted
 _ANSWER_S: Final = 2.0  # who does not take an answer for so long is gone
 _LOOK_S: Final = 1.0  # how often those who say nothing are looked for
 
@@ -134,14 +136,18 @@ class TCPEventHandler:
             self._data += piece
             while (message := self._next()) is not None:
                 self.on_message(message)
-        except (OSError, ValueError, TypeError, LookupError, RPCError) as err:
+        except Exception as err:  # whatever one says, the others stay
             with contextlib.suppress(OSError):
                 self._sock.sendall(getattr(err, "answer", b""))
             self.on_error(err)
 
+    def is_guest(self) -> bool:
+        """It has not said yet who it is."""
+        return not self._end.done
+
     def is_late(self) -> bool:
         """It has had the time to say who it is, and has not."""
-        return not self._end.done and time.monotonic() > self._until
+        return self.is_guest() and time.monotonic() > self._until
 
     def _next(self) -> bytes | None:
         end = self._end
@@ -244,7 +250,7 @@ class TCPEventHandler:
 class TrackerServerHandler:
     """The tracker itself: a loop over its connections."""
 
-    def __init__(self, sock: socket.socket, stop_key: str) -> None:
+    def __init__(self, sock: tls.Gate, stop_key: str) -> None:
         self._scheduler_map: dict[str, PriorityScheduler] = {}
         self._sock = sock
         self.stop_key = stop_key
@@ -266,9 +272,7 @@ class TrackerServerHandler:
         """A resource has become free."""
         self._scheduler(key).put(value)
 
-    def request(
-        self, key: str, user: str, priority: int, callback: Callable[[Any], bool]
-    ) -> None:
+    def request(self, key: str, user: str, priority: int, callback: Callable[[Any], bool]) -> None:
         """Somebody wants a resource of a key."""
         self._scheduler(key).request(user, priority, callback)
 
@@ -310,8 +314,12 @@ class TrackerServerHandler:
     def _accept(self) -> None:
         try:
             sock, addr = self._sock.accept()
-        except OSError:  # gone before we looked
+        except OSError:  # gone before we looked, or no file descriptors are left
+            time.sleep(_PAUSE_S)
             return
+        guests = [c for c in self._connections.values() if c.is_guest()]
+        if len(guests) >= _MOST_GUESTS:
+            guests[0].on_error(RPCError("others wait"))
         self._connections[sock] = TCPEventHandler(self, sock, addr)
         self._selector.register(sock, selectors.EVENT_READ)
 
@@ -325,7 +333,7 @@ def serve(
     reuse_addr: bool = True,
 ) -> None:
     """Track until told to stop."""
-    sock = base.listen(base.bind_address(host), port, port_end, reuse_addr)
+    sock = base.listen(host, port, port_end, reuse_addr)
     ready(sock.getsockname()[1])
     TrackerServerHandler(sock, stop_key).run()
 

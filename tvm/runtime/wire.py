@@ -17,13 +17,16 @@ from tvm.error import TVMError, message
 from tvm.ffi import library
 from tvm.support.dtype import DataType
 
-from ._device import Device
+from ._device import REMOTE_MASK, Device
 from ._tensor import Tensor, empty, numpy_dtype, tensor
 
 _HEAD: Final = struct.Struct("<Q")  # the length of what follows
 _INT: Final = struct.Struct("<q")
 _FLOAT: Final = struct.Struct("<d")
 _MOST_NESTED: Final = 64
+_MOST_DEVICES: Final = 1 << 15
+_MOST_FRAME: Final = 1 << 36
+_PIECE: Final = 1 << 24  # of a frame: memory is taken as its bytes come, not as its head promises
 
 
 class WireError(TVMError, ValueError):
@@ -45,7 +48,10 @@ def encode(value: Any, give: Callable[[Any], Ref] | None = None) -> bytes:
 
 
 def decode(data: bytes, take: Callable[[Ref], Any] | None = None) -> Any:
-    """The value of bytes that `encode` made; `take` gives what a Ref stands for."""
+    """The value of bytes that `encode` made; `take` gives what a Ref stands for.
+
+    Raises WireError for other bytes, and what `take` raises.
+    """
     reader = _Reader(data, take)
     value = reader.value(0)
     if reader.place != len(data):
@@ -137,7 +143,17 @@ class _Reader:
         return self.take_bytes(self.count())
 
     def text(self) -> str:
-        return self.blob().decode()
+        try:
+            return self.blob().decode()
+        except UnicodeDecodeError as err:
+            raise WireError(f"text of a message that is no UTF-8: {err}") from err
+
+    def dtype(self) -> DataType:
+        name = self.text()
+        try:
+            return DataType(name)
+        except (ValueError, TypeError, TVMError) as err:
+            raise WireError(f"a type of a message that is none: {name!r}") from err
 
     def value(self, depth: int) -> Any:
         if depth > _MOST_NESTED:
@@ -152,7 +168,10 @@ class _Reader:
         return [self.value(depth) for _ in range(self.count())]
 
     def map(self, depth: int) -> dict[Any, Any]:
-        return {self.value(depth): self.value(depth) for _ in range(self.count())}
+        try:
+            return {self.value(depth): self.value(depth) for _ in range(self.count())}
+        except TypeError as err:
+            raise WireError(f"a key of a message that is none: {err}") from err
 
     def shape(self) -> Any:
         return library().Shape([self.number() for _ in range(self.count())])
@@ -161,14 +180,22 @@ class _Reader:
         found = Ref(self.number(), self.text())
         return found if self.take is None else self.take(found)
 
+    def device(self) -> Any:
+        kind, index = self.number(), self.number()
+        if not (0 < kind < REMOTE_MASK and 0 <= index < _MOST_DEVICES):
+            raise WireError(f"a device of a message that is none: kind {kind}, index {index}")
+        return Device(kind, index)
+
     def tensor(self) -> Tensor:
-        dtype = DataType(self.text())
+        dtype = self.dtype()
         shape = tuple(self.number() for _ in range(self.count()))
-        data, element = self.blob(), numpy_dtype(dtype)
+        data = self.blob()
         full = (*shape, dtype.lanes) if dtype.lanes > 1 else shape
         try:
-            values = np.frombuffer(data, element).reshape(full)
-        except ValueError as err:
+            if min(full, default=0) < 0:  # numpy would choose one
+                raise ValueError("an extent below zero")
+            values = np.frombuffer(data, numpy_dtype(dtype)).reshape(full)
+        except (ValueError, TypeError, TVMError) as err:
             raise WireError(f"{len(data)} bytes for a tensor {dtype}{shape}") from err
         return empty(shape, dtype).copyfrom(values)
 
@@ -181,8 +208,8 @@ _READERS: Final[dict[bytes, Callable[[_Reader, int], Any]]] = {
     b"f": lambda r, _: _FLOAT.unpack(r.take_bytes(_FLOAT.size))[0],
     b"s": lambda r, _: r.text(),
     b"b": lambda r, _: r.blob(),
-    b"y": lambda r, _: DataType(r.text()),
-    b"d": lambda r, _: Device(r.number(), r.number()),
+    b"y": lambda r, _: r.dtype(),
+    b"d": lambda r, _: r.device(),
     b"h": lambda r, _: r.shape(),
     b"t": lambda r, _: r.tensor(),
     b"l": lambda r, depth: r.list(depth),
@@ -223,7 +250,7 @@ def write_frame(pipe: BinaryIO, data: bytes) -> None:
     pipe.flush()
 
 
-def read_frame(pipe: BinaryIO, most: int = 1 << 40) -> bytes | None:
+def read_frame(pipe: BinaryIO, most: int = _MOST_FRAME) -> bytes | None:
     """The next bytes that `write_frame` sent; None when the other end is gone."""
     head = pipe.read(_HEAD.size)
     if head is None or len(head) < _HEAD.size:
@@ -231,5 +258,11 @@ def read_frame(pipe: BinaryIO, most: int = 1 << 40) -> bytes | None:
     (size,) = _HEAD.unpack(head)
     if size > most:
         raise WireError(f"a message of {size} bytes, more than {most}")
-    data = pipe.read(size)
-    return data if data is not None and len(data) == size else None
+    pieces = []
+    while size:
+        piece = pipe.read(min(size, _PIECE))
+        if not piece:
+            return None
+        pieces.append(piece)
+        size -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -8,6 +8,7 @@ import socket
 import threading
 from typing import Any, BinaryIO, Protocol
 
+from tvm.runtime import tls
 from tvm.runtime.wire import decode, encode, read_frame, write_frame
 
 
@@ -27,9 +28,7 @@ class Channel(Protocol):
 class QueueChannel:
     """An end within a process; messages hold the objects themselves."""
 
-    def __init__(
-        self, incoming: queue.SimpleQueue[Any], outgoing: queue.SimpleQueue[Any]
-    ) -> None:
+    def __init__(self, incoming: queue.SimpleQueue[Any], outgoing: queue.SimpleQueue[Any]) -> None:
         self._incoming, self._outgoing = incoming, outgoing
 
     def send(self, message: list[Any]) -> None:
@@ -65,9 +64,10 @@ class PipeChannel:
     def receive(self) -> list[Any] | None:
         try:
             data = read_frame(self._source)
-        except (OSError, ValueError):  # closed meanwhile
+            found = None if data is None else decode(data)
+        except (OSError, ValueError):  # closed meanwhile, or no message
             return None
-        return None if data is None else list(decode(data))
+        return found if isinstance(found, list) and found else None
 
     def close(self) -> None:
         with self._lock:
@@ -78,7 +78,7 @@ class SocketChannel(PipeChannel):
     """An end over a socket."""
 
     def __init__(self, sock: socket.socket) -> None:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        tls.send_at_once(sock)
         super().__init__(sock.makefile("rb"), sock.makefile("wb"))
         self._sock = sock
 

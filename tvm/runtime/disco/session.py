@@ -25,7 +25,7 @@ import numpy as np
 
 from tvm.error import RPCError, TVMError, message
 from tvm.ffi import Object, library
-from tvm.runtime import handshake
+from tvm.runtime import handshake, tls
 from tvm.runtime._device import Device
 from tvm.runtime._tensor import Tensor, tensor
 from tvm.runtime.wire import Ref, error_of
@@ -51,16 +51,19 @@ class _Hub:
             threading.Thread(target=self._listen, args=(i,), daemon=True).start()
 
     def _listen(self, worker: int) -> None:
-        while (received := self.channels[worker].receive()) is not None:
-            if received[0] == "mail":
-                self._forward(received[1], ["mail", worker, received[2]])
-            else:
-                self.answers[worker].put(received[1:])
+        with contextlib.suppress(ValueError):  # what it says is no message
+            while (received := self.channels[worker].receive()) is not None:
+                if received[0] == "mail":
+                    _, to, content = received
+                    self._forward(to, ["mail", worker, content])
+                else:
+                    _, good, value = received
+                    self.answers[worker].put((good, value))
         self.answers[worker].put(None)
 
     def _forward(self, worker: int, mail: list[Any]) -> None:
         # where it has ended, who waits for it is told so
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
             self.channels[worker].send(mail)
 
     def tell(self, worker: int, command: list[Any]) -> None:
@@ -321,9 +324,7 @@ class Session(Object):
         self.scatter_from_worker0(self.copy_to_worker_0(source), dst, in_group)
         return dst
 
-    def scatter_from_worker0(
-        self, from_array: DRef, to_array: DRef, in_group: bool = True
-    ) -> None:
+    def scatter_from_worker0(self, from_array: DRef, to_array: DRef, in_group: bool = True) -> None:
         """A part of the first worker's tensor on each worker."""
         scatter = self._get_cached_method("runtime.disco.scatter_from_worker0")
         scatter(from_array, in_group, to_array)
@@ -416,7 +417,7 @@ class SocketSession(Session):
         count = num_nodes * num_workers_per_node
         _check_numbers(count, num_groups)
         channels = [_in_thread(i, count, num_groups) for i in range(num_workers_per_node)]
-        with socket.create_server((host, int(port))) as server:
+        with contextlib.closing(_open(host, int(port))) as server:
             for node in range(1, num_nodes):
                 first = node * num_workers_per_node
                 for i in range(num_workers_per_node):
@@ -424,7 +425,21 @@ class SocketSession(Session):
         self._start(channels)
 
 
-def _joined(server: socket.socket, worker_id: int, num_workers: int, groups: int) -> Channel:
+def _open(host: str, port: int) -> tls.Gate:
+    address = tls.bind_address(host)
+    try:
+        return tls.Gate(socket.create_server((address, port)))
+    except (OSError, OverflowError) as err:
+        raise TVMError(
+            message(
+                "start a session of several machines",
+                found=f"{address}:{port}: {err}",
+                legal="an address of this machine and a free port",
+            )
+        ) from err
+
+
+def _joined(server: tls.Gate, worker_id: int, num_workers: int, groups: int) -> Channel:
     """The channel of the next worker that joins; it learns its number. Strangers are sent away."""
     until = time.monotonic() + _JOIN_S
     while True:
@@ -454,7 +469,7 @@ def join_session(server_host: str, server_port: int, num_workers: int) -> None:
     """Give workers to a SocketSession, and return when it ends."""
     threads = []
     for _ in range(num_workers):
-        sock = socket.create_connection((server_host, server_port), _JOIN_S)
+        sock = tls.dial((server_host, server_port), _JOIN_S)
         try:
             handshake.connect(sock, DISCO_MAGIC, _JOIN_S)  # it lets one after the other in
         except handshake.StrangerError:
