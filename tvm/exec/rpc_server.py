@@ -2,17 +2,20 @@
 
     python -m tvm.exec.rpc_server --tracker=HOST:PORT --key=NAME
 
-It listens on this machine only, unless the environment variable TVM_RPC_TOKEN holds a secret.
+It listens on this machine only, unless the environment variables TVM_RPC_TOKEN (a secret) and
+TVM_RPC_TLS (a folder of certificates, see tvm.exec.rpc_certificate) are set.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
 from tvm.error import TVMError
+from tvm.rpc.limits import MEMORY, SECONDS
 from tvm.rpc.server import serve
 from tvm.rpc.server_through_proxy import serve_through_proxy
 
@@ -28,6 +31,8 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--key", default="", help="the kind of device that this is")
     found.add_argument("--silent", action="store_true", help="say nothing but errors")
     found.add_argument("--load-library", default="", help="libraries to load, a colon between")
+    found.add_argument("--session-memory", help="bytes a session may take, such as 4G")
+    found.add_argument("--session-seconds", help="how long a session may last")
     found.add_argument("--custom-addr", help="the address that the tracker is to tell clients")
     return found
 
@@ -46,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until the process is ended."""
     args = parser().parse_args(arguments)
     logging.basicConfig(level=logging.ERROR if args.silent else logging.INFO)
+    for name, value in ((MEMORY, args.session_memory), (SECONDS, args.session_seconds)):
+        if value is not None:
+            os.environ[name] = value
     tracker = address(args.tracker)
     if tracker is not None and not args.key:
         raise SystemExit("--key is needed to register at a tracker")

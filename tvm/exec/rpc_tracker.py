@@ -2,7 +2,8 @@
 
     python -m tvm.exec.rpc_tracker --port=9190
 
-It listens on this machine only, unless the environment variable TVM_RPC_TOKEN holds a secret.
+It listens on this machine only, unless the environment variables TVM_RPC_TOKEN (a secret) and
+TVM_RPC_TLS (a folder of certificates, see tvm.exec.rpc_certificate) are set.
 """
 
 from __future__ import annotations

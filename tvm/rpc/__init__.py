@@ -1,8 +1,9 @@
 """Run compiled functions on other machines: servers, a tracker that lends them out, sessions.
 
 Everything that a session may ask of its server is as powerful as running programs there. A server
-listens on this machine only, unless the environment variable TVM_RPC_TOKEN holds a secret: then it
-listens where it is told to, and talks to those who know the secret.
+listens on this machine only, unless the environment variable TVM_RPC_TOKEN holds a secret and
+TVM_RPC_TLS names a folder of certificates: then it listens where it is told to, and talks to those
+who have both.
 """
 
 from __future__ import annotations

@@ -263,8 +263,8 @@ class RPCModule(Module):
         place = plain_device(dev)
         measure = self._link.builtin_for(
             RemoteFunction, "runtime.RPCTimeEvaluator", self, func_name, place.device_type,
-            place.index, number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms,
-            repeats_to_cooldown, cache_flush_bytes, f_preproc,
+            place.index, number, repeat, min_repeat_ms, limit_zero_time_iterations,
+            cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes, f_preproc,
         )  # fmt: skip
         return lambda *args: seconds(measure(*args))
 

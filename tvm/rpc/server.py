@@ -23,7 +23,7 @@ from tvm.runtime import handshake, tls
 from tvm.runtime.module import load_module as _load_module
 from tvm.runtime.wire import read_frame, write_frame
 
-from . import base, files
+from . import base, files, limits
 from .base import TrackerCode
 from .core import Core
 from .processes import Process, in_thread, run_as_process
@@ -62,6 +62,7 @@ def serve_session(sock: socket.socket, libraries: Sequence[str]) -> None:
 
 
 def _session_process(sock: socket.socket, libraries: Sequence[str]) -> None:
+    limits.apply()
     _close_other_sockets(sock.fileno())
     try:
         serve_session(sock, libraries)
@@ -192,6 +193,7 @@ def serve(
     real_port = listening.getsockname()[1]
     get_global_func("rpc.builtin.alloc")  # import what sessions need once, before they fork
     libraries = load_library.split(":") if load_library else []
+    limits.check()
     tracked = None
     if tracker_addr is not None:
         tracked = _Tracked(tracker_addr, key, real_port, custom_addr)
@@ -211,7 +213,7 @@ def serve(
             continue
         if tracked is not None:
             tracked.offered = False
-        run_session(sock, libraries, session_timeout or timeout)
+        run_session(sock, libraries, limits.seconds(session_timeout, timeout))
 
 
 def _next_client(lobby: _Lobby, key: str, tracked: _Tracked | None) -> tuple[socket.socket, float]:
@@ -341,7 +343,7 @@ def run_session(sock: socket.socket, libraries: Sequence[str], timeout: float | 
     sock.close()
     process.join(timeout or None)
     if process.is_alive():
-        _LOG.info("a session took longer than %s seconds", timeout)
+        _LOG.warning("a session took longer than %s seconds", timeout)
         process.kill()
         process.join()
 
@@ -386,9 +388,10 @@ class Server:
     """A server in a process of its own; it ends with this object.
 
     With `is_proxy`, host and port are those of a `tvm.rpc.proxy.Proxy`, where the server waits for
-    clients. Otherwise, and without a secret (TVM_RPC_TOKEN), it listens on this machine only,
-    whatever `host` says. With `server_init_callback` it runs in a copy of this process, in which
-    the function is called first.
+    clients. Otherwise, and without a secret (TVM_RPC_TOKEN) and certificates (TVM_RPC_TLS), it
+    listens on this machine only. What a session may take is in `tvm.rpc.limits`. With
+    `server_init_callback` it runs in a copy of this process, in which the function is called
+    first.
     """
 
     def __init__(

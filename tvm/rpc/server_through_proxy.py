@@ -12,7 +12,7 @@ from tvm.error import RPCError, message
 from tvm.ffi import get_global_func
 from tvm.runtime import handshake, tls
 
-from . import base
+from . import base, limits
 from .processes import run_as_process
 from .server import run_session, timeout_of
 
@@ -33,6 +33,7 @@ def serve_through_proxy(
     get_global_func("rpc.builtin.alloc")  # import what sessions need once, before they fork
     ready(port)
     libraries = load_library.split(":") if load_library else []
+    limits.check()
     failures = 0
     while True:
         try:
@@ -52,7 +53,7 @@ def serve_through_proxy(
             time.sleep(_RETRY_S)
             continue
         if joined is not None:
-            run_session(joined[0], libraries, joined[1] or timeout)
+            run_session(joined[0], libraries, limits.seconds(joined[1], timeout))
 
 
 def _client(host: str, port: int, key: str) -> tuple[socket.socket, float] | None:

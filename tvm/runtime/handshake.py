@@ -7,7 +7,7 @@
 
 The secret itself never travels, an old proof is of no use with new nonces, and an end cannot be
 made to give the proof of the other. Who sits between the two can still read and change what comes
-after it: where that is to be feared, let it run through a tunnel that encrypts.
+after it; `tls` keeps them out.
 
 The secret is TVM_RPC_TOKEN. Without it, it is one that each user of a machine has in a file that
 only they can read: other users of the machine are strangers too.

@@ -252,6 +252,9 @@ class Gate:
             ssl_handshake_timeout=_HANDSHAKE_S,
         )  # fmt: skip
 
+    async def _shut(self) -> None:
+        self._server.close()
+
     async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._count >= _MOST_CONNECTIONS:
             _LOG.warning("more than %d connections", _MOST_CONNECTIONS)
@@ -272,7 +275,8 @@ class Gate:
         """The next connection and the address of its other end."""
         if self._context is None:
             return self._listening.accept()
-        self._bell.recv(1)
+        if not self._bell.recv(1):
+            raise OSError("it listens no more")
         return self._ready.popleft()
 
     def fileno(self) -> int:
@@ -290,8 +294,7 @@ class Gate:
     def close(self) -> None:
         """Listen no more; what was accepted stays."""
         if self._context is not None:
-            loop = _loop_of(os.getpid())
-            loop.call_soon_threadsafe(self._server.close)
+            _run(self._shut())  # it forgets the socket before its number is another's
             self._bell.close()
             self._ring.close()
         self._listening.close()
