@@ -1,12 +1,14 @@
-"""Damaged inputs, counted: what each kind of file does when its bytes are changed at random.
+"""Damaged inputs, counted: what each kind of file does when it is changed at random.
 
-    python benchmarks/hostile.py [--count 300] [--seed 1] [--area NAME] [--write docs/trust.md]
+    python benchmarks/hostile.py [--count 300] [--seed 1] [--area NAME] [--jobs 1]
+                                 [--write docs/trust.md]
 
-Each attempt changes one to four places of a good file: a byte is replaced, a piece is deleted,
-doubled, or taken from elsewhere in the file. It is read as it always is, in a process of its own
-for each area. Outcomes: *same* (what is read is a program or values again), *refused* (an error of
-the kinds that are for users), *raw* (any other exception), *crash* (the process ended), *hang*
-(more than 20 seconds).
+`hostile_inputs.py` has the good inputs, their readers and the ways to damage them. Each attempt is
+read in a process that may end, each area in a process of its own. Outcomes: *same* (what is read is
+a program or values again), *refused* (an error of the kinds that are for users), *raw* (any other
+exception), *crash* (the process ended), *hang* (more than 20 seconds), *wrong* (other numbers than
+those of the good input, where it must not give others). An attempt is what its area, the seed and
+its number make it: `--only NUMBER` does one of them again and shows its traceback.
 """
 
 from __future__ import annotations
@@ -14,239 +16,175 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import os
+import selectors
 import signal
 import subprocess
 import sys
-import tempfile
+import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-import tvm
-from tvm.error import TVMError
-from tvm.script import relax as R
-from tvm.script import tir as T
+ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.hostile_inputs import AREAS, Area  # noqa: E402
+from tvm.error import CheckError, InternalError, TVMError  # noqa: E402
 
 SECONDS: Final = 20
-OUTCOMES: Final = ("same", "refused", "raw", "crash", "hang")
+_GRACE: Final = 25  # more, until a process that does not even hear the alarm is ended
+_START: Final = 300
+OUTCOMES: Final = ("same", "refused", "raw", "crash", "hang", "wrong")
 _MARK: Final = "## Damaged files, counted"
-Reader = Callable[[bytes], object]
-
-
-@tvm.script.ir_module
-class Program:
-    @T.prim_func(private=True)
-    def double(x: T.Buffer((4, 8), "float32"), y: T.Buffer((4, 8), "float32")):
-        for i, j in T.grid(4, 8):
-            with T.block("double"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                if vi < 3:
-                    y[vi, vj] = x[vi, vj] * T.float32(2)
-                else:
-                    y[vi, vj] = T.exp(x[vi, vj])
-
-    @R.function
-    def main(x: R.Tensor((4, 8), "float32")) -> R.Tensor((4, 8), "float32"):
-        cls = Program
-        with R.dataflow():
-            lv = R.call_tir(cls.double, (x,), out_sinfo=R.Tensor((4, 8), "float32"))
-            gv = R.nn.relu(R.add(lv, x))
-            R.output(gv)
-        return gv
+Counts = collections.Counter[str]
 
 
 class Hang(BaseException):
     """An attempt took too long."""
 
 
-def _onnx() -> tuple[bytes, Reader]:
-    import onnx
-    from google.protobuf.message import DecodeError
-    from onnx import TensorProto, helper, numpy_helper
-
-    from tvm.relax.frontend.onnx import from_onnx
-
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 6, 6])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["a"], ["b"]),
-        helper.make_node("MaxPool", ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2]),
-        helper.make_node("Reshape", ["c", "s"], ["d"]),
-        helper.make_node("Softmax", ["d"], ["y"], axis=-1),
-    ]
-    weights = [
-        numpy_helper.from_array(np.ones((3, 2, 3, 3), "float32"), "w"),
-        numpy_helper.from_array(np.array([1, -1]), "s"),
-    ]
-    graph = helper.make_graph(nodes, "g", [x], [y], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-
-    def read(content: bytes) -> object:
-        try:
-            return from_onnx(onnx.ModelProto.FromString(content))
-        except DecodeError as err:
-            raise TVMError(str(err)) from err
-
-    return model.SerializeToString(), read
+def attempt(area: Area, number: int, seed: int) -> bytes:
+    """The damaged input of a number."""
+    random = np.random.default_rng([seed, number])
+    good = area.corpus[int(random.integers(0, len(area.corpus)))]
+    way = area.damage[int(random.integers(0, len(area.damage)))]
+    return way(good, random)
 
 
-def _script() -> tuple[bytes, Reader]:
-    text = Program.script(show_meta=True).encode()
-    return text, lambda content: tvm.script.from_source(content.decode("utf-8", "replace"))
+def outcome_of(area: Area, tried: bytes) -> tuple[str, str]:
+    """What reading it gives, and a note on what it should not give."""
+    try:
+        area.read(tried)
+        return "same", ""
+    except Hang:
+        return "hang", ""
+    except AssertionError as err:
+        if traceback.extract_tb(err.__traceback__)[-1].filename.endswith("hostile_inputs.py"):
+            return "wrong", str(err)
+        return "raw", _where(err)
+    except TVMError as err:
+        if isinstance(err, InternalError) and not isinstance(err, CheckError):
+            return "raw", _where(err)
+        return "refused", ""
+    except Exception as err:
+        frame = traceback.extract_tb(err.__traceback__)[-1]
+        # one that our own code raises in its words; not one that Python raises inside of it
+        own = isinstance(err, ValueError | SyntaxError | MemoryError | LookupError)
+        own = own or isinstance(err, AttributeError)
+        if own and (frame.line or "").startswith("raise "):
+            return "refused", ""
+        return "raw", _where(err)
 
 
-def _json() -> tuple[bytes, Reader]:
-    return tvm.ir.save_json(Program).encode(), lambda content: tvm.ir.load_json(
-        content.decode("utf-8", "replace")
-    )
+def _where(err: BaseException) -> str:
+    frames = traceback.extract_tb(err.__traceback__)
+    ours = [frame for frame in frames if f"{os.sep}tvm{os.sep}" in frame.filename]
+    places = [f"{Path(f.filename).name}:{f.lineno}" for f in (*ours[-1:], frames[-1])]
+    return f"{type(err).__name__}: {str(err)[:160]} ({' '.join(dict.fromkeys(places))})"
 
 
-def _trace() -> tuple[bytes, Reader]:
-    sch = tvm.tir.Schedule(Program["double"], seed=1)
-    block = sch.get_block("double")
-    i, j = sch.get_loops(block)
-    tiles = sch.sample_perfect_tile(j, n=2)
-    outer, inner = sch.split(j, factors=tiles)
-    sch.reorder(outer, i, inner)
-    sch.vectorize(inner)
-    sch.annotate(block, "note", "text")
-
-    def read(content: bytes) -> object:
-        new = tvm.tir.Schedule(Program["double"])
-        tvm.tir.schedule.Trace.apply_json_to_schedule(content.decode("utf-8", "replace"), new)
-        return new.mod
-
-    return json.dumps(sch.trace.as_json()).encode(), read
-
-
-def _parameters() -> tuple[bytes, Reader]:
-    values = {"w": np.ones((4, 5), "float32"), "b": np.zeros(7, "int8")}
-    return bytes(tvm.runtime.save_param_dict(values)), tvm.runtime.load_param_dict
-
-
-def _sealed_parameters() -> tuple[bytes, Reader]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "p.params"
-        tvm.runtime.save_param_dict_to_file({"w": np.ones((4, 5), "float32")}, path)
-        whole = path.read_bytes()
-
-    def read(content: bytes) -> object:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "p.params"
-            path.write_bytes(content)
-            return tvm.runtime.load_param_dict_from_file(path)
-
-    return whole, read
-
-
-def _relay() -> tuple[bytes, Reader]:
-    from tvm import relay
-
-    text = (
-        '#[version = "0.0.5"]\n'
-        "def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {\n"
-        "  %0 = nn.dense(%x, %w, units=4);\n"
-        "  let %y = nn.relu(%0);\n"
-        "  if (True) { add(%y, %0) } else { nn.softmax(%y, axis=-1) }\n}\n"
-    )
-    return text.encode(), lambda content: relay.fromtext(content.decode("utf-8", "replace"))
-
-
-AREAS: Final = {
-    "ONNX models": _onnx, "TVMScript": _script, "programs as JSON": _json,
-    "traces of schedules": _trace, "parameters": _parameters,
-    "parameter files": _sealed_parameters, "Relay text": _relay,
-}  # fmt: skip
-
-
-def damaged(content: bytes, random: np.random.Generator) -> bytes:
-    """The content with some places changed."""
-    for _ in range(int(random.integers(1, 5))):
-        at = int(random.integers(0, max(len(content), 1)))
-        length = int(random.integers(1, 9))
-        piece = content[at : at + length]
-        away = int(random.integers(0, max(len(content), 1)))
-        new = [
-            bytes([int(random.integers(0, 256))]),
-            b"",
-            piece * 2,
-            content[away : away + length],
-            bytes([int(random.integers(32, 127))]),
-        ][int(random.integers(0, 5))]
-        keeps = len(new) == 1
-        content = content[:at] + new + content[at + (1 if keeps else len(piece)) :]
-    return content
-
-
-def _attempts(area: str, count: int, seed: int) -> Iterator[tuple[str, str]]:
-    content, read = AREAS[area]()
-    read(content)
-    random = np.random.default_rng(seed)
+def _child(name: str, first: int, count: int, seed: int) -> None:
+    warnings.simplefilter("ignore")
+    area = AREAS[name]()
+    for good in area.corpus[:2]:
+        area.read(good)
 
     def late(*_: Any) -> None:
         raise Hang
 
     signal.signal(signal.SIGALRM, late)
-    for _ in range(count):
-        tried = damaged(content, random)
+    print(json.dumps(["ready", ""]), flush=True)
+    for number in range(first, first + count):
+        tried = attempt(area, number, seed)
         signal.alarm(SECONDS)
         try:
-            read(tried)
-            yield "same", ""
-        except Hang:
-            yield "hang", repr(tried[:200])
-        except TVMError:
-            yield "refused", ""
-        except Exception as err:
-            frame = traceback.extract_tb(err.__traceback__)[-1]
-            # one that our own code raises in its words; not one that Python raises inside of it
-            if isinstance(err, ValueError | SyntaxError | MemoryError) and (
-                (frame.line or "").startswith("raise ")
-            ):
-                yield "refused", ""
-                continue
-            where = f"{Path(frame.filename).name}:{frame.lineno}"
-            yield "raw", f"{type(err).__name__}: {str(err)[:120]} ({where})"
+            found = outcome_of(area, tried)
+        except Hang:  # between two lines
+            found = ("hang", "")
         finally:
             signal.alarm(0)
+        print(json.dumps(found), flush=True)
 
 
-def count_area(area: str, count: int, seed: int) -> tuple[collections.Counter[str], list[str]]:
-    """The outcomes of an area, each run of attempts in a process that may end."""
-    found: collections.Counter[str] = collections.Counter()
-    notes: list[str] = []
-    begun = 0
-    while begun < count:
-        command = [sys.executable, __file__, "--child", area,
-                   "--count", str(count - begun), "--seed", str(seed + begun)]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
-        for outcome, note in lines:
-            found[outcome] += 1
-            if note:
-                notes.append(note)
-        begun += len(lines)
-        if begun < count:  # it ended before the last
-            if not lines and done.returncode > 0:
-                raise RuntimeError(done.stderr[-2000:])
-            found["crash"] += 1
-            notes.append(f"ended with {done.returncode}")
-            begun += 1
-    return found, sorted(set(notes))
+def count_area(name: str, count: int, seed: int) -> tuple[Counts, dict[str, list[int]]]:
+    """The outcomes of an area, and by note the numbers of the attempts that had it."""
+    found: Counts = collections.Counter()
+    notes: dict[str, list[int]] = {}
+    number = 0
+    while number < count:
+        command = [sys.executable, __file__, "--child", name, "--first", str(number),
+                   "--count", str(count - number), "--seed", str(seed)]  # fmt: skip
+        begun = number
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            ready = False
+            for outcome, note in _lines(process):
+                if outcome == "ready":
+                    ready = True
+                    continue
+                found[outcome] += 1
+                if outcome not in ("same", "refused"):
+                    notes.setdefault(f"{outcome} {note}".strip(), []).append(number)
+                number += 1
+            assert process.stderr is not None
+            said = process.stderr.read().decode(errors="replace")
+        if not ready:
+            raise RuntimeError(said[-2000:])
+        if number < count:  # it ended before the last
+            how = "hang" if process.returncode == -signal.SIGKILL else "crash"
+            found[how] += 1
+            why = said.strip().splitlines()[-1:] if how == "crash" else ["it was killed"]
+            notes.setdefault(f"{how} {process.returncode} {why}", []).append(number)
+            number += 1
+        assert number > begun
+    return found, notes
 
 
-def table(results: dict[str, collections.Counter[str]]) -> str:
+def _lines(process: subprocess.Popen[bytes]) -> Any:
+    """What a child says, line by line; it is killed when it says nothing for too long."""
+    assert process.stdout is not None
+    patience, kept = _START, b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            if not selector.select(patience):
+                process.kill()
+                return
+            piece = os.read(process.stdout.fileno(), 1 << 16)
+            if not piece:
+                return
+            *lines, kept = (kept + piece).split(b"\n")
+            patience = SECONDS + _GRACE
+            for line in lines:
+                if line.startswith(b'["'):
+                    yield json.loads(line)
+
+
+def table(results: dict[str, Counts]) -> str:
     """The counts as a table of Markdown."""
     rows = [f"| input | tried | {' | '.join(OUTCOMES)} |", "|---|" + "---:|" * (1 + len(OUTCOMES))]
     for area, found in results.items():
-        counts = " | ".join(str(found[outcome]) for outcome in OUTCOMES)
-        rows.append(f"| {area} | {sum(found.values())} | {counts} |")
+        counts = " | ".join(f"{found[outcome]:,}" for outcome in OUTCOMES)
+        rows.append(f"| {area} | {sum(found.values()):,} | {counts} |")
     return "\n".join(rows) + "\n"
+
+
+def _again(name: str, number: int, seed: int) -> None:
+    area = AREAS[name]()
+    tried = attempt(area, number, seed)
+    print(repr(tried[:4000]))
+    area.read(tried)
+    print("same")
+
+
+def _report(name: str, found: Counts, notes: dict[str, list[int]], seconds: float) -> None:
+    print(f"{name}: {dict(found)} in {seconds:.0f} s", flush=True)
+    for note, numbers in sorted(notes.items(), key=lambda item: -len(item[1])):
+        print(f"    {len(numbers)} x {note}  --only {numbers[0]}", flush=True)
 
 
 def main() -> None:
@@ -255,18 +193,33 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--area", choices=list(AREAS), action="append")
+    parser.add_argument("--jobs", type=int, default=1, help="areas at a time")
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--only", type=int, help="one attempt of one area again")
     parser.add_argument("--child", choices=list(AREAS), help=argparse.SUPPRESS)
+    parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
-        warnings.simplefilter("ignore")
-        for outcome in _attempts(args.child, args.count, args.seed):
-            print(json.dumps(outcome), flush=True)
+        _child(args.child, args.first, args.count, args.seed)
         return
-    results = {}
-    for area in args.area or AREAS:
-        results[area], notes = count_area(area, args.count, args.seed)
-        print(area, dict(results[area]), *notes, sep="\n    ", flush=True)
+    if args.only is not None:
+        _again(args.area[0], args.only, args.seed)
+        return
+    results: dict[str, Counts] = {}
+
+    def counted(name: str) -> None:
+        begun = time.monotonic()
+        try:
+            results[name], notes = count_area(name, args.count, args.seed)
+        except RuntimeError as err:
+            print(f"{name}: cannot be tried here: {str(err).strip()[-200:]}", flush=True)
+            return
+        _report(name, results[name], notes, time.monotonic() - begun)
+
+    names = args.area or list(AREAS)
+    with ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(counted, names))
+    results = {name: results[name] for name in names if name in results}
     print(table(results))
     if args.write:
         text = args.write.read_text()
