@@ -179,21 +179,24 @@ def _change(message: Any, field: Any, value: Any, messages: list[Any], random: R
     def pick(options: Any) -> Any:
         return options[int(random.integers(0, len(options)))]
 
+    def put(target: Any, source: Any) -> None:  # one may lie in the other
+        target.ParseFromString(source.SerializeToString())
+
     repeated = hasattr(value, "__len__") and not isinstance(value, (str, bytes))
     if random.random() < 0.12:
         message.ClearField(field.name)
     elif field.type == field.TYPE_MESSAGE:
         if not repeated:
-            value.CopyFrom(pick([m for m in messages if type(m) is type(value)]))
+            put(value, pick([m for m in messages if type(m) is type(value)]))
             return
         way = int(random.integers(0, 3))
         if way == 0:
             del value[int(random.integers(0, len(value)))]
         elif way == 1:
-            value.add().CopyFrom(value[int(random.integers(0, len(value)))])
+            put(value.add(), value[int(random.integers(0, len(value) - 1))])
         else:
             of_kind = [m for m in messages if type(m) is type(value[0])]
-            value[int(random.integers(0, len(value)))].CopyFrom(pick(of_kind))
+            put(value[int(random.integers(0, len(value)))], pick(of_kind))
     else:
         new = _scalar(message, field, messages, random)
         try:

@@ -33,6 +33,8 @@ from .op import Op
 from .structural import is_tensor_class
 
 VERSION = 1
+# What values of other kinds than a constructor takes may make it raise, beside what it says itself.
+_MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 
 
 class _Writer:
@@ -153,7 +155,9 @@ class _Reader:
         values = {name: self.decode(value) for name, value in data.items()}
         try:
             return cls.from_fields(values)
-        except (TypeError, KeyError, AttributeError) as err:
+        except TVMError:
+            raise
+        except _MISFITS as err:
             raise _refuse(f"the fields of {type_key}", str(err)) from err
 
     def decode(self, value: Any) -> Any:
@@ -228,7 +232,7 @@ def load_json(json_str: str) -> Any:
         return _Reader().load(graph)
     except TVMError:
         raise
-    except (TypeError, LookupError, AttributeError, OverflowError) as err:
+    except _MISFITS as err:
         raise _refuse("what `save_json` writes", f"{type(err).__name__}: {err}") from err
 
 

@@ -62,7 +62,7 @@ _INFIX: Final[tuple[dict[str, str], ...]] = (
     {"*": "multiply", "/": "divide"},
 )
 _DTYPES = re.compile(r"^(?:int\d+|uint\d+|float\d+|bfloat16|bool)(?:x\d+)?$")
-_SUFFIX = re.compile(r"^(.*?)(bf16|f16|f32|f64|f|i\d+|u\d+)?$")
+_SUFFIX = re.compile(r"^(inf|nan|.*?)(bf16|f16|f32|f64|f|i\d+|u\d+)?$")
 _NUMBERS = {"f": "float32", "f16": "float16", "f32": "float32", "f64": "float64",
             "bf16": "bfloat16"}  # fmt: skip
 

@@ -20,6 +20,7 @@ RPC_CODE_DUPLICATE: Final = RPC_MAGIC + 1
 RPC_CODE_MISMATCH: Final = RPC_MAGIC + 2
 _INT: Final = struct.Struct("<i")
 _MOST_TEXT: Final = 1 << 24
+_BACKLOG: Final = 128
 MOST_GREETING: Final = 1 << 16  # bytes of text
 MOST_SECONDS: Final = 1e6  # of a session with a limit
 
@@ -66,7 +67,7 @@ def listen(host: str, port: int, port_end: int, reuse_addr: bool = True) -> tls.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, number))
-            sock.listen(16)
+            sock.listen(_BACKLOG)
         except (OSError, OverflowError):
             sock.close()
             continue

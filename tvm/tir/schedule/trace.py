@@ -213,7 +213,8 @@ def _checked(json_obj: Any) -> tuple[list[Any], dict[int, Any]]:
         )
     for row in json_obj[0]:
         whole = isinstance(row, (list, tuple)) and len(row) == 4 and isinstance(row[0], str)
-        if not whole or not all(isinstance(part, (list, tuple)) for part in row[1:]):
+        whole = whole and all(isinstance(part, (list, tuple)) for part in row[1:])
+        if not whole or not all(isinstance(name, str) for name in row[3]):
             raise CheckError(
                 f"apply_json_to_schedule: {row!r} is no instruction; "
                 "legal: [kind, inputs, attributes, outputs]"

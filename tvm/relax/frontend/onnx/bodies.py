@@ -22,7 +22,8 @@ def schema_of(op_type: str, domain: str, opset: int) -> Any | None:
     if domain == "com.microsoft" and op_type in ADOPTED:
         domain, opset = "", ADOPTED[op_type]
     domain = "" if domain == "ai.onnx" else domain
-    for version in (opset, onnx.defs.onnx_opset_version()):
+    newest = onnx.defs.onnx_opset_version()
+    for version in (max(0, min(opset, newest)), newest):  # a file may say any number
         try:
             return onnx.defs.get_schema(op_type, version, domain)
         except onnx.defs.SchemaError:

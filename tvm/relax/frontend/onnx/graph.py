@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ONNX_DOMAINS = ("", "ai.onnx")
 # What converters raise where inputs and attributes do not fit together.
-_MISFITS = (TVMError, TypeError, ValueError, IndexError, KeyError, OverflowError, MemoryError)
+_MISFITS = (TVMError, TypeError, ValueError, LookupError, ArithmeticError, MemoryError)
 Functions = Mapping[tuple[str, str], Any]
 # How many levels of functions that use functions are read.
 DEEPEST = 500

@@ -117,8 +117,16 @@ class Node:
     def run_time_sizes(self, value: RelaxExpr) -> list[tir.Var]:
         """The elements of a tensor (n,) of int64 as symbols, which get their values as it runs."""
         info = self.bb.normalize(value).struct_info
-        assert isinstance(info, TensorStructInfo) and info.shape is not None, "its length is known"
-        count = int(info.shape.values[0])  # type: ignore[attr-defined]
+        shape_of = info.shape if isinstance(info, TensorStructInfo) else None
+        extents = shape_of.values if isinstance(shape_of, ShapeExpr) else ()
+        if len(extents) != 1 or not isinstance(extents[0], tir.IntImm):
+            raise OpAttributeInvalid(
+                self._message(
+                    "how many sizes it takes must follow from shapes",
+                    f"sizes of the shape {tuple(extents) if shape_of is not None else 'unknown'}",
+                )
+            )
+        count = int(extents[0].value)
         symbols = [tir.Var("size", "int64") for _ in range(count)]
         if symbols:
             shape = self.bb.emit(op.tensor_to_shape(value))

@@ -32,7 +32,7 @@ def along_axis(node: Node, value: RelaxExpr, axis: int, rank: int) -> RelaxExpr:
     """A scale or zero point for each index of an axis, in a shape that broadcasts."""
     if _info(value).ndim == rank > 1 and node.attr("block_size", 0):
         return _blocks(node, value, axis % rank, int(node.attr("block_size")))
-    if _info(value).ndim != 1:
+    if _info(value).ndim != 1 or rank == 0:
         return value
     shape = [1] * rank
     shape[axis % rank] = -1
