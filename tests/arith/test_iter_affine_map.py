@@ -134,14 +134,14 @@ def test_padding() -> None:
         ([flm(fld(x + 9, 2), 4), flm(x + 9, 2), fld(x + 9, 8)], dom(x=16), [4, 2, 3]),
     ]
     for indices, domains, extents in cases:
-        found = detect_iter_map(indices, domains)
+        found = detect_iter_map(indices, domains, check_level="nocheck")
         assert [int(shape(made)[0]) for made in found.indices] == extents
         for values in points(domains):
             made = [evaluate(normalize_iter_map_to_expr(m), values) for m in found.indices]
             assert made == [evaluate(index, values) for index in indices]
             assert not evaluate(found.padding_predicate, values), "no loop runs over padding"
     # the predicate holds where the variable would be, beyond its range
-    found = detect_iter_map([fld(x, 4), flm(x, 4)], dom(x=30))
+    found = detect_iter_map([fld(x, 4), flm(x, 4)], dom(x=30), check_level="nocheck")
     assert [v for v in range(32) if evaluate(found.padding_predicate, {x: v})] == [30, 31]
     for options in ({"check_level": "bijective"}, {"allow_padding": False}):
         refused = detect_iter_map([fld(x, 4), flm(x, 4)], dom(x=30), **options)
@@ -383,3 +383,56 @@ def test_sizes_that_are_factors_of_an_extent_divide() -> None:
     other = tir.Var("k", "int32")  # may be negative: nothing says that it is a size
     assert not detect_iter_map([place // other], doms, place < n * m).indices
     assert not detect_iter_map([a // n], {a: Range(0, n + 8)}).indices
+
+
+def test_digits_that_padding_alone_meets_are_not_covered() -> None:
+    refused = [
+        ([flm(x, 8)], dom(x=3)),
+        ([fld(x, 5), flm(x, 5)], dom(x=13)),
+        ([fld(x + 3, 4), flm(x + 3, 4)], dom(x=9)),
+    ]
+    for indices, domains in refused:
+        assert detect_iter_map(indices, domains, check_level="nocheck").indices
+        for level in ("surjective", "bijective"):
+            assert detect_iter_map(indices, domains, check_level=level).errors
+    met = [([fld(x, 5)], dom(x=13)), ([fld(x + 3, 4)], dom(x=9)), ([flm(x, 12)], dom(x=14))]
+    for indices, domains in met:
+        assert not detect_iter_map(indices, domains).errors
+    found = detect_iter_map([flm(x, 8)], dom(x=3), check_level="nocheck")
+    assert str(found.padding_predicate) == "x // 8 == 0 and x % 8 >= 3"
+
+
+def test_sums_that_overlap_are_padded() -> None:
+    found = detect_iter_map([fld(flm(x, 36) + y, 36)], dom(x=180, y=36))
+    assert [shape(made)[0].value for made in found.indices] == [2]
+    assert "// 36 == 1" in str(found.padding_predicate)
+    assert ">= 35" in str(found.padding_predicate)
+
+
+def test_predicates_on_digits() -> None:
+    both = tir.all(flm(x, 8) >= 2, flm(x, 8) < 6, fld(x, 8) >= 3, fld(x, 8) < 9)
+    for level in ("bijective", "surjective", "nocheck"):
+        found = detect_iter_map([flm(x, 8), fld(x, 8)], dom(x=128), both, level)
+        assert [str(part) for made in found.indices for part in shape(made)] == [
+            *("4", "2", "1"),
+            *("6", "3", "1"),
+        ]
+    partly = tir.all(3 <= y * 2 + z, 0 <= x * 5 + y)
+    assert detect_iter_map([x * 10 + y * 2 + z], dom(x=10, y=5, z=2), partly).errors
+
+
+def test_division_keeps_numbers_whole() -> None:
+    outer, low, high = (e.Var(name, "int32") for name in ("outer", "low", "high"))
+    domains = {outer: Range(0, 3), high: Range(0, 2), low: Range(0, 4), x: Range(0, 3)}
+    number = high * 4 + low
+    parts = [outer * 2 + fld(number, 4), fld(flm(number, 4), 2), flm(number, 2) * 3 + x]
+    divided = subspace_divide(parts, domains, [high, low, x])
+    texts = [
+        (str(normalize_iter_map_to_expr(a.source)), str(normalize_iter_map_to_expr(b.source)))
+        for a, b in divided[:-1]
+    ]
+    assert texts == [
+        ("outer", "(high * 4 + low) // 4"),
+        ("0", "(high * 4 + low) % 4 // 2"),
+        ("0", "(high * 4 + low) % 2 * 3 + x"),
+    ]

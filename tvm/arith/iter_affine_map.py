@@ -62,15 +62,19 @@ def detect_iter_map(
     """
     level = _level(check_level)
     _check_iters("detect_iter_map", input_iters)
-    rewriter = IterMapRewriter(
-        input_iters, analyzer or Analyzer(), simplify_trivial_iterators
-    )
-    try:
-        exprs = [e.as_expr(i) for i in indices]
-        maps = rewriter.detect(exprs, e.as_expr(predicate), level, allow_padding)
-    except IterMapFailure as failure:
-        return IterMapResult((), (str(failure),), False)
-    return IterMapResult(maps, (), rewriter.padding_predicate)
+    exprs = [e.as_expr(i) for i in indices]
+    failure = ""
+    for whole in (True, False):
+        rewriter = IterMapRewriter(
+            input_iters, analyzer or Analyzer(), simplify_trivial_iterators, whole
+        )
+        try:
+            maps = rewriter.detect(exprs, e.as_expr(predicate), level, allow_padding)
+        except IterMapFailure as found:
+            failure = str(found)
+        else:
+            return IterMapResult(maps, (), rewriter.padding_predicate)
+    return IterMapResult((), (failure,), False)
 
 
 def _check_iters(asked: str, input_iters: object) -> None:
@@ -168,15 +172,20 @@ def subspace_divide(
     its extents. An empty list says that the bindings cannot be divided so.
     """
     _check_iters("subspace_divide", input_iters)
-    analyzer = Analyzer()
-    rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators)
     exprs = [e.as_expr(b) for b in bindings]
-    try:
-        level = _level(check_level)
-        maps = rewriter.detect(exprs, e.as_expr(predicate), level, allow_padding=False)
-        return divide_by_subspace(maps, sub_iters, analyzer)
-    except IterMapFailure:
-        return []
+    level = _level(check_level)
+    for whole in (True, False):
+        analyzer = Analyzer()
+        rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators, whole)
+        try:
+            maps = rewriter.detect(exprs, e.as_expr(predicate), level, allow_padding=False)
+        except IterMapFailure:
+            continue
+        try:
+            return divide_by_subspace(maps, sub_iters, analyzer)
+        except IterMapFailure:
+            return []
+    return []
 
 
 def inverse_affine_iter_map(

@@ -117,6 +117,25 @@ class Padding:
             base = op.subtract(base, op.multiply(left, split.scale))
         return IterSumExpr(args, self._rewriter.simple(base))
 
+    def covered(self, mark: IterMark, splits: list[IterSplitExpr], reach: PrimExpr) -> bool:
+        """The digits below `reach` are all met without the padding of the mark.
+
+        They are where there were as many places before, or where it is one digit and what is
+        added at either end is less than one step of it: 13 places read as 15 meet all of x // 5.
+        """
+        prove = self._rewriter.analyzer.can_prove
+        for origin, (padded, left, _) in self.marks.items():
+            if padded is mark:
+                break
+        else:
+            return True
+        if prove(op.less_equal(reach, op.cast(origin.extent, reach.dtype))):
+            return True
+        if len(splits) > 1:
+            return False
+        step, right = splits[0].lower_factor, op.subtract(mark.extent, op.add(left, origin.extent))
+        return prove(op.less(left, step)) and prove(op.less(right, step))
+
     def predicate(self) -> PrimExpr:
         """The condition under which a place of the maps is padding."""
         found: PrimExpr = e.IntImm(e.BOOL, 0)

@@ -315,7 +315,12 @@ class IterMapRewriter:
     def _small_sum(
         self, rest: IterSumExpr, divisor: PrimExpr, quotient: bool
     ) -> IterSumExpr | None:
-        """A sum that always lies in [0, divisor), whether or not it is a number."""
+        """A sum that always lies in [0, divisor), whether or not it is a number.
+
+        The remainder of one digit is left out: it stands for all that is below the divisor.
+        """
+        if not quotient and len(rest.args) == 1:
+            return None
         total = rest.base
         if not self.analyzer.can_prove_greater_equal(total, 0):
             return None
@@ -384,7 +389,10 @@ class IterMapRewriter:
         """scale * (digit + shift) by scale * factor; factor divides shift."""
         base = self.quotient(shift, factor) if quotient else op.const(0, split.dtype)
         if self.analyzer.can_prove(op.less_equal(split.extent, op.cast(factor, split.dtype))):
-            return IterSumExpr((), base) if quotient else IterSumExpr((split,), base)
+            if quotient:
+                return IterSumExpr((), base)
+            if not isinstance(split.extent, e.IntImm) or self.same(split.extent, factor):
+                return IterSumExpr((split,), base)
         if not self.divides(factor, split.extent):
             self._pad(split, factor, shift, expr)
         high, low = self._cut(split, factor)
@@ -428,7 +436,7 @@ class IterMapRewriter:
         if order is None and self._overlaps:
             number = self._overlapping(args)
             if number is not None:
-                return IterSplitExpr(number), made.base
+                return self._with_padding(IterSplitExpr(number), made.base)
         if order is None:
             raise IterMapFailure(
                 f"{as_text(made)}: the loop variables do not follow one another without gaps or "
@@ -444,10 +452,15 @@ class IterMapRewriter:
         ]
         extent = self.simple(op.multiply(order[0].extent, inner[0].scale))
         split = IterSplitExpr(self._mark_of(inner, extent), scale=base_scale)
-        if self._padding.marks:
-            padded = self._padding.applied(IterSumExpr((split,), made.base))
-            return padded.args[0], padded.base
-        return split, made.base
+        return self._with_padding(split, made.base)
+
+    def _with_padding(
+        self, split: IterSplitExpr, base: PrimExpr
+    ) -> tuple[IterSplitExpr, PrimExpr]:
+        if not self._padding.marks:
+            return split, base
+        padded = self._padding.applied(IterSumExpr((split,), base))
+        return padded.args[0], padded.base
 
     def _recombined(self, order: Sequence[IterSplitExpr]) -> list[IterSplitExpr]:
         """Digits of one number that stand side by side are one: x // 4 * 4 + x % 4 is x."""
@@ -532,7 +545,8 @@ class IterMapRewriter:
         for condition in conjuncts(predicate):
             simple = self.analyzer.rewrite_simplify(condition)
             if not isinstance(simple, e.IntImm):
-                waiting.append((self._limit_of(simple), as_text(simple)))
+                # as written if that can be read: 3 <= x // 8 limits x // 8, and 24 <= x does not
+                waiting.append((self._limit_of(_as_less(condition, simple)), as_text(simple)))
             elif not simple.value:
                 raise IterMapFailure(f"the predicate {as_text(condition)} never holds")
         waiting.sort(key=lambda entry: len(entry[0].args))
@@ -774,6 +788,9 @@ class IterMapRewriter:
         elif not self.divides(expected, mark.extent):
             name = as_text(mark.source)
             raise IterMapFailure(f"the digits of {name} that are used do not divide its extent")
+        elif not self._padding.covered(mark, splits, expected):
+            name = as_text(mark.source)
+            raise IterMapFailure(f"some digits of {name} are met by padding alone")
 
     def _size_of_lower(self, split: IterSplitExpr) -> int:
         return self.analyzer.bounds.of(split.lower_factor)[0]
@@ -827,6 +844,15 @@ def _sizes(input_iters: Mapping[e.Var, Range]) -> list[e.Var]:
         elif isinstance(node, e.Var) and node not in input_iters:
             found[node] = None
     return list(found)
+
+
+def _as_less(condition: PrimExpr, simple: PrimExpr) -> PrimExpr:
+    """A comparison with the smaller side first; what is no such comparison in its simple form."""
+    if isinstance(condition, e.GT):
+        return e.LT(condition.b, condition.a)
+    if isinstance(condition, e.GE):
+        return e.LE(condition.b, condition.a)
+    return condition if isinstance(condition, (e.LT, e.LE)) else simple
 
 
 def _rounded(node: e.FloorDiv) -> PrimExpr:

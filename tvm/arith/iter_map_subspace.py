@@ -125,34 +125,7 @@ class _Divider:
             return self._on_side(split, False)
         if found.is_inner:
             return self._on_side(split, True)
-        return self._part(split, found)
-
-    def _part(self, split: IterSplitExpr, found: Division) -> Division:
-        """Some digits of a number whose upper digits are outer and whose lower ones inner."""
-        top = op.multiply(split.lower_factor, split.extent)
-        analyzer, one = self._analyzer, op.const(1, split.dtype)
-        zero = op.const(0, split.dtype)
-        inner_mark = IterMark(found.inner, found.inner_extent)
-        outer_mark = IterMark(found.outer, found.outer_extent)
-        if analyzer.can_prove(op.less_equal(top, found.inner_extent)):
-            low = IterSplitExpr(inner_mark, split.lower_factor, split.extent, one)
-            return Division(IterSumExpr((), zero), one, IterSumExpr((low,), zero), split.extent)
-        rest = analyzer.simplify(op.floormod(split.lower_factor, found.inner_extent))
-        if op.is_zero(rest):
-            lower = analyzer.simplify(op.floordiv(split.lower_factor, found.inner_extent))
-            high = IterSplitExpr(outer_mark, lower, split.extent, one)
-            return Division(IterSumExpr((high,), zero), split.extent, IterSumExpr((), zero), one)
-        lower_rest = analyzer.simplify(op.floormod(found.inner_extent, split.lower_factor))
-        upper_rest = analyzer.simplify(op.floormod(top, found.inner_extent))
-        if not (op.is_zero(lower_rest) and op.is_zero(upper_rest)):
-            raise IterMapFailure("a digit lies across the border of the two spaces")
-        inner_extent = analyzer.simplify(op.floordiv(found.inner_extent, split.lower_factor))
-        outer_extent = analyzer.simplify(op.floordiv(top, found.inner_extent))
-        low = IterSplitExpr(inner_mark, split.lower_factor, inner_extent, one)
-        high = IterSplitExpr(outer_mark, one, outer_extent, one)
-        return Division(
-            IterSumExpr((high,), zero), outer_extent, IterSumExpr((low,), zero), inner_extent
-        )
+        raise IterMapFailure("a part of a number that joins variables of both spaces")
 
     def _mark(self, mark: IterMark) -> Division:
         known = self._known.get(id(mark))

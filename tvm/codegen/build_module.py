@@ -215,5 +215,5 @@ def _wrappers(mod: IRModule, names: list[str]) -> IRModule:
         if name in names:
             call = builtin.call_extern("int32", f"{GENERATED}{name}", *direct_params(func))
             functions[var] = func.with_body(Evaluate(call))
-    passes = [t.MakePackedAPI(), *finalize_host_passes()]
+    passes = [t.MakePackedAPI(found_values=True), *finalize_host_passes()]
     return Sequential(passes)(mod.with_functions(functions))

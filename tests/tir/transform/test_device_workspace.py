@@ -32,8 +32,8 @@ class TestDevice(PassTest):
         T.attr(ptr, "storage_alignment", 64)
         if T.isnullptr(ptr):
             T.Call("int32", "tir.tvm_throw_last_error", [])
-        with T.decl_buffer((16,), data=ptr) as buf:
-            buf[0] = 0.0
+        buf = T.decl_buffer((16,), data=ptr)  # its body holds what follows, to the end
+        buf[0] = 0.0
         if T.TVMBackendFreeWorkspace(2, n, ptr) != 0:
             T.Call("int32", "tir.tvm_throw_last_error", [])
 

@@ -24,6 +24,7 @@ from .expr import Code, Frame
 from .memory import Pointer, allocate, buffer_view, element_strides, run_of_memory
 from .values import Value, numpy_dtype
 
+UNSET: Final = 0x5A5A5A5A5A5A5A5A  # numbers that nothing has written
 # How far apart the structures of a kind lie; nothing steps through DLTensors in bytes.
 _BYTES: Final = {"tvm_ffi_any": 16}
 _TENSOR_CODES: Final = (StructField.TENSOR_TYPE_BITS, StructField.TENSOR_TYPE_LANES)
@@ -55,7 +56,10 @@ class Slot(NamedTuple):
 
 
 def stack_alloca(compiler: Any, op: e.Call) -> Code:
-    """`(kind, count)`: room for structures."""
+    """`(kind, count)`: room for structures, or for the numbers of shapes."""
+    if getattr(op.args[0], "value", "") == "shape":
+        count = compiler.compile(op.args[1])
+        return lambda frame: Pointer(np.full(int(count(frame)), UNSET, np.int64))
     size = _BYTES.get(getattr(op.args[0], "value", ""), 8)
     return lambda frame: Slot({}, 0, size)
 
@@ -256,8 +260,7 @@ def _set_any(result: Slot, value: Any) -> None:
 
 def _clock(args: Sequence[Any]) -> None:
     """Time stands still here, so that runs can be compared."""
-    for i in range(2):
-        args[1].fields[args[1].at + i, StructField.INT64_ELEMENT] = 0
+    args[1].data[args[1].offset : args[1].offset + 2] = 0
 
 
 RUNTIME: Final[dict[str, Callable[[Sequence[Any]], None]]] = {

@@ -81,12 +81,24 @@ class _Lowerer(StmtExprMutator):
         taken = e.Call("handle", "tir.TVMBackendAllocWorkspace", [*device, size, *kind], op.span)
         given = e.Call("int32", "tir.TVMBackendFreeWorkspace", [*device, var], op.span)
         failed = s.Evaluate(e.Call("int32", "tir.tvm_throw_last_error", []), op.span)
+        back = s.IfThenElse(ops.not_equal(given, ops.const(0)), failed, None, op.span)
         body = s.SeqStmt.flatten([
-            s.IfThenElse(isnullptr(var), failed, None, op.span), op.body,
-            s.IfThenElse(ops.not_equal(given, ops.const(0)), failed, None, op.span),
+            s.IfThenElse(isnullptr(var), failed, None, op.span), _followed(op.body, back),
         ])  # fmt: skip
         aligned = s.AttrStmt(var, "storage_alignment", ops.const(ALIGNMENT), body, op.span)
         return s.LetStmt(var, taken, aligned, op.span)
+
+
+def _followed(body: s.Stmt, last: s.Stmt) -> s.Stmt:
+    """The body, then one more statement, where the buffers that it declares are still known."""
+    declared: list[s.DeclBuffer] = []
+    while isinstance(body, s.DeclBuffer):
+        declared.append(body)
+        body = body.body
+    body = s.SeqStmt.flatten([body, last])
+    for outer in reversed(declared):
+        body = s.DeclBuffer(outer.buffer, body, outer.span)
+    return body
 
 
 def _element_bytes(op: s.Allocate) -> int:

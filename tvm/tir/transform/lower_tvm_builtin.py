@@ -2,10 +2,11 @@
 
     T.call_packed("f", A_data, n)    ->    stack = tvm_stack_alloca("tvm_ffi_any", 3)
                                            stack[0] = (4, A_data); stack[1] = (1, n)
+                                           stack[2] = (0, 0)
                                            tvm_call_packed_lowered("f", stack, 0, 2)
 
 The place behind the arguments takes the result. Shapes and tensors made for a call are put on the
-stack too. One stack serves all calls of a function; the body of a parallel loop has its own.
+stack too, shapes as a buffer of int64. One stack serves all calls of a function; the body of a parallel loop has its own.
 Allocations of a device's memory become workspaces.
 """
 
@@ -16,11 +17,13 @@ from dataclasses import dataclass, field
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator
+from tvm.tir.functor import StmtExprMutator, substitute
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField, TypeIndex
@@ -73,18 +76,38 @@ def _stack(item: str, name: str) -> _Stack:
     return _Stack(item, e.Var(name, HANDLE))
 
 
+def _numbers() -> _Stack:
+    return _Stack("shape", e.Var("stack_shape", PointerType(PrimType("int64"), "global")))
+
+
 @dataclass
 class _Region:
     """The stacks of a function, or of the body of a parallel loop."""
 
     values: _Stack = field(default_factory=lambda: _stack("tvm_ffi_any", "stack_ffi_any"))
-    shapes: _Stack = field(default_factory=lambda: _stack("shape", "stack_shape"))
+    shapes: _Stack = field(default_factory=_numbers)
     tensors: _Stack = field(default_factory=lambda: _stack("array", "stack_array"))
     before: list[s.Stmt] = field(default_factory=list)  # what the statement at hand needs done
+    count: e.Var = field(default_factory=lambda: e.Var("count", "int64"))  # of all shapes
+    view: Buffer = field(init=False)  # the shapes as a buffer
+
+    def __post_init__(self) -> None:
+        self.view = Buffer(self.shapes.var, "int64", [self.count], name="stack_shape")
 
     @property
     def stacks(self) -> tuple[_Stack, _Stack, _Stack]:
-        return self.values, self.shapes, self.tensors
+        return self.shapes, self.tensors, self.values
+
+    def around(self, body: s.Stmt) -> s.Stmt:
+        """The body with room for what it needs."""
+        if self.shapes.most:
+            body = s.DeclBuffer(self.view, body)
+            body = substitute(body, {self.count: ops.const(self.shapes.most, "int64")})
+        for stack in self.stacks:
+            if stack.most:
+                room = builtin.tvm_stack_alloca(stack.item, stack.most)
+                body = s.LetStmt(stack.var, room, body)
+        return body
 
     def release(self) -> None:
         for stack in self.stacks:
@@ -99,11 +122,7 @@ class _Lowerer(StmtExprMutator):
     def region(self, body: s.Stmt) -> s.Stmt:
         """The body with stacks of its own around it."""
         outer, self._region = self._region, _Region()
-        body = self.visit_stmt(body)
-        for stack in self._region.stacks:
-            if stack.most:
-                room = builtin.tvm_stack_alloca(stack.item, stack.most)
-                body = s.LetStmt(stack.var, room, body)
+        body = self._region.around(self.visit_stmt(body))
         self._region = outer
         return body
 
@@ -166,12 +185,12 @@ class _Lowerer(StmtExprMutator):
         sizes = [self.visit_expr(a) for a in op.args]
         if not sizes:
             return builtin.reinterpret("handle", ops.const(0, "uint64"))
-        stack = self._region.shapes
-        first = stack.take(len(sizes))
-        for number, size in enumerate(sizes):
-            self._set(stack.var, first + number, StructField.INT64_ELEMENT,
-                      ops.cast(size, "int64"))  # fmt: skip
-        return builtin.handle_add_byte_offset(stack.var, ops.const(first * 8, "int64"))
+        region = self._region
+        first = region.shapes.take(len(sizes))
+        for number, size in enumerate(sizes, start=first):
+            value = ops.cast(size, "int64")
+            region.before.append(s.BufferStore(region.view, value, [ops.const(number)]))
+        return builtin.address_of(e.BufferLoad(region.view, [ops.const(first)]))
 
     def _make_tensor(self, op: e.Call) -> PrimExpr:
         data, shape, strides, ndim, like, offset = [self.visit_expr(a) for a in op.args]
@@ -204,11 +223,18 @@ class _Lowerer(StmtExprMutator):
         first = stack.take(len(values) + 1)
         for number, (value, kind, index) in enumerate(values, start=first):
             index = ops.const(int(kind), "int32") if index is None else index
-            self._set(stack.var, number, StructField.ANY_TYPE_INDEX, index)
-            self._set(stack.var, number, StructField.ANY_ZERO_PADDING, ops.const(0, "int32"))
-            self._set(stack.var, number, StructField.ANY_UNION_VALUE, _in_union(value, kind))
-        args = (name, stack.var, first, first + len(values))
+            self._set_any(number, index, _in_union(value, kind))
+        last = first + len(values)
+        none = ops.const(int(TypeIndex.NONE), "int32")
+        self._set_any(last, none, ops.const(0, "int64"))  # what is not returned is None
+        args = (name, stack.var, first, last)
         return e.Call(op.dtype, lowered, args, op.span)
+
+    def _set_any(self, number: int, index: PrimExpr, value: PrimExpr) -> None:
+        place = self._region.values.var
+        self._set(place, number, StructField.ANY_TYPE_INDEX, index)
+        self._set(place, number, StructField.ANY_ZERO_PADDING, ops.const(0, "int32"))
+        self._set(place, number, StructField.ANY_UNION_VALUE, value)
 
 
 def _own_index(arg: PrimExpr) -> PrimExpr | None:

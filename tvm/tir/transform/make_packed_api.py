@@ -7,7 +7,9 @@
                                                   body
                                                   return 0
 
-A returned value goes to `result`. Functions without a symbol stay as they are (`MakeDirectAPI` says
+Functions of numbers alone are checked in few words: how many arguments, and of which kind. With
+`found_values`, as compiled functions have it, all checks tell what was found, and numbers have to
+fit their type. A returned value goes to `result`. Functions without a symbol stay as they are (`MakeDirectAPI` says
 how they are called); a call of one with a symbol becomes a packed call.
 """
 
@@ -17,7 +19,7 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import BaseFunc, CallingConv
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, declare_module_pass
-from tvm.ir.type import PrimType
+from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
 from tvm.target.target import Target
 from tvm.tir import expr as e
@@ -29,13 +31,16 @@ from tvm.tir.op import builtin
 from tvm.tir.struct_field import StructField, TypeIndex
 
 from .argument_checks import ArgumentChecks
+from .number_checks import NumberChecks
 from .result_tensors import result_count, with_results
 
 FFI_PREFIX = "__tvm_ffi_"
 
 
 @declare_module_pass("tir.MakePackedAPI")
-def MakePackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
+def MakePackedAPI(
+    mod: IRModule, ctx: PassContext, *, found_values: bool = False
+) -> IRModule:
     """No host function with a symbol has buffers among its parameters afterwards."""
     symbols = {
         var: str(func.attrs["global_symbol"])
@@ -48,7 +53,7 @@ def MakePackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
     for var, func in mod.functions.items():
         if isinstance(func, PrimFunc):
             func = func.with_body(_CallsBySymbol(symbols).visit_stmt(func.body))
-            functions[var] = _packed(func) if var in symbols else func
+            functions[var] = _packed(func, found_values) if var in symbols else func
         else:
             functions[var] = func
     return mod.with_functions(functions)
@@ -69,21 +74,26 @@ class _CallsBySymbol(StmtExprMutator):
         return e.Call("int32", "tir.tvm_call_cpacked", (symbol, *call.args), call.span)
 
 
-def _packed(func: PrimFunc) -> PrimFunc:
+def _packed(func: PrimFunc, found_values: bool) -> PrimFunc:
     symbol = str(func.attrs["global_symbol"])
     handle = DataType("handle")
     self_handle, args = e.Var("self_handle", handle), e.Var("args", handle)
-    num_args, result = e.Var("num_args", "int32"), e.Var("result", handle)
+    num_args = e.Var("num_args", "int32")
+    result = e.Var("result", PointerType(PrimType("void"), "global"))
     given = func.params[: len(func.params) - result_count(func)]
     buffers = {param: func.buffer_map[param] for param in given if param in func.buffer_map}
-    checks = ArgumentChecks(symbol, args, given, buffers, _device_of(func))
-    checks.check_count(num_args)
-    checks.bind_all()
+    checks: ArgumentChecks | NumberChecks
+    if buffers or found_values:
+        checks = ArgumentChecks(symbol, args, given, buffers, _device_of(func))
+        checks.check_count(num_args)
+        checks.bind_all()
+    else:
+        checks = NumberChecks(symbol, args, num_args, given)
     body = _Returner(result).visit_stmt(func.body)
     scope = e.StringImm(f"{symbol}_compute_")
     body = s.AttrStmt(ops.const(0, "int32"), "compute_scope", scope, body, func.span)
-    body = checks.around(_on_device(func, with_results(func, result, body)))
-    body = s.SeqStmt.flatten(body, s.Evaluate(builtin.ret(0)))
+    body = _on_device(func, with_results(func, result, body))
+    body = checks.around(s.SeqStmt.flatten(body, s.Evaluate(builtin.ret(0))))
     params = (self_handle, args, num_args, result)
     target = func.attrs.get("target")
     host = {"target": target.host} if isinstance(target, Target) and target.host else {}
@@ -149,11 +159,11 @@ def _as_any(value: PrimExpr) -> tuple[TypeIndex, PrimExpr]:
     """The kind of a value, and its 64-bit form."""
     dtype = value.dtype
     if dtype.is_bool:
-        return TypeIndex.BOOL, ops.cast(value, "int64")
+        return TypeIndex.BOOL, e.Cast("int64", value)
     if dtype.is_integer:
-        return TypeIndex.INT, ops.cast(value, "int64")
+        return TypeIndex.INT, e.Cast("int64", value)
     if dtype.is_floating:
-        return TypeIndex.FLOAT, ops.cast(value, "float64")
+        return TypeIndex.FLOAT, e.Cast("float64", value)
     if ops.literal(value) == 0:
         return TypeIndex.NONE, value
     return TypeIndex.OPAQUE_PTR, value
