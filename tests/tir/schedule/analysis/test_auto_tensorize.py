@@ -43,7 +43,9 @@ def conv(batch: int) -> tir.PrimFunc:
         )),
         # a variable of one value stays outside
         (conv(1), lambda n, h, w, f, rh, rw, rc: (n, h * 8 + w, f, rh * 12 + rw * 4 + rc)),
-        (matmul(1), lambda i, j, k: (i, 0, j, k)),
+        (matmul(1), lambda i, j, k: (i, j, k)),
+        (matmul(8, 1), lambda i, j, k: (j, i, k)),
+        (matmul(8, 8, 1), lambda i, j, k: (k, i, j)),
     ],
 )  # fmt: skip
 def test_mappings(func: tir.PrimFunc, expected: Callable) -> None:

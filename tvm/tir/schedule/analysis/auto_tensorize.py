@@ -14,7 +14,7 @@ from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 from tvm.tir.index_map import IndexMap
-from tvm.tir.op.arith import is_one
+from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule.random_variable import BlockRV
 from tvm.tir.schedule.schedule import Schedule
 from tvm.tir.stmt import Block, BufferStore
@@ -29,11 +29,12 @@ class AutoTensorizeMappingInfo(Object):
     """A block (left-hand side) beside a description (right-hand side) of the same computation.
 
     `mappings` are maps of the block's variables to those of the description, with what the
-    description has no variable for in front; `lhs_buffer_map` gives the buffer of the description
+    description has no variable for in front, and variables of one value; `whole` is such a map
+    with a place for each variable of the description; `lhs_buffer_map` gives the buffer of the description
     for each of the block's, `rhs_indices` the places that the description accesses.
     """
 
-    __slots__ = ("lhs_buffer_map", "lhs_iters", "mappings", "rhs_indices", "rhs_iters")
+    __slots__ = ("lhs_buffer_map", "lhs_iters", "mappings", "rhs_indices", "rhs_iters", "whole")
 
     def __init__(
         self,
@@ -42,7 +43,9 @@ class AutoTensorizeMappingInfo(Object):
         rhs_indices: Mapping[Buffer, Sequence[PrimExpr]],
         lhs_iters: Sequence[IterVar],
         rhs_iters: Sequence[IterVar],
+        whole: IndexMap,
     ) -> None:
+        self.whole: Final = whole
         self.mappings: Final = list(mappings)
         self.lhs_buffer_map: Final = dict(lhs_buffer_map)
         self.rhs_indices: Final = {buffer: list(at) for buffer, at in rhs_indices.items()}
@@ -67,10 +70,16 @@ def get_auto_tensorize_mapping_info(
     buffers = _paired(desc, node)
     if buffers is None:
         return None
-    mapping = _fused(node, desc, ours, theirs, buffers)
-    if mapping is None:
+    mapping = _fused(node, desc, ours, theirs, buffers, (IterVar.DataPar, IterVar.CommReduce))
+    whole = _fused(node, desc, ours, theirs, buffers, (IterVar.DataPar,))
+    if mapping is None or whole is None:
         return None
-    return AutoTensorizeMappingInfo([mapping], buffers, theirs, node.iter_vars, desc.iter_vars)
+    extra = len(mapping.final_indices) - len(desc.iter_vars)
+    moved = [index for index in mapping.final_indices[extra:] if not is_zero(index)]
+    mapping = IndexMap(mapping.initial_indices, [*mapping.final_indices[:extra], *moved], None)
+    return AutoTensorizeMappingInfo(
+        [mapping], buffers, theirs, node.iter_vars, desc.iter_vars, whole
+    )
 
 
 def _accesses(block: Block) -> Places | None:
@@ -126,8 +135,14 @@ def _moved(var: Var, places: Places, names: Mapping[Buffer, Buffer] | None = Non
 
 
 def _fused(
-    node: Block, desc: Block, ours: Places, theirs: Places, buffers: Mapping[Buffer, Buffer]
+    node: Block,
+    desc: Block,
+    ours: Places,
+    theirs: Places,
+    buffers: Mapping[Buffer, Buffer],
+    kinds: Sequence[int],
 ) -> IndexMap | None:
+    """The map, in which variables of one value and of these kinds stay in front."""
     names = [iv.var.copy_with_name(iv.var.name) for iv in node.iter_vars]
     in_front: list[PrimExpr] = []
     sums: dict[Var, PrimExpr] = {}
@@ -141,7 +156,7 @@ def _fused(
         ]
         if len(partners) > 1:
             return None
-        if not partners or (is_one(iv.dom.extent) and iv.iter_type == IterVar.DataPar):
+        if not partners or (is_one(iv.dom.extent) and iv.iter_type in kinds):
             in_front.append(name)
             continue
         known = sums.get(partners[0])
