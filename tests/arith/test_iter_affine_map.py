@@ -218,7 +218,6 @@ def test_subspaces() -> None:
         ([x * 4 + y], dom(x=8, y=4), [y], [(8, 4)]),
         ([z, x * 4 + y], dom(x=8, y=4, z=5), [y], [(5, 1), (8, 4)]),
         ([x * 12 + y * 4 + z], dom(x=8, y=3, z=4), [y, z], [(8, 12)]),
-        ([fld(x * 4 + y, 2)], dom(x=8, y=4), [y], [(8, 2)]),
         ([x * 4 + y + 8], dom(x=8, y=4), [y], [(8, 4)]),
     ]
     for bindings, domains, inner, extents in cases:
@@ -230,6 +229,8 @@ def test_subspaces() -> None:
                 low = evaluate(normalize_iter_map_to_expr(part.source), values)
                 assert high * int(part.extent) + low == evaluate(binding, values)
     assert subspace_divide([x * 4 + y], dom(x=8, y=4), [x]) == []
+    # a part of a number that joins both spaces, even where the border falls on a factor
+    assert subspace_divide([fld(x * 4 + y, 2)], dom(x=8, y=4), [y]) == []
 
 
 def test_subspace_predicates() -> None:
@@ -435,4 +436,25 @@ def test_division_keeps_numbers_whole() -> None:
         ("outer", "(high * 4 + low) // 4"),
         ("0", "(high * 4 + low) % 4 // 2"),
         ("0", "(high * 4 + low) % 2 * 3 + x"),
+    ]
+
+
+def test_sums_with_parts_that_are_no_maps() -> None:
+    free = e.Var("free", "int32")
+    made = normalize_to_iter_sum(x * 4 + y + tir.max(x, free), dom(x=8, y=4))
+    assert [str(arg.scale) for arg in made.args] == ["4", "1"]
+    assert str(made.base) == "T.max(x, free)"
+
+
+def test_sums_keep_numbers_as_they_are() -> None:
+    wide, other = e.Var("wide", "int64"), e.Var("other", "int64")
+    domains = {wide: Range(0, tir.IntImm("int64", 4096)), other: Range(0, 3)}
+    (split,) = normalize_to_iter_sum(fld(wide, 5), domains).args
+    shown = [split.lower_factor, split.extent, split.scale, split.source.extent]
+    assert [part.value for part in shown] == [5, 820, 1, 4096]
+    assert {str(part.dtype) for part in shown} == {"int64"}
+    joined = normalize_to_iter_sum(fld(wide, 4) * 4 + flm(wide, 4) + other * 4096, domains)
+    assert [(str(a.source.source), a.extent.value) for a in joined.args] == [
+        ("other", 3),
+        ("wide", 4096),
     ]

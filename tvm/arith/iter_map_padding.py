@@ -30,6 +30,11 @@ class Padding:
         return bool(self._needs)
 
     @property
+    def shifts(self) -> bool:
+        """Some numbers need places before their first."""
+        return any(not op.is_zero(left) for _, left in self._needs.values())
+
+    @property
     def reason(self) -> str:
         """Why the first padding is needed."""
         return self._reasons[0]
@@ -124,11 +129,10 @@ class Padding:
         added at either end is less than one step of it: 13 places read as 15 meet all of x // 5.
         """
         prove = self._rewriter.analyzer.can_prove
-        for origin, (padded, left, _) in self.marks.items():
-            if padded is mark:
-                break
-        else:
+        made = [known for known in self.marks.items() if known[1][0] is mark]
+        if not made:
             return True
+        origin, (_, left, _) = made[0]
         if prove(op.less_equal(reach, op.cast(origin.extent, reach.dtype))):
             return True
         if len(splits) > 1:

@@ -50,6 +50,7 @@ class IterMapRewriter:
         self._whole_sums = whole_sums  # a sum that is one number is divided as a whole
         self.padding_predicate: PrimExpr = e.IntImm(e.BOOL, 0)
         self._simplify_trivial = simplify_trivial
+        self._lenient = False
         self._overlaps = False  # digits of a number may run over one another
         self._vars: dict[e.Var, IterSumExpr] = {}
         self._marks: dict[e.Var, IterMark] = {}
@@ -147,7 +148,12 @@ class IterMapRewriter:
         known = self._cache.get(id(expr))
         if known is not None:
             return known[1]
-        result = self._to_sum(expr)
+        try:
+            result = self._to_sum(expr)
+        except IterMapFailure:
+            if not self._lenient:
+                raise
+            result = IterSumExpr((), expr)  # what is no map of the variables is added as it is
         self._cache[id(expr)] = (expr, result)
         return result
 
@@ -476,6 +482,30 @@ class IterMapRewriter:
             found.append(low)
         return found
 
+    def _rejoined(self, made: IterSumExpr) -> IterSumExpr:
+        """The sum with neighbouring digits of one number as one, whatever stands beside them."""
+        found: list[IterSplitExpr] = []
+        for split in made.args:
+            joined = split
+            for other in list(found):
+                one = self._joined(joined, other) or self._joined(other, joined)
+                if one is not None:
+                    found.remove(other)
+                    joined = one
+            found.append(joined)
+        return IterSumExpr(found, made.base)
+
+    def _joined(self, high: IterSplitExpr, low: IterSplitExpr) -> IterSplitExpr | None:
+        """high * (x // 4) + low * (x % 4) as one digit of x, where both scales fit."""
+        if high.source is not low.source:
+            return None
+        reach = self.simple(op.multiply(low.lower_factor, low.extent))
+        scale = self.simple(op.multiply(low.scale, low.extent))
+        if not (self.same(high.lower_factor, reach) and self.same(high.scale, scale)):
+            return None
+        extent = self.simple(op.multiply(high.extent, low.extent))
+        return IterSplitExpr(low.source, low.lower_factor, extent, low.scale)
+
     def _overlapping(self, args: Sequence[IterSplitExpr]) -> IterMark | None:
         """A number whose digits run over one another, as x * 7 + y with y < 8: it has no gaps."""
         if not all(isinstance(a.scale, e.IntImm) for a in args):
@@ -701,8 +731,15 @@ class IterMapRewriter:
         return IterSumExpr((split,), base)
 
     def as_sorted_sum(self, index: PrimExpr) -> IterSumExpr:
-        """The index as a sum, the largest scale first: multiples before what divides them."""
-        (made,) = self._padded(lambda: [self.to_sum(index)], True)
+        """The index as a sum, the largest scale first: multiples before what divides them.
+
+        Parts that are no maps of the variables belong to the base.
+        """
+        self._lenient = True
+        made = self.to_sum(index)
+        if self._padding.shifts:  # of a number that ends too early nothing changes but its end
+            (made,) = self._padded(lambda: [self.to_sum(index)], True)
+        made = self._rejoined(made)
         symbolic: list[IterSplitExpr] = []
         for arg in made.args:
             if not isinstance(arg.scale, e.IntImm):

@@ -6,8 +6,8 @@
                                            tvm_call_packed_lowered("f", stack, 0, 2)
 
 The place behind the arguments takes the result. Shapes and tensors made for a call are put on the
-stack too, shapes as a buffer of int64. One stack serves all calls of a function; the body of a parallel loop has its own.
-Allocations of a device's memory become workspaces.
+stack too, shapes as a buffer of int64. One stack serves all calls of a function; the body of a
+parallel loop has its own. Allocations of a device's memory become workspaces.
 """
 
 from __future__ import annotations

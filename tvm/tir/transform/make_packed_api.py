@@ -9,8 +9,10 @@
 
 Functions of numbers alone are checked in few words: how many arguments, and of which kind. With
 `found_values`, as compiled functions have it, all checks tell what was found, and numbers have to
-fit their type. A returned value goes to `result`. Functions without a symbol stay as they are (`MakeDirectAPI` says
-how they are called); a call of one with a symbol becomes a packed call.
+fit their type. A returned value goes to `result`.
+
+Functions without a symbol stay as they are (`MakeDirectAPI` says how they are called); a call of
+one with a symbol becomes a packed call.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ class AutoTensorizeMappingInfo(Object):
 
     `mappings` are maps of the block's variables to those of the description, with what the
     description has no variable for in front, and variables of one value; `whole` is such a map
-    with a place for each variable of the description; `lhs_buffer_map` gives the buffer of the description
-    for each of the block's, `rhs_indices` the places that the description accesses.
+    with a place for each variable of the description. `lhs_buffer_map` gives the buffer of the
+    description for each of the block's, `rhs_indices` the places that the description accesses.
     """
 
     __slots__ = ("lhs_buffer_map", "lhs_iters", "mappings", "rhs_indices", "rhs_iters", "whole")
