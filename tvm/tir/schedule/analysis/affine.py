@@ -161,6 +161,9 @@ def relax_upper(
     region: Sequence[Range], ranges: Ranges, shape: Sequence[PrimExpr], analyzer: Analyzer
 ) -> Box:
     """A box that holds all of `region` while the loops run."""
+    still = {var: rng.min for var, rng in ranges.items() if is_one(rng.extent)}
+    if still:  # (i + j) // n with j = 0 is one place, whatever n is
+        region = substitute(list(region), still)
     low: list[PrimExpr] = []
     high: list[PrimExpr] = []
     for part, extent in zip(region, shape):
