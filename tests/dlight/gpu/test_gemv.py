@@ -7,6 +7,7 @@ from tests.dlight.gpu.workloads import dequantized, elementwise, product
 from tests.dlight.programs import reduction
 from tvm import te, tir
 from tvm.dlight.gpu import GEMV
+from tvm.script import tir as T
 from tvm.target import Target
 
 
@@ -79,3 +80,52 @@ def test_other_functions_are_left() -> None:
     assert GEMV().apply(reduction((8, 8), (1,)), CUDA, False) is None
     assert GEMV().apply(product(1, 8, 8, transposed=False), CUDA, False) is None
     assert GEMV().apply(product(4, 8, 8), Target("llvm"), False) is None
+
+
+def attention_scores(heads: int, depth: int) -> tir.PrimFunc:
+    """Scores of one query with the keys seen so far, and what is done to them."""
+    n = te.var("n", "int64")
+    h, one, d = (tir.IntImm("int64", size) for size in (heads, 1, depth))
+    q, keys = te.placeholder((one, h, one, d), name="Q"), te.placeholder((one, h, n, d), name="K")
+    mask = te.placeholder((one, one, one, n), name="M")
+    k = te.reduce_axis((tir.IntImm("int64", 0), d), name="k")
+    scores = te.compute(
+        (one, h, one, n),
+        lambda b, i, s, j: te.sum(q[b, i, s, k] * keys[b, i, j, k], axis=k),
+        name="S",
+    )
+    scaled = te.compute(scores.shape, lambda *at: scores[at] * 0.125, name="scaled")
+    bounded = te.compute(scores.shape, lambda *at: te.max(scaled[at], -1e4), name="bounded")
+    masked = te.compute(
+        scores.shape, lambda b, i, s, j: te.min(bounded[b, i, s, j], mask[b, 0, s, j]), name="out"
+    )
+    return te.create_prim_func([q, keys, mask, masked])
+
+
+@pytest.mark.parametrize("n", [1, 7])
+def test_scores_of_growing_length(n: int) -> None:
+    after = str(check(GEMV(), attention_scores(4, 64), CUDA, sizes={"n": n}))
+    loads = after[: after.index('T.block("K_local")')].splitlines()[-3:]
+    assert not any(", n" in line for line in loads), "one row of keys at a time"
+
+
+def test_a_product_for_each_expert() -> None:
+    @T.prim_func(private=True)
+    def experts(
+        X: T.Buffer((1, 128), "float32"),
+        W: T.Buffer((3, 16, 128), "float32"),
+        C: T.Buffer((3, 16), "float32"),
+    ):
+        for expert in T.thread_binding(3, thread="blockIdx.y"):
+            with T.block("expert"):
+                e = T.axis.spatial(3, expert)
+                for i, k in T.grid(16, 128):
+                    with T.block("C"):
+                        vi, vk = T.axis.remap("SR", [i, k])
+                        with T.init():
+                            C[e, vi] = T.float32(0)
+                        C[e, vi] = C[e, vi] + X[0, vk] * W[e, vi, vk]
+
+    after = str(check(GEMV(), experts, CUDA))
+    assert 'thread="blockIdx.y"' in after
+    assert 'thread="blockIdx.x"' in after

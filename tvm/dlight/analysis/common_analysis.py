@@ -95,11 +95,14 @@ def normalize_prim_func(sch: Schedule) -> list[BlockInfo] | None:
     """The blocks of the function, in order, each with one loop a variable; None if one has others.
 
     Variables of extent 1 go away. A block without data-parallel ones gets one, so that rules
-    always find something to spread over threads.
+    always find something to spread over threads. Where all is one block in loops of its own (a
+    product for each expert, say), its inner blocks are those that count.
     """
     if not _has_root(sch):
         return None
     blocks = sch.get_child_blocks(get_root_block(sch, _only_name(sch)))
+    while len(blocks) == 1 and (inner := sch.get_child_blocks(blocks[0])):
+        blocks = inner
     if not all(_is_plain(sch, rv) for rv in blocks):
         return None
     try:

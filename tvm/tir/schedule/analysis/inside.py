@@ -22,6 +22,7 @@ def index_outside(
     """An index that may lie outside of the buffer, for block variables for which `where` holds.
 
     A border is an example: 10 instances of v read B[v - 1] of 8 elements, two of them in vain.
+    An index that only names of blocks around move is the same for all instances.
     """
     analyzer = Analyzer()
     for iv in block.iter_vars:
@@ -30,6 +31,9 @@ def index_outside(
     extents = {iv.var: iv.dom.extent for iv in block.iter_vars if iv.dom is not None}
     with analyzer.constraint_scope(functools.reduce(logical_and, where, _TRUE)):
         for index, extent in zip(indices, buffer.shape):
+            names = {node for node in walk(index) if isinstance(node, Var)}
+            if names and names.isdisjoint(extents):
+                continue
             below = (
                 analyzer.can_prove(index < extent)
                 or (isinstance(index, Var) and _is_rounded_up(extents.get(index), extent, analyzer))
