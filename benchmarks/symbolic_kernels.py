@@ -80,6 +80,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "global average 960 h7": lambda: ("GlobalAveragePool", (1, 960, 7, 7), [], {}),
     "softmax 512x512": lambda: ("Softmax", (1, 512, 512), [], {"axis": -1}),
     "matmul 40x120x6625": lambda: ("MatMul", (1, 40, 120), [f32(120, 6625)], {}),
+    "matmul 56x56x96x384": lambda: ("MatMul", (1, 56, 56, 96), [f32(96, 384)], {}),
+    "matmul 7x7x768x3072": lambda: ("MatMul", (1, 7, 7, 768), [f32(768, 3072)], {}),
 }  # fmt: skip
 
 
@@ -87,7 +89,7 @@ def model(case: Case, symbolic: bool) -> onnx.ModelProto:
     op, shape, weights, attributes = case
     dims: list[Any] = list(shape)
     if symbolic:
-        fixed = 2 if op == "MatMul" else 1
+        fixed = len(shape) - 1 if op == "MatMul" else 1
         dims = [size if dim == fixed else f"d{dim}" for dim, size in enumerate(shape)]
     constants = [numpy_helper.from_array(w, f"w{n}") for n, w in enumerate(weights)]
     node = helper.make_node(op, ["x", *(c.name for c in constants)], ["y"], **attributes)

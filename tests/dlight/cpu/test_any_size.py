@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import relax
+from tvm import dlight, relax, te, tir
 from tvm.relax.op import nn
 
 pytestmark = pytest.mark.cpu
@@ -123,3 +124,38 @@ def test_products_of_rows(columns: int, steps: int, cpu: str) -> None:
         data = f32(n, m, steps, seed=3)
         wanted = data.astype("float64") @ weight
         np.testing.assert_allclose(run(data), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("columns", [7, 96])
+def test_products_of_planes_of_rows(columns: int, cpu: str) -> None:
+    """All of (n, h, w) are the rows of one matrix, also with what follows the product."""
+    weight, scale = f32(20, columns) / 4, f32(columns, seed=1)
+
+    def make(x: relax.Var) -> relax.Expr:
+        found = relax.op.add(relax.op.matmul(x, relax.const(weight)), relax.const(scale))
+        found = relax.op.multiply(nn.gelu(found), relax.const(scale))
+        return relax.op.add(found, found)
+
+    run = compiled(["n", "h", "w", 20], make, cpu)
+    for n, h, w in PLANES:
+        data = f32(n, h, w, 20, seed=3)
+        sums = data.astype("float64") @ weight + scale
+        erf = np.vectorize(math.erf, otypes=["float64"])(sums / math.sqrt(2))
+        wanted = sums * (1 + erf) * scale
+        np.testing.assert_allclose(run(data), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_rows_of_many_dimensions_are_one_matrix(count: int) -> None:
+    """However many sizes are unknown, weights are packed beforehand."""
+    dims = [tir.Var(f"d{i}", "int64") for i in range(count)]
+    steps, columns = tir.const(32, "int64"), tir.const(64, "int64")
+    a = te.placeholder((*dims, steps), name="a")
+    b = te.placeholder((steps, columns), name="b")
+    k = te.reduce_axis((0, steps), name="k")
+    c = te.compute((*dims, columns), lambda *i: te.sum(a(*i[:-1], k) * b(k, i[-1]), axis=[k]))
+    func = te.create_prim_func([a, b, c]).with_attr("layout_free_buffers", [1])
+    with tvm.target.Target("llvm -mcpu=haswell"):
+        mod = tvm.IRModule({"main": func})
+        made = dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())(mod)["main"]
+    assert "columns packed beforehand" in made.attrs["schedule_reason"]

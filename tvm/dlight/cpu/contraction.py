@@ -11,6 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.tir.expr import IntImm, IterVar, Var
 from tvm.tir.functor import walk
+from tvm.tir.index_map import IndexMap
 from tvm.tir.op.arith import is_one
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.inside import index_outside
@@ -210,23 +211,41 @@ def _relayout(
     sch.transform_block_layout(copy, fusion)
 
 
-def _fusion(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]):  # type: ignore[no-untyped-def]
+def _fusion(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]) -> IndexMap:
     """The index map (variables in `order`) -> one fused index a group."""
+    place = {var: Var(var.name, var.dtype) for var in order}
+    fused: list[PrimExpr] = []
+    for group in groups:
+        total: PrimExpr | None = None
+        for iv in group:
+            part = place[iv.var]
+            total = part if total is None else total * _size(iv) + part
+        assert total is not None, "groups are not empty"
+        fused.append(total)
+    known = all(isinstance(_size(iv), IntImm) for group in groups for iv in group)
+    return IndexMap(list(place.values()), fused, None if known else _digits(order, groups))
 
-    def fuse(*indices: PrimExpr) -> list[PrimExpr]:
-        place = dict(zip(order, indices))
-        result: list[PrimExpr] = []
-        for group in groups:
-            total: PrimExpr | None = None
-            for iv in group:
-                assert iv.dom is not None, "block variables have domains"
-                part = place[iv.var]
-                total = part if total is None else total * iv.dom.extent + part
-            assert total is not None, "groups are not empty"
-            result.append(total)
-        return result
 
-    return fuse
+def _digits(order: Sequence[Var], groups: Sequence[Sequence[IterVar]]) -> IndexMap:
+    """The map back from fused indices: x -> x // w // h, x // w % h, x % w.
+
+    One size after another is divided by. The sum of such digits simplifies to x again, step by
+    step, also where sizes are symbols; that of x // (h * w) and x // w % h does not.
+    """
+    names = [Var(f"axis{i}", group[0].var.dtype) for i, group in enumerate(groups)]
+    digits: dict[Var, PrimExpr] = {}
+    for name, group in zip(names, groups):
+        rest: PrimExpr = name
+        for iv in reversed(group[1:]):
+            digits[iv.var] = rest % _size(iv)
+            rest = rest // _size(iv)
+        digits[group[0].var] = rest
+    return IndexMap(names, [digits[var] for var in order])
+
+
+def _size(iv: IterVar) -> PrimExpr:
+    assert iv.dom is not None, "block variables have domains"
+    return iv.dom.extent
 
 
 def _write_back(sch: Schedule, block: BlockRV) -> BlockRV:
