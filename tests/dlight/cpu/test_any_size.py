@@ -87,6 +87,27 @@ def test_convolutions(
         np.testing.assert_allclose(run(data), np.maximum(wanted, 0), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("channels", "filters", "pad"), [(24, 21, 1), (20, 64, 0)])
+def test_convolutions_in_tiles(channels: int, filters: int, pad: int, cpu: str) -> None:
+    """Those that are Winograd's, with all that may follow them."""
+    weight = f32(filters, channels, 3, 3) / 9
+    scale = f32(1, filters, 1, 1, seed=1)
+
+    def make(x: relax.Var) -> relax.Expr:
+        found = nn.conv2d(x, relax.const(weight), padding=pad)
+        found = relax.op.add(found, relax.const(scale))
+        return relax.op.multiply(found, relax.op.sigmoid(found))
+
+    run = compiled(["n", channels, "h", "w"], make, cpu)
+    for n, h, w in [*PLANES, (3, 6, 5), (1, 13, 13), (1, 3, 3), (1, 4, 200)]:
+        if min(h, w) + 2 * pad < 3:
+            continue
+        data = f32(n, channels, h, w, seed=2)
+        wanted = conv(data, weight, 1, pad, 1) + scale
+        wanted /= 1 + np.exp(-wanted)
+        np.testing.assert_allclose(run(data), wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_largest_of_windows(stride: int, cpu: str) -> None:
     run = compiled(

@@ -73,13 +73,28 @@ def test_changes(dataflow: bool) -> None:
         {"dtype": "float16"},
         {"shape": (1, 32, 7, 7)},
         {"shape": (1, 3, 32, 32), "kernel": (32, 3, 3, 3)},
-        {"shape": (tvm.tir.SizeVar("n", "int64"), 32, 16, 16)},
+        {"shape": (tvm.tir.SizeVar("n", "int64"), 32, 16, 1)},
+        {"shape": (1, 8, tvm.tir.SizeVar("h", "int64"), 16), "kernel": (8, 8, 3, 3)},
         {"data_layout": "NHWC", "kernel_layout": "HWIO", "kernel": (3, 3, 32, 32)},
     ],
 )
 def test_keeps(keywords: dict[str, Any]) -> None:
     before = module(**keywords)
     assert rewritten(before) is before
+
+
+@pytest.mark.parametrize("dims", ["n", "h", "w", "nhw"])
+def test_sizes_that_are_known_when_it_runs(dims: str) -> None:
+    shape = [tvm.tir.Var(d, "int64") if d in dims else 9 for d in "nhw"]
+    before = module((shape[0], 24, shape[1], shape[2]), (20, 24, 3, 3))
+    after = rewritten(before)
+    assert "conv2d_winograd" in after.script()
+    data = np.random.default_rng(0).standard_normal((2, 24, 9, 9)).astype("float32")
+    if "n" not in dims:
+        before = module((9, 24, shape[1], shape[2]), (20, 24, 3, 3))
+        after, data = rewritten(before), np.repeat(data, 5, 0)[:9]
+    found, expected = run_interp(after, [data]), run_interp(before, [data])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_panels_fill_vectors() -> None:

@@ -13,23 +13,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from tvm.dlight.analysis.contraction import find_contraction
 from tvm.dlight.base import open_schedule
+from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
-from tvm.tir.expr import IntImm
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import BufferLoad, Call, IntImm
 from tvm.tir.function import PrimFunc
+from tvm.tir.op.arith import is_zero
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
-from tvm.tir.stmt import Block
+from tvm.tir.stmt import Block, BlockRealize, BufferStore, SeqStmt, Stmt
+from tvm.tir.winograd import KEY, PADDING, SPAN, TILE
 
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .cost import flops_us, threads_for
 from .general import Rest, inline_epilogues
+from .planes import is_choice
+from .winograd_any import AnySize, Shape, output_variables
 
-KEY: Final = "winograd"  # the annotation that names a stage
-TILE: Final = 4
-SPAN: Final = 6
+STAGES: Final = ("rows", "tiles", "products", "pairs")
 
 
 class Winograd(CPUScheduleRule):
@@ -48,6 +54,9 @@ class Winograd(CPUScheduleRule):
         users = sch.get_consumers(stages["pairs"])
         if len(users) != 1:
             return None
+        if not _is_known(sch.get(stages["products"]).writes[0].buffer.shape):
+            found = _any_size(sch, stages, users[0], target.cpu)
+            return _apart(func, target.cpu) if found is None else found
         rest = Rest(sch)
         words = _Nest(sch, stages, users[0], target.cpu).schedule(rest)
         rest.schedule(target.cpu)
@@ -62,7 +71,55 @@ def _stage(sch: Schedule, block: BlockRV) -> str:
 def _stages(sch: Schedule) -> dict[str, BlockRV] | None:
     """The blocks of the stages by name, or None."""
     found = {_stage(sch, block): block for block in root_blocks(sch)}
-    return found if {"rows", "tiles", "products", "pairs"} <= set(found) else None
+    return found if set(STAGES) <= set(found) else None
+
+
+def _is_known(shape: Sequence[PrimExpr]) -> bool:
+    return all(isinstance(extent, IntImm) for extent in shape)
+
+
+def _apart(func: PrimFunc, cpu: CpuModel) -> Schedule | None:
+    """What follows stays on its own: it reads the result otherwise than place by place."""
+    sch = open_schedule(func)
+    stages = _stages(sch)
+    return None if stages is None else _any_size(sch, stages, stages["output"], cpu)
+
+
+def _any_size(
+    sch: Schedule, stages: dict[str, BlockRV], last: BlockRV, cpu: CpuModel
+) -> Schedule | None:
+    """The stages as one block that finds its panels when it runs; what else there is, as usual."""
+    pad = sch.get_producers(stages["rows"])
+    final: Block = sch.get(last)
+    pairs = sch.get(stages["pairs"]).writes[0].buffer
+    names = output_variables(final, pairs)
+    source = _padded(sch.get(pad[0])) if len(pad) == 1 else None
+    if names is None or source is None:
+        return None
+    rows: Block = sch.get(stages["rows"])
+    products: Block = sch.get(stages["products"])
+    found = find_contraction(products)
+    assert found is not None, "products are summed"
+    tiles = sch.get(stages["tiles"]).writes[0].buffer
+    weights = found.rhs if found.lhs.buffer is tiles else found.lhs
+    extents = {iv.var: iv.dom.extent for iv in final.iter_vars if iv.dom is not None}
+    sizes = rows.annotations[PADDING]
+    assert isinstance(sizes, Sequence), "rows above the plane, columns to its left"
+    top, left = (int(str(size)) for size in sizes)
+    shape = Shape(
+        _size(source.shape[1]), _size(extents[names[1]]), _size(weights.buffer.shape[-1]),
+        source.shape[0], source.shape[2], source.shape[3], extents[names[2]], extents[names[3]],
+        top, left,
+    )  # fmt: skip
+    nest = AnySize(shape, source, weights.buffer, cpu, final, pairs)
+    stages_at_once = nest.nest()
+    made = _replaced(sch, [*pad, *(stages[name] for name in STAGES), last], stages_at_once)
+    rest = Rest(made)
+    for block in root_blocks(made):
+        if made.get(block) is stages_at_once.block:
+            rest.done(block)
+    rest.schedule(cpu)
+    return with_reason(made, nest.reason())
 
 
 class _Nest:
@@ -176,3 +233,32 @@ class _Nest:
 def _size(extent: object) -> int:
     assert isinstance(extent, IntImm), "stages of known sizes only"
     return extent.value
+
+
+def _padded(node: Block) -> Buffer | None:
+    """What a block makes a border of zeros around; None for other blocks."""
+    store = node.body
+    value = store.value if isinstance(store, BufferStore) else None
+    load = value.args[1] if is_choice(value) and isinstance(value, Call) else value
+    zero = not isinstance(value, Call) or is_zero(value.args[2])
+    return load.buffer if isinstance(load, BufferLoad) and zero else None
+
+
+def _replaced(sch: Schedule, gone: Sequence[BlockRV], nest: Stmt) -> Schedule:
+    """A schedule of the function with a statement in the place of some blocks."""
+    func = sch.mod["main"]
+    assert isinstance(func, PrimFunc), "rules schedule TIR functions"
+    tops = {sch.get(sch.get_loops(block)[0]) for block in gone}
+    own = {region.buffer for block in gone[:-1] for region in sch.get(block).writes}
+    realize = func.body
+    assert isinstance(realize, BlockRealize), "a function of blocks"
+    root, left = realize.block, []
+    body = root.body.seq if isinstance(root.body, SeqStmt) else (root.body,)
+    for stmt in body:
+        if stmt not in tops:
+            left.append(stmt)
+        elif stmt is sch.get(sch.get_loops(gone[-1])[0]):
+            left.append(nest)
+    kept = [buffer for buffer in root.alloc_buffers if buffer not in own]
+    new = Block([], [], [], root.name_hint, SeqStmt.flatten(left), None, kept)
+    return open_schedule(func.with_body(BlockRealize([], realize.predicate, new)))

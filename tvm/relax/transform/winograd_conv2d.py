@@ -9,10 +9,11 @@ transforms cost, and lanes that stay empty, decides whether that pays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tvm.arith import Analyzer
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import span_scope
@@ -33,13 +34,8 @@ from tvm.relax.transform.rebuild import rebuild_seq, with_body
 from tvm.target.cpu_model import CpuModel
 from tvm.te import Tensor
 from tvm.tir.expr import IntImm
-from tvm.topi.nn.winograd_panels import (
-    SPAN,
-    TILE,
-    Panels,
-    transformed_weights,
-    winograd_panels,
-)
+from tvm.tir.winograd import ANY_VECTORS, SPAN, TILE, most_vectors
+from tvm.topi.nn.winograd_panels import Panels, transformed_weights, winograd_panels
 
 LOAD_COST: Final = 0.7  # of a load, over a multiplication of vectors, as in dlight.cpu.tiles
 DIRECT: Final = 1.3  # the same model's time of a direct sum, for each of its multiplications
@@ -135,13 +131,54 @@ def _plan(value: RelaxExpr, cpu: CpuModel) -> Panels | None:
     if attrs.out_dtype and str(attrs.out_dtype) not in ("float32", "void"):
         return None
     sizes, kernel = _known(data), _known(weight)
-    if sizes is None or kernel is None or kernel[2:] != [3, 3] or min(_padding(value)) < 0:
+    if kernel is None or kernel[2:] != [3, 3] or min(_padding(value)) < 0:
         return None
     top, left, bottom, right = _padding(value)
+    if sizes is None:
+        plane = _plane(value.struct_info, data)
+        return None if plane is None else any_panels(cpu, kernel[1], kernel[0], plane)
     high, wide = sizes[2] + top + bottom - 2, sizes[3] + left + right - 2
     if min(high, wide, *sizes) < 1:
         return None
     return choose_panels(cpu, sizes[1], kernel[0], high, wide)
+
+
+def any_panels(
+    cpu: CpuModel, channels: int, outs: int, sizes: Sequence[int | None] = ()
+) -> Panels | None:
+    """Panels for outputs of any size, if those of large planes are faster so; else None.
+
+    `sizes` are those of the output that are known: tiles may reach past its end.
+    """
+    best: tuple[float, Panels] | None = None
+    for filters in range(1, min(MOST_FILTERS, outs) + 1):
+        vectors = most_vectors(cpu, filters)
+        if vectors < ANY_VECTORS and cpu.vector_registers > 2 * ANY_VECTORS:
+            break  # panels of too few sizes to choose from
+        sums = filters * vectors
+        cost = (1 + LOAD_COST * (filters + vectors) / sums) * max(1.0, cpu.fma_ports * 4 / sums)
+        cost *= -(-outs // filters) * filters / outs
+        if best is None or cost < best[0] - 1e-9:
+            best = (cost, Panels(1, filters))
+    assert best is not None, "one filter is always possible"
+    products = SPAN * SPAN * (best[0] + TRANSFORM * (1 / channels + 1 / outs))
+    for size in sizes:
+        products *= 1 if size is None else -(-size // TILE) * TILE / size
+    return best[1] if products < GAIN * DIRECT * 9 * TILE * TILE else None
+
+
+def _number(extent: PrimExpr) -> int | None:
+    return extent.value if isinstance(extent, IntImm) else None
+
+
+def _plane(result: object, data: TensorStructInfo) -> list[int | None] | None:
+    """Rows and columns of a result, as far as they are known; None for another rank, or none."""
+    if not isinstance(result, TensorStructInfo) or not isinstance(result.shape, ShapeExpr):
+        return None
+    if not isinstance(data.shape, ShapeExpr):
+        return None
+    sizes = [_number(Analyzer().simplify(extent)) for extent in result.shape.values]
+    return None if len(sizes) != 4 or 0 in sizes else sizes[2:]
 
 
 def _known(info: TensorStructInfo) -> list[int] | None:

@@ -4,32 +4,34 @@ A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks" (2016)
 inputs become 6 x 6 products with transformed weights, summed over channels, and those 4 x 4
 outputs: 36 products take the place of 144. The tiles of some rows of the image make a panel, whose
 tiles lie side by side; so do the weights of some filters.
-
-The points are 0, 3/4, -3/4, 3/2, -3/2 and infinity: with these the error is that of a direct sum in
-the same precision (measured over the root mean square of the output: 6e-6 to 9e-6; with the
-points 1 and 2 it is 2e-5 to 3e-5).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.tir.winograd import (
+    FAR,
+    KEY,
+    NEAR,
+    OUTPUTS,
+    PADDING,
+    SPAN,
+    TILE,
+    inputs_to_points,
+    outputs_of_pairs,
+    pairs_of,
+)
 from tvm.topi.common import compute
 
 from .pad import pad
-
-TILE: Final = 4  # outputs of a tile, in each direction
-SPAN: Final = 6  # inputs of a tile
-KEY: Final = "winograd"  # the annotation that tells which stage a block is
-_A, _B = 0.75, 1.5  # the points, with both signs
-_A2, _B2 = _A * _A, _B * _B
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,14 @@ class Panels:
 
 def transformed_weights(weight: np.ndarray, filters: int) -> np.ndarray:
     """G g G^T of each filter: (o, c, 3, 3) -> (ceil(o / filters), 36, c, filters), zeros added."""
-    near, far = 2 * _A2 * (_A2 - _B2), 2 * _B2 * (_B2 - _A2)
+    a, b = NEAR, FAR
+    near, far = 2 * a**2 * (a**2 - b**2), 2 * b**2 * (b**2 - a**2)
     g = np.array([
-        [1 / (_A2 * _B2), 0, 0],
-        [1 / near, _A / near, _A2 / near],
-        [1 / near, -_A / near, _A2 / near],
-        [1 / far, _B / far, _B2 / far],
-        [1 / far, -_B / far, _B2 / far],
+        [1 / (a**2 * b**2), 0, 0],
+        [1 / near, a / near, a**2 / near],
+        [1 / near, -a / near, a**2 / near],
+        [1 / far, b / far, b**2 / far],
+        [1 / far, -b / far, b**2 / far],
         [0, 0, 1],
     ])  # fmt: skip
     outs, channels = weight.shape[:2]
@@ -64,40 +67,6 @@ def _chosen(index: Any, values: Sequence[PrimExpr]) -> PrimExpr:
     result = values[-1]
     for number in range(len(values) - 2, -1, -1):
         result = tir.Select(index == number, values[number], result)
-    return result
-
-
-def _inputs(d: Callable[[int], PrimExpr]) -> list[PrimExpr]:
-    """B^T d: six inputs of a tile to the six points."""
-    even_a, odd_a = d(4) - d(2) * _B2, (d(3) - d(1) * _B2) * _A
-    even_b, odd_b = d(4) - d(2) * _A2, (d(3) - d(1) * _A2) * _B
-    both, product = _A2 + _B2, _A2 * _B2
-    return [
-        d(4) - d(2) * both + d(0) * product,
-        even_a + odd_a, even_a - odd_a, even_b + odd_b, even_b - odd_b,
-        d(5) - d(3) * both + d(1) * product,
-    ]  # fmt: skip
-
-
-def _pairs(m: Callable[[int], PrimExpr]) -> list[PrimExpr]:
-    """The values at the points, those of both signs added and subtracted."""
-    return [m(0), m(1) + m(2), m(1) - m(2), m(3) + m(4), m(3) - m(4), m(5)]
-
-
-# What each of the pairs counts for in the four outputs: A^T with the signs taken out.
-_OUTPUTS: Final = (
-    (1.0, 1.0, 0.0, 1.0, 0.0, 0.0),
-    (0.0, 0.0, _A, 0.0, _B, 0.0),
-    (0.0, _A2, 0.0, _B2, 0.0, 0.0),
-    (0.0, 0.0, _A2 * _A, 0.0, _B2 * _B, 1.0),
-)
-
-
-def _output(p: list[PrimExpr], number: int) -> PrimExpr:
-    terms = [x if c == 1 else x * c for x, c in zip(p, _OUTPUTS[number]) if c]
-    result = terms[0]
-    for term in terms[1:]:
-        result = result + term
     return result
 
 
@@ -120,15 +89,15 @@ def winograd_panels(
     blocks = -(-outs // filters)
 
     def row(i: Any, y: Any, c: Any, e: Any, x: Any) -> PrimExpr:
-        return _chosen(e, _inputs(lambda k: padded(i, c, y * TILE + k, x)))
+        return _chosen(e, inputs_to_points(lambda k: padded(i, c, y * TILE + k, x)))
 
     vertical = compute(
         (n, down, channels, SPAN, across * TILE + 2), row, name="winograd_rows",
-        attrs={KEY: "rows"},
+        attrs={KEY: "rows", PADDING: [top, left]},
     )  # fmt: skip
 
     def column(i: Any, p: Any, e: Any, f: Any, c: Any, r: Any, x: Any) -> PrimExpr:
-        return _chosen(f, _inputs(lambda k: vertical(i, p * rows + r, c, e, x * TILE + k)))
+        return _chosen(f, inputs_to_points(lambda k: vertical(i, p * rows + r, c, e, x * TILE + k)))
 
     tiles = compute(
         (n, each, SPAN, SPAN, channels, rows, across), column, name="winograd_tiles",
@@ -148,10 +117,10 @@ def winograd_panels(
 
     def pair(i: Any, p: Any, b: Any, y: Any, g: Any, m: Any, q: Any) -> PrimExpr:
         def at(f: int) -> PrimExpr:
-            points = _pairs(lambda e: products(i, p, b, e, f, m, q))
-            return _chosen(y, [_output(points, number) for number in range(TILE)])
+            points = pairs_of(lambda e: products(i, p, b, e, f, m, q))
+            return _chosen(y, [outputs_of_pairs(points, number) for number in range(TILE)])
 
-        return _chosen(g, _pairs(at))
+        return _chosen(g, pairs_of(at))
 
     pairs = compute(
         (n, each, blocks, TILE, SPAN, filters, lanes), pair, name="winograd_pairs",
@@ -177,5 +146,5 @@ def winograd_panels(
 
 def _weights(x: Any, g: int) -> PrimExpr:
     """What pair `g` counts for in the output at column x."""
-    column = [tir.const(_OUTPUTS[number][g], "float32") for number in range(TILE)]
+    column = [tir.const(OUTPUTS[number][g], "float32") for number in range(TILE)]
     return _chosen(x % TILE, column)
