@@ -52,6 +52,6 @@ def i64(value: int) -> tir.IntImm:
 
 
 def test_fewer_vectors_cost_more_a_tile() -> None:
-    one, two, three = vector_costs(HASWELL.cpu, 4, 3)
-    assert one < two < three
-    assert one * 3 > two * 1.5 > three
+    costs = vector_costs(HASWELL.cpu, 4, 3)
+    each = [cost / count for count, cost in enumerate(costs, 1)]
+    assert each == sorted(each, reverse=True)
