@@ -53,14 +53,43 @@ def test_graph_modules(built: tuple[Any, Any]) -> None:
 
 def test_graph_modules_refuse(built: tuple[Any, Any]) -> None:
     runner = graph_executor.GraphModule(built[0]["default"](tvm.cpu()))
-    with pytest.raises(tvm.TVMError, match=r"the inputs \['x'\] are not set"):
-        runner.run()
     with pytest.raises(tvm.TVMError, match="no input 'z'"):
         runner.set_input("z", rand(2, 3))
     with pytest.raises(tvm.TVMError, match="does not fit 'x'"):
         runner.set_input("x", rand(2, 4))
     with pytest.raises(tvm.TVMError, match="nothing was run yet"):
         runner.get_output(0)
+
+
+def test_inputs_are_zeros_until_they_are_set(built: tuple[Any, Any]) -> None:
+    runner = graph_executor.GraphModule(built[0]["default"](tvm.cpu()))
+    runner.run()
+    np.testing.assert_array_equal(runner.get_output(0).numpy(), np.zeros((2, 4), "float32"))
+    runner.get_input("x").copyfrom(np.ones((2, 3), "float32"))  # in place
+    assert runner.get_input(0).numpy().sum() == 6
+    n = relay.var("n", shape=(relay.Any(),))
+    open_shape = relay.build(tvm.IRModule.from_expr(relay.Function([n], n + n)), "llvm")
+    runner = graph_executor.GraphModule(open_shape["default"](tvm.cpu()))
+    with pytest.raises(tvm.TVMError, match=r"the inputs \['n'\] are not set"):
+        runner.run()
+
+
+def test_inputs_are_copies_or_shared(built: tuple[Any, Any]) -> None:
+    runner = graph_executor.GraphModule(built[0]["default"](tvm.cpu()))
+    x = tvm.runtime.tensor(rand(2, 3))
+    for set_input, same in ((runner.set_input, False), (runner.set_input_zero_copy, True)):
+        set_input("x", x)
+        x.copyfrom(x.numpy() + 1)
+        assert np.array_equal(runner.get_input("x").numpy(), x.numpy()) is same
+    with pytest.raises(NotImplementedError, match="debug_executor"):
+        runner.debug_get_output(0, x)
+
+
+def test_kernels_are_written(built: tuple[Any, Any], tmp_path: Any) -> None:
+    built[0].get_lib().save(str(tmp_path / "kernels.o"))
+    assert (tmp_path / "kernels.o").read_bytes()[:4] == b"\x7fELF"
+    built[0].lib.save(str(tmp_path / "kernels.txt"), "ll")
+    assert "define" in (tmp_path / "kernels.txt").read_text()
 
 
 def test_runs_are_timed(built: tuple[Any, Any]) -> None:

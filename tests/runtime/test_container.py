@@ -30,3 +30,10 @@ def test_the_module_of_devices_hides_no_function() -> None:
 def test_a_shape_equals_what_a_function_returns() -> None:
     echo = tvm.get_global_func("testing.echo")
     assert echo(container.ShapeTuple([3, 1])) == container.ShapeTuple([3, 1])
+
+
+def test_fields_with_a_tag() -> None:
+    made = container.ADT(3, [1, "a"])
+    assert (made.tag, made.fields, len(made), made[1]) == (3, [1, "a"], 2, "a")
+    assert container.tuple_object([1, 2]) == [1, 2]
+    assert container.tuple_object().tag == 0

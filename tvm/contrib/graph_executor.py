@@ -47,7 +47,10 @@ class GraphModule:
         self, key: int | str | None = None, value: Any = None, **params: Any
     ) -> None:
         """As `set_input`; a tensor of the device is taken as it is."""
-        self.set_input(key, value, **params)
+        if key is not None:
+            self.module["set_input_zero_copy"](key, value)
+        for name, given in params.items():
+            self.module["set_input_zero_copy"](name, given)
 
     def run(self, **input_dict: Any) -> None:
         """Set the given inputs and run."""
@@ -82,6 +85,13 @@ class GraphModule:
     def get_output(self, index: int, out: Any = None) -> Any:
         """An output of the last run, copied into `out` if it is given."""
         return self._get_output(index, out)
+
+    def debug_get_output(self, node: int | str, out: Any) -> Any:
+        """Values between the kernels; `debugger.debug_executor` keeps them."""
+        raise NotImplementedError(
+            "debug_get_output: this executor keeps no values between kernels; "
+            "legal: tvm.contrib.debugger.debug_executor.create(graph, lib, device)"
+        )
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Set inputs from saved parameters."""

@@ -38,6 +38,12 @@ _PLAIN_OF: Final[dict[str, frozenset[str]]] = {
     "relax.expr.DataTypeImm": frozenset(("value",)),
     "relax.expr.TupleGetItem": frozenset(("index",)),
     "tir.For": frozenset(("kind",)),
+    "relay.TypeVar": frozenset(("kind",)),
+    "relay.GlobalTypeVar": frozenset(("kind",)),
+    "relay.IncompleteType": frozenset(("kind",)),
+    "relay.TupleGetItem": frozenset(("index",)),
+    "relay.Match": frozenset(("complete",)),
+    "relay.Constructor": frozenset(("tag",)),
     "arith.ConstIntBound": frozenset(("min_value", "max_value")),
     "arith.ModularSet": frozenset(("coeff", "base")),
 }
@@ -147,6 +153,8 @@ def _known_fields(kind: str) -> set[str]:
 
 def plain_names(kind: str) -> frozenset[str]:
     """The fields of a type that are no references although they hold whole numbers or texts."""
+    if kind.startswith("relay.attrs."):
+        return frozenset()  # graphs of versions with Relay say themselves what is a value
     plain = _PLAIN | _PLAIN_OF.get(kind, frozenset())
     if ".attrs." not in kind:
         return plain

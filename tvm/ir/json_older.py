@@ -32,6 +32,13 @@ _NAMED: Final = {
     "SourceName": "ir.SourceName", "ir.SourceName": "ir.SourceName",
     "TargetKind": "target.TargetKind", "target.TargetKind": "target.TargetKind",
 }  # fmt: skip
+# Types under the names that versions up to 0.6 gave them; prefixes are found by trying.
+_RENAMED: Final = {
+    "Variable": "tir.Var", "relay.Module": "ir.IRModule", "Module": "ir.IRModule",
+    "relay.Id": "relax.Id",
+}  # fmt: skip
+_PREFIXES: Final = ("ir.", "relay.", "tir.")
+_NAMES: Final = ("name", "name_hint", "func_name")  # texts, which once stood there themselves
 _TENSOR_FIELDS: Final = {
     "tir.AllocateConst": "data", "relax.expr.Constant": "data", "relay.Constant": "data",
 }  # fmt: skip
@@ -71,18 +78,21 @@ class _Upgrade:
         if not isinstance(entry, dict) or not isinstance(entry.get("type_key"), str):
             raise refuse(repr(entry)[:80], "a node with its type_key")
         key, attrs = entry["type_key"], entry.get("attrs", {})
+        if key.removeprefix("relay.") in _NAMED:
+            key = key.removeprefix("relay.")
         if not key:
             return {"type": "None"}
         if key in _TEXTS:
             return {"type": "ffi.String", "data": entry.get("repr_str", "")}
         if key in _NAMED:
-            return {"type": _NAMED[key], "data": entry.get("repr_str", attrs.get("name"))}
+            known = entry.get("repr_str", entry.get("global_key", attrs.get("name")))
+            return {"type": _NAMED[key], "data": known}
         if key in _BOXES:
             kind, read = _BOXES[key]
             return {"type": kind, "data": read(str(attrs.get("value", entry.get("repr_str"))))}
         if key in _CONTAINERS:
             return {"type": _CONTAINERS[key], "data": self._items(entry)}
-        return self._fields(key if key in NODE_TYPES else f"ir.{key}", attrs)
+        return self._fields(_node_type(key), attrs)
 
     def _items(self, entry: Saved) -> list[int]:
         data = [_number(value) for value in entry.get("data", ())]
@@ -96,11 +106,64 @@ class _Upgrade:
             texts = [(self._add("ffi.String", key), _number(at)) for key, at in attrs.items()]
             inside = self._add("ffi.Map", [k for pair in texts for k in pair])
             return {"type": kind, "data": {"__dict__": inside}}
-        data = {name: _field(kind, name, text) for name, text in attrs.items()}
+        if kind in _VARIABLES and "var" in attrs:
+            attrs = {**attrs, "name_hint": self._name_of(attrs["var"])}
+        data = {name: self._field(kind, name, text) for name, text in attrs.items()}
+        if "_checked_type_" in data:
+            data["checked_type_"] = data.pop("_checked_type_")
+        if kind == "relay.IncompleteType" and "kind" not in data:
+            data["kind"] = 0
         place = _TENSOR_FIELDS.get(kind)
         if place in data:
             data[place] += self._first_tensor
+        if kind == "relay.Match":
+            data["complete"] = bool(data.get("complete"))
         return {"type": kind, "data": data}
+
+    def _name_of(self, at: Any) -> str:
+        """The name of a variable for extents, which a type's variable once held."""
+        place = _number(at)
+        entry = self._old[place] if 0 <= place < len(self._old) else None
+        name = entry.get("attrs", {}).get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str):
+            raise refuse(repr(entry)[:80], "a variable with its name")
+        return name if not name.isdigit() else str(self._old[int(name)].get("repr_str", ""))
+
+    def _field(self, kind: str, name: str, text: Any) -> Any:
+        is_text = name in _NAMES or (kind == "tir.StringImm" and name == "value")
+        if is_text and isinstance(text, str) and not _is_whole(text):
+            return self._add("ffi.String", text)
+        if kind.startswith("relay.attrs.") and isinstance(text, str):
+            return self._option(kind, name, text)
+        return _field(kind, name, text)
+
+    def _option(self, kind: str, name: str, text: str) -> Any:
+        """An option of an operator of Relay: a value where its default is one, else a node."""
+        default = getattr(NODE_TYPES.get(kind), "DEFAULTS", {}).get(name)
+        if isinstance(default, bool):
+            return text in ("1", "true", "True")
+        if isinstance(default, float):
+            return float(text)
+        if not _is_whole(text):
+            return text
+        return self._add("int", int(text)) if isinstance(default, int) else int(text)
+
+
+_VARIABLES: Final = ("relay.TypeVar", "relay.GlobalTypeVar")
+
+
+def _node_type(key: str) -> str:
+    """The type of a node by its name in any version."""
+    key = _RENAMED.get(key, key)
+    if key in NODE_TYPES:
+        return key
+    last = key.rpartition(".")[2]
+    tried = [*(prefix + key for prefix in _PREFIXES), *(prefix + last for prefix in _PREFIXES)]
+    return next((name for name in tried if name in NODE_TYPES), f"ir.{key}")
+
+
+def _is_whole(text: str) -> bool:
+    return text.lstrip("-").isdigit()
 
 
 def _field(kind: str, name: str, text: Any) -> Any:

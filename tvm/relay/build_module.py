@@ -19,7 +19,12 @@ from tvm.relay.backend.compiled import (
     target_of,
 )
 from tvm.relay.backend.executor import Executor
-from tvm.relay.backend.graph_runtime import GraphExecutorFactoryModule, graph_json
+from tvm.relay.backend.executor_factory import (
+    AOTExecutorFactoryModule,
+    ExecutorFactoryModule,
+    GraphExecutorFactoryModule,
+)
+from tvm.relay.backend.graph_runtime import graph_json
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.function import Function
@@ -41,7 +46,7 @@ def build(
     constant_memory_pools: Any = None,
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
-) -> GraphExecutorFactoryModule:
+) -> ExecutorFactoryModule:
     """Compile a module; parameters become constants of the code."""
     if not isinstance(ir_mod, (IRModule, Function)):
         raise ValueError("Type of input parameter mod must be tvm.IRModule")
@@ -51,12 +56,19 @@ def build(
     with target_of(target):
         optimized = graph_passes()(mod)
         library = compile_module(optimized, target)
+    if executor.name == "aot":
+        return AOTExecutorFactoryModule(
+            mod, {}, target_of(target), executor, runtime, library, mod_name, params or {}, {},
+            None, [],
+        )  # fmt: skip
     kernels = FuseOps()(optimized)["main"]
     assert isinstance(kernels, Function), "main is a function of Relay"
-    return GraphExecutorFactoryModule(
+    made = GraphExecutorFactoryModule(
         mod, target_of(target), executor, graph_json(kernels, mod_name), library, mod_name,
         params or {}, {},
     )  # fmt: skip
+    made.kernels = kernels
+    return made
 
 
 def optimize(
@@ -97,7 +109,7 @@ class BuildModule:
     """Builds in one call and keeps the parts for questions."""
 
     def __init__(self) -> None:
-        self._built: GraphExecutorFactoryModule | None = None
+        self._built: ExecutorFactoryModule | None = None
 
     def build(
         self,
@@ -110,16 +122,16 @@ class BuildModule:
         constant_memory_pools: Any = None,
         params: Mapping[str, Any] | None = None,
         mod_name: str | None = None,
-    ) -> tuple[str, Any, dict[str, Any]]:
+    ) -> tuple[Any, Any, dict[str, Any]]:
         """Compile a module: graph, library, parameters."""
         self._built = build(
             mod, target, target_host, executor, runtime, params=params,
             mod_name=mod_name or "default",
         )  # fmt: skip
-        return self._built.graph_json_str, self._built, self._built.params
+        return self._built.get_executor_config(), self._built, self._built.params
 
     @property
-    def _made(self) -> GraphExecutorFactoryModule:
+    def _made(self) -> ExecutorFactoryModule:
         if self._built is None:
             raise RuntimeError("BuildModule: nothing is built yet; call build(mod, target) first")
         return self._built
@@ -136,11 +148,23 @@ class BuildModule:
 
     def get_graph_json(self) -> str:
         """The graph of what was built."""
-        return self._made.graph_json_str
+        return str(self._made.get_executor_config())
 
     def get_module(self) -> Any:
         """The library that was built."""
         return self._made
+
+    def get_function_metadata(self) -> dict[str, Any]:
+        """What is noted of the built functions."""
+        return self._made.function_metadata
+
+    def get_executor_codegen_metadata(self) -> Any:
+        """What an executor compiled ahead is told: nothing."""
+        return getattr(self._made, "executor_codegen_metadata", None)
+
+    def get_devices(self) -> list[str]:
+        """The devices that the built module names."""
+        return self._made.get_devices()
 
     def get_params(self) -> dict[str, Any]:
         """The parameters of what was built."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvm.error import TVMError, message
+from tvm.ffi import library
 
 from ._device import Device
 from ._tensor import Tensor, tensor
@@ -18,8 +19,9 @@ from .benchmark import BenchmarkResult, Timing, evaluator
 class GraphRuntime:
     """The functions that graph executors call by name; `run` is the function that computes.
 
-    Of the extents of inputs, those that are no numbers may be any. Values for names among
-    `bound` are passed over: they are constants of the code.
+    Of the extents of inputs, those that are no numbers may be any; such inputs are to be set, all
+    others are zeros until they are. Values for names among `bound` are passed over: they are
+    constants of the code.
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class GraphRuntime:
         self.outputs: list[Any] = []
         self._functions: dict[str, Callable[..., Any]] = {
             "set_input": self.set_input,
-            "set_input_zero_copy": self.set_input,
+            "set_input_zero_copy": self.set_input_zero_copy,
             "get_input": self.get_input,
             "get_input_index": self.get_input_index,
             "get_input_info": self.get_input_info,
@@ -73,7 +75,7 @@ class GraphRuntime:
         for name in names:
             at, there = self.index(name), other.index(name)
             if 0 <= at < len(self.params) and 0 <= there < len(other.params):
-                self.inputs[at] = other.inputs[there]
+                self.inputs[at] = other.get_input(there)
 
     def index(self, key: int | str) -> int:
         """The place of an input given by place or name; -1 for a name that is none."""
@@ -83,7 +85,14 @@ class GraphRuntime:
         return names.index(key) if key in names else -1
 
     def set_input(self, key: int | str, value: Any) -> None:
-        """Set an input; names that are parameters bound at the build are passed over."""
+        """Copy a value into an input; names that are parameters bound at the build are ignored."""
+        self._set(key, value.copyto(self.device) if isinstance(value, Tensor) else value)
+
+    def set_input_zero_copy(self, key: int | str, value: Any) -> None:
+        """Let an input be a tensor of the device, which may change until the next run."""
+        self._set(key, value)
+
+    def _set(self, key: int | str, value: Any) -> None:
         at = self.index(key)
         if not 0 <= at < len(self.params):
             if isinstance(key, str) and key in self.bound:
@@ -115,7 +124,12 @@ class GraphRuntime:
     def get_input(self, key: int | str) -> Any:
         """An input as it was set."""
         at = self.index(key)
-        return self.inputs[at] if 0 <= at < len(self.inputs) else None
+        return self._input(at) if 0 <= at < len(self.inputs) else None
+
+    def _input(self, at: int) -> Any:
+        if self.inputs[at] is None:
+            self.inputs[at] = _zeros(self.params[at], self.device)
+        return self.inputs[at]
 
     def get_input_index(self, name: str) -> int:
         """The place of an input, or -1."""
@@ -130,10 +144,11 @@ class GraphRuntime:
 
     def run(self) -> None:
         """Run the module on the inputs."""
-        missing = [p.name for p, v in zip(self.params, self.inputs) if v is None]
+        given = [self._input(at) for at in range(len(self.params))]
+        missing = [p.name for p, v in zip(self.params, given) if v is None]
         if missing:
             raise TVMError(f"run: the inputs {missing} are not set; call set_input for each")
-        self.outputs = flat_outputs(self._main(*self.inputs))
+        self.outputs = flat_outputs(self._main(*given))
 
     def get_output(self, index: int, out: Any = None) -> Any:
         """An output of the last run; copied into `out` if it is given."""
@@ -155,6 +170,14 @@ class GraphRuntime:
 
         for name, value in load_param_dict(params_bytes).items():
             self.set_input(name, value)
+
+
+def _zeros(param: ValueInfo, device: Any) -> Any:
+    """The first value of an input; None where an extent is not known yet."""
+    shape = [extent for extent in param.shape if isinstance(extent, int)]
+    if len(shape) < len(param.shape):
+        return None
+    return tensor(np.zeros(shape, library().dtype(param.dtype)), device)
 
 
 def _as_tensor(value: Any, device: Any) -> Any:

@@ -15,6 +15,7 @@ from tvm.relay.function import Function
 from tvm.relay.rewrite import bind
 from tvm.relay.to_relax import NotFirstOrder, to_relax
 from tvm.runtime import cpu
+from tvm.runtime.container import tuple_object
 from tvm.target.target import Target
 
 from .interpreter import Executor, Interpreter, arguments, as_tensor
@@ -104,4 +105,4 @@ class CompiledExecutor(Executor):
 def _listed(value: Any) -> Any:
     if hasattr(value, "numpy"):
         return value
-    return [_listed(field) for field in value]
+    return tuple_object(_listed(field) for field in value)

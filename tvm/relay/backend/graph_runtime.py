@@ -34,8 +34,101 @@ def _info(param: Var) -> ValueInfo:
     return ValueInfo(param.name_hint, tuple(shape), str(found.dtype))
 
 
-class GraphExecutorFactoryModule:
+class ExecutorFactoryModule:
     """What `relay.build` gives: call `["default"](device)` for a state to run."""
+
+    def __init__(
+        self,
+        ir_mod: IRModule,
+        target: Any,
+        executor: Any,
+        libmod: Any,
+        libmod_name: str,
+        params: Mapping[str, Any],
+        function_metadata: Mapping[str, Any],
+    ) -> None:
+        self.ir_mod = ir_mod
+        self.target = target
+        self.executor = executor
+        self.executable = libmod
+        self.libmod_name = libmod_name
+        self.params = dict(params)
+        self.function_metadata = dict(function_metadata)
+        self.iter_cnt = 0
+
+    @property
+    def lib(self) -> Any:
+        """The compiled library: this."""
+        return self
+
+    @property
+    def module(self) -> Any:
+        """The module itself, for scripts that look it up."""
+        return self
+
+    @property
+    def function(self) -> Function:
+        """The function that is run, with types."""
+        main = self.ir_mod["main"]
+        assert isinstance(main, Function), "main is a function of Relay"
+        return main
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        functions = self._functions()
+        if name not in functions:
+            legal = ", ".join(repr(known) for known in functions)
+            raise AttributeError(f"no function {name!r}; legal: {legal}")
+        return functions[name]
+
+    def _functions(self) -> dict[str, Callable[..., Any]]:
+        return {self.libmod_name: lambda *devices: self._runtime(devices[0])}
+
+    def __getattr__(self, name: str) -> Any:
+        """What a library can be asked: its source, what it imports, its time."""
+        if name.startswith("_") or name == "executable":
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.executable, name)
+
+    def _runtime(self, device: Any) -> GraphRuntime:
+        machine = VirtualMachine(self.executable, device)
+        params = [_info(param) for param in self.function.params]
+        outputs = count_outputs(self.function.ret_type)
+        return GraphRuntime(machine["main"], params, outputs, device, self.params)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Older scripts unpack what the executor is told, library and parameters."""
+        return iter((self.get_executor_config(), self, self.params))
+
+    def export_library(
+        self, file_name: str, fcompile: Any = None, addons: Any = None, **kwargs: Any
+    ) -> Any:
+        """Write the executable as a library; `load_module(file)["default"](device)` runs it."""
+        return self.executable.export_library(file_name, **kwargs)
+
+    def save(self, file_name: str, fmt: str = "") -> None:
+        """Write the kernels as an object, or as source of one of their formats."""
+        kernels = [m for m in self.executable.imported_modules if m.get_write_formats()]
+        (kernels[0] if kernels else self.executable).write_to_file(file_name, fmt)
+
+    def get_devices(self) -> list[str]:
+        """Devices that the module names of its own: none."""
+        return []
+
+    def get_params(self) -> dict[str, Any]:
+        """The parameters that were bound at the build."""
+        return self.params
+
+    def get_executor_config(self) -> Any:
+        """What the executor is told."""
+        raise NotImplementedError
+
+    def get_lib(self) -> Any:
+        """The compiled library."""
+        return self
+
+
+class GraphExecutorFactoryModule(ExecutorFactoryModule):
+    """A program as a graph of kernels."""
 
     def __init__(
         self,
@@ -48,65 +141,25 @@ class GraphExecutorFactoryModule:
         params: Mapping[str, Any],
         function_metadata: Mapping[str, Any],
     ) -> None:
-        self.ir_mod = ir_mod
-        self.target = target
-        self.executor = executor
+        super().__init__(ir_mod, target, executor, libmod, libmod_name, params, function_metadata)
         self.graph_json_str = graph_json_str
-        self.lib = self
-        self.executable = libmod
-        self.libmod_name = libmod_name
-        self.params = dict(params)
-        self.function_metadata = dict(function_metadata)
-        self.iter_cnt = 0
+        self.kernels: Function | None = None
 
-    @property
-    def function(self) -> Function:
-        """The function that is run, with types."""
-        main = self.ir_mod["main"]
-        assert isinstance(main, Function), "main is a function of Relay"
-        return main
+    def _functions(self) -> dict[str, Callable[..., Any]]:
+        more: dict[str, Callable[..., Any]] = {
+            "get_graph_json": self.get_graph_json,
+            "debug_create": lambda name, *devices: self._debug_runtime(devices[0]),
+        }
+        return {**super()._functions(), **more}
 
-    @property
-    def module(self) -> GraphExecutorFactoryModule:
-        """The module itself, for scripts that look it up."""
-        return self
+    def _debug_runtime(self, device: Any) -> GraphRuntime:
+        from .debug_runtime import DebugRuntime  # it compiles, and reads this module
 
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        if name == self.libmod_name:
-            return lambda *devices: self._runtime(devices[0])
-        if name == "get_graph_json":
-            return self.get_graph_json
-        raise AttributeError(f"no function {name!r}; legal: {self.libmod_name!r}, 'get_graph_json'")
-
-    def __getattr__(self, name: str) -> Any:
-        """What a library can be asked: its source, what it imports, its time."""
-        if name.startswith("_") or name == "executable":
-            raise AttributeError(f"GraphExecutorFactoryModule has no attribute {name!r}")
-        return getattr(self.executable, name)
-
-    def _runtime(self, device: Any) -> GraphRuntime:
-        machine = VirtualMachine(self.executable, device)
+        assert self.kernels is not None, "a build knows its kernels"
         params = [_info(param) for param in self.function.params]
-        outputs = count_outputs(self.function.ret_type)
-        return GraphRuntime(machine["main"], params, outputs, device, self.params)
-
-    def __iter__(self) -> Iterator[Any]:
-        """Older scripts unpack graph, library and parameters."""
-        return iter((self.graph_json_str, self, self.params))
-
-    def export_library(
-        self, file_name: str, fcompile: Any = None, addons: Any = None, **kwargs: Any
-    ) -> Any:
-        """Write the executable as a library; `load_module(file)["default"](device)` runs it."""
-        return self.executable.export_library(file_name, **kwargs)
-
-    def get_devices(self) -> list[str]:
-        """Devices that the module names of its own: none."""
-        return []
-
-    def get_params(self) -> dict[str, Any]:
-        """The parameters that were bound at the build."""
-        return self.params
+        return DebugRuntime(
+            self.kernels, self.graph_json_str, self.target, params, device, self.params
+        )
 
     def get_graph_json(self) -> str:
         """The graph as JSON: nodes, inputs and outputs."""
@@ -115,10 +168,6 @@ class GraphExecutorFactoryModule:
     def get_executor_config(self) -> str:
         """What the executor is told: the graph."""
         return self.graph_json_str
-
-    def get_lib(self) -> Any:
-        """The compiled library."""
-        return self
 
 
 def kernel_name(callee: RelaxExpr, mod_name: str) -> str:
@@ -131,7 +180,7 @@ def kernel_name(callee: RelaxExpr, mod_name: str) -> str:
     return sanitize_name("_".join([mangle_module_name(mod_name), *parts]))
 
 
-def _outside_kernels(func: Function) -> Iterator[RelaxExpr]:
+def outside_kernels(func: Function) -> Iterator[RelaxExpr]:
     """The expressions of a function; those inside of the functions that it calls are theirs."""
     inside = {
         id(part) for e in post_order(func) if isinstance(e, Function) and e is not func
@@ -145,7 +194,7 @@ def graph_json(func: Function, mod_name: str = "default") -> str:
     nodes: list[dict[str, Any]] = []
     names = NameTable()
     where: dict[int, list[list[int]]] = {}
-    for expr in _outside_kernels(func):
+    for expr in outside_kernels(func):
         parts = [entry for part in children(expr) for entry in where.get(id(part), [])]
         if isinstance(expr, Var):
             known = [at for at, node in enumerate(nodes) if node["name"] == expr.name_hint]

@@ -15,6 +15,7 @@ from tvm.relay.traverse import wrap_lets
 from tvm.relay.variables import free_vars
 from tvm.runtime import cpu, tensor
 from tvm.runtime._tensor import Tensor
+from tvm.runtime.container import tuple_object
 from tvm.support.recursion import nested_programs
 
 from .evaluate import Closure, ConstructorValue, Machine, RefValue
@@ -40,7 +41,7 @@ def to_value(arg: Any) -> Any:
 def from_value(value: Any) -> Any:
     """A value as users see it: tensors of the runtime."""
     if isinstance(value, (tuple, list)):
-        return [from_value(field) for field in value]
+        return tuple_object(from_value(field) for field in value)
     if isinstance(value, (np.ndarray, np.generic)):
         return tensor(np.asarray(value))
     if isinstance(value, ConstructorValue):

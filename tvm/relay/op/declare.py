@@ -27,6 +27,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper
 from tvm.relay.text_printer import type_text
 from tvm.support.dtype import DataType
+from tvm.tir.expr import IntImm
 
 P = ParamSpec("P")
 topi: Final[Any] = _topi  # its packages pass names on by star imports, which checkers do not see
@@ -74,8 +75,8 @@ class RelayAttrs(Attrs):
 
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> RelayAttrs:
-        """A node of these options."""
-        return cls(**values)
+        """A node of these options; extents of saved graphs become numbers."""
+        return cls(**{name: _as_numbers(value) for name, value in values.items()})
 
     def items(self) -> list[tuple[str, Any]]:
         """Names with values, in order."""
@@ -94,6 +95,12 @@ def _same(value: Any, default: Any) -> bool:
     if default is REQUIRED or (value is None) is not (default is None):
         return False
     return (type(value) is type(default) and bool(value == default)) or value is default
+
+
+def _as_numbers(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_as_numbers(item) for item in value)
+    return int(value.value) if isinstance(value, IntImm) else value
 
 
 def _frozen(value: Any) -> Any:

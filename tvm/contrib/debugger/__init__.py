@@ -1,0 +1,1 @@
+"""Runs of graphs that keep what lies between kernels."""
