@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tvm
@@ -144,3 +145,17 @@ def test_long_programs() -> None:
     for _ in range(20000):
         y = relay.add(y, x)
     assert typed(relay.Function([x], y)).ret_type == relay.TensorType((2,))
+
+
+def test_what_is_left_of_a_shape() -> None:
+    """-1 is the quotient, also where an extent stands several times on one side."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        dims = rng.choice([1, 2, 3, 4, 6], rng.integers(1, 5)).tolist()
+        rest, codes = int(np.prod(dims)), []
+        for _ in range(rng.integers(0, 3)):
+            codes.append(int(rng.choice([d for d in range(1, rest + 1) if rest % d == 0])))
+            rest //= codes[-1]
+        codes.insert(int(rng.integers(0, len(codes) + 1)), -1)
+        made = typed(relay.reshape(relay.var("x", shape=dims), codes))
+        assert made.checked_type == relay.TensorType(np.zeros(dims).reshape(codes).shape)

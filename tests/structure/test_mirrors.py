@@ -128,6 +128,7 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/relay/expr.py": RELAY_WORDS,
     "tvm/relay/expr_functor.py": RELAY_WORDS,
     "tvm/relay/function.py": RELAY_WORDS,
+    "tvm/relay/from_relax/": (f"{_RELAY}/from_relax/test_translate.py", "the operators' cases"),
     "tvm/relay/loops.py": RELAY_RUN,
     "tvm/relay/op/": (f"{_RELAY}/op/test_numbers.py", "each operator is compared with numpy"),
     "tvm/relay/op/nn/": (f"{_RELAY}/op/test_nn_numbers.py", "as other operators, with loops"),

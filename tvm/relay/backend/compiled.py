@@ -97,12 +97,13 @@ class CompiledExecutor(Executor):
 
         def run(*args: Any, **kwargs: Any) -> Any:
             given = arguments(func, args, kwargs)  # type: ignore[arg-type]
-            return _listed(machine[name](*[as_tensor(arg, self.device) for arg in given]))
+            return listed(machine[name](*[as_tensor(arg, self.device) for arg in given]))
 
         return run
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
+    """What a machine gives, as users see it: tensors, and tuples of them."""
     if hasattr(value, "numpy"):
         return value
-    return tuple_object(_listed(field) for field in value)
+    return tuple_object(listed(field) for field in value)

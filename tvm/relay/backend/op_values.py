@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvm import relax
+from tvm.ir.host_tensor import HostTensor
 from tvm.ir.structural import structural_digest
 from tvm.relay.expr import Call, Var
 from tvm.relay.expr import Constant as RelayConstant
@@ -80,6 +81,8 @@ def _type_text(value: Any) -> str:
 def _key(call: Call, args: Sequence[Any]) -> str:
     attrs = "" if call.attrs is None else structural_digest(call.attrs)
     known = [_constant_text(arg) for arg in call.args]
+    if call.op.get_attr("FRelayByValue"):  # type: ignore[attr-defined]
+        known = [np.asarray(arg).tobytes().hex() for arg in args]
     name = getattr(call.op, "name", "")
     return f"{name} {attrs} {[_type_text(arg) for arg in args]} {known}"
 
@@ -104,6 +107,8 @@ def _module(call: Call, args: Sequence[Any]) -> Any:
         return params[-1]
 
     operands = [operand(arg) for arg in args]
+    if call.op.get_attr("FRelayByValue"):  # type: ignore[attr-defined]
+        operands = [relax.Constant(HostTensor(np.asarray(arg))) for arg in args]
     for at, arg in enumerate(call.args):
         if isinstance(arg, RelayConstant) and arg.data.numpy().size <= 64:
             operands[at] = relax.Constant(arg.data)

@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm.ir.module import IRModule
+from tvm.relax.vm import VirtualMachine
 from tvm.relay.function import Function
 from tvm.relay.to_relax import NotFirstOrder
+from tvm.runtime import cpu
+from tvm.runtime.benchmark import BenchmarkResult, Timing, evaluator
+from tvm.runtime.graph_runtime import flat_outputs
 
-from .compiled import CompiledExecutor, as_module, compile_module
-from .interpreter import Interpreter
+from .compiled import CompiledExecutor, as_module, compile_module, listed
+from .interpreter import Interpreter, arguments, as_tensor
 
 
 def compile(
@@ -22,9 +26,32 @@ def compile(
     """The executable of a module; run it with `tvm.runtime.vm.VirtualMachine`."""
     found = as_module(mod, params)
     try:
-        return compile_module(found, target)
+        return CompiledProgram(found, compile_module(found, target))
     except NotFirstOrder:
         return InterpretedProgram(found)
+
+
+class CompiledProgram:
+    """A compiled program; what its executable can be asked, it can be asked, too."""
+
+    def __init__(self, mod: IRModule, executable: Any) -> None:
+        self.source = mod
+        self.executable = executable
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "executable":
+            raise AttributeError(f"CompiledProgram has no attribute {name!r}")
+        return getattr(self.executable, name)
+
+    def get_function_params(self, func_name: str) -> list[str]:
+        """The names of a function's parameters."""
+        func = self.source[func_name]
+        assert isinstance(func, Function), "programs of Relay consist of its functions"
+        return [param.name_hint for param in func.params]
+
+    def stepwise_machine(self, device: Any = None) -> CompiledMachine:
+        """What runs the program; `tvm.runtime.vm.VirtualMachine(program, device)` is this."""
+        return CompiledMachine(self, cpu() if device is None else device)
 
 
 class InterpretedProgram:
@@ -38,21 +65,43 @@ class InterpretedProgram:
         return InterpretedMachine(self.mod, device)
 
 
-class InterpretedMachine:
-    """Runs the functions of a program step by step; each operator is compiled or in numpy."""
+class RelayMachine:
+    """Runs functions of a program by name; subclasses say how."""
 
-    def __init__(self, mod: IRModule, device: Any = None) -> None:
-        self.mod = mod
-        self._executor = Interpreter(mod, device[0] if isinstance(device, list) else device, "llvm")
+    def __init__(self) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
         self._inputs: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}
         self._outputs: Any = None
 
+    def _function(self, name: str) -> Callable[..., Any]:
+        raise NotImplementedError
+
     def __getitem__(self, name: str) -> Callable[..., Any]:
         if name not in self._functions:
-            var = self.mod.get_global_var(name)
-            self._functions[name] = self._executor.evaluate(var)
+            self._functions[name] = self._function(name)
         return self._functions[name]
+
+    def benchmark(
+        self, device: Any, *args: Any, func_name: str = "main", repeat: int = 5, number: int = 5,
+        min_repeat_ms: int | None = None, limit_zero_time_iterations: int = 100,
+        end_to_end: bool = False, cooldown_interval_ms: int = 0, repeats_to_cooldown: int = 1,
+        **kwargs: Any,
+    ) -> BenchmarkResult:  # fmt: skip
+        """How long a call takes; with `end_to_end` its result is copied to the host each time."""
+        timing = Timing(
+            number, repeat, min_repeat_ms or 0, limit_zero_time_iterations, cooldown_interval_ms,
+            repeats_to_cooldown,
+        )  # fmt: skip
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+
+        def once() -> None:
+            found = self.invoke(func_name)
+            if end_to_end:
+                for value in flat_outputs(found):
+                    value.numpy()
+
+        return evaluator(once, device, timing)()
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Keep arguments for a function's next call without any."""
@@ -73,6 +122,50 @@ class InterpretedMachine:
         """The results of the last call."""
         found = self._outputs
         return list(found) if isinstance(found, list) else [found]
+
+
+class CompiledMachine(RelayMachine):
+    """A virtual machine for a compiled program."""
+
+    def __init__(self, program: CompiledProgram, device: Any) -> None:
+        super().__init__()
+        self.program = program
+        self.device = device[0] if isinstance(device, list) else device
+        self._machine = VirtualMachine(program.executable, device)
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the machine can do."""
+        if name.startswith("_"):
+            raise AttributeError(f"CompiledMachine has no attribute {name!r}")
+        return getattr(self._machine, name)
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        func = self.program.source[name]
+        callee = self._machine[name]
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            given = arguments(func, args, kwargs)  # type: ignore[arg-type]
+            return listed(callee(*[as_tensor(arg, self.device) for arg in given]))
+
+        return run
+
+    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+        """The place of a parameter, or -1."""
+        names = self.program.get_function_params(func_name)
+        return names.index(input_name) if input_name in names else -1
+
+
+class InterpretedMachine(RelayMachine):
+    """Runs the functions of a program step by step; each operator is compiled or in numpy."""
+
+    def __init__(self, mod: IRModule, device: Any = None) -> None:
+        super().__init__()
+        self.mod = mod
+        self._executor = Interpreter(mod, device[0] if isinstance(device, list) else device, "llvm")
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        made: Callable[..., Any] = self._executor.evaluate(self.mod.get_global_var(name))
+        return made
 
 
 class VMCompiler:

@@ -4,6 +4,7 @@ from . import annotation as annotation
 from . import dynamic as dynamic
 from . import gradients as gradients
 from . import image as image
+from . import kernel as kernel
 from . import layout_conversions as layout_conversions
 from . import nn as nn
 from . import op as op

@@ -94,9 +94,14 @@ def _split(dim: Any, parts: Sequence[Any], refuse: Any) -> list[Any]:
 
 
 def _rest(dims: Sequence[Any], found: Sequence[Any], at: int, kept: Any, refuse: Any) -> Any:
-    """What -1 stands for; extents that appear on both sides need not be known."""
-    left = [d for d in dims if not any(d is other for other in found)]
-    others = [d for i, d in enumerate(found) if i != at and not any(d is old for old in dims)]
+    """What -1 stands for; unknown extents that appear on both sides cancel, one for one."""
+    left, others = list(dims), []
+    for dim in [d for i, d in enumerate(found) if i != at]:
+        same = next((i for i, d in enumerate(left) if d is dim and not isinstance(d, int)), None)
+        if same is None:
+            others.append(dim)
+        else:
+            del left[same]
     total, divisor = product(left), product(others)
     if is_any(total, divisor) or is_any(kept):
         return AnyDim()

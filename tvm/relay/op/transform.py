@@ -362,12 +362,15 @@ def _arange(bb: Any, start: Any, stop: Any, step: Any, *, dtype: str) -> Any:
 def _known(bb: Any, operand: Any) -> Any:
     """The number that an operand is; it may be bound to a variable."""
     from tvm.relax.expr import Constant as RelaxConstant
+    from tvm.relax.expr import Var as RelaxVar
 
     found = operand
-    while found is not None and not isinstance(found, RelaxConstant):
+    while isinstance(found, RelaxVar):
         found = bb.lookup_binding(found)
-    if found is None:
-        raise TypeError("arange: a bound is known only at run time; legal: constants")
+    if not isinstance(found, RelaxConstant):
+        from tvm.relay.to_relax_types import NotFirstOrder  # it reads the operators
+
+        raise NotFirstOrder("arange: a bound is a value of the program")
     return found.data.numpy().item()
 
 
@@ -383,6 +386,9 @@ def arange(
     step = const(1, dtype) if step is None else step
     given = [v if isinstance(v, RelaxExpr) else const(v, dtype) for v in (start, stop, step)]
     return arange.call(*given, dtype=dtype)
+
+
+arange.op.set_attr("FRelayByValue", True)  # numbers of the operands tell the result's extent
 
 
 @relay_op("meshgrid", "MeshgridAttrs", operands=("data",), level=3, pattern=INJECTIVE,

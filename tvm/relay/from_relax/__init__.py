@@ -1,0 +1,3 @@
+"""Programs of Relax in Relay, operator by operator."""
+
+from .translate import from_relax as from_relax

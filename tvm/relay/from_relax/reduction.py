@@ -1,0 +1,91 @@
+"""Reductions, sorting and sums along axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.relay import op as _op
+from tvm.relay.expr import TupleGetItem
+
+from .elementwise import dtype_of
+from .translate import RULES, Translator, rule
+
+
+def ints(value: Any) -> Any:
+    """Axes as plain numbers."""
+    if value is None:
+        return None
+    return [int(v) for v in value] if isinstance(value, (list, tuple)) else int(value)
+
+
+def _reduce(name: str, ours: str) -> None:
+    RULES[f"relax.{name}"] = lambda t, call, x: getattr(_op, ours)(
+        x, axis=ints(call.attrs.axis), keepdims=bool(call.attrs.keepdims)
+    )
+
+
+for _name in ("sum", "mean", "max", "min", "prod", "std", "variance"):
+    _reduce(_name, _name)
+
+
+def cast_to(call: Any, value: Any, dtype: str) -> Any:
+    """`value` of the type that the call has in Relax."""
+    return value if dtype == dtype_of(call) else _op.cast(value, dtype_of(call))
+
+
+@rule("relax.argmax", "relax.argmin")
+def arg_reduce(t: Translator, call: Any, x: Any) -> Any:
+    """The place of the largest or smallest element."""
+    make = _op.argmax if call.op.name.endswith("argmax") else _op.argmin
+    axis = call.attrs.axis
+    found = make(x, axis=None if axis is None else [int(axis)], keepdims=bool(call.attrs.keepdims))
+    return cast_to(call, found, "int32")
+
+
+@rule("relax.cumsum", "relax.cumprod")
+def scan(t: Translator, call: Any, x: Any) -> Any:
+    """Sums or products up to each element."""
+    make = _op.cumsum if call.op.name.endswith("cumsum") else _op.cumprod
+    return make(
+        x, axis=ints(call.attrs.axis), dtype=dtype_of(call), exclusive=bool(call.attrs.exclusive)
+    )
+
+
+@rule("relax.sort")
+def sort(t: Translator, call: Any, x: Any) -> Any:
+    """In order along an axis."""
+    return _op.sort(x, axis=int(call.attrs.axis), is_ascend=not call.attrs.descending)
+
+
+@rule("relax.argsort")
+def argsort(t: Translator, call: Any, x: Any) -> Any:
+    """The places of the elements in order."""
+    return _op.argsort(
+        x, axis=int(call.attrs.axis), is_ascend=not call.attrs.descending, dtype=dtype_of(call)
+    )
+
+
+@rule("relax.topk")
+def topk(t: Translator, call: Any, x: Any) -> Any:
+    """The first elements in order, with their places."""
+    attrs: Any = call.attrs
+    found = _op.topk(
+        x, k=int(attrs.k), axis=int(attrs.axis), ret_type=str(attrs.ret_type),
+        is_ascend=not attrs.largest, dtype=str(attrs.dtype),
+    )  # fmt: skip
+    if attrs.ret_type != "both":
+        return found
+    whole = getattr(found, "tuple_value", found)
+    return (TupleGetItem(whole, 0), TupleGetItem(whole, 1))
+
+
+@rule("relax.nonzero")
+def nonzero(t: Translator, call: Any, x: Any) -> Any:
+    """The places of elements that are not zero, an axis a row."""
+    return cast_to(call, _op.transpose(_op.argwhere(x), [1, 0]), "int32")
+
+
+@rule("relax.bucketize")
+def bucketize(t: Translator, call: Any, x: Any, boundaries: Any) -> Any:
+    """The bucket of each element."""
+    return _op.searchsorted(boundaries, x, right=bool(call.attrs.right), dtype=dtype_of(call))

@@ -1,0 +1,4 @@
+"""Models of other frameworks in Relay, read by Relax's importers."""
+
+from .onnx import from_onnx as from_onnx
+from .pytorch import from_pytorch as from_pytorch

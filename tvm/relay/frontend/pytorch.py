@@ -1,0 +1,139 @@
+"""PyTorch models in Relay: traced modules, and modules or programs that torch exports.
+
+traced = torch.jit.trace(model, torch.rand(1, 3, 224, 224))
+mod, params = relay.frontend.from_pytorch(traced, [("input0", (1, 3, 224, 224))])
+lib = relay.build(mod, "llvm", params=params)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tvm import relax
+from tvm.error import OpNotImplemented, message
+from tvm.ir.module import IRModule
+from tvm.relax.frontend.torch import from_exported_program
+from tvm.relay.expr import Var
+from tvm.relay.from_relax import from_relax
+from tvm.relay.from_relax.translate import array_of, relay_type
+from tvm.relay.ty import Any as AnyDim
+from tvm.runtime import tensor
+
+_TYPES = {
+    "float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64",
+    "short": "int16", "char": "int8", "byte": "uint8",
+}  # fmt: skip
+
+
+def from_pytorch(
+    script_module: Any,
+    input_infos: Sequence[Any],
+    custom_convert_map: Mapping[str, Any] | None = None,
+    default_dtype: str = "float32",
+    use_parser_friendly_name: bool = False,
+    keep_quantized_weight: bool = False,
+    export_renamed_c_graph_path: str | None = None,
+    preserve_pytorch_scopes: bool = False,
+) -> tuple[IRModule, dict[str, Any]]:
+    """A Relay module with a function `main`, and its parameters by torch's names.
+
+    `script_module` is what `torch.jit.trace` gives, a module, or an exported program. `input_infos`
+    says name and shape of each input, (name, shape) or (name, (shape, dtype)); extents may be
+    `relay.Any()`. torch itself runs the module on such inputs to export it, so control flow that
+    depends on values is not followed. With `use_parser_friendly_name` names of
+    parameters have underscores for dots. `custom_convert_map` is refused, and the options behind
+    `use_parser_friendly_name` change nothing: they concern TorchScript's own graph, which is not
+    read.
+    """
+    if custom_convert_map:
+        raise OpNotImplemented(
+            message(
+                "from_pytorch: custom_convert_map",
+                found=", ".join(custom_convert_map),
+                legal="none; torch.library gives an operator a decomposition",
+            )
+        )
+    infos = [_input(info, default_dtype) for info in input_infos]
+    program, prefix = _exported(script_module, infos)
+    found = from_exported_program(program, keep_params_as_input=True, unwrap_unit_return_tuple=True)
+    main = found["main"]
+    assert isinstance(main, relax.Function), "the importer makes a function main"
+    attrs: dict[str, Any] = dict(main.attrs.items())
+    count = int(getattr(attrs["num_input"], "value", attrs["num_input"]))
+    names = _parameter_names(program, prefix)
+    made: list[Var] = []
+    for at, param in enumerate(main.params):
+        name = infos[at][0] if at < count else names.get(param.name_hint, param.name_hint)
+        friendly = name.replace(".", "_") if use_parser_friendly_name else name
+        made.append(Var(friendly, relay_type(param.struct_info)))
+    values = attrs["params"]
+    params = {var.name_hint: tensor(array_of(value)) for var, value in zip(made[count:], values)}
+    return from_relax(found, {"main": made}), params
+
+
+def _input(info: Any, default: str) -> tuple[str, list[Any], str]:
+    """Name, shape and type of an input."""
+    legal = '(name, shape) or (name, (shape, dtype)), such as ("input0", (1, 3))'
+    if not isinstance(info, (tuple, list)) or len(info) != 2 or not isinstance(info[0], str):
+        raise RuntimeError(message("from_pytorch: input_infos", found=repr(info), legal=legal))
+    name, rest = info
+    typed = len(rest) == 2 and isinstance(rest[0], (tuple, list)) and isinstance(rest[1], str)
+    shape, dtype = rest if typed else (rest, default)
+    return name, list(shape), _TYPES.get(dtype, dtype)
+
+
+def _exported(model: Any, infos: Sequence[Any]) -> tuple[Any, str]:
+    """The exported program, and what its parameters' names begin with."""
+    import torch
+
+    if hasattr(model, "graph_signature"):
+        return model, ""
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(
+            message(
+                "from_pytorch: the model", found=type(model).__name__,
+                legal="what torch.jit.trace gives, a torch.nn.Module, an exported program",
+            )
+        )  # fmt: skip
+    dims, args = [], []
+    for name, shape, dtype in infos:
+        free = {at: torch.export.Dim.AUTO for at, e in enumerate(shape) if isinstance(e, AnyDim)}
+        # No extent of 0 or 1 for those that may be any: torch takes these two for themselves.
+        sizes = [7 + at if at in free else int(e) for at, e in enumerate(shape)]
+        kind = getattr(torch, dtype, None)
+        if kind is None:
+            asked = f"from_pytorch: the type of {name!r}"
+            raise TypeError(message(asked, found=dtype, legal="a type of torch"))
+        args.append(torch.zeros(sizes, dtype=kind))
+        dims.append(free or None)
+    shapes = tuple(dims) if any(dims) else None
+    with torch.no_grad():
+        program = torch.export.export(
+            _Held(model), tuple(args), strict=False,
+            dynamic_shapes=None if shapes is None else (shapes,),
+        )  # fmt: skip
+    return program, "model."
+
+
+def _Held(model: Any) -> Any:
+    """A module around the model: torch exports no traced module by itself."""
+    import torch
+
+    class Held(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *args: Any) -> Any:
+            return self.model(*args)
+
+    return Held()
+
+
+def _parameter_names(program: Any, prefix: str) -> dict[str, str]:
+    """torch's names of parameters, by those that the program has for them."""
+    sign = program.graph_signature
+    known = {**sign.inputs_to_parameters, **sign.inputs_to_buffers}
+    known.update(getattr(sign, "inputs_to_lifted_tensor_constants", {}))
+    return {place: name.removeprefix(prefix) for place, name in known.items()}
