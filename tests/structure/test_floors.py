@@ -59,6 +59,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.training",),
     ("tvm.relax.frontend",),
     ("tvm.relax.frontend.*", "tvm.relay", "tvm.contrib"),
+    ("tvm.relay.frontend",),
     ("tvm.driver", "tvm.relax.testing.nn"),
     ("tvm.exec", "tvm.testing"),
 )
