@@ -47,12 +47,14 @@ CODE = Bytecode(
 
 def test_the_listing() -> None:
     assert CODE.as_text() == (
-        "@main(x, flag):\n"
-        "  if    %1, 3\n"
-        "  call  %2 = kernel(%0, c[0], i-5, f[1])\n"
+        "@kernel packed_func;\n\n"
+        "@vm.builtin.copy packed_func;\n\n"
+        "@main:\n"
+        "  If    %1, 3\n"
+        "  call  kernel           in: %0, c[0], i-5, f[vm.builtin.copy] dst: %2\n"
         "  goto  2\n"
-        "  call  %void = vm.builtin.copy(%void)\n"
-        "  ret   %2\n"
+        "  call  vm.builtin.copy  in: %void        dst: %void\n"
+        "  ret   %2\n\n"
     )
 
 

@@ -162,6 +162,7 @@ class ExecBuilder(Object):
                     legal="one function after the other",
                 )
             )
+        self.function_index(func_name)
         self._open = _Building(func_name, names)
         return VMFuncScope(self._close)
 

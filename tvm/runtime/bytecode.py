@@ -122,24 +122,32 @@ class Bytecode:
         return next((f for f in self.functions if f.name == name), None)
 
     def as_text(self) -> str:
-        """A listing."""
+        """A listing of the functions in the order of the table; those written elsewhere by name."""
+        written = {f.name: f for f in self.functions}
         lines: list[str] = []
-        for func in self.functions:
-            lines.append(f"@{func.name}({', '.join(func.params)}):")
-            lines += ["  " + self._line(i) for i in func.instructions]
+        for name in dict.fromkeys([*self.func_table, *written]):
+            func = written.get(name)
+            if func is None:
+                lines.append(f"@{name} packed_func;")
+            else:
+                lines.append(f"@{name}:")
+                lines += ["  " + self._line(i) for i in func.instructions]
             lines.append("")
-        return "\n".join(lines)
+        return "".join(f"{line}\n" for line in lines)
 
     def _line(self, instruction: Instruction) -> str:
         if isinstance(instruction, Call):
-            args = ", ".join(str(a) for a in instruction.args)
-            dst = Reg(instruction.dst)
-            return f"call  {dst} = {self.func_table[instruction.func]}({args})"
+            args = ", ".join(self._shown(a) for a in instruction.args)
+            name = self.func_table[instruction.func]
+            return f"call  {name:<16} in: {args:<12} dst: {Reg(instruction.dst)}"
         if isinstance(instruction, Ret):
             return f"ret   {Reg(instruction.result)}"
         if isinstance(instruction, Goto):
             return f"goto  {instruction.offset}"
-        return f"if    {Reg(instruction.cond)}, {instruction.false_offset}"
+        return f"If    {Reg(instruction.cond)}, {instruction.false_offset}"
+
+    def _shown(self, arg: Arg) -> str:
+        return f"f[{self.func_table[arg.index]}]" if isinstance(arg, Func) else str(arg)
 
     def as_python(self) -> str:
         """Calls of the builder that make the program; tensors are named by their numbers."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm.error import message
-from tvm.ffi import library
 
 from ._tensor import Tensor
 from .artefact import Artefact, FunctionInfo
@@ -79,20 +78,23 @@ class VMModule(Module):
     def as_python(self) -> str:
         """The bytecode as calls of the builder that made it."""
         code = self.artefact.bytecode
-        if code is None:
-            return ""
-        return code.as_python()
+        return "" if code is None else code.as_python()
 
     def stats(self) -> str:
-        """How large the program is."""
-        shown = [
-            "Relax VM executable statistics:",
-            f"  functions: {', '.join(f.name for f in self.artefact.functions)}",
-            f"  kernels: {len(self.artefact.kernels)}",
-            f"  constants: {len(self.constants)}, "
-            f"{sum(_nbytes(c) for c in self.constants)} bytes",
-        ]
-        return "\n".join(shown) + "\n"
+        """The constants, and the functions with their places in the table."""
+        code, tensors = self.artefact.bytecode, self.constants
+        if code is None:
+            pool = [_extents(t) for t in tensors]
+            table = [f.name for f in self.artefact.functions]
+        else:
+            pool = [_constant_text(c, tensors) for c in code.constants]
+            table = list(dict.fromkeys([*code.func_table, *(f.name for f in code.functions)]))
+        shown = ", ".join(f'("{name}", {i})' for name, i in sorted(zip(table, range(len(table)))))
+        return (
+            "Relax VM executable statistics:\n"
+            f"  Constant pool (# {len(pool)}): [{', '.join(pool)}]\n"
+            f"  Globals (#{len(table)}): [{shown}]\n"
+        )
 
 
 class VMExecutable(Executable):
@@ -125,6 +127,14 @@ class VMExecutable(Executable):
         return self.mod.stats()
 
 
-def _nbytes(tensor: Tensor) -> int:
-    dtype = library().dtype(str(tensor.dtype))
-    return int(tensor.numel()) * int(dtype.itemsize)
+def _constant_text(value: Any, tensors: tuple[Tensor, ...]) -> str:
+    if isinstance(value, dict):
+        return _extents(tensors[value["tensor"]]) if "tensor" in value else str(value["dtype"])
+    if isinstance(value, list):
+        return f"shapetuple[{', '.join(str(n) for n in value)}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _extents(tensor: Tensor) -> str:
+    shape = ", ".join(str(n) for n in tensor.shape)
+    return f"[{shape}]" if shape else "scalar"

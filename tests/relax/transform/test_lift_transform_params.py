@@ -5,6 +5,7 @@ import pytest
 
 import tvm
 from tests.relax.programs import arguments, assert_same, run_interp
+from tvm import relax
 from tvm.error import TVMError
 from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.analysis.well_formed import faults_of
@@ -460,3 +461,57 @@ def test_rejects_unknown_names_and_counts() -> None:
     wrong = Basic["main"].with_attr("num_input", 9)
     with pytest.raises(TVMError, match="9, of a function with 3 parameters"):
         LiftTransformParams()(IRModule({"main": wrong}))
+
+
+def test_weights_that_all_pass_through_are_the_parameter_itself() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((3,), "float32"), v: R.Tensor((3,), "float32"), w: R.Tensor((3,), "float32")
+        ):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                a = R.multiply(x, v)
+                b = R.multiply(a, w)
+                R.output(b)
+            return b
+
+    transform = LiftTransformParams()(Before)["main_transform_params"]
+    assert transform.body.body is transform.params[0]
+    assert not transform.body.blocks
+
+
+def test_tuples_that_only_pass_weights_through_are_resolved() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((3,), "float32"), v: R.Tensor((3,), "float32")):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                t = (v,)
+                u = (t,)
+                one = u[0]
+                a = R.multiply(x, one[0])
+                R.output(a)
+            return a
+
+    transform = LiftTransformParams()(Before)["main_transform_params"]
+    assert transform.body.body is transform.params[0]
+    assert not transform.body.blocks
+
+
+def test_without_weights_the_transform_gives_the_empty_tuple() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32")):
+            R.func_attr({"num_input": 1})
+            with R.dataflow():
+                y = R.exp(x)
+                R.output(y)
+            return y
+
+    transform = LiftTransformParams()(Before)["main_transform_params"]
+    assert isinstance(transform.body.body, relax.Tuple)
+    assert not transform.body.blocks

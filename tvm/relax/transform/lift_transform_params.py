@@ -29,7 +29,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import PassContext
-from tvm.relax.analysis import free_symbolic_vars, free_vars
+from tvm.relax.analysis import free_symbolic_vars, free_vars, remove_all_unused
 from tvm.relax.analysis.variables import used_symbolic_vars
 from tvm.relax.bind import Binder, copy_with_new_vars
 from tvm.relax.derive import bind_symbols
@@ -355,12 +355,29 @@ def _add_transform(
     params = transform.params
     if present is None or len(params) != 1 or not _is_tuple(params[0].struct_info):
         transform = bundle_model_params(transform, 0, "params")
+    transform = _canonical(transform)
     if consume:
         transform = _consume(transform)
     if var is None:
         var = GlobalVar(name)
     var.struct_info_ = transform.struct_info_
     functions[var] = transform
+
+
+def _canonical(func: Function) -> Function:
+    """Without names of names; weights that all pass through in order are the parameter itself."""
+    func = canonicalize_bindings(func)
+    result = func.body.body
+    for binding in _bindings(func):
+        if isinstance(binding, VarBinding) and binding.var is result:
+            value = binding.value
+            if isinstance(value, Tuple) and not value.fields:
+                body = SeqExpr(func.body.blocks, value, func.body.span)
+                body.struct_info_ = func.body.struct_info_
+                func = Function(
+                    func.params, body, func.ret_struct_info, func.is_pure, func.attrs, func.span
+                )
+    return remove_all_unused(func)
 
 
 def _is_tuple(info: StructInfo | None) -> bool:

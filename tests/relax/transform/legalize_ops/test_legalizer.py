@@ -274,6 +274,39 @@ def test_kernels_give_their_result_where_the_operator_did() -> None:
     assert devices == [Mod.global_infos["vdevice"][1], None]
 
 
+def test_kernels_carry_the_target_of_their_device() -> None:
+    @I.ir_module
+    class Mod:
+        I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda")]})
+
+        @R.function
+        def main(
+            x: R.Tensor((2, 3), "float32", "llvm"),
+            y: R.Tensor((2, 3), "float32", "cuda"),
+            z: R.Tensor((2, 3), "float32"),
+        ):
+            a = R.add(x, x)
+            b = R.add(y, y)
+            c = R.add(z, z)
+            d = R.split(x, 3, axis=1)
+            e = R.exp(x)
+            f = R.exp(x)
+            return (a, b, c, d, e, f)
+
+    new = LegalizeOps()(Mod)
+    targets = {
+        var.name_hint: func.attrs["target"].kind.name if "target" in func.attrs else None
+        for var, func in new.functions.items()
+        if isinstance(func, tir.PrimFunc)
+    }
+    assert targets == {
+        "add": None, "add_llvm": "llvm", "add_cuda": "cuda", "split_llvm": "llvm",
+        "exp_llvm": "llvm",
+    }  # fmt: skip
+    pieces = new["main"].body.blocks[0].bindings[3].value.sinfo_args[0].fields
+    assert [p.vdevice for p in pieces] == [Mod.global_infos["vdevice"][0]] * 3
+
+
 def test_what_a_rule_is_made_of_is_legalized() -> None:
     def relu_of_sum(bb: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
         total = bb.emit(relax.op.add(call.args[0], call.args[1]))

@@ -4,12 +4,15 @@
 
 Each operator brings its own rule (attribute `FLegalize`); the pass names none. Where the shapes a
 rule needs are not known, the operator stays. The new calls keep the span of the operator.
+
+A kernel whose result lies on a device carries the device's target, and is named after its kind:
+`add_llvm`. The same operator elsewhere has a kernel of its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
@@ -17,6 +20,7 @@ from tvm.ir.op import Op
 from tvm.ir.span import span_scope
 from tvm.ir.structural import structural_digest
 from tvm.ir.transform import PassContext
+from tvm.relax.analysis import all_global_vars
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -46,7 +50,9 @@ from tvm.relax.transform.legalize_ops.common import LegalizeFunc
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import with_body
 from tvm.support.log import logger
+from tvm.target import Target
 from tvm.tir.expr import FloatImm, IntImm
+from tvm.tir.function import PrimFunc
 
 _LOG = logger("relax.LegalizeOps")
 
@@ -71,6 +77,7 @@ class _Legalizer:
         self._custom = custom
         self._enable_warning = enable_warning
         self._known: dict[str, _Template] = {}
+        self._bound: dict[GlobalVar, None] = {}  # kernels of which there are ones with a target
 
     def run(self) -> IRModule:
         for var, func in self._mod.functions.items():
@@ -78,7 +85,16 @@ class _Legalizer:
                 new = self._function(func)
                 if new is not func:
                     self._bb.update_func(var, new)
-        return self._bb.get()
+        return self._without_unused(self._bb.get())
+
+    def _without_unused(self, mod: IRModule) -> IRModule:
+        """Kernels without a target go where only ones with a target are called."""
+        made = [var for var in self._bound if var not in self._mod.functions]
+        if not made:
+            return mod
+        used = {var for func in mod.functions.values() for var in all_global_vars(func)}
+        dead = {var for var in made if var not in used}
+        return mod.with_functions({v: f for v, f in mod.functions.items() if v not in dead})
 
     def _function(self, func: Function) -> Function:
         self._bb.begin_scope(func.params)
@@ -164,7 +180,9 @@ class _Legalizer:
         else:
             self._bb.begin_binding_block()
         legal = rule(self._bb, call)
-        normal = call if legal is call else self._bb.normalize(_placed(legal, call.struct_info_))
+        normal: RelaxExpr = call
+        if legal is not call:
+            normal = self._bb.normalize(self._for_device(_placed(legal, call.struct_info_)))
         for inner in self._bb.end_block().bindings:
             self._binding(inner)
         again = isinstance(normal, Call) and isinstance(normal.op, Op) and normal.op is not call.op
@@ -173,9 +191,41 @@ class _Legalizer:
         assert isinstance(normal, Call), "looked at above"
         return self._call(normal, VarBinding(Var("again", normal.struct_info), normal, call.span))
 
+    def _for_device(self, legal: RelaxExpr) -> RelaxExpr:
+        """The call of a kernel for the device on which the result lies."""
+        if not isinstance(legal, Call) or not legal.args:
+            return legal
+        target, var = _device_target(legal.sinfo_args), legal.args[0]
+        if target is None or not isinstance(var, GlobalVar):
+            return legal
+        kernel = self._bb.get().functions.get(var)
+        if not isinstance(kernel, PrimFunc):
+            return legal
+        own = kernel.attrs.get("target")
+        if isinstance(own, Target) and own.kind.name == target.kind.name:
+            return legal
+        bound = kernel.with_attr("target", target)
+        self._bound[var] = None
+        new = self._bb.add_func(bound, f"{var.name_hint}_{target.kind.name}")
+        return Call(legal.op, [new, *legal.args[1:]], legal.attrs, legal.sinfo_args, legal.span)
+
 
 def _is_kernel_call(expr: RelaxExpr) -> bool:
     return isinstance(expr, Call) and getattr(expr.op, "name", "") in _NO_RULE_NEEDED
+
+
+def _device_target(infos: Iterable[StructInfo]) -> Target | None:
+    """The target of the first tensor that lies on a device."""
+    for info in infos:
+        if isinstance(info, TensorStructInfo) and info.vdevice is not None:
+            target = info.vdevice.target
+            if isinstance(target, Target):
+                return target
+        if isinstance(info, TupleStructInfo):
+            found = _device_target(info.fields)
+            if found is not None:
+                return found
+    return None
 
 
 class _Template:
@@ -261,14 +311,27 @@ def _call_packed(bb: BlockBuilder, call: Call) -> RelaxExpr:
 
 
 def _placed(legal: RelaxExpr, info: StructInfo | None) -> RelaxExpr:
-    """A kernel's call gives its result where the operator did."""
-    if not isinstance(legal, Call) or not isinstance(info, TensorStructInfo):
+    """A kernel's call gives its results where the operator did."""
+    if not isinstance(legal, Call) or info is None or len(legal.sinfo_args) != 1:
         return legal
-    (result,) = legal.sinfo_args if len(legal.sinfo_args) == 1 else (None,)
-    if info.vdevice is None or not isinstance(result, TensorStructInfo) or result.vdevice:
+    placed = _with_devices(legal.sinfo_args[0], info)
+    if placed is legal.sinfo_args[0]:
         return legal
-    placed = TensorStructInfo.of(result.shape, result.dtype, info.vdevice, result.ndim, result.span)
     return Call(legal.op, legal.args, legal.attrs, [placed], legal.span)
+
+
+def _with_devices(result: StructInfo, info: StructInfo) -> StructInfo:
+    if isinstance(result, TensorStructInfo) and isinstance(info, TensorStructInfo):
+        if info.vdevice is None or result.vdevice is not None:
+            return result
+        dtype, rank = result.dtype, result.ndim
+        return TensorStructInfo.of(result.shape, dtype, info.vdevice, rank, result.span)
+    if not isinstance(result, TupleStructInfo) or not isinstance(info, TupleStructInfo):
+        return result
+    fields = [_with_devices(one, like) for one, like in zip(result.fields, info.fields)]
+    if all(new is old for new, old in zip(fields, result.fields)):
+        return result
+    return TupleStructInfo(fields, result.span)
 
 
 _NO_RULE_NEEDED = frozenset(
