@@ -244,6 +244,10 @@ WRITTEN = [
     (tir.all(fld(x, 6) == -3, flm(x, 6) >= 4), "-14 <= x and x < -12"),
     (tir.all(0 <= x - y * 6, x - y * 6 < 6), "y == x // 6"),
     (tir.all(x - y * 6 < 6, 0 <= x - y * 6), "y == x // 6"),
+    (x - y >= 0, "0 <= x - y"),
+    (x - y < 0, "x - y < 0"),
+    (x - y - z > 0, "0 < x - y - z"),
+    (flm(x * y * 2 + z, y), "(x * y * 2 + z) % y"),
     (e.Or(x == 3, e.Or(y == 3, z == 3)), "x == 3 or y == 3 or z == 3"),
     (e.And(x + y >= 3, x + y >= 3), "3 <= x + y and 3 <= x + y"),
     (mn(tdiv(x + 4, 5) * 5, x), "x"),
@@ -403,3 +407,26 @@ def test_random_expressions(block: int) -> None:
 def test_very_many_random_expressions(block: int) -> None:
     for seed in range(10**6 + block * 10**4, 10**6 + (block + 1) * 10**4):
         check_seed(seed, 3 + seed % 2)
+
+
+@pytest.mark.pure
+def test_comparisons_with_truth_values_stay() -> None:
+    p = tir.Var("p", "bool")
+    for value in (True, False):
+        compared = tir.EQ(p, tir.const(value, "bool"))
+        assert str(simple(compared)) == f"p == T.bool({value})"
+    analyzer = Analyzer()
+    with analyzer.constraint_scope(p):
+        assert str(analyzer.simplify(tir.EQ(p, tir.const(True, "bool")))) == "T.bool(True)"
+
+
+@pytest.mark.pure
+def test_differences_are_decided_by_known_orders() -> None:
+    analyzer = Analyzer()
+    with analyzer.constraint_scope(y <= x):
+        assert analyzer.can_prove(x - y >= 0)
+        assert analyzer.can_prove(x - y + 1 > 0)
+        assert not analyzer.can_prove(x - y > 0)
+    with analyzer.constraint_scope(x - y >= 0):
+        assert analyzer.can_prove(y <= x)
+        assert analyzer.can_prove(x + 1 > y)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tvm import te, tir
+from tvm import te, tir, topi
 from tvm.te.block_regions import with_access_regions
 
 pytestmark = pytest.mark.pure
@@ -27,3 +27,33 @@ def test_given_regions_stay() -> None:
     outer = tir.Block([], [], [], "root", tir.BlockRealize([], True, inner))
     done = with_access_regions(tir.BlockRealize([], True, outer), [a])
     assert done.block.body.block.reads == (whole,)
+
+
+def test_stages_by_hand_name_what_they_read_in_the_order_of_use() -> None:
+    data, updates = te.placeholder((8,), name="data"), te.placeholder((4,), name="updates")
+    index = te.placeholder((1, 4), "int64", name="index")
+    made = topi.scatter_nd(data, index, updates, "add")
+    after = te.compute(made.shape, lambda i: made[i] + 1.0, name="after")
+    func = te.create_prim_func([data, index, updates, after])
+    block = func.body.block.body.seq[0].block
+    assert [r.buffer.name for r in block.reads] == ["data", "out_buf", "index", "updates"]
+    assert [str(w) for w in block.writes] == ["out_buf[0:8]"]
+
+
+def test_places_that_the_stage_itself_writes_are_not_known() -> None:
+    data = te.placeholder((4, 6), name="data")
+    made = topi.sort(data, 1)
+    block = te.create_prim_func([data, made]).body.block.body.seq[0].block
+    assert all(
+        [int(one.extent) for one in region.region] == [4, 6]
+        for region in (*block.reads, *block.writes)
+    )
+
+
+def test_data_that_is_passed_on_is_read_and_written_as_a_whole() -> None:
+    a = te.placeholder((8,), name="a")
+    b = te.extern((8,), [a], lambda i, o: tir.call_packed("f", i[0], o[0]), name="b")
+    c = te.compute((8,), lambda i: b[i] + 1.0, name="c")
+    block = te.create_prim_func([a, c]).body.block.body.seq[0].block
+    assert [r.buffer.name for r in block.reads] == ["a"]
+    assert [w.buffer.name for w in block.writes] == ["b"]

@@ -535,10 +535,10 @@ class RewriteSimplifier:
             return a
         if kind is e.GT or kind is e.GE:
             return self.make(e.LT if kind is e.GT else e.LE, b, a)
-        if a.dtype is e.BOOL and (kind is e.EQ or kind is e.NE):
+        if a.dtype is e.BOOL and kind is e.NE:
             for one, other in ((a, b), (b, a)):
                 if type(one) is e.IntImm:  # a comparison with a truth value
-                    return other if bool(one.value) is (kind is e.EQ) else self.make_not(other)
+                    return self.make_not(other) if one.value else other
         known = _vector_identity(kind, a, b)
         if known is not None:
             return known

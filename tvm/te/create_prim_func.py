@@ -37,7 +37,6 @@ from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.stmt import (
     Block,
     BlockRealize,
-    BufferRegion,
     BufferStore,
     For,
     ForKind,
@@ -47,7 +46,7 @@ from tvm.tir.stmt import (
     Stmt,
 )
 
-from .block_regions import with_access_regions
+from .block_regions import extern_regions, with_access_regions
 from .index_dtype import with_index_dtype
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor
 
@@ -394,13 +393,8 @@ class _Builder:
         rule = Substituter(parts)
         rule.buffers.update(replaced)
         body = self.loads.visit_stmt(rule.visit_stmt(op.body) if replaced else op.body)
-        loaded = {n.buffer for n in walk(body) if isinstance(n, BufferLoad)}
         inputs = dict.fromkeys(self.buffers[tensor] for tensor in op.inputs)
-        # the body may do anything with the whole of its buffers
-        reads = [
-            BufferRegion.full_region(b) for b in (*inputs, *(o for o in outputs if o in loaded))
-        ]
-        writes = [BufferRegion.full_region(b) for b in outputs]
+        reads, writes = extern_regions(body, list(inputs), outputs)
         name = self.names.fresh(op.name)
         block = Block([], reads, writes, name, body, annotations=op.attrs)
         return BlockRealize([], IntImm(BOOL, 1), block)

@@ -69,6 +69,7 @@ RULES = RuleTable(
         when=(c1 > 0) & (c3 >= 0),
     ),
     rule((y * c1 <= x) & (x - y * c1 < c1), y == x // c1, when=c1 > 0),
+    rule((x - y * c1 >= 0) & (x - y * c1 < c1), y == x // c1, when=c1 > 0),
     # spread over alternatives that repeat
     rule((p | q) & p, p),
     rule((p | q) & (p | ~q), p),

@@ -61,7 +61,6 @@ RULES = RuleTable(
     rule((x * y) % y, 0),
     rule((x * z + y) % z, y % z),
     rule((x * z * c1 + y) % (z * c1), y % (z * c1)),
-    rule((x * z * c1 + y) % z, y % z),
     rule((x * c1) % (x * c2), x * (c1 % c2), when=c2 != 0),
     rule((y - x * z) % z, y % z),
     rule(select(p, c1, c2) % c3, select(p, c1 % c3, c2 % c3)),

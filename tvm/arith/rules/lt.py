@@ -29,8 +29,6 @@ RULES = RuleTable(
     rule(y - x < z - x, y < z),
     rule(x - y < x, y > 0),
     rule(x < x - y, y < 0),
-    rule(x - y < 0, x < y),
-    rule(x - y > 0, y < x),
     # what a minimum or maximum cannot be
     rule(x + c1 < max_(x, y), (x + c1) < y, when=c1 >= 0),
     rule(min_(x, y) < x + c1, True, when=c1 > 0),

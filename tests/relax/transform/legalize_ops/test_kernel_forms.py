@@ -160,3 +160,24 @@ def test_scales_that_are_constants_are_numbers() -> None:
     _, func = kernel(lambda x: op.dequantize(x, scale, zero), var(2, 4, dtype="int8"))
     assert len(func.params) == 2
     assert "* T.float32(0.5)" in str(func)
+
+
+def stored(func: tir.PrimFunc) -> str:
+    """The text of what the last block stores."""
+    return func.script().rstrip().splitlines()[-1].partition(" = ")[2]
+
+
+def test_conditions_and_places_of_symbolic_extents_stay_as_written() -> None:
+    a, b, c = (tir.Var(name, "int64") for name in "abc")
+    parts = [var(n) for n in (a, b, c)]
+    _, joined = kernel(lambda *xs: op.concat(list(xs), 0), *parts)
+    assert "T.if_then_else(T.int64(0) <= v_ax0 - a - b, " in stored(joined)
+    assert "T.if_then_else(T.int64(0) <= v_ax0 - a, " in stored(joined)
+    _, flat = kernel(lambda x: op.reshape(x, (tir.floordiv(a, 2), b * 2)), var(a, b))
+    place = "(v_ax0 * b * T.int64(2) + v_ax1)"
+    assert stored(flat) == f"A[{place} // b % a, {place} % b]"
+
+
+def test_comparisons_with_truth_values_stay() -> None:
+    _, same = kernel(lambda x: op.equal(x, relax.const(True, "bool")), var(4, dtype="bool"))
+    assert stored(same) == "A[v_ax0] == T.bool(True)"
