@@ -1,11 +1,15 @@
 """Kernels on the pieces of one worker."""
 
+import numpy as np
 import pytest
 
 from tests.relax.distributed.transform.programs import Whole
+from tvm import te, topi
 from tvm.error import TVMError
 from tvm.relax.distributed.local_kernel import local_kernel
+from tvm.relax.distributed.tir_axes import linked_buffer_axes
 from tvm.script import tir as T
+from tvm.tir.interp import run
 
 pytestmark = pytest.mark.pure
 MATMUL = Whole["matmul"]
@@ -55,3 +59,39 @@ def test_misfits_are_refused():
 
     with pytest.raises(TVMError, match="a loop variable"):
         local_kernel(split, {(0, 0): 2})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cuts"),
+    [
+        ((2, 3, 24), (2, 3, 4, 6), {(0, 2): 2, (1, 2): 2}),
+        ((2, 3, 4, 6), (2, 3, 24), {(0, 2): 4, (1, 2): 4}),
+        ((2, 3, 4, 6), (6, 4, 6), {(0, 2): 2, (1, 1): 2}),
+        ((4, 6), (2, 2, 6), {(0, 0): 2, (1, 0): 2}),
+    ],
+)
+def test_pieces_of_dimensions_that_are_joined_or_split(before, after, cuts):
+    data = te.placeholder(before, "float32", name="data")
+    whole = te.create_prim_func([data, topi.reshape(data, after)])
+    assert sorted(cuts) in [sorted(group) for group in linked_buffer_axes(whole)]
+    made = local_kernel(whole, cuts).func
+    (_, at_a), (_, at_b) = cuts
+    given = np.arange(np.prod(before), dtype="float32").reshape(before)
+    pieces = []
+    for piece in np.split(given, cuts[(0, at_a)], axis=at_a):
+        out = np.zeros(_shapes(made)[1], "float32")
+        run(made, np.ascontiguousarray(piece), out)
+        pieces.append(out)
+    np.testing.assert_array_equal(np.concatenate(pieces, axis=at_b), given.reshape(after))
+
+
+def test_places_that_no_iterator_tells_are_not_cut():
+    @T.prim_func(private=True)
+    def moved(a: T.Buffer((8,), "float32"), n: T.int32, b: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("b"):
+                v = T.axis.spatial(8, i)
+                b[v] = a[(v + n) % 8]
+
+    with pytest.raises(TVMError, match="dimension 0 of 'a' is cut"):
+        local_kernel(moved, {(0, 0): 2, (1, 0): 2})

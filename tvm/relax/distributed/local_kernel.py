@@ -53,6 +53,16 @@ def local_kernel(func: PrimFunc, pieces: Mapping[tuple[int, int], int]) -> Local
                     legal="one number of pieces",
                 )
             )
+    other = groups.other_index({key: 0 for key, workers in cuts.items() if workers > 1})
+    if other is not None:
+        buffer, dim, index = other
+        raise TVMError(
+            message(
+                f"a kernel on pieces: dimension {dim} of {buffer.name!r} is cut",
+                found=f"index {index}",
+                legal="an iterator, or one whose pieces are those of the dimension",
+            )
+        )
     cutter = _Cutter(groups, cuts)
     new_map = {p: cutter.local_buffer(b) for p, b in func.buffer_map.items()}
     cutter.collect_loops(func.body)
