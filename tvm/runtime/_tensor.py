@@ -13,6 +13,7 @@ from tvm.error import DTypeError, ShapeError, TVMError, message
 from tvm.ffi import get_global_func, library
 from tvm.support.dtype import DataType
 
+from . import debug_memory
 from ._device import Device, cpu
 from ._device import cuda as cuda
 from ._device import device as device
@@ -367,6 +368,9 @@ def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[An
             message("memory for a tensor", found=f"the shape {shape}", legal="extents from 0 on")
         )
     try:
+        if debug_memory.enabled():
+            guarded: np.ndarray[Any, Any] = debug_memory.guarded_memory().array(nbytes)
+            return guarded.view(dtype).reshape(shape)
         memory = np.empty(nbytes + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError, OverflowError):
         refuse_size(shape, str(dtype), nbytes)

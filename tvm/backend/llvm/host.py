@@ -9,10 +9,11 @@ from __future__ import annotations
 import ctypes
 import threading
 
-from tvm.runtime import interruption
+from tvm.runtime import debug_memory, interruption
 from tvm.runtime.pool_sharing import TABLE, join_pools
 
 from . import jit
+from .guards import WATCHES, WORKSPACES, guarded_forms
 from .interruption import interruption_text
 from .pool import PoolPlatform, linux, pool_text, posix
 from .types import string_global
@@ -383,10 +384,10 @@ PUBLIC = (
 )
 
 
-def host_text(pool: PoolPlatform) -> str:
-    """All host functions as one module."""
+def host_text(pool: PoolPlatform, *, guarded: bool = False) -> str:
+    """All host functions as one module; `guarded` memory comes from outside."""
     strings = [string_global(name, text) for name, text in _STRINGS.items()]
-    forms = (_WORKSPACE, _TENSOR, _CLOCK)
+    forms = (*guarded_forms(_TENSOR), _CLOCK) if guarded else (_WORKSPACE, _TENSOR, _CLOCK)
     own = [form.format(slots=SLOTS, visibility=pool.visibility) for form in forms]
     return "\n".join([pool_text(pool), interruption_text(pool.visibility), *strings, *own])
 
@@ -415,15 +416,29 @@ def host_functions() -> dict[str, int]:
     with _lock:
         if _linked is None:
             _linked = _link()
-    return {name: _linked.address(name) for name in PUBLIC}
+    guarded = _guarded_functions()
+    return {name: guarded.get(name) or _linked.address(name) for name in PUBLIC} | guarded
+
+
+def _guarded_functions() -> dict[str, int]:
+    """The functions of guarded memory, where somebody looks for stores outside of buffers."""
+    if not debug_memory.enabled():
+        return {}
+    memory = debug_memory.guarded_memory()
+    functions = (memory.allocate, memory.free, memory.name, memory.check)
+    places = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
+    return dict(zip((*WORKSPACES, *WATCHES), places))
 
 
 def _link() -> jit.Linked:
     machine = jit.host_machine()
-    text = host_text(pool_platform(machine.triple, exported=False))
-    imports = {name: jit.process_symbol(name) for name in jit.external_names(text)}
+    guarded = _guarded_functions()
+    text = host_text(pool_platform(machine.triple, exported=False), guarded=bool(guarded))
+    imports = {name: jit.process_symbol(name) for name in jit.external_names(text)} | guarded
     present = {name: place for name, place in imports.items() if place is not None}
-    linked = jit.link(jit.emit_object(text, machine), [*PUBLIC, TABLE, interruption.TABLE], present)
+    own = [name for name in PUBLIC if name not in guarded]
+    exports = [*own, TABLE, interruption.TABLE]
+    linked = jit.link(jit.emit_object(text, machine), exports, present)
     linked.keep_forever()  # workers stay inside this code until the process ends
     join_pools(linked.address(TABLE))
     interruption.join_polls(linked.address(interruption.TABLE))

@@ -28,6 +28,7 @@ from . import jit
 from .abi import FFI_PREFIX
 from .aligned import CONSTANT_ALIGNMENT, aligned_copy
 from .codegen import Emitted, emit_module
+from .guards import WATCHES
 from .host import PUBLIC, exported_object, host_functions
 from .target import is_host, machine_of
 from .types import bytes_literal
@@ -125,7 +126,7 @@ class LLVMModule(Module):
             constant = self.constants.get(name)
             if constant is not None:
                 found[name] = self._constant_address(name, constant)
-            elif name in PUBLIC:
+            elif name in PUBLIC or name in WATCHES:
                 found[name] = host_functions()[name]
             else:
                 address = jit.process_symbol(name) or self._symbol_of_imports(name)

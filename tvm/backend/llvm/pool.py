@@ -437,6 +437,9 @@ measured:
   call void @pool.measure()
   ; workers take no signals: those belong to the program's own threads
   call void @llvm.memset.p0.i64(ptr %all, i8 -1, i64 {sigset}, i1 false)
+  store i8 {faults}, ptr %all, align 1 ; but for faults of their own
+  %all.1 = getelementptr inbounds i8, ptr %all, i64 1
+  store i8 -5, ptr %all.1, align 1
   %m = call i32 @pthread_sigmask(i32 {set_mask}, ptr %all, ptr %mask)
   %have = load i32, ptr @pool.started, align 4
   %none = icmp slt i32 %have, 1
@@ -627,6 +630,7 @@ def pool_text(platform: PoolPlatform) -> str:
     parts.append(
         _START.format(
             visibility=platform.visibility, cores=cores, pause=pause, at_fork=at_fork,
+            faults=0x37 if platform.sigset_bytes > 4 else 0x77,  # SIGILL, SIGFPE, and SIGBUS there
             sigset=platform.sigset_bytes, set_mask=platform.set_mask, spin_work=SPIN_NS * 1000,
             clock=1 if platform.has_affinity or has_futex else 6,
             forked_lock="" if has_futex else _COND_INIT,

@@ -30,6 +30,7 @@ from tvm.tir.transform.result_tensors import DROPPED_ON_FAILURE
 from .debug import DebugPlaces
 from .expr import INT64, ExprEmitter
 from .function_text import FunctionText
+from .guards import Guards
 from .intrinsics import INTRINSICS
 from .memory import MemoryEmitter
 from .polls import Polls
@@ -81,6 +82,7 @@ class StmtEmitter(MemoryEmitter):
         self._failures: dict[tuple[str, ...], str] = {}
         self._message: str | None = None
         self.polls = Polls(self, out.signature.name)
+        self.guards = Guards(self)
 
     def emit(self, body: s.Stmt) -> None:
         """Append the code of `body` and of all that it contains."""
@@ -117,6 +119,7 @@ class StmtEmitter(MemoryEmitter):
 
     def close(self) -> None:
         """End the function: success, then the blocks that failures go to."""
+        self.guards.check(self.polls.kernel)
         self.return_value("0" if self.out.signature.fallible else None)
         for workspaces, label in self._failures.items():
             self.out.begin(label)
@@ -181,6 +184,7 @@ class StmtEmitter(MemoryEmitter):
         if op.var.dtype.is_handle and _is_tensor_data(op.value):
             self.roots.add(op.var)
             self._assume_aligned(op.var)
+            self.guards.name(self.values[op.var], op.var.name)
         self._work.append(op.body)
 
     def _assume_aligned(self, data: e.Var) -> None:
@@ -510,7 +514,7 @@ class StmtEmitter(MemoryEmitter):
             return
         size = _stack_bytes(op)
         self.roots.add(op.buffer_var)
-        if size is not None:
+        if size is not None and not self.guards.is_on:
             kind = memory_element(op.dtype)
             count = max(size // element_bytes(op.dtype), 1)
             self.values[op.buffer_var] = self.out.alloca(kind, count, 64, op.buffer_var.name)
@@ -561,6 +565,7 @@ class StmtEmitter(MemoryEmitter):
         ok = self.out.label("ok")
         self.out.line(f"br i1 {bad}, label %{self.fail_label()}, label %{ok}{self.unlikely()}")
         self.out.begin(ok)
+        self.guards.name(place, op.buffer_var.name)
         return place
 
     def _drop(self, places: list[HeldObject]) -> None:
@@ -627,6 +632,7 @@ class StmtEmitter(MemoryEmitter):
         result = self.out.temp(call)
         if signature.fallible:
             self.check(result)
+            self.guards.check(name)
             self.polls.after_call()
         return result
 
