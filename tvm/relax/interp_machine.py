@@ -51,6 +51,13 @@ def _nothing(*args: Value) -> Value:
     return ()
 
 
+def _check_at_most(heap: Value, index: int, most: int, where: str) -> Value:
+    if heap[index] > most:
+        asked, found = f"check failed: {where}", str(heap[index])
+        raise ShapeError(message(asked, found=found, legal=f"at most {most}"))
+    return ()
+
+
 # Operators, by name; what they give is not copied.
 MACHINE_OPERATORS: Final[dict[str, Callable[..., Value]]] = {
     "relax.builtin.alloc_tensor": _new_tensor,
@@ -129,6 +136,7 @@ MACHINE_FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     "vm.builtin.alloc_shape_heap": lambda size: np.zeros(size, np.int64),
     "vm.builtin.match_shape": _match_shape,
     "vm.builtin.match_prim_value": _match_prim_value,
+    "vm.builtin.check_at_most": _check_at_most,
     "vm.builtin.make_prim_value": _read,
     "vm.builtin.check_tensor_info": _check_tensor,
     "vm.builtin.check_shape_info": _check_sized,

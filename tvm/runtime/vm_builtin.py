@@ -174,6 +174,15 @@ def match_prim_value(value: Any, heap: Any, code: int, number: int, context: Any
     match_shape((int(value),), heap, 1, code, number, context)
 
 
+@_builtin("check_at_most")
+def check_at_most(heap: Any, index: int, most: int, where: str) -> None:
+    """Check a remembered size against the largest that the program was made for."""
+    size = int(_cells(heap)[index])
+    if size > most:
+        asked = f"check failed: {where}"
+        raise ShapeError(message(asked, found=str(size), legal=f"at most {most}"))
+
+
 @_builtin("make_prim_value")
 def make_prim_value(heap: Any, code: int, number: int) -> int:
     """A number, or a remembered size."""

@@ -12,7 +12,8 @@
 Every symbol and every expression over symbols has a slot. Slots of symbols are filled where a shape
 is matched, those of expressions by kernels behind it. Weights (parameters from attribute
 `num_input` on) are matched only where their shapes are symbolic. Checks name the function and the
-parameter in the error's text, unless `emit_err_ctx` is False.
+parameter in the error's text, unless `emit_err_ctx` is False. Sizes that have a largest value
+(`tir_var_upper_bound`) are compared with it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, declare_module_pass
+from tvm.relax.analysis.size_limits import size_limits
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
@@ -150,6 +152,10 @@ class _Lowering:
         left = self._match(todos)
         self._compute()
         self._match(left, all_known=True)
+        for limit in size_limits(func):
+            where = f"{self._name}: dimension {limit.axis} of {limit.param!r}"
+            slot = PrimValue(self._slots[limit.symbol].index)
+            self._do("check_at_most", self._heap, slot, PrimValue(limit.most), StringImm(where))
 
     # --- bindings ---
 

@@ -23,6 +23,7 @@ from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
 from tvm.ir.span import SequentialSpan, Span
 from tvm.ir.type import PointerType, PrimType
+from tvm.relax.analysis.size_limits import size_limits
 from tvm.relax.expr import BindingBlock, Call, Constant, Function, SeqExpr, Var, VarBinding
 from tvm.relax.final_binding import own_calls
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -127,6 +128,8 @@ class _Graph(Flow):
     def build(self) -> PrimFunc:
         if self._readings is not None:
             self._clock = self._add_clock(self._readings)
+        for limit in size_limits(self._func):
+            self.sizes.limit(limit)
         self.look_at_sizes(self._bindings)
         for param in self._func.params:
             info = tensor_info(param.struct_info_, f"parameter {param.name_hint!r}")

@@ -14,6 +14,7 @@ from tvm.error import message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal
+from tvm.relax.analysis.size_limits import SizeLimit
 from tvm.relax.expr import Call, MatchCast
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.relax.transform.vm_shape_lower import match_context
@@ -68,6 +69,13 @@ class Sizes:
         )
         self._assert(ops.equal(before, after), text, [*have, *want], value.span)
         return None
+
+    def limit(self, limit: SizeLimit) -> None:
+        """Compare a size with the largest that the function was made for."""
+        where = f"check failed: {self._name}: dimension {limit.axis} of {limit.param!r}"
+        text = message(where, found="{}", legal=f"at most {limit.most}")
+        most = ops.const(limit.most, limit.symbol.dtype)
+        self._assert(ops.less_equal(limit.symbol, most), text, [limit.symbol], None)
 
     def of_parameters(self, extent: PrimExpr) -> PrimExpr | None:
         """The extent by the sizes of the parameters alone; None where it is too large so."""

@@ -15,6 +15,7 @@ from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
 from tvm.tir.transform.name_extents import NameExtents
+from tvm.tir.transform.plain_indices import PlainIndices
 
 
 def library_dispatch_passes(target: Target) -> list[Pass]:
@@ -41,6 +42,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         RemoveUnusedWork(),  # kernels that were fused or folded away
         MarkConstantWeights(),  # operands of products that may lie as the kernel likes
         RemoveUnusedWork(),  # kernels that are called with weights only
+        PlainIndices(),  # a wrong index stays wrong when what it picks from is inlined
         NameExtents(),  # rules need not see through how a size was computed
         dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules()),
         t.SplitLayoutRewritePreproc(),  # what packs weights becomes a kernel of its own
