@@ -127,3 +127,39 @@ def test_conditions_of_loops_are_asked_each_time(target):
     tvm.compile(count, target=target)(values)
     assert values.numpy().tolist() == [5, 40]
     assert [a for a in asked if a != 100] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_a_side_that_is_not_taken_has_no_arguments(target):
+    """Neither are they read, which may be out of bounds, nor are calls among them made."""
+    seen = []
+
+    def note(x):
+        seen.append(x)
+        return x + 1
+
+    tvm.register_global_func("testing.lower_builtin.seen", note, override=True)
+
+    @T.prim_func
+    def func(at: T.int32, A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32")):
+        B[0] = T.if_then_else(
+            at < 2,
+            T.call_packed(
+                "testing.lower_builtin.seen",
+                T.call_packed("testing.lower_builtin.seen", A[T.max(at, at * 100000000)]),
+            ),
+            -1,
+        )
+        B[1] = T.if_then_else(
+            T.call_packed("testing.lower_builtin.seen", at) < 3,
+            5, T.call_packed("testing.lower_builtin.seen", at * 10),
+        )  # fmt: skip
+
+    made = tvm.compile(func, target)["func"]
+    a, b = np.array([7, 8], "int32"), np.zeros(2, "int32")
+    made(0, a, b)
+    assert (list(b), seen) == ([9, 5], [7, 8, 0])
+    seen.clear()
+    made(9, a, b)
+    assert (list(b), seen) == ([-1, 90 + 1], [9, 90])

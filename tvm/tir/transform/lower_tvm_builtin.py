@@ -174,8 +174,35 @@ class _Lowerer(StmtExprMutator):
             return self._make_shape(op)
         if name == "tir.tvm_stack_make_array":
             return self._make_tensor(op)
+        if name == "tir.if_then_else":
+            return self._choice(op)
         lowered = _LOWERED.get(name)
         return super().visit_call_(op) if lowered is None else self._make_call(op, lowered)
+
+    def _choice(self, op: e.Call) -> PrimExpr:
+        """What a side needs is done only where it is taken: its arguments may exist only then."""
+        region = self._region
+        condition, kept = self.visit_expr(op.args[0]), None
+        sides: list[PrimExpr] = []
+        for i, side in enumerate(op.args[1:]):
+            outer, region.before = region.before, []
+            sides.append(self.visit_expr(side))
+            needed, region.before = region.before, outer
+            if not needed:
+                continue
+            if kept is None:  # asked once, ahead of what may change the answer
+                kept = region.values.take(1)
+                self._set(region.values.var, kept, StructField.ANY_UNION_VALUE,
+                          ops.cast(condition, "int64"))  # fmt: skip
+                answer = builtin.tvm_struct_get(
+                    region.values.var, kept, int(StructField.ANY_UNION_VALUE), "int64"
+                )
+                condition = ops.not_equal(answer, ops.const(0, "int64"))
+            holds = ops.logical_not(condition) if i else condition
+            region.before.append(s.IfThenElse(holds, s.SeqStmt.flatten(needed), None, op.span))
+        if condition is op.args[0] and all(a is b for a, b in zip(sides, op.args[1:])):
+            return op
+        return e.Call(op.dtype, op.op, (condition, *sides), op.span)
 
     def _set(self, stack: PrimExpr, number: int, what: StructField, value: PrimExpr) -> None:
         call = builtin.tvm_struct_set(stack, number, int(what), value)
