@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +52,22 @@ tvm.register_global_func("test.plus_one", lambda x: x + 1)
 assert tvm_ffi.get_global_func("test.plus_one")(2) == 3
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_program_without_torch_never_loads_it(tmp_path: Path, wanted: bool) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('asked for')")
+    lines = [
+        "import sys, importlib; at = importlib.import_module('tvm.ffi.library')",
+        *([] if wanted else ["at.without_torch()"]),
+        "seen = []",
+        "sys.meta_path.insert(0, type('Spy', (), {'find_spec': staticmethod(",
+        "    lambda name, *_: seen.append(name))}))",
+        "at.library()",
+        "print('torch' in seen, 'torch' in sys.modules)",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )  # fmt: skip
+    assert done.stdout.split() == [str(wanted), "False"]

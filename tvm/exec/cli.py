@@ -19,6 +19,7 @@ from typing import Final, NoReturn, cast
 
 from tvm.error import CheckError, InternalError, TVMError, message
 from tvm.exec.command import Command, Mistake
+from tvm.ffi.library import without_torch
 from tvm.support.suggest import did_you_mean
 
 OK: Final = 0
@@ -46,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name); the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in words
+    if argv is None:  # a process of our own
+        without_torch()
     try:
         with _ending_on_request():
             return _run(words)

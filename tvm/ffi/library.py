@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,7 @@ import tvm.error as _errors
 _lock = threading.RLock()
 _loaded: ModuleType | None = None
 _at_load: list[object] = []
+_wants_torch = True
 
 
 def is_loaded() -> bool:
@@ -29,7 +31,8 @@ def library() -> ModuleType:
     if _loaded is None:
         with _lock:
             if _loaded is None:
-                import tvm_ffi
+                with _torch_hidden():
+                    import tvm_ffi
 
                 _teach_errors(tvm_ffi)
                 _show_by_repr(tvm_ffi.core)
@@ -38,6 +41,27 @@ def library() -> ModuleType:
                     assert callable(action)
                     action(tvm_ffi)
     return _loaded
+
+
+def without_torch() -> None:
+    """Let the library load as where torch is not installed: it imports torch else, for seconds.
+
+    For programs that will never hand tensors of torch over. Where torch is loaded, it stays known.
+    """
+    global _wants_torch
+    _wants_torch = False
+
+
+@contextlib.contextmanager
+def _torch_hidden() -> Iterator[None]:
+    if _wants_torch or "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]  # "not to be found"
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
 
 
 def at_load(action: object) -> None:

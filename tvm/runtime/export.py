@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import io
 import json
+import platform
+import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +30,7 @@ from .archive import ARTEFACT_FILE, CONSTANTS_FILE, LAYOUT_FILE
 from .artefact import SYMBOL, Artefact, ValueInfo
 from .device_module import DeviceModule
 from .digest import seal, sealed
+from .elf_data import MACHINES, write_data_object
 from .files import draft_of, write_beside
 from .module import Module, import_tree
 from .vm_executable import VMModule
@@ -207,6 +210,12 @@ def _all_files(program: Program, folder: Path, *, with_host: bool) -> list[str]:
     files = program.code_files(folder)
     if not with_host:
         files = [path for path in files if path.name != linker.HOST_OBJECT]
+    if sys.platform == "linux" and not program.triple and platform.machine() in MACHINES:
+        data = folder / "data.o"
+        described = {SYMBOL: program.artefact.to_json().encode() + b"\0"}
+        everything = {n: v.reshape(-1).data for n, v in program.constants.items()} | described
+        write_data_object(data, platform.machine(), everything, ALIGN)
+        return [*map(str, files), str(data)]
     program.write_constants(folder / CONSTANTS_FILE)
     (folder / ARTEFACT_FILE).write_bytes(program.artefact.to_json().encode())
     places, _ = program.layout()

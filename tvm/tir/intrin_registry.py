@@ -54,9 +54,15 @@ class TensorIntrin(Node):
         return found
 
 
+_FILES: Final = ("arm_cpu", "cuda", "dot_product_common", "hexagon", "metal", "rocm", "x86")
 INTRINSICS: Final[Registry[TensorIntrin]] = Registry(
-    "tensor intrinsic", "tvm.tir.tensor_intrin"
+    "tensor intrinsic", *(f"tvm.tir.tensor_intrin.{file}" for file in _FILES)
 )
+
+
+def register_own(name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False) -> None:
+    """`TensorIntrin.register` for the files that `INTRINSICS` loads: it loads none of them."""
+    INTRINSICS.register(name, TensorIntrin(desc, impl), override=override, depth=2)
 
 
 def _check(what: str, func: PrimFunc) -> None:
@@ -101,8 +107,7 @@ def _check_pair(desc: PrimFunc, impl: PrimFunc) -> None:
             raise TVMError(
                 message(
                     f"TensorIntrin: buffer {x.name!r} of desc and {y.name!r} of impl differ",
-                    found=f"{x.dtype} of {len(x.shape)} dimensions, "
-                    f"{y.dtype} of {len(y.shape)}",
+                    found=f"{x.dtype} of {len(x.shape)} dimensions, {y.dtype} of {len(y.shape)}",
                     legal="the same data type and number of dimensions",
                 )
             )

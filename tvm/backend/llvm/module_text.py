@@ -124,7 +124,7 @@ class ModuleText:
                 f'c"{bytes_literal(data)}", align 64'
             )
             return name
-        digest = hashlib.sha256(values.tobytes()).hexdigest()[:20]
+        digest = hashlib.sha256(values.reshape(-1).view("uint8").data).hexdigest()[:20]
         symbol = f"__tvm_const_{digest}"
         self.constants.setdefault(symbol, tensor)
         self._globals["@" + symbol] = (

@@ -43,8 +43,6 @@ def _marked(sch: Schedule) -> list[tuple[str, str, str]]:
 
 
 def _tensorize(sch: Schedule, block: BlockRV, intrin: str) -> None:
-    import tvm.tir.tensor_intrin  # noqa: F401  (registers the intrinsics)
-
     try:
         sch.tensorize(block, intrin)
     except ScheduleError as err:

@@ -13,8 +13,6 @@ from tvm.tir.stmt import For
 
 def description(intrin_name: str) -> PrimFunc:
     """What the intrinsic computes, in plain loops; refused for a name that is not registered."""
-    import tvm.tir.tensor_intrin  # noqa: F401  (registers the intrinsics)
-
     found = TensorIntrin.get(intrin_name)
     assert found is not None, "get refuses unknown names"
     return found.desc

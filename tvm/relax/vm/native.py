@@ -258,11 +258,15 @@ class _ConstantBlock:
             return body
         import numpy as np  # Relax loads without numpy
 
-        block: Any = np.zeros(self._size, np.uint8)
+        block: Any = np.empty(self._size, np.uint8)
+        end = 0
         for tensor in self._tensors:
-            raw = np.frombuffer(tensor.numpy().tobytes(), np.uint8)
+            raw = tensor.numpy().reshape(-1).view(np.uint8)
             start = self._offsets[tensor]
-            block[start : start + raw.size] = raw
+            block[end:start] = 0
+            end = start + raw.size
+            block[start:end] = raw
+        block[end:] = 0
         size = ops.const(self._size, "int64")
         notes = {"alignment": ALIGNMENT}
         return s.AllocateConst(self._var, "uint8", [size], HostTensor(block), body, notes)

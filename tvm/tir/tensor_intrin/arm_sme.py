@@ -21,7 +21,7 @@ from typing import Any, Final
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.intrin_registry import register_own
 from tvm.tir.op import get_vscale_expr, vscale
 from tvm.tir.script import language as T
 
@@ -130,7 +130,7 @@ def get_transpose_interleave_intrin_name(
     if (in_dtype, out_dtype) == ("float32", "float32"):
         name = f"{ARM_SME_2SVLx2SVL_FP32_TRANSPOSE_INTERLEAVE}_{extent_cols}_{extent_rows}"
         pair = get_sme_transpose_interleave_2svlx2svl_fp32_intrin(extent_cols, extent_rows)
-        TensorIntrin.register(name, *pair, override=True)
+        register_own(name, *pair, override=True)
         return name
     if (in_dtype, out_dtype) == ("float16", "float32"):
         return ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE
@@ -270,8 +270,8 @@ def get_sme_init_intrin() -> Pair:
     return desc, impl
 
 
-TensorIntrin.register(ARM_SME_INIT, *get_sme_init_intrin())
-TensorIntrin.register(
+register_own(ARM_SME_INIT, *get_sme_init_intrin())
+register_own(
     ARM_SME_BLOCK2_2SVLx1SVL_FP16_TRANSPOSE_INTERLEAVE,
     *get_sme_transpose_interleave_block2_2svl_fp16_intrin(),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
 
@@ -52,7 +52,7 @@ DP4A_S8U8S32_INTRIN: Final = "dp4a_s8u8s32"
 DP4A_U8S8S32_INTRIN: Final = "dp4a_u8s8s32"
 DP4A_U8U8U32_INTRIN: Final = "dp4a_u8u8u32"
 
-TensorIntrin.register(DP4A_S8S8S32_INTRIN, *get_dp4a_intrin("int8", "int8", "int32"))
-TensorIntrin.register(DP4A_S8U8S32_INTRIN, *get_dp4a_intrin("int8", "uint8", "int32"))
-TensorIntrin.register(DP4A_U8S8S32_INTRIN, *get_dp4a_intrin("uint8", "int8", "int32"))
-TensorIntrin.register(DP4A_U8U8U32_INTRIN, *get_dp4a_intrin("uint8", "uint8", "uint32"))
+register_own(DP4A_S8S8S32_INTRIN, *get_dp4a_intrin("int8", "int8", "int32"))
+register_own(DP4A_S8U8S32_INTRIN, *get_dp4a_intrin("int8", "uint8", "int32"))
+register_own(DP4A_U8S8S32_INTRIN, *get_dp4a_intrin("uint8", "int8", "int32"))
+register_own(DP4A_U8U8U32_INTRIN, *get_dp4a_intrin("uint8", "uint8", "uint32"))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
 
@@ -117,14 +117,14 @@ VRMPY_u8i8i32_VTCM_INTRIN: Final = "dot_32x4_u8i8i32_vtcm_vrmpy"
 DMA_READ_128_u8: Final = "dma_read_128_u8"
 DMA_READ_128_i8: Final = "dma_read_128_i8"
 
-TensorIntrin.register(VRMPY_u8u8i32_INTRIN, *generate_dot_product_32x4_u8u8i32())
-TensorIntrin.register(VRMPY_u8i8i32_INTRIN, *generate_dot_product_32x4_u8i8i32())
-TensorIntrin.register(VDMPY_i16i16i32_INTRIN, *generate_dot_product_32x2_i16i16i32())
-TensorIntrin.register(
+register_own(VRMPY_u8u8i32_INTRIN, *generate_dot_product_32x4_u8u8i32())
+register_own(VRMPY_u8i8i32_INTRIN, *generate_dot_product_32x4_u8i8i32())
+register_own(VDMPY_i16i16i32_INTRIN, *generate_dot_product_32x2_i16i16i32())
+register_own(
     VRMPY_u8u8i32_VTCM_INTRIN, *generate_dot_product_32x4_u8u8i32("global.vtcm")
 )
-TensorIntrin.register(
+register_own(
     VRMPY_u8i8i32_VTCM_INTRIN, *generate_dot_product_32x4_u8i8i32("global.vtcm")
 )
-TensorIntrin.register(DMA_READ_128_u8, *generate_dma_load_intrin(128, "uint8"))
-TensorIntrin.register(DMA_READ_128_i8, *generate_dma_load_intrin(128, "int8"))
+register_own(DMA_READ_128_u8, *generate_dma_load_intrin(128, "uint8"))
+register_own(DMA_READ_128_i8, *generate_dma_load_intrin(128, "int8"))

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
 _SHORT: Final = {"float16": "f16", "float32": "f32", "bfloat16": "bf16"}
@@ -225,15 +225,15 @@ def _register() -> None:
     for dtype, short in _SHORT.items():
         filled = get_make_filled_simdgroup_matrix_intrin(dtype)
         product = get_simdgroup_multiply_accumulate_intrin(8, 8, 8, dtype)
-        TensorIntrin.register(f"simdgroup_make_filled_8x8x8_{short}", *filled)
-        TensorIntrin.register(f"simdgroup_multiply_accumulate_8x8x8_{short}", *product)
+        register_own(f"simdgroup_make_filled_8x8x8_{short}", *filled)
+        register_own(f"simdgroup_multiply_accumulate_8x8x8_{short}", *product)
         for trans in (False, True):
             name = f"simdgroup_load_8x8x8_{short}_shared{'_trans' if trans else ''}"
             load = get_simdgroup_load_intrin(dtype, "shared", transpose_matrix=trans)
-            TensorIntrin.register(name, *load)
+            register_own(name, *load)
         for scope in ("global", "shared"):
             name = f"simdgroup_store_8x8x8_{short}_{scope}"
-            TensorIntrin.register(name, *get_simdgroup_store_intrin(dtype, scope))
+            register_own(name, *get_simdgroup_store_intrin(dtype, scope))
 
 
 _register()

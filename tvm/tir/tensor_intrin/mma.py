@@ -17,7 +17,7 @@ from tvm.error import TVMError, message
 from tvm.ffi import register_global_func
 from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.intrin_registry import register_own
 from tvm.tir.op.arith import const
 from tvm.tir.script import language as T
 
@@ -475,12 +475,12 @@ def _register_factors(dtype: str, k_dim: int, results: list[str], a_ways: list[b
             for trans in ways:
                 name = f"mma_ldmatrix_{_SHORT[dtype]}_{matrix.lower()}{'_trans' * trans}{dyn}"
                 pair = get_ldmatrix_intrin(k_dim, dtype, matrix, trans, scope)
-                TensorIntrin.register(name, *pair)
+                register_own(name, *pair)
     for out in results:
         for a in a_ways:
             for b in (False, True):
                 name = f"mma_{_SHORT[dtype] * 2}{_SHORT[out]}{'_trans_a' * a}{'_trans_b' * b}"
-                TensorIntrin.register(name, *get_mma_intrin(k_dim, dtype, dtype, out, a, b))
+                register_own(name, *get_mma_intrin(k_dim, dtype, dtype, out, a, b))
 
 
 _register_factors("float16", 16, ["float32", "float16"], [False, True])
@@ -488,10 +488,10 @@ for _byte, _result in zip(_BYTES, ("int32", "float32", "float32")):
     _register_factors(_byte, 32, [_result], [False])
 for _result in ("float32", "float16", "int32"):
     _name = f"16x16_{_SHORT[_result]}"
-    TensorIntrin.register(f"mma_fill_{_name}", *get_mma_fill_intrin(_result, 8))
+    register_own(f"mma_fill_{_name}", *get_mma_fill_intrin(_result, 8))
     for _scope in ("global", "shared", "shared.dyn"):
         for _way, _call in (("", True), ("simple_", False)):
-            TensorIntrin.register(
+            register_own(
                 f"mma_store_{_name}_{_scope.replace('.', '_')}_{_way}",
                 *get_mma_store_intrin(_result, 8, _scope, _call),
             )

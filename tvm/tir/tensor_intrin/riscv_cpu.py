@@ -17,7 +17,7 @@ from tvm.support.dtype import DataType
 from tvm.target.codegen import target_has_features
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
 # The vector, the matrix, the sums; and the extension with which the instructions come.
@@ -182,7 +182,7 @@ def register_rvv_isa_intrinsics(target: Target, inventory_only: bool = False) ->
                 pair = rvv_vec_dot_product_kernels(
                     n_elems, n_lanes, data_dtype, weight_dtype, out_dtype, lmul
                 )
-                TensorIntrin.register(kernel_name, *pair, override=True)
+                register_own(kernel_name, *pair, override=True)
             n_elems //= 2
     return inventory
 

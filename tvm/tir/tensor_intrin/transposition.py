@@ -16,7 +16,7 @@ from tvm.support.dtype import DataType
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Ramp, Shuffle, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrin_registry import INTRINSICS, TensorIntrin
+from tvm.tir.intrin_registry import register_own
 from tvm.tir.stmt import (
     Block,
     BlockRealize,
@@ -30,6 +30,7 @@ from tvm.tir.stmt import (
 )
 
 _INT32: Final = DataType("int32")
+_MADE: Final[set[str]] = set()
 
 
 def transposition(size: int, dtype: str, source_gap: int = 0, target_gap: int = 0) -> str:
@@ -38,8 +39,9 @@ def transposition(size: int, dtype: str, source_gap: int = 0, target_gap: int = 
     `size` is a power of two; the gaps are dimensions of one between the two that are exchanged.
     """
     name = f"transpose_{size}x{size}_{dtype}_{source_gap}_{target_gap}"
-    if name not in INTRINSICS:
-        TensorIntrin.register(name, *_functions(size, dtype, source_gap, target_gap))
+    if name not in _MADE:
+        register_own(name, *_functions(size, dtype, source_gap, target_gap), override=True)
+        _MADE.add(name)
     return name
 
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import PrimExpr
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
 _SHORT: Final = {
@@ -321,22 +321,22 @@ def _register(shape: tuple[int, int, int], factor: str, results: list[str], ways
     tag, short = "x".join(map(str, shape)), _SHORT[factor]
     for result in results:
         out = _SHORT[result]
-        TensorIntrin.register(
+        register_own(
             f"wmma_fill_{tag}_{out}", *get_wmma_fill_intrin(*shape, result), override=True
         )
         for scope in ("global", "shared", "shared.dyn"):
             name = f"wmma_store_{tag}_{out}_{scope.replace('.', '_')}"
-            TensorIntrin.register(
+            register_own(
                 name, *get_wmma_store_intrin(*shape, result, scope), override=True
             )
         for trans in {way.endswith("trans") for way in ways.split() if way.startswith("b")}:
             name = f"wmma_sync_{tag}_{short}{short}{out}{'_trans' if trans else ''}"
-            TensorIntrin.register(name, *get_wmma_sync_intrin(*shape, factor, result, trans))
+            register_own(name, *get_wmma_sync_intrin(*shape, factor, result, trans))
     for way in ways.split():
         is_b, trans = way.startswith("b"), way.endswith("trans")
         for scope in ("shared", "shared.dyn"):
             name = f"wmma_load_{tag}_{short}_{way}_{scope.replace('.', '_')}"
-            TensorIntrin.register(name, *get_wmma_load_intrin(*shape, factor, scope, is_b, trans))
+            register_own(name, *get_wmma_load_intrin(*shape, factor, scope, is_b, trans))
 
 
 _register((16, 16, 16), "float16", ["float32", "float16"], "a a_trans b b_trans")

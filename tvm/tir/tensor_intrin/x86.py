@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
 
@@ -82,9 +82,9 @@ def dot_product_16x4_u8i8i32_avx512(
 VNNI_DOT_16x4_INTRIN: Final = "dot_16x4_vnni"
 AVX512_DOT_16x4_INTRIN: Final = "dot_16x4_avx512"
 
-TensorIntrin.register(
+register_own(
     VNNI_DOT_16x4_INTRIN, dot_product_16x4_u8i8i32_desc, dot_product_16x4_u8i8i32_vnni
 )
-TensorIntrin.register(
+register_own(
     AVX512_DOT_16x4_INTRIN, dot_product_16x4_u8i8i32_desc, dot_product_16x4_u8i8i32_avx512
 )
