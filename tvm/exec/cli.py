@@ -32,6 +32,8 @@ COMMANDS: Final = {
     "compile": "compile an ONNX model to a library of native code",
     "run": "run a compiled library on the arrays of a file",
     "bench": "measure a compiled library, kernel by kernel",
+    "cache": "show or clear what was compiled before",
+    "info": "tell versions, the processor and the compile cache",
 }
 
 

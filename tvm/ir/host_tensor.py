@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tvm.ffi.object import Object
+from tvm.support.digest import content_digest
 from tvm.support.dtype import DataType
 
 if TYPE_CHECKING:
@@ -28,6 +29,17 @@ class HostTensor(Object):
             array = array.view()
             array.flags.writeable = False
         self._array = array
+
+    def digest(self) -> str:
+        """A text that tells the bytes from others; type and shape do not count.
+
+        Made anew each time, as whoever owns the memory may have written to it.
+        """
+        return content_digest(self.raw())
+
+    def raw(self) -> memoryview:
+        """The bytes, without a copy."""
+        return self._array.reshape(-1).view("uint8").data
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values; read-only."""

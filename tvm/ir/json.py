@@ -38,10 +38,14 @@ _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 
 
 class _Writer:
-    """`apart` takes the tensors, which the text then names by number; without it they are in it."""
+    """`apart` takes the tensors, which the text then names by number; without it they are in it.
 
-    def __init__(self, apart: list[Any] | None = None) -> None:
+    With `names_only` a global variable is its name: what else it knows changes as passes run.
+    """
+
+    def __init__(self, apart: list[Any] | None = None, *, names_only: bool = False) -> None:
         self.apart = apart
+        self.names_only = names_only
         self.nodes: list[dict[str, Any]] = []
         self.index: dict[int, int] = {}
         self.keep: list[object] = []  # holds what `index` knows by address
@@ -56,12 +60,17 @@ class _Writer:
                 self._write(node)
                 continue
             stack.append((node, True))
-            for value in _saved_fields(node).values():
+            for value in self.fields(node).values():
                 stack.extend((child, False) for child in reversed(_nodes_in(value)))
         return {"version": VERSION, "root": self.encode(root), "nodes": self.nodes}
 
+    def fields(self, node: Node) -> dict[str, Any]:
+        if self.names_only and isinstance(node, GlobalVar):
+            return {"name_hint": node.name_hint}
+        return _saved_fields(node)
+
     def _write(self, node: Node) -> None:
-        data = {name: self.encode(value) for name, value in _saved_fields(node).items()}
+        data = {name: self.encode(value) for name, value in self.fields(node).items()}
         if isinstance(node, Attrs):  # their constructors do not know which words are data types
             for name, value in _saved_fields(node).items():
                 if isinstance(value, DataType):
@@ -240,6 +249,16 @@ def save_apart(node: Any) -> tuple[str, list[Any]]:
     """`node` as JSON text without the bytes of its tensors, and those tensors in their order."""
     tensors: list[Any] = []
     return json.dumps(_Writer(tensors).save(as_object(node)), allow_nan=False), tensors
+
+
+def key_text(node: Any) -> tuple[str, list[Any]]:
+    """As `save_apart`, for comparison only: equal before and after the module went through passes.
+
+    Unlike for structural equality, names and places in the source count.
+    """
+    tensors: list[Any] = []
+    record = _Writer(tensors, names_only=True).save(as_object(node))
+    return json.dumps(record, allow_nan=False), tensors
 
 
 def load_apart(text: str, tensors: Sequence[Any]) -> Any:

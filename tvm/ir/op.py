@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Final, final
 
 from tvm.error import TVMError
+from tvm.support.compiler_state import note_rule
 from tvm.support.registry import Registry
 
 from .expr import OPERATORS, RelaxExpr
@@ -80,6 +81,7 @@ class Op(RelaxExpr):
                 f"attribute {attr_name!r} of {self.name} is already set at level {plevel}; "
                 "reset it or use a higher level"
             )
+        note_rule(value)
         self._attrs[attr_name] = value
         self._attrs[_LEVEL + attr_name] = plevel
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -10,7 +11,7 @@ from tvm.error import message
 from tvm.ir.expr import GlobalVar, StructInfo
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.transform import Pass
+from tvm.ir.transform import Pass, PassContext
 from tvm.relax import transform as t
 from tvm.relax.backend.default_pipeline import DefaultPipeline
 from tvm.relax.exec_builder import ExecBuilder, no_kernels
@@ -28,6 +29,7 @@ from tvm.relax.transform.dead_code_elimination import called_functions, remove_u
 from tvm.relax.transform.specialize import VARIANT_OF
 from tvm.relax.vm.bytecode import BytecodeProgram, compile_bytecode
 from tvm.relax.vm.codegen_tir import MACHINE_PREFIX, machine_tir
+from tvm.relax.vm.kept import load_model, model_key, store_model
 from tvm.relax.vm.native import KernelCall, native_graph
 from tvm.relax.vm.native_flow import NotNative
 from tvm.relax.vm.variants import VariantBuilder
@@ -45,6 +47,7 @@ from tvm.tir.function import PrimFunc
 
 PipelineLike: TypeAlias = "Pass | Callable[..., Any] | str | None"
 MODES: Final = ("bytecode", "compiled")
+_WORTH_KEEPING_SECONDS: Final = 0.2  # what takes less to make is not worth two files
 _LOG = logger("relax.build")
 
 
@@ -72,18 +75,32 @@ def build(
     chosen = Target.target_or_current(target) if target or Target.current() else Target("llvm")
     if params:
         mod = t.BindParams("main", dict(params))(mod)
-    source = mod
-    with chosen:
-        mod = _pipeline(relax_pipeline, chosen)(mod)
-    native = exec_mode == "compiled" and chosen.kind.name in HOST_KINDS
-    linker = _Linker(mod, chosen, tir_pipeline, native=native)
-    made = linker.link()
-    if linker.is_native:
-        as_code = functools.cache(
-            lambda: _Linker(mod, chosen, tir_pipeline, native=False).link().mod
-        )
-        made.mod.bytecode_form = as_code
+    source, ctx = mod, PassContext.current()
     plain = (relax_pipeline, tir_pipeline) == ("default", "default")
+    key = model_key(mod, chosen, exec_mode) if plain else None
+    found = load_model(key, chosen) if key is not None else None
+    if found is not None:
+        made, is_native = found, bool(found.artefact.profile_calls)
+    else:
+        started = time.perf_counter()
+        with chosen:
+            mod = _pipeline(relax_pipeline, chosen)(mod)
+        native = exec_mode == "compiled" and chosen.kind.name in HOST_KINDS
+        linker = _Linker(mod, chosen, tir_pipeline, native=native)
+        made, is_native = linker.link(), linker.is_native
+        if key is not None and time.perf_counter() - started > _WORTH_KEEPING_SECONDS:
+            store_model(key, made)
+    if is_native:
+        lowered = None if found is not None else mod
+
+        def as_code() -> VMModule:
+            graph = lowered
+            if graph is None:
+                with ctx, chosen:
+                    graph = _pipeline(relax_pipeline, chosen)(source)
+            return _Linker(graph, chosen, tir_pipeline, native=False).link().mod
+
+        made.mod.bytecode_form = functools.cache(as_code)
     if plain and chosen.kind.name in HOST_KINDS and _has_open_sizes(made.artefact):
         made.mod.variant_builder = VariantBuilder(source, chosen, exec_mode)
     return made

@@ -10,20 +10,25 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import mmap
 import os
+import stat
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from tvm.runtime.files import read_regular
 
-DEFAULT_LIMIT_MB = 512
+DEFAULT_LIMIT_MB = 4096
 _MAGIC = b"tvmobj1\n"
 _SUFFIX = ".obj"
+_DATA_SUFFIX = ".data"
 _PART = ".part"
 _PART_SECONDS = 3600  # nobody writes that long
 _PRUNE_EVERY = 64  # look at the size of the folder once in so many writes
+SHARE = 4  # larger than a quarter of the cache: not kept, others would go for it
 _writes = 0
 
 
@@ -71,23 +76,60 @@ def load(key: str) -> bytes | None:
 def store(key: str, content: bytes) -> None:
     """Keep `content` under `key`; a full disk or a read-only folder is no error."""
     global _writes
+    head = _MAGIC + hashlib.sha256(content).digest()
+    if _write(_path(key), (head, content)):
+        _writes += 1
+        if _writes % _PRUNE_EVERY == 1:
+            prune()
+
+
+def store_data(key: str, parts: Sequence[Any]) -> bool:
+    """Keep large data beside an entry, one part after another; True where it worked.
+
+    Whoever loads it knows how to tell whether it is whole: no check is made here.
+    """
+    size = sum(memoryview(part).nbytes for part in parts)
+    if size * SHARE > limit() or not _write(_path(key, _DATA_SUFFIX), parts):
+        return False
+    prune()
+    return True
+
+
+def load_data(key: str) -> memoryview | None:
+    """Data that `store_data` kept, mapped from the file; it stays when the entry goes."""
     if not enabled():
-        return
-    path = _path(key)
+        return None
+    path = _path(key, _DATA_SUFFIX)
+    try:
+        kind = path.lstat().st_mode
+        if not stat.S_ISREG(kind):
+            return None
+        with path.open("rb") as file:
+            os.utime(path)
+            if not os.fstat(file.fileno()).st_size:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except OSError:
+        return None
+
+
+def _write(path: Path, parts: Sequence[Any]) -> bool:
+    if not enabled():
+        return False
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, beside = tempfile.mkstemp(dir=path.parent, suffix=_PART)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+                for part in parts:
+                    file.write(part)
             os.replace(beside, path)
         except OSError:
             with contextlib.suppress(OSError):
                 os.unlink(beside)
-            return
-        _writes += 1
-        if _writes % _PRUNE_EVERY == 1:
-            prune()
+            return False
+        return True
+    return False
 
 
 def prune(limit_bytes: int | None = None) -> None:
@@ -97,11 +139,7 @@ def prune(limit_bytes: int | None = None) -> None:
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _PART_SECONDS:
                 path.unlink()
-    entries: list[tuple[float, int, Path]] = []
-    for path in folder().glob(f"*/*{_SUFFIX}"):
-        with contextlib.suppress(OSError):
-            stat = path.stat()
-            entries.append((stat.st_mtime, stat.st_size, path))
+    entries = _entries()
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):
         if total <= most:
@@ -109,6 +147,30 @@ def prune(limit_bytes: int | None = None) -> None:
         with contextlib.suppress(OSError):
             path.unlink()
         total -= size
+
+
+class Usage(NamedTuple):
+    """How many files the cache has, and their bytes."""
+
+    files: int
+    bytes: int
+
+
+def usage() -> Usage:
+    """What the cache holds now."""
+    sizes = [size for _, size, _ in _entries()]
+    return Usage(len(sizes), sum(sizes))
+
+
+def _entries() -> list[tuple[float, int, Path]]:
+    """Time of last use, size and path of each file."""
+    found: list[tuple[float, int, Path]] = []
+    for suffix in (_SUFFIX, _DATA_SUFFIX):
+        for path in folder().glob(f"*/*{suffix}"):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+    return found
 
 
 def limit() -> int:
@@ -123,5 +185,5 @@ def clear() -> None:
     prune(0)
 
 
-def _path(key: str) -> Path:
-    return folder() / key[:2] / (key + _SUFFIX)
+def _path(key: str, suffix: str = _SUFFIX) -> Path:
+    return folder() / key[:2] / (key + suffix)

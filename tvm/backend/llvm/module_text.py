@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -124,8 +123,7 @@ class ModuleText:
                 f'c"{bytes_literal(data)}", align 64'
             )
             return name
-        digest = hashlib.sha256(values.reshape(-1).view("uint8").data).hexdigest()[:20]
-        symbol = f"__tvm_const_{digest}"
+        symbol = f"__tvm_const_{tensor.digest()[:20]}"
         self.constants.setdefault(symbol, tensor)
         self._globals["@" + symbol] = (
             f"@{symbol} = external constant [{values.nbytes} x i8], align 64"

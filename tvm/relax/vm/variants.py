@@ -9,7 +9,6 @@ leaves `variant.so` there, or `failed.txt`.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import mmap
@@ -25,10 +24,11 @@ from typing import Any, Final
 from tvm.backend.llvm import cache
 from tvm.backend.llvm.jit import host_machine
 from tvm.error import TVMError, message
-from tvm.ir.json import load_apart, save_apart
+from tvm.ir.json import key_text, load_apart, save_apart
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.transform.specialize import complete_shapes
+from tvm.support.compiler_state import compiler_state
 from tvm.target.target import Target
 
 Shapes = Mapping[str, Sequence[int]]
@@ -38,7 +38,6 @@ REQUEST: Final = "request.json"
 RESULT: Final = "variant.so"
 FAILED: Final = "failed.txt"
 _HOME: Final = Path(__file__).parents[3]
-_SHARE_OF_CACHE: Final = 4  # larger than a quarter of the cache: not kept, others would go for it
 
 
 class VariantBuilder:
@@ -79,11 +78,12 @@ class VariantBuilder:
                         found=str(err), legal="numbers, words and lists")
             ) from err  # fmt: skip
         graph, tensors = self._source()
-        key = cache.key_of([self._digest, text, _compiler(), repr(host_machine()), sys.version])
+        machine = repr(host_machine())
+        key = cache.key_of([self._digest, text, compiler_state(), machine])
         found = cache.load(key)
         if found is None:
             found = _compiled_apart(graph, tensors, request)
-            if len(found) * _SHARE_OF_CACHE <= cache.limit():
+            if len(found) * cache.SHARE <= cache.limit():
                 cache.store(key, found)
         path.write_bytes(found)
 
@@ -91,21 +91,11 @@ class VariantBuilder:
         with self._lock:
             if self._saved is None:
                 graph, tensors = save_apart(self._mod)
-                digest = hashlib.blake2b(graph.encode())
+                digest = hashlib.blake2b(key_text(self._mod)[0].encode())
                 for tensor in tensors:
                     digest.update(_bytes_of(tensor))
                 self._saved, self._digest = (graph, tensors), digest.hexdigest()
             return self._saved
-
-
-@functools.cache
-def _compiler() -> str:
-    """What tells this state of the compiler from others: its files, their sizes and times."""
-    digest = hashlib.blake2b()
-    for path in sorted((_HOME / "tvm").rglob("*.py")):
-        status = path.stat()
-        digest.update(f"{path} {status.st_size} {status.st_mtime_ns}".encode())
-    return digest.hexdigest()
 
 
 def _bytes_of(tensor: Any) -> Any:
