@@ -100,9 +100,12 @@ def load_model(key: str, target: Target) -> VMExecutable | None:
     data = cache.load_data(key) if record["places"] else memoryview(b"")
     if data is None:
         return None
-    tensors = [_tensor(data, *place) for place in record["places"]]
-    if any(tensor is None for tensor in tensors):
-        return None
+    tensors: list[HostTensor] = []
+    for place in record["places"]:
+        tensor = _tensor(data, *place)
+        if tensor is None:
+            return None
+        tensors.append(tensor)
     symbols = record["symbols"]
     constants = dict(zip(symbols, tensors))
     emitted = Emitted(
