@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from tvm.backend.llvm import workers
 from tvm.error import message
 from tvm.ir.expr import GlobalVar, StructInfo
 from tvm.ir.function import BaseFunc
@@ -47,6 +48,7 @@ from tvm.tir.function import PrimFunc
 
 PipelineLike: TypeAlias = "Pass | Callable[..., Any] | str | None"
 MODES: Final = ("bytecode", "compiled")
+_MANY: Final = 8  # kernels that are worth several processes
 _WORTH_KEEPING_SECONDS: Final = 0.2  # what takes less to make is not worth two files
 _LOG = logger("relax.build")
 
@@ -85,6 +87,8 @@ def build(
         started = time.perf_counter()
         with chosen:
             mod = _pipeline(relax_pipeline, chosen)(mod)
+        if chosen.kind.name == "llvm" and len(mod.functions) > _MANY:
+            workers.begin()  # they load while kernels are lowered
         native = exec_mode == "compiled" and chosen.kind.name in HOST_KINDS
         linker = _Linker(mod, chosen, tir_pipeline, native=native)
         made, is_native = linker.link(), linker.is_native

@@ -1,20 +1,51 @@
 """Compile LLVM text from standard input to an object on standard output.
 
     python -m tvm.backend.llvm.compile_worker TRIPLE CPU FEATURES OPT_LEVEL FLOAT_ABI
+    python -m tvm.backend.llvm.compile_worker serve
 
-A process of its own, because LLVM ends the process on code that a CPU cannot run.
+A process of its own, because LLVM ends the process on code that a CPU cannot run. One that serves
+compiles text after text: a line of JSON with the size and the machine, then the text; it answers
+with the size of the object and the object, or -1. It says a first 0 when it is ready.
 """
 
 from __future__ import annotations
 
+import json
+import select
 import sys
 
 from tvm.backend.llvm import jit
 from tvm.error import TVMError
 
+_IDLE_SECONDS = 60.0  # then the memory is better used elsewhere
+
+
+def serve() -> int:
+    """Compile what comes until nobody asks any more."""
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    jit.in_worker = True
+    jit.host_machine()  # loads LLVM
+    target.write(b"0\n")
+    target.flush()
+    while select.select([source], [], [], _IDLE_SECONDS)[0]:
+        line = source.readline()
+        if not line:
+            break
+        size, triple, cpu, features, level, float_abi = json.loads(line)
+        machine = jit.Machine(triple, cpu, features, level, float_abi)
+        try:
+            content = jit.emit_here(source.read(size).decode(), machine)
+            target.write(b"%d\n" % len(content) + content)
+        except TVMError:
+            target.write(b"-1\n")
+        target.flush()
+    return 0
+
 
 def main(arguments: list[str]) -> int:
     """Compile; 0 when it worked."""
+    if arguments == ["serve"]:
+        return serve()
     triple, cpu, features, opt_level, float_abi = arguments
     machine = jit.Machine(triple, cpu, features, int(opt_level), float_abi)
     jit.in_worker = True

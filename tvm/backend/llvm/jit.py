@@ -240,23 +240,40 @@ def emit_object(text: str, machine: Machine, *, keep: bool = True) -> bytes:
 
     `keep` says whether the cache may hold it.
     """
-    key = cache.key_of(
-        [FORMAT_VERSION, _package_versions(), repr(machine), text]
-    )
+    key = object_key(text, machine)
     found = cache.load(key) if keep else None
     if found is not None:
         return found
-    unusual = unusual_intrinsics(text)
-    if not is_native(machine) and _ASSEMBLY.search(text):
-        unusual.append("assembly")  # LLVM has an assembler for this architecture only
-    if unusual:
-        content = _emit_apart(text, machine, unusual)
-    else:
-        content = _emit_large(text, machine) if len(text) > LARGE_TEXT else b""
-        content = content or hearing_signals(lambda: emit_here(text, machine))
+    content = emit_fresh(text, machine)
     if keep:
         cache.store(key, content)
     return content
+
+
+def object_key(text: str, machine: Machine) -> str:
+    """The name of the object of `text` in the disk cache."""
+    return cache.key_of([FORMAT_VERSION, _package_versions(), repr(machine), text])
+
+
+def emit_fresh(text: str, machine: Machine) -> bytes:
+    """The object file of `text`, whatever the cache has."""
+    unusual = _unusual(text, machine)
+    if unusual:
+        return _emit_apart(text, machine, unusual)
+    content = _emit_large(text, machine) if len(text) > LARGE_TEXT else b""
+    return content or hearing_signals(lambda: emit_here(text, machine))
+
+
+def needs_own_process(text: str, machine: Machine) -> bool:
+    """Whether LLVM might end the process that compiles the text."""
+    return bool(_unusual(text, machine))
+
+
+def _unusual(text: str, machine: Machine) -> list[str]:
+    unusual = unusual_intrinsics(text)
+    if not is_native(machine) and _ASSEMBLY.search(text):
+        unusual.append("assembly")  # LLVM has an assembler for this architecture only
+    return unusual
 
 
 def emit_here(text: str, machine: Machine) -> bytes:

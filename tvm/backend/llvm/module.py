@@ -32,6 +32,7 @@ from .guards import WATCHES
 from .host import PUBLIC, exported_object, host_functions
 from .target import is_host, machine_of
 from .types import bytes_literal
+from .workers import emit_objects
 
 _FORMATS = ("ll", "bc", "o", "obj", "s", "asm")
 
@@ -45,7 +46,7 @@ class LLVMModule(Module):
         super().__init__()
         self.emitted = emitted
         self.machine = machine
-        self.object = jit.emit_object(emitted.text, machine)
+        self.objects = emit_objects(emitted.text, machine)  # of its parts
         self._linked: jit.Linked | None = None
         self._finder: Finder | None = None
         self._moved: dict[str, Any] = {}  # copies of constants that lay at odd addresses
@@ -57,6 +58,13 @@ class LLVMModule(Module):
         made._linked, made._finder, made._moved = None, None, {}
         made._lock = threading.Lock()
         return made
+
+    @property
+    def object(self) -> bytes:
+        """All of the code as one object file."""
+        if len(self.objects) == 1:
+            return self.objects[0]
+        return jit.emit_object(self.emitted.text, self.machine)
 
     @property
     def constants(self) -> dict[str, HostTensor]:
@@ -112,8 +120,8 @@ class LLVMModule(Module):
             )
         names = jit.defined_names(self.emitted.text)
         if not self.emitted.looks_up:
-            return jit.link(self.object, names, imports)
-        linked = jit.link(self.object, [*names, CONTEXT], imports)
+            return jit.link(self.objects, names, imports)
+        linked = jit.link(self.objects, [*names, CONTEXT], imports)
         self._finder = Finder(self._imports)
         self._finder.serve(linked.address(CONTEXT))
         return linked
@@ -167,13 +175,14 @@ class LLVMModule(Module):
 
     def code_files(self, folder: Path, stem: str) -> list[Path]:
         """The object, and the host functions that it calls."""
-        kernels = folder / f"{stem}.o"
-        kernels.write_bytes(self.object)
-        if not any(name in PUBLIC for name in jit.external_names(self.emitted.text)):
-            return [kernels]
-        host = folder / HOST_OBJECT
-        host.write_bytes(exported_object(self.machine))
-        return [kernels, host]
+        found: list[Path] = []
+        for n, content in enumerate(self.objects):
+            found.append(folder / (f"{stem}.o" if n == 0 else f"{stem}.{n}.o"))
+            found[-1].write_bytes(content)
+        if any(name in PUBLIC for name in jit.external_names(self.emitted.text)):
+            found.append(folder / HOST_OBJECT)
+            found[-1].write_bytes(exported_object(self.machine))
+        return found
 
     def whole_object(self, data: Mapping[str, bytes]) -> bytes:
         """One object with the code, and with data by symbol; it takes no linker."""
