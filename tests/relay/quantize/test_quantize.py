@@ -165,3 +165,29 @@ def test_the_range_that_loses_least() -> None:
     values = np.append(RNG.normal(0, 1, 20000), [50.0]).astype("float32")
     scale = qtz._find_scale_by_kl(values)
     assert 1 < scale < 25, "one far value does not make all steps coarse"
+
+
+@pytest.mark.parametrize("scale", [2.0, 8.0])
+def test_sums_do_not_wrap(scale: float) -> None:
+    """Two narrow integers make a wide one: the numbers are those of floats that are rounded."""
+    rng = np.random.default_rng(5)
+
+    def conv(data: Any) -> Any:
+        weight = rng.uniform(-0.4, 0.4, (8, 8, 3, 3)).astype("float32")
+        return relay.nn.conv2d(data, relay.const(weight), padding=(1, 1))
+
+    x = relay.var("x", shape=(1, 8, 8, 8))
+    first = relay.nn.relu(conv(x))
+    second = relay.nn.relu(relay.add(conv(relay.nn.relu(conv(first))), first))
+    body = relay.nn.relu(relay.add(relay.add(conv(second), second), relay.const(0.5)))
+    mod = tvm.IRModule.from_expr(relay.Function([x], body))
+    data = rng.uniform(-1, 1, (1, 8, 8, 8)).astype("float32")
+    found = []
+    for simulated in (True, False):
+        with relay.quantize.qconfig(
+            skip_conv_layers=[], global_scale=scale, do_simulation=simulated
+        ):
+            made = relay.quantize.quantize(mod)
+        found.append(relay.create_executor("graph", made).evaluate()(data).numpy())
+    assert abs(found[0]).max() > scale / 2
+    np.testing.assert_allclose(found[1], found[0], atol=3 * scale / 128)  # three steps

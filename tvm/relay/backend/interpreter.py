@@ -47,6 +47,8 @@ def from_value(value: Any) -> Any:
     if isinstance(value, ConstructorValue):
         fields = [from_value(field) for field in value.fields]
         return ConstructorValue(value.tag, fields, value.constructor)
+    if isinstance(value, RefValue):
+        return RefValue(from_value(value.value))
     return value
 
 

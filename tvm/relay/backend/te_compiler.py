@@ -2,19 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from tvm.ffi.object import Object
+from tvm.ir.expr import GlobalVar
+from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal, structural_hash
 from tvm.relay.expr import Call
+from tvm.relay.function import Function
 from tvm.relay.op.strategies import (
     OpImplementation,
     best_implementation,
     valid_implementations,
 )
 from tvm.target import Target
+from tvm.tir.build import build
 from tvm.tir.expr import IntImm
+from tvm.tir.function import PrimFunc
+
+from .compiled import target_of
+from .graph_runtime import kernel_name
+from .to_tir import to_tir
+
+
+class CCacheKey(Object):
+    """What a lowered function is known by: its source and its target."""
+
+    def __init__(self, source_func: Function, target: Target) -> None:
+        self.source_func = source_func
+        self.target = target
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CCacheKey):
+            return False
+        same = str(self.target) == str(other.target)
+        return same and structural_equal(self.source_func, other.source_func)
+
+    def __hash__(self) -> int:
+        return hash((structural_hash(self.source_func), str(self.target)))
+
+
+class CCacheValue(Object):
+    """A lowered function: its kernels under a name, and how often it was asked for."""
+
+    def __init__(self, key: CCacheKey, funcs: IRModule, prim_fn_var: GlobalVar) -> None:
+        self.target = key.target
+        self.funcs = funcs
+        self.prim_fn_var = prim_fn_var
+        self.use_count = 0
+
+
+class TECompiler(Object):
+    """Lowers functions of Relay, each once for a target."""
+
+    def __init__(self) -> None:
+        self._known: dict[CCacheKey, CCacheValue] = {}
+
+    def lower(
+        self, source_func: Function, target: Any = None, mod_name: str = "default"
+    ) -> CCacheValue:
+        """The function as a PrimFunc; the same object for an equal function and target."""
+        key = CCacheKey(source_func, target_of(target))
+        if key not in self._known:
+            name = kernel_name(source_func, mod_name)
+            funcs = to_tir(IRModule(), {name: source_func})
+            self._known[key] = CCacheValue(key, funcs, GlobalVar(name))
+        found = self._known[key]
+        found.use_count += 1
+        return found
+
+    def jit(self, source_func: Function, target: Any = None) -> Callable[..., Any]:
+        """The function as one that runs: tensors of the parameters, then those of the result."""
+        found = self.lower(source_func, target)
+        built: Callable[..., Any] = build(found.funcs, found.target)[found.prim_fn_var.name_hint]
+        return built
+
+    def clear(self) -> None:
+        """Forget what was lowered."""
+        self._known.clear()
+
+    def items(self) -> list[tuple[CCacheKey, CCacheValue]]:
+        """What was lowered."""
+        return list(self._known.items())
+
+
+_COMPILER: Final = TECompiler()
+
+
+def get() -> TECompiler:
+    """The compiler that all share."""
+    return _COMPILER
+
+
+def lower_to_primfunc(relay_func: Function, target: Any) -> PrimFunc:
+    """A function of Relay as one PrimFunc."""
+    found = to_tir(IRModule(), {"main": relay_func})["main"]
+    assert isinstance(found, PrimFunc), "a function of Relay becomes one PrimFunc"
+    return found
 
 
 class LoweredOutput(Object):

@@ -210,7 +210,10 @@ def multiply_rewrite(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | No
 
 @register_annotate_function("add")
 def add_rewrite(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
-    """Sums where an operand is quantized; the other one becomes an integer too."""
+    """Sums where an operand is quantized; the other one becomes an integer too.
+
+    A sum of two narrow integers needs a bit more, so that it is marked anew where it is stored.
+    """
     if quantize_context().check_to_skip(ref_call):
         return None
     (lhs, left), (rhs, right) = map(kind_of, new_args)
@@ -218,13 +221,11 @@ def add_rewrite(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
         return None
     if left is None:
         lhs = attach_simulated_quantize(lhs, QAnnotateKind.INPUT)
-        return _input(forward_op(ref_call, [lhs, rhs]))
+        return _activation(forward_op(ref_call, [lhs, rhs]))
     if right is None:
         kind = QAnnotateKind.WEIGHT if check_constant(rhs) else QAnnotateKind.INPUT
         return _activation(forward_op(ref_call, [lhs, attach_simulated_quantize(rhs, kind)]))
-    if left == right == QAnnotateKind.INPUT:
-        return _input(forward_op(ref_call, [lhs, rhs]))
-    if left == right:
+    if left == right == QAnnotateKind.ACTIVATION:
         rhs = attach_simulated_quantize(rhs, QAnnotateKind.INPUT)
     return _activation(forward_op(ref_call, [lhs, rhs]))
 

@@ -150,10 +150,11 @@ def mul_realize(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
 
 @register_realize_function("add")
 def add_realize(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr | None:
-    """Sums of integers that were brought to one scale."""
+    """Sums of integers that were brought to one scale, in the wide type."""
     if _is_plain(*new_args):
         return None
-    fields, dtype, scale = _unified(ref_call.args, _ints(new_args))
+    wide = str(current_qconfig().dtype_activation)
+    fields, dtype, scale = _unified(ref_call.args, _ints(new_args), wide)
     return QRealizeIntExpr(forward_op(ref_call, fields), scale, dtype)
 
 
@@ -164,17 +165,18 @@ def concatenate_realize(ref_call: Call, new_args: Args, ctx: Any) -> RelaxExpr |
     assert isinstance(whole, Tuple) and isinstance(before, Tuple), "fields are joined one by one"
     if _is_plain(*whole.fields):
         return None
-    fields, dtype, scale = _unified(before.fields, _ints(whole.fields))
+    values, cfg = _ints(whole.fields), current_qconfig()
+    narrow = len(values) == 2 and values[1].dtype == cfg.dtype_input
+    wanted = str(cfg.dtype_input if narrow else cfg.dtype_activation)
+    fields, dtype, scale = _unified(before.fields, values, wanted)
     return QRealizeIntExpr(forward_op(ref_call, [Tuple(fields)]), scale, dtype)
 
 
 def _unified(
-    before: Args, values: Sequence[QRealizeIntExpr]
+    before: Args, values: Sequence[QRealizeIntExpr], dtype: str
 ) -> tuple[list[RelaxExpr], str, float]:
     """Integers in one type and of one scale."""
     cfg = current_qconfig()
-    narrow = len(values) == 2 and values[1].dtype == cfg.dtype_input
-    dtype = str(cfg.dtype_input if narrow else cfg.dtype_activation)
     if len(values) == 2:
         scale = min(value.dom_scale for value in values)
     else:

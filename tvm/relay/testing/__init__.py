@@ -36,6 +36,7 @@ from . import vgg as vgg
 from .check_grad import check_grad as check_grad
 from .check_grad import enabled_targets as enabled_targets
 from .init import create_workload as create_workload
+from .py_converter import run_as_python as run_as_python
 from .temp_op_attr import TempOpAttr as TempOpAttr
 
 
