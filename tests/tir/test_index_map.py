@@ -189,3 +189,10 @@ def test_a_symbolic_extent_is_rounded_up() -> None:
     tvm.ir.assert_structural_equal(
         padded, tir.And(n % -5 != 0, tir.And(a == n // 5, tir.LE(n % 5, b)))
     )
+
+
+def test_quotients_that_are_always_zero_stay_in_the_map_back() -> None:
+    for step, size in ((5, 4), (5, 5), (8, 3)):  # of one variable
+        given = IndexMap.from_func(lambda i: [i // step, i % step])  # noqa: B023
+        back, _ = given.non_surjective_inverse([size])
+        assert str(back.final_indices[0]) == f"axis0 * T.int64({step}) + axis1"

@@ -249,7 +249,8 @@ class IndexMap(Node):
             )
         values = {s.var: solved[s.var] for s in shifts.values()}
         plain, analyzer = Analyzer(), Analyzer()
-        result = [plain.simplify(substitute(moved[var], values)) for var in self.initial_indices]
+        whole = values if exact else _with_quotients(values, self.final_indices, indices, outputs)
+        result = [plain.simplify(substitute(moved[var], whole)) for var in self.initial_indices]
         box = {s.var: s.domain for s in shifts.values()}
         for out, index in zip(outputs, indices):
             analyzer.bind_domain(out, _range_of(index, box, prover))
@@ -377,6 +378,21 @@ def _solve(
     if any(var not in solved for var in moving):
         return None
     return {**units, **named, **{var: solved[var] for var in moving}}
+
+
+def _with_quotients(
+    values: Mapping[Var, PrimExpr],
+    given: Sequence[PrimExpr],
+    simple: Sequence[PrimExpr],
+    outputs: Sequence[Var],
+) -> dict[Var, PrimExpr]:
+    """The values with the outputs for quotients that are always zero: i // 5 for i < 5."""
+    found = dict(values)
+    for index, reached, out in zip(given, simple, outputs):
+        match index:
+            case FloorDiv(a=Var() as var, b=IntImm() as step) if is_zero(reached) and var in found:
+                found[var] = out * step + found[var]
+    return found
 
 
 class _Shift:
