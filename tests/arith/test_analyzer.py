@@ -51,6 +51,8 @@ def test_constraint_scope() -> None:
         assert analyzer.can_prove(tir.floormod(n * 2, 32) == 0)
         assert deep_equal(analyzer.simplify(tir.floordiv(n, 16) * 16), n)
         with analyzer.constraint_scope(y < z):
+            assert not analyzer.can_prove(x < z), "facts are joined where that is asked for"
+            analyzer.enabled_extensions = Extension.TransitivelyProveInequalities
             assert analyzer.can_prove(x < z)
         assert not analyzer.can_prove(x < z)
     assert not analyzer.can_prove(x <= y)

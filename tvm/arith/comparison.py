@@ -62,9 +62,10 @@ def _order_of(bound: Bound, may_be_zero: bool) -> Order:
 class Comparisons:
     """Decides comparisons, and keeps the facts about differences that hold at this point.
 
-    Conditions of scopes always count. The symbolic range of a variable, i < n, counts by itself
-    where it is asked for in so many words (`by_range`). It is joined with other facts where that is
-    wanted: by `ProofStrength.SYMBOLIC_BOUND`, or by the extension that proves inequalities.
+    Conditions of scopes always count, each by itself. The symbolic range of a variable, i < n,
+    counts by itself where it is asked for in so many words (`by_range`). Facts are joined to chains
+    where that is wanted: by `ProofStrength.SYMBOLIC_BOUND`, or by the extension that proves
+    inequalities.
     (0 <= i < n says that n is positive, which is true only where i has a value: in the loop, and
     not behind it.)
     """
@@ -171,8 +172,9 @@ class Comparisons:
         shape = form.shape()
         negative = tuple([(key, -count) for key, count in shape])
         graph = self._graph
-        high = min(high, graph.upper_limit(shape, form.constant))
-        low = max(low, -graph.upper_limit(negative, -form.constant))
+        limit = graph.upper_limit if self.symbolic else graph.direct_limit
+        high = min(high, limit(shape, form.constant))
+        low = max(low, -limit(negative, -form.constant))
         return (low, high) if low <= high else bound
 
     def narrowed(self, expr: PrimExpr, bound: Bound) -> Bound:

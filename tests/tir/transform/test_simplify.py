@@ -209,3 +209,21 @@ class TestValuesThatEqualUnequalOnes(PassTest):
             X[3] = T.bool(True)
             X[4] = a != c
         X[5] = a != c
+
+
+class TestFactsAreNotJoinedUnasked(PassTest):
+    run = Simplify()
+
+    @T.prim_func
+    def Before(X: T.Buffer((3,), "bool"), a: T.int32, b: T.int32, c: T.int32):
+        if a < b and b < c:
+            X[0] = a < c
+            X[1] = a < b + 1
+            X[2] = c > b
+
+    @T.prim_func
+    def Expected(X: T.Buffer((3,), "bool"), a: T.int32, b: T.int32, c: T.int32):
+        if a < b and b < c:
+            X[0] = a < c
+            X[1] = T.bool(True)
+            X[2] = T.bool(True)
