@@ -110,8 +110,12 @@ def _packed(
 
 
 def _cut(dom: Range, limit: tuple[PrimExpr, PrimExpr], analyzer: Analyzer) -> Range:
-    """The limits cut to the domain where that needs no min or max."""
+    """The limits cut to the domain where that needs no min or max, and no number becomes symbolic.
+
+    A tile of 16 stays one: its part beyond the domain is left out by the predicate.
+    """
     low, high = analyzer.simplify(limit[0]), analyzer.simplify(limit[1])
+    whole = Range.from_min_extent(low, analyzer.simplify(high - low + 1))
     top = dom.min + dom.extent - 1
     if analyzer.can_prove(low <= dom.min) and analyzer.can_prove(high >= top):
         return dom
@@ -119,7 +123,9 @@ def _cut(dom: Range, limit: tuple[PrimExpr, PrimExpr], analyzer: Analyzer) -> Ra
         low = dom.min
     if analyzer.can_prove(high >= top):
         high = top
-    return Range.from_min_extent(low, analyzer.simplify(high - low + 1))
+    cut = Range.from_min_extent(low, analyzer.simplify(high - low + 1))
+    kept = isinstance(whole.extent, IntImm) and not isinstance(cut.extent, IntImm)
+    return whole if kept else cut
 
 
 def placed_nest(

@@ -143,3 +143,20 @@ def test_a_border_would_be_lost() -> None:
     outer, _ = sch.split(sch.get_loops(sch.get_block("B"))[0], [None, 4])
     block = sch.get_block("C")
     refuses(sch, "'C' also runs where it does not read 'B'", "reverse_compute_at", block, outer)
+
+
+def test_tiles_wider_than_what_there_is_keep_their_extents() -> None:
+    a = te.placeholder((3, 5), name="A")
+    b = te.compute((3, 5), lambda i, j: a[i, j] * 2, name="B")
+    c = te.compute((3, 5), lambda i, j: b[i, j] + 1, name="C")
+    func = te.create_prim_func([a, c])
+    for depth in range(1, 4):
+        sch = open_schedule(func)
+        i, j = sch.get_loops("B")
+        i0, i1 = sch.split(i, factors=[None, 4])
+        j0, j1 = sch.split(j, factors=[None, 4])
+        sch.reorder(i0, j0, i1, j1)
+        sch.reverse_compute_at("C", sch.get_loops("B")[depth])
+        assert "range(3 -" not in str(sch.mod)
+        assert "range(5 -" not in str(sch.mod)
+        check(sch, func)
