@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.structural import structural_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloorDiv, FloorMod, IntImm, Var, make_const
 from tvm.tir.functor import substitute, walk
@@ -42,7 +43,7 @@ def narrowed(
         box = needed.get(region.buffer)
         if box is None:
             continue
-        for part, low, high in zip(region.region, box.low, box.high):
+        for part, low, high in _rejoined(region.region, box):
             for var, first, last in _solve(part, low, high, full):
                 known = limits.get(var)
                 if known is not None:
@@ -54,6 +55,29 @@ def narrowed(
         limit = limits.get(iv.var)
         found[iv.var] = iv.dom if limit is None else _cut(iv.dom, limit, analyzer)
     return found
+
+
+def _rejoined(region: Sequence[Range], box: Box) -> list[tuple[Range, PrimExpr, PrimExpr]]:
+    """The dimensions with their bounds; x // 16 and x % 16 are one, namely x."""
+    parts = list(zip(region, box.low, box.high))
+    found: list[tuple[Range, PrimExpr, PrimExpr]] = []
+    taken: set[int] = set()
+    for place, (part, low, high) in enumerate(parts):
+        if not (isinstance(part.min, FloorDiv) and is_one(part.extent)):
+            continue
+        value, step = part.min.a, part.min.b
+        for other, (rest, first, last) in enumerate(parts):
+            same = (
+                isinstance(rest.min, FloorMod)
+                and is_one(rest.extent)
+                and structural_equal(rest.min.a, value)
+                and structural_equal(rest.min.b, step)
+            )
+            if same and taken.isdisjoint((place, other)):
+                taken |= {place, other}
+                whole = Range.from_min_extent(value, part.extent)
+                found.append((whole, low * step + first, high * step + last))
+    return [*found, *[part for place, part in enumerate(parts) if place not in taken]]
 
 
 def _solve(

@@ -160,3 +160,19 @@ def test_tiles_wider_than_what_there_is_keep_their_extents() -> None:
         assert "range(3 -" not in str(sch.mod)
         assert "range(5 -" not in str(sch.mod)
         check(sch, func)
+
+
+def test_consumers_that_take_numbers_apart_otherwise() -> None:
+    a = te.placeholder((2, 6, 3, 16), name="A")
+    b = te.compute((2, 6, 3, 16), lambda *at: a[at] * 2, name="B")
+    c = te.compute(
+        (2, 12, 3, 8),
+        lambda n, i, h, j: b[n, (i * 8 + j) // 16, h, (i * 8 + j) % 16] + 1,
+        name="C",
+    )
+    func = te.create_prim_func([a, c])
+    for depth, loops in ((0, "12, 3, 8"), (1, "2, 3, 8")):
+        sch = open_schedule(func)
+        sch.reverse_compute_at("C", sch.get_loops("B")[depth])
+        assert f"in T.grid({loops}):" in sch.mod.script()
+        check(sch, func)
