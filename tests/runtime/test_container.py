@@ -17,6 +17,7 @@ def test_names() -> None:
     assert tuple(container.ShapeTuple([3, 1])) == (3, 1)
     assert isinstance(container.String("a"), str)
     assert tvm.runtime.object_generic.const(1).dtype == "int32"
+    assert tvm.runtime.object_generic.ObjectConvertible is tvm.runtime.ObjectConvertible
 
 
 def test_the_module_of_devices_hides_no_function() -> None:

@@ -2,4 +2,6 @@
 
 from tvm.support.lazy import lazy_names
 
-__getattr__ = lazy_names(__name__, {"const": "tvm.tir.op.arith:const"})
+_HOMES = {"ObjectConvertible": "tvm.ffi:ObjectConvertible", "const": "tvm.tir.op.arith:const"}
+
+__getattr__ = lazy_names(__name__, _HOMES)

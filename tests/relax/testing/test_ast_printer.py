@@ -71,6 +71,7 @@ def test_function(plain):
     assert 'op=Op(name="relax.add"),args=[Var(name_hint="x"),Var(name_hint="x")]' in text
     assert 'op=ExternFunc(global_symbol="g"),args=[Var(name_hint="x")],sinfo_args=[Tensor' in text
     assert 'TupleGetItem(tuple_value=Var(name_hint="t"),index=0)' in text
+    assert '"axis":[0]' in text
     assert '"keepdims":True' in text
     assert '"keepdims"' not in plain(f, include_call_attrs=False)
     assert "If(cond=Var(name_hint=" in text

@@ -51,6 +51,14 @@ def wrap_quotes(text: str) -> str:
     return f'"{text}"'
 
 
+def _attr_text(value: object) -> str:
+    if isinstance(value, str):
+        return wrap_quotes(value)
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(repr(one) for one in value)}]"
+    return str(value)
+
+
 class ASTPrinter(ExprFunctor[str]):
     """Text of any node of Relax; two choices leave out struct info and attributes of calls."""
 
@@ -99,10 +107,7 @@ class ASTPrinter(ExprFunctor[str]):
 
     def _attrs(self, attrs: Attrs) -> str:
         values = [(key, attrs[key]) for key in attrs.keys()]  # noqa: SIM118 - a record, no mapping
-        members = [
-            f"{wrap_quotes(key)}: {wrap_quotes(value) if isinstance(value, str) else value}"
-            for key, value in values
-        ]
+        members = [f"{wrap_quotes(key)}: {_attr_text(value)}" for key, value in values]
         return self.build_list(members, "{", "}")
 
     # --- expressions ---

@@ -116,12 +116,20 @@ class DataflowBlockPass(Pass):
 
 
 def relax_pass(
-    name: str, opt_level: int = 0, required: Sequence[str] = (), traceable: bool = False
+    name: str,
+    opt_level: int = 0,
+    required: Sequence[str] = (),
+    traceable: bool = False,
+    *,
+    check: Callable[..., None] | None = None,
 ) -> Callable[
     [Callable[Concatenate[Function, IRModule, PassContext, P], Function]],
     Callable[P, FunctionPass],
 ]:
-    """The house form: `f(func, mod, ctx, **options)` becomes a factory `F(**options)` of passes."""
+    """The house form: `f(func, mod, ctx, **options)` becomes a factory `F(**options)` of passes.
+
+    `check` looks at the options when a pass is made.
+    """
 
     def decorate(
         rule: Callable[Concatenate[Function, IRModule, PassContext, P], Function],
@@ -130,6 +138,9 @@ def relax_pass(
 
         @functools.wraps(rule)
         def factory(*args: P.args, **kwargs: P.kwargs) -> FunctionPass:
+            if check is not None:
+                check(*args, **kwargs)
+
             def run(func: Function, mod: IRModule, ctx: PassContext) -> Function:
                 return rule(func, mod, ctx, *args, **kwargs)
 

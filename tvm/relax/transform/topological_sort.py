@@ -43,7 +43,14 @@ from tvm.relax.transform.rebuild import (
 _LEGAL = {"order": ("depth-first", "breadth-first"), "direction": ("from-inputs", "from-outputs")}
 
 
-@relax_pass("TopologicalSort")
+def _check_options(order: str = "depth-first", direction: str = "from-inputs") -> None:
+    for name, given in (("order", order), ("direction", direction)):
+        if given not in _LEGAL[name]:
+            legal = " or ".join(repr(one) for one in _LEGAL[name])
+            raise ValueError(message(f"TopologicalSort: {name}={given!r}", legal=legal))
+
+
+@relax_pass("TopologicalSort", check=_check_options)
 def TopologicalSort(
     func: Function,
     mod: IRModule,
@@ -52,11 +59,6 @@ def TopologicalSort(
     direction: Literal["from-inputs", "from-outputs"] = "from-inputs",
 ) -> Function:
     """Sort every dataflow block of the function."""
-    for name, given in (("order", order), ("direction", direction)):
-        if given not in _LEGAL[name]:
-            legal = " or ".join(repr(one) for one in _LEGAL[name])
-            raise ValueError(message(f"TopologicalSort: {name}={given!r}", legal=legal))
-
     known = [*func.params, *(binding.var for binding in all_bindings(func))]
     results = list(vars_used(func.body.body))
 
