@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -201,3 +203,24 @@ def test_exported_libraries_are_heard_too(tmp_path: Any) -> None:
     numbers = tvm.runtime.tensor(np.zeros(1, "int64"))
     with pytest.raises(CallTimeout, match="kernel serial"), time_limit(0.05):
         func(numbers, ENDLESS)
+
+
+DAEMONS = """
+import threading, time, numpy as np, tvm
+from tests.runtime.test_interruption import serial
+func = tvm.compile(serial, target="llvm")["serial"]
+numbers = [tvm.runtime.tensor(np.zeros(1, "int64")) for _ in range(4)]
+func(numbers[0], 4)
+def work(i):
+    while True:
+        func(numbers[i], 10 if i % 2 else 3_000_000)
+for i in range(4):
+    threading.Thread(target=work, args=(i,), daemon=True).start()
+time.sleep(0.2)
+raise SystemExit(7)
+"""
+
+
+def test_daemon_threads_inside_kernels_let_python_end() -> None:
+    done = subprocess.run([sys.executable, "-c", DAEMONS], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (7, b"")

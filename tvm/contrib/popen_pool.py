@@ -114,6 +114,13 @@ class PopenWorker:
                 process.kill()
             process.wait()
 
+    def end_task(self) -> None:
+        """End the process; whoever waits for its answer hears that it died."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            kill_child_processes(process.pid)
+            process.kill()
+
     def join(self, timeout: float | None = None) -> None:
         """Let the process end by itself, but wait no longer than `timeout` seconds."""
         if self._process is None:
@@ -247,6 +254,13 @@ class PopenPoolExecutor:
             workers, self._workers = list(self._workers.values()), {}
         for worker in workers:
             worker.kill()
+
+    def end_tasks(self) -> None:
+        """End what runs now; the processes of later tasks are new ones."""
+        with self._lock:
+            workers = list(self._workers.values())
+        for worker in workers:
+            worker.end_task()
 
     def submit(
         self, fn: Callable[..., Any], *args: Any, **kwargs: Any

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import os
+import select
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, BinaryIO, TypeAlias
@@ -15,6 +17,7 @@ from typing import Any, BinaryIO, TypeAlias
 _Reads: TypeAlias = Callable[[bytes], Any]
 _Writes: TypeAlias = Callable[[Any], bytes]
 HEAD = struct.Struct("<Q")  # the length of what follows
+_GRACE_SECONDS = 0.2
 BEGUN, CLOCK = b"begun", struct.Struct("<d")
 
 
@@ -77,9 +80,20 @@ def _reply(data: bytes, sink: BinaryIO, from_bytes: _Reads, to_bytes: _Writes) -
         return to_bytes((False, TypeError(f"the result cannot be sent back: {err}")))
 
 
+def end_with_pipe(read_fd: int) -> None:
+    """End this process as soon as the other end of its pipe is gone, whatever it is at."""
+    watch = select.poll()
+    watch.register(read_fd, 0)  # hanging up is told unasked
+    watch.poll()
+    time.sleep(_GRACE_SECONDS)  # for a function that is done: `serve` returns by itself
+    os._exit(1)
+
+
 def main() -> None:
     """Serve on the pipes that the command line names."""
     read_fd, write_fd = (int(number) for number in sys.argv[1:3])
+    if hasattr(select, "poll"):
+        threading.Thread(target=end_with_pipe, args=(read_fd,), daemon=True).start()
     with os.fdopen(read_fd, "rb") as source, os.fdopen(write_fd, "wb") as sink:
         serve(source, sink)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import tarfile
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, Final
@@ -13,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tvm.error import TVMError, message
+from tvm.support.scratch import scratch
 
 from ._tensor import aligned_array
 from .artefact import Artefact
@@ -75,7 +75,7 @@ def _objects(parts: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def _linked(objects: Mapping[str, bytes]) -> Module:
     """The library that the system's linker makes of the objects."""
-    with tempfile.TemporaryDirectory(prefix="tvm-load-", ignore_cleanup_errors=True) as folder:
+    with scratch("tvm-load-") as folder:
         files = []
         for name, content in objects.items():
             file = Path(folder) / PurePath(name).name

@@ -33,6 +33,11 @@ def seal(path: str | os.PathLike[str]) -> None:
         file.write(_seal(digest))
 
 
+def is_elf(content: bytes) -> bool:
+    """Whether bytes are of a form that may have a seal."""
+    return content.startswith(_ELF)
+
+
 def sealed(content: bytes) -> bytes:
     """Content with its seal."""
     return content + _seal(hashlib.blake2b(content, digest_size=_HEX_BYTES // 2).hexdigest())

@@ -23,6 +23,7 @@ import numpy as np
 
 from tvm.error import TVMError, message
 from tvm.ffi import library
+from tvm.support.scratch import scratch
 
 from . import linker
 from ._tensor import host_view
@@ -293,7 +294,7 @@ def _archive(program: Program) -> bytes:
     blob = bytearray(size)
     for name, (start, count) in places.items():
         blob[start : start + count] = program.constants[name].tobytes()
-    with tempfile.TemporaryDirectory(prefix="tvm-export-") as folder:
+    with scratch("tvm-export-") as folder:
         parts = {path.name: path.read_bytes() for path in program.code_files(Path(folder))}
     parts[ARTEFACT_FILE] = program.artefact.to_json().encode()
     parts[LAYOUT_FILE] = json.dumps(places).encode()

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from tvm.error import TVMError, message
+from tvm.support.scratch import scratch
 
 from .artefact import FunctionInfo
 
@@ -254,7 +255,7 @@ class HotSizes:
 
     def _place(self) -> Path:
         with self._lock:
-            self._folder = self._folder or tempfile.TemporaryDirectory(prefix="tvm-variants-")
+            self._folder = self._folder or scratch("tvm-variants-")
             return Path(self._folder.name)
 
 

@@ -5,15 +5,18 @@
     limit.cancel()                      # from another thread: CallCancelled
 
 Compiled code looks up a few hundred times a second in loops that take long, the virtual machine
-before each of its calls. A library has a table of four addresses under `TABLE`: a hook that its
-polls go through when it is set, its own poll, and functions that start listening and that set the
-record of the calling thread. As with thread pools, the first library of a process serves them all.
+before each of its calls. A library has a table of five addresses under `TABLE`: a hook that its
+polls go through when it is set, its own poll, and functions that start listening, that set the
+record of the calling thread, and that keep a thread for good. As with thread pools, the first
+library of a process serves them all.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -36,6 +39,7 @@ class _Table(ctypes.Structure):
         ("poll", ctypes.c_void_p),
         ("start", ctypes.c_void_p),
         ("limit", ctypes.c_void_p),
+        ("park", ctypes.c_void_p),
     )
 
 
@@ -58,6 +62,7 @@ def join_polls(table_address: int) -> None:
         main = threading.main_thread().ident
         if _START(table.start)(main or 0) == 0:
             _server = table
+            atexit.register(_park_daemons)
     _set(current_limit())  # what began before there was anybody to tell
 
 
@@ -137,6 +142,22 @@ def time_limit(seconds: float | None = None) -> Iterator[TimeLimit]:
         if before is not None:
             before._inside = None
         _set(before)
+
+
+def _park_daemons() -> None:
+    """Let daemon threads that are inside compiled code stay there while the process ends.
+
+    Python ends such a thread when it comes back, by unwinding the stack; functions of C++ on it
+    that promise to throw nothing turn that into the end of the process, by std::terminate.
+    """
+    assert _server is not None, "registered when there is one"
+    if not any(thread.daemon for thread in threading.enumerate()):
+        return
+    with contextlib.suppress(OSError, AttributeError):  # no glibc, or another C++ library
+        c, cpp = ctypes.CDLL(None), ctypes.CDLL("libstdc++.so.6")
+        place = ctypes.c_void_p(_server.park)
+        cpp._ZSt13set_terminatePFvvE(place)
+        c.signal(int(signal.SIGABRT), place)
 
 
 def _now() -> int:

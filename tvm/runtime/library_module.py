@@ -12,6 +12,7 @@ from typing import Any, Final
 from tvm.error import TVMError, message
 from tvm.ffi import get_global_func, library
 from tvm.support.dtype import DataType
+from tvm.support.scratch import scratch
 
 from ._tensor import Tensor, from_host, numpy_dtype
 from .artefact import SYMBOL, Artefact, ValueInfo
@@ -44,7 +45,7 @@ def _own_place(path: str) -> str:
     if _loaded.setdefault(path, content) == content:
         return path
     if (path, content) not in _copies:
-        _folder = _folder or tempfile.TemporaryDirectory(prefix="tvm-libraries-")
+        _folder = _folder or scratch("tvm-libraries-")
         name = f"{len(_copies)}-{os.path.basename(path)}"
         _copies[path, content] = shutil.copy2(path, os.path.join(_folder.name, name))
     return _copies[path, content]

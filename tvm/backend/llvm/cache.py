@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import mmap
 import os
+import re
 import stat
 import tempfile
 import time
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tvm.runtime.files import read_regular
+from tvm.support.scratch import is_owner_alive, owner_tag
 
 DEFAULT_LIMIT_MB = 4096
 _MAGIC = b"tvmobj1\n"
@@ -27,6 +29,7 @@ _SUFFIX = ".obj"
 _DATA_SUFFIX = ".data"
 _PART = ".part"
 _PART_SECONDS = 3600  # nobody writes that long
+_OWNED = re.compile(r"(\d+-\d+-[0-9a-f]+)-")
 _PRUNE_EVERY = 64  # look at the size of the folder once in so many writes
 SHARE = 4  # larger than a quarter of the cache: not kept, others would go for it
 _writes = 0
@@ -118,16 +121,18 @@ def _write(path: Path, parts: Sequence[Any]) -> bool:
         return False
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=path.parent, suffix=_PART)
+        handle, beside = tempfile.mkstemp(
+            dir=path.parent, prefix=f"{owner_tag()}-", suffix=_PART
+        )
         try:
             with os.fdopen(handle, "wb") as file:
                 for part in parts:
                     file.write(part)
             os.replace(beside, path)
-        except OSError:
+        except BaseException:  # a full disk, or Ctrl-C
             with contextlib.suppress(OSError):
                 os.unlink(beside)
-            return False
+            raise
         return True
     return False
 
@@ -137,7 +142,7 @@ def prune(limit_bytes: int | None = None) -> None:
     most = limit() if limit_bytes is None else limit_bytes
     for path in folder().glob(f"*/*{_PART}"):
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > _PART_SECONDS:
+            if _is_left_over(path):
                 path.unlink()
     entries = _entries()
     total = sum(size for _, size, _ in entries)
@@ -171,6 +176,14 @@ def _entries() -> list[tuple[float, int, Path]]:
                 status = path.stat()
                 found.append((status.st_mtime, status.st_size, path))
     return found
+
+
+def _is_left_over(part: Path) -> bool:
+    """Whether nobody is writing a file any more."""
+    owner = _OWNED.match(part.name)
+    if owner is not None and not is_owner_alive(owner[1]):
+        return True
+    return time.time() - part.stat().st_mtime > _PART_SECONDS
 
 
 def limit() -> int:

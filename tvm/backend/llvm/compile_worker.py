@@ -16,6 +16,7 @@ import sys
 
 from tvm.backend.llvm import jit
 from tvm.error import TVMError
+from tvm.support.parent import end_with_parent
 
 _IDLE_SECONDS = 60.0  # then the memory is better used elsewhere
 
@@ -46,6 +47,7 @@ def main(arguments: list[str]) -> int:
     """Compile; 0 when it worked."""
     if arguments == ["serve"]:
         return serve()
+    end_with_parent()
     triple, cpu, features, opt_level, float_abi = arguments
     machine = jit.Machine(triple, cpu, features, int(opt_level), float_abi)
     jit.in_worker = True

@@ -37,8 +37,10 @@ _TEXT = """
 @poll.main = internal global i64 0, align 8
 @poll.last = internal global i64 0, align 8
 @pool.control = internal global ptr null, align 8
-@{table} = global {{ ptr, ptr, ptr, ptr }} {{ ptr null, ptr @tvm_rt_poll, ptr @poll.start,
-  ptr @poll.limit }}, align 8
+@{table} = global {{ ptr, ptr, ptr, ptr, ptr }} {{ ptr null, ptr @tvm_rt_poll, ptr @poll.start,
+  ptr @poll.limit, ptr @poll.park }}, align 8
+declare i32 @pause()
+declare ptr @signal(i32, ptr)
 declare i32 @pthread_key_create(ptr, ptr)
 declare ptr @pthread_getspecific(i32)
 declare i32 @pthread_setspecific(i32, ptr)
@@ -79,6 +81,22 @@ look:
   %key = load i32, ptr @poll.key, align 4
   %mine = call ptr @pthread_getspecific(i32 %key)
   ret ptr %mine
+}}
+
+; Where a thread stays that cannot go back to a Python that has ended; the process is about to.
+; A handler of SIGABRT: in the main thread the signal does what it does by itself.
+define internal void @poll.park(i32 %number) nounwind {{
+entry:
+  %self = call i64 @pthread_self()
+  %main = load i64, ptr @poll.main, align 8
+  %is.main = icmp eq i64 %self, %main
+  br i1 %is.main, label %leave, label %park
+leave:
+  %before = call ptr @signal(i32 6, ptr null)
+  ret void
+park:
+  %r = call i32 @pause()
+  br label %park
 }}
 
 ; Mark the calling thread as one of the pool.

@@ -12,9 +12,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import itertools
-import os
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -28,9 +26,11 @@ from tvm.support.apart import hearing_signals
 from tvm.target.cpu_model import arch_of_triple, is_tabulated
 
 from . import cache
+from .child import ask
 from .intrinsic_names import SAFE_INTRINSICS
 from .module_text import FOREIGN_MARK
 
+FOREIGN_SECONDS = 60.0  # so long may LLVM take for a file that others wrote
 LARGE_TEXT = 1 << 20  # longer text is compiled in a process, which Ctrl-C can end
 FORMAT_VERSION = "1"  # part of every cache key; raise it when the pipeline below changes
 _lock = threading.RLock()
@@ -235,16 +235,21 @@ def emit_optimized_text(text: str, machine: Machine) -> str:
         return str(optimized(text, machine))
 
 
-def emit_object(text: str, machine: Machine, *, keep: bool = True) -> bytes:
+def emit_object(
+    text: str, machine: Machine, *, keep: bool = True, foreign: bool = False
+) -> bytes:
     """The object file of `text`, from the disk cache where it is there.
 
-    `keep` says whether the cache may hold it.
+    `keep` says whether the cache may hold it; `foreign` text was written by others.
     """
     key = object_key(text, machine)
     found = cache.load(key) if keep else None
     if found is not None:
         return found
-    content = emit_fresh(text, machine)
+    if foreign:
+        content = _emit_apart(text, machine, ["code of others"], FOREIGN_SECONDS)
+    else:
+        content = emit_fresh(text, machine)
     if keep:
         cache.store(key, content)
     return content
@@ -307,34 +312,25 @@ def unusual_intrinsics(text: str) -> list[str]:
     return sorted(found)
 
 
-def _emit_apart(text: str, machine: Machine, unusual: list[str]) -> bytes:
+def _emit_apart(
+    text: str, machine: Machine, unusual: list[str], seconds: float | None = None
+) -> bytes:
     """Compile in a process of its own, which may die without harm."""
     fields = [machine.triple, machine.cpu, machine.features, str(machine.opt_level),
               machine.float_abi]  # fmt: skip
-    command = [sys.executable, "-m", "tvm.backend.llvm.compile_worker", *fields]
-    path = os.pathsep.join(p for p in sys.path if p)  # modules are found where we find them
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, "PYTHONPATH": path}
-    ) as done:
-        try:
-            content, said = hearing_signals(lambda: done.communicate(text.encode()))
-        except BaseException:
-            done.kill()  # nobody waits for it
-            raise
-    if done.returncode != 0:
-        complaint = said.decode(errors="replace").strip().splitlines()
+    answer = ask("tvm.backend.llvm.compile_worker", fields, text.encode(), seconds)
+    if answer.reason:
         raise TVMError(
             message(
                 "compile " + ", ".join(unusual) if unusual else "machine code for a CPU",
-                found=complaint[-1] if complaint else f"LLVM ended with code {done.returncode}",
+                found=answer.reason,
                 where=f"target {machine.triple}, cpu {machine.cpu or 'any'}",
                 legal="intrinsics that this CPU has, with operands of the types they take"
                 if unusual
                 else "CPUs and features that LLVM has for this triple",
             )
         )
-    return bytes(content)
+    return answer.content
 
 
 def _package_versions() -> str:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.ffi import library
 from tvm.runtime.artefact import SYMBOL, Artefact
+from tvm.runtime.digest import check_seal
+from tvm.runtime.files import read_regular
 from tvm.runtime.imports import CONTEXT, Finder
 from tvm.runtime.library_module import as_program, constant_at
 from tvm.runtime.module import RUNNABLE, Module
 
 from . import jit
 from .abi import FFI_PREFIX
+from .child import ask
 from .host import host_functions
 
 
@@ -103,17 +105,31 @@ _FFI_NAMES: Final = (
 
 def load_object(path: str) -> Module:
     """The module of an object file that export_library wrote."""
-    with open(path, "rb") as file:
-        content = file.read()
+    content = read_regular(path)
+    legal = "an object for this machine, written by export_library"
+    if not check_seal(path):
+        _ask_apart("link", path, content, legal)
     try:
         loaded = ObjectModule(content, None, {})
     except TVMError as err:
-        raise _refused(
-            path, err, "an object for this machine, written by export_library"
-        ) from err
+        raise _refused(path, err, legal) from err
     tensors = [constant_at(loaded.code.address(t.name), t, loaded.code)
                for t in loaded.artefact.tensors]  # fmt: skip
     return as_program(loaded.artefact, loaded, tensors)
+
+
+def probe(content: bytes) -> None:
+    """Link an object that others wrote, and read what it says about itself."""
+    ObjectModule(content, None, {})
+
+
+def _ask_apart(task: str, path: str, content: bytes, legal: str) -> bytes:
+    """Let a process of its own look at what others wrote, which LLVM may die of."""
+    worker = "tvm.backend.llvm.foreign_worker"
+    answer = ask(worker, [task], content, jit.FOREIGN_SECONDS)
+    if answer.reason:
+        raise _refused(path, TVMError(f"found: {answer.reason}"), legal)
+    return answer.content
 
 
 def load_code(
@@ -126,7 +142,7 @@ def load_code(
 def load_text(path: str) -> Module:
     """The module of a file of LLVM text."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_regular(path).decode()
     except UnicodeDecodeError as err:
         legal = "LLVM code with functions in the packed convention"
         raise _refused(path, TVMError(f"found: no text: {err.reason}"), legal) from err
@@ -135,18 +151,16 @@ def load_text(path: str) -> Module:
 
 def load_bitcode(path: str) -> Module:
     """The module of a file of LLVM's binary form."""
-    try:
-        text = jit.text_of_bitcode(Path(path).read_bytes())
-    except RuntimeError as err:
-        raise _refused(path, err, "bitcode that this version of LLVM reads") from err
-    return _compiled(path, text)
+    legal = "bitcode that this version of LLVM reads"
+    text = _ask_apart("disassemble", path, read_regular(path), legal)
+    return _compiled(path, text.decode())
 
 
 def _compiled(path: str, text: str) -> Module:
     names = [name.removeprefix(FFI_PREFIX) for name in jit.defined_names(text)
              if name.startswith(FFI_PREFIX)]  # fmt: skip
     try:
-        content = jit.emit_object(text, jit.host_machine())
+        content = jit.emit_object(text, jit.host_machine(), foreign=True)
         return ObjectModule(content, Artefact(exports=tuple(names)), {})
     except TVMError as err:
         raise _refused(path, err, "LLVM code with functions in the packed convention") from err

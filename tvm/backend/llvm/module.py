@@ -14,6 +14,7 @@ from tvm.ffi import library
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.runtime.digest import is_elf, sealed
 from tvm.runtime.files import write_beside
 from tvm.runtime.imports import CONTEXT, Finder
 from tvm.runtime.linker import HOST_OBJECT
@@ -246,7 +247,8 @@ class LLVMModule(Module):
             text = self._text_with({name: data.tobytes() for name, data in held})
         if form in ("o", "obj"):
             same = text is self.emitted.text
-            return self.object if same else jit.emit_object(text, self.machine, keep=False)
+            made = self.object if same else jit.emit_object(text, self.machine, keep=False)
+            return sealed(made) if is_elf(made) else made
         if form == "bc":
             return jit.emit_bitcode(text, self.machine)
         return (text if form == "ll" else jit.emit_assembly(text, self.machine)).encode()

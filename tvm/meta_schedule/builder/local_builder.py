@@ -7,7 +7,6 @@ own task: the next one gets a new process.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -21,6 +20,7 @@ from tvm.meta_schedule.utils import (
     get_global_func_with_default_on_worker,
 )
 from tvm.runtime import Module, Tensor
+from tvm.support.scratch import scratch_folder
 from tvm.target.target import Target
 from tvm.tir.build import build as tir_build
 from tvm.tir.transform import RemoveWeightLayoutRewriteBlock
@@ -62,7 +62,12 @@ class LocalBuilder(PyBuilder):
     def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
         """The paths of the compiled files; workers share the inputs."""
         tasks = [(self.f_build, self.f_export, i.mod, i.target, i.params) for i in build_inputs]
-        return [self._result(done) for done in self._pool.map_with_error_catching(_build, tasks)]
+        try:
+            results = self._pool.map_with_error_catching(_build, tasks)
+            return [self._result(done) for done in results]
+        except BaseException:  # Ctrl-C: nobody waits for the rest
+            self._pool.end_tasks()
+            raise
 
     def _result(self, done: MapResult) -> BuilderResult:
         if done.status == StatusKind.COMPLETE:
@@ -96,7 +101,8 @@ def default_build(mod: IRModule, target: Target, _params: Mapping[str, Tensor] |
 @register_global_func("tvm.meta_schedule.builder.default_export", override=True)
 def default_export(mod: Module) -> str:
     """Write an archive into a new folder; its path."""
-    path = os.path.join(tempfile.mkdtemp(prefix="tvm-build-"), "tvm_tmp_mod.tar")
+    folder = scratch_folder("tvm-build-", owner=os.getppid())  # the tuner's, which outlives us
+    path = os.path.join(folder, "tvm_tmp_mod.tar")
     mod.export_library(path)
     return path
 

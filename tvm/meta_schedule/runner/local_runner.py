@@ -111,6 +111,9 @@ class LocalRunner(PyRunner):
             result = future.result()
         except TimeoutError:
             error = f"LocalRunner: Timeout, killed after {self.timeout_sec} seconds\n"
+        except (KeyboardInterrupt, SystemExit):
+            self.pool.end_tasks()  # nobody waits for it
+            raise
         except Exception as err:
             error = f"LocalRunner: An exception occurred\n{err}"
         time.sleep(self.cooldown_sec)

@@ -15,7 +15,6 @@ import mmap
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.transform.specialize import complete_shapes
 from tvm.support.compiler_state import compiler_state
+from tvm.support.scratch import scratch
 from tvm.target.target import Target
 
 Shapes = Mapping[str, Sequence[int]]
@@ -105,7 +105,7 @@ def _bytes_of(tensor: Any) -> Any:
 
 
 def _compiled_apart(graph: str, tensors: list[Any], request: dict[str, Any]) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="tvm-variant-") as name:
+    with scratch("tvm-variant-") as name:
         folder = Path(name)
         (folder / GRAPH).write_text(graph)
         (folder / REQUEST).write_text(json.dumps(request))

@@ -1,0 +1,95 @@
+"""Temporary folders that name their owner, so that a later run removes what a kill left.
+
+    tvm-build-<process>-<when it began>-<where its number counts>-<random>
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import re
+import shutil
+import tempfile
+import threading
+import zlib
+from pathlib import Path
+from typing import Final
+
+_OWNED: Final = re.compile(r"tvm-[a-z]+-(\d+-\d+-[0-9a-f]+)-")
+_lock = threading.Lock()
+_swept: set[int] = set()  # processes that have looked; a fork is a new one
+
+
+def owner_tag(process: int | None = None) -> str:
+    """What names a process for ever: its number, when it began (0: unknown), machine and space."""
+    number = os.getpid() if process is None else process
+    return f"{number}-{_began(number) or 0}-{_space()}"
+
+
+def is_owner_alive(tag: str) -> bool:
+    """Whether the process of `owner_tag` still runs; of those elsewhere, who knows."""
+    number, began, space = tag.split("-")
+    if space != _space():
+        return True
+    now = _began(int(number))
+    if now is not None:
+        return int(began) in (0, now)
+    if Path("/proc/self/stat").exists():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _began(process: int) -> int | None:
+    """When a process began, in ticks of the system's; None: it is gone, or there is no telling."""
+    try:
+        # pid (name) state ppid ...; a name may hold blanks and parentheses
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+@functools.cache
+def _space() -> str:
+    """Where numbers of processes mean the same: a machine, or a container."""
+    try:
+        space = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        space = 0
+    return f"{space:x}{zlib.crc32(platform.node().encode()):08x}"
+
+
+def scratch_folder(prefix: str, owner: int | None = None) -> str:
+    """A new folder for `owner`, by default this process; folders of dead owners go."""
+    sweep()
+    return tempfile.mkdtemp(prefix=f"{prefix}{owner_tag(owner)}-")
+
+
+def scratch(prefix: str) -> tempfile.TemporaryDirectory[str]:
+    """A new folder that goes when the object does, or when a later run finds its owner dead."""
+    sweep()
+    return tempfile.TemporaryDirectory(
+        prefix=f"{prefix}{owner_tag()}-", ignore_cleanup_errors=True
+    )
+
+
+def sweep() -> None:
+    """Remove folders of processes that are gone, once a process."""
+    with _lock:
+        if os.getpid() in _swept:
+            return
+        _swept.add(os.getpid())
+    with contextlib.suppress(OSError):
+        for path in Path(tempfile.gettempdir()).iterdir():
+            found = _OWNED.match(path.name)
+            if found is None or path.is_symlink() or is_owner_alive(found[1]):
+                continue
+            shutil.rmtree(path, ignore_errors=True)
