@@ -10,8 +10,11 @@ Convolutional Neural Networks for Document Processing", 2006, gather all of it a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
 from tvm.dlight.base import open_schedule
+from tvm.ir.expr import PrimExpr
 from tvm.target.cpu_model import CpuModel
 from tvm.target.target import Target
 from tvm.tir.expr import Var
@@ -22,9 +25,11 @@ from tvm.tir.stmt import Block
 
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
+from .forms import faster_for, joined
 from .general import Rest, inline_epilogues
 from .groups import split_groups
 from .shifted import columns_of, one_run, schedule_shifted
+from .tiles import choose_tile
 
 
 class Conv2D(CPUScheduleRule):
@@ -32,21 +37,59 @@ class Conv2D(CPUScheduleRule):
 
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if no block is a convolution with shared weights."""
-        sch = open_schedule(func)
-        for block in root_blocks(sch):
-            split_groups(sch, block)
-        if not any(_conv_form(sch.get(b)) is not None for b in root_blocks(sch)):
-            return None
-        inline_epilogues(sch)
-        rest = Rest(sch)
-        reasons: list[str] = []
-        for block in root_blocks(sch):
-            found = find_contraction(sch.get(block))
-            form = _conv_form(sch.get(block))
-            if found is not None and form is not None:
-                reasons.append(_schedule(sch, block, found, form, target.cpu, rest))
-        rest.schedule(target.cpu)
-        return with_reason(sch, "; ".join(reasons))
+        made = _in_tiles(func, target.cpu, None)
+        few = None if made is None else _few_columns(func, target.cpu)
+        if made is None or few is None:
+            return made
+        condition, width = few
+        narrow = _in_tiles(func, target.cpu, [width])
+        return made if narrow is None else joined(condition, narrow, made)
+
+
+def _in_tiles(func: PrimFunc, cpu: CpuModel, widths: Sequence[int] | None) -> Schedule | None:
+    """The schedule with tiles of one of some widths, by default the best for large planes."""
+    sch = open_schedule(func)
+    for block in root_blocks(sch):
+        split_groups(sch, block)
+    if not any(_conv_form(sch.get(b)) is not None for b in root_blocks(sch)):
+        return None
+    inline_epilogues(sch)
+    rest = Rest(sch)
+    reasons: list[str] = []
+    for block in root_blocks(sch):
+        found = find_contraction(sch.get(block))
+        form = _conv_form(sch.get(block))
+        if found is not None and form is not None:
+            reasons.append(_schedule(sch, block, found, form, cpu, rest, widths))
+    rest.schedule(cpu)
+    return with_reason(sch, "; ".join(reasons))
+
+
+def _few_columns(func: PrimFunc, cpu: CpuModel) -> tuple[PrimExpr, int] | None:
+    """When tiles of one vector are faster, and how wide they are; None if sizes are known."""
+    sch = open_schedule(func)
+    for block in root_blocks(sch):
+        split_groups(sch, block)
+    forms = [(sch.get(b), form) for b in root_blocks(sch)
+             if (form := _conv_form(sch.get(b))) is not None]  # fmt: skip
+    if len(forms) != 1:
+        return None
+    node, form = forms[0]
+    found = find_contraction(node)
+    columns = None if found is None else columns_of(node, form, found.rhs)
+    if columns is None or extent_of(form.n) is not None:
+        return None
+    count: PrimExpr = columns[0].iv.dom.extent  # type: ignore[union-attr]
+    for column in columns[1:]:
+        assert column.iv.dom is not None, "block variables have domains"
+        count = count * (column.iv.dom.extent + column.reach // column.step)
+    bits = node.writes[0].buffer.dtype.bits
+    rows, width = extent_of(form.m), cpu.lanes(bits)
+    wide = choose_tile(cpu, bits, rows, None, None)
+    narrow = choose_tile(cpu, bits, rows, None, None, [width])
+    if wide.columns == narrow.columns:
+        return None
+    return faster_for(cpu, count, narrow, wide), width
 
 
 def _schedule(
@@ -56,18 +99,19 @@ def _schedule(
     form: MatrixForm,
     cpu: CpuModel,
     rest: Rest,
+    widths: Sequence[int] | None,
 ) -> str:
     """Columns that are known, or one run as they are, are gathered in panels.
 
     Others are runs of shifted planes.
     """
     if extent_of(form.n) is not None or one_run(sch.get(block), form, found.rhs):
-        reason = schedule_contraction(sch, block, found, form, cpu, rest.later)
+        reason = schedule_contraction(sch, block, found, form, cpu, rest.later, widths)
         rest.done(block)
         return reason
     columns = columns_of(sch.get(block), form, found.rhs)
     assert columns is not None, "looked at before"
-    made, reason = schedule_shifted(sch, block, form, found.rhs, columns, cpu, rest.later)
+    made, reason = schedule_shifted(sch, block, form, found.rhs, columns, cpu, rest.later, widths)
     for done in (*made, block):
         rest.done(done)
     return reason

@@ -118,11 +118,15 @@ def schedule_shifted(
     columns: list[Column],
     cpu: CpuModel,
     later: Decompositions,
+    widths: Sequence[int] | None = None,
 ) -> tuple[list[BlockRV], str]:
-    """Schedule a convolution; returns the copy of its plane, and a sentence of reason."""
+    """Schedule a convolution; returns the copy of its plane, and a sentence of reason.
+
+    `widths` are those of tiles to choose from.
+    """
     node: Block = sch.get(block)
     bits = node.writes[0].buffer.dtype.bits
-    tile = choose_tile(cpu, bits, extent_of(form.m), None, None)
+    tile = choose_tile(cpu, bits, extent_of(form.m), None, None, widths)
     copy = _Shifted(sch, block, form, plane, columns, tile).rewrite()
     work = product_us(cpu, bits, form)
     _fill(sch, copy, tile, cpu, work)

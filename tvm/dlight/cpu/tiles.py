@@ -61,6 +61,11 @@ def choose_tile(
     return best[1]
 
 
+def tile_cost(cpu: CpuModel, tile: Tile) -> float:
+    """Modelled time for each multiplication in full tiles; 1 is a core that only multiplies."""
+    return _cost(cpu, tile.rows, tile.columns, tile.lanes, None, None)
+
+
 def _widths(n: int | None, lanes: int) -> list[int]:
     whole = [vectors * lanes for vectors in range(MOST_VECTORS, 0, -1)]
     if n is None or n > whole[0]:
