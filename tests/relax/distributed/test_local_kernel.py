@@ -95,3 +95,11 @@ def test_places_that_no_iterator_tells_are_not_cut():
 
     with pytest.raises(TVMError, match="dimension 0 of 'a' is cut"):
         local_kernel(moved, {(0, 0): 2, (1, 0): 2})
+
+
+def test_reductions_that_others_read_are_not_cut():
+    data = te.placeholder((4, 8), "float32", name="data")
+    whole = te.create_prim_func([data, topi.nn.softmax(data, 1)])
+    assert local_kernel(whole, {(0, 0): 2, (1, 0): 2}).combine is None
+    with pytest.raises(TVMError, match="whose result other blocks read"):
+        local_kernel(whole, {(0, 1): 2, (1, 1): 2})

@@ -80,6 +80,14 @@ def _combine(func: PrimFunc, groups: AxisGroups, cuts: Mapping[object, int]) -> 
         if not any(groups.find(it.var) in cuts for it in reduced):
             continue
         store = node.body
+        if isinstance(store, s.BufferStore) and store.buffer not in func.buffer_map.values():
+            raise TVMError(
+                message(
+                    "a kernel on pieces: a reduction over what is cut",
+                    found=f"block {node.name_hint!r}, whose result other blocks read",
+                    legal="a reduction that gives a result of the kernel; cut other dimensions",
+                )
+            )
         kind = _COMBINES.get(type(store.value)) if isinstance(store, s.BufferStore) else None
         if kind is None:
             raise TVMError(
