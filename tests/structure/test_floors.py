@@ -33,7 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.backend.*",),
     ("tvm.backend.device",),  # what the writers of GPU source share
     ("tvm.backend.cuda", "tvm.backend.metal", "tvm.backend.opencl", "tvm.backend.webgpu"),
-    ("tvm.backend.rocm",),  # HIP is CUDA in other words
+    ("tvm.backend.rocm", "tvm.backend.vulkan"),  # HIP is CUDA in other words; and WGSL, with more
     ("tvm.tir.pipeline",),
     ("tvm.tir.build",),
     ("tvm.codegen",),

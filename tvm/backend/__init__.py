@@ -20,6 +20,7 @@ BACKENDS: Final[dict[str, Backend]] = {
     "metal": Backend("metal", "tvm.backend.metal"),
     "opencl": Backend("opencl", "tvm.backend.opencl"),
     "rocm": Backend("rocm", "tvm.backend.rocm"),
+    "vulkan": Backend("vulkan", "tvm.backend.vulkan"),
     "webgpu": Backend("webgpu", "tvm.backend.webgpu"),
 }
 

@@ -52,6 +52,9 @@ HOMES: dict[str, list[str]] = {
 # Functions that programs call by name without any Python of ours on the way: the module that
 # registers one is imported at its first call.
 AT_FIRST_CALL: dict[str, tuple[str, ...]] = {
+    "tvm.runtime.device_api.workspace": (
+        "runtime.take_device_workspace", "runtime.give_device_workspace",
+    ),
     "tvm.runtime.packed": ("tvm.default_trace_action", "cache_flush_cpu_non_first_arg"),
     "tvm.runtime.disco.builtins": (
         "runtime.disco.allreduce", "runtime.disco.allgather",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Final
 
 from tvm.ffi import get_global_func, library
@@ -45,10 +46,11 @@ class Device(_DeviceBase):  # type: ignore[misc]
             return HOST_ATTRIBUTES[attr]() if attr in HOST_ATTRIBUTES else None
         if self.is_remote:
             return get_global_func("device_api.remote.get_attr")(self, int(attr))
-        api = get_global_func(f"device_api.{self.type}.get_attr", allow_missing=True)
-        if api is None:
+        kinds = importlib.import_module("tvm.runtime.device_api.kinds")
+        api = kinds.find_api(self.type)
+        if api is None or self.index >= api.count():
             return False if attr is DeviceAttr.EXIST else None
-        return api(self.index, int(attr))
+        return api.attribute(self.index, attr)
 
     @property
     def device_type(self) -> int:
@@ -170,7 +172,8 @@ class Device(_DeviceBase):  # type: ignore[misc]
             return on_cpu
         if self.is_remote:
             return get_global_func("device_api.remote.stream")(self, what, args)
-        return get_global_func(f"device_api.{self.type}.{what}")(self.index, *args)
+        kinds = importlib.import_module("tvm.runtime.device_api.kinds")
+        return getattr(kinds.api_of(self.type, self.index), what)(self.index, *args)
 
 
 _tvm_ffi.core._set_class_device(Device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -220,21 +221,29 @@ def unsafe_view(
     """A tensor over the memory of `source`, which it keeps alive; sizes are not checked."""
     if not source.__chandle__():
         source = _as_object(source)
-    handle = source.__chandle__()
-    proto = _DLTensor.from_address(handle + _OBJECT_HEADER_BYTES)
+    proto = _DLTensor.from_address(source.__chandle__() + _OBJECT_HEADER_BYTES)
+    index = proto.device_id if device_id is None else device_id
+    offset = proto.byte_offset + byte_offset
+    return _described(source, proto.data, (proto.device_type, index), shape, dtype, offset)
+
+
+def tensor_at(
+    anchor: Tensor, address: int, place: Device, shape: tuple[int, ...], dtype: DataType
+) -> Tensor:
+    """A tensor over memory at an address of a device, which lives as long as `anchor`."""
+    where = (place.dlpack_device_type(), place.index)
+    return _described(anchor, address, where, shape, dtype, 0)
+
+
+def _described(
+    source: Tensor, data: int, place: tuple[int, int], shape: tuple[int, ...], dtype: DataType,
+    offset: int,
+) -> Tensor:  # fmt: skip
+    """A tensor that keeps `source` alive, over memory of which only this is known."""
     dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
     strides = (ctypes.c_int64 * max(len(shape), 1))(*row_major_strides(shape))
     view = _DLTensor(
-        proto.data,
-        proto.device_type,
-        proto.device_id if device_id is None else device_id,
-        len(shape),
-        dtype.type_code,
-        dtype.bits,
-        dtype.lanes,
-        dims,
-        strides,
-        proto.byte_offset + byte_offset,
+        data, *place, len(shape), dtype.type_code, dtype.bits, dtype.lanes, dims, strides, offset
     )
     return _create_view(source, ctypes.addressof(view))
 
@@ -450,10 +459,13 @@ def empty(
     """A tensor whose values are not set."""
     dims = _checked_shape(shape)
     place = _place(device)
-    if place.type != "cpu":
-        allocate = _device_api(place, "alloc_nd")
+    if place.is_remote:
+        allocate = get_global_func("device_api.remote.alloc_nd")
         made: Tensor = allocate(place, dims, str(dtype), mem_scope or "global")
         return made
+    if place.type != "cpu":
+        fresh: Tensor = _device_api(place).empty(place, dims, str(dtype))
+        return fresh
     kind = DataType(dtype)
     element = numpy_dtype(kind)
     array = aligned_array((*dims, kind.lanes) if kind.lanes > 1 else dims, element)
@@ -499,20 +511,16 @@ def _checked_shape(shape: Sequence[int] | int) -> tuple[int, ...]:
     return result
 
 
-def _device_api(place: Device, what: str) -> Any:
-    kind = "remote" if place.is_remote else place.type
-    func = get_global_func(f"device_api.{kind}.{what}", allow_missing=True)
-    if func is None:
-        raise TVMError(
-            message(
-                f"use of device {place}",
-                found="nothing that drives this kind of device is installed here",
-                legal="cpu(0); `tvm.device(name).exist` tells whether a device can be used",
-            )
-        )
-    return func
+def _device_api(place: Device) -> Any:
+    """What drives a device, by name: it makes tensors itself."""
+    kinds = importlib.import_module("tvm.runtime.device_api.kinds")
+    return kinds.api_of(place.type, place.index)
 
 
 def _copy_across(source: Tensor, target: Tensor) -> None:
-    place = source.device if source.device.type != "cpu" else target.device
-    _device_api(place, "copy")(source, target)
+    """Copy where one of the two is not on the host."""
+    if source.device.is_remote or target.device.is_remote:
+        get_global_func("device_api.remote.copy")(source, target)
+    else:
+        place = source.device if source.device.type != "cpu" else target.device
+        _device_api(place).copy_tensor(source, target)

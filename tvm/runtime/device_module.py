@@ -18,7 +18,10 @@ from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
 
 # How kernels of a kind are made ready: launcher(module, name) -> a function of arguments and then
 # launch extents. Named and not imported.
-LAUNCHERS: dict[str, str] = {"cuda": "tvm.runtime.cuda_module:source_launcher"}
+LAUNCHERS: dict[str, str] = {
+    "cuda": "tvm.runtime.cuda_module:source_launcher",
+    **dict.fromkeys(("opencl", "vulkan", "webgpu"), "tvm.runtime.device_api.kinds:launcher"),
+}
 _SUFFIXES: Final = {"cuda": "cu", "hip": "hip", "opencl": "cl", "metal": "metal", "wgsl": "wgsl"}
 
 
@@ -34,6 +37,7 @@ class DeviceModule(Module):
         self.source: Final = source
         self.kernels: Final = dict(kernels)
         self.arch: Final = arch  # the machine that the target names, for the compiler
+        self._ready: dict[tuple[str, str], Callable[..., None]] = {}
 
     def function_names(self) -> list[str]:
         return list(self.kernels)
@@ -83,8 +87,11 @@ class DeviceModule(Module):
                     f"{', '.join(LAUNCHERS)} run where a driver is",
                 )
             )
-        module, _, function = home.partition(":")
-        found: Callable[..., None] = getattr(importlib.import_module(module), function)(self, name)
+        found = self._ready.get((home, name))
+        if found is None:
+            module, _, function = home.partition(":")
+            found = getattr(importlib.import_module(module), function)(self, name)
+            self._ready[home, name] = found
         return found
 
     def as_record(self) -> dict[str, Any]:
@@ -94,8 +101,7 @@ class DeviceModule(Module):
             "format": self.fmt,
             "arch": self.arch,
             "source": self.source,
-            "kernels": {n: [list(k.arg_types), list(k.launch_param_tags)]
-                        for n, k in self.kernels.items()},
+            "kernels": {n: [list(part) for part in k] for n, k in self.kernels.items()},
         }  # fmt: skip
 
     @staticmethod
@@ -103,8 +109,10 @@ class DeviceModule(Module):
         """The module that `as_record` told of; TVMError where it is damaged."""
         try:
             kernels = {
-                str(name): KernelInfo(tuple(map(str, kinds)), tuple(map(str, tags)))
-                for name, (kinds, tags) in record["kernels"].items()
+                str(name): KernelInfo(
+                    tuple(map(str, kinds)), tuple(map(str, tags)), tuple(map(int, written))
+                )
+                for name, (kinds, tags, written) in record["kernels"].items()
             }
             texts = [str(record[key]) for key in ("kind", "format", "source")]
             return DeviceModule(texts[0], texts[1], texts[2], kernels, str(record["arch"]))

@@ -223,9 +223,8 @@ class VirtualMachine:
         if self._interpreter is None:
             code = self.artefact.bytecode
             assert code is not None, "the caller found a function in it"
-            self._interpreter = Interpreter(
-                self, code, self.module.kernels, self.module.constants
-            )
+            constants = self.module.constants_on(self.devices[0])
+            self._interpreter = Interpreter(self, code, self.module.kernels, constants)
         return self._interpreter
 
     def _run_code(self, func: BytecodeFunction, args: tuple[Any, ...]) -> Any:
@@ -237,7 +236,14 @@ class VirtualMachine:
                     legal=", ".join(func.params) or "none",
                 )
             )
-        return outside(self._machine().run(func, tuple(as_value(a) for a in args)))
+        return outside(self._machine().run(func, self._values(args)))
+
+    def _values(self, args: Iterable[Any], move: bool = False) -> tuple[Any, ...]:
+        """Arguments as the program takes them; arrays go to the machine's device.
+
+        With `move` tensors of the host go there too.
+        """
+        return tuple(as_value(arg, self.devices[0], move) for arg in args)
 
     def run(self, name: str, args: tuple[Any, ...]) -> Any:
         """Call a function of the program by name."""
@@ -356,11 +362,11 @@ class VirtualMachine:
             try:
                 named = {places[name]: value for name, value in kwargs.items()}
                 bound = inspect.Signature(parameters).bind(*args, **named)
-                return tuple(as_value(v) for v in bound.args)
+                return self._values(bound.args, move=True)
             except TypeError:
                 # compiled functions have a parameter for each field of a tuple
                 if not kwargs and len(_fields(args)) == len(names):
-                    return tuple(as_value(v) for v in args)
+                    return self._values(args, move=True)
         raise TypeError(
             message(
                 f"arguments of {func_name}",
@@ -451,7 +457,7 @@ class VirtualMachine:
         if not args and func_name in self._inputs:
             values = self._inputs[func_name]
         else:
-            values = tuple(as_value(a) for a in args)
+            values = self._values(args)
         kernels = self.module.kernels
         if func_name in self.artefact.profile_calls and kernels.implements_function(
             func_name + PROFILE_SUFFIX
@@ -524,16 +530,22 @@ class VirtualMachine:
         return [(func_name, "", (time.perf_counter() - start) * 1e6)]
 
 
-def as_value(value: Any) -> Any:
-    """An argument as programs take it: arrays become tensors, without a copy where possible."""
+def as_value(value: Any, place: Device | None = None, move: bool = False) -> Any:
+    """An argument as programs take it: arrays become tensors, without a copy where possible.
+
+    They go to the device `place`; with `move` tensors of the host do so too.
+    """
+    far = place is not None and place.type != "cpu"
     if isinstance(value, np.ndarray):
-        return from_host(value) if value.flags.c_contiguous else tensor(value)
+        return from_host(value) if value.flags.c_contiguous and not far else tensor(value, place)
     if isinstance(value, (np.integer, np.floating, np.bool_)):
         return value.item()
+    if isinstance(value, Tensor):
+        return value.copyto(place) if move and far and value.device.type == "cpu" else value
     if isinstance(value, (list, tuple)) and any(
         isinstance(v, (np.ndarray, Tensor, list, tuple)) for v in value
     ):
-        return [as_value(v) for v in value]
+        return [as_value(v, place, move) for v in value]
     return value
 
 

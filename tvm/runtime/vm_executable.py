@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.error import message
 
+from ._device import Device
 from ._tensor import Tensor
 from .artefact import Artefact, FunctionInfo
 from .executable import Executable
@@ -31,7 +32,16 @@ class VMModule(Module):
         self.bytecode_form: Callable[[], VMModule] | None = None
         # Compiles functions for given sizes, where the source is at hand.
         self.variant_builder: Builder | None = None
+        self._placed: dict[Device, tuple[Tensor, ...]] = {}
         self.import_module(kernels)
+
+    def constants_on(self, place: Device) -> tuple[Tensor, ...]:
+        """The constants on a device; machines on one device share them."""
+        if place.type == "cpu":
+            return self.constants
+        if place not in self._placed:
+            self._placed[place] = tuple(one.copyto(place) for one in self.constants)
+        return self._placed[place]
 
     def function_names(self) -> list[str]:
         return [f.name for f in self.artefact.functions]

@@ -132,30 +132,52 @@ static int32_t call_packed(void** slot, const char* name, TVMFFIAny* args, int32
 
 # --- scratch memory, the clock, new tensors and arrays ---
 
+_helper("device_workspace", """
+/* What a registered function gives for three numbers; 0, with an error set, where it fails. */
+static int64_t device_workspace(const char* name, int32_t type, int32_t id, int64_t value) {
+  void* func;
+  if (find_function(name, &func) != 0) return 0;
+  TVMFFIAny args[3], result;
+  memset(args, 0, sizeof args);
+  memset(&result, 0, sizeof result);
+  args[0].type_index = args[1].type_index = args[2].type_index = 1;
+  args[0].v_int64 = type;
+  args[1].v_int64 = id;
+  args[2].v_int64 = value;
+  int32_t failed = TVMFFIFunctionCall(func, args, 3, &result);
+  TVMFFIObjectDecRef(func);
+  return failed ? 0 : result.v_int64;
+}
+""", ("find_function",), ("string.h",))
 _helper("TVMBackendAllocWorkspace", """
 /* Scratch memory on a cache line; NULL, with an error set, when there is none. */
 static void* TVMBackendAllocWorkspace(int32_t device_type, int32_t device_id, int64_t bytes,
                                       int32_t type_code, int32_t type_bits) {
-  void* place = bytes >= 0 && bytes < INT64_MAX - 127
-      ? aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64) : NULL;
-  (void)device_type;
-  (void)device_id;
   (void)type_code;
   (void)type_bits;
+  if (device_type != 1) {
+    return (void*)(intptr_t)device_workspace(
+        "runtime.take_device_workspace", device_type, device_id, bytes);
+  }
+  void* place = bytes >= 0 && bytes < INT64_MAX - 127
+      ? aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64) : NULL;
   if (place == NULL) {
     TVMFFIErrorSetRaisedFromCStr("MemoryError", "out of memory for a kernel's workspace");
   }
   return place;
 }
-""", ("TVMFFIErrorSetRaisedFromCStr",), ("stdlib.h",))
+""", ("TVMFFIErrorSetRaisedFromCStr", "device_workspace"), ("stdlib.h",))
 _helper("TVMBackendFreeWorkspace", """
 static int32_t TVMBackendFreeWorkspace(int32_t device_type, int32_t device_id, void* place) {
-  (void)device_type;
-  (void)device_id;
-  free(place);
+  if (device_type == 1) {
+    free(place);
+  } else {
+    device_workspace("runtime.give_device_workspace", device_type, device_id,
+                     (int64_t)(intptr_t)place);
+  }
   return 0;
 }
-""", headers=("stdlib.h",))
+""", ("device_workspace",), ("stdlib.h",))
 _helper("tvm_rt_clock_ns", """
 static int64_t tvm_rt_clock_ns(void) {
   struct timespec now;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -102,6 +102,10 @@ class DeviceEmitter(DeviceStmtEmitter):
                 return self.memory_type(dtype.element_of())
         return "void"
 
+    def written(self) -> Collection[e.Var]:
+        """The parameters whose memory the function may change; all that point to some."""
+        return [param for param in self.signature.func.params if param.dtype.is_handle]
+
     # --- what languages say in words of their own ---
 
     def barrier(self, scope: str) -> str:
@@ -190,10 +194,14 @@ def emit_kernels(
             file.names.reserve(one.name)
         by_symbol = {one.name: one for one in functions.values()}
         # functions that kernels call stand before them
+        infos = {}
         for one in sorted(functions.values(), key=lambda f: f.kernel):
             known = {**by_symbol, **functions}
-            language(FunctionText(file), one, known, target).emit_function()
-    return {one.name: _info(one) for one in functions.values() if one.kernel}
+            emitter = language(FunctionText(file), one, known, target)
+            emitter.emit_function()
+            if one.kernel:
+                infos[one.name] = _info(one, emitter.written())
+    return infos
 
 
 def _functions(mod: IRModule) -> list[tuple[GlobalVar, PrimFunc]]:
@@ -222,7 +230,8 @@ def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
     return Signature(str(symbol) if symbol is not None else var.name_hint, func, launched)
 
 
-def _info(one: Signature) -> KernelInfo:
+def _info(one: Signature, changed: Collection[e.Var]) -> KernelInfo:
     tags: Any = one.func.attrs.get("tir.kernel_launch_params") or ()
     kinds = tuple("handle" if p.dtype.is_handle else str(p.dtype) for p in one.func.params)
-    return KernelInfo(kinds, tuple(str(tag) for tag in tags))
+    written = tuple(i for i, param in enumerate(one.func.params) if param in changed)
+    return KernelInfo(kinds, tuple(str(tag) for tag in tags), written)

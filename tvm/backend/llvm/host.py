@@ -36,9 +36,16 @@ entry:
   %most.0 = shl i64 %need, 1
   %most = add i64 %most.0, 4096
   %below.zero = icmp slt i64 %bytes, 0
+  %here = icmp eq i32 %type, 1
+  br i1 %here, label %host, label %device
+device:
+  %far = call i64 @ws.device(ptr @ws.take, i32 %type, i32 %id, i64 %bytes)
+  %there = inttoptr i64 %far to ptr
+  ret ptr %there
+host:
   br i1 %below.zero, label %none, label %loop
 loop:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %i = phi i64 [ 0, %host ], [ %i.next, %next ]
   %slot = getelementptr inbounds [{slots} x ptr], ptr @ws.slots, i64 0, i64 %i
   %seen = load atomic ptr, ptr %slot monotonic, align 8
   %empty = icmp eq ptr %seen, null
@@ -87,10 +94,17 @@ none:
 ; Give scratch memory back; it is kept for the next caller, if need be in place of another block.
 define {visibility}i32 @TVMBackendFreeWorkspace(i32 %type, i32 %id, ptr %payload) nounwind {{
 entry:
+  %here = icmp eq i32 %type, 1
+  br i1 %here, label %host, label %device
+device:
+  %there = ptrtoint ptr %payload to i64
+  %done = call i64 @ws.device(ptr @ws.give, i32 %type, i32 %id, i64 %there)
+  ret i32 0
+host:
   %block = getelementptr inbounds i8, ptr %payload, i64 -64
   br label %loop
 loop:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %i = phi i64 [ 0, %host ], [ %i.next, %next ]
   %slot = getelementptr inbounds [{slots} x ptr], ptr @ws.slots, i64 0, i64 %i
   %seen = load atomic ptr, ptr %slot monotonic, align 8
   %empty = icmp eq ptr %seen, null
@@ -112,6 +126,44 @@ full:
   br label %end
 end:
   ret i32 0
+}}
+
+; What the function of this name gives for three numbers; 0 with an error set where it fails.
+define internal i64 @ws.device(ptr %name, i32 %type, i32 %id, i64 %value) nounwind {{
+entry:
+  %found = alloca ptr, align 8
+  %args = alloca [6 x i64], align 8
+  %result = alloca [2 x i64], align 8
+  %rc.0 = call i32 @tvm_rt_find_function(ptr null, ptr %name, ptr %found)
+  %missing = icmp ne i32 %rc.0, 0
+  br i1 %missing, label %none, label %call
+call:
+  %type.64 = sext i32 %type to i64
+  %id.64 = sext i32 %id to i64
+  store i64 1, ptr %args, align 8  ; integers, each behind its kind
+  %arg.0 = getelementptr inbounds i64, ptr %args, i64 1
+  store i64 %type.64, ptr %arg.0, align 8
+  %kind.1 = getelementptr inbounds i64, ptr %args, i64 2
+  store i64 1, ptr %kind.1, align 8
+  %arg.1 = getelementptr inbounds i64, ptr %args, i64 3
+  store i64 %id.64, ptr %arg.1, align 8
+  %kind.2 = getelementptr inbounds i64, ptr %args, i64 4
+  store i64 1, ptr %kind.2, align 8
+  %arg.2 = getelementptr inbounds i64, ptr %args, i64 5
+  store i64 %value, ptr %arg.2, align 8
+  store i64 0, ptr %result, align 8
+  %value.at = getelementptr inbounds i64, ptr %result, i64 1
+  store i64 0, ptr %value.at, align 8
+  %func = load ptr, ptr %found, align 8
+  %rc.1 = call i32 @TVMFFIFunctionCall(ptr %func, ptr %args, i32 3, ptr %result)
+  %left = call i32 @TVMFFIObjectDecRef(ptr %func)
+  %failed = icmp ne i32 %rc.1, 0
+  br i1 %failed, label %none, label %end
+end:
+  %answer = load i64, ptr %value.at, align 8
+  ret i64 %answer
+none:
+  ret i64 0
 }}
 """
 
@@ -358,6 +410,8 @@ define {visibility}i64 @tvm_rt_clock_ns() nounwind {{
 """
 
 _STRINGS = {
+    "ws.take": "runtime.take_device_workspace",
+    "ws.give": "runtime.give_device_workspace",
     "ws.kind": "MemoryError",
     "ws.text": "out of memory for a kernel's workspace\n  found: no room for %lld bytes",
     "ws.endless": "out of memory for a kernel's workspace\n"

@@ -1,13 +1,14 @@
 """Lowered kernels to WGSL (W3C, WebGPU Shading Language).
 
 Buffers are bindings of group 0 in the order of the parameters; numbers come together in a uniform
-structure, the last binding. Memory holds 32-bit numbers, and half floats where the device can.
+structure, the last binding. The language has no numbers of 8 and 16 bits but half floats: they are
+computed with in 32 bits, and storage holds several to a word.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar, Final
 
 from tvm.backend.device.expr import INT32, Rule
@@ -18,6 +19,7 @@ from tvm.backend.device.stmt import Scratch, storage_scope
 from tvm.backend.device.text import SourceFile
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
+from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
 from tvm.target import Target
 from tvm.tir import expr as e
@@ -27,7 +29,8 @@ from tvm.tir.functor import walk
 
 UINT32: Final = DataType("uint32")
 _TYPES: Final[dict[str, str]] = {
-    "bool": "bool", "int32": "i32", "uint32": "u32", "float16": "f16", "float32": "f32",
+    "bool": "bool", "int8": "i32", "int16": "i32", "int32": "i32", "uint8": "u32", "uint16": "u32",
+    "uint32": "u32", "float16": "f16", "float32": "f32",
 }  # fmt: skip
 _NAMES: Final = {"fabs": "abs", "rsqrt": "inverseSqrt", "nearbyint": "round"}
 _KEYWORDS: Final = """
@@ -60,6 +63,7 @@ class WebGPUEmitter(DeviceEmitter):
 
     def head(self) -> str:
         body = self.signature.func.body
+        self._packed: dict[e.Var, DataType] = {}  # storage with several numbers to a word
         self._written = {n.buffer.data for n in walk(body) if isinstance(n, s.BufferStore)}
         self._atomics = {
             data
@@ -68,6 +72,9 @@ class WebGPUEmitter(DeviceEmitter):
             and (data := _memory_of(n.args[0])) is not None
         }  # fmt: skip
         return self._kernel_head() if self.signature.kernel else self._function_head()
+
+    def written(self) -> Collection[e.Var]:
+        return self._written | self._atomics
 
     def _function_head(self) -> str:
         one = self.signature
@@ -103,8 +110,13 @@ class WebGPUEmitter(DeviceEmitter):
     def _binding(self, param: e.Var, number: int) -> None:
         """Storage is known to the whole file, so kernels' names differ."""
         name = self.out.file.names.fresh(self.out.fresh(param.name))
-        kind = self.pointee(param)
-        held = f"atomic<{kind}>" if param in self._atomics else kind
+        kind, dtype = self.pointee(param), _pointed(param)
+        together = param in self._atomics
+        if dtype is not None and _bits(dtype) < 32 and not dtype.is_floating:
+            # a word of several is changed by several threads, each of which changes its bits
+            self._packed[param] = dtype
+            kind, together = "u32", param in self._written
+        held = f"atomic<{kind}>" if together else kind
         access = "read_write" if param in self._written | self._atomics else "read"
         self.out.file.declarations.append(
             f"@group(0) @binding({number}) var<storage, {access}> {name} : array<{held}>;"
@@ -131,10 +143,13 @@ class WebGPUEmitter(DeviceEmitter):
         return "fn "
 
     def need_floor(self, rest: bool, dtype: DataType) -> str:
-        name = f"floor{'mod' if rest else 'div'}_i32"
-        off = "(a % b != 0) && ((a % b < 0) != (b < 0))"
-        body = f"select(a % b, a % b + b, {off})" if rest else f"select(a / b, a / b - 1, {off})"
-        text = f"fn {name}(a : i32, b : i32) -> i32 {{ return {body}; }}"
+        kind, zero = self.type_of(dtype), self.int_literal(dtype.with_bits(max(dtype.bits, 32)), 0)
+        name = f"floor{'mod' if rest else 'div'}_{kind}"
+        off = f"(a % b != {zero}) && ((a % b < {zero}) != (b < {zero}))"
+        one = zero.replace("0", "1", 1)
+        plain, moved = ("a % b", "a % b + b") if rest else ("a / b", f"a / b - {one}")
+        body = f"select({plain}, {moved}, {off})"
+        text = f"fn {name}(a : {kind}, b : {kind}) -> {kind} {{ return {body}; }}"
         return self.out.file.need(name, text)
 
     # --- types ---
@@ -155,7 +170,7 @@ class WebGPUEmitter(DeviceEmitter):
         return kind
 
     def has_vector(self, dtype: DataType) -> bool:
-        named = str(dtype.element_of()) in ("int32", "uint32", "float16", "float32")
+        named = dtype.element_of() in ("int32", "uint32", "float16", "float32")
         return named and not dtype.is_scalable and dtype.lanes in (2, 3, 4)
 
     def vector_type(self, dtype: DataType) -> str:
@@ -182,18 +197,24 @@ class WebGPUEmitter(DeviceEmitter):
         if dtype.is_bool:
             return "true" if value else "false"
         self.type_of(dtype)  # has it?
+        long = "l" if dtype.bits == 64 else ""
         if dtype.is_uint:
-            return f"{value}u"
-        if value == -(1 << 31):
-            return "(-2147483647i - 1i)"
-        return f"{value}i" if value >= 0 else f"({value}i)"
+            return f"{value}{long}u"
+        if value == -(1 << (dtype.bits - 1)) and dtype.bits >= 32:
+            return f"({value + 1}{long}i - 1{long}i)"
+        return f"{value}{long}i" if value >= 0 else f"({value}{long}i)"
+
+    def fit(self, dtype: DataType, text: str) -> str:
+        if dtype.is_integer and dtype.bits < 32:
+            return f"extractBits({text}, 0u, {dtype.bits}u)"
+        return text
 
     def float_literal(self, dtype: DataType, value: float) -> str:
-        digits = float_digits(value, 32)
+        digits = float_digits(value, 64 if dtype.bits == 64 else 32)
         if not digits:
             return self.not_finite(dtype, value)
         self.type_of(dtype)  # has it?
-        text = f"f16({digits}f)" if dtype.bits == 16 else f"{digits}f"
+        text = {16: f"f16({digits}f)", 32: f"{digits}f", 64: f"{digits}lf"}[dtype.bits]
         return f"({text})" if digits.startswith("-") else text
 
     def not_finite(self, dtype: DataType, value: float) -> str:
@@ -204,7 +225,7 @@ class WebGPUEmitter(DeviceEmitter):
             "bits_to_float", "fn bits_to_float(bits : u32) -> f32 { return bitcast<f32>(bits); }"
         )
         text = f"bits_to_float({bits})"
-        return text if dtype.bits == 32 else f"f16({text})"
+        return text if dtype.bits == 32 else f"{self.type_of(dtype)}({text})"
 
     # --- variables and blocks ---
 
@@ -265,7 +286,9 @@ class WebGPUEmitter(DeviceEmitter):
             return text
         if target.is_bool:
             return f"({text} != {self.lane_of(e.make_const(0, source), None)})"
-        return f"{self.type_of(target)}({text})"
+        narrower = target.is_integer and target.bits < 32 and target.bits < source.bits
+        made = f"{self.type_of(target)}({text})"
+        return self.fit(target, made) if narrower or source.is_floating else made
 
     def popcount(self, dtype: DataType, text: str) -> str:
         return f"i32(countOneBits({text}))"
@@ -293,15 +316,49 @@ class WebGPUEmitter(DeviceEmitter):
         return text
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> str:
+        packed = self._packed.get(op.buffer.data)
+        if packed is not None:
+            index = self.index_of(op.buffer, op.indices, self.lane)
+            word, start = self._place_of(op.buffer, packed, self.lane_of(index, None))
+            if op.buffer.data in self._written:
+                word = f"atomicLoad(&{word})"
+            if packed.is_int and not packed.is_bool:
+                word = f"bitcast<i32>({word})"
+            value = f"extractBits({word}, {start}, {_bits(packed)}u)"
+            return f"({value} != 0u)" if packed.is_bool else value
         text = super().visit_buffer_load_(op)
         return f"atomicLoad(&{text})" if op.buffer.data in self._atomics else text
 
+    def _place_of(self, buffer: Buffer, packed: DataType, index: str) -> tuple[str, str]:
+        """The word that an element is in, and its first bit there."""
+        if buffer.dtype.element_of() != packed:
+            self.refuse(f"buffer {buffer.name} of {buffer.dtype}", f"its memory holds {packed}",
+                        "one type of elements for one memory")  # fmt: skip
+        power = {8: 2, 16: 1}[_bits(packed)]
+        at = self.temp(UINT32, f"u32({index})")
+        start = f"(({at} & {(1 << power) - 1}u) << {5 - power}u)"
+        return f"{self.known(buffer.data)}[{at} >> {power}u]", start
+
     def _store(self, op: s.BufferStore, lane: int | None, value: str) -> None:
-        if op.buffer.data not in self._atomics:
+        packed = self._packed.get(op.buffer.data)
+        if packed is None and op.buffer.data not in self._atomics:
             super()._store(op, lane, value)
             return
+        masked = op.predicate is not None
+        if op.predicate is not None:
+            self.out.open(f"if ({self.lane_of(op.predicate, lane)}) {{")
         index = self.lane_of(self.index_of(op.buffer, op.indices, lane), None)
-        self.out.line(f"atomicStore(&{self.element(op.buffer, index)}, {value});")
+        if packed is None:
+            self.out.line(f"atomicStore(&{self.element(op.buffer, index)}, {value});")
+        else:
+            word, start = self._place_of(op.buffer, packed, index)
+            bits = self.temp(UINT32, f"select(0u, 1u, {value})" if packed.is_bool else (
+                f"u32({value}) & {(1 << _bits(packed)) - 1}u"))  # fmt: skip
+            ones = f"{(1 << _bits(packed)) - 1}u"
+            self.out.line(f"atomicAnd(&{word}, ~({ones} << {start}));")
+            self.out.line(f"atomicOr(&{word}, {bits} << {start});")
+        if masked:
+            self.out.close()
 
     def address(self, load: e.BufferLoad) -> str:
         index = self.index_of(load.buffer, load.indices, None if load.dtype.is_scalar else 0)
@@ -341,6 +398,19 @@ class WebGPUEmitter(DeviceEmitter):
         return f"{self.type_of(dtype)}({tag})"
 
 
+def _pointed(param: e.Var) -> DataType | None:
+    """The type of the numbers that a pointer points to."""
+    kind = param.type_annotation
+    if isinstance(kind, PointerType) and isinstance(kind.element_type, PrimType):
+        return kind.element_type.dtype.element_of()
+    return None
+
+
+def _bits(dtype: DataType) -> int:
+    """Bits of an element in memory, where a bool takes a byte."""
+    return 8 if dtype.is_bool else dtype.bits
+
+
 def _memory_of(place: PrimExpr) -> e.Var | None:
     """The variable of the memory that an address points into."""
     for arg in place.args if isinstance(place, e.Call) else ():
@@ -353,8 +423,13 @@ def _memory_of(place: PrimExpr) -> e.Var | None:
 
 def emit_file(mod: IRModule, target: Target) -> DeviceText:
     """The WGSL file of the device functions of a module."""
+    return emit_with(WebGPUEmitter, mod, target)
+
+
+def emit_with(emitter: type[WebGPUEmitter], mod: IRModule, target: Target) -> DeviceText:
+    """The WGSL file of the device functions of a module, in an emitter's words."""
     file = SourceFile(_KEYWORDS.split())
-    kernels = emit_kernels(mod, target, WebGPUEmitter, file)
+    kernels = emit_kernels(mod, target, emitter, file)
     helpers = sorted(file.helpers.values(), key=lambda text: not text.startswith("enable"))
     return DeviceText("\n".join([*helpers, *file.declarations, *file.functions]), kernels)
 

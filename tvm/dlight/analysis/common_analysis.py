@@ -128,6 +128,8 @@ def _is_plain(sch: Schedule, rv: BlockRV) -> bool:
 
 
 def _normalized(sch: Schedule, rv: BlockRV) -> BlockInfo:
+    if not sch.get_loops(rv):  # of one element: its variables, if it has some, stand at zero
+        return _of_one_element(sch, rv)
     sch.transform_block_layout(rv, _without_units(sch.get(rv)))
     block: Block = sch.get(rv)
     iters = [
@@ -137,6 +139,14 @@ def _normalized(sch: Schedule, rv: BlockRV) -> BlockInfo:
     ]
     reduces = is_reduction(sch.state, sch.get_sref(rv))
     return BlockInfo(block.name_hint, iters, rv, reduces)
+
+
+def _of_one_element(sch: Schedule, rv: BlockRV) -> BlockInfo:
+    block: Block = sch.get(rv)
+    loop = sch.add_unit_loop(rv)
+    units = [IterInfo("S", iv.var, iv.dom.extent, loop)
+             for iv in block.iter_vars[:1] if iv.dom is not None]  # fmt: skip
+    return BlockInfo(block.name_hint, units, rv, False)
 
 
 def _without_units(block: Block) -> IndexMap:

@@ -30,7 +30,7 @@ class Fallback(GPUScheduleRule):
         if blocks and all(not block.iter_vars and _launches(block.body) for block in blocks):
             return None  # it has its threads already
         infos = normalize_prim_func(sch)
-        if infos is None or not any(sch.get_loops(info.block_rv) for info in infos):
+        if not infos:
             return None
         threads = max_threads_per_block(target)
         reductions: list[tuple[BlockRV, LoopRV]] = []
@@ -47,7 +47,7 @@ class Fallback(GPUScheduleRule):
 def _bind(sch: Schedule, info: BlockInfo, threads: int) -> LoopRV | None:
     """Bind the block's loops; returns the outermost reducing one."""
     loops = sch.get_loops(info.block_rv)
-    if not loops or any(sch.get(loop).thread_binding is not None for loop in loops):
+    if any(sch.get(loop).thread_binding is not None for loop in loops):
         return None
     if _launches(sch.get(info.block_rv).body):
         return None

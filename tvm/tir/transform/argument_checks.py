@@ -45,6 +45,7 @@ class ArgumentChecks:
     def __init__(self, function: str, args: e.Var, params: Sequence[e.Var],
                  buffers: dict[e.Var, Buffer], device: int = CPU) -> None:  # fmt: skip
         self._device = device  # where tensors have to be
+        self.device_id: PrimExpr | None = None  # which of the devices of that kind, if no CPU
         self._function = function
         self._args = args
         self._params = params
@@ -182,6 +183,19 @@ class ArgumentChecks:
         self._require(
             ops.equal(device, self._device), "ArgumentValueError", where,
             "a tensor on device type {}", f"a tensor on {_device_text(self._device)}", device,
+        )  # fmt: skip
+        if self._device != CPU:
+            self._check_device_id(tensor, where)
+
+    def _check_device_id(self, tensor: _Tensor, where: str) -> None:
+        """All tensors are on one device of the kind."""
+        number = self._read_field(tensor, "device_id", StructField.TENSOR_DEVICE_ID, "int32")
+        if self.device_id is None:
+            self.device_id = number
+            return
+        self._require(
+            ops.equal(number, self.device_id), "ArgumentValueError", where,
+            "a tensor on device number {}", "all tensors on one device", number,
         )  # fmt: skip
 
     def _check_dtype(self, tensor: _Tensor, where: str) -> None:

@@ -94,7 +94,8 @@ def _packed(func: PrimFunc, found_values: bool) -> PrimFunc:
     body = _Returner(result).visit_stmt(func.body)
     scope = e.StringImm(f"{symbol}_compute_")
     body = s.AttrStmt(ops.const(0, "int32"), "compute_scope", scope, body, func.span)
-    body = _on_device(func, with_results(func, result, body))
+    number = checks.device_id if isinstance(checks, ArgumentChecks) else None
+    body = _on_device(func, with_results(func, result, body), number)
     body = checks.around(s.SeqStmt.flatten(body, s.Evaluate(builtin.ret(0))))
     params = (self_handle, args, num_args, result)
     target = func.attrs.get("target")
@@ -114,13 +115,13 @@ def _device_of(func: PrimFunc) -> int:
     return target.get_target_device_type() if isinstance(target, Target) else 1
 
 
-def _on_device(func: PrimFunc, body: s.Stmt) -> s.Stmt:
+def _on_device(func: PrimFunc, body: s.Stmt, number: PrimExpr | None) -> s.Stmt:
     """The body with the facts about the device that workspaces are taken from."""
     if not any(isinstance(node, s.Allocate) for node in walk(func.body)):
         return body
-    node = "default"
-    for key, value in (("device_type", _device_of(func)), ("device_id", 0)):
-        body = s.AttrStmt(node, key, ops.const(value, "int32"), body, body.span)
+    kind, zero = ops.const(_device_of(func), "int32"), ops.const(0, "int32")
+    for key, value in (("device_type", kind), ("device_id", zero if number is None else number)):
+        body = s.AttrStmt("default", key, value, body, body.span)
     return body
 
 

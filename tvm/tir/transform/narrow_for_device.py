@@ -1,4 +1,4 @@
-"""Sizes and places are int32 where a device has no wider integers.
+"""Sizes and places are int32 where a device has no wider integers, or is slow with them.
 
     n: T.int64                                       n: T.int32
     for i in T.thread_binding(n, "blockIdx.x"):  ->  for i in T.thread_binding(n, "blockIdx.x"):
@@ -25,14 +25,14 @@ from tvm.tir.stmt import Allocate, AllocateConst, Block, BufferStore
 from .force_narrow_index_to_int32 import narrowed
 from .pass_form import tir_pass
 
-WITHOUT_INT64: Final = ("webgpu",)
+NARROW: Final = ("vulkan", "webgpu")
 
 
 @tir_pass("tir.NarrowForDevice")
 def NarrowForDevice(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """The function without int64, if its target has none and no data is of that type."""
+    """The function without int64, if its target wants that and no data is of that type."""
     target = func.attrs.get("target")
-    if not isinstance(target, Target) or target.kind.name not in WITHOUT_INT64:
+    if not isinstance(target, Target) or target.kind.name not in NARROW:
         return func
     return func if _has_wide_data(func) else narrowed(func)
 

@@ -1,0 +1,15 @@
+"""Modules of WGSL source for Vulkan."""
+
+from __future__ import annotations
+
+from tvm.backend.device.build import build_source
+from tvm.ir.module import IRModule
+from tvm.runtime.device_module import DeviceModule
+from tvm.target import Target
+
+from .codegen import emit_file
+
+
+def build(mod: IRModule, target: Target | str) -> DeviceModule:
+    """The kernels of a lowered module as WGSL with 64-bit numbers."""
+    return build_source(mod, target, "vulkan", "wgsl", emit_file)

@@ -1,0 +1,249 @@
+"""What a kind of device answers, and what all kinds have in common: pooled memory, tensors."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from tvm.error import TVMError, message
+from tvm.runtime._device import Device
+from tvm.runtime._tensor import Tensor, from_host, host_view, refuse_size, tensor_at
+from tvm.runtime.attributes import DeviceAttr
+from tvm.support.dtype import DataType
+
+if TYPE_CHECKING:
+    from tvm.runtime.device_module import DeviceModule
+
+ALIGNMENT: Final = 256  # bytes; what kinds ask of a part of a buffer at most
+_KEPT_SHARE: Final = 0.25  # of a device's memory may wait in the pool
+_UNKNOWN_MEMORY: Final = 1 << 30
+
+
+class MissingLibrary(Exception):
+    """The library that drives a kind is not installed; its text says which."""
+
+
+class DeviceAPI(ABC):
+    """Drives all devices of one kind. Addresses are numbers, whatever the kind calls memory."""
+
+    kind: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._pool: dict[tuple[int, int], list[int]] = {}  # (device, bytes) -> free memory
+        self._waiting = 0  # bytes in the pool
+        self._in_use: dict[int, int] = {}  # bytes by device, the pool's left out
+        self._lock = threading.RLock()
+
+    # --- what a kind answers ---
+
+    @abstractmethod
+    def count(self) -> int:
+        """How many devices there are."""
+
+    @abstractmethod
+    def attribute(self, index: int, attr: DeviceAttr) -> Any:
+        """An attribute of a device; None where the kind does not tell."""
+
+    @abstractmethod
+    def allocate(self, index: int, nbytes: int) -> int:
+        """The address of new memory; MemoryError where there is none."""
+
+    @abstractmethod
+    def release(self, index: int, address: int) -> None:
+        """Give memory back to the device."""
+
+    @abstractmethod
+    def write(self, index: int, address: int, data: memoryview) -> None:
+        """Copy bytes of the host to the device."""
+
+    @abstractmethod
+    def read(self, index: int, address: int, into: memoryview) -> None:
+        """Copy bytes of the device to the host, after all work before is done."""
+
+    @abstractmethod
+    def copy(self, index: int, source: int, target: int, nbytes: int) -> None:
+        """Copy bytes within a device, in the order of its work."""
+
+    @abstractmethod
+    def launcher(self, module: DeviceModule, name: str) -> Callable[..., None]:
+        """A kernel as a function of its arguments and then the extents of a launch."""
+
+    @abstractmethod
+    def sync(self, index: int, stream: int) -> None:
+        """Wait until the work of a stream is done."""
+
+    def create_stream(self, index: int) -> int:
+        """A new stream of work; kinds that have one only give that."""
+        return 0
+
+    def free_stream(self, index: int, stream: int) -> None:
+        """Give a stream back."""
+        self.sync(index, stream)
+
+    def set_stream(self, index: int, stream: int) -> None:
+        """Make a stream the one that following work of this thread goes to."""
+        if stream:
+            raise self.no_stream(index, stream)
+
+    def no_stream(self, index: int, stream: int) -> TVMError:
+        """What to say of a stream that a device does not have."""
+        return TVMError(
+            message(
+                f"set_raw_stream of {self.kind}:{index}",
+                found=f"{stream:#x}, no stream of it",
+                legal="what create_raw_stream gave; 0 is the first",
+            )
+        )
+
+    # --- memory ---
+
+    def take(self, index: int, nbytes: int) -> tuple[int, int]:
+        """Memory from the pool or the device: its address, and how many bytes it really has."""
+        size = _rounded(nbytes)
+        with self._lock:
+            free = self._pool.get((index, size))
+            if free:
+                self._waiting -= size
+                address = free.pop()
+            else:
+                address = self._allocate(index, size)
+            self._in_use[index] = self._in_use.get(index, 0) + size
+        return address, size
+
+    def _allocate(self, index: int, size: int) -> int:
+        try:
+            return self.allocate(index, size)
+        except MemoryError:
+            self.drop_pool()
+            return self.allocate(index, size)
+
+    def give(self, index: int, address: int, size: int) -> None:
+        """Memory that `take` gave goes back to the pool, or to the device where that is full."""
+        with self._lock:
+            self._in_use[index] -= size
+            total = self.attribute(index, DeviceAttr.TOTAL_GLOBAL_MEMORY) or _UNKNOWN_MEMORY
+            if self._waiting + size > _KEPT_SHARE * total:
+                self.release(index, address)
+            else:
+                self._pool.setdefault((index, size), []).append(address)
+                self._waiting += size
+
+    def drop_pool(self) -> None:
+        """Give the memory that waits for reuse back to the devices."""
+        with self._lock:
+            for (index, _), addresses in self._pool.items():
+                for address in addresses:
+                    self.release(index, address)
+            self._pool.clear()
+            self._waiting = 0
+
+    def memory_in_use(self, index: int) -> int:
+        """Bytes that tensors and workspaces have; what waits in the pool is not counted."""
+        return self._in_use.get(index, 0)
+
+    # --- tensors ---
+
+    def empty(self, place: Device, shape: Sequence[int], dtype: str) -> Tensor:
+        """A tensor on a device whose values are not set."""
+        element = DataType(dtype)
+        nbytes = math.prod(shape) * element.itemsize
+        try:
+            address, size = self.take(place.index, max(nbytes, 1))
+        except MemoryError:
+            refuse_size(shape, dtype, nbytes)
+        owner: Any = (ctypes.c_uint8 * 1)()
+        back = weakref.finalize(owner, self.give, place.index, address, size)
+        back.atexit = False  # the device goes with the process
+        anchor = from_host(np.frombuffer(owner, np.uint8))
+        return tensor_at(anchor, address, place, tuple(shape), element)
+
+    def copy_tensor(self, source: Tensor, target: Tensor) -> None:
+        """Copy between a tensor on a device of this kind and another of equal size."""
+        nbytes = math.prod(target.shape) * DataType(str(target.dtype)).itemsize
+        if nbytes == 0:
+            return
+        here, there = source.device, target.device
+        if here == there:
+            self.copy(here.index, source.data_ptr(), target.data_ptr(), nbytes)
+        elif here.type == self.kind:
+            values = host_view(target) if there.type == "cpu" else np.empty(nbytes, np.uint8)
+            whole = values.flags.c_contiguous
+            into = values if whole else np.empty(values.shape, values.dtype)
+            self.read(here.index, source.data_ptr(), _bytes(into))
+            if not whole:
+                np.copyto(values, into)
+            if there.type != "cpu":
+                tensor_bytes(values, source).copyto(target)
+        else:
+            values = np.ascontiguousarray(host_view(source if here.type == "cpu" else (
+                source.copyto(Device("cpu")))))  # fmt: skip
+            self.write(there.index, target.data_ptr(), _bytes(values))
+
+
+def tensor_bytes(values: np.ndarray[Any, Any], like: Tensor) -> Tensor:
+    """Bytes as a tensor on the host of another's shape and type."""
+    return tensor_at(
+        from_host(values), values.ctypes.data, Device("cpu"),
+        tuple(int(e) for e in like.shape), DataType(str(like.dtype)),
+    )  # fmt: skip
+
+
+def _bytes(values: np.ndarray[Any, Any]) -> memoryview:
+    flat: Any = values.reshape(-1).view(np.uint8)
+    return memoryview(flat)
+
+
+def _rounded(nbytes: int) -> int:
+    """A size that several requests share: steps of an eighth from one power of two to the next."""
+    least = max(nbytes, ALIGNMENT)
+    step = max(1 << max(least.bit_length() - 4, 0), ALIGNMENT)
+    return -(-least // step) * step
+
+
+# --- launches ---
+
+
+def launch_extents(name: str, tags: Sequence[str], given: Sequence[Any]) -> dict[str, int]:
+    """The extents of a launch by thread tag."""
+    unknown = [tag for tag in tags if tag not in AXES]
+    if unknown:
+        raise TVMError(
+            message(
+                f"launch kernel {name!r}",
+                found=f"launch parameters {', '.join(unknown)}",
+                legal=", ".join(AXES),
+            )
+        )
+    return {**dict.fromkeys(AXES, 1), **dict(zip(tags, map(int, given)))}
+
+
+AXES: Final = (
+    "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
+)  # fmt: skip
+
+
+def split_arguments(
+    name: str, kinds: Sequence[str], tags: Sequence[str], args: Sequence[Any]
+) -> tuple[Sequence[Any], dict[str, int]]:
+    """What a launch is given: arguments of the kernel, and extents by thread tag."""
+    if len(args) != len(kinds) + len(tags):
+        raise TVMError(
+            message(
+                f"launch kernel {name!r}",
+                found=f"{len(args)} values",
+                legal=f"{len(kinds)} arguments, then {', '.join(tags)}",
+            )
+        )
+    return args[: len(kinds)], launch_extents(name, tags, args[len(kinds) :])
+
+
+def address_of(arg: Any) -> int:
+    """The number of a pointer."""
+    return int(getattr(arg, "value", arg) or 0)
