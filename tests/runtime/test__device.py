@@ -35,8 +35,8 @@ def test_the_host_answers_for_itself() -> None:
 
 
 def test_devices_that_nobody_drives_do_not_exist() -> None:
-    assert not tvm.vulkan().exist
-    assert tvm.vulkan().device_name is None
+    assert not tvm.hexagon().exist
+    assert tvm.hexagon().device_name is None
 
 
 def test_unknown_kinds_are_refused() -> None:

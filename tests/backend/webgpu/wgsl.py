@@ -19,7 +19,8 @@ _BUILTIN: Final = {
     "select", "min", "max", "abs", "exp", "exp2", "log", "log2", "sin", "cos", "tan", "asin",
     "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sqrt",
     "inverseSqrt", "floor", "ceil", "round", "trunc", "pow", "fma", "countOneBits",
-    "countLeadingZeros", "workgroupBarrier", "atomicAdd", "atomicLoad", "atomicStore", "bitcast",
+    "countLeadingZeros", "extractBits", "workgroupBarrier", "atomicAdd", "atomicAnd", "atomicLoad",
+    "atomicOr", "atomicStore", "bitcast",
     "vec2", "vec3", "vec4", "array", *_SCALARS,
 }  # fmt: skip
 _OPERATORS: Final = "+ - * / % & | ^ && || << >> < > <= >= == !="

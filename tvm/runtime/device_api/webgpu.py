@@ -6,6 +6,7 @@ when many have gathered.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import struct
@@ -45,6 +46,11 @@ class WebGPUAPI(DeviceAPI):
         except ImportError as err:
             raise MissingLibrary("wgpu is not installed") from err
         self.gpu: Final[Any] = wgpu
+        with contextlib.suppress(ImportError, RuntimeError):  # another implementation, or begun
+            from wgpu.backends.wgpu_native.extras import set_instance_extras
+
+            # OpenGL has no compute shaders worth having, and complains where there is no screen
+            set_instance_extras(backends=["Vulkan", "Metal", "DX12"])
         self._devices: Final = [_Device(self, i, a) for i, a in enumerate(self._adapters())]
 
     def _adapters(self) -> list[Any]:
