@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -126,6 +127,18 @@ def json_changed(content: bytes, random: Random) -> bytes:
         elif isinstance(inside, list) and inside is not holder:
             inside.insert(int(key), json.loads(json.dumps(inside[key])))
     return json.dumps(holder[0]).encode()
+
+
+def word_changed_everywhere(content: bytes, random: Random) -> bytes:
+    """One word (a number, a name, a type) replaced by another wherever it stands."""
+    words = _WORD.findall(content)
+    several = sorted({word for word in words if _kind(word) in ("number", "name")})
+    old = several[int(random.integers(0, len(several)))]
+    same = [word for word in several if _kind(word) == _kind(old)]
+    if _kind(old) == "number" and random.random() < 0.6:
+        same = list(_NUMBERS)
+    new = same[int(random.integers(0, len(same)))]
+    return b"".join(new if word == old else word for word in words)
 
 
 _VALUES: Final = (
@@ -354,7 +367,7 @@ _MOST_ELEMENTS: Final = 1 << 16
 
 def _value(info: Any) -> Any:
     shape = [3 if not hasattr(n, "value") else int(n.value) for n in getattr(info, "shape", ())]
-    if not isinstance(info, tvm.relax.TensorStructInfo) or np.prod(shape) > _MOST_ELEMENTS:
+    if not isinstance(info, tvm.relax.TensorStructInfo) or math.prod(shape) > _MOST_ELEMENTS:
         raise TVMError("no value is made of this")
     random = np.random.default_rng(len(shape))
     values = random.integers(-9, 9, shape)
@@ -373,7 +386,9 @@ def _stablehlo() -> Area:
 
     corpus = [path.read_bytes() for path in sorted(CORPUS.glob("*.mlir"))]
     return Area(
-        corpus, lambda content: from_stablehlo(_text(content)), (words_changed, bytes_changed)
+        corpus,
+        lambda content: from_stablehlo(_text(content)),
+        (word_changed_everywhere, words_changed),
     )
 
 
@@ -382,7 +397,7 @@ def _script() -> Area:
     return Area(
         [text],
         lambda content: tvm.script.from_source(_text(content)),
-        (words_changed, bytes_changed),
+        (word_changed_everywhere, words_changed, bytes_changed),
     )
 
 
@@ -533,7 +548,7 @@ def _relay() -> Area:
     return Area(
         [text.encode(), more.encode()],
         lambda content: relay.fromtext(_text(content)),
-        (words_changed, bytes_changed),
+        (word_changed_everywhere, words_changed, bytes_changed),
     )
 
 

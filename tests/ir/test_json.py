@@ -53,6 +53,10 @@ def test_deep_programs_need_no_recursion() -> None:
     assert structural_equal(load_json(save_json(total)), total, map_free_vars=True)
 
 
+def _one(kind: str, fields: str) -> str:
+    return f'{{"root": 1, "nodes": [{{"type": "{kind}", "data": {fields}}}]}}'
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -63,6 +67,9 @@ def test_deep_programs_need_no_recursion() -> None:
         ('{"root": {"$": "what"}, "nodes": []}', "'what'"),
         ('{"root": 1, "nodes": [{"type": "tir.Add", "data": {"a": 1}}]}', "missing"),
         ('{"root": 1, "nodes": [3]}', "3"),
+        (_one("ir.IntImm", '{"dtype": "int32", "value": "x"}'), "invalid literal for int"),
+        (_one("ir.FloatImm", '{"dtype": "float32", "value": "x"}'), "convert string to float"),
+        ('{"root": {"$": "map", "items": [[1]]}, "nodes": []}', "not enough values"),
         ('{"version": 99, "root": 1, "nodes": []}', "version 99"),
     ],
 )

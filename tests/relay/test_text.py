@@ -161,6 +161,7 @@ def test_conditionals_and_lets() -> None:
         ("1e-1f", 0.1, "float32"), ("2f16", 2, "float16"), ("3f64", 3, "float64"),
         ("True", True, "bool"), ("-5", -5, "int32"), ("--10", 10, "int32"),
         ("1e+10f", 1e10, "float32"), ("-inff", -np.inf, "float32"),
+        ("inf", np.inf, "float32"), ("-inf", -np.inf, "float32"), ("inff64", np.inf, "float64"),
     ],
 )  # fmt: skip
 def test_literals(text: str, value: Any, dtype: str) -> None:
@@ -284,6 +285,11 @@ def test_comments_are_passed_over() -> None:
         ("if (True) { let %a = 1; %a } else { %a }", "%a is not known"),
         ("(1", "expected"),
         ("1 ` 2", "an unknown character"),
+        ("99999999999999999999i64", "is no int64"),
+        ("300u8", "is no uint8"),
+        ("1i99", "is no int99"),
+        ("fn (%x: Tensor[(inf,), float32]) { %x }", "inf is no extent"),
+        ("fn (%x: Tensor[(1.5,), float32]) { %x }", "1.5 is no extent"),
         ("/* x", "a comment without an end"),
     ],
 )

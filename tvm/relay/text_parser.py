@@ -286,6 +286,8 @@ class Parser:
             return self.meta_node(self.take())
         token = self.kind("number", "an extent")
         value = self.number(token)
+        if value.dtype.kind not in "iu":
+            raise self.error(f"{value} is no extent", "a whole number", token)
         return ty.as_dim(int(value)) if value.dtype != np.int64 else _long(int(value))
 
     def function_type(self) -> Type:
@@ -451,7 +453,11 @@ class Parser:
             if dtype == "int32" and not -(2**31) <= int(digits) < 2**31:
                 dtype = "int64"
         plain = float(digits) if re.search(r"[.eE]|inf|nan", digits) else int(digits)
-        return np.array(plain, numpy_dtype(DataType(dtype)))
+        try:
+            return np.array(plain, numpy_dtype(DataType(dtype)))
+        except (OverflowError, ValueError, TypeError, TVMError) as err:
+            legal = "a number of a type that holds it"
+            raise self.error(f"{token.text} is no {dtype}", legal, token) from err
 
     def parenthesis(self, start: Token) -> RelaxExpr:
         """A tuple, a write to a reference, or an expression in parentheses."""

@@ -163,6 +163,8 @@ def test_buffers_by_number() -> None:
         [[["GetBlock", [], ["C"], ["b0"]]], []],
         [[["Split", [], [], ["l0"]]], []],
         [[["GetLoops", ["b0"], [], []]], []],
+        [[["GetBlock", [], ["C", "main"], [["b0"]]]], []],
+        [[["GetBlock", [], ["C", "main"], [{}]]], []],
         "[" * 100_000,
     ],
 )

@@ -179,6 +179,50 @@ def run(model: onnx.ModelProto, *args: Array) -> Array:
     return found
 
 
+def test_more_sizes_than_any_shape_has() -> None:
+    shape = np.zeros(5000, "int64")
+    for op in ("Expand", "Reshape"):
+        model = make_model([node(op, ["x", "s"], ["y"])], {"x": X, "s": shape}, ["y"])
+        with pytest.raises(TVMError, match="at most 4,096 sizes"):
+            from_onnx(model)
+
+
+def test_sizes_of_an_unknown_number() -> None:
+    inputs = {"x": X, "s": np.zeros(2, "int64")}
+    model = make_model([node("Reshape", ["x", "s"], ["y"])], inputs, ["y"])
+    model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "k"
+    with pytest.raises(TVMError, match=r"how many sizes|Reshape.* cannot be converted"):
+        from_onnx(model)
+
+
+@pytest.mark.parametrize("version", [1 << 40, -(1 << 40), (1 << 63) - 1])
+def test_versions_that_nobody_has(version: int) -> None:
+    model = make_model([node("Mish", ["x"], ["y"])], {"x": X}, ["y"])
+    model.opset_import[0].version = version
+    with contextlib.suppress(TVMError):
+        from_onnx(model)
+
+
+def test_scales_along_an_axis_of_a_scalar() -> None:
+    point = np.zeros(2, "uint8")
+    model = make_model(
+        [node("DequantizeLinear", ["x", "s", "z"], ["y"])],
+        {"x": np.array(3, "uint8")}, ["y"], {"s": np.ones(2, "float32"), "z": point},
+    )  # fmt: skip
+    with contextlib.suppress(TVMError):
+        from_onnx(model)
+
+
+def test_a_constant_without_a_value() -> None:
+    model = _model(node("Constant", [], ["c"], value=numpy_helper.from_array(X)),
+                   node("Add", ["x", "c"], ["y"]))  # fmt: skip
+    attribute = model.graph.node[0].attribute[0]
+    attribute.ClearField("t")
+    attribute.type = onnx.AttributeProto.UNDEFINED
+    with pytest.raises(TVMError, match="Constant"):
+        from_onnx(model)
+
+
 def test_names_of_any_length() -> None:
     a, b = "x" * 1500 + "a", "x" * 1500 + "b"
     model = make_model([node("Sub", [a, b], ["y" * 5000])], {a: X, b: X}, ["y" * 5000])

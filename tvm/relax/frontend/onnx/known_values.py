@@ -183,7 +183,7 @@ class KnownValues:
     def _constant(self, output: str, attrs: dict[str, Any]) -> bool:
         """A Constant node's value is known; the tensor is made where somebody reads it."""
         for name in ("value", "value_int", "value_ints", "value_float", "value_floats"):
-            if name in attrs:
+            if attrs.get(name) is not None:  # what a file leaves empty has no value
                 dtype = np.float32 if "float" in name else None
                 self._values[output] = np.asarray(attrs[name], dtype)
                 return True

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .graph import GraphReader, Subgraph
 
 # Values known while importing: numbers, or for sizes expressions over the model's symbolic sizes.
+MOST_SIZES = 4096  # of one shape, or of one list of numbers: each may become a symbol
 Known = Any  # numpy array of int64 or of objects
 
 
@@ -105,6 +106,7 @@ class Node:
                     f"{what} (input {i}) must follow from shapes", "the model computes it"
                 )
             )
+        self.bounded(value.size)
         return [v if isinstance(v, PrimExpr) else int(v) for v in value.reshape(-1)]
 
     def numbers(self, i: int, what: str) -> list[PrimExpr | int]:
@@ -113,6 +115,13 @@ class Node:
             return self.sizes(i, what)
         value = self.bb.emit(op.astype(self[i], "int64"))
         return list(self.run_time_sizes(self.bb.emit(op.reshape(value, [-1]))))
+
+    def bounded(self, count: int) -> None:
+        """Refuse more sizes than any model means."""
+        if count > MOST_SIZES:
+            raise OpAttributeInvalid(
+                self._message(f"at most {MOST_SIZES:,} sizes", f"a tensor of {count:,} sizes")
+            )
 
     def run_time_sizes(self, value: RelaxExpr) -> list[tir.Var]:
         """The elements of a tensor (n,) of int64 as symbols, which get their values as it runs."""
@@ -127,6 +136,7 @@ class Node:
                 )
             )
         count = int(extents[0].value)
+        self.bounded(count)
         symbols = [tir.Var("size", "int64") for _ in range(count)]
         if symbols:
             shape = self.bb.emit(op.tensor_to_shape(value))

@@ -134,6 +134,7 @@ def expand(node: Node) -> Result:
 def _expand_computed(node: Node) -> RelaxExpr:
     """To a shape that only running tells: the larger of both extents, as the other one is 1."""
     length = int(node.shape(1)[0])  # type: ignore[call-overload]
+    node.bounded(length)
     rank = max(length, node.rank(0))
 
     def filled(value: RelaxExpr, count: int) -> RelaxExpr:
