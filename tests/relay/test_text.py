@@ -182,6 +182,12 @@ def test_infix(sign: str, op: Any) -> None:
     same(f"1 {sign} 1", op(relay.const(1), relay.const(1)))
 
 
+def test_attributes_without_bounds() -> None:
+    for text, wanted in (("inf", np.inf), ("inff", np.inf), ("-inf", -np.inf), ("1.5f", 1.5)):
+        found = relay.parse_expr(f"clip(1f, a_min={text}, a_max=2f)")
+        assert found.attrs.a_min == wanted
+
+
 def test_precedence() -> None:
     def equal(a: str, b: str) -> bool:
         return bool(tvm.ir.structural_equal(relay.parse_expr(a), relay.parse_expr(b)))
