@@ -620,7 +620,8 @@ class Parser:
             return -value
         if token.kind == "number":
             value = self.number(self.take()).item()
-            is_float = token.text.endswith("f") and token.text != "inf"  # as attributes hold it: in full precision
+            # as attributes hold it: in full precision
+            is_float = token.text.endswith("f") and token.text != "inf"
             return float(token.text[:-1]) if is_float else value
         if token.kind == "meta":
             return self.meta_node(self.take())
