@@ -8,6 +8,7 @@ needs no Python recursion; statements in sequence are walked with a loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar, cast
 
 from tvm.ffi.object import as_object
@@ -198,36 +199,67 @@ class TirFunctor(Generic[E, S]):
         return self.visit_stmt_default_(op)
 
 
+def _no_parts(_: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _load_parts(expr: e.BufferLoad) -> tuple[Any, ...]:
+    return expr.indices if expr.predicate is None else (*expr.indices, expr.predicate)
+
+
+def _call_parts(expr: e.Call) -> tuple[Any, ...]:
+    return tuple([a for a in expr.args if isinstance(a, PrimExpr)])
+
+
+def _reduce_parts(expr: e.Reduce) -> tuple[Any, ...]:
+    ranges = [iv.dom for iv in expr.axis if iv.dom is not None]
+    bounds = [part for dom in ranges for part in (dom.min, dom.extent)]
+    return (*bounds, *expr.source, *expr.init, expr.condition)
+
+
+def _one(name: str) -> Callable[[Any], tuple[Any, ...]]:
+    part = attrgetter(name)
+    return lambda node: (part(node),)
+
+
+# How the parts of an expression are taken, for its class or the first of these that it is a kind
+# of. Looked up by class, as walks over programs do little else.
+_EXPR_KINDS: Final[tuple[tuple[type, Callable[[Any], tuple[Any, ...]]], ...]] = (
+    *((kind, attrgetter("a", "b")) for kind in (e.BinaryOpExpr, e.CmpExpr, e.And, e.Or)),
+    (e.Var, _no_parts),
+    (e.ConstExpr, _no_parts),
+    (e.BufferLoad, _load_parts),
+    (e.Call, _call_parts),
+    (e.Cast, _one("value")),
+    (e.Broadcast, attrgetter("value", "lanes")),
+    (e.Not, _one("a")),
+    (e.Select, attrgetter("condition", "true_value", "false_value")),
+    (e.Ramp, attrgetter("base", "stride", "lanes")),
+    (e.Let, attrgetter("value", "body")),
+    (e.ProducerLoad, attrgetter("indices")),
+    (e.Shuffle, lambda expr: (*expr.vectors, *expr.indices)),
+    (e.Reduce, _reduce_parts),
+)
+_PARTS: Final[dict[type, Callable[[Any], tuple[Any, ...]]]] = {}
+
+
+def _parts_of(kind: type) -> Callable[[Any], tuple[Any, ...]]:
+    """How the parts of a node are taken, noted for the next of its class."""
+    take: Callable[[Any], tuple[Any, ...]] = _no_parts
+    if issubclass(kind, PrimExpr):
+        take = next((parts for one, parts in _EXPR_KINDS if issubclass(kind, one)), _no_parts)
+    elif issubclass(kind, s.Stmt):
+        take = stmt_children
+    elif issubclass(kind, PrimFunc):
+        take = _func_parts
+    _PARTS[kind] = take
+    return take
+
+
 def expr_children(expr: PrimExpr) -> tuple[Any, ...]:
     """The direct sub-expressions of an expression, in order of evaluation."""
-    if isinstance(expr, (e.BinaryOpExpr, e.CmpExpr, e.And, e.Or)):
-        return (expr.a, expr.b)
-    if isinstance(expr, (e.Var, e.ConstExpr)):
-        return ()
-    if isinstance(expr, e.BufferLoad):
-        return expr.indices if expr.predicate is None else (*expr.indices, expr.predicate)
-    if isinstance(expr, e.Call):
-        return tuple(a for a in expr.args if isinstance(a, PrimExpr))
-    if isinstance(expr, (e.Cast, e.Broadcast)):
-        tail = (expr.lanes,) if isinstance(expr, e.Broadcast) else ()
-        return (expr.value, *tail)
-    if isinstance(expr, e.Not):
-        return (expr.a,)
-    if isinstance(expr, e.Select):
-        return (expr.condition, expr.true_value, expr.false_value)
-    if isinstance(expr, e.Ramp):
-        return (expr.base, expr.stride, expr.lanes)
-    if isinstance(expr, e.Let):
-        return (expr.value, expr.body)
-    if isinstance(expr, e.ProducerLoad):
-        return expr.indices
-    if isinstance(expr, e.Shuffle):
-        return (*expr.vectors, *expr.indices)
-    if isinstance(expr, e.Reduce):
-        ranges = [iv.dom for iv in expr.axis if iv.dom is not None]
-        bounds = [part for dom in ranges for part in (dom.min, dom.extent)]
-        return (*bounds, *expr.source, *expr.init, expr.condition)
-    return ()
+    kind = expr.__class__
+    return (_PARTS.get(kind) or _parts_of(kind))(expr)
 
 
 def _region_exprs(regions: Sequence[s.BufferRegion]) -> list[PrimExpr]:
@@ -285,25 +317,28 @@ def stmt_children(stmt: s.Stmt) -> tuple[Any, ...]:
     return ()
 
 
+def _func_parts(func: PrimFunc) -> tuple[Any, ...]:
+    shapes = [x for b in func.buffer_map.values() for x in buffer_exprs(b)]
+    return (*shapes, func.body)
+
+
 def children(node: Node) -> tuple[Any, ...]:
     """The direct expressions and statements of any TIR node."""
-    if isinstance(node, PrimExpr):
-        return expr_children(node)
-    if isinstance(node, s.Stmt):
-        return stmt_children(node)
-    if isinstance(node, PrimFunc):
-        shapes = [x for b in node.buffer_map.values() for x in buffer_exprs(b)]
-        return (*shapes, node.body)
-    return ()
+    kind = node.__class__
+    return (_PARTS.get(kind) or _parts_of(kind))(node)
 
 
 def walk(node: Node) -> Iterator[Any]:
     """`node` and all expressions and statements in it, parents first."""
     stack: list[Node] = [node]
+    known = _PARTS.get
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(children(current)))
+        kind = current.__class__
+        take = known(kind) or _parts_of(kind)
+        if take is not _no_parts:
+            stack += take(current)[::-1]
 
 
 def post_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
