@@ -1,4 +1,4 @@
-"""Walks over TIR: a generator for questions, a visitor and a mutator for passes.
+"""Walks over TIR: visitors for questions, a mutator for passes; `walk` is in children.py.
 
 Dispatch is by `node.accept(functor)`, which calls the method named for the node. Chains of
 arithmetic deeper than `DEEP` are walked with an explicit stack, so a sum of thousands of terms
@@ -7,8 +7,7 @@ needs no Python recursion; statements in sequence are walked with a loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
 from tvm.ffi.object import as_object
@@ -19,6 +18,11 @@ from tvm.support.derived import derived
 from . import expr as e
 from . import stmt as s
 from .buffer import Buffer
+from .children import buffer_exprs as buffer_exprs
+from .children import children as children
+from .children import expr_children as expr_children
+from .children import stmt_children as stmt_children
+from .children import walk as walk
 from .function import PrimFunc
 
 E = TypeVar("E")
@@ -197,148 +201,6 @@ class TirFunctor(Generic[E, S]):
 
     def visit_block_realize_(self, op: s.BlockRealize) -> S:
         return self.visit_stmt_default_(op)
-
-
-def _no_parts(_: Any) -> tuple[Any, ...]:
-    return ()
-
-
-def _load_parts(expr: e.BufferLoad) -> tuple[Any, ...]:
-    return expr.indices if expr.predicate is None else (*expr.indices, expr.predicate)
-
-
-def _call_parts(expr: e.Call) -> tuple[Any, ...]:
-    return tuple([a for a in expr.args if isinstance(a, PrimExpr)])
-
-
-def _reduce_parts(expr: e.Reduce) -> tuple[Any, ...]:
-    ranges = [iv.dom for iv in expr.axis if iv.dom is not None]
-    bounds = [part for dom in ranges for part in (dom.min, dom.extent)]
-    return (*bounds, *expr.source, *expr.init, expr.condition)
-
-
-def _one(name: str) -> Callable[[Any], tuple[Any, ...]]:
-    part = attrgetter(name)
-    return lambda node: (part(node),)
-
-
-# How the parts of an expression are taken, for its class or the first of these that it is a kind
-# of. Looked up by class, as walks over programs do little else.
-_EXPR_KINDS: Final[tuple[tuple[type, Callable[[Any], tuple[Any, ...]]], ...]] = (
-    *((kind, attrgetter("a", "b")) for kind in (e.BinaryOpExpr, e.CmpExpr, e.And, e.Or)),
-    (e.Var, _no_parts),
-    (e.ConstExpr, _no_parts),
-    (e.BufferLoad, _load_parts),
-    (e.Call, _call_parts),
-    (e.Cast, _one("value")),
-    (e.Broadcast, attrgetter("value", "lanes")),
-    (e.Not, _one("a")),
-    (e.Select, attrgetter("condition", "true_value", "false_value")),
-    (e.Ramp, attrgetter("base", "stride", "lanes")),
-    (e.Let, attrgetter("value", "body")),
-    (e.ProducerLoad, attrgetter("indices")),
-    (e.Shuffle, lambda expr: (*expr.vectors, *expr.indices)),
-    (e.Reduce, _reduce_parts),
-)
-_PARTS: Final[dict[type, Callable[[Any], tuple[Any, ...]]]] = {}
-
-
-def _parts_of(kind: type) -> Callable[[Any], tuple[Any, ...]]:
-    """How the parts of a node are taken, noted for the next of its class."""
-    take: Callable[[Any], tuple[Any, ...]] = _no_parts
-    if issubclass(kind, PrimExpr):
-        take = next((parts for one, parts in _EXPR_KINDS if issubclass(kind, one)), _no_parts)
-    elif issubclass(kind, s.Stmt):
-        take = stmt_children
-    elif issubclass(kind, PrimFunc):
-        take = _func_parts
-    _PARTS[kind] = take
-    return take
-
-
-def expr_children(expr: PrimExpr) -> tuple[Any, ...]:
-    """The direct sub-expressions of an expression, in order of evaluation."""
-    kind = expr.__class__
-    return (_PARTS.get(kind) or _parts_of(kind))(expr)
-
-
-def _region_exprs(regions: Sequence[s.BufferRegion]) -> list[PrimExpr]:
-    return [part for r in regions for rng in r.region for part in (rng.min, rng.extent)]
-
-
-def buffer_exprs(buffer: Buffer) -> tuple[PrimExpr, ...]:
-    """The expressions that define a buffer's shape and place."""
-    return (*buffer.shape, *buffer.strides, buffer.elem_offset)
-
-
-def stmt_children(stmt: s.Stmt) -> tuple[Any, ...]:
-    """The direct expressions and statements of a statement, in order."""
-    if isinstance(stmt, s.SeqStmt):
-        return stmt.seq
-    if isinstance(stmt, s.BufferStore):
-        mask = () if stmt.predicate is None else (stmt.predicate,)
-        return (stmt.value, *stmt.indices, *mask)
-    if isinstance(stmt, s.For):
-        return (stmt.min, stmt.extent, stmt.body)
-    if isinstance(stmt, s.Block):
-        doms = [part for iv in stmt.iter_vars if iv.dom is not None
-                for part in (iv.dom.min, iv.dom.extent)]  # fmt: skip
-        allocs = [x for b in stmt.alloc_buffers for x in buffer_exprs(b)]
-        matches = [x for m in stmt.match_buffers for x in buffer_exprs(m.buffer)]
-        sources = _region_exprs([m.source for m in stmt.match_buffers])
-        init = () if stmt.init is None else (stmt.init,)
-        return (*doms, *allocs, *sources, *matches, *_region_exprs(stmt.reads),
-                *_region_exprs(stmt.writes), *init, stmt.body)  # fmt: skip
-    if isinstance(stmt, s.BlockRealize):
-        return (*stmt.iter_values, stmt.predicate, stmt.block)
-    if isinstance(stmt, s.IfThenElse):
-        tail = () if stmt.else_case is None else (stmt.else_case,)
-        return (stmt.condition, stmt.then_case, *tail)
-    if isinstance(stmt, s.LetStmt):
-        return (stmt.value, stmt.body)
-    if isinstance(stmt, s.AttrStmt):
-        own = (stmt.node,) if isinstance(stmt.node, PrimExpr) else ()
-        return (*own, stmt.value, stmt.body)
-    if isinstance(stmt, s.Allocate):
-        return (*stmt.extents, stmt.condition, stmt.body)
-    if isinstance(stmt, s.AllocateConst):
-        return (*stmt.extents, stmt.body)
-    if isinstance(stmt, s.DeclBuffer):
-        return (*buffer_exprs(stmt.buffer), stmt.body)
-    if isinstance(stmt, s.Evaluate):
-        return (stmt.value,)
-    if isinstance(stmt, s.AssertStmt):
-        return (stmt.condition, stmt.message, stmt.body)
-    if isinstance(stmt, s.While):
-        return (stmt.condition, stmt.body)
-    if isinstance(stmt, s.BufferRealize):
-        bounds = [part for rng in stmt.bounds for part in (rng.min, rng.extent)]
-        return (*bounds, stmt.condition, stmt.body)
-    return ()
-
-
-def _func_parts(func: PrimFunc) -> tuple[Any, ...]:
-    shapes = [x for b in func.buffer_map.values() for x in buffer_exprs(b)]
-    return (*shapes, func.body)
-
-
-def children(node: Node) -> tuple[Any, ...]:
-    """The direct expressions and statements of any TIR node."""
-    kind = node.__class__
-    return (_PARTS.get(kind) or _parts_of(kind))(node)
-
-
-def walk(node: Node) -> Iterator[Any]:
-    """`node` and all expressions and statements in it, parents first."""
-    stack: list[Node] = [node]
-    known = _PARTS.get
-    while stack:
-        current = stack.pop()
-        yield current
-        kind = current.__class__
-        take = known(kind) or _parts_of(kind)
-        if take is not _no_parts:
-            stack += take(current)[::-1]
 
 
 def post_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
