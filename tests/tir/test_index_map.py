@@ -196,3 +196,16 @@ def test_quotients_that_are_always_zero_stay_in_the_map_back() -> None:
         given = IndexMap.from_func(lambda i: [i // step, i % step])  # noqa: B023
         back, _ = given.non_surjective_inverse([size])
         assert str(back.final_indices[0]) == f"axis0 * T.int64({step}) + axis1"
+
+def test_extents_that_are_computed_are_no_less_than_zero() -> None:
+    """Whether a product of truncated quotients is negative is hard to tell; an extent never is."""
+    a, b = e.Var("a", "int64"), e.Var("b", "int64")
+    one, two, eight = (tir.const(k, "int64") for k in (1, 2, 8))
+    places = (tir.floordiv(tir.div(a - one, eight), two) + one) * (
+        tir.floordiv(tir.div(b - one, eight), two) + one
+    )
+    made = IndexMap.from_func(lambda i, j, k: [i * places + k, j])
+    rows, columns = made.map_shape([n, tir.const(4, "int64"), places])
+    assert int(columns) == 4
+    for sizes in ({n: 3, a: 33, b: 17}, {n: 1, a: 1, b: 1}):
+        assert evaluate(rows, sizes) == sizes[n] * evaluate(places, sizes)

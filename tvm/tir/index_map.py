@@ -185,7 +185,9 @@ class IndexMap(Node):
             if isinstance(rng.extent, Var):  # an extent is never negative
                 prover.update(rng.extent, ConstIntBound(0, ConstIntBound.POS_INF))
         mapped = self.map_ranges(ranges, prover)
-        low = [rng for rng in mapped if not (isinstance(rng.min, IntImm) and rng.min.value == 0)]
+        if any(not _starts_at_zero(rng) for rng in mapped):
+            mapped = _with_extents_from_zero(mapped, [rng.extent for rng in ranges])
+        low = [rng for rng in mapped if not _starts_at_zero(rng)]
         if low:
             raise ShapeError(
                 f"IndexMap: a new index starts at {low[0].min}; legal: maps of [0, extent) that "
@@ -493,3 +495,19 @@ _NUMPY: Final[dict[type, Callable[[Any, Any], Any]]] = {
 
 
 register_nodes(IndexMap)
+
+
+def _starts_at_zero(rng: Range) -> bool:
+    return isinstance(rng.min, IntImm) and rng.min.value == 0
+
+
+def _with_extents_from_zero(ranges: Sequence[Range], extents: Sequence[PrimExpr]) -> list[Range]:
+    """The ranges, knowing that computed extents too are no less than zero."""
+    prover = Analyzer()
+    for extent in extents:
+        if not isinstance(extent, IntImm):
+            prover.enter(extent >= make_const(0, extent.dtype))
+    return [
+        Range.from_min_extent(prover.simplify(rng.min), prover.simplify(rng.extent))
+        for rng in ranges
+    ]
