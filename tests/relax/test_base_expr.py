@@ -44,3 +44,12 @@ def test_expressions_are_compared_by_identity() -> None:
     assert X == X
     assert X != other
     assert len({X, other}) == 2
+
+
+def test_fields_of_what_does_not_tell_how_many_it_has() -> None:
+    pair = relax.Var("pair", relax.TupleStructInfo([relax.PrimStructInfo("int64")] * 2))
+    assert [field.index for field in pair] == [0, 1]
+    assert tuple(relax.Tuple([pair])) == (pair,)
+    for value in (relax.Var("x", relax.ObjectStructInfo()), relax.Var("y")):
+        with pytest.raises(TypeError, match="no struct info that tells how many there are"):
+            tuple(value)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, final
 
 from typing_extensions import Self
 
+from tvm.error import message
 from tvm.ir.expr import OPERATORS, RelaxExpr
 from tvm.ir.node import Field, Node, fields, register_nodes
 
@@ -61,6 +64,28 @@ class ExprWithOp(RelaxExpr):
     def __getitem__(self, index: int) -> RelaxExpr:
         """The field `index` of this value, which is a tuple."""
         return OPERATORS["relax"]["getitem"](self, index)  # type: ignore[return-value]
+
+    def __iter__(self) -> Iterator[RelaxExpr]:
+        """The fields of this value, a tuple; TypeError where nothing tells how many there are."""
+        if type(self.struct_info_).__name__ in ("NoneType", "ObjectStructInfo") and not hasattr(
+            self, "__len__"
+        ):
+            raise TypeError(
+                message(
+                    f"the fields of a {type(self).__name__}",
+                    found="no struct info that tells how many there are",
+                    legal="value[index], or a value that BlockBuilder.emit gave",
+                )
+            )
+        return self._fields()
+
+    def _fields(self) -> Iterator[RelaxExpr]:
+        for index in itertools.count():
+            try:
+                field = self[index]
+            except IndexError:
+                return
+            yield field
 
     @property
     def dtype(self) -> Any:
