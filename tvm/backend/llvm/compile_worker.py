@@ -5,14 +5,18 @@
 
 A process of its own, because LLVM ends the process on code that a CPU cannot run. One that serves
 compiles text after text: a line of JSON with the size and the machine, then the text; it answers
-with the size of the object and the object, or -1. It says a first 0 when it is ready.
+with the size of the object and the object, or -1. It says a first 0 when it is ready. Ctrl-C is
+the business of whoever asked; when that one is gone, so is this process, in the middle of its work.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import select
+import signal
 import sys
+import threading
 
 from tvm.backend.llvm import jit
 from tvm.error import TVMError
@@ -23,7 +27,10 @@ _IDLE_SECONDS = 60.0  # then the memory is better used elsewhere
 
 def serve() -> int:
     """Compile what comes until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     source, target = sys.stdin.buffer, sys.stdout.buffer
+    if hasattr(select, "poll"):
+        threading.Thread(target=_end_with_asker, daemon=True).start()
     jit.in_worker = True
     jit.host_machine()  # loads LLVM
     target.write(b"0\n")
@@ -41,6 +48,15 @@ def serve() -> int:
             target.write(b"-1\n")
         target.flush()
     return 0
+
+
+def _end_with_asker() -> None:
+    """End this process when nobody can ask it or hear its answers any more."""
+    parent, poll = os.getppid(), select.poll()
+    poll.register(sys.stdin.fileno(), 0)  # of the end alone is told
+    while not poll.poll(1000) and os.getppid() == parent:
+        pass
+    os._exit(0)
 
 
 def main(arguments: list[str]) -> int:

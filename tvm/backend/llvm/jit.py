@@ -31,7 +31,7 @@ from .intrinsic_names import SAFE_INTRINSICS
 from .module_text import FOREIGN_MARK
 
 FOREIGN_SECONDS = 60.0  # so long may LLVM take for a file that others wrote
-LARGE_TEXT = 1 << 20  # longer text is compiled in a process, which Ctrl-C can end
+LARGE_TEXT = 1 << 18  # longer text is compiled in a process, which Ctrl-C can end
 FORMAT_VERSION = "1"  # part of every cache key; raise it when the pipeline below changes
 _lock = threading.RLock()
 _names = itertools.count()

@@ -3,7 +3,7 @@
 The parts do not depend on who compiles them, so the objects are the same for any number of
 processes. `TVM_COMPILE_WORKERS` says how many there may be beside this one (by default one for each
 further core, seven at most); 0 leaves all work here. A process that dies costs time only: its part
-is compiled here.
+is compiled here. Nobody waits for the rest after Ctrl-C: processes that are at work are killed.
 """
 
 from __future__ import annotations
@@ -69,6 +69,20 @@ def _compiled(texts: list[str], machine: jit.Machine) -> list[bytes]:
     order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
     unusual = [i for i in order if jit.needs_own_process(texts[i], machine)]
     work = _Work(texts, machine, deque(i for i in order if i not in unusual))
+    try:
+        _work_on(work, unusual)
+    except BaseException:
+        work.abandon()
+        raise
+    for i in order:
+        if i not in work.found:  # a process could not: here it works, or says why not
+            work.found[i] = jit.emit_fresh(texts[i], machine)
+    return [work.found[i] for i in range(len(texts))]
+
+
+def _work_on(work: _Work, unusual: list[int]) -> None:
+    """Compile the parts here and in processes; `unusual` ones need a process of their own."""
+    texts, machine = work.texts, work.machine
     if len(work.waiting) > 1 and sum(map(len, texts)) >= _ENOUGH and worker_count():
         begin()
         with _lock:
@@ -76,17 +90,11 @@ def _compiled(texts: list[str], machine: jit.Machine) -> list[bytes]:
             taken, _idle[:] = _idle[:count], _idle[count:]
         for worker in taken:
             threading.Thread(target=work.share, args=(worker,), daemon=True).start()
-    try:
-        for i in unusual:
-            work.found[i] = jit.emit_fresh(texts[i], machine)
-        while (own := work.take()) is not None:
-            work.found[own] = jit.emit_fresh(texts[own], machine)
-    finally:
-        work.stop()
-    for i in order:
-        if i not in work.found:  # a process could not: here it works, or says why not
-            work.found[i] = jit.emit_fresh(texts[i], machine)
-    return [work.found[i] for i in range(len(texts))]
+    for i in unusual:
+        work.found[i] = jit.emit_fresh(texts[i], machine)
+    while (own := work.take()) is not None:
+        work.found[own] = jit.emit_fresh(texts[own], machine)
+    work.finish()
 
 
 class _Work:
@@ -95,9 +103,9 @@ class _Work:
     def __init__(self, texts: list[str], machine: jit.Machine, waiting: deque[int]) -> None:
         self.waiting = waiting
         self.found: dict[int, bytes] = {}
-        self._texts = texts
-        self._machine = machine
-        self._away = 0  # parts that processes are at
+        self.texts = texts
+        self.machine = machine
+        self._away: set[_Worker] = set()  # the processes that are at a part
         self._change = threading.Condition()
 
     def take(self) -> int | None:
@@ -106,11 +114,17 @@ class _Work:
             return self.waiting.popleft()
         return None
 
-    def stop(self) -> None:
-        """Give no more parts out, and wait for those that were; not for processes that load."""
+    def finish(self) -> None:
+        """Wait for the parts that were given out; not for processes that load."""
+        with self._change:
+            self._change.wait_for(lambda: not self._away)
+
+    def abandon(self) -> None:
+        """Give no more parts out, and let nobody work for nothing."""
         with self._change:
             self.waiting.clear()
-            self._change.wait_for(lambda: self._away == 0)
+            for worker in self._away:
+                worker.kill()
 
     def share(self, worker: _Worker) -> None:
         """Let a process take parts until none is left."""
@@ -120,12 +134,12 @@ class _Work:
                 number = self.take()
                 if number is None:
                     break
-                self._away += 1
-            content = worker.compile(self._texts[number], self._machine)
+                self._away.add(worker)
+            content = worker.compile(self.texts[number], self.machine)
             with self._change:
                 if content is not None:
                     self.found[number] = content
-                self._away -= 1
+                self._away.discard(worker)
                 self._change.notify_all()
         if worker.is_alive():
             with _lock:
@@ -150,8 +164,9 @@ class _Worker:
 
     def is_alive(self) -> bool:
         """False once the process has ended, or where it belongs to the parent of this one."""
-        if self._process is not None and self._owner == os.getpid():
-            if self._process.poll() is None:
+        process = self._process
+        if process is not None and self._owner == os.getpid():
+            if process.poll() is None:
                 return True
             self.end()
         return False
@@ -164,47 +179,59 @@ class _Worker:
 
     def compile(self, text: str, machine: jit.Machine) -> bytes | None:
         """The object of a text; None where the process could not make it."""
-        assert self._process is not None, "asked before"
-        assert self._process.stdin is not None, "asked for"
+        process = self._process
+        if process is None or process.stdin is None:
+            return None
         content = text.encode()
         fields = [machine.triple, machine.cpu, machine.features, machine.opt_level,
                   machine.float_abi]  # fmt: skip
         head = json.dumps([len(content), *fields]).encode()
         try:
-            self._process.stdin.write(head + b"\n" + content)
-            self._process.stdin.flush()
-        except OSError:
+            process.stdin.write(head + b"\n" + content)
+            process.stdin.flush()
+        except (OSError, ValueError):  # it has ended, or was ended here
             self.end()
             return None
         return self._answer()
 
     def _answer(self) -> bytes | None:
         """What the process says: a length, -1 where it could not, and so many bytes."""
-        assert self._process is not None, "asked before"
-        assert self._process.stdout is not None, "asked for"
-        line: Any = self._process.stdout.readline()
-        if not line.strip().isdigit():
-            if not line:
-                self.end()
+        process = self._process
+        if process is None or process.stdout is None:
             return None
-        size = int(line)
-        content = self._process.stdout.read(size)
-        return content if len(content) == size else None
+        try:
+            line: Any = process.stdout.readline()
+            size = int(line) if line.strip().isdigit() else -1
+            content = process.stdout.read(max(size, 0))
+        except (OSError, ValueError):
+            line, size, content = b"", -1, b""
+        if len(content) == size:
+            return content
+        if size >= 0 or not line:  # it has ended
+            self.end()
+        return None
+
+    def kill(self) -> None:
+        """End the process; the thread that waits for its answer hears that."""
+        with contextlib.suppress(ValueError):
+            _begun.remove(self)
+        process = self._process
+        if process is not None and self._owner == os.getpid():
+            with contextlib.suppress(OSError):
+                process.kill()
 
     def end(self) -> None:
         """Let the process go."""
-        if self in _begun:
-            _begun.remove(self)
-        if self._process is None or self._owner != os.getpid():
+        self.kill()
+        process, self._process = self._process, None
+        if process is None or self._owner != os.getpid():
             return
-        for stream in (self._process.stdin, self._process.stdout):
+        process.wait()
+        # last: another thread may be at a stream, and stays there as long as the process lives
+        for stream in (process.stdin, process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-        with contextlib.suppress(OSError):
-            self._process.kill()
-        self._process.wait()
-        self._process = None
 
 
 def _forget() -> None:
