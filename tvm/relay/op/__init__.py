@@ -427,6 +427,9 @@ from .transform import (
     scatter_nd as scatter_nd,
 )
 from .transform import (
+    segment_sum as segment_sum,
+)
+from .transform import (
     sequence_mask as sequence_mask,
 )
 from .transform import (
@@ -436,6 +439,12 @@ from .transform import (
     sliding_window as sliding_window,
 )
 from .transform import (
+    sparse_fill_empty_rows as sparse_fill_empty_rows,
+)
+from .transform import (
+    sparse_reshape as sparse_reshape,
+)
+from .transform import (
     sparse_to_dense as sparse_to_dense,
 )
 from .transform import (
@@ -443,6 +452,9 @@ from .transform import (
 )
 from .transform import (
     squeeze as squeeze,
+)
+from .transform import (
+    stft as stft,
 )
 from .transform import (
     strided_set as strided_set,
@@ -463,6 +475,9 @@ from .transform import (
     trilu as trilu,
 )
 from .transform import (
+    unique as unique,
+)
+from .transform import (
     unravel_index as unravel_index,
 )
 from .transform import (
@@ -471,25 +486,25 @@ from .transform import (
 
 __all__ = [
     "OpPattern", "abs", "acos", "acosh", "add", "adv_index", "all", "any", "arange", "argmax",
-    "argmin", "argsort", "argwhere", "asin", "asinh", "atan", "atanh", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "broadcast_to_like", "cast",
-    "cast_like", "ceil", "clip", "collapse_sum_like", "collapse_sum_to", "concatenate", "copy",
-    "copy_shape_func", "cos", "cosh", "cumprod", "cumsum", "device_copy", "dft", "divide",
-    "einsum", "equal", "erf", "exp", "expand_dims", "fast_erf", "fast_exp", "fast_tanh",
-    "fixed_point_multiply", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather",
-    "gather_nd", "greater", "greater_equal", "invert_permutation", "isfinite", "isinf", "isnan",
-    "layout_transform", "left_shift", "less", "less_equal", "log", "log10", "log2",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matrix_set_diag",
-    "max", "maximum", "mean", "mean_std", "mean_variance", "meshgrid", "min", "minimum", "mod",
-    "multiply", "ndarray_size", "negative", "not_equal", "one_hot", "ones", "ones_like",
-    "power", "prod", "register_alter_op_layout", "register_convert_op_layout",
-    "register_external_compiler", "register_gradient", "register_legalize",
-    "register_mixed_precision_conversion", "register_pattern", "register_stateful",
-    "reinterpret", "repeat", "reshape", "reshape_like", "reverse", "reverse_reshape",
-    "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd",
-    "searchsorted", "sequence_mask", "shape_of", "sigmoid", "sign", "sin", "sinh", "slice_like",
-    "sliding_window", "sort", "sparse_to_dense", "split", "sqrt", "squeeze", "stack", "std",
-    "strided_set", "strided_slice", "subtract", "sum", "take", "tan", "tanh", "tile", "topk",
-    "transpose", "trilu", "trunc", "trunc_divide", "trunc_mod", "unravel_index", "variance",
-    "where", "zeros", "zeros_like",
+    "argmin", "argsort", "argwhere", "asin", "asinh", "atan", "atanh", "bitwise_and", "bitwise_not",
+    "bitwise_or", "bitwise_xor", "broadcast_to", "broadcast_to_like", "cast", "cast_like", "ceil",
+    "clip", "collapse_sum_like", "collapse_sum_to", "concatenate", "copy", "copy_shape_func", "cos",
+    "cosh", "cumprod", "cumsum", "device_copy", "dft", "divide", "einsum", "equal", "erf", "exp",
+    "expand_dims", "fast_erf", "fast_exp", "fast_tanh", "fixed_point_multiply", "floor",
+    "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_nd", "greater",
+    "greater_equal", "invert_permutation", "isfinite", "isinf", "isnan", "layout_transform",
+    "left_shift", "less", "less_equal", "log", "log10", "log2", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logsumexp", "matrix_set_diag", "max", "maximum", "mean",
+    "mean_std", "mean_variance", "meshgrid", "min", "minimum", "mod", "multiply", "ndarray_size",
+    "negative", "not_equal", "one_hot", "ones", "ones_like", "power", "prod",
+    "register_alter_op_layout", "register_convert_op_layout", "register_external_compiler",
+    "register_gradient", "register_legalize", "register_mixed_precision_conversion",
+    "register_pattern", "register_stateful", "reinterpret", "repeat", "reshape", "reshape_like",
+    "reverse", "reverse_reshape", "reverse_sequence", "right_shift", "round", "rsqrt",
+    "scatter_elements", "scatter_nd", "searchsorted", "segment_sum", "sequence_mask", "shape_of",
+    "sigmoid", "sign", "sin", "sinh", "slice_like", "sliding_window", "sort",
+    "sparse_fill_empty_rows", "sparse_reshape", "sparse_to_dense", "split", "sqrt", "squeeze",
+    "stack", "std", "stft", "strided_set", "strided_slice", "subtract", "sum", "take", "tan",
+    "tanh", "tile", "topk", "transpose", "trilu", "trunc", "trunc_divide", "trunc_mod", "unique",
+    "unravel_index", "variance", "where", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -36,6 +36,9 @@ from .declare import (
 )
 from .relations import axis_of, extents, is_any, tensor, tensor_type
 from .reshapes import reshape_extents, reverse_extents
+from .sets import unique
+from .signal import dft, stft
+from .sparse import sparse_fill_empty_rows, sparse_reshape
 
 
 def _ints(value: Any, what: str) -> tuple[int, ...]:
@@ -880,20 +883,34 @@ def trilu(data: Expr, k: Any, upper: bool = True) -> Call:
     return trilu.call(data, k, upper=bool(upper))
 
 
-@relay_op("dft", "DFTAttrs", operands=("re_data", "im_data"), pattern=OPAQUE,
-          lower=lambda bb, re, im, *, inverse: bb.call_te(topi.dft, re, im, inverse))  # fmt: skip
-def dft(re_data: Expr, im_data: Expr, inverse: bool | None = False) -> Any:
-    """The discrete Fourier transform of real and imaginary parts along the last axis."""
-    return TupleWrapper(dft.call(re_data, im_data, inverse=bool(inverse)), 2)
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: Any = None) -> Any:
+    """Sums of the slices of `data` (n, ...) that have the same number in `segment_ids` (n,).
+
+    The result has `num_segments` slices, by default one more than the highest number.
+    """
+    from .reduce import max as highest
+    from .tensor import add, concatenate, shape_of, zeros
+
+    if num_segments is None:
+        top = add(highest(segment_ids), cast_like(const(1), segment_ids))
+        count = cast(reshape(top, (1,)), "int32")
+    elif isinstance(num_segments, int):
+        count = const([num_segments], "int32")
+    else:
+        count = cast(reshape(as_expr(num_segments), (1,)), "int32")
+    inner = strided_slice(shape_of(data, "int32"), [1], [-1], slice_mode="size")
+    start = cast_like(zeros(concatenate([count, inner], 0), "float32"), data)
+    return scatter_nd(start, expand_dims(segment_ids, 0), data, "add")
 
 
 __all__ = [
-    "adv_index", "arange", "argwhere", "broadcast_to",
-    "broadcast_to_like", "cast", "cast_like", "collapse_sum_like", "collapse_sum_to", "cumprod",
-    "cumsum", "dft", "expand_dims", "full", "full_like", "gather", "gather_nd",
-    "invert_permutation", "layout_transform", "matrix_set_diag", "meshgrid", "one_hot",
-    "reinterpret", "repeat", "reshape", "reshape_like", "reverse", "reverse_reshape",
-    "reverse_sequence", "scatter_elements", "scatter_nd", "sequence_mask", "slice_like",
-    "sliding_window", "sparse_to_dense", "split", "squeeze", "strided_set", "strided_slice",
-    "take", "tile", "transpose", "trilu", "unravel_index", "where",
+    "adv_index", "arange", "argwhere", "broadcast_to", "broadcast_to_like", "cast", "cast_like",
+    "collapse_sum_like", "collapse_sum_to", "cumprod", "cumsum", "dft", "expand_dims", "full",
+    "full_like", "gather", "gather_nd", "invert_permutation", "layout_transform",
+    "matrix_set_diag", "meshgrid", "one_hot", "reinterpret", "repeat", "reshape",
+    "reshape_like", "reverse", "reverse_reshape", "reverse_sequence", "scatter_elements",
+    "scatter_nd", "segment_sum", "sequence_mask", "slice_like", "sliding_window",
+    "sparse_fill_empty_rows", "sparse_reshape", "sparse_to_dense", "split", "squeeze", "stft",
+    "strided_set", "strided_slice", "take", "tile", "transpose", "trilu", "unique",
+    "unravel_index", "where",
 ]  # fmt: skip
