@@ -28,7 +28,7 @@ def _unique_type(ctx: Relate) -> Type | None:
     if len(x.shape) != 1:
         raise ctx.fail("the operand is no vector", "one dimension")
     places = TensorType(x.shape, "int32")
-    fields = [x, places, places, TensorType((1,), "int32")]
+    fields: list[Type] = [x, places, places, TensorType((1,), "int32")]
     return TupleType([*fields, places] if ctx.attrs.return_counts else fields)
 
 
