@@ -31,6 +31,7 @@ HOMES: dict[str, list[str]] = {
         "tvm.runtime.disco.session", "tvm.runtime.disco.session_functions",
         "tvm.runtime.disco.shard_loader",
     ],
+    "relay.run.": ["tvm.relay.op.sparse"],
     "target.": ["tvm.target.registered"],
     "testing.": ["tvm.testing.conversions"],
     "rpc.test.": ["tvm.rpc.testing"],

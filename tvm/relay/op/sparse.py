@@ -13,7 +13,6 @@ from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relay.expr import TupleWrapper
 from tvm.relay.ty import Any as AnyDim
 from tvm.relay.ty import TensorType
-from tvm.runtime import tensor as runtime_tensor
 
 from .declare import OPAQUE, Expr, Relate, relay_op, topi
 from .relations import extents, tensor
@@ -81,8 +80,10 @@ def filled_rows(places: Any, values: Any, shape: Any, default: Any) -> list[Any]
 
 @register_global_func("relay.run.sparse_fill_empty_rows")
 def _run_fill(places: Any, values: Any, shape: Any, default: Any) -> Any:
+    from tvm.runtime import tensor
+
     arrays = [operand.numpy() for operand in (places, values, shape, default)]
-    return [runtime_tensor(part) for part in filled_rows(*arrays)]
+    return [tensor(part) for part in filled_rows(*arrays)]
 
 
 def _fill(bb: Any, places: Any, values: Any, shape: Any, default: Any) -> Any:
