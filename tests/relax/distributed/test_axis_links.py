@@ -46,3 +46,14 @@ def test_moves():
 
 def test_other_operators_link_nothing():
     assert _links(lambda x: op.cumsum(x, 0), (8, 4)) == []
+
+
+def test_vectors_lie_along_their_axis():
+    wanted = [(0, 0, 0), (0, 1, 1), (0, 2, 2), (1, 0, 1)]
+    zero = relax.Var("zero", relax.TensorStructInfo((8,), "int8"))
+    whole = relax.Var("x", relax.TensorStructInfo((4, 8, 6), "float32"))
+    factor = relax.Var("scale", relax.TensorStructInfo((8,), "float32"))
+    call = relax.BlockBuilder().normalize(op.quantize(whole, factor, zero, axis=1))
+    infos = [arg.struct_info for arg in call.args]
+    assert axis_links(call, infos, call.struct_info) == [*wanted, (2, 0, 1)]
+    assert _links(lambda x, a: op.nn.prelu(x, a, axis=1), (4, 8, 6), (8,)) == wanted

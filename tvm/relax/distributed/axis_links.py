@@ -100,13 +100,18 @@ def _axes_of(call: Call, name: str, ndim: int) -> list[int]:
     return [n % ndim for n in numbers] if ndim > 0 else []
 
 
+def reduced_axes(call: Call, operand: TensorStructInfo) -> set[int]:
+    """The dimensions that a reduction goes over."""
+    return set(_axes_of(call, "axis", operand.ndim))
+
+
 def _reduction(
     call: Call, operands: Sequence[TensorStructInfo | None], result: TensorStructInfo
 ) -> list[Link]:
     info = operands[0]
     if info is None or info.ndim < 0:
         return []
-    gone = set(_axes_of(call, "axis", info.ndim))
+    gone = reduced_axes(call, info)
     kept = [dim for dim in range(info.ndim) if dim not in gone]
     if getattr(call.attrs, "keepdims", False):
         return [(0, dim, dim) for dim in kept]
@@ -122,6 +127,20 @@ def _row_wise(
     assert isinstance(call.op, Op), "the caller looked"
     along = set(_axes_of(call, _ROWS[call.op.name], info.ndim))
     return [(0, dim, dim) for dim in range(info.ndim) if dim not in along]
+
+
+def _with_vectors(
+    call: Call, operands: Sequence[TensorStructInfo | None], result: TensorStructInfo
+) -> list[Link]:
+    """Element by element, with vectors (scales, slopes) along `axis`."""
+    links = _broadcast(call, [operands[0]], result)
+    if result.ndim < 0:
+        return links
+    along = _axes_of(call, "axis", result.ndim)
+    for at, info in enumerate(operands[1:], 1):
+        if info is not None and info.ndim == 1 and not _is_stretched(info, 0, result, along[0]):
+            links.append((at, 0, along[0]))
+    return links
 
 
 def _permute(
@@ -176,6 +195,9 @@ _RULES: Final[
     "relax.permute_dims": _permute,
     "relax.reshape": _reshape,
     "relax.astype": _broadcast,
+    "relax.quantize": _with_vectors,
+    "relax.dequantize": _with_vectors,
+    "relax.nn.prelu": _with_vectors,
 }
 
 

@@ -123,3 +123,21 @@ def test_two_meshes_of_linked_values_are_refused() -> None:
 
     with pytest.raises(TVMError, match="legal: one mesh"):
         _graph(build)
+
+
+def test_branches_are_refused() -> None:
+    @I.ir_module
+    class Branches:
+        I.module_global_infos({"mesh": [R.device_mesh((2,), [0, 1])]})
+
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor((8, 4), "float32")):
+            a = R.dist.annotate_sharding(x, "mesh[0]", "S[0]")
+            if c:
+                y = R.nn.relu(a)
+            else:
+                y = R.negative(a)
+            return y
+
+    with pytest.raises(TVMError, match="PropagateSharding(.|\n)*a branch"):
+        PropagateSharding()(Branches)

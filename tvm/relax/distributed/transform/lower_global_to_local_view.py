@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -19,9 +20,10 @@ from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.distributed.local_kernel import local_kernel
 from tvm.relax.distributed.struct_info import DTensorStructInfo, PlacementSpecKind
+from tvm.relax.distributed.tir_axes import linked_buffer_axes
 from tvm.relax.expr import Binding, Call, DataflowVar, Function, Tuple, Var, VarBinding
 from tvm.relax.op.ccl import allreduce
-from tvm.relax.struct_info import TupleStructInfo
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.rebuild import map_bindings
 from tvm.tir.function import PrimFunc
 
@@ -61,12 +63,21 @@ def _local(bb: BlockBuilder, mod: IRModule, binding: Binding, call: Call) -> lis
     assert isinstance(kernel, PrimFunc), "call_tir calls kernels"
     infos = [field.struct_info for field in operands.fields] + _fields(call.sinfo_args[0])
     pieces: dict[tuple[int, int], int] = {}
-    tensors = [info for info in infos if isinstance(info, DTensorStructInfo)]
+    tensors = [i for i in infos if isinstance(i, (DTensorStructInfo, TensorStructInfo))]
     for place, info in enumerate(tensors):
+        if isinstance(info, TensorStructInfo):
+            continue
         for workers, spec in zip(info.device_mesh.shape, info.placement.dim_specs):
             if spec.kind is PlacementSpecKind.kSharding:
                 key = (place, spec.axis)
                 pieces[key] = pieces.get(key, 1) * workers
+    for axes in linked_buffer_axes(kernel):
+        if len({pieces.get(axis, 1) for axis in axes}) > 1:
+            said = [f"{pieces.get((at, dim), 1)} of dimension {dim} of {at}" for at, dim in axes]
+            raise _refused(
+                call, f"pieces: {', '.join(said)}",
+                "as many pieces of all dimensions that an iterator walks together",
+            )  # fmt: skip
     made = local_kernel(kernel, pieces)
     local = bb.add_func(made.func, callee.name_hint)
     op = Op.get("relax.dist.call_tir_local_view")
@@ -74,9 +85,21 @@ def _local(bb: BlockBuilder, mod: IRModule, binding: Binding, call: Call) -> lis
     new.struct_info_ = binding.var.struct_info_
     if made.combine is None:
         return [VarBinding(binding.var, new, binding.span)]
+    mesh = next(i for i in tensors if isinstance(i, DTensorStructInfo)).device_mesh
+    if len(mesh.shape) > 1:
+        raise _refused(
+            call, f"parts of a result on a mesh of shape {mesh.shape}",
+            "a mesh of one dimension, as R.ccl.allreduce goes over all workers",
+        )  # fmt: skip
     kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var
     part = kind("gv", new.struct_info_)
     whole = allreduce(part, made.combine)
     whole.struct_info_ = new.struct_info_
     whole.span = call.span
     return [VarBinding(part, new, binding.span), VarBinding(binding.var, whole, binding.span)]
+
+
+def _refused(call: Call, found: str, legal: str) -> TVMError:
+    where = None if call.span is None else str(call.span)
+    what = f"LowerGlobalViewToLocalView: {call.args[0]}"
+    return TVMError(message(what, found=found, where=where, legal=legal))

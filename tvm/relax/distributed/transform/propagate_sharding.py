@@ -40,6 +40,7 @@ from tvm.relax.expr import (
     Constant,
     DataflowVar,
     Function,
+    If,
     MatchCast,
     SeqExpr,
     Tuple,
@@ -63,7 +64,19 @@ _Axis = tuple[RelaxExpr, int, int]
 def PropagateSharding(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Place the tensors of every function that has an annotation."""
     notes = [b for b in all_bindings(func) if _is_note(b.value) or _is_move(b.value)]
-    return _Propagation(mod, func, notes).function() if notes else func
+    if not notes:
+        return func
+    for binding in all_bindings(func):
+        if isinstance(binding.value, (If, Function)):
+            raise TVMError(
+                message(
+                    f"PropagateSharding: the value of {binding.var.name_hint}",
+                    found="a branch" if isinstance(binding.value, If) else "a local function",
+                    where=None if binding.span is None else str(binding.span),
+                    legal="operators and kernels, in functions that place tensors",
+                )
+            )
+    return _Propagation(mod, func, notes).function()
 
 
 def _is_note(value: RelaxExpr) -> bool:
