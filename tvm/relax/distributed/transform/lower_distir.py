@@ -50,7 +50,6 @@ from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import all_bindings, replace_operands
 from tvm.tir.op import arith as ops
 
-
 _CACHE = "vm.builtin.attention_kv_cache_"
 # Functions of the runtime that have another name before they take pieces.
 _PACKED: Final = {
