@@ -50,9 +50,9 @@ def call_of_a_product(mesh: DeviceMesh, x: str, w: str, out: str) -> tvm.IRModul
 
 def test_pieces_that_do_not_meet_are_refused() -> None:
     line = DeviceMesh((2,), [0, 1])
-    for places in (("S[1]", "R", "R"), ("R", "S[1]", "R"), ("R", "R", "S[0]"), ("S[0]", "R", "S[1]")):
+    for text in ("S[1] R R", "R S[1] R", "R R S[0]", "S[0] R S[1]"):
         with pytest.raises(TVMError, match="as many pieces"):
-            LowerGlobalViewToLocalView()(call_of_a_product(line, *places))
+            LowerGlobalViewToLocalView()(call_of_a_product(line, *text.split()))
     LowerGlobalViewToLocalView()(call_of_a_product(line, "S[0]", "R", "S[0]"))
 
 

@@ -139,5 +139,5 @@ def test_branches_are_refused() -> None:
                 y = R.negative(a)
             return y
 
-    with pytest.raises(TVMError, match="PropagateSharding(.|\n)*a branch"):
+    with pytest.raises(TVMError, match=r"PropagateSharding(.|\n)*a branch"):
         PropagateSharding()(Branches)
