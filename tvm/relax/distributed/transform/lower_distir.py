@@ -194,8 +194,8 @@ class _Lowering:
     def _value(self, value: RelaxExpr, var: Var, before: list[Binding]) -> RelaxExpr:
         if isinstance(value, If):
             cond = self._operands(value.cond, before)
-            arms = [self._seq(arm) for arm in (value.true_branch, value.false_branch)]
-            return self._bb.normalize(If(cond, *arms, value.span))
+            yes, no = self._seq(value.true_branch), self._seq(value.false_branch)
+            return self._bb.normalize(If(cond, yes, no, value.span))
         if not isinstance(value, Call):
             return self._bb.normalize(self._operands(value, before))
         op = value.op
