@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tvm.error import TVMError
-from tvm.runtime.files import FileError, draft_of, read_regular, write_beside
+from tvm.runtime.files import FileError, draft_of, read_regular, room_for, write_beside
 
 pytestmark = pytest.mark.pure
 
@@ -35,6 +38,38 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
         fail()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+def test_a_limit_of_files_is_told_and_leaves_the_old_file(tmp_path: Path) -> None:
+    """Python hears of the limit as an error, not as a signal; so it does of a full disk."""
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    program = (
+        "import resource, sys\n"
+        "from tvm.runtime.files import write_beside\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))\n"
+        "try:\n"
+        "    write_beside(sys.argv[1], bytes(5000))\n"
+        "except OSError as err:\n"
+        "    print(err)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == (
+        f"write {str(path)!r}\n  found: File too large\n"
+        "  legal: room on the disk, within the user's quota and the process's largest file"
+    )
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_other_disks_that_are_full_are_named(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"(?s)write 'a.so'.*where: /scratch/x"), room_for("a.so"):
+        raise OSError(errno.ENOSPC, "No space left on device", "/scratch/x")
+    with pytest.raises(IsADirectoryError), room_for("a.so"):
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", "/scratch/x")
 
 
 def test_folders_that_are_missing_are_refused(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from .artefact import SYMBOL, Artefact, ValueInfo
 from .device_module import DeviceModule
 from .digest import seal, sealed
 from .elf_data import MACHINES, write_data_object
-from .files import draft_of, write_beside
+from .files import draft_of, room_for, write_beside
 from .module import Module, import_tree
 from .vm_executable import VMModule
 
@@ -159,11 +159,11 @@ def export(
     program = Program(module)
     suffix = Path(file_name).suffix
     if fcompile is None and suffix == ".tar":
-        write_beside(file_name, sealed(_archive(program)))
+        _write_archive(program, file_name)
         return None
     if fcompile is None and suffix in _LIBRARY_SUFFIXES and not kwargs.get("cc"):
         if linker.get_cc() is None and not program.triple:
-            write_beside(file_name, sealed(_archive(program)))
+            _write_archive(program, file_name)
             return None
         _require_own_linker(program, file_name)
     if fcompile is None and suffix in _RELOCATABLE and program.triple and not addons:
@@ -179,7 +179,8 @@ def export(
                 legal=", ".join((*_LIBRARY_SUFFIXES, ".o", ".tar")) + ", or fcompile",
             )
         )
-    with tempfile.TemporaryDirectory(dir=workspace_dir, prefix="tvm-export-") as folder:
+    workplace = tempfile.TemporaryDirectory(dir=workspace_dir, prefix="tvm-export-")
+    with room_for(file_name), workplace as folder:
         relocatable = suffix in _RELOCATABLE
         files = _all_files(program, Path(folder), with_host=not relocatable)
         files += list(addons or ())
@@ -192,6 +193,11 @@ def export(
                 link_objects(files, draft, program.compile_options, kwargs)
             seal(draft)
     return None
+
+
+def _write_archive(program: Program, file_name: str) -> None:
+    with room_for(file_name):
+        write_beside(file_name, sealed(_archive(program)))
 
 
 def _require_own_linker(program: Program, file_name: str) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from tvm.error import TVMError, message
+
+_FULL: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 class FileError(TVMError, OSError):
@@ -52,9 +56,28 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileError(message(asked, found=found, where=str(target.parent), legal=legal)) from err
     with folder as name:
         draft = Path(name) / target.name
-        yield draft
+        with room_for(target):
+            yield draft
         try:
             os.replace(draft, target)
         except OSError as err:
             found = err.strerror or str(err)
             raise FileError(message(asked, found=found, legal=legal)) from err
+
+
+@contextlib.contextmanager
+def room_for(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors of a full disk, also of the one for temporary files, name the file that is written."""
+    try:
+        yield
+    except OSError as err:
+        if err.errno not in _FULL or isinstance(err, FileError):
+            raise
+        raise FileError(
+            message(
+                f"write {os.fspath(path)!r}",
+                found=err.strerror or str(err),
+                where=err.filename and os.fspath(err.filename),
+                legal="room on the disk, within the user's quota and the process's largest file",
+            )
+        ) from err

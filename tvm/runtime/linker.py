@@ -115,7 +115,7 @@ def _call(
             message(f"link {output!r}", found=f"{command[0]}: {err.strerror}", legal="cc=PATH")
         ) from err
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()
+        said = (done.stderr or done.stdout).strip() or f"it ended with code {done.returncode}"
         raise LinkError(message(f"link {output!r}", found=said, where=" ".join(command)))
 
 
