@@ -48,6 +48,13 @@ def test_features() -> None:
         Feature.fVar, Feature.fFunction, Feature.fOp, Feature.fCall, Feature.fGraph,
     }  # fmt: skip
     assert Feature.fGraph not in analysis.detect_feature(y)
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.If(relay.const(True), x, x)))
+    call = mod.get_global_var("main")(x)
+    own = {Feature.fVar, Feature.fGlobalVar, Feature.fCall}
+    assert analysis.detect_feature(call) == own
+    both = own | {Feature.fFunction, Feature.fIf, Feature.fConstant}
+    assert analysis.detect_feature(call, mod) == analysis.detect_feature(mod, call) == both
 
 
 def test_kinds() -> None:

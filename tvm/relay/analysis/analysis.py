@@ -281,7 +281,14 @@ _ATOMS = (Var, GlobalVar, Constant, Op, Constructor)
 
 
 def detect_feature(a: RelaxExpr | IRModule, b: Any = None) -> set[Feature]:
-    """What a program uses of the language: kinds of expressions, sharing, recursion."""
+    """What a program uses of the language: kinds of expressions, sharing, recursion.
+
+    Of an expression and the module that it belongs to, in either order, what both use.
+    """
+    if isinstance(b, IRModule):
+        return detect_feature(a) | detect_feature(b)
+    if isinstance(a, IRModule) and b is not None:
+        return detect_feature(b, a)
     if isinstance(a, IRModule):
         funcs = [f for f in a.functions.values() if isinstance(f, Function)]
         return {feature for func in funcs for feature in detect_feature(func)}

@@ -17,6 +17,7 @@ from tvm.relay.prelude import Prelude as Prelude
 from tvm.relay.transform import InferType
 from tvm.relay.traverse import post_order
 
+from . import byoc as byoc
 from . import dcgan as dcgan
 from . import densenet as densenet
 from . import dqn as dqn

@@ -57,6 +57,7 @@ from .rewrites import DynamicToStatic as DynamicToStatic
 from .rewrites import FastMath as FastMath
 from .rewrites import Legalize as Legalize
 from .rewrites import SimplifyExpr as SimplifyExpr
+from .simplify_fc_transpose import SimplifyFCTranspose as SimplifyFCTranspose
 from .simplify_inference import SimplifyInference as SimplifyInference
 from .split_args import SplitArgs as SplitArgs
 from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision
