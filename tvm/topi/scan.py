@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import mul
 from typing import Any
 
 from tvm import te, tir
@@ -12,7 +14,7 @@ from tvm.tir.expr import as_expr
 
 from .loops import load, loop, parallel, sequence, store
 from .reshaping import reshape
-from .utils import normal_axis, prod
+from .utils import normal_axis, prod, unravel_index
 
 
 def scanop(
@@ -34,48 +36,44 @@ def scanop(
     else:
         place = normal_axis(axis, data.ndim, op_name)
     shape = data.shape
-    lead, steps, rest = prod(shape[:place]), shape[place], prod(shape[place + 1 :])
+    before, after = _count(shape[:place]), _count(shape[place + 1 :])
+    steps = shape[place]
 
     def body(source: tir.Buffer, out: tir.Buffer) -> tir.Stmt:
+        def at(number: PrimExpr) -> list[Any]:
+            return unravel_index(number, shape)
+
         def run(fused: PrimExpr) -> tir.Stmt:
-            before, after = tir.indexdiv(fused, rest), tir.indexmod(fused, rest)
-
-            def at(k: Any) -> list[PrimExpr]:
-                return [*_unravel(before, shape[:place]), k, *_unravel(after, shape[place + 1 :])]
-
-            zero = tir.const(0, steps.dtype)
+            base = tir.indexdiv(fused, after) * steps * after + tir.indexmod(fused, after)
             first: PrimExpr = tir.const(identity_value, kind)
             if not exclusive:
-                first = load(source, *at(zero)).astype(kind)
+                first = load(source, *at(base)).astype(kind)
 
             def step(k: PrimExpr) -> tir.Stmt:
-                new = load(source, *at(k if exclusive else k + 1)).astype(kind)
-                return store(out, binop(load(out, *at(k)), new), *at(k + 1))
+                last = base + (k + 1 - 1) * after
+                here = base + (k + 1) * after
+                new = load(source, *at(last if exclusive else here)).astype(kind)
+                return store(out, binop(load(out, *at(last)), new), *at(here))
 
-            return sequence(store(out, first, *at(zero)), loop(steps - 1, step, "k"))
+            return sequence(store(out, first, *at(base)), loop(steps - 1, step, "k"))
 
-        return parallel(lead * rest, run, "fused")
+        return parallel(before * after, run, "fused")
 
-    source = tir.decl_buffer(shape, data.dtype, "data")
     out = tir.decl_buffer(shape, kind, "out_buf")
     return _single(
         te.extern([shape], [data], lambda ins, outs: body(ins[0], outs[0]), dtype=[kind],
-                  in_buffers=[source], out_buffers=[out], name=op_name, tag=op_name)
+                  out_buffers=[out], name=op_name, tag=op_name)
     )  # fmt: skip
+
+
+def _count(extents: Sequence[PrimExpr]) -> Any:
+    """How many elements there are; a Python number where nothing is counted."""
+    return reduce(mul, extents, 1)
 
 
 def _single(result: Any) -> te.Tensor:
     assert isinstance(result, te.Tensor), "one output was declared"
     return result
-
-
-def _unravel(number: PrimExpr, shape: Any) -> list[PrimExpr]:
-    """Indices by number; the leading one needs no remainder."""
-    indices: list[PrimExpr] = []
-    for k in range(len(shape) - 1, 0, -1):
-        indices.append(tir.indexmod(number, shape[k]))
-        number = tir.indexdiv(number, shape[k])
-    return [number, *reversed(indices)] if shape else []
 
 
 def cumsum(

@@ -170,3 +170,21 @@ def test_a_kernel_that_has_its_threads_is_left_alone(op: str) -> None:
     root = kernel.body.block
     assert isinstance(root.body, tir.BlockRealize), "one block, and no loop around it"
     assert len(root.alloc_buffers) == {"sort": 1, "argsort": 3}[op]
+
+
+def test_the_rest_of_a_kernel_gets_threads() -> None:
+    @I.ir_module
+    class Best:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32")):
+            with R.dataflow():
+                y = R.topk(x, k=2, axis=1)
+                R.output(y)
+            return y
+
+    kernel = dispatched(CUDA, Best)["topk"]
+    assert kernel.attrs["tir.is_scheduled"]
+    own, *others = kernel.body.block.body.seq
+    assert isinstance(own, tir.BlockRealize)  # no loop around what has threads
+    assert others
+    assert all(loop.thread_binding is not None for loop in others)

@@ -13,7 +13,7 @@ from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from tvm.tir.schedule.analysis.blocks import is_reduction
 from tvm.tir.schedule.analysis.query import realize_of
-from tvm.tir.stmt import Block
+from tvm.tir.stmt import AttrStmt, Block, For, Stmt
 
 _KINDS: dict[int, Literal["S", "R", "O"]] = {IterVar.DataPar: "S", IterVar.CommReduce: "R"}
 
@@ -95,7 +95,7 @@ def normalize_prim_func(sch: Schedule) -> list[BlockInfo] | None:
     """The blocks of the function, in order, each with one loop a variable; None if one has others.
 
     Variables of extent 1 go away. A block without data-parallel ones gets one, so that rules
-    always find something to spread over threads. Where all is one block in loops of its own (a
+    always find something to spread over threads, unless it has threads of its own. Where all is one block in loops of its own (a
     product for each expert, say), its inner blocks are those that count.
     """
     if not _has_root(sch):
@@ -143,10 +143,21 @@ def _normalized(sch: Schedule, rv: BlockRV) -> BlockInfo:
 
 def _of_one_element(sch: Schedule, rv: BlockRV) -> BlockInfo:
     block: Block = sch.get(rv)
+    if not block.iter_vars and launches_threads(block.body):
+        return BlockInfo(block.name_hint, [], rv, False)
     loop = sch.add_unit_loop(rv)
     units = [IterInfo("S", iv.var, iv.dom.extent, loop)
              for iv in block.iter_vars[:1] if iv.dom is not None]  # fmt: skip
     return BlockInfo(block.name_hint, units, rv, False)
+
+
+def launches_threads(body: Stmt) -> bool:
+    """Whether a block has threads of its own within."""
+    return any(
+        (isinstance(node, For) and node.thread_binding is not None)
+        or (isinstance(node, AttrStmt) and node.attr_key == "thread_extent")
+        for node in walk(body)
+    )
 
 
 def _without_units(block: Block) -> IndexMap:

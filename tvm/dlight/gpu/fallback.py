@@ -7,13 +7,15 @@
 
 from __future__ import annotations
 
-from tvm.dlight.analysis.common_analysis import BlockInfo, normalize_prim_func
+from tvm.dlight.analysis.common_analysis import (
+    BlockInfo,
+    launches_threads,
+    normalize_prim_func,
+)
 from tvm.dlight.base import max_threads_per_block, open_schedule, try_inline
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
-from tvm.tir.stmt import AttrStmt, For, Stmt
 
 from .base import GPUScheduleRule
 
@@ -27,7 +29,7 @@ class Fallback(GPUScheduleRule):
             return None
         sch = open_schedule(func)
         blocks = [sch.get(block) for block in sch.get_child_blocks(sch.get_block("root"))]
-        if blocks and all(not block.iter_vars and _launches(block.body) for block in blocks):
+        if blocks and all(not block.iter_vars and launches_threads(block.body) for block in blocks):
             return None  # it has its threads already
         infos = normalize_prim_func(sch)
         if not infos:
@@ -49,7 +51,7 @@ def _bind(sch: Schedule, info: BlockInfo, threads: int) -> LoopRV | None:
     loops = sch.get_loops(info.block_rv)
     if any(sch.get(loop).thread_binding is not None for loop in loops):
         return None
-    if _launches(sch.get(info.block_rv).body):
+    if launches_threads(sch.get(info.block_rv).body):
         return None
     kinds = info.dom_kind()
     spatial, reducing, other = (
@@ -61,12 +63,3 @@ def _bind(sch: Schedule, info: BlockInfo, threads: int) -> LoopRV | None:
     sch.bind(block, "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
     return reducing[0] if reducing else None
-
-
-def _launches(body: Stmt) -> bool:
-    """Whether a block has threads of its own within."""
-    return any(
-        (isinstance(node, For) and node.thread_binding is not None)
-        or (isinstance(node, AttrStmt) and node.attr_key == "thread_extent")
-        for node in walk(body)
-    )
