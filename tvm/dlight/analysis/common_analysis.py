@@ -96,7 +96,8 @@ def normalize_prim_func(sch: Schedule) -> list[BlockInfo] | None:
 
     Variables of extent 1 go away. A block without data-parallel ones gets one, so that rules
     always find something to spread over threads, unless it has threads of its own. Where all is
-    one block in loops of its own (a product for each expert, say), its inner blocks are those that count.
+    one block in loops of its own (a product for each expert, say), its inner blocks are those
+    that count.
     """
     if not _has_root(sch):
         return None
