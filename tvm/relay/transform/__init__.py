@@ -1,5 +1,6 @@
 """Passes over Relay."""
 
+from . import flexible_shape as flexible_shape
 from . import infer_layout_utils as infer_layout_utils
 from .alter_layout import AlterOpLayout as AlterOpLayout
 from .alter_layout import ConvertLayout as ConvertLayout
@@ -25,6 +26,7 @@ from .dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from .eliminate_common_subexpr import EliminateCommonSubexpr as EliminateCommonSubexpr
 from .fake_quantization_to_integer import FakeQuantizationToInteger as FakeQuantizationToInteger
 from .flatten_atrous_conv import FlattenAtrousConv as FlattenAtrousConv
+from .flexible_shape import FlexibleShapeDispatch as FlexibleShapeDispatch
 from .fold_constant import FoldConstant as FoldConstant
 from .fold_constant import FoldConstantExpr as FoldConstantExpr
 from .fold_explicit_padding import FoldExplicitPadding as FoldExplicitPadding
