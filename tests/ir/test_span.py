@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
+import tvm
 from tvm.ir import SequentialSpan, SourceName, Span
 from tvm.ir.span import SourceMap, ambient_span, merge_spans, span_scope
 
@@ -40,3 +44,14 @@ def test_source_map_notes_texts() -> None:
     name = sources.add("a.py", "x = 1")
     assert name.name == "a.py"
     assert sources.source_map[name] == "x = 1"
+
+
+def test_sources_of_one_name_are_one() -> None:
+    first, second = SourceName("a.py"), SourceName("a.py")
+    assert first == second
+    assert first.same_as(second)
+    assert hash(first) == hash(second)
+    assert first != SourceName("b.py")
+    assert tvm.ir.load_json(tvm.ir.save_json(first)) == first
+    assert copy.deepcopy(first) == first
+    assert pickle.loads(pickle.dumps(first)) == first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -152,3 +153,16 @@ def test_a_class_of_passes_makes_passes_of_its_kind() -> None:
     assert made.info.name == "Mark"
     assert made.value == 3
     assert made(tvm.IRModule()).attrs["mark"] == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"config": 1}, "config is 1"), ({"config": [1]}, "config is"),
+        ({"config": {1: 2}}, "the key 1"), ({"opt_level": "3"}, "opt_level is '3'"),
+        ({"required_pass": [1]}, "required_pass holds"), ({"disabled_pass": 1}, "disabled_pass"),
+    ],
+)  # fmt: skip
+def test_contexts_of_other_arguments(given: dict[str, Any], found: str) -> None:
+    with pytest.raises(TypeError, match=found):
+        tvm.transform.PassContext(**given)

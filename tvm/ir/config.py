@@ -137,6 +137,8 @@ def check_config(config: Mapping[str, object] | None) -> FrozenMap[str, Any]:
 
 
 def _check(key: str, value: object) -> object:
+    if not isinstance(key, str):
+        raise TypeError(f"PassContext: the config has the key {key!r}; legal: names of options")
     kind = KEYS.get(key)
     if kind is None:
         raise ConfigError(

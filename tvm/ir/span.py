@@ -8,20 +8,32 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import ClassVar, Final, final
+from weakref import WeakValueDictionary
 
 from .node import Field, Node, fields, register_nodes
 
 
 @final
 class SourceName(Node):
-    """The name of a source: a file, or a model with its node (`digits.onnx:stem/conv`)."""
+    """The name of a source: a file, or a model with its node (`digits.onnx:stem/conv`).
+
+    There is one node for a name: two of the same name are the same.
+    """
 
     __slots__ = ("name",)
+    _KNOWN: ClassVar[WeakValueDictionary[str, SourceName]] = WeakValueDictionary()
     TYPE_KEY = "ir.SourceName"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name")
 
+    def __new__(cls, name: str) -> SourceName:
+        known = cls._KNOWN.get(name)
+        return known if known is not None else cls._KNOWN.setdefault(name, super().__new__(cls))
+
     def __init__(self, name: str) -> None:
         self.name: Final = name
+
+    def __reduce__(self) -> tuple[type[SourceName], tuple[str]]:
+        return SourceName, (self.name,)
 
     def __repr__(self) -> str:
         return self.name

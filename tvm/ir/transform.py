@@ -67,7 +67,8 @@ _STACK = _Stack()
 class PassContext(Object):
     """The setting in which passes run: how hard to optimise, what to skip, who watches.
 
-    Raises ConfigError for an unknown key in `config` or a value of the wrong type.
+    Raises ConfigError for an unknown key in `config` or a value of the wrong type, TypeError for
+    an argument of another kind.
     """
 
     def __init__(
@@ -81,8 +82,14 @@ class PassContext(Object):
         for label, names in (("required_pass", required_pass), ("disabled_pass", disabled_pass)):
             if names is not None and not isinstance(names, (list, tuple)):
                 raise TypeError(f"{label} is expected to be the type of list/tuple")
+            if names is not None and not all(isinstance(name, str) for name in names):
+                raise TypeError(f"{label} holds {list(names)!r}; legal: names of passes")
         if instruments is not None and not isinstance(instruments, (list, tuple)):
             raise TypeError("instruments is expected to be the type of list/tuple")
+        if not isinstance(opt_level, int):
+            raise TypeError(f"opt_level is {opt_level!r}; legal: an integer")
+        if config is not None and not isinstance(config, Mapping):
+            raise TypeError(f"config is {config!r}; legal: a mapping of names to values")
         self.opt_level = opt_level
         self.required_pass = list(required_pass or ())
         self.disabled_pass = list(disabled_pass or ())

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 import tvm
@@ -59,3 +61,20 @@ def test_functions_without_blocks_stay() -> None:
     mod = tvm.IRModule({"main": tir.PrimFunc([out], loop)})
     with tvm.target.Target("llvm"):
         assert dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules())(mod)["main"] is mod["main"]
+
+
+def test_a_rule_that_gives_up_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    @ScheduleRule.from_callable("hopeless")
+    def hopeless(func: tir.PrimFunc, target: tvm.target.Target, _: bool) -> tir.Schedule:
+        sch = tir.Schedule(func)
+        sch.get_block("no such block")
+        return sch
+
+    mod = tvm.IRModule({"a": matmul(8, 64, 8).with_attr("global_symbol", "product")})
+    with SPR, caplog.at_level(logging.DEBUG, logger="tvm.dlight"):
+        after = dlight.ApplyDefaultSchedule(hopeless, dlight.cpu.GEMM())(mod)
+    assert after["a"].attrs["tir.is_scheduled"]
+    (said,) = [r for r in caplog.records if r.name == "tvm.dlight"]
+    assert said.levelno == logging.DEBUG
+    assert "hopeless does not schedule product" in said.getMessage()
+    assert "no such block" in said.getMessage()

@@ -46,6 +46,11 @@ class _FunctionRule(ScheduleRule):
         return f"DefaultScheduleRule({self.name})"
 
 
+def rule_name(rule: ScheduleRule) -> str:
+    """The name of a rule: that of its function, or of its class."""
+    return rule.name if isinstance(rule, _FunctionRule) else type(rule).__name__
+
+
 def candidates(space: Space) -> Sequence[Schedule]:
     """The schedules that a rule returned."""
     if space is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Final
+
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.target.target import Target
@@ -9,9 +12,10 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule, ScheduleError
 from tvm.tir.stmt import BlockRealize
 
-from .schedule_rule import ScheduleRule, candidates
+from .schedule_rule import ScheduleRule, candidates, rule_name
 
 SCHEDULED = "tir.is_scheduled"
+_LOG: Final = logging.getLogger("tvm.dlight")
 
 
 class ApplyDefaultSchedule(ModulePass):
@@ -62,8 +66,11 @@ def first_schedule(
             continue
         try:
             found = candidates(rule.apply(func, target, False))
-        except ScheduleError:
-            continue  # the rule took the function for one of its own; the next may do better
+        except ScheduleError as err:
+            # the rule took the function for one of its own; the next may do better
+            name = func.attrs.get("global_symbol", "a function")
+            _LOG.debug("%s does not schedule %s: %s", rule_name(rule), name, err)
+            continue
         if found:
             return _only_function(found[0]).with_attr(SCHEDULED, True)
     return None
