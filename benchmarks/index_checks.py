@@ -1,8 +1,9 @@
 """What the checks of indices from data cost: kernels with them beside kernels without.
 
-    python benchmarks/index_checks.py [WORD ...]       only cases with one of the words
+    python benchmarks/index_checks.py [-mcpu=NAME] [WORD ...]    only cases with one of the words
 
-Both run in turn in one process; the best of 40 rounds of each counts.
+Both run in turn in one process; the best of 40 rounds of each counts. Code for a
+CPU by name runs on this one, which must have its instructions.
 """
 
 from __future__ import annotations
@@ -43,23 +44,33 @@ def cases() -> dict[str, tuple[Kernel, list[np.ndarray]]]:
     def data(*shape: int) -> np.ndarray:
         return rng.random(shape, dtype=np.float32)
 
+    def rows(x: relax.Var, i: relax.Var) -> relax.Expr:
+        return op.take(x, i, axis=0)
+
     def places(limit: int, *shape: int) -> np.ndarray:
         return rng.integers(0, limit, shape)
 
     return {
-        "embedding 30000x768, 512 rows": (
-            lambda x, i: op.take(x, i, axis=0), [data(30000, 768), places(30000, 512)]),
-        "take 1000x16, 4096 rows": (
-            lambda x, i: op.take(x, i, axis=0), [data(1000, 16), places(1000, 4096)]),
-        "take 65536 of 1048576": (
-            lambda x, i: op.take(x, i, axis=0), [data(1 << 20), places(1 << 20, 1 << 16)]),
+        "embedding 30000x768, 512 rows": (rows, [data(30000, 768), places(30000, 512)]),
+        "take 4096 rows of 1": (rows, [data(1000, 1), places(1000, 4096)]),
+        "take 4096 rows of 4": (rows, [data(1000, 4), places(1000, 4096)]),
+        "take 4096 rows of 16": (rows, [data(1000, 16), places(1000, 4096)]),
+        "take 4096 rows of 64": (rows, [data(1000, 64), places(1000, 4096)]),
+        "take 65536 of 1048576": (rows, [data(1 << 20), places(1 << 20, 1 << 16)]),
         "gather_elements 1000x64": (
             lambda x, i: op.gather_elements(x, i, axis=1), [data(1000, 64), places(64, 1000, 64)]),
         "gather_nd 1000x64, 20000 elements": (
             lambda x, i: op.gather_nd(x, i), [data(1000, 64), places(64, 20000, 2)]),
-        "scatter_nd 4096x256, 1024 rows": (
-            lambda x, i, u: op.scatter_nd(x, i, u),
-            [data(4096, 256), places(4096, 1024, 1), data(1024, 256)]),
+        "gather_nd 4096 rows of 4": (
+            lambda x, i: op.gather_nd(x, i), [data(1000, 4), places(1000, 4096, 1)]),
+        "gather_nd 4096 rows of 64": (
+            lambda x, i: op.gather_nd(x, i), [data(1000, 64), places(1000, 4096, 1)]),
+        **{
+            f"scatter_nd 1024 rows of {n}": (
+                lambda x, i, u: op.scatter_nd(x, i, u),
+                [data(4096, n), places(4096, 1024, 1), data(1024, n)])
+            for n in (1, 4, 64, 256)
+        },
         "scatter_elements 1000x64": (
             lambda x, i, u: op.scatter_elements(x, i, u, axis=1),
             [data(1000, 64), places(64, 1000, 64), data(1000, 64)]),
@@ -67,10 +78,12 @@ def cases() -> dict[str, tuple[Kernel, list[np.ndarray]]]:
 
 
 def main(words: list[str]) -> None:
+    cpu = "".join(f" {word}" for word in words if word.startswith("-mcpu="))
+    words = [word for word in words if not word.startswith("-")]
     for name, (kernel, args) in cases().items():
         if words and not any(word in name for word in words):
             continue
-        both = [compiled(kernel, args, f"llvm{x}") for x in ("", " -unsafe-indices=1")]
+        both = [compiled(kernel, args, f"llvm{cpu}{x}") for x in ("", " -unsafe-indices=1")]
         given = [tvm.runtime.tensor(arg) for arg in args]
         best = [float("inf")] * 2
         for _ in range(ROUNDS):

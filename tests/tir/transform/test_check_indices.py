@@ -283,3 +283,38 @@ def test_names_that_look_like_places_for_values():
     p = np.full(24, 9, "int32")
     with pytest.raises(BoundsError, match=r"a\{ \}b: index on axis 0 of B\n  found: 9, by P"):
         tvm.compile(func)(p, np.ones(24, "float32"), np.zeros(5, "float32"))
+
+
+@T.prim_func
+def pick(A: T.Buffer((9,), "float32"), P: T.Buffer((70,), "int64"), Q: T.Buffer((70,), "int32"),
+         B: T.Buffer((70,), "float32")):  # fmt: skip
+    for i in range(70):
+        B[i] = A[P[i]] + A[Q[i]]
+
+
+@T.prim_func
+def pick_few(A: T.Buffer((9,), "float32"), P: T.Buffer((8,), "int64"), Q: T.Buffer((8,), "int32"),
+             B: T.Buffer((8,), "float32")):  # fmt: skip
+    for i in T.vectorized(8):
+        B[i] = A[P[i]] + A[Q[i]]
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=x86-64-v2", "c"])
+@pytest.mark.parametrize("func", [pick, pick_few])
+def test_indices_of_two_widths_in_one_look(target, func):
+    """Each value of each, also the outermost of its type, at the first, a middle and the last."""
+    built = tvm.compile(func, target=target)
+    n = 70 if func is pick else 8
+    a, b = np.arange(9, dtype="float32"), np.full(n, -1, "float32")
+    for width, name in ((64, "P"), (32, "Q")):
+        for bad in (-1, 9, -9, 1 << 30, -(1 << (width - 1)), (1 << (width - 1)) - 1):
+            for place in (0, n // 2, n - 1):
+                p, q = np.arange(n) % 9, np.arange(n, dtype="int32")[::-1] % 9
+                (p if name == "P" else q)[place] = bad
+                with pytest.raises(BoundsError, match=rf"found: {bad}, by {name}\n"):
+                    built(a, p, q, b)
+                assert (b == -1).all()
+    p, q = np.arange(n) % 9, np.arange(n, dtype="int32")[::-1].copy() % 9
+    built(a, p, q, b)
+    assert (b == a[p] + a[q]).all()
