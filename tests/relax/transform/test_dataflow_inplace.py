@@ -12,7 +12,11 @@ from tvm import relax
 from tvm.error import TVMError
 from tvm.ir import IRModule, assert_structural_equal
 from tvm.relax.transform import DataflowUseInplaceCalls
-from tvm.relax.transform.dataflow_inplace import inplace_call, inplace_opportunities
+from tvm.relax.transform.dataflow_inplace import (
+    InplaceOpportunity,
+    inplace_call,
+    inplace_opportunities,
+)
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -160,3 +164,8 @@ def test_rejects_an_operator_without_a_kernel() -> None:
     x = relax.Var("x", R.Tensor((4,), "float32"))
     with pytest.raises(TVMError, match="no kernel for the operator"):
         inplace_call(bb, relax.op.shape_of(x), [0])
+
+
+def test_an_opportunity_by_keywords() -> None:
+    found = InplaceOpportunity(_binding_idx=2, _arg_idxs=[0, 1])
+    assert (found.binding_idx, found.arg_idxs) == (2, (0, 1))

@@ -40,9 +40,9 @@ _ELEMENT_BY_ELEMENT = frozenset(
 class InplaceOpportunity:
     """A binding whose result may take the place of one of some operands."""
 
-    def __init__(self, binding_idx: int, arg_idxs: Sequence[int]) -> None:
-        self.binding_idx = binding_idx
-        self.arg_idxs = tuple(arg_idxs)
+    def __init__(self, _binding_idx: int, _arg_idxs: Sequence[int]) -> None:
+        self.binding_idx = _binding_idx
+        self.arg_idxs = tuple(_arg_idxs)
 
 
 @relax_module_pass("DataflowUseInplaceCalls")
