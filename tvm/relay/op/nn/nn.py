@@ -1,5 +1,7 @@
 """The operators of neural networks, under the module name that scripts know."""
 
+from .conv import contrib_conv2d_nchwc as contrib_conv2d_nchwc
+from .conv import contrib_depthwise_conv2d_nchwc as contrib_depthwise_conv2d_nchwc
 from .conv import conv1d as conv1d
 from .conv import conv1d_transpose as conv1d_transpose
 from .conv import conv2d as conv2d
