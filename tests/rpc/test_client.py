@@ -98,7 +98,7 @@ def test_tensors(sess: rpc.RPCSession) -> None:
 
 def test_devices(sess: rpc.RPCSession) -> None:
     assert sess.cpu().exist
-    assert not sess.vulkan().exist
+    assert not sess.hexagon().exist
     assert sess.cpu().device_name == tvm.cpu().device_name
     sess.cpu().sync()
     assert sess.device("cuda", 2).index == 2

@@ -115,7 +115,7 @@ def test_files_that_cannot_be_loaded_are_refused(tmp_path: Path) -> None:
 def test_what_can_run_here() -> None:
     assert enabled("llvm")
     assert enabled("cpu")
-    assert not enabled("vulkan")
+    assert not enabled("hexagon")
     assert not enabled("nonsense")
 
 

@@ -401,8 +401,19 @@ class Closure:
         return self.vm.run(self.name, (*args, *self.captured))
 
 
+class _NativeClosure:
+    """A function that is native code, with values for its last parameters."""
+
+    def __init__(self, func: Callable[..., Any], captured: tuple[Any, ...]) -> None:
+        self._func = func
+        self._captured = captured
+
+    def __call__(self, *args: Any) -> Any:
+        return self._func(*args, *self._captured)
+
+
 @_builtin("make_closure")
-def make_closure(vm: Any, func: Any, *captured: Any) -> Closure:
+def make_closure(vm: Any, func: Any, *captured: Any) -> Callable[..., Any]:
     """A function together with the values that it captures.
 
     A function of a program knows its machine, so that none has to be given.
@@ -411,6 +422,8 @@ def make_closure(vm: Any, func: Any, *captured: Any) -> Closure:
         vm, func, captured = vm.vm, vm, (func, *captured)
     if isinstance(func, Closure):
         return Closure(vm, func.name, (*captured, *func.captured))
+    if callable(func):  # native code; it knows its machine's kernels and needs no name
+        return _NativeClosure(func, captured)
     return Closure(vm, str(func), captured)
 
 

@@ -22,6 +22,7 @@ import pytest
 from tvm.error import TVMError, message
 from tvm.ffi import get_global_func
 from tvm.runtime import device, enabled
+from tvm.runtime.device_api.kinds import is_cpu
 from tvm.target.cpu_model import host_cpu
 
 from .targets import device_enabled
@@ -151,12 +152,14 @@ def _function(name: str) -> Check:
 
 def _any_gpu() -> bool | str:
     kinds = ("cuda", "rocm", "opencl", "metal", "vulkan")
-    return any([enabled(k) for k in kinds]) or "this machine has none that a backend drives"
+    found = [k for k in kinds if enabled(k) and not is_cpu(k)]
+    return bool(found) or "this machine has none that a backend drives"
 
 
 def _several_gpus() -> bool | str:
     kinds = ("cuda", "rocm", "opencl", "metal", "vulkan")
-    return any(device(k, 1).exist for k in kinds) or "this machine has no second one"
+    found = [k for k in kinds if device(k, 1).exist and not is_cpu(k, 1)]
+    return bool(found) or "this machine has no second one"
 
 
 def compute_version(kind: str = "cuda") -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import pytest
 
 from tvm.error import TVMError, message
 from tvm.runtime import Device, device, enabled
+from tvm.runtime.device_api.kinds import is_cpu
 from tvm.target import Target
 
 DEFAULT_TEST_TARGETS: Final = ("llvm", "cuda", "vulkan -from_device=0", "opencl", "metal", "rocm")
@@ -46,6 +47,8 @@ def device_enabled(target: str) -> bool:
 def enabled_targets() -> list[tuple[str, Device]]:
     """The targets that tests run on, with their first devices."""
     usable = [t for t in _named() if _usable(t)]
+    if not os.environ.get("TVM_TEST_TARGETS"):  # the CPU once, not by drivers of GPUs' kinds too
+        usable = [t for t in usable if not is_cpu(kind_of(t))]
     if not usable:
         if not os.environ.get("TVM_TEST_TARGETS") or "llvm" in _named():
             usable = ["llvm"]

@@ -20,6 +20,8 @@ import pytest
 import tvm
 from tvm.ir.module import IRModule
 from tvm.runtime import device_module
+from tvm.runtime.device_api import kinds
+from tvm.runtime.device_api.api import DeviceAPI
 from tvm.runtime.device_module import DeviceModule
 from tvm.support.dtype import DataType
 from tvm.target import Target
@@ -170,12 +172,51 @@ def on_device(array: np.ndarray[Any, Any], device_type: int, dtype: str = "") ->
     return pointer
 
 
+class _HostMemory(DeviceAPI):
+    """Memory of this process for devices that it plays."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self._held: dict[int, Any] = {}
+
+    def count(self) -> int:
+        return 1
+
+    def attribute(self, index: int, attr: Any) -> Any:
+        return None
+
+    def allocate(self, index: int, nbytes: int) -> int:
+        memory = (ctypes.c_char * nbytes)()
+        self._held[ctypes.addressof(memory)] = memory
+        return ctypes.addressof(memory)
+
+    def release(self, index: int, address: int) -> None:
+        del self._held[address]
+
+    def write(self, index: int, address: int, data: memoryview) -> None:
+        ctypes.memmove(address, bytes(data), len(data))
+
+    def read(self, index: int, address: int, into: memoryview) -> None:
+        into[:] = ctypes.string_at(address, len(into))
+
+    def copy(self, index: int, source: int, target: int, nbytes: int) -> None:
+        ctypes.memmove(target, source, nbytes)
+
+    def launcher(self, module: DeviceModule, name: str) -> Callable[..., None]:
+        return launcher(module, name)
+
+    def sync(self, index: int, stream: int) -> None:
+        pass
+
+
 @contextmanager
 def launches_here() -> Iterator[None]:
     """Within, kernels of all languages run on this machine."""
     with pytest.MonkeyPatch.context() as patch:
         for kind in LANGUAGES:
             patch.setitem(device_module.LAUNCHERS, kind, f"{__name__}:launcher")
+        # scratch memory between launches
+        patch.setattr(kinds, "_started", functools.cache(_HostMemory))
         yield
 
 

@@ -24,6 +24,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("TVM_CACHE", raising=False)
     monkeypatch.setattr(vm_build, "_WORTH_KEEPING_SECONDS", -1.0)
     monkeypatch.setattr(compiler_state, "_customised", False)  # by other tests
+    monkeypatch.setattr(kept, "custom_types", lambda: {})
 
 
 def model(scale: float = 1.0, name: str = "x", rows: int | str = 4) -> tvm.IRModule:

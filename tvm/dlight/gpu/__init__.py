@@ -10,15 +10,16 @@ from .low_batch_gemv import LowBatchGEMV
 from .matmul import Matmul
 from .reduction import Reduction
 from .rmsnorm import RMSNorm
+from .serial import Serial
 from .transpose import Transpose
 
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
-    return [Matmul(), GEMV(), Reduction(), GeneralReduction(), Fallback()]
+    return [Matmul(), GEMV(), Reduction(), GeneralReduction(), Fallback(), Serial()]
 
 
 __all__ = [
     "GEMV", "Fallback", "GPUScheduleRule", "GeneralReduction", "LowBatchGEMV", "Matmul",
-    "RMSNorm", "Reduction", "Transpose", "default_rules",
+    "RMSNorm", "Reduction", "Serial", "Transpose", "default_rules",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from tvm.dlight.analysis.common_analysis import BlockInfo, normalize_prim_func
 from tvm.dlight.base import open_schedule, try_inline_contiguous_spatial
 from tvm.ir.expr import PrimExpr
 from tvm.target.target import Target
+from tvm.tir.analysis.reducer import reducer_of
 from tvm.tir.expr import IntImm, Var, as_expr
 from tvm.tir.function import PrimFunc
 from tvm.tir.index_map import IndexMap
@@ -37,7 +38,7 @@ class GeneralReduction(GPUScheduleRule):
         sch = open_schedule(func)
         infos = normalize_prim_func(sch)
         infos = None if infos is None else try_inline_contiguous_spatial(sch, infos)
-        if not infos or not _fits(infos):
+        if not infos or not _fits(infos) or not _reducers_known(sch, infos):
             return None
         kinds = infos[0].dom_kind()
         rows = len(kinds) - len(kinds.lstrip("S"))
@@ -68,6 +69,11 @@ def _fits(infos: list[BlockInfo]) -> bool:
         and infos[-1].is_injective()
         and len(last) <= len(kinds)
     )
+
+
+def _reducers_known(sch: Schedule, infos: list[BlockInfo]) -> bool:
+    """Whether threads may reduce in any order."""
+    return all(reducer_of(sch.get(info.block_rv)) is not None for info in infos[:-1])
 
 
 def _align_last(sch: Schedule, infos: list[BlockInfo]) -> None:

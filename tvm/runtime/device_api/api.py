@@ -51,6 +51,10 @@ class DeviceAPI(ABC):
     def attribute(self, index: int, attr: DeviceAttr) -> Any:
         """An attribute of a device; None where the kind does not tell."""
 
+    def is_cpu(self, index: int) -> bool:
+        """Whether a device is the CPU by a driver for it, and no machine of its own."""
+        return False
+
     @abstractmethod
     def allocate(self, index: int, nbytes: int) -> int:
         """The address of new memory; MemoryError where there is none."""

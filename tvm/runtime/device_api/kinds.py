@@ -62,6 +62,12 @@ def api_of(kind: str, index: int = 0) -> DeviceAPI:
     )
 
 
+def is_cpu(kind: str, index: int = 0) -> bool:
+    """Whether a device that exists is the CPU by a driver for it."""
+    found = find_api(kind)
+    return found is not None and index < found.count() and found.is_cpu(index)
+
+
 def launcher(module: DeviceModule, name: str) -> Callable[..., None]:
     """A kernel of a module as a function of its arguments and then the extents of a launch."""
     return api_of(module.kind).launcher(module, name)

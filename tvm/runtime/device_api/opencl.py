@@ -61,6 +61,9 @@ class OpenCLAPI(DeviceAPI):
     def count(self) -> int:
         return len(self._devices)
 
+    def is_cpu(self, index: int) -> bool:
+        return bool(self._devices[index].type & self.cl.device_type.CPU)
+
     @functools.cached_property
     def _contexts(self) -> list[Any]:
         return [self.cl.Context([device]) for device in self._devices]

@@ -65,6 +65,9 @@ class WebGPUAPI(DeviceAPI):
     def count(self) -> int:
         return len(self._devices)
 
+    def is_cpu(self, index: int) -> bool:
+        return bool(self._devices[index].adapter.info["adapter_type"] == "CPU")
+
     def attribute(self, index: int, attr: DeviceAttr) -> Any:
         device = self._devices[index]
         limits = device.adapter.limits
