@@ -110,17 +110,19 @@ def _exported(model: Any, infos: Sequence[Any]) -> tuple[Any, str]:
     shapes = tuple(dims) if any(dims) else None
     with torch.no_grad():
         program = torch.export.export(
-            _Held(model), tuple(args), strict=False,
+            _held(model), tuple(args), strict=False,
             dynamic_shapes=None if shapes is None else (shapes,),
         )  # fmt: skip
     return program, "model."
 
 
-def _Held(model: Any) -> Any:
+def _held(model: Any) -> Any:
     """A module around the model: torch exports no traced module by itself."""
     import torch
 
-    class Held(torch.nn.Module):
+    module: Any = torch.nn.Module  # torch may be absent where types are checked
+
+    class Held(module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.model = model
