@@ -43,6 +43,7 @@ from tvm.tir.op import builtin
 from tvm.tir.pipeline import finalize_host_passes, lowering_passes
 from tvm.tir.stmt import Evaluate
 from tvm.tir.transform.direct_api import direct_calls, direct_form, direct_params
+from tvm.tir.transform.make_packed_api import MakeCheckedPackedAPI
 
 from .generated_module import GENERATED, LANGUAGES, GeneratedModule
 
@@ -215,5 +216,5 @@ def _wrappers(mod: IRModule, names: list[str]) -> IRModule:
         if name in names:
             call = builtin.call_extern("int32", f"{GENERATED}{name}", *direct_params(func))
             functions[var] = func.with_body(Evaluate(call))
-    passes = [t.MakePackedAPI(found_values=True), *finalize_host_passes()]
+    passes = [MakeCheckedPackedAPI(), *finalize_host_passes()]
     return Sequential(passes)(mod.with_functions(functions))

@@ -67,9 +67,7 @@ class ExprWithOp(RelaxExpr):
 
     def __iter__(self) -> Iterator[RelaxExpr]:
         """The fields of this value, a tuple; TypeError where nothing tells how many there are."""
-        if type(self.struct_info_).__name__ in ("NoneType", "ObjectStructInfo") and not hasattr(
-            self, "__len__"
-        ):
+        if type(self.struct_info_).__name__ != "TupleStructInfo" and not hasattr(self, "__len__"):
             raise TypeError(
                 message(
                     f"the fields of a {type(self).__name__}",

@@ -14,6 +14,7 @@ from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
 from . import transform as t
+from .transform.make_packed_api import MakeCheckedPackedAPI
 
 
 def lowering_passes(ctx: PassContext, to_source: bool = True) -> list[Pass]:
@@ -125,7 +126,7 @@ def _default(mod: IRModule, ctx: PassContext) -> IRModule:
             *lowering_passes(ctx, to_source=not _all_for_llvm(mod)),
             t.AnnotateEntryFunc(),  # while the module still holds only the user's functions
             t.MakeDirectAPI(),  # before calls by symbol would take the packed way
-            t.MakePackedAPI(found_values=True),  # the last one that needs buffers of parameters
+            MakeCheckedPackedAPI(),  # the last one that needs buffers of parameters
         ]
     with nested_programs():
         return Sequential(passes)(mod)
@@ -239,7 +240,7 @@ def _apart_from_devices() -> list[Pass]:
         t.ConvertSSA(),  # host and kernel do not share variables
         t.MergeSharedMemoryAllocations(),  # one allocation a kernel; needs kernels
         t.MakeDirectAPI(),  # before calls by symbol would take the packed way
-        t.MakePackedAPI(found_values=True),  # the last one that needs buffers of parameters
+        MakeCheckedPackedAPI(),  # the last one that needs buffers of parameters
         t.FP8StorageLegalize(),  # after parameters, whose types callers see
         t.BF16StorageLegalize(),
         t.LowerDeviceKernelLaunch(),  # calls of kernels bring their extents

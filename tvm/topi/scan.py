@@ -11,6 +11,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir.expr import as_expr
+from tvm.tir.op.arith import is_zero
 
 from .loops import load, loop, parallel, sequence, store
 from .reshaping import reshape
@@ -40,6 +41,9 @@ def scanop(
     steps = shape[place]
 
     def body(source: tir.Buffer, out: tir.Buffer) -> tir.Stmt:
+        if any(is_zero(extent) for extent in shape):
+            return tir.Evaluate(0)  # there is nothing to add up
+
         def at(number: PrimExpr) -> list[Any]:
             return unravel_index(number, shape)
 

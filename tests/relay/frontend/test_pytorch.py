@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
 
+torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.cpu
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tests.relay.op.test_numbers import Case, array
 from tests.relay.run import value_of
 from tvm import relay
 
+torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.pure
 nn, F, T = relay.nn, torch.nn.functional, torch.from_numpy
 LINE, IMAGE, VOLUME = array(2, 3, 7), array(1, 2, 6, 7), array(1, 2, 4, 5, 6)

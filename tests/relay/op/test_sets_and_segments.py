@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import tvm
 from tests.relay.run import function_of, value_of
 from tvm import relay
 from tvm.error import DiagnosticError
 
+torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.pure
 RNG = np.random.default_rng(7)
 

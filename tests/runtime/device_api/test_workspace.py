@@ -12,7 +12,7 @@ from tests.runtime.device_api import programs
 from tests.runtime.device_api.devices import needs
 from tvm.relax import op as o
 from tvm.runtime.device_api import kinds
-from tvm.runtime.device_api.workspace import give_workspace, take_workspace
+from tvm.runtime.device_api.workspace import give_device_workspace, take_device_workspace
 from tvm.target import Target
 
 pytestmark = [pytest.mark.device, needs("opencl")]
@@ -22,12 +22,12 @@ def test_taken_and_given() -> None:
     place = tvm.opencl(0)
     api = kinds.api_of("opencl")
     before = api.memory_in_use(0)
-    address = take_workspace(place.device_type, 0, 1000)
+    address = take_device_workspace(place.device_type, 0, 1000)
     assert api.memory_in_use(0) > before
-    give_workspace(place.device_type, 0, address)
+    give_device_workspace(place.device_type, 0, address)
     assert api.memory_in_use(0) == before
     with pytest.raises(MemoryError, match="a size that 64 bits do not hold"):
-        take_workspace(place.device_type, 0, -1)
+        take_device_workspace(place.device_type, 0, -1)
 
 
 @pytest.mark.parametrize("host", ["llvm", "c"])

@@ -6,6 +6,7 @@ from tvm.arith import IterSumExpr, normalize_to_iter_sum
 from tvm.arith.iter_map_expr import IterMapFailure
 from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.expr import IntImm, Var
+from tvm.tir.functor import walk
 from tvm.tir.stmt import Block
 
 from .common_analysis import detect_dominant_read
@@ -22,9 +23,11 @@ def dominant_access(block: Block) -> IterSumExpr | None:
 def iter_sum(place: PrimExpr, domains: dict[Var, Range]) -> IterSumExpr | None:
     """The place as a sum over variables; None if it is none."""
     try:
-        return normalize_to_iter_sum(place, domains)
+        found = normalize_to_iter_sum(place, domains)
     except (IterMapFailure, ValueError):
         return None
+    # what is no map of the variables is left in the base
+    return None if any(node in domains for node in walk(found.base)) else found
 
 
 def split_places(access: IterSumExpr) -> list[tuple[Var, int]]:

@@ -162,9 +162,11 @@ def _is_affine(index: PrimExpr, domains: Mapping[Var, Range]) -> bool:
     if isinstance(index, Var):
         return True
     try:
-        normalize_to_iter_sum(index, dict(domains))
+        found = normalize_to_iter_sum(index, dict(domains))
     except (IterMapFailure, TVMError, ValueError):
         return False
+    if any(node in domains for node in walk(found.base)):
+        return False  # what is no map of the variables is left in the base
     return not any(
         type(node).__name__ == "Mul"
         and all(any(isinstance(v, Var) for v in walk(part)) for part in (node.a, node.b))

@@ -14,8 +14,8 @@ _sizes: Final[dict[tuple[int, int, int], int]] = {}
 
 
 @register_global_func("runtime.take_device_workspace", override=True)
-def take_workspace(device_type: int, device_id: int, nbytes: int) -> int:
-    """The address of scratch memory on a device, until `give_workspace`."""
+def take_device_workspace(device_type: int, device_id: int, nbytes: int) -> int:
+    """The address of scratch memory on a device, until it is given back."""
     if nbytes < 0:
         raise MemoryError(
             message("memory for a kernel's workspace", found="a size that 64 bits do not hold")
@@ -27,7 +27,7 @@ def take_workspace(device_type: int, device_id: int, nbytes: int) -> int:
 
 
 @register_global_func("runtime.give_device_workspace", override=True)
-def give_workspace(device_type: int, device_id: int, address: int) -> int:
+def give_device_workspace(device_type: int, device_id: int, address: int) -> int:
     """Scratch memory that is not needed any more."""
     size = _sizes.pop((device_type, device_id, address))
     api_of(Device(device_type, device_id).type, device_id).give(device_id, address, size)

@@ -7,9 +7,9 @@
                                                   body
                                                   return 0
 
-Functions of numbers alone are checked in few words: how many arguments, and of which kind. With
-`found_values`, as compiled functions have it, all checks tell what was found, and numbers have to
-fit their type. A returned value goes to `result`.
+Functions of numbers alone are checked in few words: how many arguments, and of which kind. In
+`MakeCheckedPackedAPI`, as compiled functions have it, all checks tell what was found, and numbers
+have to fit their type. A returned value goes to `result`.
 
 Functions without a symbol stay as they are (`MakeDirectAPI` says how they are called); a call of
 one with a symbol becomes a packed call.
@@ -40,10 +40,18 @@ FFI_PREFIX = "__tvm_ffi_"
 
 
 @declare_module_pass("tir.MakePackedAPI")
-def MakePackedAPI(
-    mod: IRModule, ctx: PassContext, *, found_values: bool = False
-) -> IRModule:
+def MakePackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
     """No host function with a symbol has buffers among its parameters afterwards."""
+    return _all_packed(mod, found_values=False)
+
+
+@declare_module_pass("tir.MakePackedAPI")
+def MakeCheckedPackedAPI(mod: IRModule, ctx: PassContext) -> IRModule:
+    """The same, as compiled functions have it: all checks tell what was found."""
+    return _all_packed(mod, found_values=True)
+
+
+def _all_packed(mod: IRModule, found_values: bool) -> IRModule:
     symbols = {
         var: str(func.attrs["global_symbol"])
         for var, func in mod.functions.items()
