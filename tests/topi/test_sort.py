@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from tests.topi.numerics import close, evaluate, floats, rng
 from tvm import te, topi
 
@@ -54,3 +55,32 @@ def test_topk() -> None:
     close(evaluate(lambda a: topi.topk(a, 2, 0, "indices", True, "int32"), x), np.argsort(x, 0)[:2])
     with pytest.raises(ValueError, match=r"ret_type 'all'"):
         topi.topk(te.placeholder((3,)), 1, ret_type="all")
+
+
+@pytest.mark.parametrize("up", [False, True])
+@pytest.mark.parametrize("k", [1, 2, 7, 15])
+def test_few_of_many_are_selected_as_a_stable_sort_gives_them(k: int, up: bool) -> None:
+    x = rng(k).integers(0, 12, (3, 60)).astype("float32")
+    x[1, 5:9] = np.nan
+    x[2] = np.sort(x[2]) if up else -np.sort(-x[2])
+    key = np.where(np.isnan(x), np.inf, x if up else -x)
+    order = np.argsort(key, 1, kind="stable")[:, :k]
+    values, places = evaluate(lambda a: topi.topk(a, k, 1, is_ascend=up), x)
+    np.testing.assert_array_equal(places, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+
+
+def test_open_extents_select_or_sort_by_the_sizes_of_the_call() -> None:
+    rows, length, k = (te.var(name, "int64") for name in ("rows", "length", "k"))
+    data = te.placeholder((rows, length))
+    values, places = topi.topk(data, k, 1)
+    func = te.create_prim_func([data, values, places, k])
+    run = tvm.compile(func, "llvm")
+    for count, most in ((3, 40), (9, 10), (1, 1), (5, 20), (6, 20)):
+        x = rng(count).integers(0, 9, (2, most)).astype("float32")
+        got = [np.zeros((2, count), kind) for kind in ("float32", "int64")]
+        held = [tvm.runtime.tensor(one) for one in (x, *got)]
+        run(*held, count)
+        order = np.argsort(-x, 1, kind="stable")[:, :count]
+        np.testing.assert_array_equal(held[2].numpy(), order)
+        np.testing.assert_array_equal(held[1].numpy(), np.take_along_axis(x, order, 1))

@@ -1,4 +1,7 @@
-"""Sorting along an axis: by a stable merge, in loops that every backend compiles."""
+"""Sorting along an axis: by a stable merge, in loops that every backend compiles.
+
+The first few elements in order are selected instead, by a heap.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,30 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DataType
+from tvm.tir.expr import as_expr
 
 from . import tag
 from .common import ravel, stage
-from .loops import load, local, locals_, loop, parallel, repeat_while, sequence, store, when
+from .loops import (
+    let,
+    load,
+    local,
+    locals_,
+    loop,
+    parallel,
+    repeat_while,
+    sequence,
+    store,
+    when,
+)
 from .reshaping import reshape, transpose
 from .utils import normal_axis, prod, swap
 
 INDEX = DataType("int32")
+SHARE = 4  # a heap selects up to one in so many; more are sorted with the rest
 
 
 def comes_first(ascending: bool) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
@@ -111,19 +128,140 @@ def _order(rows: te.Tensor, valid_count: te.Tensor | None, ascending: bool) -> t
     return result
 
 
+def _select_rows(
+    keys: tir.Buffer, chosen: tir.Buffer, rows: Any, length: Any, count: Any, ascending: bool
+) -> tir.Stmt:
+    """Fill `chosen` (rows, count) with the places of the keys that come first, in sorted order.
+
+    The places so far are a heap whose root comes last of them: most keys only meet the root. In
+    the end the roots are taken out, from the last place to the first.
+    """
+    stays = comes_first(ascending)
+
+    def row_body(row: PrimExpr) -> tir.Stmt:
+        def at(place: PrimExpr) -> PrimExpr:
+            return load(chosen, row, place)
+
+        def before(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+            """Of two places, in any order, whether the key of the first one comes first."""
+            x, y = load(keys, row, a), load(keys, row, b)
+            return tir.Select(a < b, stays(x, y), tir.Not(stays(y, x)))
+
+        def sink(place: PrimExpr, start: Any, size: PrimExpr) -> tir.Stmt:
+            """Put a place where a heap of this size has a gap, or below it."""
+
+            def run(gap: tir.Buffer, below: tir.Buffer) -> tir.Stmt:
+                child = load(below, 0)
+                other = tir.if_then_else(child + 1 < size, before(at(child), at(child + 1)), False)
+                fill = sequence(
+                    store(chosen, at(child), row, load(gap, 0)),
+                    store(gap, child, 0),
+                    store(below, child * 2 + 1, 0),
+                )
+                step = sequence(
+                    when(other, store(below, child + 1, 0)),
+                    when(before(place, at(child)), fill, store(below, size, 0)),
+                )
+                return sequence(
+                    store(gap, start, 0),
+                    store(below, start * 2 + 1, 0),
+                    repeat_while(child < size, step),
+                    store(chosen, place, row, load(gap, 0)),
+                )
+
+            return locals_([INDEX, INDEX], run, ["gap", "below"])
+
+        def heaped(k: PrimExpr) -> tir.Stmt:
+            start = tir.floordiv(count, 2) - 1 - k
+            return let(at(start), lambda place: sink(place, start, count), "place")
+
+        def met(k: PrimExpr) -> tir.Stmt:
+            place = k + count
+            root = load(keys, row, at(tir.const(0, INDEX)))
+            late = tir.Not(stays(root, load(keys, row, place)))
+            return when(late, sink(place, tir.const(0, INDEX), count))
+
+        def taken(k: PrimExpr) -> tir.Stmt:
+            last, root = count - 1 - k, tir.const(0, INDEX)
+
+            def move(place: PrimExpr) -> tir.Stmt:
+                return sequence(store(chosen, at(root), row, last), sink(place, root, last))
+
+            return let(at(last), move, "place")
+
+        return sequence(
+            loop(count, lambda k: store(chosen, k, row, k), "k"),
+            loop(tir.floordiv(count, 2), heaped, "k"),
+            loop(length - count, met, "k"),
+            loop(te.max(count - 1, 0), taken, "k"),
+        )
+
+    return parallel(rows, row_body, "row")
+
+
+def _is_few(count: Any, length: Any) -> bool | PrimExpr:
+    """Whether so many are selected and not sorted; an expression where extents are open."""
+    few = as_expr(count).astype("int64") * SHARE <= as_expr(length).astype("int64")
+    found = Analyzer().simplify(few)
+    return bool(found.value) if isinstance(found, tir.IntImm) else found
+
+
+def _first(rows: te.Tensor, count: Any, ascending: bool) -> te.Tensor:
+    """The places of the first `count` elements of each row of a matrix in sorted order.
+
+    Where extents are open, the sizes of the call decide between selecting and sorting.
+    """
+    lead, length = rows.shape
+    few = _is_few(count, length)
+
+    def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
+        chosen, size = outs[0], length.astype(INDEX)
+        number = te.min(as_expr(count).astype(INDEX), size)
+        selected = _select_rows(ins[0], chosen, lead, size, number, ascending)
+        if few is True:
+            return selected
+        order, spare = (tir.decl_buffer((lead, length), INDEX, n) for n in ("order", "spare"))
+        whole = _sort_rows(ins[0], order, spare, lead, size, lambda _: size, ascending)
+
+        def copy(i: PrimExpr) -> tir.Stmt:
+            return loop(number, lambda k: store(chosen, load(order, i, k), i, k), "k")
+
+        stmt = sequence(whole, parallel(lead, copy, "row"))
+        for buffer in (order, spare):
+            stmt = tir.DeclBuffer(buffer, stmt)
+            stmt = tir.Allocate(buffer.data, INDEX, [lead, length], tir.const(True), stmt)
+        return when(few, selected, stmt)
+
+    data = tir.decl_buffer(rows.shape, rows.dtype, "in0")
+    out = tir.decl_buffer([lead, count], INDEX, "chosen_buf")
+    result = te.extern(
+        [[lead, count]], [rows], body, dtype=[INDEX], in_buffers=[data], out_buffers=[out],
+        name="topk_cpu", tag="topk_cpu",
+    )  # fmt: skip
+    assert isinstance(result, te.Tensor), "one output was declared"
+    return result
+
+
 class _Sorted:
-    """The order of the elements along an axis, and tensors picked in this order."""
+    """The order of the elements along an axis, and tensors picked in this order.
+
+    With `count`, only so many elements are asked for.
+    """
 
     def __init__(
-        self, data: te.Tensor, axis: int, valid_count: te.Tensor | None, ascending: bool
-    ) -> None:
+        self, data: te.Tensor, axis: int, valid_count: te.Tensor | None, ascending: bool,
+        count: Any = None,
+    ) -> None:  # fmt: skip
         self.axis, self.way = axis, swap(list(range(data.ndim)), axis)
         self.data = data if axis == data.ndim - 1 else transpose(data, self.way)
         self.lead = self.data.shape[:-1]
         rows = self.data if data.ndim == 2 else reshape(self.data, self._matrix())
         if valid_count is not None and valid_count.ndim != 1:
             valid_count = reshape(valid_count, [rows.shape[0]])
-        self.order = _order(rows, valid_count, ascending)
+        if count is None or _is_few(count, rows.shape[1]) is False:
+            self.order = _order(rows, valid_count, ascending)
+        else:
+            self.order = _first(rows, count, ascending)
 
     def _matrix(self) -> list[Any]:
         return [prod(self.lead) if self.lead else 1, self.data.shape[-1]]
@@ -181,9 +319,9 @@ def topk(
     if ret_type not in ("both", "values", "indices"):
         raise ValueError(f"topk: ret_type {ret_type!r}; legal: 'both', 'values', 'indices'")
     place = normal_axis(axis, data.ndim, "topi.topk")
-    ordered = _Sorted(data, place, None, bool(is_ascend))
     whole = isinstance(k, int) and k < 1
     count = data.shape[place] if whole else k
+    ordered = _Sorted(data, place, None, bool(is_ascend), None if whole else count)
     if ret_type == "both":
         return [ordered.values(count), ordered.places(count, dtype)]
     return ordered.values(count) if ret_type == "values" else ordered.places(count, dtype)
