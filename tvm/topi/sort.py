@@ -230,7 +230,7 @@ def _first(rows: te.Tensor, count: Any, ascending: bool) -> te.Tensor:
         for buffer in (order, spare):
             stmt = tir.DeclBuffer(buffer, stmt)
             stmt = tir.Allocate(buffer.data, INDEX, [lead, length], tir.const(True), stmt)
-        return when(few, selected, stmt)
+        return when(as_expr(few), selected, stmt)
 
     data = tir.decl_buffer(rows.shape, rows.dtype, "in0")
     out = tir.decl_buffer([lead, count], INDEX, "chosen_buf")

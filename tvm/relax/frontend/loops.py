@@ -51,7 +51,7 @@ def while_loop(
     shapes and data types of the state. They may use `symbols` and those in the shapes of the
     values; other sizes are refused.
     """
-    outer = [*outer, *_told(bb, [*state, *outer], symbols)]
+    outer = [*outer, *told(bb, [*state, *outer], symbols)]
     go = bb.normalize_argument(test(state, outer))
     result = TupleStructInfo([go.struct_info, *(value.struct_info for value in state)])
 
@@ -110,7 +110,7 @@ def scan(
     return found[1 : states + 1], found[states + 1 :]
 
 
-def _told(bb: BlockBuilder, values: Exprs, symbols: Sequence[tir.Var]) -> list[RelaxExpr]:
+def told(bb: BlockBuilder, values: Exprs, symbols: Sequence[tir.Var]) -> list[RelaxExpr]:
     """A shape of the symbols that no extent of the values tells by itself."""
     used = list(symbols)
     alone: set[PrimExpr] = set()

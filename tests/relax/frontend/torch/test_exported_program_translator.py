@@ -396,6 +396,39 @@ def test_a_branch_is_a_choice() -> None:
     assert_same(interpreted(mod, [-torch.ones(3)]), torch.full((3,), -2.0))
 
 
+class Forked(nn.Module):
+    """Two ways with weights, one of which checks a number when it is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.small, self.large = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, x: Any, n: Any) -> Any:
+        def short(x: Any, n: Any) -> Any:
+            return self.small(x), n + 1
+
+        def long(x: Any, n: Any) -> Any:
+            rows = n.item()
+            torch._check(rows >= 0)
+            torch._check(rows <= 2)
+            return self.large(x) * torch.ones(rows).sum(), n * 2
+
+        return torch.cond(x.sum() > 0, short, long, (x, n))
+
+
+def test_only_the_branch_that_is_taken_is_computed() -> None:
+    torch.manual_seed(0)
+    model, x, two, nine = Forked().eval(), torch.ones(5, 4), torch.tensor(2), torch.tensor(9)
+    program = exported(model, x, two, dynamic_shapes=({0: torch.export.Dim.DYNAMIC}, None))
+    run = relax.VirtualMachine(tvm.compile(from_exported_program(program), "llvm"), tvm.cpu())
+    for given in ((x, nine), (-x[:2], two), (x[:3], two)):
+        got = run["main"](*(tvm.runtime.tensor(v.numpy()) for v in given))
+        for a, b in zip(got, model(*given)):
+            np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-6)
+    with pytest.raises(tvm.error.TVMError, match="9"):
+        run["main"](*(tvm.runtime.tensor(v.numpy()) for v in (-x, nine)))
+
+
 def test_nested_inputs_and_numbers() -> None:
     class Nested(nn.Module):
         def forward(self, parts: Any, factor: int) -> Any:

@@ -14,6 +14,7 @@ from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.relax import op
 from tvm.relax.expr import Constant, Var
+from tvm.relax.frontend.branches import either
 from tvm.relax.frontend.loops import scan, while_loop
 from tvm.relax.struct_info import (
     PrimStructInfo,
@@ -244,6 +245,10 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         expr = getattr(getattr(known, "node", None), "expr", None)
         if expr is None or not expr.is_integer or isinstance(value, (int, PrimExpr)):
             return functions()["item"](self.block_builder, value) if expr is None else value
+        return self._number(value, known)
+
+    def _number(self, value: Any, known: Any) -> Any:
+        """The integer in a tensor as a symbol."""
         bb = self.block_builder
         number = bb.emit(op.reshape(cast(bb, value, "int64"), [1]))
         shape = bb.emit(op.tensor_to_shape(number))
@@ -275,17 +280,43 @@ class ExportedProgramImporter(BaseFXGraphImporter):
         return self._call(module, args)
 
     def _cond(self, node: fx.Node) -> Any:
-        """Both branches have no effects: both are computed, and one is taken."""
-        given = self._retrieve_args(node.args)
-        chosen, on_true, on_false = given[:3]
-        operands = given[3] if len(given) > 3 else ()
+        """A function with two branches; what is known not to be a tensor is in both the same."""
+        chosen, on_true, on_false, *rest = self._retrieve_args(node.args)
+        operands = list(rest[0]) if rest else []
         if isinstance(chosen, bool):
             return self._call(on_true if chosen else on_false, operands)
         bb = self.block_builder
-        held = cast(bb, tensor_of(bb, chosen), "bool")
-        yes, no = self._call(on_true, operands), self._call(on_false, operands)
+        held = bb.normalize_argument(op.reshape(cast(bb, tensor_of(bb, chosen), "bool"), ()))
+        values = [bb.normalize_argument(v) if isinstance(v, RelaxExpr) else v for v in operands]
+        outer = [v for v in values if isinstance(v, Var)]
+        kept: list[Any] = []
+
+        def way(module: Any, around: Sequence[Any]) -> list[Any]:
+            left = iter(around)
+            given = [next(left) if isinstance(v, Var) else v for v in values]
+            kept[:] = self._call(module, given)
+            return [tensor_of(bb, value) for value in kept if value is not None]
+
+        yes, no = (functools.partial(way, module) for module in (on_true, on_false))
+        found = iter(either(bb, held, outer, yes, no, _symbols_in([operands])))
+        infos = node.meta["val"]
         return tuple(
-            op.where(held, a, b) if isinstance(a, RelaxExpr) else a for a, b in zip(yes, no)
+            None if old is None else self._shaped(next(found), info)
+            for old, info in zip(kept, infos)
+        )
+
+    def _shaped(self, value: RelaxExpr, known: Any) -> Any:
+        """A result of branches with the extents that torch has for it, or a number as a symbol."""
+        bb = self.block_builder
+        if not hasattr(known, "shape"):
+            return self._number(value, known)
+        info = value.struct_info
+        assert isinstance(info, TensorStructInfo), "branches give tensors"
+        if isinstance(info.shape, ShapeExpr):
+            return value
+        self._symbols.know(known.shape)
+        return bb.match_cast(
+            value, TensorStructInfo(self._symbols.define(known.shape), str(info.dtype))
         )
 
     def _while_loop(self, node: fx.Node) -> Any:
