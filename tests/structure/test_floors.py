@@ -46,10 +46,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.relax.backend.gpu_generic.cumsum",),
     ("tvm.relax.backend.gpu_generic.sampling",),
     ("tvm.relax.vm", "tvm.relax.backend", "tvm.relax.distributed.transform"),
-    (
-        "tvm.relax.backend.adreno", "tvm.relax.backend.cpu_generic", "tvm.relax.backend.cuda",
-        "tvm.relax.backend.gpu_generic", "tvm.relax.backend.metal", "tvm.relax.backend.rocm",
-    ),
+    ("tvm.relax.backend.cpu_generic", "tvm.relax.backend.gpu_generic", "tvm.relax.backend.metal"),
+    ("tvm.relax.backend.adreno", "tvm.relax.backend.cuda", "tvm.relax.backend.rocm"),
     ("tvm.relax.pipeline",),
     ("tvm.relax.vm_build",),
     ("tvm.meta_schedule.relax_integration", "tvm.dlight.benchmark"),

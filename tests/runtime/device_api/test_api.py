@@ -11,12 +11,14 @@ from tvm.error import TVMError
 from tvm.runtime.attributes import DeviceAttr
 from tvm.runtime.device_api.addresses import ADDRESSES
 from tvm.runtime.device_api.api import DeviceAPI, _rounded, launch_extents, split_arguments
+from tvm.runtime.device_module import DeviceModule
+from tvm.support.kernel_info import KernelInfo
 
 pytestmark = pytest.mark.pure
 
 
 class Memory(DeviceAPI):
-    """Bytes; so many are there."""
+    """Bytes; so many are there, on the device that their number says."""
 
     kind: ClassVar[str] = "vpi"
     total = 1 << 20
@@ -24,6 +26,7 @@ class Memory(DeviceAPI):
     def __init__(self) -> None:
         super().__init__()
         self.held = 0
+        self.launched: list[Any] = []
 
     def count(self) -> int:
         return 1
@@ -53,8 +56,11 @@ class Memory(DeviceAPI):
         self.read(index, source, memoryview(data))
         self.write(index, target, memoryview(data))
 
-    def launcher(self, module: Any, name: str) -> Any:
-        raise AssertionError("no kernels")
+    def kernel(self, index: int, module: Any, name: str) -> Any:
+        return lambda args, extents: self.launched.append((index, args, extents["threadIdx.x"]))
+
+    def device_of(self, address: int) -> int:
+        return len(ADDRESSES.find(address)[0]) % 7
 
     def sync(self, index: int, stream: int) -> None:
         pass
@@ -107,6 +113,19 @@ def test_launches_say_what_is_wrong() -> None:
         split_arguments("f", ("handle", "int32"), ("blockIdx.x",), (1, 2))
     with pytest.raises(TVMError, match=r"launch parameters cluster\.x"):
         launch_extents("f", ("cluster.x",), (1,))
+
+
+def test_a_launch_goes_to_the_device_that_its_memory_is_on() -> None:
+    api = Memory()
+    info = KernelInfo(("int32", "handle", "handle"), ("threadIdx.x",))
+    launch = api.launcher(DeviceModule("vpi", "c", "", {"f": info}), "f")
+    there, here = (ADDRESSES.place(bytearray(size)) for size in (3, 7))
+    launch(5, there, here, 32)
+    launch(5, 0, there, 16)
+    launch(5, 0, 0, 8)  # no memory: the first device
+    launch(5, there, here, 0)  # no threads, no launch
+    assert [(index, extent) for index, _, extent in api.launched] == [(3, 32), (3, 16), (0, 8)]
+    assert list(api.launched[0][1]) == [5, there, here]
 
 
 def test_tensors_of_a_device_live_as_long_as_they_are_used() -> None:

@@ -19,14 +19,7 @@ from tvm.tir.schedule import Schedule, Trace
 from tvm.tir.schedule.random_engine import RandomEngine
 
 from .decision_space import Key, key_of, random_trace
-from .search_strategy import (
-    MeasureCandidate,
-    Rounds,
-    SearchStrategy,
-    not_searching,
-    require_idle,
-    require_spaces,
-)
+from .search_strategy import MeasureCandidate, Rounds, StrategyInRounds, require_spaces
 from .surrogate import Surrogate
 from .trace_replay import candidate, replayer
 
@@ -42,7 +35,7 @@ MOST_KEPT = 512  # schedules that were replayed but not chosen
 REPLAYS_PER_TRIAL = 3  # of the best by the surrogate, for the cost model to choose from
 
 
-class EvolutionarySearch(SearchStrategy):
+class EvolutionarySearch(StrategyInRounds["_Search"]):
     """Searches by mutation and selection.
 
     A population has `population_size` schedules: the share `init_measured_ratio` from the database,
@@ -74,23 +67,15 @@ class EvolutionarySearch(SearchStrategy):
         self.genetic_mutate_prob = genetic_mutate_prob
         self.genetic_max_fail_count = genetic_max_fail_count
         self.eps_greedy = eps_greedy
-        self._context: TuneContext | None = None
-        self._search: _Search | None = None
+        super().__init__()
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
-        self._context = context
-        self._search = None
-
-    def pre_tuning(
+    def _begin(
         self,
-        max_trials: int,
-        num_trials_per_iter: int,
+        rounds: Rounds,
         design_spaces: list[Schedule],
-        database: Database | None = None,
-        cost_model: CostModel | None = None,
-    ) -> None:
-        """Begin a search; without a cost model the surrogate alone selects."""
-        require_idle(self._search is not None)
+        database: Database | None,
+        cost_model: CostModel | None,
+    ) -> _Search:
         require_spaces(design_spaces)
         if database is None:
             raise ValueError(
@@ -99,28 +84,7 @@ class EvolutionarySearch(SearchStrategy):
                     legal="a database: evolutionary search starts from its records",
                 )
             )
-        rounds = Rounds(max_trials, num_trials_per_iter)
-        self._search = _Search(self, self._context, rounds, design_spaces, database, cost_model)
-
-    def post_tuning(self) -> None:
-        """End the search."""
-        if self._search is None:
-            raise not_searching("post_tuning")
-        self._search = None
-
-    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
-        """The best of a new round of evolution."""
-        if self._search is None:
-            raise not_searching("generate_measure_candidates")
-        return self._search.round()
-
-    def notify_runner_results(
-        self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]
-    ) -> None:
-        """Learn from what was measured."""
-        if self._search is None:
-            raise not_searching("notify_runner_results")
-        self._search.notify(measure_candidates, results)
+        return _Search(self, self._context, rounds, design_spaces, database, cost_model)
 
     def clone(self) -> EvolutionarySearch:
         """Another one with the same figures, not in a search."""

@@ -10,7 +10,7 @@ from tvm.meta_schedule.space_generator.space_generator import SpaceGenerator
 from tvm.tir.schedule import Schedule
 from tvm.tir.schedule.random_engine import RandomEngine
 
-from .search_strategy import MeasureCandidate, Rounds, SearchStrategy, not_searching, require_idle
+from .search_strategy import MeasureCandidate, Rounds, StrategyInRounds
 from .trace_replay import candidate, replayer
 
 if TYPE_CHECKING:
@@ -20,49 +20,17 @@ if TYPE_CHECKING:
     from tvm.meta_schedule.tune_context import TuneContext
 
 
-class ReplayFunc(SearchStrategy):
+class ReplayFunc(StrategyInRounds["_Search"]):
     """Calls the space generator of its context for each trial."""
 
-    def __init__(self) -> None:
-        self._context: TuneContext | None = None
-        self._search: _Search | None = None
-
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
-        self._context = context
-        self._search = None
-
-    def pre_tuning(
+    def _begin(
         self,
-        max_trials: int,
-        num_trials_per_iter: int,
+        rounds: Rounds,
         design_spaces: list[Schedule],
-        database: Database | None = None,
-        cost_model: CostModel | None = None,
-    ) -> None:
-        """Begin a search; only the numbers of trials count."""
-        require_idle(self._search is not None)
-        self._search = _Search(self._context, Rounds(max_trials, num_trials_per_iter))
-
-    def post_tuning(self) -> None:
-        """End the search."""
-        if self._search is None:
-            raise not_searching("post_tuning")
-        self._search = None
-
-    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
-        """A round of random candidates."""
-        if self._search is None:
-            raise not_searching("generate_measure_candidates")
-        count = self._search.rounds.next_count
-        return self._search.draw(count) if count else None
-
-    def notify_runner_results(
-        self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]
-    ) -> None:
-        """Go on to the next round."""
-        if self._search is None:
-            raise not_searching("notify_runner_results")
-        self._search.rounds.advance()
+        database: Database | None,
+        cost_model: CostModel | None,
+    ) -> _Search:
+        return _Search(self._context, rounds)
 
     def clone(self) -> ReplayFunc:
         """Another one, not in a search."""
@@ -75,13 +43,20 @@ class _Search:
     MOST_FAILURES = 100  # spaces in a row without one legal schedule
 
     def __init__(self, context: TuneContext | None, rounds: Rounds) -> None:
-        self.rounds = rounds
+        self._rounds = rounds
         self._replayer, seed = replayer(context)
         self._engine = RandomEngine(seed)
         self._mod, self._space = _space_of(context)
 
-    def draw(self, count: int) -> list[MeasureCandidate]:
-        """So many schedules, or fewer if too many are refused."""
+    def notify(self, candidates: list[MeasureCandidate], results: list[RunnerResult]) -> None:
+        """Go on to the next round."""
+        self._rounds.advance()
+
+    def round(self) -> list[MeasureCandidate] | None:
+        """A round of random candidates, or fewer if too many are refused."""
+        count = self._rounds.next_count
+        if count == 0:
+            return None
         found: list[MeasureCandidate] = []
         failures = 0
         while len(found) < count and failures < self.MOST_FAILURES:

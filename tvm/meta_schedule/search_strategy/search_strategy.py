@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from tvm.error import TVMError, message
 from tvm.ffi.object import Object
@@ -116,22 +116,81 @@ class Rounds:
         self._done += self._each
 
 
-def not_searching(asked: str) -> TVMError:
-    """The error for a call out of turn."""
-    return TVMError(
-        message(f"{asked}: the strategy is in no search", legal="a call of pre_tuning before")
-    )
+class Search(Protocol):
+    """What a strategy of rounds has from `pre_tuning` to `post_tuning`."""
+
+    def round(self) -> list[MeasureCandidate] | None:
+        """What to measure next; None when the search is over."""
+
+    def notify(self, candidates: list[MeasureCandidate], results: list[RunnerResult]) -> None:
+        """How they did."""
 
 
-def require_idle(searching: bool) -> None:
-    """Refuse to begin a search within another."""
-    if searching:
-        raise TVMError(
-            message(
-                "pre_tuning: the strategy is in a search already",
-                legal="a call of post_tuning between two searches",
+S = TypeVar("S", bound=Search)
+
+
+class StrategyInRounds(SearchStrategy, Generic[S]):
+    """A strategy whose `_begin` makes the search that is asked from round to round."""
+
+    def __init__(self) -> None:
+        self._context: TuneContext | None = None
+        self._search: S | None = None
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        self._context = context
+        self._search = None
+
+    def _begin(
+        self,
+        rounds: Rounds,
+        design_spaces: list[Schedule],
+        database: Database | None,
+        cost_model: CostModel | None,
+    ) -> S:
+        self._missing("_begin")
+
+    def pre_tuning(
+        self,
+        max_trials: int,
+        num_trials_per_iter: int,
+        design_spaces: list[Schedule],
+        database: Database | None = None,
+        cost_model: CostModel | None = None,
+    ) -> None:
+        """Begin a search."""
+        if self._search is not None:
+            raise TVMError(
+                message(
+                    "pre_tuning: the strategy is in a search already",
+                    legal="a call of post_tuning between two searches",
+                )
             )
-        )
+        rounds = Rounds(max_trials, num_trials_per_iter)
+        self._search = self._begin(rounds, design_spaces, database, cost_model)
+
+    def post_tuning(self) -> None:
+        """End the search."""
+        self._searching("post_tuning")
+        self._search = None
+
+    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
+        """The candidates of the next round; None when the search is over."""
+        return self._searching("generate_measure_candidates").round()
+
+    def notify_runner_results(
+        self, measure_candidates: list[MeasureCandidate], results: list[RunnerResult]
+    ) -> None:
+        """How the candidates did; the next round begins."""
+        self._searching("notify_runner_results").notify(measure_candidates, results)
+
+    def _searching(self, asked: str) -> S:
+        if self._search is None:
+            raise TVMError(
+                message(
+                    f"{asked}: the strategy is in no search", legal="a call of pre_tuning before"
+                )
+            )
+        return self._search
 
 
 def require_spaces(spaces: Sequence[Schedule]) -> None:

@@ -1,4 +1,4 @@
-"""The four lists of a backend as one pass."""
+"""The four lists of a backend as one pass, and the two lists that all targets share."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Protocol
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from tvm.relax import transform as t
 from tvm.relax.expr import Function
 from tvm.relax.transform.vm_shape_lower import is_lowered
 from tvm.target.target import Target
@@ -58,3 +59,26 @@ class DefaultPipeline(ModulePass):
 
     def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return self.lower(self.graph(mod))
+
+
+def dataflow_lower_passes(target: Target) -> list[Pass]:
+    """From dataflow to sequences of calls in which every tensor is made before it is written."""
+    return [
+        t.RewriteDataflowReshape(),  # kernels that only copy become views
+        t.ToNonDataflow(),  # from here on order counts
+        t.RemovePurityChecking(),  # what follows writes into tensors
+        t.CallTIRRewrite(),  # allocate, call, read
+    ]
+
+
+def finalize_passes(target: Target) -> list[Pass]:
+    """From there to what the virtual machine runs."""
+    return [
+        t.StaticPlanBlockMemory(),  # tensors share storage
+        t.LowerAllocTensor(),  # those that no plan covers get storage of their own
+        t.KillAfterLastUse(),  # memory goes as early as it can
+        t.LowerRuntimeBuiltin(),  # operators that are functions of the machine
+        t.ComputePrimValue(),  # numbers computed from symbols
+        t.VMShapeLower(),  # symbols live in a heap of numbers; arguments are checked
+        t.AttachGlobalSymbol(),  # functions are called by name from here on
+    ]

@@ -47,13 +47,21 @@ def _padded(library: Any, x: Any, before: Sequence[int], after: Sequence[int], v
 # --- convolutions ---
 
 
+def _operand(x: Any, options: Options, key: str, plain: str) -> Any:
+    """An operand as the library takes it; None where it cannot."""
+    return _relaid(x, _layout(options, key, plain), plain)
+
+
+def _result(found: Any, options: Options, key: str, plain: str) -> Any:
+    """What the library gives in the layout asked for: without one, that of the data."""
+    return _relaid(found, plain, _layout(options, "out_layout", _layout(options, key, plain)))
+
+
 def _conv(rank: int) -> Rule:
     def call(library: Any, args: list[Any], options: Options) -> Any:
         plain = _PLAIN_LAYOUTS[rank]
-        given = _layout(options, "data_layout", plain)
-        x = _relaid(args[0], given, plain)
-        kernel_layout = _layout(options, "kernel_layout", _KERNELS[rank])
-        weight = _relaid(args[1], kernel_layout, _KERNELS[rank])
+        x = _operand(args[0], options, "data_layout", plain)
+        weight = _operand(args[1], options, "kernel_layout", _KERNELS[rank])
         if x is None or weight is None:
             return None
         before, after = _sides(options, rank)
@@ -63,7 +71,7 @@ def _conv(rank: int) -> Rule:
             x, weight, None, _several(options, "strides", rank), before,
             _several(options, "dilation", rank), int(axis_of(options, "groups")),
         )  # fmt: skip
-        return _relaid(found, plain, _layout(options, "out_layout", given))
+        return _result(found, options, "data_layout", plain)
 
     return call
 
@@ -71,10 +79,8 @@ def _conv(rank: int) -> Rule:
 def _conv_transpose(rank: int) -> Rule:
     def call(library: Any, args: list[Any], options: Options) -> Any:
         plain = _PLAIN_LAYOUTS[rank]
-        given = _layout(options, "data_layout", plain)
-        x = _relaid(args[0], given, plain)
-        kernel_layout = _layout(options, "kernel_layout", _TURNED_KERNELS[rank])
-        weight = _relaid(args[1], kernel_layout, _TURNED_KERNELS[rank])
+        x = _operand(args[0], options, "data_layout", plain)
+        weight = _operand(args[1], options, "kernel_layout", _TURNED_KERNELS[rank])
         if x is None or weight is None:
             return None
         before, after = _sides(options, rank)
@@ -87,7 +93,7 @@ def _conv_transpose(rank: int) -> Rule:
         if not even:  # padding of a transposed convolution is what it cuts off
             for axis, (low, high) in enumerate(zip(before, after), start=2):
                 found = found.narrow(axis, low, found.shape[axis] - low - high)
-        return _relaid(found, plain, _layout(options, "out_layout", given))
+        return _result(found, options, "data_layout", plain)
 
     return call
 
@@ -98,8 +104,7 @@ def _conv_transpose(rank: int) -> Rule:
 def _pool(word: str, rank: int) -> Rule:
     def call(library: Any, args: list[Any], options: Options) -> Any:
         plain = _PLAIN_LAYOUTS[rank]
-        given = _layout(options, "layout", plain)
-        x = _relaid(args[0], given, plain)
+        x = _operand(args[0], options, "layout", plain)
         if x is None:
             return None
         size, steps = (_several(options, key, rank) for key in ("pool_size", "strides"))
@@ -122,7 +127,7 @@ def _pool(word: str, rank: int) -> Rule:
             found = getattr(functional, f"avg_pool{rank}d")(
                 x, size, steps, before, count_include_pad=counted
             )
-        return _relaid(found, plain, _layout(options, "out_layout", given))
+        return _result(found, options, "layout", plain)
 
     return call
 
@@ -130,14 +135,13 @@ def _pool(word: str, rank: int) -> Rule:
 def _adaptive_pool(rank: int) -> Rule:
     def call(library: Any, args: list[Any], options: Options) -> Any:
         plain = _PLAIN_LAYOUTS[rank]
-        given = _layout(options, "layout", plain)
-        x = _relaid(args[0], given, plain)
+        x = _operand(args[0], options, "layout", plain)
         if x is None:
             return None
         size = numbers(options.get("output_size"))
         wanted = list(x.shape[2:]) if size is None else _several(options, "output_size", rank)
         found = getattr(library.nn.functional, f"adaptive_avg_pool{rank}d")(x, wanted)
-        return _relaid(found, plain, _layout(options, "out_layout", given))
+        return _result(found, options, "layout", plain)
 
     return call
 

@@ -30,6 +30,10 @@ class MissingLibrary(Exception):
     """The library that drives a kind is not installed; its text says which."""
 
 
+# What launches a kernel that is ready: a function of its arguments and the extents by thread tag.
+Kernel = Callable[[Sequence[Any], dict[str, int]], None]
+
+
 class DeviceAPI(ABC):
     """Drives all devices of one kind. Addresses are numbers, whatever the kind calls memory."""
 
@@ -76,8 +80,12 @@ class DeviceAPI(ABC):
         """Copy bytes within a device, in the order of its work."""
 
     @abstractmethod
-    def launcher(self, module: DeviceModule, name: str) -> Callable[..., None]:
-        """A kernel as a function of its arguments and then the extents of a launch."""
+    def kernel(self, index: int, module: DeviceModule, name: str) -> Kernel:
+        """A kernel made ready for a device."""
+
+    @abstractmethod
+    def device_of(self, address: int) -> int:
+        """The device that memory is on."""
 
     @abstractmethod
     def sync(self, index: int, stream: int) -> None:
@@ -105,6 +113,30 @@ class DeviceAPI(ABC):
                 legal="what create_raw_stream gave; 0 is the first",
             )
         )
+
+    # --- kernels ---
+
+    def launcher(self, module: DeviceModule, name: str) -> Callable[..., None]:
+        """A kernel as a function of its arguments and then the extents of a launch.
+
+        It runs on the device that its first memory is on.
+        """
+        info = module.kernels[name]
+        ready: dict[int, Kernel] = {}
+
+        def launch(*args: Any) -> None:
+            given, extents = split_arguments(name, info.arg_types, info.launch_param_tags, args)
+            if 0 in extents.values():
+                return
+            pointers = (address_of(a) for kind, a in zip(info.arg_types, given) if kind == "handle")
+            address = next(filter(None, pointers), 0)
+            index = self.device_of(address) if address else 0
+            kernel = ready.get(index)
+            if kernel is None:
+                kernel = ready[index] = self.kernel(index, module, name)
+            kernel(given, extents)
+
+        return launch
 
     # --- memory ---
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from tvm.runtime._tensor import numpy_dtype
 from tvm.runtime.attributes import DeviceAttr
 
 from .addresses import ADDRESSES
-from .api import DeviceAPI, MissingLibrary, address_of, split_arguments
+from .api import DeviceAPI, Kernel, MissingLibrary, address_of
 
 if TYPE_CHECKING:
     from tvm.runtime.device_module import DeviceModule
@@ -157,30 +156,13 @@ class OpenCLAPI(DeviceAPI):
 
     # --- kernels ---
 
-    def launcher(self, module: DeviceModule, name: str) -> Callable[..., None]:
-        info = module.kernels[name]
-        made: dict[int, _Kernel] = {}
+    def kernel(self, index: int, module: DeviceModule, name: str) -> Kernel:
+        ready = self.cl.Kernel(self._program(module.source, index), name)
+        return _Kernel(self, index, ready, module.kernels[name].arg_types).launch
 
-        def launch(*args: Any) -> None:
-            given, extents = split_arguments(name, info.arg_types, info.launch_param_tags, args)
-            if 0 in extents.values():
-                return
-            index = self._device_of(info.arg_types, given)
-            kernel = made.get(index)
-            if kernel is None:
-                ready = self.cl.Kernel(self._program(module.source, index), name)
-                kernel = made[index] = _Kernel(self, index, ready, info.arg_types)
-            kernel.launch(self._queue(index), given, extents)
-
-        return launch
-
-    def _device_of(self, kinds: tuple[str, ...], args: Any) -> int:
-        """The device that the memory of a call is on."""
-        for kind, arg in zip(kinds, args):
-            if kind == "handle" and address_of(arg):
-                found: int = ADDRESSES.find(address_of(arg))[0].index
-                return found
-        return 0
+    def device_of(self, address: int) -> int:
+        buffer: _Buffer = ADDRESSES.find(address)[0]
+        return buffer.index
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 -- the API lives as long as the process
     def _program(self, source: str, index: int) -> Any:
@@ -230,8 +212,8 @@ class _Kernel:
         self._types = [None if kind == "handle" else numpy_dtype(kind) for kind in kinds]
         self._lock = threading.Lock()
 
-    def launch(self, queue: Any, args: Any, extents: dict[str, int]) -> None:
-        cl, kernel = self._api.cl, self._kernel
+    def launch(self, args: Any, extents: dict[str, int]) -> None:
+        cl, kernel, queue = self._api.cl, self._kernel, self._api._queue(self._index)
         moved: list[_Moved] = []
         threads = tuple(extents[f"threadIdx.{axis}"] for axis in "xyz")
         blocks = tuple(extents[f"blockIdx.{axis}"] for axis in "xyz")

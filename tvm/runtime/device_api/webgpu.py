@@ -10,7 +10,7 @@ import contextlib
 import functools
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tvm.error import TVMError, message
@@ -18,7 +18,7 @@ from tvm.runtime.attributes import DeviceAttr
 from tvm.support.dtype import DataType
 
 from .addresses import ADDRESSES
-from .api import ALIGNMENT, DeviceAPI, MissingLibrary, address_of, split_arguments
+from .api import ALIGNMENT, DeviceAPI, Kernel, MissingLibrary, address_of
 
 if TYPE_CHECKING:
     from tvm.runtime.device_module import DeviceModule
@@ -127,28 +127,12 @@ class WebGPUAPI(DeviceAPI):
 
     # --- kernels ---
 
-    def launcher(self, module: DeviceModule, name: str) -> Callable[..., None]:
-        info = module.kernels[name]
-        made: dict[int, _Kernel] = {}
+    def kernel(self, index: int, module: DeviceModule, name: str) -> Kernel:
+        return _Kernel(self._devices[index], module, name).launch
 
-        def launch(*args: Any) -> None:
-            given, extents = split_arguments(name, info.arg_types, info.launch_param_tags, args)
-            if 0 in extents.values():
-                return
-            index = self._device_of(info.arg_types, given)
-            kernel = made.get(index)
-            if kernel is None:
-                kernel = made[index] = _Kernel(self._devices[index], module, name)
-            kernel.launch(given, [extents[f"blockIdx.{axis}"] for axis in "xyz"])
-
-        return launch
-
-    def _device_of(self, kinds: Sequence[str], args: Sequence[Any]) -> int:
-        for kind, arg in zip(kinds, args):
-            if kind == "handle" and address_of(arg):
-                buffer, _ = ADDRESSES.find(address_of(arg))
-                return next(n for n, one in enumerate(self._devices) if one.made(buffer))
-        return 0
+    def device_of(self, address: int) -> int:
+        buffer, _ = ADDRESSES.find(address)
+        return next(n for n, one in enumerate(self._devices) if one.made(buffer))
 
 
 class VulkanAPI(WebGPUAPI):
@@ -276,8 +260,9 @@ class _Kernel:
                 )
             ) from err
 
-    def launch(self, args: Sequence[Any], blocks: Sequence[int]) -> None:
+    def launch(self, args: Sequence[Any], extents: dict[str, int]) -> None:
         device = self._device
+        blocks = [extents[f"blockIdx.{axis}"] for axis in "xyz"]
         back: list[tuple[int, int, int, int]] = []  # address, copy, bytes, bytes taken
         entries: list[dict[str, Any]] = []
         pointers = [address_of(a) for kind, a in zip(self._kinds, args) if kind == "handle"]

@@ -7,7 +7,11 @@ import sys
 from tvm import dlight
 from tvm.ir.transform import Pass
 from tvm.relax import transform as t
-from tvm.relax.backend.default_pipeline import DefaultPipeline
+from tvm.relax.backend.default_pipeline import (
+    DefaultPipeline,
+    dataflow_lower_passes,
+    finalize_passes,
+)
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
@@ -16,6 +20,11 @@ from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
 from tvm.tir.transform.name_extents import NameExtents
 from tvm.tir.transform.plain_indices import PlainIndices
+
+__all__ = [
+    "dataflow_lower_passes", "finalize_passes", "get_default_pipeline", "legalize_passes",
+    "library_dispatch_passes",
+]  # fmt: skip
 
 
 def library_dispatch_passes(target: Target) -> list[Pass]:
@@ -48,29 +57,6 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.SplitLayoutRewritePreproc(),  # what packs weights becomes a kernel of its own
         t.FoldConstant(),  # and packs them now
         RemoveUnusedWork(),  # kernels that have packed
-    ]
-
-
-def dataflow_lower_passes(target: Target) -> list[Pass]:
-    """From dataflow to sequences of calls in which every tensor is made before it is written."""
-    return [
-        t.RewriteDataflowReshape(),  # kernels that only copy become views
-        t.ToNonDataflow(),  # from here on order counts
-        t.RemovePurityChecking(),  # what follows writes into tensors
-        t.CallTIRRewrite(),  # allocate, call, read
-    ]
-
-
-def finalize_passes(target: Target) -> list[Pass]:
-    """From there to what the virtual machine runs."""
-    return [
-        t.StaticPlanBlockMemory(),  # tensors share storage
-        t.LowerAllocTensor(),  # those that no plan covers get storage of their own
-        t.KillAfterLastUse(),  # memory goes as early as it can
-        t.LowerRuntimeBuiltin(),  # operators that are functions of the machine
-        t.ComputePrimValue(),  # numbers computed from symbols
-        t.VMShapeLower(),  # symbols live in a heap of numbers; arguments are checked
-        t.AttachGlobalSymbol(),  # functions are called by name from here on
     ]
 
 

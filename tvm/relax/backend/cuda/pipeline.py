@@ -1,73 +1,35 @@
-"""The passes that compile a graph for GPUs of NVIDIA."""
+"""The passes that compile a graph for GPUs of NVIDIA: those of any GPU, and CUDA graphs."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
 
-from tvm import dlight
 from tvm.ir.transform import Pass
 from tvm.relax import transform as t
-from tvm.relax.backend.default_pipeline import DefaultPipeline
-from tvm.relax.backend.dispatch_sampling import DispatchSampling
-from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
-from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
-from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
+from tvm.relax.backend import default_pipeline
+from tvm.relax.backend.gpu_generic.pipeline import (
+    dataflow_lower_passes,
+    legalize_passes,
+    library_dispatch_passes,
+)
 from tvm.target.target import Target
 
-
-def library_dispatch_passes(target: Target) -> list[Pass]:
-    """Kernels by the target for what loops alone do badly."""
-    found: list[Any] = [
-        DispatchSampling(),  # draws
-        DispatchSortScan(),  # sorts and running sums, of which a GPU needs other kernels
-    ]
-    return found
-
-
-def legalize_passes(target: Target) -> list[Pass]:
-    """From operators to scheduled kernels."""
-    return [
-        t.LambdaLift(),  # local functions are compiled as those of the module are
-        t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
-        BatchNormAsScale(),  # batch norms left: a multiply, an add
-        t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
-        t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
-        t.LegalizeOps(),  # and so do operators
-        t.AnnotateTIROpPattern(),  # what fusion goes by
-        t.FoldConstant(),  # kernels of constants that had no operator form
-        t.FuseOps(),  # groups of kernels that share a loop nest
-        t.FuseTIR(),  # one kernel a group
-        t.RewriteDataflowReshape(),  # after fusion, which may have made use of a reshape
-        RemoveUnusedWork(),  # kernels that were fused or folded away
-        dlight.ApplyDefaultSchedule(*dlight.gpu.default_rules()),  # loops become threads
-    ]
-
-
-def dataflow_lower_passes(target: Target) -> list[Pass]:
-    """From dataflow to sequences of calls in which every tensor is made before it is written."""
-    return [
-        t.RewriteDataflowReshape(),  # kernels that only copy become views
-        t.ToNonDataflow(),  # from here on order counts
-        t.RemovePurityChecking(),  # what follows writes into tensors
-        t.CallTIRRewrite(),  # allocate, call, read
-    ]
+__all__ = [
+    "dataflow_lower_passes", "finalize_passes", "get_default_pipeline", "legalize_passes",
+    "library_dispatch_passes",
+]  # fmt: skip
 
 
 def finalize_passes(target: Target) -> list[Pass]:
     """From there to what the virtual machine runs."""
+    plan, *after = default_pipeline.finalize_passes(target)
     return [
-        t.StaticPlanBlockMemory(),  # tensors share storage
+        plan,
         t.RewriteCUDAGraph(),  # launches that repeat become graphs, where that is asked for
-        t.LowerAllocTensor(),  # those that no plan covers get storage of their own
-        t.KillAfterLastUse(),  # memory goes as early as it can
-        t.LowerRuntimeBuiltin(),  # operators that are functions of the machine
-        t.ComputePrimValue(),  # numbers computed from symbols
-        t.VMShapeLower(),  # symbols live in a heap of numbers; arguments are checked
-        t.AttachGlobalSymbol(),  # functions are called by name from here on
+        *after,
     ]
 
 
-def get_default_pipeline(target: Target) -> DefaultPipeline:
+def get_default_pipeline(target: Target) -> default_pipeline.DefaultPipeline:
     """All of the passes above."""
-    return DefaultPipeline(target, sys.modules[__name__])
+    return default_pipeline.DefaultPipeline(target, sys.modules[__name__])

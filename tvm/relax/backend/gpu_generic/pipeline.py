@@ -8,12 +8,21 @@ from typing import Any
 from tvm import dlight
 from tvm.ir.transform import Pass
 from tvm.relax import transform as t
-from tvm.relax.backend.default_pipeline import DefaultPipeline
+from tvm.relax.backend.default_pipeline import (
+    DefaultPipeline,
+    dataflow_lower_passes,
+    finalize_passes,
+)
 from tvm.relax.backend.dispatch_sampling import DispatchSampling
 from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.target.target import Target
+
+__all__ = [
+    "dataflow_lower_passes", "finalize_passes", "get_default_pipeline", "legalize_passes",
+    "library_dispatch_passes",
+]  # fmt: skip
 
 
 def library_dispatch_passes(target: Target) -> list[Pass]:
@@ -41,29 +50,6 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.RewriteDataflowReshape(),  # after fusion, which may have made use of a reshape
         RemoveUnusedWork(),  # kernels that were fused or folded away
         dlight.ApplyDefaultSchedule(*dlight.gpu.default_rules()),  # loops become threads
-    ]
-
-
-def dataflow_lower_passes(target: Target) -> list[Pass]:
-    """From dataflow to sequences of calls in which every tensor is made before it is written."""
-    return [
-        t.RewriteDataflowReshape(),  # kernels that only copy become views
-        t.ToNonDataflow(),  # from here on order counts
-        t.RemovePurityChecking(),  # what follows writes into tensors
-        t.CallTIRRewrite(),  # allocate, call, read
-    ]
-
-
-def finalize_passes(target: Target) -> list[Pass]:
-    """From there to what the virtual machine runs."""
-    return [
-        t.StaticPlanBlockMemory(),  # tensors share storage
-        t.LowerAllocTensor(),  # those that no plan covers get storage of their own
-        t.KillAfterLastUse(),  # memory goes as early as it can
-        t.LowerRuntimeBuiltin(),  # operators that are functions of the machine
-        t.ComputePrimValue(),  # numbers computed from symbols
-        t.VMShapeLower(),  # symbols live in a heap of numbers; arguments are checked
-        t.AttachGlobalSymbol(),  # functions are called by name from here on
     ]
 
 
