@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -454,6 +454,9 @@ def _stack_te(bb: BlockBuilder, tensors: Expr, *, axis: int | None) -> Expr:
 stack.reference(lambda tensors, axis: np.stack(tensors, 0 if axis is None else axis))
 
 
+_MOST_PIECES: Final = 1 << 20  # each is a value of its own
+
+
 @relax_op("relax.split", "x: Tensor", SplitAttrs, pattern=INJECTIVE, precision=FOLLOW)
 def split(x: ExprLike, indices_or_sections: Any, axis: int = 0) -> Call:
     """The tensor in pieces along `axis`: so many equal ones, or cut before each index."""
@@ -461,10 +464,10 @@ def split(x: ExprLike, indices_or_sections: Any, axis: int = 0) -> Call:
         given: Any = int_tuple(indices_or_sections)
     else:
         given = const_int(indices_or_sections)
-        if given is None or given < 1:
+        if given is None or not 1 <= given <= _MOST_PIECES:
             raise OptionError(
                 f"split: indices_or_sections is {indices_or_sections}; "
-                "legal: a positive integer or a list of indices"
+                f"legal: an integer from 1 to {_MOST_PIECES:,}, or a list of indices"
             )
     return split.call(x, indices_or_sections=given, axis=axis)
 
@@ -508,6 +511,9 @@ def _split_info(
 
 def _piece_size(ctx: Infer, low: PrimExpr, high: PrimExpr, extent: PrimExpr) -> PrimExpr:
     """high - low, as much of it as there is."""
+    if isinstance(low, IntImm) and isinstance(high, IntImm) and isinstance(extent, IntImm):
+        whole = extent.value
+        return IntImm(INT64, max(min(high.value, whole) - min(low.value, whole), 0))
     size = tir_op.min(high, extent) - tir_op.min(low, extent)
     return simplify(tir_op.max(size, 0), ctx.analyzer)
 

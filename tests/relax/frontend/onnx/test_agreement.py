@@ -12,7 +12,7 @@ from onnx import helper
 import tvm
 from tests.relax.frontend.onnx.models import Array, check_sizes, make_model
 from tvm import relax
-from tvm.error import ShapeError
+from tvm.error import OpAttributeInvalid, ShapeError
 from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
@@ -130,3 +130,35 @@ def test_what_gemm_adds_is_repeated() -> None:
 def test_slopes_are_repeated() -> None:
     model = model_of([node("PRelu", ["x", "s"], ["y"])], {"x": ["m", "n"], "s": ["k"]})
     check_sizes(model, [{"x": floats(2, 3), "s": floats(3)}, {"x": floats(2, 3), "s": floats(1)}])
+
+
+@pytest.mark.parametrize("op, gates", [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_weights_and_states_of_recurrent_layers_fit_the_data(op: str, gates: int) -> None:
+    fitting = {
+        "x": ["steps", 3, 2], "w": [1, gates * 4, 2], "r": [1, gates * 4, 4], "b": [1, 8 * gates],
+        "lengths": [3], "h": [1, 3, 4], "c": [1, 3, 4], "p": [1, 12],
+    }  # fmt: skip
+    names = list(fitting)[: 8 if op == "LSTM" else 6]
+    layer = node(op, names, ["y"], hidden_size=4)
+
+    def model(**changed: list[Any]) -> Any:
+        shapes = {name: changed.get(name, fitting[name]) for name in names}
+        sample = {name: floats(*(2 for _ in shape)) for name, shape in shapes.items()}
+        sample["lengths"] = sample["lengths"].astype("int32")
+        return make_model([layer], sample, ["y"], shapes=shapes)
+
+    small = {"w": [1, 2, 2], "r": [1, 2, 2], "b": [1, 3], "lengths": [1], "h": [1, 3, 1]}
+    small |= {"c": [1, 2, 4], "p": [1, 2]} if op == "LSTM" else {}
+    for number, name in enumerate(names):
+        if name in small:
+            with pytest.raises(OpAttributeInvalid, match=rf"input {number} has to be of shape \("):
+                from_onnx(model(**{name: small[name]}))
+    vm = relax.VirtualMachine(
+        tvm.compile(from_onnx(model(r=[1, "rows", "columns"])), "llvm"), tvm.cpu()
+    )
+    given = {name: np.ones([5 if e == "steps" else int(e) for e in fitting[name]], "float32")
+             for name in names}  # fmt: skip
+    given["lengths"] = np.full(3, 5, "int32")
+    assert vm["main"](*given.values()).numpy().shape == (5, 1, 3, 4)
+    with pytest.raises(ShapeError, match="columns"):
+        vm["main"](*(given | {"r": np.ones((1, 2, 2), "float32")}).values())

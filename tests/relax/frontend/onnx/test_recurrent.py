@@ -9,6 +9,7 @@ import pytest
 from onnx import helper
 
 from tests.relax.frontend.onnx.models import check, check_sizes, make_model
+from tvm.relax.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.cpu
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -94,3 +95,16 @@ def test_steps_that_are_an_extent(op: str, attrs: dict[str, Any], way: str) -> N
     shapes: dict[str, list[Any]] = {"x": ["steps", "batch", 4], "lengths": ["batch"]}
     model = make_model([layer], runs[0], outputs, weights, shapes=shapes)
     check_sizes(model, runs, 1e-4)
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_many_steps_are_one_kernel(op: str) -> None:
+    names = ["x", "w", "r"]
+    rows = GATES[op] * 2
+    rng = np.random.default_rng(2)
+    values = [rng.standard_normal(s).astype("float32") / 2
+              for s in ((600, 1, 2), (1, rows, 2), (1, rows, 2))]  # fmt: skip
+    node = helper.make_node(op, names, ["y"], hidden_size=2)
+    model = make_model([node], dict(zip(names, values)), ["y"], opset=14)
+    assert len(from_onnx(model).functions) > 1  # kernels beside `main`: nothing is written out
+    check(model, dict(zip(names, values)), rtol=1e-4)

@@ -14,6 +14,9 @@ from tvm.relax.frontend.extents import (
     fitted,
     repeated,
 )
+from tvm.relax.op.declare import show_extents
+from tvm.relax.shape_math import same_extent
+from tvm.tir.expr import INT64, IntImm
 
 if TYPE_CHECKING:
     from .node import Node
@@ -142,6 +145,41 @@ def _sum_then_norm(node: Node) -> None:
     node.replace(1, added[1])
 
 
+def _steps(gates: int) -> Rule:
+    def rule(node: Node) -> None:
+        """Weights and states fit the layer's size and the data's batch, as kernels take it."""
+        hidden = int(node.required("hidden_size"))
+        swapped = bool(node.attr("layout", 0))
+        ways = 2 if node.attr("direction", "forward") == "bidirectional" else 1
+        own = extents_of(node[0])
+        if own is None or len(own) != 3 or hidden < 1:
+            raise node.unfit(0, "of rank 3, and hidden_size positive", f"{own}, {hidden}")
+        batch = own[0 if swapped else 1]
+        state = [batch, ways, hidden] if swapped else [ways, batch, hidden]
+        _exactly(node, 1, [ways, gates * hidden, own[2]])
+        _exactly(node, 2, [ways, gates * hidden, hidden])
+        _exactly(node, 3, [ways, 2 * gates * hidden])
+        _exactly(node, 4, [batch])
+        _exactly(node, 5, state)
+        _exactly(node, 6, state)
+        _exactly(node, 7, [ways, 3 * hidden])
+
+    return rule
+
+
+def _exactly(node: Node, i: int, extents: Sequence[PrimExpr | int]) -> None:
+    """Input `i`, if it is there, has these extents; refused where it cannot."""
+    if not node.has(i):
+        return
+    own = extents_of(node[i])
+    wanted = [IntImm(INT64, e) if isinstance(e, int) else e for e in extents]
+    if own is None or len(own) != len(wanted) or any(
+        same_extent(a, b) is False for a, b in zip(own, wanted)
+    ):
+        raise node.unfit(i, f"of shape {show_extents(wanted)}", own and show_extents(own))
+    _same(node, [i], wanted)
+
+
 _BROADCAST = (
     "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
     "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow",
@@ -165,5 +203,8 @@ _RULES: dict[str, Rule] = {
     "RMSNormalization": _last_axes,
     "SkipLayerNormalization": _sum_then_norm,
     "SkipSimplifiedLayerNormalization": _sum_then_norm,
+    "RNN": _steps(1),
+    "GRU": _steps(3),
+    "LSTM": _steps(4),
 }
 

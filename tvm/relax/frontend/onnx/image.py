@@ -296,6 +296,8 @@ def affine_grid(node: Node) -> Result:
     size = node.numbers(1, "size")
     if len(size) != 4:
         raise node.invalid("size", size, "four numbers: n, c, h, w")
+    if not node.dtype(0).startswith(("float", "bfloat")):
+        raise node.unfit(0, "numbers of floating point", node.dtype(0))
     corners = bool(node.attr("align_corners", 0))
     if not all(isinstance(n, int) for n in size):
         return node.bb.emit_te(_turned, node[0], size, corners, primfunc_name_hint="affine_grid")

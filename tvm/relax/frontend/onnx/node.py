@@ -213,5 +213,9 @@ class Node:
             )
         )
 
+    def unfit(self, i: int, asked: str, found: object) -> OpAttributeInvalid:
+        """The error of input number `i`, which is not as the operator asks."""
+        return OpAttributeInvalid(self._message(f"input {i} has to be {asked}", str(found)))
+
     def _message(self, asked: str, found: str | None = None) -> str:
         return message(f"ONNX {self.op_type} {self.name!r}: {asked}", found=found)

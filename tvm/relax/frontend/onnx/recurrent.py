@@ -1,4 +1,4 @@
-"""Recurrent layers (RNN, GRU, LSTM), written out step by step where their number is known.
+"""Recurrent layers (RNN, GRU, LSTM), written out step by step where few are known.
 
 Inputs: sequences (steps, batch, in), or (batch, steps, in) with `layout` 1; weights (directions,
 gates * hidden, in), recurrent ones (directions, gates * hidden, hidden), biases (directions, 2 *
@@ -23,6 +23,8 @@ from .recurrent_steps import Recipe, activation, through_steps
 from .registry import Result, convert
 
 State: TypeAlias = "list[RelaxExpr]"
+# More steps than this are a loop: written out, they are as many nodes for the whole compiler.
+MOST_WRITTEN_OUT = 512
 # gates of a step from the inputs' products and the state, to a new state
 Step: TypeAlias = "Callable[[RelaxExpr, State], State]"
 
@@ -115,7 +117,8 @@ class _Layer:
         self.x = x
         steps = x.struct_info.shape.values[0]  # type: ignore[attr-defined]
         self.steps = steps.value if isinstance(steps, IntImm) else 0
-        self.is_open = not isinstance(steps, IntImm)  # only running tells how many
+        # a loop: only running tells how many, or there are many
+        self.is_open = not 0 < self.steps <= MOST_WRITTEN_OUT
         self.batch = x.struct_info.shape.values[1]  # type: ignore[attr-defined]
 
     def part(self, i: int, way: int) -> RelaxExpr | None:
