@@ -6,9 +6,10 @@
 `hostile_inputs.py` has the good inputs, their readers and the ways to damage them. Each attempt is
 read in a process that may end, each area in a process of its own. Outcomes: *same* (what is read is
 a program or values again), *refused* (an error of the kinds that are for users), *raw* (any other
-exception), *crash* (the process ended), *hang* (20 seconds of a core, or 300 in all), *wrong* (other numbers than
-those of the good input, where it must not give others). An attempt is what its area, the seed and
-its number make it: `--only NUMBER` does one of them again and shows its traceback.
+exception), *crash* (the process ended), *hang* (20 seconds of a core, or 300 in all), *wrong*
+(other numbers than those of the good input, where it must not give others, or memory of others
+touched). An attempt is what its area, the seed and its number make it: `--only NUMBER` does one of
+them again and shows its traceback.
 """
 
 from __future__ import annotations

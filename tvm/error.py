@@ -109,6 +109,10 @@ class RPCSessionTimeoutError(RPCError, TimeoutError):
     """A remote session ran out of its time."""
 
 
+class SignatureError(TVMError):
+    """A file that no trusted key signed, or a key or signature that cannot be read."""
+
+
 class CallTimeout(TVMError, TimeoutError):
     """A call took longer than its time limit."""
 

@@ -10,7 +10,7 @@ from tvm.exec import signature
 from tvm.exec.command import Outcome, Steps
 from tvm.exec.files import load_arrays
 from tvm.exec.kernels import kernel_times, show_kernels
-from tvm.exec.library import load_library
+from tvm.exec.library import add_trust, load_library
 from tvm.runtime import cpu, num_threads, tensor
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeat", type=_count, default=10, help="measurements to take (default: 10)"
     )
+    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     steps = Steps(args.verbose)
     with steps.step("load"):
-        vm = load_library(args.library)
+        vm = load_library(args.library, args.trusted_key)
         params = vm.signature("main").params
         arrays = load_arrays(args.inputs) if args.inputs else signature.random_arrays(params)
         where = repr(str(args.inputs)) if args.inputs else "the measurement"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from tvm.error import TVMError, message
 from tvm.exec.command import Mistake
 from tvm.exec.files import check_input
 from tvm.runtime import cpu, load_module
+from tvm.runtime.signing import ENVIRONMENT
 from tvm.runtime.vm import VirtualMachine
 
 if TYPE_CHECKING:
@@ -17,11 +19,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def load_library(path: Path) -> VirtualMachine:
-    """A virtual machine on the library's code; refused if `tvm compile` did not make the file."""
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """The option that tells whose libraries are loaded."""
+    parser.add_argument(
+        "--trusted-key", type=Path, action="append", metavar="KEY.pub",
+        help="refuse what this key, or another one given, did not sign; "
+        f"default: the keys in {ENVIRONMENT}",
+    )  # fmt: skip
+
+
+def load_library(path: Path, trusted: Sequence[Path] | None = None) -> VirtualMachine:
+    """A virtual machine on the library's code; refused if `tvm compile` did not make the file,
+    or if none of the trusted keys signed it.
+    """
     check_input(path, "the library")
     try:
-        return VirtualMachine(load_module(str(path.absolute())), cpu())
+        return VirtualMachine(load_module(str(path.absolute()), trusted_keys=trusted), cpu())
     except TVMError:
         raise                       # says already what, where and why
     except (OSError, TypeError, ValueError) as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tvm.exec import signature
 from tvm.exec.command import Outcome, Steps
 from tvm.exec.files import check_output, load_arrays, save_arrays
-from tvm.exec.library import as_arrays, load_library
+from tvm.exec.library import add_trust, as_arrays, load_library
 from tvm.exec.shapes import show_shape
 from tvm.runtime import tensor
 
@@ -21,13 +21,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--outputs", type=Path, required=True, metavar="OUT.npz", help="where the results go"
     )
+    add_trust(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     check_output(args.outputs, "the outputs")
     steps = Steps(args.verbose)
     with steps.step("load"):
-        vm = load_library(args.library)
+        vm = load_library(args.library, args.trusted_key)
         main = vm.signature("main")
         arrays = signature.in_order(main.params, load_arrays(args.inputs), repr(str(args.inputs)))
     with steps.step("run"):

@@ -50,12 +50,13 @@ _HOMES = {
 }  # fmt: skip
 _CHILDREN = (
     "_ffi_node_api", "disco", "executable", "module", "params", "profiling", "script_printer",
-    "vm",
+    "signing", "vm",
 )  # fmt: skip
 
 if TYPE_CHECKING:
     from . import disco as disco
     from . import profiling as profiling
+    from . import signing as signing
     from . import vm as vm
     from ._device import Device as Device
     from ._device import cpu as cpu

@@ -54,14 +54,27 @@ def check_seal(path: str | os.PathLike[str]) -> bool:
     if not found.startswith(MARK):
         return False
     if found != _seal(_digest(path, size)):
-        raise TVMError(
-            message(
-                f"load {os.fspath(path)!r}",
-                found="a damaged file: its content does not fit the digest at its end",
-                legal="the file as it was written",
-            )
-        )
+        raise _damaged(path)
     return True
+
+
+def check_sealed(content: bytes, path: str | os.PathLike[str]) -> bool:
+    """Whether the content of a file has a seal; TVMError if it does not fit what is before it."""
+    if not content[-_SEAL_BYTES:].startswith(MARK):
+        return False
+    if content != sealed(content[:-_SEAL_BYTES]):
+        raise _damaged(path)
+    return True
+
+
+def _damaged(path: str | os.PathLike[str]) -> TVMError:
+    return TVMError(
+        message(
+            f"load {os.fspath(path)!r}",
+            found="a damaged file: its content does not fit the digest at its end",
+            legal="the file as it was written",
+        )
+    )
 
 
 def _seal(digest: str) -> bytes:

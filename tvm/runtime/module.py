@@ -17,6 +17,7 @@ from ._device import Device
 from .artefact import SYMBOL
 from .benchmark import BenchmarkResult, Timing, evaluator
 from .digest import check_seal
+from .signing import Keys, signed_copy
 from .threads import thread_count
 
 BINARY_SERIALIZABLE, RUNNABLE, COMPILATION_EXPORTABLE = 1, 2, 4
@@ -360,8 +361,25 @@ def import_tree(root: Module) -> list[Module]:
     return list(_walk(root))
 
 
-def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
-    """The module stored in a file: `.so`, `.dylib`, `.dll`, `.o`, `.tar`."""
+def load_module(
+    path: str | os.PathLike[str], fmt: str = "", *, trusted_keys: Keys | None = None
+) -> Module:
+    """The module stored in a file: `.so`, `.dylib`, `.dll`, `.o`, `.tar`.
+
+    With trusted keys (paths of `.pub` files, or their lines `ed25519 ...`), or with those that
+    TVM_TRUSTED_KEYS names, one of them has to have signed the file: SignatureError otherwise.
+    """
+    name, suffix = _loadable(path, fmt)
+    return _load(signed_copy(name, trusted_keys, suffix), suffix)
+
+
+def load_own(path: str | os.PathLike[str], fmt: str = "") -> Module:
+    """The module of a file that this program has just written itself, which nobody signed."""
+    return _load(*_loadable(path, fmt))
+
+
+def _loadable(path: str | os.PathLike[str], fmt: str) -> tuple[str, str]:
+    """The name of a file, and the suffix by which it is loaded."""
     name = os.fspath(path)
     if not Path(name).is_file():
         raise ValueError(
@@ -372,8 +390,7 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
             )
         )
     suffix = "." + fmt if fmt else Path(name).suffix
-    home = LOADERS.get(suffix)
-    if home is None:
+    if suffix not in LOADERS:
         raise ValueError(
             message(
                 f"load_module {name!r}",
@@ -381,8 +398,12 @@ def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
                 legal=", ".join(LOADERS),
             )
         )
+    return name, suffix
+
+
+def _load(name: str, suffix: str) -> Module:
     check_seal(name)
-    module: Module = _named(home)(str(Path(name).absolute()))
+    module: Module = _named(LOADERS[suffix])(str(Path(name).absolute()))
     return module
 
 
@@ -395,12 +416,15 @@ def load_archive(path: str) -> Module:
 def load_static_library(path: str, func_names: Sequence[str]) -> Module:
     """The functions of an object file (`.o`) that are callable by the given names.
 
-    The object is one that export_library wrote, or one that others compiled.
+    The object is one that export_library wrote, or one that others compiled. Where
+    TVM_TRUSTED_KEYS names keys, one of them has to have signed it.
     """
+    if Path(path).is_file():
+        path = signed_copy(str(path), None, Path(path).suffix)
     if Path(path).is_file() and SYMBOL.encode() not in Path(path).read_bytes():
         made: Module = _named("tvm.runtime.static_library:StaticLibrary")(str(path), func_names)
         return made
-    module = load_module(path)
+    module = load_own(path)
     missing = [name for name in func_names if not module.implements_function(name)]
     if missing:
         raise ValueError(

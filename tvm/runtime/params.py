@@ -18,8 +18,9 @@ from tvm.error import TVMError, message
 from tvm.support.dtype import DataType
 
 from ._tensor import Tensor, empty, numpy_dtype
-from .digest import check_seal, sealed
-from .files import read_regular, write_beside
+from .digest import check_sealed, sealed
+from .files import write_beside
+from .signing import Keys, signed_bytes
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F
@@ -78,10 +79,17 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: str | os.PathLike[s
     write_beside(path, sealed(save_param_dict(params)))
 
 
-def load_param_dict_from_file(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """Read parameters from a file; TVMError if it is not as it was written."""
-    reader = _Reader(read_regular(path))
-    is_sealed = check_seal(path)
+def load_param_dict_from_file(
+    path: str | os.PathLike[str], *, trusted_keys: Keys | None = None
+) -> dict[str, Tensor]:
+    """Read parameters from a file; TVMError if it is not as it was written.
+
+    SignatureError if none of the trusted keys signed it: those given (paths of `.pub` files, or
+    their lines), or those that TVM_TRUSTED_KEYS names.
+    """
+    content = signed_bytes(path, trusted_keys)
+    reader = _Reader(content)
+    is_sealed = check_sealed(content, path)
     found = _tensors(reader)
     if not is_sealed and reader.left():
         raise TVMError(

@@ -24,7 +24,7 @@ from .bytecode import BytecodeFunction
 from .executable import Executable
 from .hot_sizes import HotSizes, Shapes, SizedFunction, SizeReport, Variant, no_source
 from .interruption import limited
-from .module import Module, load_module
+from .module import Module, load_own
 from .profiling import Count, Duration, Percent, Report
 from .vm_builtin import Closure, outside
 from .vm_executable import VMModule
@@ -156,7 +156,7 @@ class VirtualMachine:
 
     def _variant_of(self, path: str, name: str) -> Callable[..., Any]:
         """A function of a library that was made for this machine."""
-        return VirtualMachine(load_module(path), self.devices)[name]
+        return VirtualMachine(load_own(path), self.devices)[name]
 
     def specialize(
         self, shapes: Shapes | Sequence[Shapes], wait: bool = True, func_name: str = "main"

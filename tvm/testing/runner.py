@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from tvm.contrib.cc import cross_compiler
 from tvm.contrib.tar import tar
 from tvm.error import message
-from tvm.runtime import Device, Module, Tensor, device, load_module, tensor
+from tvm.runtime import Device, Module, Tensor, device, tensor
 from tvm.runtime.benchmark import BenchmarkResult
+from tvm.runtime.module import load_own
 
 ExportFunc = Callable[[Any, str], Any]
 
@@ -68,7 +69,7 @@ def local_run(
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / f"tvm_tmp_mod.{suffix}")
         export(mod, path)
-        loaded = load_module(path)
+        loaded = load_own(path)
         placed = [_on_device(arg, dev) for arg in args]
         timing = measured(loaded, dev, placed, config)
         loaded(*placed)

@@ -12,8 +12,9 @@ from tvm.ffi import get_global_func, register_global_func
 from tvm.meta_schedule.logging import get_logger
 from tvm.meta_schedule.profiler import Profiler
 from tvm.meta_schedule.utils import derived_object, get_global_func_with_default_on_worker
-from tvm.runtime import Device, Module, load_module
+from tvm.runtime import Device, Module
 from tvm.runtime import device as find_device
+from tvm.runtime.module import load_own
 
 from .config import EvaluatorConfig
 from .runner import PyRunner, PyRunnerFuture, RunnerFuture, RunnerInput, RunnerResult
@@ -143,7 +144,7 @@ def _measure(
     )
     with _afterwards(cleanup):
         with Profiler.timeit("LocalRunner/load_module"):
-            module, dev = load_module(artifact_path), find_device(device_type, 0)
+            module, dev = load_own(artifact_path), find_device(device_type, 0)
         with Profiler.timeit("LocalRunner/alloc_argument"):
             repeated_args = alloc(dev, args_info, alloc_repeat)
         with Profiler.timeit("LocalRunner/run_evaluator"):

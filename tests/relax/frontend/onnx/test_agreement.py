@@ -132,7 +132,7 @@ def test_slopes_are_repeated() -> None:
     check_sizes(model, [{"x": floats(2, 3), "s": floats(3)}, {"x": floats(2, 3), "s": floats(1)}])
 
 
-@pytest.mark.parametrize("op, gates", [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+@pytest.mark.parametrize(("op", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
 def test_weights_and_states_of_recurrent_layers_fit_the_data(op: str, gates: int) -> None:
     fitting = {
         "x": ["steps", 3, 2], "w": [1, gates * 4, 2], "r": [1, gates * 4, 4], "b": [1, 8 * gates],

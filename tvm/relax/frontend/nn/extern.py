@@ -25,6 +25,7 @@ from tvm.ffi import library
 from tvm.ir.module import IRModule
 from tvm.runtime import Module, load_static_library
 from tvm.runtime.linker import create_executable
+from tvm.runtime.static_library import StaticLibrary
 
 from . import core
 from .call import to_expr
@@ -160,7 +161,7 @@ class SourceModule(ExternModule):
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder) / f"main{self.output_suffix}"
             self.compile(made)
-            return load_static_library(str(made), func_names=list(self._symbols))
+            return StaticLibrary(str(made), list(self._symbols))
 
 
 def _text(source: str | Path) -> str:

@@ -155,7 +155,7 @@ def _steps(gates: int) -> Rule:
         if own is None or len(own) != 3 or hidden < 1:
             raise node.unfit(0, "of rank 3, and hidden_size positive", f"{own}, {hidden}")
         batch = own[0 if swapped else 1]
-        state = [batch, ways, hidden] if swapped else [ways, batch, hidden]
+        state: list[PrimExpr | int] = [batch, ways, hidden] if swapped else [ways, batch, hidden]
         _exactly(node, 1, [ways, gates * hidden, own[2]])
         _exactly(node, 2, [ways, gates * hidden, hidden])
         _exactly(node, 3, [ways, 2 * gates * hidden])
