@@ -13,7 +13,6 @@ import pytest
 
 import tvm
 from tvm.error import SignatureError
-from tvm.exec import cli
 from tvm.runtime import signing
 
 pytest.importorskip("cryptography")
@@ -240,25 +239,3 @@ def test_without_the_package(place: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
     with pytest.raises(SignatureError, match=r"pip install \"tvm-py\[sign\]\""):
         tvm.runtime.load_module(place / "m.so", trusted_keys=[place / "mine.pub"])
-
-
-def test_commands(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def call(*words: object) -> int:
-        return cli.main([str(word) for word in words])
-
-    assert call("keygen", place / "k") == 0
-    assert call("sign", place / "m.so", place / "n.so", "--key", place / "k.key") == 0
-    for name in ("m.so", "n.so"):
-        assert call("verify", place / name, "--trusted-key", place / "k.pub") == 0
-    assert (place / "k.pub").read_text().strip() in capsys.readouterr().out
-    flipped(place)
-    for words in (
-        ("verify", place / "m.so", "--trusted-key", place / "k.pub"),
-        ("verify", place / "m.so"),
-        ("keygen", place / "k"),
-        ("sign", place / "m.so", "--key", place / "k.pub"),
-        ("sign", place / "gone.so", "--key", place / "k.key"),
-        ("bench", place / "m.so", "--trusted-key", place / "k.pub"),
-    ):
-        assert call(*words) == 1, words
-        assert "legal" in capsys.readouterr().err
