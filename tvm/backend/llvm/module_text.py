@@ -55,6 +55,7 @@ class ModuleText:
     _declares: dict[str, str] = field(default_factory=dict)
     _globals: dict[str, str] = field(default_factory=dict)
     _strings: dict[bytes, str] = field(default_factory=dict)
+    _symbols: dict[HostTensor, str] = field(default_factory=dict)  # of constants: hashed once
     _metadata: list[str] = field(default_factory=list)
     _shared: dict[str, str] = field(default_factory=dict)
 
@@ -123,7 +124,9 @@ class ModuleText:
                 f'c"{bytes_literal(data)}", align 64'
             )
             return name
-        symbol = f"__tvm_const_{tensor.digest()[:20]}"
+        symbol = self._symbols.get(tensor)
+        if symbol is None:
+            symbol = self._symbols[tensor] = f"__tvm_const_{tensor.digest()[:20]}"
         self.constants.setdefault(symbol, tensor)
         self._globals["@" + symbol] = (
             f"@{symbol} = external constant [{values.nbytes} x i8], align 64"

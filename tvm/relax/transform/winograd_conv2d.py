@@ -26,6 +26,7 @@ from tvm.relax.expr import (
     DataflowBlock,
     Function,
     ShapeExpr,
+    Tuple,
     VarBinding,
 )
 from tvm.relax.op_pattern import OpPatternKind
@@ -69,6 +70,7 @@ class WinogradConv2D(ModulePass):
 class _Rewriter:
     def __init__(self, func: Function, bb: BlockBuilder, cpu: CpuModel) -> None:
         self._bb, self._cpu, self._func = bb, cpu, func
+        self._made: dict[object, Call] = {}  # by what decides the kernel
 
     def block(self, block: BindingBlock) -> BindingBlock:
         plans = {b.var: _plan(b.value, self._cpu) for b in block.bindings}
@@ -101,10 +103,22 @@ class _Rewriter:
             return winograd_panels(x, w, values.shape[0], padding, panels)
 
         transformed = Constant(transformed_weights(values, panels.filters))
-        return self._bb.call_te(
+        info = data.struct_info
+        assert isinstance(info, TensorStructInfo), "as planned"
+        sizes = _known(info)
+        key = None if sizes is None else (*sizes, values.shape, padding, panels)
+        equal = self._made.get(key)
+        if equal is not None:
+            kernel, _, *rest = equal.args
+            operands = Tuple([data, transformed])
+            return Call(equal.op, [kernel, operands, *rest], equal.attrs, equal.sinfo_args)
+        call: RelaxExpr = self._bb.call_te(
             stages, data, transformed, primfunc_name_hint="conv2d_winograd",
             primfunc_attrs={"op_pattern": int(OpPatternKind.kOutEWiseFusable)},
         )  # fmt: skip
+        if key is not None and isinstance(call, Call):
+            self._made[key] = call
+        return call
 
 
 def _padding(call: Call) -> tuple[int, int, int, int]:

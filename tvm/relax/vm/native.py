@@ -83,12 +83,13 @@ def native_graph(mod: IRModule, var: GlobalVar, *, profile: bool) -> NativeGraph
     if own_calls(func, var):
         func = _caller(func, var)
     name, sketch = var.name_hint, Arena()
-    _Graph(mod, name, func, sketch, None).build()
+    constants = _ConstantBlock()
+    _Graph(mod, name, func, sketch, constants, None).build()
     sketch.plan()
-    plain = _Graph(mod, name, func, sketch.again(), None)
+    plain = _Graph(mod, name, func, sketch.again(), constants, None)
     functions: dict[GlobalVar, BaseFunc] = {GlobalVar(name): plain.build()}
     if profile:
-        timed = _Graph(mod, name, func, sketch.again(), len(plain.calls) + 1)
+        timed = _Graph(mod, name, func, sketch.again(), constants, len(plain.calls) + 1)
         functions[GlobalVar(name + PROFILE_SUFFIX)] = timed.build()
     return NativeGraph(functions, plain.calls)
 
@@ -111,8 +112,9 @@ class _Graph(Flow):
     """
 
     def __init__(
-        self, mod: IRModule, name: str, func: Function, arena: Arena, readings: int | None
-    ) -> None:
+        self, mod: IRModule, name: str, func: Function, arena: Arena, constants: _ConstantBlock,
+        readings: int | None,
+    ) -> None:  # fmt: skip
         known = [v for p in func.params for v in tir_vars_in_struct_info(p.struct_info)]
         super().__init__(mod, name, Sizes(known, name), arena)
         self._func = func
@@ -120,7 +122,8 @@ class _Graph(Flow):
         self.values.update((b.var, b.value) for b in self._bindings)
         self._params: list[e.Var] = []
         self._buffer_map: dict[e.Var, Buffer] = {}
-        self._constants = _ConstantBlock()
+        self._constants = constants
+        self._constants_at = e.Var("constants", PointerType(PrimType("uint8"), "global"))
         self._readings = readings
         self._clock: Buffer | None = None
         self.calls: list[KernelCall] = []
@@ -146,7 +149,7 @@ class _Graph(Flow):
         if not ops.is_zero(self.arena.total):
             yes = ops.const(True, "bool")
             body = s.Allocate(self.arena.base, "uint8", [self.arena.total], yes, body)
-        body = self.sizes.around(self._constants.around(body))
+        body = self.sizes.around(self._constants.around(body, self._constants_at))
         symbol = self.name + (PROFILE_SUFFIX if self._clock is not None else "")
         attrs = {
             "global_symbol": symbol,
@@ -211,7 +214,8 @@ class _Graph(Flow):
     # --- what the statements refer to ---
 
     def constant(self, value: Constant) -> Place:
-        return self._constants.place(value.data)
+        offset = self._constants.offset(value.data)
+        return Place(self._constants_at, ops.const(offset, "int64"))
 
     def note(self, name: str, span: Span | None) -> None:
         """A step of the outermost level is done: it is timed."""
@@ -238,35 +242,43 @@ def _read_clock(clock: Buffer, index: int) -> s.Stmt:
 
 
 class _ConstantBlock:
-    """All constants of a function in one piece of read-only memory, each at an aligned offset."""
+    """All constants of a function in one piece of read-only memory, each at an aligned offset.
+
+    The forms of a function share it: they ask for the same constants.
+    """
 
     def __init__(self) -> None:
-        self._var = e.Var("constants", PointerType(PrimType("uint8"), "global"))
-        self._tensors: list[HostTensor] = []
         self._offsets: dict[HostTensor, int] = {}
         self._size = 0
+        self._made: HostTensor | None = None
 
-    def place(self, tensor: HostTensor) -> Place:
+    def offset(self, tensor: HostTensor) -> int:
+        """How many bytes behind the start a constant lies."""
         if tensor not in self._offsets:
             self._offsets[tensor] = self._size
-            self._tensors.append(tensor)
             self._size += aligned(max(tensor.nbytes, 1))
-        return Place(self._var, ops.const(self._offsets[tensor], "int64"))
+            self._made = None
+        return self._offsets[tensor]
 
-    def around(self, body: s.Stmt) -> s.Stmt:
-        if not self._tensors:
+    def around(self, body: s.Stmt, start: e.Var) -> s.Stmt:
+        """The statement where `start` is the start of the memory."""
+        if not self._offsets:
             return body
+        if self._made is None:
+            self._made = self._filled()
+        size = ops.const(self._size, "int64")
+        notes = {"alignment": ALIGNMENT}
+        return s.AllocateConst(start, "uint8", [size], self._made, body, notes)
+
+    def _filled(self) -> HostTensor:
         import numpy as np  # Relax loads without numpy
 
         block: Any = np.empty(self._size, np.uint8)
         end = 0
-        for tensor in self._tensors:
+        for tensor, start in self._offsets.items():
             raw = tensor.numpy().reshape(-1).view(np.uint8)
-            start = self._offsets[tensor]
             block[end:start] = 0
             end = start + raw.size
             block[start:end] = raw
         block[end:] = 0
-        size = ops.const(self._size, "int64")
-        notes = {"alignment": ALIGNMENT}
-        return s.AllocateConst(self._var, "uint8", [size], HostTensor(block), body, notes)
+        return HostTensor(block)
