@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tvm.backend import find_backend
+from tvm.backend.llvm.kept_kernels import OtherParameters, with_kept_kernels
 from tvm.error import TargetError, TVMError, message
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
@@ -59,6 +60,15 @@ def _build(mod: IRModule, chosen: Target, pipeline: PipelineLike) -> Module:
     host = chosen.host if chosen.host is not None else host_of(chosen)
     mod = only_prim_funcs(mod)
     mod = t.BindTarget(chosen if chosen.kind.name in HOST_KINDS else chosen.with_host(host))(mod)
+    if pipeline == "default" and chosen.kind.name == "llvm":
+        try:
+            return _lowered(with_kept_kernels(mod, chosen), pipeline, chosen, host)
+        except OtherParameters:
+            pass
+    return _lowered(mod, pipeline, chosen, host)
+
+
+def _lowered(mod: IRModule, pipeline: PipelineLike, chosen: Target, host: Target) -> Module:
     mod = pipeline_of(pipeline, chosen)(mod)
     host_mod, device_mods = split_host_device_mods(mod)
     host_mod = Sequential(finalize_host_passes())(host_mod)

@@ -18,9 +18,11 @@ from tvm.tir.function import PrimFunc
 
 from .abi import FFI_PREFIX
 from .debug import DebugPlaces
+from .fragment import put, taken
 from .function_text import FunctionText
 from .imported_text import with_imports
 from .jit import Machine, data_layout
+from .kept_kernels import KEEP, kept_code, store_kernel
 from .module_text import ModuleText, Signature
 from .parallel import launch_parallel_loop, outline_scope, pointer_attributes
 from .polls import Polls, of_child
@@ -100,8 +102,9 @@ def emit_module(mod: IRModule, machine: Machine, *, debug: bool = False) -> Emit
     packed: list[str] = []
     entry: str | None = None
     for var, func in functions:
-        _emit_function(module, module.signatures[var.name_hint], func, places)
         signature = module.signatures[var.name_hint]
+        if not _emit_apart(module, signature, func):
+            _emit_function(module, signature, func, places)
         if signature.packed:
             packed.append(signature.name.removeprefix(FFI_PREFIX))
             if func.attrs.get("tir.is_entry_func"):
@@ -153,6 +156,25 @@ def _signature(var: GlobalVar, func: PrimFunc) -> Signature:
 def _is_packed(func: PrimFunc) -> bool:
     convention = func.attrs.get("calling_conv")
     return convention is not None and int(str(convention)) == CallingConv.C_PACKED_FUNC
+
+
+def _emit_apart(module: ModuleText, signature: Signature, func: PrimFunc) -> bool:
+    """Emit a function whose code is in the cache, or will be; False where it is not of these."""
+    fragment = kept_code(func, signature.params)
+    if fragment is None and KEEP in func.attrs:
+        part = ModuleText(
+            module.machine_triple, module.data_layout, module.cpu, module.features, module.fast_math
+        )
+        places = DebugPlaces(part, lines=False)
+        first = len(part.nodes)
+        part.names.reserve(signature.name)
+        _emit_function(part, signature, func, places)
+        fragment = taken(part, signature, first)
+        if fragment is not None:
+            store_kernel(func, fragment)
+    if fragment is not None:
+        put(fragment, module)
+    return fragment is not None
 
 
 def _emit_function(

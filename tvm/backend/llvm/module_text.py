@@ -19,6 +19,8 @@ INLINE_CONSTANT_BYTES = 1024  # larger ones stay outside of the text, which LLVM
 # The line that tells which intrinsics a script calls by name, with operands that nobody checked.
 FOREIGN_MARK = "; called by name: "
 
+_WEAK = "declare extern_weak "
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -52,17 +54,25 @@ class ModuleText:
     imported: list[str] = field(default_factory=list)  # LLVM text that scripts bring along
     modern: bool = True  # LLVM 16 and later write memory(none) for readnone
     named_metadata: dict[str, str] = field(default_factory=dict)
-    _declares: dict[str, str] = field(default_factory=dict)
-    _globals: dict[str, str] = field(default_factory=dict)
-    _strings: dict[bytes, str] = field(default_factory=dict)
+    declares: dict[str, str] = field(default_factory=dict)
+    globals: dict[str, str] = field(default_factory=dict)
+    strings: dict[bytes, str] = field(default_factory=dict)
     _symbols: dict[HostTensor, str] = field(default_factory=dict)  # of constants: hashed once
-    _metadata: list[str] = field(default_factory=list)
-    _shared: dict[str, str] = field(default_factory=dict)
+    nodes: list[str] = field(default_factory=list)
+    shared: dict[str, str] = field(default_factory=dict)
 
     def declare(self, name: str, result: str, params: str, attributes: str = "") -> str:
         """The operand for calling an outside function; declared once, and always alike."""
         line = f"declare {result} {quoted(name)}({params}){' ' + attributes if attributes else ''}"
-        known = self._declares.setdefault(name, line)
+        self.add_declare(name, line)
+        return quoted(name)
+
+    def add_declare(self, name: str, line: str) -> None:
+        """Declare an outside function by a line, unless one like it is there."""
+        if line.startswith(_WEAK):
+            self.declares[name] = line
+            return
+        known = self.declares.setdefault(name, line)
         if known != line and known.split("(")[0] != line.split("(")[0]:
             raise TVMError(
                 message(
@@ -71,21 +81,19 @@ class ModuleText:
                     legal="one result type for a function",
                 )
             )
-        return quoted(name)
 
     def declare_weak(self, name: str, result: str, params: str) -> None:
         """A function that may be missing: then its address is null."""
-        line = f"declare extern_weak {result} {quoted(name)}({params})"
-        self._declares[name] = line
+        self.add_declare(name, f"{_WEAK}{result} {quoted(name)}({params})")
 
     def string(self, text: str) -> str:
         """The operand for a zero-terminated string."""
         data = text.encode() + b"\0"
-        name = self._strings.get(data)
+        name = self.strings.get(data)
         if name is None:
-            name = f"@.str{'.' + str(len(self._strings)) if self._strings else ''}"
-            self._strings[data] = name
-            self._globals[name] = (
+            name = f"@.str{'.' + str(len(self.strings)) if self.strings else ''}"
+            self.strings[data] = name
+            self.globals[name] = (
                 f"{name} = private unnamed_addr constant [{len(data)} x i8] "
                 f'c"{bytes_literal(data)}", align 1'
             )
@@ -101,14 +109,14 @@ class ModuleText:
     def slot(self, prefix: str) -> str:
         """The operand for a fresh pointer-sized variable, null at first."""
         name = quoted(self.names.fresh(prefix))
-        self._globals[name] = f"{name} = internal global ptr null, align 8"
+        self.globals[name] = f"{name} = internal global ptr null, align 8"
         return name
 
     def context(self) -> str:
         """The operand for the variable in which a loader puts the library's own module."""
         self.uses_context = True
         name = f"@{CONTEXT}"
-        self._globals[name] = f"{name} = weak global ptr null, align 8"
+        self.globals[name] = f"{name} = weak global ptr null, align 8"
         return name
 
     def constant(self, tensor: HostTensor, hint: str) -> str:
@@ -119,7 +127,7 @@ class ModuleText:
         data = values.tobytes() if values.nbytes <= INLINE_CONSTANT_BYTES else None
         if data is not None:
             name = quoted(self.names.fresh(hint))
-            self._globals[name] = (
+            self.globals[name] = (
                 f"{name} = private unnamed_addr constant [{len(data)} x i8] "
                 f'c"{bytes_literal(data)}", align 64'
             )
@@ -128,22 +136,26 @@ class ModuleText:
         if symbol is None:
             symbol = self._symbols[tensor] = f"__tvm_const_{tensor.digest()[:20]}"
         self.constants.setdefault(symbol, tensor)
-        self._globals["@" + symbol] = (
+        self.globals["@" + symbol] = (
             f"@{symbol} = external constant [{values.nbytes} x i8], align 64"
         )
         return "@" + symbol
 
     def metadata(self, content: str) -> str:
         """The operand for a metadata node; `{self}` stands for the node itself."""
-        name = f"!{len(self._metadata)}"
-        self._metadata.append(f"{name} = {content.replace('{self}', name)}")
+        name = self.next_metadata()
+        self.nodes.append(f"{name} = {content.replace('{self}', name)}")
         return name
+
+    def next_metadata(self) -> str:
+        """The operand that the next new metadata node will have."""
+        return f"!{len(self.nodes)}"
 
     def shared_metadata(self, content: str) -> str:
         """The operand for a metadata node; equal contents are one node."""
-        name = self._shared.get(content)
+        name = self.shared.get(content)
         if name is None:
-            name = self._shared[content] = self.metadata(content)
+            name = self.shared[content] = self.metadata(content)
         return name
 
     def _vscale_range(self) -> str:
@@ -161,10 +173,10 @@ class ModuleText:
         if self.machine_triple:
             parts.append(f'target datalayout = "{self.data_layout}"')
             parts.append(f'target triple = "{self.machine_triple}"')
-        parts += ["", *self._globals.values(), ""] if self._globals else [""]
+        parts += ["", *self.globals.values(), ""] if self.globals else [""]
         parts += self.functions
         defined = {signature.name for signature in self.signatures.values()}
-        used = [line for name, line in sorted(self._declares.items()) if name not in defined]
+        used = [line for name, line in sorted(self.declares.items()) if name not in defined]
         machine = self._vscale_range() + "".join(
             f'"target-{name}"="{value}" '
             for name, value in (("cpu", self.cpu), ("features", self.features))
@@ -173,9 +185,9 @@ class ModuleText:
         parts += [*used, "", f"attributes #0 = {{ nounwind {machine}}}"]
         # for functions that only check arguments and call: optimizing them takes most of the time
         parts.append(f"attributes #1 = {{ nounwind noinline optnone {machine}}}")
-        if self._metadata:
+        if self.nodes:
             named = [f"!{name} = !{{{nodes}}}" for name, nodes in self.named_metadata.items()]
-            parts += ["", *named, *self._metadata]
+            parts += ["", *named, *self.nodes]
         return "\n".join(parts) + "\n"
 
 

@@ -34,10 +34,14 @@ class ApplyDefaultSchedule(ModulePass):
         functions = dict(mod.functions.items())
         for gvar, func in mod.functions.items():
             if isinstance(func, PrimFunc) and not is_scheduled(func):
-                found = first_schedule(func, target_of(func), self.rules)
+                found = self.scheduled(func, target_of(func))
                 if found is not None:
                     functions[gvar] = found
         return mod.with_functions(functions)
+
+    def scheduled(self, func: PrimFunc, target: Target) -> PrimFunc | None:
+        """The function as the first fitting rule schedules it; None where none fits."""
+        return first_schedule(func, target, self.rules)
 
 
 def is_scheduled(func: PrimFunc) -> bool:

@@ -112,13 +112,13 @@ class _Rewriter:
             kernel, _, *rest = equal.args
             operands = Tuple([data, transformed])
             return Call(equal.op, [kernel, operands, *rest], equal.attrs, equal.sinfo_args)
-        call: RelaxExpr = self._bb.call_te(
+        made = self._bb.call_te(
             stages, data, transformed, primfunc_name_hint="conv2d_winograd",
             primfunc_attrs={"op_pattern": int(OpPatternKind.kOutEWiseFusable)},
         )  # fmt: skip
-        if key is not None and isinstance(call, Call):
-            self._made[key] = call
-        return call
+        if key is not None and isinstance(made, Call):
+            self._made[key] = made
+        return made
 
 
 def _padding(call: Call) -> tuple[int, int, int, int]:

@@ -15,20 +15,18 @@ from typing import Any, Final
 
 from tvm.backend.llvm import cache
 from tvm.backend.llvm.codegen import Emitted
-from tvm.backend.llvm.jit import host_machine
 from tvm.backend.llvm.module import LLVMModule
+from tvm.backend.llvm.setting import setting
 from tvm.backend.llvm.target import machine_of
 from tvm.error import TVMError
 from tvm.ir.host_tensor import HostTensor
 from tvm.ir.json import key_text
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassContext
 from tvm.runtime._tensor import from_host, host_view
 from tvm.runtime.artefact import Artefact
 from tvm.runtime.vm_executable import VMExecutable, VMModule
-from tvm.support.compiler_state import compiler_state, customised
 from tvm.support.digest import content_digest
-from tvm.support.dtype import DataType, custom_types
+from tvm.support.dtype import DataType
 from tvm.target.target import Target
 
 _FORMAT: Final = "model 1"
@@ -41,23 +39,15 @@ def model_key(mod: IRModule, target: Target, exec_mode: str) -> str | None:
     It does where somebody watches the passes or adds to them, brought rules or types of his own, or
     links what came compiled.
     """
-    ctx = PassContext.current()
-    if not cache.enabled() or target.kind.name != "llvm" or customised() or custom_types():
-        return None
-    if ctx.instruments or ctx.custom_passes or "external_mods" in mod.attrs:
+    given = setting(target)
+    if given is None or "external_mods" in mod.attrs:
         return None
     try:
-        how = json.dumps(
-            [ctx.opt_level, list(ctx.required_pass), list(ctx.disabled_pass), dict(ctx.config)],
-            sort_keys=True,
-        )
         graph, tensors = key_text(mod)
-    except (TypeError, ValueError, TVMError):  # passes among the options, objects in the graph
+    except (TypeError, ValueError, TVMError):  # objects in the graph
         return None
     told = [f"{t.dtype} {tuple(t.shape)} {content_digest(_raw(t))}" for t in tensors]
-    return cache.key_of(
-        [_FORMAT, compiler_state(), repr(host_machine()), str(target), exec_mode, how, graph, *told]
-    )
+    return cache.key_of([_FORMAT, *given, exec_mode, graph, *told])
 
 
 def store_model(key: str, made: VMExecutable) -> None:

@@ -12,6 +12,7 @@ from tvm.relax.backend.default_pipeline import (
     dataflow_lower_passes,
     finalize_passes,
 )
+from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
@@ -53,7 +54,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         RemoveUnusedWork(),  # kernels that are called with weights only
         PlainIndices(),  # a wrong index stays wrong when what it picks from is inlined
         NameExtents(),  # rules need not see through how a size was computed
-        dlight.ApplyDefaultSchedule(*dlight.cpu.default_rules()),
+        ApplyKeptSchedule("cpu", *dlight.cpu.default_rules()),
         t.SplitLayoutRewritePreproc(),  # what packs weights becomes a kernel of its own
         t.FoldConstant(),  # and packs them now
         RemoveUnusedWork(),  # kernels that have packed

@@ -1,0 +1,43 @@
+"""What decides code beside the program."""
+
+from __future__ import annotations
+
+import pytest
+
+import tvm
+from tvm.backend.llvm import setting
+from tvm.support import compiler_state
+from tvm.target import Target
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler_state, "_customised", False)  # by other tests
+    monkeypatch.setattr(setting, "custom_types", lambda: {})
+    monkeypatch.delenv("TVM_CACHE", raising=False)
+
+
+def test_options_and_targets_count() -> None:
+    found = [setting.setting(Target("llvm")), setting.setting(Target("llvm -mcpu=haswell"))]
+    with tvm.transform.PassContext(opt_level=3):
+        found.append(setting.setting(Target("llvm")))
+    with tvm.transform.PassContext(config={"tir.disable_vectorize": True}):
+        found.append(setting.setting(Target("llvm")))
+    assert all(found)
+    assert len({str(one) for one in found}) == len(found)
+
+
+def test_what_no_text_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert setting.setting(Target("c")) is None
+    passes = [(0, tvm.tir.transform.Simplify())]
+    with tvm.transform.PassContext(config={"tir.add_lower_pass": passes}):
+        assert setting.setting(Target("llvm")) is None
+    with tvm.transform.PassContext(instruments=[tvm.ir.instrument.PassTimingInstrument()]):
+        assert setting.setting(Target("llvm")) is None
+    monkeypatch.setattr(compiler_state, "_customised", True)
+    assert setting.setting(Target("llvm")) is None
+    monkeypatch.setattr(compiler_state, "_customised", False)
+    monkeypatch.setenv("TVM_CACHE", "0")
+    assert setting.setting(Target("llvm")) is None

@@ -1,0 +1,78 @@
+"""Schedules in the compile cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tvm
+from tvm import dlight, tir
+from tvm.backend.llvm import setting
+from tvm.dlight.base import transform
+from tvm.ir import IRModule
+from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
+from tvm.script import tir as T
+from tvm.support import compiler_state
+from tvm.target import Target
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TVM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("TVM_CACHE", raising=False)
+    monkeypatch.setattr(compiler_state, "_customised", False)  # by other tests
+    monkeypatch.setattr(setting, "custom_types", lambda: {})
+
+
+def doubled(name: str = "A") -> IRModule:
+    a = tvm.te.placeholder((256,), "float32", name)
+    b = tvm.te.compute((256,), lambda i: a[i] * 2.0, "b")
+    return IRModule({"double": tvm.te.create_prim_func([a, b])})
+
+
+def applied(mod: IRModule, name: str = "cpu") -> tir.PrimFunc:
+    with Target("llvm -mcpu=haswell"):
+        return ApplyKeptSchedule(name, *dlight.cpu.default_rules())(mod)["double"]
+
+
+def test_a_hit_asks_no_rule_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = applied(doubled())
+    monkeypatch.setattr(transform, "first_schedule", lambda *_: pytest.fail("a rule was asked"))
+    again = applied(doubled())
+    assert again.script() == first.script()
+    tvm.ir.assert_structural_equal(again, first)
+    assert again.attrs["tir.is_scheduled"]
+    for changed in (lambda: applied(doubled("B")), lambda: applied(doubled(), "other")):
+        with pytest.raises(pytest.fail.Exception, match="a rule was asked"):
+            changed()
+
+
+def test_functions_that_no_rule_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    mod = doubled()
+    with Target("llvm"):
+        assert ApplyKeptSchedule("none")(mod)["double"] is mod["double"]
+        monkeypatch.setattr(transform, "first_schedule", lambda *_: pytest.fail("asked"))
+        assert ApplyKeptSchedule("none")(mod)["double"] is mod["double"]
+
+
+def test_without_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TVM_CACHE", "0")
+    first = applied(doubled())
+    tvm.ir.assert_structural_equal(applied(doubled()), first)
+
+
+def test_functions_with_constants_are_scheduled_each_time() -> None:
+    @T.prim_func
+    def double(A: T.Buffer((4,), "float32")):
+        c = T.allocate_const([1.0, 2.0, 3.0, 4.0], "float32", [4])
+        C = T.Buffer((4,), "float32", data=c)
+        for i in range(4):
+            with T.block("add"):
+                v = T.axis.spatial(4, i)
+                A[v] = A[v] + C[v]
+
+    mod = IRModule({"double": double})
+    tvm.ir.assert_structural_equal(applied(mod), applied(mod))

@@ -1,0 +1,33 @@
+"""All beside the program that decides the code of a compilation, for the names of cache entries."""
+
+from __future__ import annotations
+
+import json
+
+from tvm.ir.transform import PassContext
+from tvm.support.compiler_state import compiler_state, customised
+from tvm.support.dtype import custom_types
+from tvm.target.target import Target
+
+from . import cache
+from .jit import host_machine, llvm_version
+
+
+def setting(target: Target) -> list[str] | None:
+    """Texts that tell the setting; None where it has what no text tells, or nothing is kept.
+
+    So it is where somebody watches the passes or adds to them, brought rules or types of his own.
+    """
+    ctx = PassContext.current()
+    if not cache.enabled() or target.kind.name != "llvm" or customised() or custom_types():
+        return None
+    if ctx.instruments or ctx.custom_passes:
+        return None
+    try:
+        how = json.dumps(
+            [ctx.opt_level, list(ctx.required_pass), list(ctx.disabled_pass), dict(ctx.config)],
+            sort_keys=True,
+        )
+    except (TypeError, ValueError):  # passes among the options
+        return None
+    return [compiler_state(), str(llvm_version()), repr(host_machine()), str(target), how]
