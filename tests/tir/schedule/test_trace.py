@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.tir.schedule.cases import chain, matmul
+from tvm import tir
 from tvm.error import TVMError
 from tvm.ir.structural import structural_equal
 from tvm.tir.schedule import BlockRV, Instruction, InstructionKind, Schedule, Trace
@@ -171,3 +172,20 @@ def test_buffers_by_number() -> None:
 def test_damaged_traces_are_refused(damaged: object) -> None:
     with pytest.raises((TVMError, ValueError), match=r"apply_json_to_schedule|deeply|no block"):
         Trace.apply_json_to_schedule(damaged, Schedule(matmul()))
+
+
+@pytest.mark.parametrize("probs", [[1 / 3, 2 / 3], [0.2, 0.8], [0.0, 1.0]])
+def test_numbers_that_are_floats(probs: list[float]) -> None:
+    nodes = [tir.FloatImm("float32", p) for p in probs]
+    kind = InstructionKind.get("SampleCategorical")
+    trace = Trace([Instruction(kind, [], [[2, 4], nodes], [tir.Var("v", "int32")])], {})
+    stored = trace.as_json()[0][0][2]
+    assert stored[0] == [2, 4] and all(isinstance(p, tir.FloatImm) for p in stored[1])
+    assert str(stored[1]) == "[" + ", ".join([str(p) for p in nodes]) + "]"
+    shown = ", ".join([f"{p:.17g}" for p in probs])
+    assert f"probs=[{shown}])" in str(trace)
+    sch = Schedule(chain())
+    Trace.apply_json_to_schedule(trace.as_json(), sch)
+    assert f"probs=[{shown}]" in sch.trace.as_python()[0]
+    sch.annotate(sch.get_block("B"), "factor", 2.0)
+    assert sch.trace.as_python()[-1].endswith("ann_val=2.0)"), "it comes back as a float"

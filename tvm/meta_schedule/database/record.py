@@ -23,6 +23,7 @@ from tvm.meta_schedule.seconds import Seconds, seconds
 from tvm.support.json_text import from_json
 from tvm.target.target import Target
 from tvm.tir.schedule import Schedule, Trace
+from tvm.tir.schedule.stored import plain_numbers
 
 # What stands for the time of a schedule that could not be measured.
 UNMEASURED_SECS = 1e10
@@ -120,7 +121,7 @@ class TuningRecord(Object):
     def as_json(self) -> list[Any]:
         """`[trace, seconds, target, types of arguments]`; what is not known is None."""
         # a stored trace is given back as it was stored, without a replay
-        trace = self._stored if self._trace is None else self._trace.as_json()
+        trace = self._stored if self._trace is None else plain_numbers(self._trace.as_json())
         return [
             trace,
             None if self.run_secs is None else [t.value for t in self.run_secs],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -190,20 +191,23 @@ class _Placeholders(dict[Any, str]):
         return "_"
 
 
-def show_value(value: Any, names: Mapping[Any, str]) -> str:
+def show_value(value: Any, names: Mapping[Any, str], in_list: bool = False) -> str:
     """A Python expression for an input or attribute."""
     if isinstance(value, (BlockRV, LoopRV)):
         return names.get(value, "_")
     if isinstance(value, IntImm) and value.dtype.is_bool:
         return str(bool(value.value))
     if isinstance(value, (IntImm, FloatImm, StringImm)):
-        return show_value(value.value, names)
+        return show_value(value.value, names, in_list)
     if isinstance(value, PrimExpr):
         return names[value] if value in names else str(value)
     if isinstance(value, str):
         return json.dumps(value)
+    if isinstance(value, float) and math.isfinite(value):
+        text = f"{value:.17g}"  # an attribute of its own has to come back as a float
+        return text if in_list or not text.lstrip("-").isdigit() else f"{text}.0"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join([show_value(v, names) for v in value])}]"
+        return f"[{', '.join([show_value(v, names, True) for v in value])}]"
     if isinstance(value, Mapping):
         parts = [f"{json.dumps(k)}: {show_value(v, names)}" for k, v in value.items()]
         return "{" + ", ".join(parts) + "}"

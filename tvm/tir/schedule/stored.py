@@ -12,10 +12,13 @@ from tvm.tir.expr import FloatImm, IntImm, StringImm
 
 
 def store_attribute(value: Any) -> Any:
-    """Numbers, strings and lists as they are; other IR nodes as their JSON text in a dict."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    """Numbers, strings and lists as they are; other IR nodes as their JSON text in a dict.
+
+    A `FloatImm` stays one, as its type is not told by its value; `plain_numbers` takes those away.
+    """
+    if value is None or isinstance(value, (bool, int, float, str, FloatImm)):
         return value
-    if isinstance(value, (IntImm, FloatImm, StringImm)):
+    if isinstance(value, (IntImm, StringImm)):
         return value.value
     if isinstance(value, (list, tuple)):
         return [store_attribute(part) for part in value]
@@ -27,6 +30,17 @@ def store_attribute(value: Any) -> Any:
         f"as_json: a {type(value).__name__} cannot be stored; "
         "legal: numbers, strings, lists, IR nodes"
     )
+
+
+def plain_numbers(stored: Any) -> Any:
+    """What `store_attribute` stored, for a file: each `FloatImm` as its number."""
+    if isinstance(stored, FloatImm):
+        return stored.value
+    if isinstance(stored, (list, tuple)):
+        return [plain_numbers(part) for part in stored]
+    if isinstance(stored, Mapping):
+        return {key: plain_numbers(part) for key, part in stored.items()}
+    return stored
 
 
 def load_attribute(value: Any) -> Any:
