@@ -253,6 +253,10 @@ WRITTEN = [
     (mn(tdiv(x + 4, 5) * 5, x), "x"),
     (mx(tdiv(x + 4, 5) * 5, x), "T.Div(x + 4, 5) * 5"),
     (mx(mn(x, y), mx(y, x)), "T.max(x, y)"),
+    (x * 7 + 3 - mx(x, 12) * 7, "T.min(0, x + -12) * 7 + 3"),
+    (mn(x, y) * 7 - y * 7, "T.min(0, x - y) * 7"),
+    (x * 7 - mn(y, x) * 7, "T.max(0, x - y) * 7"),
+    (mx(x * 7, 2) + 30 - mx(x * 7, 23) - mx(2 - x * 7, 0), "T.min(0, x * 7 + -23) + 30"),
 ]
 
 
