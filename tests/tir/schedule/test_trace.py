@@ -180,7 +180,8 @@ def test_numbers_that_are_floats(probs: list[float]) -> None:
     kind = InstructionKind.get("SampleCategorical")
     trace = Trace([Instruction(kind, [], [[2, 4], nodes], [tir.Var("v", "int32")])], {})
     stored = trace.as_json()[0][0][2]
-    assert stored[0] == [2, 4] and all(isinstance(p, tir.FloatImm) for p in stored[1])
+    assert stored[0] == [2, 4]
+    assert all(isinstance(p, tir.FloatImm) for p in stored[1])
     assert str(stored[1]) == "[" + ", ".join([str(p) for p in nodes]) + "]"
     shown = ", ".join([f"{p:.17g}" for p in probs])
     assert f"probs=[{shown}])" in str(trace)
