@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tvm.contrib import nvcc
+from tvm.contrib import nvcc, nvrtc
 from tvm.error import TVMError
 from tvm.ffi import get_global_func
 from tvm.target import Target
@@ -18,12 +18,13 @@ TEXT = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
 
 
 @needs_nvcc
-def test_text_becomes_ptx(tmp_path: Path) -> None:
+def test_text_becomes_ptx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert b".visible .entry twice(" in nvcc.compile_cuda(TEXT)
     kept = tmp_path / "twice.cubin"
     assert nvcc.compile_cuda(TEXT, "cubin", "sm_80", path_target=str(kept)) == kept.read_bytes()
     with Target("cuda -arch=sm_80"):
         assert b".target sm_80" in nvcc.compile_cuda(TEXT)
+    monkeypatch.setattr(nvrtc, "available", lambda: False)
     compiled = get_global_func("tvm_callback_cuda_compile")(TEXT, Target("cuda -arch=sm_90"))
     assert b".target sm_90" in compiled
     assert nvcc.get_cuda_version() >= (11, 0)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tvm.runtime.vm_builtin_graph import get_cached_alloc, run_or_capture
 
 pytestmark = pytest.mark.pure
 
 
 class Machine:
-    """Anything that can be told from others."""
+    """A machine on the host, which records nothing."""
+
+    devices = (tvm.cpu(),)
 
 
 def test_storage_is_made_once_a_machine() -> None:

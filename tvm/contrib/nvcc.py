@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tvm.contrib import nvrtc
 from tvm.error import TVMError, message
 from tvm.ffi import register_global_func
 from tvm.runtime import cuda
@@ -178,6 +179,9 @@ def _run(command: list[str]) -> str:
 
 @register_global_func("tvm_callback_cuda_compile", override=False)
 def tvm_callback_cuda_compile(code: str, target: Any = None) -> bytes:
-    """CUDA text as PTX, for the target's machine; register another function to replace it."""
+    """CUDA text as a binary for the target's machine, by NVRTC where that is installed, or as
+    PTX by nvcc; register another function to replace it."""
     arch = target.attrs.get("arch") if isinstance(target, Target) else None
+    if nvrtc.available():
+        return nvrtc.compile_source(code, "cubin", None if arch is None else str(arch))
     return bytes(compile_cuda(code, "ptx", None if arch is None else str(arch)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from tvm.ffi import get_global_func, library
@@ -166,6 +168,19 @@ class Device(_DeviceBase):  # type: ignore[misc]
     def sync(self, stream: int | None = None) -> None:
         """Wait until all work given to the device is done."""
         self._stream_call("sync", None, stream or 0)
+
+    def seconds(self, work: Callable[[], None]) -> float:
+        """Seconds that the device takes for what `work` gives it to do, by its own clock where it
+        has one."""
+        if self.dlpack_device_type() != _tvm_ffi.DLDeviceType.kDLCPU and not self.is_remote:
+            kinds = importlib.import_module("tvm.runtime.device_api.kinds")
+            taken: float = kinds.api_of(self.type, self.index).seconds(self.index, work)
+            return taken
+        self.sync()
+        start = time.perf_counter()
+        work()
+        self.sync()
+        return time.perf_counter() - start
 
     def _stream_call(self, what: str, on_cpu: Any, *args: int) -> Any:
         if self.dlpack_device_type() == _tvm_ffi.DLDeviceType.kDLCPU:

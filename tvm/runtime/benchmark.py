@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -107,11 +108,7 @@ def _one_repeat(
     while True:
         if timing.cache_flush_bytes:
             flush_cache(timing.cache_flush_bytes)
-        start = time.perf_counter()
-        for _ in range(number):
-            func(*args)
-        dev.sync()
-        seconds = time.perf_counter() - start
+        seconds = dev.seconds(functools.partial(_repeated, func, args, number))
         if seconds >= timing.min_repeat_s:
             return seconds, number
         empty_runs += 1
@@ -119,6 +116,11 @@ def _one_repeat(
             return seconds, number
         wanted = timing.min_repeat_s / max(seconds / number, 1e-9) + 1
         number = int(max(wanted, number * 1.618))
+
+
+def _repeated(func: Callable[..., Any], args: tuple[Any, ...], number: int) -> None:
+    for _ in range(number):
+        func(*args)
 
 
 CACHE_BYTES: Final = 64 << 20  # more than the caches of most CPUs hold

@@ -19,8 +19,7 @@ from .module import BINARY_SERIALIZABLE, RUNNABLE, Module
 # How kernels of a kind are made ready: launcher(module, name) -> a function of arguments and then
 # launch extents. Named and not imported.
 LAUNCHERS: dict[str, str] = {
-    "cuda": "tvm.runtime.cuda_module:source_launcher",
-    **dict.fromkeys(("opencl", "vulkan", "webgpu"), "tvm.runtime.device_api.kinds:launcher"),
+    kind: "tvm.runtime.device_api.kinds:launcher" for kind in ("cuda", "opencl", "vulkan", "webgpu")
 }
 _SUFFIXES: Final = {"cuda": "cu", "hip": "hip", "opencl": "cl", "metal": "metal", "wgsl": "wgsl"}
 

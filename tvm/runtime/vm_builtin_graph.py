@@ -1,14 +1,17 @@
 """`vm.builtin.cuda_graph.*`: storage that a machine keeps, and launches that it repeats.
 
-Storage is made at the first run. The launches of a region are repeated by calling its function:
-what a recorded graph saves is the time of the launches, not their meaning.
+Storage is made at the first run. A region runs as it is at first, which loads its kernels, and is
+recorded at the next run, on devices that record launches; after that one call repeats them all.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
+from ._tensor import Tensor
+from .device_api.kinds import find_api
 from .vm_builtin import _builtin
 
 _KEPT: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
@@ -27,5 +30,51 @@ def get_cached_alloc(vm: Any, alloc_func: Any, index: int) -> Any:
 def run_or_capture(
     vm: Any, capture_func: Any, args: Any, entry_index: int, shape_expr: Any = None
 ) -> Any:
-    """The result of a region on these operands; sizes on which it depends are the last of them."""
+    """The result of a region on these operands; sizes on which it depends are the last of them.
+
+    A recording is for the sizes and the memory of the operands that it was made with.
+    """
+    device = vm.devices[0]
+    api = find_api(device.type)
+    if api is None:
+        return capture_func(*args)
+    key = (int(entry_index), tuple(_told_apart([args, shape_expr])))
+    regions = _RECORDED.setdefault(vm, {})
+    found = regions.get(key)
+    if found is not None:
+        found.repeat()
+        return found.result
+    if key not in regions and len(regions) < _MOST_RECORDINGS:
+        regions[key] = None  # to be recorded next time
+    elif key in regions:
+        made = api.record(device.index, lambda: capture_func(*args))
+        if made is not None:
+            regions[key] = _Recording(*made)
+            made[1]()
+            return made[0]
     return capture_func(*args)
+
+
+def _told_apart(values: Any) -> Iterator[Any]:
+    """What a recording depends on: addresses of tensors, and numbers."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value.data_ptr()
+            yield tuple(map(int, value.shape))
+        elif hasattr(value, "__iter__"):
+            yield from _told_apart(value)
+        else:
+            yield value
+
+
+class _Recording(NamedTuple):
+    """What a region gave, and a function that does its launches again."""
+
+    result: Any
+    repeat: Any
+
+
+_MOST_RECORDINGS: Final = 256  # a machine
+_RECORDED: weakref.WeakKeyDictionary[Any, dict[Any, _Recording | None]] = (
+    weakref.WeakKeyDictionary()
+)

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -76,32 +76,43 @@ def as_cpp(text: str, kind: str) -> str:
     return re.sub(r"extern (__shared__ .*\w)\[\];", r"\1[1 << 16];", text)
 
 
-def library_of(module: DeviceModule) -> ctypes.CDLL:
-    """The kernels of a module as a library with a function `run_<kernel>` for each."""
-    kind = module.kind
+def shared_library(source: str, kind: str, names: Iterable[str], level: str = "-O1") -> bytes:
+    """Kernels as a shared library with functions `run_<kernel>` and, of CUDA and HIP,
+    `parameters_<kernel>`, which tells which are pointers."""
     runs = [
         f'extern "C" int run_{name}(void** args, const int* extents) '
         f"{{ return launch([] {{ call({name}, arguments); }}, args, extents, {WARP[kind]}); }}"
-        for name in module.kernels
+        for name in names
     ]
     cuda = kind in ("cuda", "rocm")
+    if cuda:
+        runs += [f'extern "C" const char* parameters_{name}() {{ return parameters({name}); }}'
+                 for name in names]  # fmt: skip
     text = "\n".join([f"#define SHIM_CUDA {int(cuda)}",
                       f"#define SHIM_HIP {int(kind == 'rocm')}",
                       f"#define SHIM_OPENCL {int(kind == 'opencl')}", f'#include "{SHIM}"',
-                      as_cpp(module.source, kind), *runs])  # fmt: skip
-    folder = Path(tempfile.mkdtemp(prefix="tvm-shim-"))
-    for name in _EMPTY:
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text("")
-    (folder / "kernels.cpp").write_text(text)
-    made = folder / "kernels.so"
-    command = [compiler(), "-std=c++17", "-O1", "-w", "-fwrapv", "-fno-strict-aliasing", "-fPIC",
-               "-shared", f"-I{folder}", "-o", str(made), str(folder / "kernels.cpp")]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.stderr[:3000]}\n{text}"
-    library = ctypes.CDLL(str(made))
-    shutil.rmtree(folder)
-    return library
+                      as_cpp(source, kind), *runs])  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="tvm-shim-") as place:
+        folder = Path(place)
+        for name in _EMPTY:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text("")
+        (folder / "kernels.cpp").write_text(text)
+        made = folder / "kernels.so"
+        command = [compiler(), "-std=c++17", level, "-w", "-fwrapv", "-fno-strict-aliasing",
+                   "-fPIC", "-shared", f"-I{folder}", "-o", str(made),
+                   str(folder / "kernels.cpp")]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{done.stderr[:3000]}\n{text}"
+        return made.read_bytes()
+
+
+def library_of(module: DeviceModule) -> ctypes.CDLL:
+    """The kernels of a module, loaded."""
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        file.write(shared_library(module.source, module.kind, list(module.kernels)))
+        file.flush()
+        return ctypes.CDLL(file.name)
 
 
 _library = functools.lru_cache(maxsize=64)(library_of)

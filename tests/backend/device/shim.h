@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -310,6 +311,10 @@ template <> struct Given<uint3> {
 template <typename... P, size_t... I>
 static void call(void (*f)(P...), void** args, std::index_sequence<I...>) { f(Given<P>::take(args, I)...); }
 template <typename... P> static void call(void (*f)(P...), void** args) { call(f, args, std::index_sequence_for<P...>()); }
+template <typename... P> static const char* parameters(void (*)(P...)) {
+  static const char kinds[] = {(std::is_pointer<P>::value ? 'p' : 'v')..., 0};
+  return kinds;
+}
 static void** arguments;
 static int launch(void (*one)(), void** args, const int* extents, int warp) {
   run_kernel = one;

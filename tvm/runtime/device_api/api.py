@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import math
 import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -20,6 +22,7 @@ from tvm.support.dtype import DataType
 
 if TYPE_CHECKING:
     from tvm.runtime.device_module import DeviceModule
+    from tvm.support.kernel_info import KernelInfo
 
 ALIGNMENT: Final = 256  # bytes; what kinds ask of a part of a buffer at most
 _KEPT_SHARE: Final = 0.25  # of a device's memory may wait in the pool
@@ -38,11 +41,14 @@ class DeviceAPI(ABC):
     """Drives all devices of one kind. Addresses are numbers, whatever the kind calls memory."""
 
     kind: ClassVar[str]
+    launch_tags: ClassVar[tuple[str, ...]] = ()  # what a launch is told besides its extents
 
     def __init__(self) -> None:
-        self._pool: dict[tuple[int, int], list[int]] = {}  # (device, bytes) -> free memory
+        self._pool: dict[tuple[int, int, int], list[int]] = {}  # (device, stream, bytes) -> free
+        self._streams_of: dict[int, int] = {}  # address -> the stream it was first taken in
         self._waiting = 0  # bytes in the pool
         self._in_use: dict[int, int] = {}  # bytes by device, the pool's left out
+        self._held = threading.local()  # memory that a recording of this thread has used
         self._lock = threading.RLock()
 
     # --- what a kind answers ---
@@ -96,13 +102,27 @@ class DeviceAPI(ABC):
         return 0
 
     def free_stream(self, index: int, stream: int) -> None:
-        """Give a stream back."""
+        """Give a stream back when its work is done."""
         self.sync(index, stream)
+        self._share_pool_of(index, stream)
+
+    def _share_pool_of(self, index: int, stream: int) -> None:
+        """The memory of a stream that is gone is for all."""
+        with self._lock:
+            gone = [key for key in self._pool if key[:2] == (index, stream) and stream]
+            for key in gone:
+                self._pool.setdefault((index, 0, key[2]), []).extend(self._pool.pop(key))
+            for address in [a for a, s in self._streams_of.items() if s == stream]:
+                del self._streams_of[address]
 
     def set_stream(self, index: int, stream: int) -> None:
         """Make a stream the one that following work of this thread goes to."""
         if stream:
             raise self.no_stream(index, stream)
+
+    def current_stream(self, index: int) -> int:
+        """The stream that work of this thread goes to."""
+        return 0
 
     def no_stream(self, index: int, stream: int) -> TVMError:
         """What to say of a stream that a device does not have."""
@@ -121,35 +141,75 @@ class DeviceAPI(ABC):
 
         It runs on the device that its first memory is on.
         """
-        info = module.kernels[name]
+        return self.launcher_of(
+            name, module.kernels[name], lambda index: self.kernel(index, module, name)
+        )
+
+    def launcher_of(
+        self, name: str, info: KernelInfo, make: Callable[[int], Kernel]
+    ) -> Callable[..., None]:
+        """A kernel that `make` readies for a device, as a function like that of `launcher`."""
         ready: dict[int, Kernel] = {}
+        tags = info.launch_param_tags
 
         def launch(*args: Any) -> None:
-            given, extents = split_arguments(name, info.arg_types, info.launch_param_tags, args)
-            if 0 in extents.values():
+            given, extents = split_arguments(name, info.arg_types, tags, args, self.launch_tags)
+            if 0 in (extents[axis] for axis in AXES):
                 return
             pointers = (address_of(a) for kind, a in zip(info.arg_types, given) if kind == "handle")
             address = next(filter(None, pointers), 0)
             index = self.device_of(address) if address else 0
             kernel = ready.get(index)
             if kernel is None:
-                kernel = ready[index] = self.kernel(index, module, name)
+                kernel = ready[index] = make(index)
             kernel(given, extents)
 
         return launch
 
+    # --- time, and launches that are repeated ---
+
+    def seconds(self, index: int, work: Callable[[], None]) -> float:
+        """Seconds that a device takes for what `work` queues."""
+        self.sync(index, 0)
+        start = time.perf_counter()
+        work()
+        self.sync(index, 0)
+        return time.perf_counter() - start
+
+    def record(
+        self, index: int, work: Callable[[], Any]
+    ) -> tuple[Any, Callable[[], None]] | None:
+        """What `work` returns, and a function that repeats its launches; None where a kind of
+        device cannot record launches, and nothing was done."""
+        return None
+
+    @contextmanager
+    def _memory_held(self) -> Iterator[list[tuple[int, int, int]]]:
+        """Within, memory that this thread gives back is listed, and stays taken."""
+        held: list[tuple[int, int, int]] = []
+        self._held.memory = held
+        try:
+            yield held
+        finally:
+            self._held.memory = None
+
     # --- memory ---
 
     def take(self, index: int, nbytes: int) -> tuple[int, int]:
-        """Memory from the pool or the device: its address, and how many bytes it really has."""
-        size = _rounded(nbytes)
+        """Memory from the pool or the device: its address, and how many bytes it really has.
+
+        What waits in the pool may still be in use by queued work, so it returns to its stream.
+        """
+        size, stream = _rounded(nbytes), self.current_stream(index)
         with self._lock:
-            free = self._pool.get((index, size))
+            free = self._pool.get((index, stream, size))
             if free:
                 self._waiting -= size
                 address = free.pop()
             else:
                 address = self._allocate(index, size)
+                if stream:
+                    self._streams_of[address] = stream
             self._in_use[index] = self._in_use.get(index, 0) + size
         return address, size
 
@@ -162,20 +222,27 @@ class DeviceAPI(ABC):
 
     def give(self, index: int, address: int, size: int) -> None:
         """Memory that `take` gave goes back to the pool, or to the device where that is full."""
+        held = getattr(self._held, "memory", None)
+        if held is not None:  # launches that are recorded use it whenever they are repeated
+            held.append((index, address, size))
+            return
         with self._lock:
             self._in_use[index] -= size
             total = self.attribute(index, DeviceAttr.TOTAL_GLOBAL_MEMORY) or _UNKNOWN_MEMORY
             if self._waiting + size > _KEPT_SHARE * total:
+                self._streams_of.pop(address, None)
                 self.release(index, address)
             else:
-                self._pool.setdefault((index, size), []).append(address)
+                key = (index, self._streams_of.get(address, 0), size)
+                self._pool.setdefault(key, []).append(address)
                 self._waiting += size
 
     def drop_pool(self) -> None:
         """Give the memory that waits for reuse back to the devices."""
         with self._lock:
-            for (index, _), addresses in self._pool.items():
+            for (index, _, _), addresses in self._pool.items():
                 for address in addresses:
+                    self._streams_of.pop(address, None)
                     self.release(index, address)
             self._pool.clear()
             self._waiting = 0
@@ -246,15 +313,17 @@ def _rounded(nbytes: int) -> int:
 # --- launches ---
 
 
-def launch_extents(name: str, tags: Sequence[str], given: Sequence[Any]) -> dict[str, int]:
-    """The extents of a launch by thread tag."""
-    unknown = [tag for tag in tags if tag not in AXES]
+def launch_extents(
+    name: str, tags: Sequence[str], given: Sequence[Any], known: Sequence[str] = ()
+) -> dict[str, int]:
+    """The extents of a launch by thread tag; `known` are tags besides those of the axes."""
+    unknown = [tag for tag in tags if tag not in AXES and tag not in known]
     if unknown:
         raise TVMError(
             message(
                 f"launch kernel {name!r}",
                 found=f"launch parameters {', '.join(unknown)}",
-                legal=", ".join(AXES),
+                legal=", ".join((*AXES, *known)),
             )
         )
     return {**dict.fromkeys(AXES, 1), **dict(zip(tags, map(int, given)))}
@@ -263,10 +332,12 @@ def launch_extents(name: str, tags: Sequence[str], given: Sequence[Any]) -> dict
 AXES: Final = (
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
 )  # fmt: skip
+DYNAMIC_SHARED: Final = "tir.use_dyn_shared_memory"  # its value in a launch: bytes a block
 
 
 def split_arguments(
-    name: str, kinds: Sequence[str], tags: Sequence[str], args: Sequence[Any]
+    name: str, kinds: Sequence[str], tags: Sequence[str], args: Sequence[Any],
+    known: Sequence[str] = (),
 ) -> tuple[Sequence[Any], dict[str, int]]:
     """What a launch is given: arguments of the kernel, and extents by thread tag."""
     if len(args) != len(kinds) + len(tags):
@@ -277,7 +348,7 @@ def split_arguments(
                 legal=f"{len(kinds)} arguments, then {', '.join(tags)}",
             )
         )
-    return args[: len(kinds)], launch_extents(name, tags, args[len(kinds) :])
+    return args[: len(kinds)], launch_extents(name, tags, args[len(kinds) :], known)
 
 
 def address_of(arg: Any) -> int:

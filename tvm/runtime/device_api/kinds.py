@@ -15,6 +15,7 @@ from .api import DeviceAPI, MissingLibrary
 
 # kind -> the class that drives it, and the extra of this package that brings its library
 DRIVERS: Final[dict[str, tuple[str, str]]] = {
+    "cuda": ("tvm.runtime.device_api.cuda:CUDAAPI", "cuda"),
     "opencl": ("tvm.runtime.device_api.opencl:OpenCLAPI", "opencl"),
     "vulkan": ("tvm.runtime.device_api.webgpu:VulkanAPI", "webgpu"),
     "webgpu": ("tvm.runtime.device_api.webgpu:WebGPUAPI", "webgpu"),

@@ -130,8 +130,11 @@ class OpenCLAPI(DeviceAPI):
     # --- streams ---
 
     def _queue(self, index: int) -> Any:
-        stream = getattr(self._current, "streams", {}).get(index, 0)
+        stream = self.current_stream(index)
         return self._streams[stream] if stream else self._queues[index]
+
+    def current_stream(self, index: int) -> int:
+        return int(getattr(self._current, "streams", {}).get(index, 0))
 
     def create_stream(self, index: int) -> int:
         queue = self.cl.CommandQueue(self._contexts[index])
@@ -139,9 +142,8 @@ class OpenCLAPI(DeviceAPI):
         return int(queue.int_ptr)
 
     def free_stream(self, index: int, stream: int) -> None:
-        queue = self._streams.pop(stream, None)
-        if queue is not None:
-            queue.finish()
+        super().free_stream(index, stream)
+        self._streams.pop(stream, None)
 
     def set_stream(self, index: int, stream: int) -> None:
         if stream and stream not in self._streams:

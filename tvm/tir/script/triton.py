@@ -10,7 +10,8 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType, PrimType
 from tvm.runtime import Module
-from tvm.runtime.cuda_module import DYNAMIC_SHARED, CUDAModule
+from tvm.runtime.cuda_module import CUDAModule
+from tvm.runtime.device_api.api import DYNAMIC_SHARED
 from tvm.support.dtype import DataType
 from tvm.support.kernel_info import KernelInfo
 from tvm.tir.expr import IntImm, Var, as_expr
