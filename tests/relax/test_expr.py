@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -234,3 +236,33 @@ def test_make_shape_takes_sequences_only() -> None:
     assert len(relax.make_shape([1, N])) == 2
     with pytest.raises(ValueError, match="Wrong type"):
         relax.make_shape(3)
+
+
+INFO = relax.TensorStructInfo([2], "float32")
+ONE = relax.const(1)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: relax.Var(3), "#0 when calling: `relax.Var`. Expected `relax.Id or str` but"),
+        (lambda: relax.VarBinding(3, ONE), "Expected `relax.expr.Var` but got `int`"),
+        (lambda: relax.VarBinding(relax.Var("x", INFO), 3), "#1 when calling: `relax.VarBinding`"),
+        (lambda: relax.MatchCast(relax.Var("x", INFO), ONE, 3), "#2 when calling"),
+        (lambda: relax.If(ONE, 2, 3), "#1 when calling: `relax.If`"),
+        (lambda: relax.SeqExpr(3, ONE), "#0 when calling: `relax.SeqExpr`"),
+        (lambda: relax.SeqExpr([ONE], ONE), "Expected `Array<relax.expr.BindingBlock>`"),
+        (lambda: relax.DataflowBlock([ONE]), "#0 when calling: `relax.DataflowBlock`"),
+        (lambda: relax.Function([ONE], ONE), "Expected `Array<relax.expr.Var>`"),
+        (lambda: relax.Function([], 3), "#1 when calling: `relax.Function`"),
+        (lambda: relax.TupleGetItem(relax.Tuple([ONE]), "a"), "#1 when calling"),
+        (lambda: relax.StringImm(3), "Expected `str` but got `int`"),
+        (lambda: relax.ExternFunc(3), "Expected `str` but got `int`"),
+        (lambda: relax.TupleStructInfo([ONE]), "one of the values is a `Constant`"),
+        (lambda: relax.FuncStructInfo([INFO], ONE), "#1 when calling: `relax.FuncStructInfo`"),
+    ],
+)
+def test_arguments_of_another_type(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(TypeError, match="Mismatched type on argument") as found:
+        make()
+    assert words in str(found.value)

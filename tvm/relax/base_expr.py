@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, final
 
 from typing_extensions import Self
@@ -16,6 +16,35 @@ if TYPE_CHECKING:
     from .expr import Call
 
 X = TypeVar("X", bound="ExprWithOp")
+Part = TypeVar("Part")
+
+
+def expect(kind: type | tuple[type, ...], value: object, at: int, call: str) -> None:
+    """TypeError unless argument `at` of the call is of one of these classes."""
+    if not isinstance(value, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        wanted = " or ".join(getattr(one, "TYPE_KEY", "") or one.__name__ for one in kinds)
+        raise TypeError(
+            f"Mismatched type on argument #{at} when calling: `{call}`. "
+            f"Expected `{wanted}` but got `{type(value).__name__}`"
+        )
+
+
+def expect_all(kind: type[Part], values: object, at: int, call: str) -> tuple[Part, ...]:
+    """A sequence as a tuple; TypeError unless it is one, of values of this class."""
+    try:
+        parts = tuple(values)  # type: ignore[call-overload]
+    except TypeError:
+        expect(Sequence, values, at, call)
+        raise
+    for part in parts:
+        if not isinstance(part, kind):
+            wanted = f"Array<{getattr(kind, 'TYPE_KEY', '') or kind.__name__}>"
+            raise TypeError(
+                f"Mismatched type on argument #{at} when calling: `{call}`. "
+                f"Expected `{wanted}` but one of the values is a `{type(part).__name__}`"
+            )
+    return parts
 
 
 @final

@@ -20,9 +20,9 @@ from tvm.ir.op import Op
 from tvm.ir.span import Span, ambient_span
 from tvm.support.dtype import DataType
 from tvm.support.lazy import lazy_names
-from tvm.tir.expr import FloatImm
+from tvm.tir.expr import FloatImm, IntImm
 
-from .base_expr import ExprWithOp, Id, LeafExpr
+from .base_expr import ExprWithOp, Id, LeafExpr, expect, expect_all
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -67,6 +67,7 @@ class Var(ExprWithOp):
                 f"{type(struct_info).__name__}; legal: a StructInfo such as "
                 'TensorStructInfo((2, 3), "float32"), or None'
             )
+        expect((Id, str), name_hint, 0, "relax.Var")
         self.vid: Final = name_hint if isinstance(name_hint, Id) else Id(name_hint)
         self.struct_info_ = struct_info
         self.span = span
@@ -144,6 +145,8 @@ class TupleGetItem(ExprWithOp):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("tuple_value", "index", "struct_info_~", "span~")
 
     def __init__(self, tuple_value: RelaxExpr, index: int, span: Span | None = None) -> None:
+        expect(RelaxExpr, tuple_value, 0, "relax.TupleGetItem")
+        expect((int, IntImm), index, 1, "relax.TupleGetItem")
         info = tuple_value.struct_info_
         if index < 0:
             raise TupleIndexError(f"Index out of bounds: a tuple has no item {index}; legal: 0 ...")
@@ -196,6 +199,7 @@ class StringImm(LeafExpr):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("value", "struct_info_~", "span~")
 
     def __init__(self, value: str, span: Span | None = None) -> None:
+        expect(str, value, 0, "relax.StringImm")
         self.value: Final = str(value)
         self.struct_info_ = ObjectStructInfo()
         self.span = span
@@ -290,6 +294,8 @@ class VarBinding(Binding):
     CTOR: ClassVar[tuple[str, ...]] = ("var", "value", "span")
 
     def __init__(self, var: Var, value: RelaxExpr, span: Span | None = None) -> None:
+        expect(Var, var, 0, "relax.VarBinding")
+        expect(RelaxExpr, value, 1, "relax.VarBinding")
         self.var = var
         self.value = value
         self.span = span
@@ -307,6 +313,9 @@ class MatchCast(Binding):
     def __init__(
         self, var: Var, value: RelaxExpr, struct_info: StructInfo, span: Span | None = None
     ) -> None:
+        expect(Var, var, 0, "relax.MatchCast")
+        expect(RelaxExpr, value, 1, "relax.MatchCast")
+        expect(StructInfo, struct_info, 2, "relax.MatchCast")
         self.var = var
         self.value = value
         self.struct_info: Final = struct_info
@@ -321,7 +330,7 @@ class BindingBlock(Node):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("bindings", "span~")
 
     def __init__(self, bindings: Sequence[Binding], span: Span | None = None) -> None:
-        self.bindings: Final = tuple(bindings)
+        self.bindings: Final = expect_all(Binding, bindings, 0, f"relax.{type(self).__name__}")
         self.span: Final = span
 
 
@@ -344,7 +353,8 @@ class SeqExpr(ExprWithOp):
     def __init__(
         self, blocks: Sequence[BindingBlock], body: RelaxExpr, span: Span | None = None
     ) -> None:
-        self.blocks: Final = tuple(blocks)
+        self.blocks: Final = expect_all(BindingBlock, blocks, 0, "relax.SeqExpr")
+        expect(RelaxExpr, body, 1, "relax.SeqExpr")
         self.body: Final = body
         self.struct_info_ = None
         self.span = span
@@ -376,6 +386,8 @@ class If(ExprWithOp):
         false_branch: RelaxExpr,
         span: Span | None = None,
     ) -> None:
+        for at, part in enumerate((cond, true_branch, false_branch)):
+            expect(RelaxExpr, part, at, "relax.If")
         self.cond: Final = cond
         self.true_branch: Final = as_seq(true_branch)
         self.false_branch: Final = as_seq(false_branch)
@@ -412,7 +424,8 @@ class Function(BaseFunc, ExprWithOp):
         attrs: DictAttrs | Mapping[str, object] | None = None,
         span: Span | None = None,
     ) -> None:
-        self.params: Final = tuple(params)
+        self.params: Final = expect_all(Var, params, 0, "relax.Function")
+        expect(RelaxExpr, body, 1, "relax.Function")
         self.body: Final = as_seq(body)
         infos = _param_infos(self.params)
         found = self.body.struct_info_
@@ -499,6 +512,7 @@ class ExternFunc(BaseFunc, ExprWithOp):
                 f"ExternFunc {global_symbol!r}: its struct info is a {type(struct_info).__name__}; "
                 "legal: FuncStructInfo"
             )
+        expect(str, global_symbol, 0, "relax.ExternFunc")
         self.global_symbol: Final = str(global_symbol)
         self.attrs = DictAttrs()
         self.struct_info_ = OPAQUE_EXTERN if struct_info is None else struct_info

@@ -16,7 +16,7 @@ from tvm.ir.span import Span
 from tvm.support.dtype import DataType
 from tvm.tir.expr import INT64, Cast, FloatImm, IntImm, as_expr, make_const
 
-from .base_expr import ExprWithOp
+from .base_expr import ExprWithOp, expect, expect_all
 
 # A rule that says what a call of an opaque function returns, or the name of one that is registered.
 DeriveFunc = str | Callable[..., StructInfo]
@@ -259,7 +259,7 @@ class TupleStructInfo(RelaxStructInfo):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("fields", "span~")
 
     def __init__(self, fields: Sequence[StructInfo], span: Span | None = None) -> None:
-        self.fields: Final = tuple(fields)
+        self.fields: Final = expect_all(StructInfo, fields, 0, "relax.TupleStructInfo")
         self.span = span
 
 
@@ -284,7 +284,10 @@ class FuncStructInfo(RelaxStructInfo):
         purity: bool = True,
         span: Span | None = None,
     ) -> None:
-        self.params: Final = None if params is None else tuple(params)
+        self.params: Final = (
+            None if params is None else expect_all(StructInfo, params, 0, "relax.FuncStructInfo")
+        )
+        expect(StructInfo, ret, 1, "relax.FuncStructInfo")
         self.ret: Final = ret
         self.derive_func: DeriveFunc | None = None
         self.purity: Final = bool(purity)

@@ -414,3 +414,24 @@ def test_effects_part_what_is_matched_together() -> None:
     arg = wildcard()
     pattern = is_op("relax.negative")(is_op("relax.exp")(arg))
     equal(rewrite_call(pattern, lambda expr, found: R.sin(found[arg]), before), expected)
+
+
+def test_a_match_under_another_name_is_the_computation() -> None:
+    @R.function
+    def before(x: R.Tensor([2], "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = a
+            R.output(b)
+        return b
+
+    pattern = is_op("relax.exp")(wildcard())
+    seen: list[object] = []
+
+    def rule(expr, found):  # type: ignore[no-untyped-def]
+        seen.append(found[pattern])
+        return rx.op.sin(found[pattern].args[0])
+
+    after = rewrite_call(pattern, rule, before)
+    assert all(isinstance(one, rx.Call) for one in seen)
+    assert [b.value.op.name for b in after.body.blocks[0].bindings] == ["relax.sin"]

@@ -85,3 +85,24 @@ class TestASumThatBroadcasts(RelaxPassTest):
             return out
 
     Expected = Before
+
+
+class TestAnotherNameOfTheProduct(RelaxPassTest):
+    run = ExpandMatmulOfSum()
+    tolerance = 1e-4
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor([3, 16], "float32"),
+            a: R.Tensor([16, 8], "float32"),
+            b: R.Tensor([16, 8], "float32"),
+        ) -> R.Tensor([3, 8], "float32"):
+            with R.dataflow():
+                product = R.matmul(x, R.add(a, b))
+                out = product
+                R.output(out)
+            return out
+
+    Expected = TestASum.Expected

@@ -45,6 +45,25 @@ class Expected:
         return (s, b, c)
 
 
+def test_in_copies_to_the_device() -> None:
+    @I.ir_module
+    class Copies:
+        I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0)]})
+
+        @R.function
+        def main(a: R.Tensor((4,), "float32", "llvm")):
+            there = R.to_vdevice(a, "cuda:0")
+            back = R.to_vdevice(R.add(there, there), "llvm")
+            return back
+
+    new = VDevice("cuda", 1)
+    main = UpdateVDevice(new, 1)(Copies)["main"]
+    there, total, back = main.body.blocks[0].bindings
+    assert there.value.attrs.dst_vdevice == there.var.struct_info.vdevice == new
+    assert total.var.struct_info.vdevice == new
+    assert back.value.attrs.dst_vdevice.target.kind.name == "llvm"
+
+
 def test_in_infos_and_in_the_module() -> None:
     assert_structural_equal(UpdateVDevice(VDevice("cuda", 1), 1)(Before), Expected)
 

@@ -236,7 +236,8 @@ class ExprPatternRewriter(PatternMatchingRewriter):
             match = matcher.match(self.pattern, binding.value)
             if match is None or isinstance(binding, MatchCast):
                 continue
-            roots = dict.fromkeys((self.pattern, *self.around), binding.value)
+            whole = matcher.value_of(binding.value)  # the name of a match stands for it
+            roots = dict.fromkeys((self.pattern, *self.around), whole)
             new = self.func(binding.value, shown(matcher, match, roots))
             if new is not None and new is not binding.value:
                 values[binding.var.vid] = convert_to_expr(new)
@@ -287,7 +288,7 @@ class TupleRewriter(PatternMatchingRewriter):
         for chosen, match in groups(matcher, self.patterns, block):
             whole = Tuple([b.var for b in chosen])
             roots: dict[DFPattern, RelaxExpr] = dict.fromkeys(self.around, whole)
-            roots.update({p: b.value for p, b in zip(self.patterns, chosen)})
+            roots.update({p: matcher.value_of(b.value) for p, b in zip(self.patterns, chosen)})
             new = self.func(whole, shown(matcher, match, roots))
             if new is not None and new is not whole:
                 values.update(parts_of(convert_to_expr(new), chosen))

@@ -27,18 +27,20 @@ def ExpandMatmulOfSum(func: Function, mod: IRModule, ctx: PassContext) -> Functi
     """No matmul has a sum of run time as its right operand."""
     lhs, a, b = wildcard(), wildcard(), wildcard()
     rhs = is_op("relax.add")(a, b)
+    pattern = is_op("relax.matmul")(lhs, rhs)
     early = set(computable_at_compile_time(func))
 
     def expand(expr: RelaxExpr, found: dict[DFPattern, RelaxExpr]) -> RelaxExpr:
         first, second = found[a], found[b]
         if (first in early and second in early) or not _same_shape(first, second):
             return expr
-        assert isinstance(expr, Call), "the pattern is a call"
-        kind = expr.attrs.out_dtype  # type: ignore[union-attr]
+        product = found[pattern]
+        assert isinstance(product, Call), "the pattern is a call"
+        kind = product.attrs.out_dtype  # type: ignore[union-attr]
         left = found[lhs]
         return add(matmul(left, first, out_dtype=kind), matmul(left, second, out_dtype=kind))
 
-    return rewrite_call(is_op("relax.matmul")(lhs, rhs), expand, func)
+    return rewrite_call(pattern, expand, func)
 
 
 def _same_shape(a: RelaxExpr, b: RelaxExpr) -> bool:

@@ -24,6 +24,7 @@ def ReorderPermuteDimsAfterConcat(func: Function, mod: IRModule, ctx: PassContex
     """No concat has operands that are all turned in the same way."""
     values = {b.var: b.value for b in all_bindings(func) if hasattr(b, "value")}
     parts = wildcard()
+    pattern = is_op("relax.concat")(parts)
 
     def reorder(expr: RelaxExpr, found: dict[DFPattern, RelaxExpr]) -> RelaxExpr:
         given = found[parts]
@@ -34,15 +35,16 @@ def ReorderPermuteDimsAfterConcat(func: Function, mod: IRModule, ctx: PassContex
         axes = [_axes(one) for one in turned]
         if axes[0] is None or any(one != axes[0] for one in axes):
             return expr
-        assert isinstance(expr, Call), "the pattern is a call"
-        axis = expr.attrs.axis  # type: ignore[union-attr]
+        joined = found[pattern]
+        assert isinstance(joined, Call), "the pattern is a call"
+        axis = joined.attrs.axis  # type: ignore[union-attr]
         axis = 0 if axis is None else int(axis)
         operands = [one.args[0] for one in turned if isinstance(one, Call)]
         inner = axes[0][axis % len(axes[0])]
         given_axes = turned[0].attrs.axes  # type: ignore[attr-defined]
         return permute_dims(concat(Tuple(operands), axis=inner), axes=given_axes)
 
-    return rewrite_call(is_op("relax.concat")(parts), reorder, func)
+    return rewrite_call(pattern, reorder, func)
 
 
 def _axes(expr: RelaxExpr) -> list[int] | None:

@@ -27,6 +27,7 @@ def ReorderTakeAfterMatmul(func: Function, mod: IRModule, ctx: PassContext) -> F
     values = {b.var: b.value for b in all_bindings(func) if hasattr(b, "value")}
     lhs, weights, indices = wildcard(), wildcard(), wildcard()
     chosen = is_op("relax.take")(weights, indices)
+    pattern = is_op("relax.matmul")(lhs, chosen)
 
     def reorder(expr: RelaxExpr, found: dict[DFPattern, RelaxExpr]) -> RelaxExpr:
         choice = found[chosen]
@@ -37,15 +38,16 @@ def ReorderTakeAfterMatmul(func: Function, mod: IRModule, ctx: PassContext) -> F
         axis = choice.attrs.axis  # type: ignore[union-attr]
         if axis is None or table.ndim < 2 or left.ndim < 1 or which.ndim != 1:
             return expr
-        assert isinstance(expr, Call), "the pattern is a call"
-        kind = expr.attrs.out_dtype  # type: ignore[union-attr]
+        product = found[pattern]
+        assert isinstance(product, Call), "the pattern is a call"
+        kind = product.attrs.out_dtype  # type: ignore[union-attr]
         mode = choice.attrs.mode  # type: ignore[union-attr]
         axis = int(axis) % table.ndim
         if axis == 0 and left.ndim == table.ndim == 3:
-            product = _all_tables(found[lhs], found[weights], str(kind))
-            if product is None or not _as_many(left, which):
+            tables = _all_tables(found[lhs], found[weights], str(kind))
+            if tables is None or not _as_many(left, which):
                 return expr
-            chosen_tables = take(product, found[indices], axis=2, mode=mode)
+            chosen_tables = take(tables, found[indices], axis=2, mode=mode)
             return einsum((chosen_tables,), "ijik->ijk")
         if axis != table.ndim - 1:
             return expr
@@ -54,7 +56,7 @@ def ReorderTakeAfterMatmul(func: Function, mod: IRModule, ctx: PassContext) -> F
         every = matmul(found[lhs], found[weights], out_dtype=kind)
         return take(every, found[indices], axis=rank.ndim - 1, mode=mode)
 
-    return rewrite_call(is_op("relax.matmul")(lhs, chosen), reorder, func)
+    return rewrite_call(pattern, reorder, func)
 
 
 def _all_tables(lhs: RelaxExpr, tables: RelaxExpr, kind: str) -> RelaxExpr | None:

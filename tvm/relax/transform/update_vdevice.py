@@ -2,18 +2,20 @@
 
     vdevices: [cpu, cuda:0]    UpdateVDevice(cuda:1, 1)    vdevices: [cpu, cuda:1]
     x: Tensor(.., "cuda:0")              ->                x: Tensor(.., "cuda:1")
+    y = to_vdevice(x, "cuda:0")                            y = to_vdevice(x, "cuda:1")
 """
 
 from __future__ import annotations
 
 from tvm.error import TVMError, message
-from tvm.ir.expr import StructInfo
+from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
-from tvm.relax.expr import Function
+from tvm.relax.expr import Call, Function
 from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.op import to_vdevice
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.pass_form import relax_module_pass
 
@@ -51,11 +53,21 @@ class _Mover(PyExprMutator):
         super().__init__(mod)
         self._old, self._new = old, new
 
+    def visit_call_(self, op: Call) -> RelaxExpr:
+        new = super().visit_call_(op)
+        if isinstance(new, Call) and new.op is to_vdevice.op:
+            to = new.attrs.dst_vdevice  # type: ignore[union-attr]
+            return to_vdevice(new.args[0], self._new) if self._is_old(to) else new
+        return new
+
+    def _is_old(self, device: VDevice) -> bool:
+        return device is self._old or structural_equal(device, self._old)
+
     def visit_struct_info(self, info: StructInfo) -> StructInfo:
         new = super().visit_struct_info(info)
         if not isinstance(new, TensorStructInfo) or new.vdevice is None:
             return new
-        if new.vdevice is not self._old and not structural_equal(new.vdevice, self._old):
+        if not self._is_old(new.vdevice):
             return new
         shape = new.shape
         if shape is None:
