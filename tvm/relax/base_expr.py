@@ -30,10 +30,10 @@ def expect(kind: type | tuple[type, ...], value: object, at: int, call: str) -> 
         )
 
 
-def expect_all(kind: type[Part], values: object, at: int, call: str) -> tuple[Part, ...]:
+def expect_all(kind: type[Part], values: Any, at: int, call: str) -> tuple[Part, ...]:
     """A sequence as a tuple; TypeError unless it is one, of values of this class."""
     try:
-        parts = tuple(values)  # type: ignore[call-overload]
+        parts: tuple[Any, ...] = tuple(values)
     except TypeError:
         expect(Sequence, values, at, call)
         raise
