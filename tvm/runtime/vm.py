@@ -41,6 +41,10 @@ _SERVICES: Final = {
 }  # fmt: skip
 
 
+class UnknownFunctionError(AttributeError, ValueError):
+    """The executable has no function of this name."""
+
+
 class VMInstrumentReturnKind(IntEnum):
     """What an instrument answers before a call."""
 
@@ -210,7 +214,7 @@ class VirtualMachine:
         found = None if code is None else code.find(name)
         if found is None:
             known = [f.name for f in self.artefact.functions] + list(self._saved)
-            raise ValueError(
+            raise UnknownFunctionError(
                 message(
                     f"vm[{name!r}]",
                     found=f"no function of this name{did_you_mean(name, known)}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -203,7 +204,7 @@ def _symbolic(attrs: dict[str, Any]) -> IRModule:
 
 def test_equal_symbolic_sizes_share() -> None:
     planned = StaticPlanBlockMemory()(_symbolic({"relax.force_pure": True}))
-    assert _storages(planned) == ["m * n * T.int64(4)", "n * m * T.int64(4)"]
+    assert _storages(planned) == ["T.int64(4) * (m * n)", "T.int64(4) * (n * m)"]
     assert str(planned).count("R.builtin.alloc_tensor") == 1
 
 
@@ -218,6 +219,21 @@ def test_upper_bounds_make_sizes_known() -> None:
     left = planned["main"].attrs
     assert "relax.memory_plan_dynamic_func_output" not in left  # it is done
     assert left["tir_var_upper_bound"] == {"m": 3, "n": 8}
+
+
+def test_some_bounds_leave_the_other_symbols() -> None:
+    attrs: dict[str, Any] = {
+        "relax.force_pure": True,
+        "relax.memory_plan_dynamic_func_output": True,
+        "tir_var_upper_bound": {"n": 20},
+    }
+    planned = StaticPlanBlockMemory()(_symbolic(attrs))
+    # one number first; bytes of a result last
+    sizes = ["80 * m", "4 * (n * m)", "4 * (m * n)", "m * 20 * 4"]
+    assert [re.sub(r"T\.int64\((\d+)\)", r"\1", s) for s in _storages(planned)] == sizes
+    attrs["tir_non_negative_var"] = ["m"]
+    sizes = _storages(StaticPlanBlockMemory()(_symbolic(attrs)))
+    assert sizes[1:2] == ["T.int64(4) * (m * T.int64(20))"]
 
 
 @pytest.mark.parametrize("wrong", [{"m": [4]}, {"m": "four"}, [1]])

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, ConstIntBound, IntervalSet, IntSet
 from tvm.arith.deep_equal import deep_equal
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, Range, RelaxExpr
@@ -52,7 +52,7 @@ from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import rebuild_seq, with_bindings, with_body, with_value
 from tvm.support.dtype import DataType
 from tvm.tir.analysis import undefined_vars
-from tvm.tir.expr import INT64, IntImm
+from tvm.tir.expr import INT64, IntImm, Select
 from tvm.tir.expr import Var as TirVar
 from tvm.tir.function import PrimFunc
 from tvm.tir.interp import evaluate
@@ -111,7 +111,8 @@ class _Sizes:
         self.plan_outputs = bool(func.attrs.get(_PLAN_OUTPUTS, False))
         bounds = _bounds(func, "tir_var_upper_bound")
         lower = _bounds(func, "tir_var_lower_bound")
-        self._bounded: set[TirVar] = set()
+        self._bounded: dict[TirVar, IntSet] = {}
+        positive = set(_names(func, "tir_non_negative_var"))
         for param in func.params:
             if param.struct_info_ is None:
                 continue
@@ -120,25 +121,44 @@ class _Sizes:
                     low = IntImm(INT64, lower.get(symbol.name, 0))
                     extent = IntImm(INT64, bounds[symbol.name] + 1 - low.value)
                     self.analyzer.bind(symbol, Range.from_min_extent(low, extent))
-                    self._bounded.add(symbol)
+                    self._bounded[symbol] = IntervalSet(low, bounds[symbol.name])
+                elif symbol.name in positive and symbol not in self._bounded:
+                    self.analyzer.update(symbol, ConstIntBound(0, ConstIntBound.POS_INF))
 
     def largest(self, extents: Sequence[PrimExpr]) -> list[PrimExpr]:
         """Each extent at its upper bound, where the function states one."""
         found: list[PrimExpr] = []
         for extent in extents:
-            most = None
-            if self._bounded and not isinstance(extent, IntImm):
-                bound = self.analyzer.const_int_bound(extent)
-                most = bound.max_value if bound.max_value < bound.POS_INF else None
-            found.append(extent if most is None else IntImm(INT64, int(most)))
+            known = isinstance(extent, IntImm) or not self._bounded
+            found.append(extent if known else self._most(extent))
         return found
 
+    def _most(self, extent: PrimExpr) -> PrimExpr:
+        bound = self.analyzer.const_int_bound(extent)
+        if bound.max_value < bound.POS_INF:
+            return IntImm(INT64, int(bound.max_value))
+        values = self.analyzer.int_set(extent, self._bounded)
+        if not isinstance(values, IntervalSet) or not values.has_upper_bound():
+            return extent
+        most = values.max_value
+        return extent if isinstance(most, Select) else most  # its sign is not known
+
     def nbytes(self, extents: Sequence[PrimExpr], dtype: DataType) -> PrimExpr:
-        """How many bytes a tensor takes at most."""
-        total: PrimExpr = ops.const(dtype.itemsize, "int64")
+        """How many bytes a tensor takes at most: one number times the extents not known."""
+        number = dtype.itemsize
+        unknown: PrimExpr | None = None
         for extent in self.largest(extents):
-            total = ops.multiply(total, extent)
-        return total if isinstance(total, IntImm) else self.analyzer.simplify(total)
+            if isinstance(extent, IntImm):
+                number *= extent.value
+            else:
+                unknown = extent if unknown is None else ops.multiply(unknown, extent)
+        whole = ops.const(number, "int64")
+        return whole if unknown is None else ops.multiply(whole, unknown)
+
+
+def _names(func: Function, attribute: str) -> list[str]:
+    given = func.attrs.get(attribute)
+    return [str(name) for name in given] if isinstance(given, (list, tuple)) else []
 
 
 def _bounds(func: Function, attribute: str) -> dict[str, int]:
@@ -441,5 +461,7 @@ class _Rewriter:
             return None
         if all(isinstance(extent, IntImm) for extent in shape.values):
             return None
-        nbytes = self._sizes.nbytes(shape.values, dtype.value)
+        nbytes: PrimExpr = ops.const(1, "int64")
+        for extent in (*self._sizes.largest(shape.values), dtype.value.itemsize):
+            nbytes = ops.multiply(nbytes, extent)
         return _Token(nbytes, dtype.value, "global", call.args[2])
