@@ -222,3 +222,33 @@ def test_elements_of_odd_widths(dtype: str) -> None:
     assert run(body, given, out) == 0
     shifted = (given << bits).view("uint64" if dtype.startswith("u") else "int64") >> bits
     np.testing.assert_array_equal(out, shifted[::-1].astype("int64"))
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v2", "haswell", "znver3", "skylake-avx512", "znver4"])
+def test_masked_lanes_come_in_powers_of_two(cpu: str) -> None:
+    """LLVM splits 24 lanes into parts of which it does not know the size."""
+
+    a, b = (decl_buffer((40,), "float32", name) for name in "ab")
+    mask = e.LT(vector(0, 24), e.Broadcast(i32(14), 24))
+    loaded = e.BufferLoad(a, [vector(5, 24)], mask)
+    store = s.BufferStore(b, loaded, [vector(0, 24)], mask)
+    text = compiled(kernel([a, b], store), target=f"llvm -mcpu={cpu}").inspect_source()
+    assert "masked.load.v16f32" in text
+    assert "masked.store.v8f32" in text
+    assert "masked.load.v24f32" not in text
+
+
+@pytest.mark.parametrize("lanes", [3, 7, 24, 25])
+@pytest.mark.parametrize("dtype", ["float32", "bool", "float16"])
+def test_masked_lanes_of_any_count(lanes: int, dtype: str) -> None:
+    def body(a: Buffer, b: Buffer) -> s.Stmt:
+        mask = e.LT(vector(0, lanes), e.Broadcast(i32(lanes - 2), lanes))
+        loaded = e.BufferLoad(a, [vector(5, lanes)], mask)
+        return s.BufferStore(b, loaded, [vector(1, lanes)], mask)
+
+    a = (np.arange(40) % 3 > 0) if dtype == "bool" else np.arange(40).astype(dtype)
+    out = np.ones(40, a.dtype)
+    assert run(body, a, out) == 0
+    expected = np.ones(40, a.dtype)
+    expected[1 : lanes - 1] = a[5 : lanes + 3]
+    np.testing.assert_array_equal(out, expected)

@@ -260,6 +260,52 @@ class MemoryEmitter(ExprEmitter):
 
     def _lanes_if(self, op: e.BufferLoad, dtype: DataType, place: str, mask: str) -> str:
         """A vector from memory under a mask; zero where it does not hold."""
+        whole, lanes = "", 0
+        for first, part in _in_powers(dtype):
+            own = self._part_of_mask(mask, dtype, first, part)
+            piece = self._power_if(op, part, self._lane_at(dtype, place, first), own)
+            whole = self._behind(dtype, whole, lanes, piece, part.lanes) if lanes else piece
+            lanes += part.lanes
+        return whole
+
+    def _part_of_mask(self, mask: str, dtype: DataType, first: int, part: DataType) -> str:
+        return self._some_lanes("i1", mask, dtype.lanes, first, part.lanes)
+
+    def _some_lanes(self, element: str, value: str, lanes: int, first: int, count: int) -> str:
+        """So many lanes of a vector, from one on; a scalar if it is one."""
+        if count == lanes:
+            return value
+        if count == 1:
+            kind = vector_of(element, lanes)
+            return self.out.temp(f"extractelement {kind} {value}, i64 {first}")
+        return self._pick(element, value, lanes, list(range(first, first + count)))
+
+    def _lane_at(self, dtype: DataType, place: str, lane: int) -> str:
+        """The address of one lane of a vector in memory."""
+        if not lane:
+            return place
+        return self.out.temp(f"getelementptr {memory_element(dtype)}, ptr {place}, i64 {lane}")
+
+    def _behind(self, dtype: DataType, front: str, lanes: int, back: str, more: int) -> str:
+        """A vector of `lanes` with a shorter one behind it."""
+        element = memory_element(dtype)
+        kind, rest = vector_of(element, lanes), ", ".join(["i32 poison"] * (lanes - more))
+        first = ", ".join(f"i32 {i}" for i in range(more))
+        if more == 1:
+            wide = self.out.temp(f"insertelement {kind} poison, {element} {back}, i64 0")
+        else:
+            short = vector_of(element, more)
+            wide = self.out.temp(
+                f"shufflevector {short} {back}, {short} poison, <{lanes} x i32> <{first}, {rest}>"
+            )
+        mask = ", ".join(f"i32 {i}" for i in range(lanes + more))
+        return self.out.temp(
+            f"shufflevector {kind} {front}, {kind} {wide}, <{lanes + more} x i32> <{mask}>"
+        )
+
+    def _power_if(self, op: e.BufferLoad, dtype: DataType, place: str, mask: str) -> str:
+        if dtype.is_scalar:
+            return self._element_if(op.buffer, dtype, place, mask)
         stored, kind = _memory_form(dtype), memory_type(dtype)
         bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
         name = f"llvm.masked.load.{mangled(stored)}.p0"
@@ -271,15 +317,18 @@ class MemoryEmitter(ExprEmitter):
 
     def _lane_if(self, op: e.BufferLoad, place: str, mask: str) -> str:
         """A scalar load under a condition; zero where it does not hold."""
-        out, kind = self.out, memory_type(op.dtype)
+        return self.from_memory(op.dtype, self._element_if(op.buffer, op.dtype, place, mask))
+
+    def _element_if(self, buffer: Buffer, dtype: DataType, place: str, mask: str) -> str:
+        """What `_lane_if` loads, as it lies in memory."""
+        out, kind = self.out, memory_type(dtype)
         here, yes, after = out.block, out.label("load.if"), out.label("load.end")
         out.line(f"br i1 {mask}, label %{yes}, label %{after}")
         out.begin(yes)
-        raw = out.temp(f"load {kind}, ptr {place}, align {element_bytes(op.buffer.dtype)}")
+        raw = out.temp(f"load {kind}, ptr {place}, align {element_bytes(buffer.dtype)}")
         out.line(f"br label %{after}")
         out.begin(after)
-        both = out.temp(f"phi {kind} [ {_zero(op.dtype)}, %{here} ], [ {raw}, %{yes} ]")
-        return self.from_memory(op.dtype, both)
+        return out.temp(f"phi {kind} [ {_zero(dtype)}, %{here} ], [ {raw}, %{yes} ]")
 
     def _places(self, buffer: Buffer, index: PrimExpr) -> str:
         """The addresses of several elements."""
@@ -340,11 +389,23 @@ class MemoryEmitter(ExprEmitter):
         if dtype.is_scalar:
             self._store_if(mask, f"store {kind} {stored}, ptr {place}, align {align}")
             return
-        bools = vector_of("i1", dtype.lanes, dtype.is_scalable)
+        for first, part in _in_powers(dtype):
+            own = self._part_of_mask(mask, dtype, first, part)
+            where, element = self._lane_at(dtype, place, first), memory_element(dtype)
+            piece = self._some_lanes(element, stored, dtype.lanes, first, part.lanes)
+            if part.is_scalar:
+                self._store_if(own, f"store {element} {piece}, ptr {where}, align {align}")
+            else:
+                self._store_power_if(part, piece, where, align, own)
+
+    def _store_power_if(
+        self, dtype: DataType, value: str, place: str, align: int, mask: str
+    ) -> None:
+        kind, bools = memory_type(dtype), vector_of("i1", dtype.lanes, dtype.is_scalable)
         name = f"llvm.masked.store.{mangled(_memory_form(dtype))}.p0"
         callee = self.module.declare(name, "void", f"{kind}, ptr, i32, {bools}")
         self.out.line(
-            f"call void {callee}({kind} {stored}, ptr {place}, i32 {align}, {bools} {mask})"
+            f"call void {callee}({kind} {value}, ptr {place}, i32 {align}, {bools} {mask})"
         )
 
     def _store_if(self, condition: str, store: str) -> None:
@@ -368,6 +429,22 @@ class MemoryEmitter(ExprEmitter):
             f"call void {callee}({kind} {stored}, {pointers} {places}, "
             f"i32 {element_bytes(dtype)}, {bools} {self._all_lanes(dtype, mask)})"
         )
+
+
+def _in_powers(dtype: DataType) -> list[tuple[int, DataType]]:
+    """Parts of a vector whose lanes are powers of two, and where each begins.
+
+    LLVM splits masked loads of other counts, such as 24 lanes, and may end the process over it.
+    """
+    if dtype.is_scalable or not dtype.lanes & (dtype.lanes - 1):
+        return [(0, dtype)]
+    found: list[tuple[int, DataType]] = []
+    first = 0
+    while first < dtype.lanes:
+        count = 1 << ((dtype.lanes - first).bit_length() - 1)
+        found.append((first, dtype.with_lanes(count)))
+        first += count
+    return found
 
 
 def _memory_form(dtype: DataType) -> DataType:

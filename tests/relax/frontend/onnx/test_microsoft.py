@@ -97,3 +97,8 @@ def test_outputs_that_nobody_reads_are_not_made(op: str) -> None:
     np.testing.assert_allclose(mean, total.mean(-1, keepdims=True), rtol=1e-4, atol=1e-6)
     spread = total.var(-1) if op == "SkipLayerNormalization" else (total**2).mean(-1)
     np.testing.assert_allclose(inverse[..., 0], spread**-0.5, rtol=1e-4)
+
+
+def test_windows_of_an_axis() -> None:
+    run("UnfoldTensor", [floats(3, 10, 2)], dim=1, size=4, step=2)
+    run("UnfoldTensor", [floats(3, 5)], size=2)

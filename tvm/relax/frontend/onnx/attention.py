@@ -139,7 +139,7 @@ def split_heads(node: Node, value: RelaxExpr, heads: int) -> RelaxExpr:
     return node.bb.emit(op.reshape(value, [batch, length, heads, -1]))
 
 
-def _scale(node: Node) -> float | None:
+def scale_of(node: Node) -> float | None:
     return float(node.attr("scale", 0.0)) or None
 
 
@@ -181,17 +181,17 @@ def _packed_attention(
         before = [bb.emit(op.squeeze(x, [0])) for x in
                   (bb.emit(op.strided_slice(node[past], [0], [i], [i + 1])) for i in (0, 1))]
         attended.behind(*before)
-    biases = _counted(node, attended, mask)
+    biases = counted(node, attended, mask)
     if bias is not None and node.has(bias):
         biases.append(node[bias])
     causal = bool(node.attr("unidirectional", 0))
-    out = attended.attend(biases, scale=_scale(node), causal=causal)
+    out = attended.attend(biases, scale=scale_of(node), causal=causal)
     if not node.wants(1):
         return out
     return [out, op.stack(attended.present(), 0)]
 
 
-def _counted(node: Node, attended: Heads, at: int) -> list[RelaxExpr]:
+def counted(node: Node, attended: Heads, at: int) -> list[RelaxExpr]:
     """What input `at` adds to scores: lengths, marks of keys, or of pairs of query and key."""
     if not node.has(at):
         return []
@@ -237,31 +237,33 @@ def multi_head_attention(node: Node) -> Result:
     heads, bb = int(node.required("num_heads")), node.bb
     if node.has(8) or node.has(9):
         raise node.invalid("past_sequence_length, cache_indirection", "given", "left out")
-    parts = _three_parts(node, heads)
+    parts = three_parts(node, heads)
     if node.has(3):
-        parts = _with_bias(node, parts, node[3], heads)
+        parts = with_bias(node, parts, node[3], heads)
     attended = Heads(node, *parts)
     if node.has(6):
         attended.behind(node[6], node[7])
-    biases = _counted(node, attended, 4)
+    biases = counted(node, attended, 4)
     if node.has(5):
         biases.append(node[5])
     causal = bool(node.attr("unidirectional", 0))
-    out = attended.attend(biases, scale=_scale(node), causal=causal)
+    out = attended.attend(biases, scale=scale_of(node), causal=causal)
     results = [out, *(attended.present() if node.wants(1) or node.wants(2) else [out, out])]
     if node.wants(3):
-        results.append(attended.scores(_scale(node)))
+        results.append(attended.scores(scale_of(node)))
     return [bb.emit(result) for result in results]
 
 
-def _three_parts(node: Node, heads: int) -> list[RelaxExpr]:
+def three_parts(node: Node, heads: int) -> list[RelaxExpr]:
     """Queries, keys and values by heads, however they are packed."""
     bb = node.bb
     if node.rank(0) == 5:  # (batch, sequence, heads, 3, size)
         return [bb.emit(op.squeeze(x, [3])) for x in _pieces(node, node[0], 3, 3)]
-    query = split_heads(node, node[0], heads)
     if not node.has(1):
-        raise node.invalid("key", "none", "one, unless the queries are packed with it")
+        if node.rank(0) != 3 or node.op_type == "MultiHeadAttention":
+            raise node.invalid("key", "none", "one, unless the queries are packed with it")
+        return [split_heads(node, part, heads) for part in _pieces(node, node[0], 3, 2)]
+    query = split_heads(node, node[0], heads)
     if node.rank(1) == 5:  # (batch, sequence, heads, 2, size)
         return [query, *(bb.emit(op.squeeze(x, [3])) for x in _pieces(node, node[1], 2, 3))]
     if node.rank(1) == 4:  # as caches lie
@@ -274,7 +276,7 @@ def _pieces(node: Node, value: RelaxExpr, count: int, axis: int) -> list[RelaxEx
     return [node.bb.emit(parts[i]) for i in range(count)]
 
 
-def _with_bias(
+def with_bias(
     node: Node, parts: Sequence[RelaxExpr], bias: RelaxExpr, heads: int
 ) -> list[RelaxExpr]:
     """One vector for all three, one behind the other; a cross cache of keys has its own."""
@@ -340,7 +342,7 @@ def group_query_attention(node: Node) -> Result:
     if sink is None and int(node.attr("smooth_softmax", -1)) > 0:
         sink = Constant(np.zeros(heads, attended.dtype))
     softcap = float(node.attr("softcap", 0.0))
-    out = attended.attend(biases, scale=_scale(node), softcap=softcap, sink=sink)
+    out = attended.attend(biases, scale=scale_of(node), softcap=softcap, sink=sink)
     return [bb.emit(out), *caches]
 
 

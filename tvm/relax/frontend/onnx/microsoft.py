@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from tvm import te, tir
 from tvm.ir.expr import RelaxExpr
 from tvm.relax import op
 from tvm.relax.expr import Constant
@@ -130,3 +133,25 @@ def embed_layer_normalization(node: Node) -> Result:
     else:
         lengths = op.zeros((node.shape(0)[0],), "int32")
     return [norm, lengths, total]
+
+
+@convert(_DOMAIN + "UnfoldTensor")
+def unfold_tensor(node: Node) -> Result:
+    """Windows along one axis, a step apart; their elements are a new last axis."""
+    rank, size, step = node.rank(0), int(node.required("size")), int(node.attr("step", 1))
+    axis = int(node.attr("dim", -1))
+    if size < 1 or step < 1 or not -rank <= axis < rank:
+        found = f"size {size}, step {step}, dim {axis}"
+        raise node.invalid("size, step, dim", found, f"from 1 on, and {-rank} ... {rank - 1}")
+    axis %= rank
+
+    def windows(x: te.Tensor) -> Any:
+        count = tir.floordiv(x.shape[axis] - size, step) + 1
+        shape = [*x.shape[:axis], count, *x.shape[axis + 1 :], tir.const(size, "int64")]
+        return te.compute(
+            shape,
+            lambda *i: x(*i[:axis], i[axis] * step + i[-1], *i[axis + 1 : -1]),
+            name="windows",
+        )
+
+    return node.bb.emit_te(windows, node[0], primfunc_name_hint="windows")
