@@ -81,6 +81,13 @@ def _timm(name: str, **options: Any) -> Callable[[], Any]:
     return make
 
 
+def _video() -> Any:
+    """Convolutions over three dimensions."""
+    import torchvision
+
+    return torchvision.models.video.r3d_18(weights=None)
+
+
 for _name in ("resnet18", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x0_5",
               "squeezenet1_1", "lraspp_mobilenet_v3_large", "mnasnet0_5"):  # fmt: skip
     add(f"torchvision {_name}", _torchvision(_name), normal("", PICTURES))
@@ -95,6 +102,27 @@ for _name, _options in {
 }.items():
     add(f"timm {_name}", _timm(_name, **_options), normal("", PICTURES))
 add("timm mixer", _timm("mixer_s32_224", img_size=64), normal("", SQUARES))
+for _name, _options in {
+    "mobilevitv2_050": {},
+    "regnety_002": {},
+    "mobilenetv4_conv_small": {},
+    "convmixer_768_32": {"depth": 2, "dim": 64},
+    "inception_next_atto": {},
+    "csatv2": {},
+    "resnest14d": {},
+    "starnet_s1": {},
+}.items():
+    add(f"timm {_name}", _timm(_name, **_options), normal("", PICTURES))
+for _name, _options in {
+    "levit_128s": {"img_size": 64},
+    "xcit_nano_12_p16_224": {"img_size": 64, "depth": 2},
+    "cait_xxs24_224": {"img_size": 64, "depth": 2},
+    "maxvit_rmlp_pico_rw_256": {"img_size": 64},
+    "tiny_vit_5m_224": {"img_size": 64},
+}.items():
+    add(f"timm {_name}", _timm(_name, **_options), normal("", SQUARES))
+add("torchvision r3d_18", _video, normal("", ((1, 3, 8, 48, 48), (2, 3, 4, 32, 64),
+                                       (3, 3, 6, 40, 40))))
 
 
 def _unet() -> Any:
@@ -221,6 +249,36 @@ tokens("bart", transformer(
     "BartForConditionalGeneration", "BartConfig", vocab_size=100, use_cache=False, **_BOTH,
     pad_token_id=1, bos_token_id=0, eos_token_id=2,
 ), decoded=True)  # fmt: skip
+_CAUSAL = {"num_key_value_heads": 2, "use_cache": False, **_SMALL}
+tokens("mistral", transformer("MistralForCausalLM", "MistralConfig", sliding_window=8, **_CAUSAL))
+tokens("phi3", transformer("Phi3ForCausalLM", "Phi3Config", pad_token_id=0, **_CAUSAL))
+tokens("mixtral", transformer(
+    "MixtralForCausalLM", "MixtralConfig", num_local_experts=4, **_CAUSAL
+))
+tokens("olmo2", transformer("Olmo2ForCausalLM", "Olmo2Config", **_CAUSAL))
+tokens("gpt_neox", transformer("GPTNeoXForCausalLM", "GPTNeoXConfig", use_cache=False, **_SMALL))
+tokens("falcon", transformer(
+    "FalconForCausalLM", "FalconConfig", hidden_size=64, num_hidden_layers=2,
+    num_attention_heads=4, vocab_size=100, alibi=False, use_cache=False,
+))
+tokens("mamba", transformer(
+    "MambaForCausalLM", "MambaConfig", hidden_size=32, num_hidden_layers=2, state_size=8,
+    vocab_size=100, use_cache=False,
+), masked=False)  # fmt: skip
+tokens("fnet", transformer("FNetModel", "FNetConfig", hidden_size=64, num_hidden_layers=2,
+                           vocab_size=100, intermediate_size=128), masked=False)  # fmt: skip
+tokens("roformer", transformer("RoFormerModel", "RoFormerConfig", **_SMALL))
+tokens("squeezebert", transformer(
+    "SqueezeBertModel", "SqueezeBertConfig", embedding_size=64, **_SMALL
+))
+tokens("xlnet", transformer(
+    "XLNetModel", "XLNetConfig", d_model=64, n_layer=2, n_head=4, d_inner=128, vocab_size=100,
+    use_mems_eval=False,
+))
+tokens("mbart", transformer(
+    "MBartForConditionalGeneration", "MBartConfig", vocab_size=100, use_cache=False,
+    pad_token_id=1, bos_token_id=0, eos_token_id=2, **_BOTH,
+), decoded=True)  # fmt: skip
 tokens("clip text", transformer("CLIPTextModel", "CLIPTextConfig", eos_token_id=99, **_SMALL))
 
 _SOUNDS = ((2, 4345), (1, 3000), (3, 6000))
@@ -248,6 +306,19 @@ add("swin", transformer(
     "SwinModel", "SwinConfig", image_size=64, embed_dim=32, depths=[2, 2], num_heads=[2, 4],
     window_size=4,
 ), normal("pixel_values", SQUARES))
+add("convnextv2", transformer(
+    "ConvNextV2Model", "ConvNextV2Config", hidden_sizes=[16, 24, 32, 48], depths=[1, 1, 1, 1],
+), normal("pixel_values", PICTURES))
+add("dpt", transformer(
+    "DPTForDepthEstimation", "DPTConfig", image_size=64, patch_size=16, backbone_out_indices=[0, 1],
+    reassemble_factors=[4, 2], neck_hidden_sizes=[16, 32], fusion_hidden_size=32,
+    neck_ignore_stages=[], **_VISION,
+), normal("pixel_values", SQUARES))
+add("patchtst", transformer(
+    "PatchTSTForPrediction", "PatchTSTConfig", num_input_channels=3, context_length=64,
+    patch_length=8, patch_stride=8, d_model=32, num_hidden_layers=2, num_attention_heads=4,
+    ffn_dim=64, prediction_length=12,
+), normal("past_values", ((2, 64, 3), (1, 64, 3), (5, 64, 3))))
 _BACKBONE = {"embedding_size": 16, "hidden_sizes": [16, 32, 48, 64], "depths": [1, 1, 1, 1],
              "layer_type": "basic"}  # fmt: skip
 
