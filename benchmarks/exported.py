@@ -81,13 +81,6 @@ def _timm(name: str, **options: Any) -> Callable[[], Any]:
     return make
 
 
-def _video() -> Any:
-    """Convolutions over three dimensions."""
-    import torchvision
-
-    return torchvision.models.video.r3d_18(weights=None)
-
-
 for _name in ("resnet18", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x0_5",
               "squeezenet1_1", "lraspp_mobilenet_v3_large", "mnasnet0_5"):  # fmt: skip
     add(f"torchvision {_name}", _torchvision(_name), normal("", PICTURES))
@@ -106,7 +99,6 @@ for _name, _options in {
     "mobilevitv2_050": {},
     "regnety_002": {},
     "mobilenetv4_conv_small": {},
-    "convmixer_768_32": {"depth": 2, "dim": 64},
     "inception_next_atto": {},
     "csatv2": {},
     "resnest14d": {},
@@ -118,11 +110,8 @@ for _name, _options in {
     "xcit_nano_12_p16_224": {"img_size": 64, "depth": 2},
     "cait_xxs24_224": {"img_size": 64, "depth": 2},
     "maxvit_rmlp_pico_rw_256": {"img_size": 64},
-    "tiny_vit_5m_224": {"img_size": 64},
 }.items():
     add(f"timm {_name}", _timm(_name, **_options), normal("", SQUARES))
-add("torchvision r3d_18", _video, normal("", ((1, 3, 8, 48, 48), (2, 3, 4, 32, 64),
-                                       (3, 3, 6, 40, 40))))
 
 
 def _unet() -> Any:

@@ -85,7 +85,8 @@ def test_lengths_with_starts_and_pairs(mask: Array) -> None:
 
 
 def test_a_product_of_integers() -> None:
-    weights = RNG.integers(-100, 100, (8, 24)).astype("int8")
+    # of seven bits: on CPUs without VNNI, ONNX Runtime's sums of two products saturate at 16 bits
+    weights = RNG.integers(-64, 64, (8, 24)).astype("int8")
     data = RNG.integers(0, 255, (2, 3, 8)).astype("uint8")
     numbers = [np.array([0.02], "f4"), np.array([0.01], "f4")]
     zeros = [np.array([120], "uint8"), np.array([3], "int8")]
