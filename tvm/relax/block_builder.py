@@ -407,6 +407,19 @@ class BlockBuilder(Object):
         block = self._blocks.pop()
         return (DataflowBlock if block.is_dataflow else BindingBlock)(block.bindings)
 
+    def rebuilt(
+        self, block: BindingBlock, fill: Callable[[BindingBlock], None]
+    ) -> BindingBlock:
+        """A block of the same kind with what `fill` emits; `block` itself if that is the same."""
+        if isinstance(block, DataflowBlock):
+            self.begin_dataflow_block()
+        else:
+            self.begin_binding_block()
+        fill(block)
+        new = self._blocks.pop().bindings
+        same = len(new) == len(block.bindings) and all(a is b for a, b in zip(new, block.bindings))
+        return block if same else type(block)(new, block.span)
+
     # older spellings, which scripts use
     _begin_binding_block = begin_binding_block
     _begin_dataflow_block = begin_dataflow_block

@@ -8,7 +8,7 @@ each step of a function is a binding in a block. `BlockBuilder` brings them ther
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeGuard, final
 
 from tvm.error import TVMError, message
 from tvm.ir.attrs import Attrs, DictAttrs
@@ -43,7 +43,7 @@ __all__ = [
     "Expr", "ExprWithOp", "ExternFunc", "Function", "GlobalVar", "Id", "If", "LeafExpr",
     "MatchCast", "PrimValue", "SeqExpr", "ShapeExpr", "StringImm", "StructInfo", "Tuple",
     "TupleGetItem", "Var", "VarBinding", "as_seq", "const", "convert_to_expr", "extern",
-    "get_shape_of", "make_shape", "te_tensor",
+    "get_shape_of", "is_call_of", "make_shape", "te_tensor",
 ]  # fmt: skip
 
 Expr = RelaxExpr
@@ -272,6 +272,12 @@ class Call(ExprWithOp):
         self.sinfo_args: Final[tuple[StructInfo, ...]] = tuple(sinfo_args) if sinfo_args else ()
         self.struct_info_ = None
         self.span = ambient_span() if span is None else span
+
+
+def is_call_of(expr: object, *names: str) -> TypeGuard[Call]:
+    """Whether an expression is a call of an operator by one of these names."""
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names
+
 
 
 class Binding(Node):

@@ -466,20 +466,14 @@ class PyExprMutator(ExprFunctor[RelaxExpr]):
         self.builder_.emit_normalized(MatchCast(var, value, info, binding.span))
 
     def visit_binding_block_(self, block: BindingBlock) -> BindingBlock:
-        self.builder_.begin_binding_block()
-        return self._fill(block)
+        return self.builder_.rebuilt(block, self._fill)
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
-        self.builder_.begin_dataflow_block()
-        return self._fill(block)
+        return self.builder_.rebuilt(block, self._fill)
 
-    def _fill(self, block: BindingBlock) -> BindingBlock:
+    def _fill(self, block: BindingBlock) -> None:
         for binding in block.bindings:
             self.visit_binding(binding)
-        new = self.builder_.end_block()
-        if len(new.bindings) == len(block.bindings) and _same(new.bindings, block.bindings):
-            return block
-        return type(new)(new.bindings, block.span)
 
     def visit_var_def_(self, var: Var) -> Var:
         info = var.struct_info_

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tvm.ir.expr import GlobalVar, RelaxExpr
-from tvm.ir.op import Op
 
-from .expr import Binding, Call, Function, If, MatchCast, SeqExpr, Var
+from .expr import Binding, Call, Function, If, MatchCast, SeqExpr, Var, is_call_of
 
 _KILLS = ("relax.vm.kill_object", "relax.memory.kill_tensor", "relax.memory.kill_storage")
 
@@ -37,7 +36,7 @@ def final_binding(seq: SeqExpr) -> Binding | None:
 def is_kill(binding: Binding) -> bool:
     """Whether a step only says that a value is needed no more."""
     value = binding.value
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in _KILLS
+    return is_call_of(value, *_KILLS)
 
 
 def final_values(seq: SeqExpr) -> Iterator[RelaxExpr]:

@@ -12,7 +12,7 @@ from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.relax.analysis.bindings import all_bindings
-from tvm.relax.expr import Call, Function, ShapeExpr, Tuple
+from tvm.relax.expr import Call, Function, ShapeExpr, Tuple, is_call_of
 from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
 from tvm.target import Target
 from tvm.tir.expr import IntImm, Var
@@ -123,7 +123,7 @@ def extract_all_func_info_from_relax(
             continue
         for binding in all_bindings(func):
             call = getattr(binding, "value", None)
-            if isinstance(call, Call) and getattr(call.op, "name", "") == "relax.call_tir":
+            if is_call_of(call, "relax.call_tir"):
                 kernel = call.args[0]
                 assert isinstance(kernel, GlobalVar), "call_tir calls functions of the module"
                 records = found.setdefault(var, {}).setdefault(kernel, [])

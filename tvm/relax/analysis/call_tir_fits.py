@@ -13,10 +13,9 @@ from collections.abc import Iterator
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, StructInfo
-from tvm.ir.op import Op
 from tvm.relax.derive import bind_symbols
 from tvm.relax.distributed.struct_info import DTensorStructInfo
-from tvm.relax.expr import Call, Tuple
+from tvm.relax.expr import Call, Tuple, is_call_of
 from tvm.relax.struct_info import FuncStructInfo, PrimStructInfo, ShapeExpr, TupleStructInfo
 from tvm.relax.struct_info_rules import BaseCheckResult, base_check, substitute_struct_info
 from tvm.tir import expr as tir
@@ -26,7 +25,7 @@ _KERNEL_CALLS = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_wit
 
 def is_kernel_call(call: Call) -> bool:
     """True for the calls of TIR functions whose results are made by the caller."""
-    return isinstance(call.op, Op) and call.op.name in _KERNEL_CALLS
+    return is_call_of(call, *_KERNEL_CALLS)
 
 
 def kernel_call_faults(

@@ -13,10 +13,9 @@ from typing import Any
 from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, module_pass
 from tvm.relax import op as _op
-from tvm.relax.expr import Call, Function, ShapeExpr
+from tvm.relax.expr import Call, Function, ShapeExpr, is_call_of
 from tvm.tir.expr import IntImm
 
 from .gpu_generic.sampling import generic_get_sample_index, gpu_multinomial_from_uniform
@@ -28,7 +27,7 @@ class SamplingDispatcher(BackendDispatcher):
 
     def visit_call_(self, call: Call) -> RelaxExpr:
         """The kernels for `multinomial_from_uniform`; other calls as they are."""
-        if not isinstance(call.op, Op) or call.op.name != "relax.multinomial_from_uniform":
+        if not is_call_of(call, "relax.multinomial_from_uniform"):
             return super().visit_call_(call)
         target, result = self._get_target(call.struct_info), call.struct_info
         new = super().visit_call_(call)

@@ -21,7 +21,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, module_pass
 from tvm.relax import op as _op
-from tvm.relax.expr import Call, Function, ShapeExpr
+from tvm.relax.expr import Call, Function, ShapeExpr, is_call_of
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.support.dtype import DataType
 from tvm.target import Target
@@ -99,7 +99,7 @@ class SortScanDispatcher(BackendDispatcher):
     def scan(self, call: Call, target: Target) -> RelaxExpr:
         """Running sums and products."""
         attrs: Any = call.attrs
-        sums = getattr(call.op, "name", "") == "relax.cumsum"
+        sums = is_call_of(call, "relax.cumsum")
         axis = None if attrs["axis"] is None else int(attrs["axis"])
         dtype = attrs["dtype"]
         how: dict[str, Any] = {"axis": axis, "exclusive": attrs["exclusive"]}
@@ -184,7 +184,7 @@ class SortScanDispatcher(BackendDispatcher):
         for extent in info.values:
             count = ops.multiply(count, extent)
         element = (info.dtype.bits + 7) // 8
-        if getattr(call.op, "name", "") != "relax.cumsum":
+        if not is_call_of(call, "relax.cumsum"):
             element += 8  # the places
         return ops.add(ops.multiply(count, 8 * element), _SPARE_BYTES)
 

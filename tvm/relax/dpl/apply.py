@@ -154,15 +154,11 @@ class _Round:
         self.made: dict[int, RelaxExpr] = {}  # operands by the expression they stand for
 
     def run(self) -> BindingBlock:
-        builder = self.edit.builder_
-        if isinstance(self.block, DataflowBlock):
-            builder.begin_dataflow_block()
-        else:
-            builder.begin_binding_block()
-        for binding in self.block.bindings:
+        return self.edit.builder_.rebuilt(self.block, self._fill)
+
+    def _fill(self, block: BindingBlock) -> None:
+        for binding in block.bindings:
             self._emit_with_needs(binding)
-        new = builder.end_block()
-        return type(new)(new.bindings, self.block.span)
 
     def _emit_with_needs(self, root: Binding) -> None:
         """Emit a binding after those that it uses, unless they stand there already."""

@@ -19,7 +19,7 @@ from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import BindingBlock, Call, DataflowBlock, Function, Var
+from tvm.relax.expr import BindingBlock, Call, Function, Var
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.builtin import alloc_tensor
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
@@ -133,22 +133,13 @@ class _Provider(PyExprMutator):
         self._size = size
         self._current: Var | None = None
 
-    def visit_binding_block_(self, block: BindingBlock) -> BindingBlock:
-        self.builder_.begin_binding_block()
-        return self._provided(block)
-
-    def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
-        self.builder_.begin_dataflow_block()
-        return self._provided(block)
-
-    def _provided(self, block: BindingBlock) -> BindingBlock:
+    def _fill(self, block: BindingBlock) -> None:
         outer = self._current
         if any(_callee(binding.value) in self._renamed for binding in block.bindings):
             whole = alloc_tensor(ShapeExpr([self._size]), "uint8", 0)
             self._current = self.builder_.emit(whole, name_hint="workspace_main")
-        new = self._fill(block)
+        super()._fill(block)
         self._current = outer
-        return new
 
     def visit_call_(self, op: Call) -> RelaxExpr:
         new = super().visit_call_(op)

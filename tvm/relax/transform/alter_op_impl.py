@@ -21,9 +21,8 @@ from tvm import te, tir
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relax.expr import Call, Constant, Function, Tuple, TupleGetItem
+from tvm.relax.expr import Call, Constant, Function, Tuple, TupleGetItem, is_call_of
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import call_tir
 from tvm.relax.op.manipulate import layout_transform
@@ -112,9 +111,7 @@ class _Replacer(PyExprMutator):
 
     def visit_call_(self, op: Call) -> RelaxExpr:
         call = super().visit_call_(op)
-        if not isinstance(call, Call) or not isinstance(call.op, Op):
-            return call
-        if call.op.name != "relax.call_tir" or not isinstance(call.args[0], GlobalVar):
+        if not is_call_of(call, "relax.call_tir") or not isinstance(call.args[0], GlobalVar):
             return call
         kernel = self._mod.functions.get(call.args[0])
         name = kernel.attrs.get(OPERATOR_NAME) if isinstance(kernel, PrimFunc) else None

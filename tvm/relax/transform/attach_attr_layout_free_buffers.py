@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, Sequential
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Constant, Function, Tuple, Var
+from tvm.relax.expr import Call, Constant, Function, Tuple, Var, is_call_of
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_calls
@@ -63,7 +62,7 @@ class _Marker:
         return map_calls(func, lambda call: self._call(call, weights))
 
     def _call(self, call: Call, weights: set[Var]) -> RelaxExpr:
-        if not isinstance(call.op, Op) or call.op.name != "relax.call_tir":
+        if not is_call_of(call, "relax.call_tir"):
             return call
         callee, operands = call.args[0], call.args[1]
         assert isinstance(operands, Tuple), "call_tir has a tuple of operands"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.op import Op
-from tvm.relax.expr import Call, Function
+from tvm.relax.expr import Call, Function, is_call_of
 from tvm.relax.transform.rebuild import map_calls
 
 
@@ -14,7 +14,7 @@ def without_gradients(func: Function) -> Function:
 
 
 def _plain(call: Call) -> RelaxExpr:
-    if not isinstance(call.op, Op) or call.op.name != "relax.call_tir_with_grad":
+    if not is_call_of(call, "relax.call_tir_with_grad"):
         return call
     new = Call(Op.get("relax.call_tir"), call.args, None, call.sinfo_args, call.span)
     new.struct_info_ = call.struct_info_

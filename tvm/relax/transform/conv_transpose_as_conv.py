@@ -19,23 +19,19 @@ import numpy as np
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.span import span_scope
 from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
-    BindingBlock,
     Call,
     Constant,
-    DataflowBlock,
     Function,
     ShapeExpr,
-    VarBinding,
 )
 from tvm.relax.op.manipulate import permute_dims, reshape
 from tvm.relax.op.nn import conv1d, conv2d
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
-from tvm.relax.transform.rebuild import rebuild_seq, with_body
+from tvm.relax.transform.rebuild import rewrite_calls
 from tvm.tir.expr import IntImm
 
 RUN: Final = 8  # rows are made whole runs of so many, which convolutions copy as vectors
@@ -48,85 +44,61 @@ LAYOUTS: Final = {
 @relax_pass("ConvTransposeAsConv")
 def ConvTransposeAsConv(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Rewrite those of known sizes, with one group and no dilation."""
-    body = rebuild_seq(func.body, _Rewriter(func).block)
-    return func if body is func.body else with_body(func, body)
+    return rewrite_calls(func, dict.fromkeys(LAYOUTS, _phases))
 
 
-class _Rewriter:
-    def __init__(self, func: Function) -> None:
-        self._bb = BlockBuilder()
-        self._func = func
+def _phases(bb: BlockBuilder, call: Call) -> RelaxExpr:
+    """The convolution, and its phases put side by side."""
+    if not _is_ours(call):
+        return call
+    attrs: Any = call.attrs
+    data, weight = call.args
+    assert isinstance(weight, Constant), "as planned"
+    steps = [int(s) for s in attrs.strides]
+    phases = phases_of(weight.data.numpy(), steps)
+    taps = phases.shape[2:]
+    conv = conv1d if len(steps) == 1 else conv2d
+    around = [t - 1 for t in taps]
+    width = _sizes(data.struct_info)
+    assert width is not None, "as planned"
+    more = -(width[-1] + around[-1]) % RUN if width[-1] >= RUN else 0
+    pads = [*around, *around[:-1], around[-1] + more]
+    z = bb.emit(
+        conv(data, Constant(phases), padding=pads, out_dtype=attrs.out_dtype or None)
+    )
+    info = z.struct_info
+    assert isinstance(info, TensorStructInfo), "a convolution is a tensor"
+    assert isinstance(info.shape, ShapeExpr), "of known shape"
+    batch, _, *sizes = info.shape.values
+    filters = weight.data.shape[1]
+    if any(step > 1 for step in steps):
+        split = bb.emit(reshape(z, [batch, filters, *steps, *sizes]))
+        dims = len(steps)
+        order = [0, 1, *(a for d in range(dims) for a in (2 + dims + d, 2 + d))]
+        turned = bb.emit(permute_dims(split, order))
+        wide = [size * step for size, step in zip(sizes, steps)]
+        z = bb.emit(reshape(turned, [batch, filters, *wide]))
+    return _cut(bb, call, z)
 
-    def block(self, block: BindingBlock) -> BindingBlock:
-        if not any(_is_ours(b.value) for b in block.bindings):
-            return block
-        self._bb.begin_scope(self._func.params)
-        if isinstance(block, DataflowBlock):
-            self._bb.begin_dataflow_block()
-        else:
-            self._bb.begin_binding_block()
-        for binding in block.bindings:
-            call = binding.value
-            if not _is_ours(call) or not isinstance(binding, VarBinding):
-                self._bb.emit_normalized(binding)
-                continue
-            assert isinstance(call, Call), "ours are calls"
-            with span_scope(binding.span or call.span):
-                value = self._bb.normalize(self._phases(call))
-            self._bb.emit_normalized(VarBinding(binding.var, value, binding.span))
-        made = type(block)(self._bb.end_block().bindings, block.span)
-        self._bb.end_scope()
-        return made
 
-    def _phases(self, call: Call) -> RelaxExpr:
-        """The convolution, and its phases put side by side."""
-        attrs: Any = call.attrs
-        data, weight = call.args
-        assert isinstance(weight, Constant), "as planned"
-        steps = [int(s) for s in attrs.strides]
-        phases = phases_of(weight.data.numpy(), steps)
-        taps = phases.shape[2:]
-        conv = conv1d if len(steps) == 1 else conv2d
-        around = [t - 1 for t in taps]
-        width = _sizes(data.struct_info)
-        assert width is not None, "as planned"
-        more = -(width[-1] + around[-1]) % RUN if width[-1] >= RUN else 0
-        pads = [*around, *around[:-1], around[-1] + more]
-        z = self._bb.emit(
-            conv(data, Constant(phases), padding=pads, out_dtype=attrs.out_dtype or None)
-        )
-        info = z.struct_info
-        assert isinstance(info, TensorStructInfo), "a convolution is a tensor"
-        assert isinstance(info.shape, ShapeExpr), "of known shape"
-        batch, _, *sizes = info.shape.values
-        filters = weight.data.shape[1]
-        if any(step > 1 for step in steps):
-            split = self._bb.emit(reshape(z, [batch, filters, *steps, *sizes]))
-            dims = len(steps)
-            order = [0, 1, *(a for d in range(dims) for a in (2 + dims + d, 2 + d))]
-            turned = self._bb.emit(permute_dims(split, order))
-            wide = [size * step for size, step in zip(sizes, steps)]
-            z = self._bb.emit(reshape(turned, [batch, filters, *wide]))
-        return self._cut(call, z)
+def _cut(bb: BlockBuilder, call: Call, z: RelaxExpr) -> RelaxExpr:
+    """The part that is not padding; zeros where output padding asks for more."""
+    from tvm.relax.op.index import strided_slice
+    from tvm.relax.op.nn import pad
 
-    def _cut(self, call: Call, z: RelaxExpr) -> RelaxExpr:
-        """The part that is not padding; zeros where output padding asks for more."""
-        from tvm.relax.op.index import strided_slice
-        from tvm.relax.op.nn import pad
-
-        attrs: Any = call.attrs
-        wanted, given = _sizes(call.struct_info), _sizes(z.struct_info)
-        assert wanted is not None, "of known sizes"
-        assert given is not None, "of known sizes"
-        begin = [int(p) for p in attrs.padding[: len(wanted)]]
-        missing = [max(0, b + w - g) for b, w, g in zip(begin, wanted, given)]
-        if any(missing):
-            z = self._bb.emit(pad(z, [0] * 4 + [m for more in missing for m in (0, more)]))
-            given = [g + m for g, m in zip(given, missing)]
-        if not any(begin) and wanted == given:
-            return z
-        axes = list(range(2, 2 + len(wanted)))
-        return strided_slice(z, axes, begin, [b + w for b, w in zip(begin, wanted)])
+    attrs: Any = call.attrs
+    wanted, given = _sizes(call.struct_info), _sizes(z.struct_info)
+    assert wanted is not None, "of known sizes"
+    assert given is not None, "of known sizes"
+    begin = [int(p) for p in attrs.padding[: len(wanted)]]
+    missing = [max(0, b + w - g) for b, w, g in zip(begin, wanted, given)]
+    if any(missing):
+        z = bb.emit(pad(z, [0] * 4 + [m for more in missing for m in (0, more)]))
+        given = [g + m for g, m in zip(given, missing)]
+    if not any(begin) and wanted == given:
+        return z
+    axes = list(range(2, 2 + len(wanted)))
+    return strided_slice(z, axes, begin, [b + w for b, w in zip(begin, wanted)])
 
 
 def phases_of(weight: np.ndarray, steps: Sequence[int]) -> np.ndarray:

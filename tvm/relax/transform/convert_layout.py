@@ -89,7 +89,7 @@ class Converter:
         func = self._func
         self._bb.begin_scope(func.params)
         blocks = [
-            self._block(block) if isinstance(block, DataflowBlock) else block
+            self._bb.rebuilt(block, self._fill) if isinstance(block, DataflowBlock) else block
             for block in func.body.blocks
         ]
         self._bb.end_scope()
@@ -99,8 +99,7 @@ class Converter:
         body.struct_info_ = func.body.struct_info_
         return with_body(func, body)
 
-    def _block(self, block: DataflowBlock) -> BindingBlock:
-        self._bb.begin_dataflow_block()
+    def _fill(self, block: BindingBlock) -> None:
         for binding in block.bindings:
             value = binding.value
             with span_scope(binding.span or value.span):
@@ -116,11 +115,6 @@ class Converter:
                     self._item(binding, value)
                 else:
                     self._keep(binding)
-        new = self._bb.end_block().bindings
-        same = len(new) == len(block.bindings) and all(
-            a is b for a, b in zip(new, block.bindings)
-        )
-        return block if same else DataflowBlock(new, block.span)
 
     # --- layouts of values ---
 

@@ -10,36 +10,30 @@ norms are written out, too. A shape that is computed gets extents with names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.span import span_scope
 from tvm.ir.transform import Pass, PassContext, Sequential
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
-    BindingBlock,
     Call,
-    DataflowBlock,
     ExternFunc,
     Function,
     MatchCast,
     Tuple,
     TupleGetItem,
     Var,
-    VarBinding,
     const,
 )
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TensorStructInfo
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.pass_form import relax_module_pass
-from tvm.relax.transform.rebuild import rebuild_seq, with_body
+from tvm.relax.transform.rebuild import CallRule, rewrite_calls
 from tvm.tir import expr as tir
-
-Rule = Callable[[BlockBuilder, Call], RelaxExpr]
 
 
 def DecomposeOpsForInference(func_name: str | None = None) -> Pass:
@@ -57,7 +51,7 @@ def DecomposeOpsForTraining(func_name: str | None = None) -> Pass:
 
 @relax_module_pass("DecomposeOps")
 def _Decompose(
-    mod: IRModule, ctx: PassContext, rules: Mapping[str, Rule], func_name: str | None
+    mod: IRModule, ctx: PassContext, rules: Mapping[str, CallRule], func_name: str | None
 ) -> IRModule:
     functions = {
         var: _decomposed(func, mod, rules)
@@ -68,37 +62,9 @@ def _Decompose(
     return mod.with_functions(functions)
 
 
-def _decomposed(func: Function, mod: IRModule, rules: Mapping[str, Rule]) -> Function:
-    bb = BlockBuilder(mod)
-    bb.begin_scope(func.params)
-
-    def on_block(block: BindingBlock) -> BindingBlock:
-        if not any(_rule_of(binding.value, rules) for binding in block.bindings):
-            return block
-        if isinstance(block, DataflowBlock):
-            bb.begin_dataflow_block()
-        else:
-            bb.begin_binding_block()
-        for binding in block.bindings:
-            value = binding.value
-            rule = None if isinstance(binding, MatchCast) else _rule_of(value, rules)
-            if rule is None or not isinstance(value, Call):
-                bb.emit_normalized(binding)
-                continue
-            span = binding.span or value.span
-            with span_scope(span):
-                bb.emit_normalized(VarBinding(binding.var, bb.normalize(rule(bb, value)), span))
-        return type(block)(bb.end_block().bindings, block.span)
-
-    body = rebuild_seq(func.body, on_block)
-    bb.end_scope()
-    return func if body is func.body else remove_unused_bindings(with_body(func, body))
-
-
-def _rule_of(value: RelaxExpr, rules: Mapping[str, Rule]) -> Rule | None:
-    if isinstance(value, Call) and isinstance(value.op, Op):
-        return rules.get(value.op.name)
-    return None
+def _decomposed(func: Function, mod: IRModule, rules: Mapping[str, CallRule]) -> Function:
+    new = rewrite_calls(func, rules, BlockBuilder(mod))
+    return func if new is func else remove_unused_bindings(new)
 
 
 # --- the rules ---
@@ -192,11 +158,11 @@ def _tensor_to_shape(bb: BlockBuilder, call: Call) -> RelaxExpr:
     return ShapeExpr(extents)
 
 
-_INFERENCE: Mapping[str, Rule] = {
+_INFERENCE: Mapping[str, CallRule] = {
     "relax.nn.batch_norm": _batch_norm,
     "relax.tensor_to_shape": _tensor_to_shape,
 }
-_TRAINING: Mapping[str, Rule] = {
+_TRAINING: Mapping[str, CallRule] = {
     "relax.nn.batch_norm": _batch_norm_in_training,
     "relax.nn.layer_norm": _layer_norm,
 }

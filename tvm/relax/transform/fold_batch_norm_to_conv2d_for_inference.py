@@ -29,6 +29,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
 from tvm.relax.transform.pass_form import relax_pass
@@ -46,10 +47,6 @@ def FoldBatchnormToConv2D(
     folder = _Folder(func, keep_training)
     body = rebuild_seq(func.body, folder.block)
     return func if body is func.body else remove_unused_bindings(with_body(func, body))
-
-
-def _is_op(expr: object, name: str) -> bool:
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
 
 
 class _Folder:
@@ -85,16 +82,16 @@ class _Folder:
         if not isinstance(value, TupleGetItem) or value.index != 0:
             return None
         norm = self._only_reader(value.tuple_value)
-        if not isinstance(norm, Call) or not _is_op(norm, "relax.nn.batch_norm"):
+        if not is_call_of(norm, "relax.nn.batch_norm"):
             return None
         if self._keep_training and getattr(norm.attrs, "training", False):
             return None
         before = self._only_reader(norm.args[0])
         bias = None
-        if isinstance(before, Call) and _is_op(before, "relax.add"):
+        if is_call_of(before, "relax.add"):
             bias = before.args[1]
             before = self._only_reader(before.args[0])
-        if not isinstance(before, Call) or not _is_op(before, "relax.nn.conv2d"):
+        if not is_call_of(before, "relax.nn.conv2d"):
             return None
         folded = _fold_values(before, norm, bias)
         if folded is None:

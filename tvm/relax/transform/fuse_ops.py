@@ -15,7 +15,6 @@ from __future__ import annotations
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
@@ -30,6 +29,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.op_pattern import OpPatternKind
 from tvm.relax.transform.fusion_groups import FusionNode, find_groups
@@ -129,7 +129,7 @@ def _pattern(binding: Binding, mod: IRModule) -> OpPatternKind:
     value = binding.value
     if not isinstance(binding, VarBinding):
         return OpPatternKind.kOpaque
-    if isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.call_tir":
+    if is_call_of(value, "relax.call_tir"):
         kernel = mod.functions.get(value.args[0]) if isinstance(value.args[0], GlobalVar) else None
         # a kernel that was scheduled is as it is to be, say by a tuning record
         if isinstance(kernel, PrimFunc) and not kernel.attrs.get("tir.is_scheduled"):

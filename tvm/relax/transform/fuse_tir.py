@@ -31,6 +31,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.prim_func_info import prim_func_struct_info
 from tvm.relax.struct_info import (
@@ -309,7 +310,7 @@ class _GroupFuser:
     # --- bindings ---
 
     def _kernel(self, call: Call) -> PrimFunc | None:
-        if isinstance(call.op, Op) and call.op.name == "relax.call_tir":
+        if is_call_of(call, "relax.call_tir"):
             var = call.args[0]
             assert isinstance(var, GlobalVar), "call_tir names a function"
             func = self._mod[var]
@@ -404,7 +405,7 @@ class _Separators:
         self._seen: dict[Place, tuple[Var, Buffer]] = {}
         for binding in all_bindings(group):
             call = binding.value
-            if isinstance(call, Call) and call.op is Op.get("relax.call_tir"):
+            if is_call_of(call, "relax.call_tir"):
                 kernel = mod.functions.get(call.args[0])  # type: ignore[call-overload]
                 if isinstance(kernel, PrimFunc):
                     self._see(binding.var, call, kernel)

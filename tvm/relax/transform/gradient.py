@@ -37,6 +37,7 @@ from tvm.relax.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    is_call_of,
 )
 from tvm.relax.normalize import is_leaf
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
@@ -304,7 +305,7 @@ class _Differentiation:
             )
         shared = _Shared(self._bb)
         for operand, partial in zip(call.args, partials):
-            if not _is_no_grad(partial):
+            if not is_call_of(partial, "relax.grad.no_grad"):
                 self._send(operand, shared.normal(partial))
 
     def _call_tir(self, var: Var, call: Call, original: Call, adjoint: Var) -> None:
@@ -370,14 +371,6 @@ def _parts(expr: RelaxExpr) -> list[RelaxExpr]:
 
 def _item(value: RelaxExpr, index: int) -> RelaxExpr:
     return value.fields[index] if isinstance(value, Tuple) else TupleGetItem(value, index)
-
-
-def _is_no_grad(expr: RelaxExpr) -> bool:
-    return (
-        isinstance(expr, Call)
-        and isinstance(expr.op, Op)
-        and expr.op.name == "relax.grad.no_grad"
-    )
 
 
 def _zeros(info: StructInfo) -> RelaxExpr:

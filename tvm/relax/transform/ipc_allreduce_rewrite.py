@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from tvm.ffi import get_global_func
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, module_pass
 from tvm.relax.expr import (
     Binding,
@@ -30,6 +29,7 @@ from tvm.relax.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    is_call_of,
 )
 from tvm.relax.struct_info import const_int
 from tvm.relax.transform.rebuild import all_bindings, map_bindings, with_value
@@ -103,11 +103,10 @@ def _allocation(expr: RelaxExpr, values: Mapping[Var, RelaxExpr]) -> Var | None:
             while isinstance(held, Var) and held in values:
                 held = values[held]
             value = held.fields[index] if isinstance(held, Tuple) else None
-        if isinstance(value, Call) and isinstance(value.op, Op):
-            if value.op.name == "relax.builtin.alloc_tensor":
-                return expr
-            if value.op.name in ("relax.reshape", "relax.memory.view"):
-                value = value.args[0]
+        if is_call_of(value, "relax.builtin.alloc_tensor"):
+            return expr
+        if is_call_of(value, "relax.reshape", "relax.memory.view"):
+            value = value.args[0]
         if not isinstance(value, Var):
             return None
         expr = value

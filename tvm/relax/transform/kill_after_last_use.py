@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relax.expr import (
     Binding,
@@ -33,6 +32,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.op.base import VOID_RESULT
 from tvm.relax.op.memory.memory import kill_storage, kill_tensor
@@ -49,10 +49,6 @@ _KILLS = ("relax.memory.kill_storage", "relax.memory.kill_tensor", "relax.vm.kil
 def KillAfterLastUse(func: Function, mod: IRModule, ctx: PassContext) -> Function:
     """Insert a kill behind the last use of every value."""
     return with_body(func, _sequence(_without_unread_names(func.body)))
-
-
-def _is_call(value: RelaxExpr, names: tuple[str, ...]) -> bool:
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in names
 
 
 def _reads(value: RelaxExpr) -> Iterator[Var]:
@@ -136,7 +132,7 @@ def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:
         for binding in block.bindings:
             order[binding.var] = binding
             read = names.all_of(_reads(binding.value))
-            if _is_call(binding.value, _KILLS):
+            if is_call_of(binding.value, *_KILLS):
                 stays.update(read)
             for var in read:
                 last[var] = binding.var
@@ -146,7 +142,7 @@ def _last_uses(seq: SeqExpr) -> dict[Var, list[Binding]]:
         if var not in last or var in stays or is_name:
             continue
         kinds = found.setdefault(last[var], [[], [], []])
-        if not isinstance(binding, MatchCast) and _is_call(binding.value, _STORAGE):
+        if not isinstance(binding, MatchCast) and is_call_of(binding.value, *_STORAGE):
             kinds[2].append(_kill(kill_storage(var)))
         elif isinstance(var.struct_info_, TensorStructInfo):
             kinds[0].append(_kill(kill_tensor(var)))

@@ -26,7 +26,6 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import PassContext
 from tvm.relax.analysis import free_symbolic_vars, free_vars, remove_all_unused
@@ -36,7 +35,6 @@ from tvm.relax.derive import bind_symbols
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
-    Call,
     DataflowBlock,
     DataflowVar,
     ExternFunc,
@@ -47,6 +45,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.op.base import call_pure_packed
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo, TupleStructInfo
@@ -154,8 +153,7 @@ def _collect(var: GlobalVar, func: Function) -> _Source:
 def _can_lift(value: RelaxExpr, known: set[Var], symbols: set[TirVar]) -> bool:
     if isinstance(value, ExternFunc):
         return False
-    op = value.op if isinstance(value, Call) else None
-    if isinstance(op, Op) and op.name == "relax.builtin.stop_lift_params":
+    if is_call_of(value, "relax.builtin.stop_lift_params"):
         return False
     return known.issuperset(free_vars(value)) and symbols.issuperset(used_symbolic_vars(value))
 

@@ -12,17 +12,16 @@ from collections.abc import Sequence
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
-    Call,
     DataflowVar,
     DataTypeImm,
     Function,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.op.memory.memory import alloc_storage, alloc_tensor
 from tvm.relax.struct_info import ShapeExpr
@@ -39,9 +38,7 @@ def LowerAllocTensor(func: Function, mod: IRModule, ctx: PassContext) -> Functio
 
     def on_binding(binding: Binding) -> Sequence[Binding]:
         call = binding.value
-        if not isinstance(call, Call) or not isinstance(call.op, Op):
-            return (binding,)
-        if call.op.name != "relax.builtin.alloc_tensor":
+        if not is_call_of(call, "relax.builtin.alloc_tensor"):
             return (binding,)
         shape, dtype, device, scope = call.args
         if not isinstance(shape, ShapeExpr) or not isinstance(dtype, DataTypeImm):

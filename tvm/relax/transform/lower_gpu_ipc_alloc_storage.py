@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, module_pass
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -25,6 +24,7 @@ from tvm.relax.expr import (
     StringImm,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.op.memory.memory import alloc_tensor
 from tvm.relax.struct_info import ObjectStructInfo
@@ -64,11 +64,9 @@ def _in_ipc_memory(scope: RelaxExpr) -> bool:
 
 def _rewritten(bb: BlockBuilder, binding: Binding) -> Sequence[Binding]:
     call = binding.value
-    if not isinstance(call, Call) or not isinstance(call.op, Op):
-        return (binding,)
-    if call.op.name == "relax.memory.alloc_storage" and _in_ipc_memory(call.args[2]):
+    if is_call_of(call, "relax.memory.alloc_storage") and _in_ipc_memory(call.args[2]):
         return (with_value(binding, _storage(call, call.args[0], call.args[3])),)
-    if call.op.name == "relax.builtin.alloc_tensor" and _in_ipc_memory(call.args[3]):
+    if is_call_of(call, "relax.builtin.alloc_tensor") and _in_ipc_memory(call.args[3]):
         shape, dtype = call.args[0], call.args[1]
         held = _storage(call, shape, dtype)
         kind = DataflowVar if isinstance(binding.var, DataflowVar) else Var

@@ -16,7 +16,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Call, Function, ShapeExpr, Tuple
+from tvm.relax.expr import Call, Function, ShapeExpr, Tuple, is_call_of
 from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo
 from tvm.relax.transform.pass_form import relax_module_pass
 from tvm.relax.transform.rebuild import map_calls
@@ -34,7 +34,7 @@ def LowerShapeToTensor(mod: IRModule, ctx: PassContext) -> IRModule:
     bb = BlockBuilder(mod)
 
     def on_call(call: Call) -> RelaxExpr:
-        if not isinstance(call.op, Op) or call.op.name != "relax.shape_to_tensor":
+        if not is_call_of(call, "relax.shape_to_tensor"):
             return call
         info = call.args[0].struct_info_
         if not isinstance(info, ShapeStructInfo) or info.values is None:

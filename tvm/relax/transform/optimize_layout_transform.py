@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from tvm.arith import Analyzer
 from tvm.ir.expr import GlobalVar, Range, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.analysis import remove_all_unused
-from tvm.relax.expr import Binding, Call, Function, Tuple, Var
+from tvm.relax.expr import Binding, Call, Function, Tuple, Var, is_call_of
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.alter_op_impl import OPERATOR_NAME
 from tvm.relax.transform.pass_form import relax_pass
@@ -50,10 +49,7 @@ def _bound(expr: RelaxExpr, values: dict[Var, RelaxExpr]) -> RelaxExpr:
 
 
 def _transform(expr: RelaxExpr) -> Call | None:
-    found = isinstance(expr, Call) and isinstance(expr.op, Op)
-    if found and expr.op.name == "relax.layout_transform":  # type: ignore[attr-defined]
-        return expr  # type: ignore[return-value]
-    return None
+    return expr if is_call_of(expr, "relax.layout_transform") else None
 
 
 def _source(
@@ -77,9 +73,7 @@ def _source(
 
 def _cut_operand(expr: RelaxExpr, mod: IRModule) -> RelaxExpr | None:
     """The operand of a kernel that removes padding, or None."""
-    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or len(expr.args) < 2:
-        return None
-    if expr.op.name != "relax.call_tir" or not isinstance(expr.args[0], GlobalVar):
+    if not is_call_of(expr, "relax.call_tir") or not isinstance(expr.args[0], GlobalVar):
         return None
     kernel = mod.functions.get(expr.args[0])
     is_cut = isinstance(kernel, PrimFunc) and kernel.attrs.get(OPERATOR_NAME) == "remove_pad"

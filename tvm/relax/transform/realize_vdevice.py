@@ -17,9 +17,8 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relax.expr import Call, Function, If, SeqExpr, Tuple, Var, VarBinding
+from tvm.relax.expr import Call, Function, If, SeqExpr, Tuple, Var, VarBinding, is_call_of
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.op.base import to_vdevice
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
@@ -45,10 +44,6 @@ def RealizeVDevice(mod: IRModule, ctx: PassContext) -> IRModule:
         if new is not func:
             var.struct_info_ = new.struct_info_
     return mod.with_functions(functions)
-
-
-def _is_call(value: RelaxExpr, *names: str) -> bool:
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in names
 
 
 def _device_of_hints(mod: IRModule) -> Lookup:
@@ -109,12 +104,12 @@ def _collect(
             certain[var] = info.vdevice
     for binding in all_bindings(func):
         bound[binding.var] = value = binding.value
-        if _is_call(value, _HINT):
+        if is_call_of(value, _HINT):
             assert isinstance(value, Call), "asked above"
             certain[binding.var] = lookup(value)
             if isinstance(value.args[0], Var):
                 wishes[value.args[0]] = certain[binding.var]
-        if not _is_call(value, _HINT, _COPY):
+        if not is_call_of(value, _HINT, _COPY):
             for var in _read(value):
                 neighbours.setdefault(binding.var, []).append(var)
                 neighbours.setdefault(var, []).append(binding.var)
@@ -191,7 +186,7 @@ class _Placer(PyExprMutator):
 
     def visit_call_(self, op: Call) -> RelaxExpr:
         call = super().visit_call_(op)
-        if not isinstance(call, Call) or not _is_call(call, _HINT):
+        if not is_call_of(call, _HINT):
             return call
         operand, target = call.args[0], self._lookup(call)
         info = operand.struct_info_

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tvm.ir.expr import RelaxExpr
+from tvm.ir.op import Op
+from tvm.ir.span import span_scope
 from tvm.ir.structural import structural_equal
+from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -107,6 +110,60 @@ def map_calls(func: Function, rule: Callable[[Call], RelaxExpr]) -> Function:
         return (binding,)
 
     return map_bindings(func, on_binding)
+
+
+# What a call of an operator becomes; the rule may emit bindings that stand before it.
+CallRule = Callable[[BlockBuilder, Call], RelaxExpr]
+
+
+def rewrite_calls(
+    func: Function,
+    rules: Mapping[str, CallRule],
+    bb: BlockBuilder | None = None,
+    *,
+    takes_fields: bool = False,
+) -> Function:
+    """The function with calls of operators replaced by what the rule of their name gives.
+
+    Rules are asked for bindings of the function's own blocks; one that gives back its call leaves
+    it. What they emit and give has the span of the call. With `takes_fields`, items of a tuple that
+    a rule gave are read from its fields.
+    """
+    builder = BlockBuilder() if bb is None else bb
+    tuples: dict[Var, Tuple] = {}
+
+    def rule_of(binding: Binding) -> CallRule | None:
+        value = binding.value
+        if isinstance(binding, MatchCast) or not isinstance(value, Call):
+            return None
+        return rules.get(value.op.name) if isinstance(value.op, Op) else None
+
+    def rewritten(binding: Binding) -> Binding:
+        value = binding.value
+        if isinstance(value, TupleGetItem) and isinstance(value.tuple_value, Var):
+            known = tuples.get(value.tuple_value)
+            return binding if known is None else with_value(binding, known.fields[value.index])
+        rule = rule_of(binding)
+        if rule is None or not isinstance(value, Call):
+            return binding
+        with span_scope(binding.span or value.span):
+            new = builder.normalize(rule(builder, value))
+        if takes_fields and isinstance(new, Tuple):
+            tuples[binding.var] = new
+        # the binding's span, and not that of a value which the rule may have taken from elsewhere
+        return binding if new is value else VarBinding(binding.var, new, binding.span or value.span)
+
+    def fill(block: BindingBlock) -> None:
+        for binding in block.bindings:
+            builder.emit_normalized(rewritten(binding))
+
+    def on_block(block: BindingBlock) -> BindingBlock:
+        return builder.rebuilt(block, fill) if any(map(rule_of, block.bindings)) else block
+
+    builder.begin_scope(func.params)
+    body = rebuild_seq(func.body, on_block)
+    builder.end_scope()
+    return with_body(func, body)
 
 
 def vars_of_dataflow(func: Function) -> Iterator[Var]:

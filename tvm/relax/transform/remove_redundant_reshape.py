@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
-from tvm.relax.expr import Call, Function, Var
+from tvm.relax.expr import Call, Function, Var, is_call_of
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.dead_code_elimination import remove_unused_bindings
@@ -31,22 +30,18 @@ def RemoveRedundantReshape(func: Function, mod: IRModule, ctx: PassContext) -> F
 class _Remover(PyExprMutator):
     def visit_call_(self, op: Call) -> RelaxExpr:
         new = super().visit_call_(op)
-        if not _is_reshape(new):
+        if not is_call_of(new, "relax.reshape"):
             return new
         assert isinstance(new, Call), "it was looked at"
         data = new.args[0]
         before = self.lookup_binding(data) if isinstance(data, Var) else data
-        while _is_reshape(before):
+        while is_call_of(before, "relax.reshape"):
             assert isinstance(before, Call), "it was looked at"
             data = before.args[0]
             new = Call(new.op, [data, new.args[1]], new.attrs, new.sinfo_args, new.span)
             before = self.lookup_binding(data) if isinstance(data, Var) else data
         new = self.builder_.normalize(new)
         return data if _same_shape(data, new) else new
-
-
-def _is_reshape(expr: RelaxExpr | None) -> bool:
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == "relax.reshape"
 
 
 def _same_shape(a: RelaxExpr, b: RelaxExpr) -> bool:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relax.dpl import DFPattern, is_op, rewrite_call, wildcard
-from tvm.relax.expr import Call, Function, Tuple, Var
+from tvm.relax.expr import Call, Function, Tuple, Var, is_call_of
 from tvm.relax.op import concat, permute_dims
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
@@ -49,10 +48,10 @@ def ReorderPermuteDimsAfterConcat(func: Function, mod: IRModule, ctx: PassContex
 
 def _axes(expr: RelaxExpr) -> list[int] | None:
     """How a call of permute_dims turns its operand; None for anything else."""
-    if not isinstance(expr, Call) or not isinstance(expr.op, Op):
+    if not is_call_of(expr, "relax.permute_dims"):
         return None
     info = expr.args[0].struct_info_
-    if expr.op.name != "relax.permute_dims" or not isinstance(info, TensorStructInfo):
+    if not isinstance(info, TensorStructInfo):
         return None
     if info.ndim < 0:
         return None

@@ -20,7 +20,7 @@ from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.analysis import has_reshape_pattern
-from tvm.relax.expr import Binding, Call, DataflowVar, Function, Tuple
+from tvm.relax.expr import Binding, Call, DataflowVar, Function, Tuple, is_call_of
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import map_bindings, with_value
@@ -35,7 +35,7 @@ def RewriteDataflowReshape(func: Function, mod: IRModule, ctx: PassContext) -> F
     known: dict[GlobalVar, int | None] = {}
 
     def on_call(call: Call) -> RelaxExpr:
-        if not isinstance(call.op, Op) or call.op.name != "relax.call_tir":
+        if not is_call_of(call, "relax.call_tir"):
             return call
         var, operands = call.args[0], call.args[1]
         if not isinstance(var, GlobalVar) or not isinstance(operands, Tuple):

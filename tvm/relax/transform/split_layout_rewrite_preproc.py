@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -30,6 +29,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.op.base import call_tir
 from tvm.relax.struct_info import TensorStructInfo
@@ -164,9 +164,7 @@ def _two_calls(
     bb: BlockBuilder, binding: Binding, splits: dict[GlobalVar, _Split], in_dataflow: bool
 ) -> Sequence[Binding]:
     call = binding.value
-    if not isinstance(call, Call) or not isinstance(call.op, Op):
-        return (binding,)
-    if call.op.name != "relax.call_tir":
+    if not is_call_of(call, "relax.call_tir"):
         return (binding,)
     kernel, operands = call.args[0], call.args[1]
     split = splits.get(kernel) if isinstance(kernel, GlobalVar) else None

@@ -119,7 +119,7 @@ class _Rewriter:
         half_only = _half_only(func)
         self._half_only = [param for param in func.params if param in half_only]
         self._bb.begin_scope(params)
-        blocks = [self._block(block) for block in func.body.blocks]
+        blocks = [self._bb.rebuilt(block, self._fill) for block in func.body.blocks]
         self._bb.begin_binding_block()
         result = self._restored(func.body.body)
         last = self._bb.end_block()
@@ -143,13 +143,10 @@ class _Rewriter:
         self._now[param] = Var(param.name_hint, half, param.span)
         return self._now[param]
 
-    def _block(self, block: BindingBlock) -> BindingBlock:
+    def _fill(self, block: BindingBlock) -> None:
         dataflow = isinstance(block, DataflowBlock)
         if dataflow:
-            self._bb.begin_dataflow_block()
             self._cast_parameters(block)
-        else:
-            self._bb.begin_binding_block()
         for binding in block.bindings:
             value = binding.value
             if not dataflow or not isinstance(binding, VarBinding):
@@ -169,7 +166,6 @@ class _Rewriter:
         for param in self._half_only:
             if isinstance(self._now.get(param), DataflowVar):
                 del self._now[param]
-        return type(block)(self._bb.end_block().bindings, block.span)
 
     def _cast_parameters(self, block: BindingBlock) -> None:
         """Cast the parameters that the block reads as half floats only, once each."""

@@ -15,23 +15,18 @@ from typing import Any, Final
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
-from tvm.ir.span import span_scope
 from tvm.ir.transform import ModulePass, PassContext, PassInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
-    BindingBlock,
     Call,
     Constant,
-    DataflowBlock,
     Function,
     ShapeExpr,
     Tuple,
-    VarBinding,
 )
 from tvm.relax.op_pattern import OpPatternKind
 from tvm.relax.struct_info import TensorStructInfo
-from tvm.relax.transform.rebuild import rebuild_seq, with_body
+from tvm.relax.transform.rebuild import rewrite_calls
 from tvm.target.cpu_model import CpuModel
 from tvm.te import Tensor
 from tvm.tir.expr import IntImm
@@ -58,9 +53,9 @@ class WinogradConv2D(ModulePass):
         changed: dict[Any, Any] = {}
         for var, func in mod.functions.items():
             if isinstance(func, Function):
-                body = rebuild_seq(func.body, _Rewriter(func, bb, self._cpu).block)
-                if body is not func.body:
-                    changed[var] = with_body(func, body)
+                new = rewrite_calls(func, {"relax.nn.conv2d": _Rewriter(self._cpu).conv2d}, bb)
+                if new is not func:
+                    changed[var] = new
         if not changed:
             return mod
         made = bb.get()
@@ -68,35 +63,15 @@ class WinogradConv2D(ModulePass):
 
 
 class _Rewriter:
-    def __init__(self, func: Function, bb: BlockBuilder, cpu: CpuModel) -> None:
-        self._bb, self._cpu, self._func = bb, cpu, func
+    def __init__(self, cpu: CpuModel) -> None:
+        self._cpu = cpu
         self._made: dict[object, Call] = {}  # by what decides the kernel
 
-    def block(self, block: BindingBlock) -> BindingBlock:
-        plans = {b.var: _plan(b.value, self._cpu) for b in block.bindings}
-        if not any(plans.values()):
-            return block
-        self._bb.begin_scope(self._func.params)
-        if isinstance(block, DataflowBlock):
-            self._bb.begin_dataflow_block()
-        else:
-            self._bb.begin_binding_block()
-        for binding in block.bindings:
-            plan = plans[binding.var]
-            if plan is None or not isinstance(binding, VarBinding):
-                self._bb.emit_normalized(binding)
-                continue
-            assert isinstance(binding.value, Call), "plans are for calls"
-            with span_scope(binding.span or binding.value.span):
-                call = self._bb.normalize(self._winograd(binding.value, plan))
-            self._bb.emit_normalized(VarBinding(binding.var, call, binding.span))
-        made = type(block)(self._bb.end_block().bindings, block.span)
-        self._bb.end_scope()
-        return made
-
-    def _winograd(self, call: Call, panels: Panels) -> RelaxExpr:
+    def conv2d(self, bb: BlockBuilder, call: Call) -> RelaxExpr:
         data, weight = call.args
-        assert isinstance(weight, Constant), "as planned"
+        panels = _plan(call, self._cpu)
+        if panels is None or not isinstance(weight, Constant):
+            return call
         values, padding = weight.data.numpy(), _padding(call)
 
         def stages(x: Tensor, w: Tensor) -> Tensor:
@@ -112,7 +87,7 @@ class _Rewriter:
             kernel, _, *rest = equal.args
             operands = Tuple([data, transformed])
             return Call(equal.op, [kernel, operands, *rest], equal.attrs, equal.sinfo_args)
-        made = self._bb.call_te(
+        made = bb.call_te(
             stages, data, transformed, primfunc_name_hint="conv2d_winograd",
             primfunc_attrs={"op_pattern": int(OpPatternKind.kOutEWiseFusable)},
         )  # fmt: skip
@@ -126,11 +101,9 @@ def _padding(call: Call) -> tuple[int, int, int, int]:
     return top, left, bottom, right
 
 
-def _plan(value: RelaxExpr, cpu: CpuModel) -> Panels | None:
-    """The panels of a convolution that is faster in them; None for anything else."""
-    if not isinstance(value, Call) or not isinstance(value.op, Op):
-        return None
-    if value.op.name != "relax.nn.conv2d" or not isinstance(value.args[1], Constant):
+def _plan(value: Call, cpu: CpuModel) -> Panels | None:
+    """The panels of a convolution that is faster in them; None for others."""
+    if not isinstance(value.args[1], Constant):
         return None
     attrs: Any = value.attrs
     data, weight = value.args[0].struct_info, value.args[1].struct_info

@@ -24,7 +24,16 @@ from tvm.ir.module import IRModule
 from tvm.ir.span import SequentialSpan, Span
 from tvm.ir.type import PointerType, PrimType
 from tvm.relax.analysis.size_limits import size_limits
-from tvm.relax.expr import BindingBlock, Call, Constant, Function, SeqExpr, Var, VarBinding
+from tvm.relax.expr import (
+    BindingBlock,
+    Call,
+    Constant,
+    Function,
+    SeqExpr,
+    Var,
+    VarBinding,
+    is_call_of,
+)
 from tvm.relax.final_binding import own_calls
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
@@ -33,7 +42,6 @@ from tvm.relax.vm.native_flow import (
     Flow,
     NotNative,
     extents_of,
-    is_op,
     tensor_info,
     written_out,
 )
@@ -208,7 +216,7 @@ class _Graph(Flow):
 
     def _makes_tensor(self, var: Var) -> bool:
         """Whether the variable is bound to a kernel that makes just this tensor."""
-        made = is_op(self.values.get(var), "relax.call_tir")
+        made = is_call_of(self.values.get(var), "relax.call_tir")
         return made and isinstance(var.struct_info_, TensorStructInfo)
 
     # --- what the statements refer to ---

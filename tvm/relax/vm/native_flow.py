@@ -23,7 +23,6 @@ from tvm.arith import Analyzer
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType
 from tvm.relax.bind import bind_symbolic_vars, copy_with_new_vars
@@ -40,6 +39,7 @@ from tvm.relax.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    is_call_of,
 )
 from tvm.relax.final_binding import bindings_within, final_binding, final_values, is_loop, own_calls
 from tvm.relax.struct_info import (
@@ -175,7 +175,7 @@ class Flow:
             if isinstance(binding, MatchCast):
                 if not self._reads_data(binding):
                     obstacle = self.sizes.match(binding)
-            elif isinstance(value, Call) and is_op(value, "relax.reshape"):
+            elif is_call_of(value, "relax.reshape"):
                 obstacle = self.sizes.reshape(value)
             if obstacle is not None:
                 raise NotNative(obstacle)
@@ -183,7 +183,7 @@ class Flow:
     def _reads_data(self, binding: MatchCast) -> bool:
         source = self.resolved(binding.value)
         made = self.values.get(source) if isinstance(source, Var) else source
-        return is_op(made, "relax.tensor_to_shape")
+        return is_call_of(made, "relax.tensor_to_shape")
 
     def bind(self, binding: Binding) -> None:
         """Emit what a binding computes; its variable has a place."""
@@ -201,13 +201,13 @@ class Flow:
             self.next_step()
             self._function(var, value)
             self._noted(value.op.name_hint, value.span or binding.span)
-        elif is_op(value, "relax.call_tir") or is_op(value, "relax.call_tir_inplace"):
+        elif is_call_of(value, "relax.call_tir", "relax.call_tir_inplace"):
             assert isinstance(value, Call), "kernels are called"
             self.next_step()
             self._kernel(var, value, value.span or binding.span)
-        elif is_op(value, "relax.builtin.alloc_tensor"):
+        elif is_call_of(value, "relax.builtin.alloc_tensor"):
             self.places[var] = [self._room(var.struct_info_, f"variable {var.name_hint!r}")]
-        elif is_op(value, "relax.tensor_to_shape"):
+        elif is_call_of(value, "relax.tensor_to_shape"):
             self.places[var] = []
         elif var not in self.places:
             self.places[var] = self.alias(value)
@@ -236,7 +236,7 @@ class Flow:
                 isinstance(part, TensorStructInfo) for part in info.fields
             ):
                 return [self.alias(value.tuple_value)[value.index]]
-        if isinstance(value, Call) and is_op(value, "relax.reshape"):
+        if is_call_of(value, "relax.reshape"):
             return self.alias(value.args[0])
         if isinstance(value, (ShapeExpr, PrimValue)):
             return []
@@ -426,7 +426,7 @@ class Flow:
         while True:
             expr = self.resolved(expr)
             value = self.values.get(expr) if isinstance(expr, Var) else None
-            if not isinstance(value, Call) or not is_op(value, "relax.call_tir_inplace"):
+            if not is_call_of(value, "relax.call_tir_inplace"):
                 return expr
             indices = [int(i) for i in value.attrs.inplace_indices]  # type: ignore[union-attr]
             if len(indices) != 1 or indices[0] < 0:
@@ -491,11 +491,6 @@ class Flow:
 
 
 # --- struct infos ---
-
-
-def is_op(value: RelaxExpr | None, name: str) -> bool:
-    """Whether a value is a call of an operator."""
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == name
 
 
 def tensor_info(info: StructInfo | None, what: str) -> TensorStructInfo:

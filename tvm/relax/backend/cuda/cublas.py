@@ -21,7 +21,7 @@ from tvm.relax.backend.patterns import (
     make_matmul_pattern,
 )
 from tvm.relax.backend.utils import has_leaking_intermediate_variables
-from tvm.relax.expr import Call, Var
+from tvm.relax.expr import Call, Var, is_call_of
 from tvm.relax.transform.fuse_ops_by_pattern import PatternCheckContext
 
 _TYPES: Final = ("float16", "float32", "bfloat16", "int8", "float8_e4m3fn")
@@ -56,7 +56,7 @@ def _rhs_is_transposed(context: PatternCheckContext) -> bool:
     assert isinstance(product, Call), "the root of these patterns is a product"
     right = product.args[1]
     value = context.matched_bindings.get(right) if isinstance(right, Var) else right
-    return isinstance(value, Call) and getattr(value.op, "name", "") == "relax.permute_dims"
+    return is_call_of(value, "relax.permute_dims")
 
 
 register_patterns(

@@ -13,12 +13,11 @@ from __future__ import annotations
 from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import PassContext
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.distributed.struct_info import DTensorStructInfo, PlacementSpecKind
-from tvm.relax.expr import Call, Function
+from tvm.relax.expr import Call, Function, is_call_of
 from tvm.relax.op.distributed import redistribute_replica_to_shard
 from tvm.relax.transform.pass_form import relax_pass
 from tvm.relax.transform.rebuild import map_calls
@@ -30,9 +29,7 @@ def LegalizeRedistribute(func: Function, mod: IRModule, ctx: PassContext) -> Fun
     bb = BlockBuilder(mod)
 
     def on_call(call: Call) -> RelaxExpr:
-        if isinstance(call.op, Op) and call.op.name == "relax.dist.redistribute":
-            return _moved(bb, call)
-        return call
+        return _moved(bb, call) if is_call_of(call, "relax.dist.redistribute") else call
 
     return map_calls(func, on_call)
 

@@ -21,7 +21,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.distributed.local_kernel import local_kernel
 from tvm.relax.distributed.struct_info import DTensorStructInfo, PlacementSpecKind
 from tvm.relax.distributed.tir_axes import linked_buffer_axes
-from tvm.relax.expr import Binding, Call, DataflowVar, Function, Tuple, Var, VarBinding
+from tvm.relax.expr import Binding, Call, DataflowVar, Function, Tuple, Var, VarBinding, is_call_of
 from tvm.relax.op.ccl import allreduce
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.rebuild import map_bindings
@@ -35,11 +35,11 @@ def LowerGlobalViewToLocalView(mod: IRModule, ctx: PassContext) -> IRModule:
 
     def on_binding(binding: Binding) -> Sequence[Binding]:
         call = binding.value
-        if not isinstance(call, Call) or not isinstance(call.op, Op):
+        if not is_call_of(call, "relax.call_tir"):
             return (binding,)
         infos = _fields(call.sinfo_args[0]) if call.sinfo_args else []
         distributed = any(isinstance(info, DTensorStructInfo) for info in infos)
-        if call.op.name != "relax.call_tir" or not distributed:
+        if not distributed:
             return (binding,)
         return _local(bb, mod, binding, call)
 

@@ -47,6 +47,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.pass_form import relax_pass
@@ -179,11 +180,10 @@ class _Propagation:
         elif isinstance(value, Tuple):
             for i, info in _tensors(var):
                 self._same(value.fields[i], -1, var, i, info.ndim)
+        elif is_call_of(value, "relax.call_tir"):
+            self._link_kernel(var, value)
         elif isinstance(value, Call) and isinstance(value.op, Op):
-            if value.op.name == "relax.call_tir":
-                self._link_kernel(var, value)
-            else:
-                self._link_operator(var, value)
+            self._link_operator(var, value)
 
     def _link_operator(self, var: Var, call: Call) -> None:
         infos = [a.struct_info_ for a in call.args]
@@ -195,7 +195,7 @@ class _Propagation:
             for at, dim, out in axis_links(call, operands, result):
                 self._groups.join((call.args[at], -1, dim), (var, field, out))
         assert isinstance(call.op, Op), "the caller looked"
-        if call.op.name == "relax.matmul":  # what is summed over is cut alike too
+        if is_call_of(call, "relax.matmul"):  # what is summed over is cut alike too
             lhs, rhs = operands[0], operands[1]
             if lhs is not None and rhs is not None and lhs.ndim > 0 and rhs.ndim > 0:
                 last = (call.args[0], -1, lhs.ndim - 1)

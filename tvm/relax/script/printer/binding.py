@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.function import BaseFunc
-from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -21,6 +20,7 @@ from tvm.relax.expr import (
     TupleGetItem,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.normalize import normalize
 from tvm.script.printer.doc import (
@@ -48,7 +48,7 @@ def annotation(var: Var, value: object, d: Docsifier) -> ExprDoc | None:
     if info is None:
         return None
     hide = not d.cfg.show_all_struct_info
-    if isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in _SAYS_RESULT:
+    if is_call_of(value, *_SAYS_RESULT):
         hide = True
         if len(value.sinfo_args) == 1 and structural_equal(value.sinfo_args[0], info):
             return None

@@ -27,7 +27,6 @@ from tvm.relax.expr import (
     BindingBlock,
     Call,
     Constant,
-    DataflowBlock,
     ExternFunc,
     Function,
     If,
@@ -37,6 +36,7 @@ from tvm.relax.expr import (
     Tuple,
     Var,
     VarBinding,
+    is_call_of,
 )
 from tvm.relax.op.base import call_pure_packed
 from tvm.relax.struct_info import (
@@ -48,7 +48,7 @@ from tvm.relax.struct_info import (
 from tvm.relax.struct_info_rules import tir_vars_in_struct_info
 from tvm.relax.transform.legalize_ops.common import LegalizeFunc
 from tvm.relax.transform.pass_form import relax_module_pass
-from tvm.relax.transform.rebuild import with_body
+from tvm.relax.transform.rebuild import rebuild_seq, with_body
 from tvm.support.log import logger
 from tvm.target import Target
 from tvm.tir.expr import FloatImm, IntImm
@@ -103,29 +103,18 @@ class _Legalizer:
         return with_body(func, body)
 
     def _seq(self, seq: SeqExpr) -> SeqExpr:
-        blocks: list[BindingBlock] = []
-        changed = False
-        for block in seq.blocks:
-            if isinstance(block, DataflowBlock):
-                self._bb.begin_dataflow_block()
-            else:
-                self._bb.begin_binding_block()
-            for binding in block.bindings:
-                changed = self._binding(binding) or changed
-            made = self._bb.end_block()
-            blocks.append(type(block)(made.bindings, block.span))
-        if not changed:
-            return seq
-        new = SeqExpr(blocks, seq.body, seq.span)
-        new.struct_info_ = seq.struct_info_
-        return new
+        return rebuild_seq(seq, lambda block: self._bb.rebuilt(block, self._fill))
 
-    def _binding(self, binding: Binding) -> bool:
-        """Emit the binding, legalized where that is possible; True if it changed."""
+    def _fill(self, block: BindingBlock) -> None:
+        for binding in block.bindings:
+            self._binding(binding)
+
+    def _binding(self, binding: Binding) -> None:
+        """Emit the binding, legalized where that is possible."""
         value = binding.value
         if isinstance(binding, MatchCast):
             self._bb.emit_normalized(binding)
-            return False
+            return
         new: RelaxExpr = value
         if isinstance(value, Call) and isinstance(value.op, Op):
             new = self._call(value, binding)
@@ -140,9 +129,8 @@ class _Legalizer:
             new = self._function(value)
         if new is value:
             self._bb.emit_normalized(binding)
-            return False
-        self._bb.emit_normalized(VarBinding(binding.var, new, binding.span or value.span))
-        return True
+        else:
+            self._bb.emit_normalized(VarBinding(binding.var, new, binding.span or value.span))
 
     def _scoped(self, seq: SeqExpr) -> SeqExpr:
         self._bb.begin_scope(None)
@@ -186,7 +174,7 @@ class _Legalizer:
         for inner in self._bb.end_block().bindings:
             self._binding(inner)
         again = isinstance(normal, Call) and isinstance(normal.op, Op) and normal.op is not call.op
-        if not again or _is_kernel_call(normal):
+        if not again or is_call_of(normal, *_NO_RULE_NEEDED):
             return normal
         assert isinstance(normal, Call), "looked at above"
         return self._call(normal, VarBinding(Var("again", normal.struct_info), normal, call.span))
@@ -208,10 +196,6 @@ class _Legalizer:
         self._bound[var] = None
         new = self._bb.add_func(bound, f"{var.name_hint}_{target.kind.name}")
         return Call(legal.op, [new, *legal.args[1:]], legal.attrs, legal.sinfo_args, legal.span)
-
-
-def _is_kernel_call(expr: RelaxExpr) -> bool:
-    return isinstance(expr, Call) and getattr(expr.op, "name", "") in _NO_RULE_NEEDED
 
 
 def _device_target(infos: Iterable[StructInfo]) -> Target | None:
@@ -245,9 +229,7 @@ class _Template:
 
 def _template_of(call: Call, legal: RelaxExpr) -> _Template | None:
     """The pattern of `call_tir(kernel, operands)` where the operands are the operator's own."""
-    if not isinstance(legal, Call) or not isinstance(legal.op, Op):
-        return None
-    if legal.op.name != "relax.call_tir" or not isinstance(legal.args[0], GlobalVar):
+    if not is_call_of(legal, "relax.call_tir") or not isinstance(legal.args[0], GlobalVar):
         return None
     operands = legal.args[1]
     if not isinstance(operands, Tuple):
