@@ -21,13 +21,14 @@ from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
 from tvm.tir.schedule import BlockRV, Schedule
-from tvm.tir.stmt import Block
+from tvm.tir.stmt import Block, BlockRealize
 
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .contraction import MatrixForm, extent_of, schedule_contraction
 from .forms import faster_for, joined
 from .general import Rest, inline_epilogues
 from .groups import split_groups
+from .runs import as_runs
 from .shifted import columns_of, one_run, schedule_shifted
 from .tiles import choose_tile
 
@@ -37,41 +38,75 @@ class Conv2D(CPUScheduleRule):
 
     def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """The schedule, or None if no block is a convolution with shared weights."""
-        made = _in_tiles(func, target.cpu, None)
-        few = None if made is None else _few_columns(func, target.cpu)
-        if made is None or few is None:
-            return made
-        condition, width = few
-        narrow = _in_tiles(func, target.cpu, [width])
-        return made if narrow is None else joined(condition, narrow, made)
+        plane = _one_plane(func)
+        runs = None if plane is None else as_runs(func, plane)
+        if runs is not None:
+            made = _in_forms(runs.func, target.cpu, plain=True)
+            made = None if made is None else runs.schedule_of_planes(made)
+            if made is not None:
+                return made
+        return _in_forms(func, target.cpu)
 
 
-def _in_tiles(func: PrimFunc, cpu: CpuModel, widths: Sequence[int] | None) -> Schedule | None:
+def _in_forms(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule | None:
+    """The schedule, in two forms where the sizes of the call choose."""
+    made = _in_tiles(func, cpu, None, plain)
+    few = None if made is None else _few_columns(func, cpu, plain)
+    if made is None or few is None:
+        return made
+    condition, width = few
+    narrow = _in_tiles(func, cpu, [width], plain)
+    return made if narrow is None else joined(condition, narrow, made)
+
+
+def _one_plane(func: PrimFunc) -> list[PrimExpr] | None:
+    """The extents of the plane whose places are all columns of the only convolution."""
+    if not isinstance(func.body, BlockRealize):
+        return None
+    found: list[PrimExpr] | None = None
+    for block in walk(func.body):
+        form = _conv_form(block) if isinstance(block, Block) and block.init is not None else None
+        if form is None:
+            continue
+        operand = find_contraction(block)
+        if found is not None or operand is None or extent_of(form.n) is not None:
+            return None
+        if len(form.n) < 2 or not one_run(block, form, operand.rhs):
+            return None
+        found = [iv.dom.extent for iv in form.n if iv.dom is not None]
+    return found
+
+
+def _in_tiles(
+    func: PrimFunc, cpu: CpuModel, widths: Sequence[int] | None, plain: bool
+) -> Schedule | None:
     """The schedule with tiles of one of some widths, by default the best for large planes."""
     sch = open_schedule(func)
     for block in root_blocks(sch):
         split_groups(sch, block)
-    if not any(_conv_form(sch.get(b)) is not None for b in root_blocks(sch)):
+    if not any(_conv_form(sch.get(b), plain) is not None for b in root_blocks(sch)):
         return None
     inline_epilogues(sch)
     rest = Rest(sch)
     reasons: list[str] = []
     for block in root_blocks(sch):
         found = find_contraction(sch.get(block))
-        form = _conv_form(sch.get(block))
+        form = _conv_form(sch.get(block), plain)
         if found is not None and form is not None:
             reasons.append(_schedule(sch, block, found, form, cpu, rest, widths))
     rest.schedule(cpu)
     return with_reason(sch, "; ".join(reasons))
 
 
-def _few_columns(func: PrimFunc, cpu: CpuModel) -> tuple[PrimExpr, int] | None:
+def _few_columns(
+    func: PrimFunc, cpu: CpuModel, plain: bool
+) -> tuple[PrimExpr, int] | None:
     """When tiles of one vector are faster, and how wide they are; None if sizes are known."""
     sch = open_schedule(func)
     for block in root_blocks(sch):
         split_groups(sch, block)
     forms = [(sch.get(b), form) for b in root_blocks(sch)
-             if (form := _conv_form(sch.get(b))) is not None]  # fmt: skip
+             if (form := _conv_form(sch.get(b), plain)) is not None]  # fmt: skip
     if len(forms) != 1:
         return None
     node, form = forms[0]
@@ -117,13 +152,13 @@ def _schedule(
     return reason
 
 
-def _conv_form(block: Block) -> MatrixForm | None:
-    """Rows, columns and sum of a convolution; None for other blocks.
+def _conv_form(block: Block, plain: bool = False) -> MatrixForm | None:
+    """Rows, columns and sum of a convolution; None for other blocks, as `plain` products.
 
     Variables of the result that stand before the rows (images of a batch) are outer loops.
     """
     found = find_contraction(block)
-    if found is None or found.rhs.is_plain() or not _is_weight(found):
+    if found is None or (found.rhs.is_plain() and not plain) or not _is_weight(found):
         return None
     if extent_of(found.m) == 1 or extent_of(found.n) == 1 or not found.m:
         return None

@@ -49,7 +49,7 @@ def joined(condition: PrimExpr, first: Schedule, second: Schedule) -> Schedule:
     Only the second, where a form packs weights beforehand: they are packed for one of them.
     """
     one, other = (_function(sch) for sch in (first, second))
-    if _packs(one) or _packs(other):
+    if packs(one) or packs(other):
         return second
     body = IfThenElse(condition, DefRenewer().visit_stmt(one.body), other.body)
     root = BlockRealize([], make_const(1, condition.dtype), Block([], [], [], "root", body))
@@ -63,5 +63,6 @@ def _function(sch: Schedule) -> PrimFunc:
     return func
 
 
-def _packs(func: PrimFunc) -> bool:
+def packs(func: PrimFunc) -> bool:
+    """Whether a form of a kernel packs weights beforehand."""
     return any(isinstance(node, Block) and PREPACK in node.annotations for node in walk(func.body))
