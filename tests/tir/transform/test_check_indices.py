@@ -314,7 +314,73 @@ def test_indices_of_two_widths_in_one_look(target, func):
                 (p if name == "P" else q)[place] = bad
                 with pytest.raises(BoundsError, match=rf"found: {bad}, by {name}\n"):
                     built(a, p, q, b)
-                assert (b == -1).all()
+                # whole blocks ahead of the bad one, and what remains one by one
+                done = 0 if func is pick_few else place if place >= 64 else place // 32 * 32
+                assert (b[done:] == -1).all()
+                assert (b[:done] == (a[p[:done]] + a[q[:done]])).all()
+                b[:] = -1
     p, q = np.arange(n) % 9, np.arange(n, dtype="int32")[::-1].copy() % 9
     built(a, p, q, b)
     assert (b == a[p] + a[q]).all()
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("target", ["llvm -mcpu=x86-64-v2", "c"])
+@pytest.mark.parametrize("width", [32, 64])
+def test_blocks_of_indices_and_what_remains(target, width):
+    """Pairs of indices from the start or the end, in blocks and one by one, of any size."""
+    dtype = f"int{width}"
+
+    @T.prim_func
+    def main(a: T.handle, p: T.handle, b: T.handle):
+        m, n, k = T.int64(), T.int64(), T.int64()
+        A = T.match_buffer(a, (m, n), "float32")
+        P = T.match_buffer(p, (k, 2), dtype)
+        B = T.match_buffer(b, (k,), "float32")
+        for i in range(k):
+            B[i] = A[T.if_then_else(P[i, 0] < 0, P[i, 0] + T.Cast(dtype, m), P[i, 0]),
+                     T.if_then_else(P[i, 1] < 0, P[i, 1] + T.Cast(dtype, n), P[i, 1])]  # fmt: skip
+
+    built = tvm.compile(main, target=target)
+    a = np.arange(15, dtype="float32").reshape(3, 5)
+    for size in (1, 31, 32, 70):
+        p = np.stack([np.arange(size) % 6 - 3, np.arange(size) % 10 - 5], axis=1).astype(dtype)
+        b = np.zeros(size, "float32")
+        built(a, p, b)
+        assert (b == a[p[:, 0], p[:, 1]]).all()
+        for axis, extent in enumerate(a.shape):
+            for bad in (extent, -extent - 1, (1 << (width - 1)) - 1, -(1 << (width - 1))):
+                wrong = p.copy()
+                wrong[size - 1, axis] = bad
+                with pytest.raises(BoundsError, match=rf"axis {axis} of A\n  found: .*, by P\n"):
+                    built(a, wrong, b)
+    for shape in ((0, 5), (3, 0)):  # no index is inside
+        with pytest.raises(BoundsError):
+            built(np.zeros(shape, "float32"), np.zeros((70, 2), dtype), np.zeros(70, "float32"))
+
+
+@pytest.mark.cpu
+def test_what_the_function_has_overwritten_need_not_be_kept():
+    """Without noalias the tensor that is overwritten might be the one with the data."""
+
+    @T.prim_func
+    def main(A: T.Buffer((4, 8), "float32"), P: T.Buffer((64,), "int32"),
+             C: T.Buffer((64,), "float32"), B: T.Buffer((4, 8), "float32")):  # fmt: skip
+        for i in T.parallel(32):
+            B[i // 8, i % 8] = A[i // 8, i % 8]
+        for i in range(64):
+            B[1, P[i]] = C[i]
+
+    p, c = np.arange(64, dtype="int32") % 8, np.arange(64, dtype="float32")
+    for func, kept in ((main, True), (main.with_attr("tir.noalias", True), False)):
+        built = tvm.compile(func, target="llvm")
+        p[63] = 7
+        a, b = np.ones((4, 8), "float32"), np.zeros((4, 8), "float32")
+        built(a, p, c, b)
+        assert (b[0] == 1).all()
+        assert (b[1] == c[56:]).all()
+        p[63] = 8
+        b[:] = 0
+        with pytest.raises(BoundsError, match="axis 1 of B\n  found: 8, by P"):
+            built(a, p, c, b)
+        assert (b == 0).all() == kept

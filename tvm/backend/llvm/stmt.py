@@ -56,6 +56,7 @@ _BITWISE: Final = frozenset(
     for name in ("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left",
                  "shift_right")
 )  # fmt: skip
+UNROLL_COUNT: Final = "llvm.loop.unroll.count"  # of a loop: LLVM unrolls it by so much, and no more
 _NOT_VECTORIZED: Final = '!{!"llvm.loop.vectorize.enable", i1 false}'
 
 
@@ -463,6 +464,8 @@ class StmtEmitter(MemoryEmitter):
     def _loop_hint(self, op: s.For) -> str:
         """What LLVM should do with a loop that nobody has unrolled or vectorised yet."""
         unroll = ['!{!"llvm.loop.unroll.full"}'] if op.kind is s.ForKind.UNROLLED else []
+        if UNROLL_COUNT in op.annotations:
+            unroll = [f'!{{!"{UNROLL_COUNT}", i32 {op.annotations[UNROLL_COUNT]}}}']
         if not self.narrow.leave():
             return self._hint([*unroll, _NOT_VECTORIZED])
         if op.kind is s.ForKind.VECTORIZED:

@@ -1,19 +1,16 @@
 """Indices that come from data are checked before anything is touched at their places.
 
     for i in T.parallel(1000):                 for i in T.parallel(1000):
-        for v in T.vectorized(16):                 outside[0] = 0
-            B[i, v] = A[I[i, v]]       ->          for v in range(16):
-                                                       outside[0] |= not 0 <= I[i, v] < 64
-                                                   if outside[0] != 0:
-                                                       for v in range(16): assert 0 <= I[i, v] < 64
+        for v in T.vectorized(16):                 if a quick look at I[i, 0:16] fails:
+            B[i, v] = A[I[i, v]]       ->              for v in range(16): assert 0 <= I[i, v] < 64
                                                    for v in T.vectorized(16):
                                                        B[i, v] = A[I[i, v]]
 
 A check stands outside of all loops that its index does not depend on. It covers a block of indices
-at once, as the loop that only gathers comparisons becomes comparisons of vectors. Where data says
-where to write, the check stands ahead of the whole loop nest: nothing is written before. What is
-provably within its buffer is not checked, nor is what a condition keeps inside. A target with
-`-unsafe-indices` goes without.
+at once, for which loops over single ones are taken in blocks. Where data says where to write, the
+check stands ahead of the whole loop nest: nothing is written before, unless the function has
+overwritten by then what was there. What is provably within its buffer is not checked, nor is what
+a condition keeps inside. A target with `-unsafe-indices` goes without.
 
 An element that is found by one number, as in out[(i * 64 + I[i, k]) // 64, ... % 64], would still
 lie within the buffer when I[i, k] is 64; so there it is the remainder that is checked.
@@ -33,6 +30,7 @@ from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import Written, assumed
 from tvm.tir.analysis.data_flow import DataFlow
 from tvm.tir.analysis.lasting_fact import lasting_fact
+from tvm.tir.analysis.overwritten import memory_touched, overwritten
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, expr_children, substitute, walk
@@ -40,6 +38,7 @@ from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
 from .analyzed_mutator import AnalyzedMutator, as_fact
+from .index_blocks import in_blocks, iterations_of_a_block
 from .index_check import IndexCheck, checking, with_body
 from .pass_form import tir_pass
 
@@ -76,6 +75,14 @@ class _Checker(AnalyzedMutator):
         self._span = func.span
         self._rising: list[IndexCheck] = []
         self._lets: dict[e.Var, PrimExpr] = {}
+        self._fresh: frozenset[e.Var] = frozenset()  # memory that the function has overwritten
+        self._touched: set[e.Var] = set()
+        # an argument may be another one as well, unless the function says that none is
+        alone = bool(func.attrs.get("tir.noalias", False))
+        self._scattered = alone and any(
+            isinstance(node, s.BufferStore) and flow.decides(node.indices)
+            for node in walk(func.body)
+        )
 
     def checked(self, body: s.Stmt) -> s.Stmt:
         """The body of the function with its checks."""
@@ -100,35 +107,51 @@ class _Checker(AnalyzedMutator):
         parts: list[s.Stmt] = []
         entered = []
         written: list[Written] = []
+        fresh = self._fresh
         for place, part in enumerate(op.seq):
             new, checks = self._inside(part)
             held = [c for c in checks if any(c.depends_on(w) for w in written)]
             self._rising += [c for c in checks if c not in held]
             parts.append(_ahead(held, new))
             written.append(Written(part))
+            self._overwrite(part)
             condition = assumed(part)
             if condition is not None:
                 fact = lasting_fact(condition, *op.seq[place + 1 :])
                 entered.append(self.analyzer.enter(fact))
         for one in reversed(entered):
             self.analyzer.leave(one)
+        self._fresh = fresh
         if all(old is new for old, new in zip(op.seq, parts)):
             return op
         return s.SeqStmt.flatten(parts)
+
+    def _overwrite(self, stmt: s.Stmt) -> None:
+        """What held a buffer before, nobody can see any more."""
+        if self._scattered:
+            buffer = overwritten(stmt)
+            if buffer is not None and buffer.data not in self._touched:
+                self._fresh = self._fresh | {buffer.data}
+            self._touched |= memory_touched(stmt)
 
     def visit_for_(self, op: s.For) -> s.Stmt:
         self._look([op.min, op.extent], op.span)
         self.bind_range(op)
         body, checks = self._inside(op.body)
-        held: list[IndexCheck] = []
-        if checks:
-            written, jumps = Written(op.body), _jumps(op.body)
-            for check in checks:
-                stays = jumps or check.depends_on(written)
-                risen = None if stays else check.out_of(op, self.analyzer)
-                (held if risen is None else self._rising).append(risen or check)
+        if not checks:
+            return op if body is op.body else with_body(op, body)
+        written, jumps = Written(op.body), _jumps(op.body)
+        held = [check for check in checks if jumps or check.depends_on(written)]
+        free = [check for check in checks if check not in held]
+        together = [c for c in free if op.loop_var in c.uses and c.covers()]
+        count = iterations_of_a_block(op, together)
+        if count > 1:
+            free = [check for check in free if check not in together]
+        for check in free:
+            risen = check.out_of(op, self.analyzer)
+            (held if risen is None else self._rising).append(risen or check)
         body = _ahead(held, body)
-        return op if body is op.body else with_body(op, body)
+        return in_blocks(op, count, together, body, _ahead) if count > 1 else with_body(op, body)
 
     def visit_while_(self, op: s.While) -> s.Stmt:
         body, checks = self._inside(op.body)
@@ -216,8 +239,9 @@ class _Checker(AnalyzedMutator):
 
     def visit_buffer_store_(self, op: s.BufferStore) -> s.Stmt:
         self._look([op.value], op.span)
-        self._look(list(op.indices), op.span, stores=True)
-        self._access(op.buffer, op.indices, op.span, None, stores=True)
+        self._look(list(op.indices), op.span, stores=op.buffer.data not in self._fresh)
+        kept = op.buffer.data not in self._fresh
+        self._access(op.buffer, op.indices, op.span, None, stores=kept)
         return op
 
     def visit_evaluate_(self, op: s.Evaluate) -> s.Stmt:

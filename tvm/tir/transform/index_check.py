@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
@@ -13,15 +12,14 @@ from tvm.ir.structural import structural_equal
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import Written
-from tvm.tir.buffer import decl_buffer
 from tvm.tir.functor import substitute, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.renew_defs import DefRenewer
 
 from .analyzed_mutator import as_fact, bare_condition
+from .index_look import look
 
 N = TypeVar("N", bound=s.Stmt)
-_SHORT: Final = 16  # indices
 Layer = s.For | PrimExpr  # a loop to go through, or a condition under which the check matters
 
 
@@ -81,6 +79,11 @@ class IndexCheck:
         covers = any(isinstance(layer, s.For) for layer in self._layers)
         if not self._stores and (covers or loop.kind is s.ForKind.PARALLEL):
             return None
+        return self.along(loop)
+
+    def along(self, loop: s.For) -> IndexCheck:
+        """The check for all iterations of a loop."""
+        covers = any(isinstance(layer, s.For) for layer in self._layers)
         kind = s.ForKind.SERIAL
         if loop.kind is s.ForKind.PARALLEL or (not covers and _fits_vectors(loop)):
             kind = loop.kind if loop.kind is s.ForKind.PARALLEL else s.ForKind.VECTORIZED
@@ -88,6 +91,26 @@ class IndexCheck:
                        loop.annotations, loop.span)  # fmt: skip
         uses, reads = _names(loop.min, loop.extent)
         return self._with(copied, (self.uses - {loop.loop_var}) | uses, self.reads | reads)
+
+    def covers(self) -> int:
+        """How many indices it looks at; 0 if that is not known, or a condition says which."""
+        count = 0 if self._stores or self._alone else 1
+        for layer in self._layers:
+            extent = layer.extent if isinstance(layer, s.For) else None
+            count *= extent.value if isinstance(extent, e.IntImm) else 0
+        return count
+
+    def at(self, values: dict[e.Var, PrimExpr]) -> IndexCheck:
+        """The check where variables have values."""
+        note = substitute(self._note, values)
+        inside = substitute(self.inside, values)
+        new = IndexCheck.of(inside, note, self._stores, self.span, self._alone)
+        for layer in self._layers:
+            if isinstance(layer, s.For):
+                new = new.along(substitute(layer, values))
+            else:
+                new = new.under(substitute(layer, values))
+        return new
 
     def _at_first(self, loop: s.For, analyzer: Analyzer) -> IndexCheck:
         """In one iteration, if only conditions depend on it that hold in the first or in none."""
@@ -146,10 +169,9 @@ class IndexCheck:
         """Whether there is a loop among the first layers."""
         return any(isinstance(layer, s.For) for layer in self._layers[:stop])
 
-    def is_short(self) -> bool:
-        """Whether the innermost loop is a vector or two."""
-        loop = next(layer for layer in self._layers if isinstance(layer, s.For))
-        return isinstance(loop.extent, e.IntImm) and loop.extent.value <= _SHORT
+    def innermost(self) -> s.For | None:
+        """The loop right around the check."""
+        return self._layers[0] if self._layers and isinstance(self._layers[0], s.For) else None
 
     def depth(self) -> int:
         return len(self._layers)
@@ -178,17 +200,10 @@ def _together(group: list[IndexCheck]) -> s.Stmt:
     exact = DefRenewer().visit_stmt(exact)  # loops of its own
     if not first.loops(stop):
         return first.wrapped(exact, stop, depth)
-    found, failure = _quick(group)
-    dtype, zero = found.dtype, ops.const(0, "int32")
-    outside = decl_buffer((1,), dtype, "outside", scope="local")
-    load = e.BufferLoad(outside, (zero,))
-    quick = first.wrapped(
-        s.BufferStore(outside, ops.bitwise_or(load, found), (zero,)), 0, stop
-    )
-    failed = ops.greater_equal(load, failure)
-    clear = s.BufferStore(outside, ops.const(0, dtype), (zero,))
-    steps = [clear, quick, s.IfThenElse(failed, exact)]
-    block = s.Block([], [], [], "indices", s.SeqStmt(steps), None, [outside])
+    quick = look([check.inside for check in group], first.innermost())
+    step = first.wrapped(quick.step, 1 if quick.whole else 0, stop)
+    steps = [quick.clear, step, quick.behind, s.IfThenElse(quick.failed, exact)]
+    block = s.Block([], [], [], "indices", s.SeqStmt(steps), None, quick.memory)
     return first.wrapped(s.BlockRealize([], ops.const(True), block), stop, depth)
 
 
@@ -196,61 +211,6 @@ def _fits_vectors(loop: s.For) -> bool:
     """The iterations are the lanes of vectors."""
     count = loop.extent.value if isinstance(loop.extent, e.IntImm) else 0
     return loop.kind is s.ForKind.VECTORIZED or (count >= 8 and count % 8 == 0)
-
-
-def _quick(group: list[IndexCheck]) -> tuple[PrimExpr, PrimExpr]:
-    """Bits to gather over all indices, and the number from which on they say that one is outside.
-
-    Comparisons are cheapest for a vector or two at a time, sums of bits for more: not every CPU
-    compares vectors of unsigned numbers, as which an index needs one comparison.
-    """
-    signs = [] if group[0].is_short() else [_sign(check.inside) for check in group]
-    known = [sign for sign in signs if sign is not None]
-    if len(known) == len(group):
-        bits = max(sign.dtype.bits for sign in known)
-        found = functools.reduce(ops.bitwise_or, [_wide(sign, bits) for sign in known])
-        return found, ops.const(1 << (bits - 1), found.dtype)
-    fails = [ops.cast(_opposite(check.inside), "int32") for check in group]
-    return functools.reduce(ops.bitwise_or, fails), ops.const(1, "int32")
-
-
-def _sign(inside: PrimExpr) -> PrimExpr | None:
-    """An unsigned number whose highest bit is set where the index is outside.
-
-    Of x and n - 1 - x one is negative then; nothing is undefined when they wrap around.
-    """
-    parts = [inside.a, inside.b] if isinstance(inside, e.And) else [inside]
-    found: list[PrimExpr] = []
-    for part in parts:
-        if isinstance(part, e.GE) and ops.is_zero(part.b) and _is_signed(part.a):
-            found.append(_unsigned(part.a))
-        elif isinstance(part, e.LT) and _is_signed(part.a):
-            found.append(ops.subtract(_unsigned(ops.subtract(part.b, 1)), _unsigned(part.a)))
-        else:
-            return None
-    return functools.reduce(ops.bitwise_or, found)
-
-
-def _opposite(inside: PrimExpr) -> PrimExpr:
-    """Both sides are compared without a branch between them."""
-    if isinstance(inside, e.And):
-        return ops.bitwise_or(ops.logical_not(inside.a), ops.logical_not(inside.b))
-    return ops.logical_not(inside)
-
-
-def _is_signed(x: PrimExpr) -> bool:
-    return x.dtype.is_int and x.dtype.bits in (32, 64)
-
-
-def _unsigned(x: PrimExpr) -> PrimExpr:
-    return ops.cast(x, f"uint{x.dtype.bits}")
-
-
-def _wide(x: PrimExpr, bits: int) -> PrimExpr:
-    """The number with its highest bit as the highest of a wider one."""
-    if x.dtype.bits == bits:
-        return x
-    return ops.multiply(ops.cast(x, f"uint{bits}"), ops.const(1 << x.dtype.bits, f"uint{bits}"))
 
 
 def _names(*exprs: PrimExpr) -> tuple[frozenset[e.Var], frozenset[e.Var]]:
