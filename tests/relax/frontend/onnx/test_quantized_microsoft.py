@@ -66,7 +66,7 @@ def test_products(flags: tuple[int, int]) -> None:
 
 
 def signed(*shape: int) -> Any:
-    return RNG.integers(-128, 128, shape).astype("int8")
+    return RNG.integers(-64, 64, shape).astype("int8")
 
 
 def floats(*shape: int) -> Any:
