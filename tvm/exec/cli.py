@@ -31,10 +31,10 @@ INTERRUPTED: Final = 130            # 128 + SIGINT, as shells count
 COMMANDS: Final = {
     "compile": "compile an ONNX model to a library of native code",
     "run": "run a compiled library on the arrays of a file",
+    "bench": "measure a compiled library, kernel by kernel",
     "keygen": "make a key that signs files",
     "sign": "sign a library or parameters with a key",
     "verify": "tell whether a trusted key signed a file",
-    "bench": "measure a compiled library, kernel by kernel",
     "cache": "show or clear what was compiled before",
     "info": "tell versions, the processor and the compile cache",
 }

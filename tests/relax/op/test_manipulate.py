@@ -72,7 +72,7 @@ def test_pieces_of_a_split() -> None:
     assert extents(op.split(var(7), [2, 2, 9])) == [2, 0, 5, 0]
     sizes = extents(op.split(var(N), 2))
     assert [tir.interp.evaluate(e, {N: 7}) for e in sizes] == [4, 3]
-    with pytest.raises(ValueError, match="legal: a positive integer or a list"):
+    with pytest.raises(ValueError, match="legal: an integer from 1 to 1,048,576, or a list"):
         op.split(var(7), 0)
 
 
