@@ -150,6 +150,7 @@ def device_lowering_passes(ctx: PassContext) -> list[Pass]:
 
 def _blocks_to_launches() -> list[Pass]:
     return [
+        t.BindParallelLoops(),  # kernels written for cores get threads
         t.NarrowForDevice(),  # before anything is made of sizes: all later code is as narrow
         t.LowerCrossThreadReduction(),  # while blocks say what is reduced over which threads
         t.LowerInitBlock(),  # reductions get their init statement before blocks disappear

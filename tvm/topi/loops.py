@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import tir
-from tvm.ir.expr import PrimExpr, Range
+from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
 from tvm.tir.stmt import ForKind
+from tvm.tir.transform.bind_parallel_loops import on_threads
 
 Body = Callable[..., tir.Stmt]
 
@@ -36,33 +37,21 @@ def when(condition: PrimExpr, yes: tir.Stmt, no: tir.Stmt | None = None) -> tir.
     return tir.IfThenElse(condition, yes, no)
 
 
-def loop(extent: Any, body: Body, name: str = "i", kind: ForKind = ForKind.SERIAL) -> tir.Stmt:
+def loop(extent: Any, body: Body, name: str = "i", kind: ForKind = ForKind.SERIAL) -> tir.For:
     """`body(i)` for i from 0 up to the extent."""
     size = as_expr(extent)
     var = tir.Var(name, size.dtype)
     return tir.For(var, tir.const(0, size.dtype), size, kind, body(var))
 
 
-def parallel(extent: Any, body: Body, name: str = "i") -> tir.Stmt:
+def parallel(extent: Any, body: Body, name: str = "i") -> tir.For:
     """`loop` whose iterations do not depend on each other."""
     return loop(extent, body, name, ForKind.PARALLEL)
 
 
 def threads(extent: Any, body: Body, name: str = "i", per_block: int = 256) -> tir.Stmt:
     """`parallel` on the threads of a GPU, so many in a block."""
-    size = as_expr(extent)
-
-    def bound(var: tir.Var, count: Any, tag: str, inner: tir.Stmt) -> tir.Stmt:
-        zero = tir.const(0, size.dtype)
-        dom = tir.IterVar(Range.from_min_extent(zero, count), var, tir.IterVar.ThreadIndex, tag)
-        return tir.For(var, zero, count, ForKind.THREAD_BINDING, inner, dom)
-
-    block, thread = tir.Var(f"{name}_block", size.dtype), tir.Var(f"{name}_thread", size.dtype)
-    width = tir.const(per_block, size.dtype)
-    at = block * width + thread
-    inner = when(at < size, let(at, body, name))
-    inner = bound(thread, width, "threadIdx.x", inner)
-    return bound(block, tir.ceildiv(size, width), "blockIdx.x", inner)
+    return on_threads(parallel(extent, body, name), per_block)
 
 
 def grid(extents: Sequence[Any], body: Body, prefix: str = "i") -> tir.Stmt:

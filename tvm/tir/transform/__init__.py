@@ -14,6 +14,7 @@ _PASSES: dict[str, str] = {
     "ApplyCustomPass": "apply_custom_pass",
     "BF16ComputeLegalize": "bf16_compute_legalize",
     "BF16StorageLegalize": "bf16_storage_legalize",
+    "BindParallelLoops": "bind_parallel_loops",
     "BindTarget": "bind_target",
     "CheckIndices": "check_indices",
     "CombineContextCall": "combine_context_call",
@@ -121,6 +122,7 @@ if TYPE_CHECKING:
     from .apply_custom_pass import ApplyCustomPass as ApplyCustomPass
     from .bf16_compute_legalize import BF16ComputeLegalize as BF16ComputeLegalize
     from .bf16_storage_legalize import BF16StorageLegalize as BF16StorageLegalize
+    from .bind_parallel_loops import BindParallelLoops as BindParallelLoops
     from .bind_target import BindTarget as BindTarget
     from .check_indices import CheckIndices as CheckIndices
     from .combine_context_call import CombineContextCall as CombineContextCall
