@@ -49,6 +49,10 @@ _RECORDS: Final[dict[str, dict[str, object]]] = {
     },
 }
 _BOOLS: Final = (
+    "relay.FuseOps.link_params", "relay.ToMixedPrecision.keep_orig_output_dtype",
+    "relay.backend.disable_memory_plan", "relay.backend.use_auto_scheduler",
+    "relay.backend.use_meta_schedule", "relay.frontend.fill_span",
+    "relay.remove_standalone_reshapes.enable",
     "relax.backend.use_cuda_graph", "relax.lift_transform_params.consume_params",
     "relax.transform.apply_legalize_ops",
     "testing.immutable_module", "tir.debug_keep_trivial_loop", "tir.detect_global_barrier",
@@ -60,6 +64,8 @@ _BOOLS: Final = (
     "tir.use_async_copy",
 )  # fmt: skip
 _INTS: Final = (
+    "relay.FuseOps.max_depth", "relay.fallback_device_type",
+    "relay.backend.use_meta_schedule_dispatch",
     "relax.FuseOps.max_depth", "relax.fallback_device_type", "tir.lwp_max_depth",
     "tir.lwp_min_height", "tir.vtcm_capacity",
 )  # fmt: skip

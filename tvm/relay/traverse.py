@@ -130,6 +130,8 @@ def _unknown_post_order(root: RelaxExpr, made: dict[int, RelaxExpr]) -> Iterator
             yield expr
             continue
         stack.append((expr, True))
+        if isinstance(expr, Let):  # what a variable becomes may follow from its value
+            parts = (expr.value, expr.var, expr.body)
         stack.extend([(part, False) for part in reversed(parts) if id(part) not in made])
 
 

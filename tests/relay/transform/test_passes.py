@@ -222,7 +222,8 @@ def _functions(func: Any) -> list[Any]:
 def test_mixed_precision() -> None:
     x, w = relay.var("x", shape=(2, 4)), relay.var("w", shape=(3, 4))
     before = relay.Function([x, w], relay.nn.softmax(relay.nn.relu(relay.nn.dense(x, w))))
-    narrow = relay.nn.relu(relay.nn.dense(relay.cast(x, "float16"), relay.cast(w, "float16")))
+    halves = relay.cast(x, "float16"), relay.cast(w, "float16")
+    narrow = relay.nn.relu(relay.nn.dense(*halves, out_dtype="float16"))
     after = relay.Function([x, w], relay.nn.softmax(relay.cast(narrow, "float32")))
     found = check(before, after, t.ToMixedPrecision("float16"))
     same_numbers(before, found, rand(2, 4), rand(3, 4), tolerance=1e-2)

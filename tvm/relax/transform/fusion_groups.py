@@ -23,7 +23,7 @@ class FusionNode:
         self.readers: list[tuple[int, Kind]] = []
 
 
-class _Dominators:
+class Dominators:
     """Immediate post-dominators, with the strongest pattern on the way there."""
 
     def __init__(self, nodes: list[FusionNode]) -> None:
@@ -116,7 +116,7 @@ class _Fuser:
     def __init__(self, nodes: list[FusionNode], max_depth: int) -> None:
         self.nodes = nodes
         self.max_depth = max_depth
-        self.dominators = _Dominators(nodes)
+        self.dominators = Dominators(nodes)
         self.groups = _Groups(nodes)
 
     def run(self, phase: int) -> None:

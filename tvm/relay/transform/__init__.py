@@ -2,6 +2,7 @@
 
 from . import flexible_shape as flexible_shape
 from . import infer_layout_utils as infer_layout_utils
+from . import mixed_precision as mixed_precision
 from .alter_layout import AlterOpLayout as AlterOpLayout
 from .alter_layout import ConvertLayout as ConvertLayout
 from .alter_layout import LayoutConfig as LayoutConfig

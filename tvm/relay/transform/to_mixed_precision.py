@@ -1,53 +1,44 @@
 """Compute in a narrow float type where that pays, and keep what needs range as it is.
 
-    nn.dense(%x, %w)    ->    cast(nn.dense(cast(%x), cast(%w)), "float32")
+    nn.softmax(nn.dense(%x, %w))
+    ->
+    %0 = nn.dense(cast(%x, "float16"), cast(%w, "float16"), out_dtype="float16")
+    nn.softmax(cast(%0, "float32"))
 
-Each operator is one of three: ALWAYS narrow (products), FOLLOW (narrow if an operand is), NEVER.
+`mixed_precision` says what happens to which operator. Variables and constants as operands count as
+narrow, as their cast costs one pass over a tensor at most. The result may be narrow; the option
+`relay.ToMixedPrecision.keep_orig_output_dtype` gives it the type that it had.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
+from tvm.error import TVMError, message
 from tvm.ir.expr import RelaxExpr
 from tvm.ir.module import IRModule
+from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
+from tvm.ir.type import TupleType, Type
 from tvm.relay import op as R
-from tvm.relay.expr import Call, Tuple, TupleGetItem
+from tvm.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
-from tvm.relay.traverse import transform
+from tvm.relay.traverse import post_order, rebuild, transform
 from tvm.relay.ty import TensorType
 
 from .function_pass import expr_pass
+from .infer_type import infer_types_of
+from .mixed_precision import (
+    MIXED_PRECISION_ALWAYS,
+    MIXED_PRECISION_FOLLOW,
+    MIXED_PRECISION_NEVER,
+    rule_of,
+)
 
-ALWAYS: Final = 0
-FOLLOW: Final = 1
-NEVER: Final = 2
-
-_ALWAYS: Final = frozenset({
-    "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose",
-    "nn.conv3d_transpose", "nn.dense", "nn.matmul", "nn.batch_matmul",
-})  # fmt: skip
-_FOLLOW: Final = frozenset({
-    "add", "subtract", "multiply", "divide", "maximum", "minimum", "nn.relu", "nn.bias_add",
-    "reshape", "transpose", "squeeze", "expand_dims", "concatenate", "stack", "split",
-    "strided_slice", "nn.max_pool2d", "nn.max_pool1d", "nn.max_pool3d", "nn.batch_flatten",
-    "nn.pad", "nn.leaky_relu", "nn.prelu", "clip", "tanh", "sigmoid", "negative", "abs", "where",
-    "broadcast_to", "take", "tile", "repeat", "nn.dropout", "nn.avg_pool2d", "copy", "reverse",
-    "nn.global_max_pool2d", "nn.adaptive_max_pool2d", "layout_transform", "zeros_like",
-    "ones_like", "image.resize2d", "nn.upsampling",
-})  # fmt: skip
-
-
-def policy(call: Call, dtype: str) -> int:
-    """What mixed precision does with a call; a rule that hangs on the operator goes first."""
-    assert isinstance(call.op, Op), "calls of operators are asked for"
-    rule = call.op.get_attr("FTVMMixedPrecisionConversionType")
-    if rule is not None:
-        return int(rule(call, dtype)[0])
-    name = call.op.name
-    return ALWAYS if name in _ALWAYS else FOLLOW if name in _FOLLOW else NEVER
+_KEEP: Final = "relay.ToMixedPrecision.keep_orig_output_dtype"
+_LARGEST: Final = {"float16": 65504.0}  # clips beyond it stay wide
 
 
 @expr_pass("ToMixedPrecision", opt_level=0)
@@ -55,92 +46,213 @@ def ToMixedPrecision(
     func: RelaxExpr, mod: IRModule, ctx: PassContext, mixed_precision_type: str = "float16",
     missing_op_mode: int = 1,
 ) -> RelaxExpr:  # fmt: skip
-    """The function with products in `mixed_precision_type`; its result has the type it had."""
+    """The function with products in `mixed_precision_type`.
+
+    An operator in none of the lists stays wide: an error with `missing_op_mode` 0, a warning with
+    1, silently with 2.
+    """
+    if missing_op_mode not in (0, 1, 2):
+        raise TVMError(
+            message(
+                "ToMixedPrecision: missing_op_mode", found=str(missing_op_mode), legal="0, 1, 2"
+            )
+        )
     assert isinstance(func, Function), "a pass gets functions"
-    narrow = _Narrower(mixed_precision_type)
-    body = transform(func.body, narrow.rule)
-    body = narrow.as_type(body, func.body.checked_type)
-    return Function(func.params, body, func.ret_type, func.type_params, func.attrs, func.span)
+    narrow = _Narrower(mixed_precision_type, missing_op_mode, func)
+    body = narrow.run(func.body)
+    if ctx.config.get(_KEEP, False):
+        body = narrow.as_type(body, func.body.checked_type)
+        return Function(
+            func.params, body, func.ret_type, func.type_params, func.attrs, func.span
+        )
+    return Function(func.params, body, None, func.type_params, func.attrs, func.span)
 
 
 class _Narrower:
-    def __init__(self, dtype: str) -> None:
+    def __init__(self, dtype: str, missing_op_mode: int, root: Function) -> None:
         self.dtype = dtype
-        self.narrow: set[int] = set()  # expressions of the new program that are narrow
+        self.mode = missing_op_mode
         self.casts: dict[tuple[int, str], RelaxExpr] = {}
+        self.vars: dict[Node, Var] = {}
         self._kept: list[RelaxExpr] = []
+        self.values = {
+            let.value: let.var for let in post_order(root) if isinstance(let, Let)
+        }  # what a let binds is narrow before its variable is met
 
-    def cast(self, expr: RelaxExpr, dtype: str) -> RelaxExpr:
-        key = (id(expr), dtype)
-        if key not in self.casts:
-            self.casts[key] = R.cast(expr, dtype)
-            self._kept.append(expr)
-            if dtype == self.dtype:
-                self.narrow.add(id(self.casts[key]))
-        return self.casts[key]
-
-    def operand(self, new: RelaxExpr, old: RelaxExpr, want: bool) -> RelaxExpr:
-        """An operand in the wanted width; only 32-bit floats change theirs."""
-        if isinstance(new, Tuple) and isinstance(old, Tuple):
-            pairs = zip(new.fields, old.fields)
-            return Tuple([self.operand(a, b, want) for a, b in pairs], new.span)
-        found = old.checked_type
-        if not isinstance(found, TensorType) or str(found.dtype) != "float32":
-            return new
-        if want is (id(new) in self.narrow):
-            return new
-        if not want and (id(new) in self.narrow):
-            return self.cast(new, "float32")
-        return self.cast(new, self.dtype)
+    def run(self, body: RelaxExpr) -> RelaxExpr:
+        """`body` with narrow calls."""
+        return transform(body, self.rule)
 
     def rule(self, old: RelaxExpr, new: RelaxExpr) -> RelaxExpr:
-        if isinstance(new, TupleGetItem) and id(new.tuple_value) in self.narrow:
-            self._mark(new)
-        if not (isinstance(new, Call) and isinstance(old, Call)):
+        if isinstance(old, Var):
+            return self.vars.get(old.vid, old)
+        if isinstance(old, Call):
+            assert isinstance(new, Call), "a call stays one until here"
+            new = self._call(old, new)
+        elif isinstance(old, Let):
+            assert isinstance(new, Let), "a let stays one"
+            var = self.vars.get(old.var.vid, old.var)
+            new = Let(var, new.value, new.body, new.span)
+            new.checked_type_ = new.body.checked_type_  # type: ignore[attr-defined]
             return new
-        if not isinstance(new.op, Op):
-            return self._call(new, old, False)
-        chosen = policy(old, self.dtype)
-        if chosen == FOLLOW:
-            chosen = ALWAYS if self._has_narrow(new, old) else NEVER
-        return self._call(new, old, chosen == ALWAYS)
+        elif isinstance(new, (Tuple, TupleGetItem)) and new is not old:
+            new.checked_type_ = _part_type(new)
+        elif isinstance(new, Function) and new is not old:
+            new = Function(new.params, new.body, None, new.type_params, new.attrs, new.span)
+            new.checked_type_ = infer_types_of(new).checked_type
+        elif new is not old:
+            new = infer_types_of(new)
+        if old in self.values:
+            self._bound(self.values[old], new)
+        return new
 
-    def _has_narrow(self, new: Call, old: Call) -> bool:
-        def narrow(expr: RelaxExpr) -> bool:
-            if isinstance(expr, Tuple):
-                return any(narrow(field) for field in expr.fields)
-            return id(expr) in self.narrow
+    def _bound(self, var: Var, value: RelaxExpr) -> None:
+        """A variable takes the type of its new value."""
+        found = value.checked_type_  # type: ignore[attr-defined]
+        if found == var.checked_type_:
+            return
+        made = Var(var.name_hint, found, var.span)
+        made.checked_type_ = found
+        self.vars[var.vid] = made
 
-        return any(narrow(arg) for arg in new.args)
+    def _call(self, old: Call, new: Call) -> RelaxExpr:
+        kind, sums, result = self._policy(old)
+        if kind == MIXED_PRECISION_FOLLOW:
+            kind = MIXED_PRECISION_ALWAYS if all(map(self._fits, new.args)) else (
+                MIXED_PRECISION_NEVER
+            )
+        want = self.dtype if kind == MIXED_PRECISION_ALWAYS else "float32"
+        args = [self.as_dtype(arg, want) for arg in new.args]
+        if kind != MIXED_PRECISION_ALWAYS:
+            made = rebuild(new, (new.op, *args))
+            if made is old:
+                return old
+            made.checked_type_ = _call_type(made)  # type: ignore[arg-type, attr-defined]
+            return made
+        narrow = Call(new.op, args, _narrow_attrs(old.attrs, sums), None, new.span)
+        narrow.checked_type_ = _call_type(narrow)
+        return self.as_dtype(narrow, result) if sums != result else narrow
 
-    def _call(self, new: Call, old: Call, want: bool) -> RelaxExpr:
-        args = [self.operand(a, b, want) for a, b in zip(new.args, old.args)]
-        attrs: Any = new.attrs
-        if want and attrs is not None and getattr(attrs, "out_dtype", "") == "float32":
-            attrs = attrs.replaced(out_dtype=self.dtype)
-        made = Call(new.op, args, attrs, new.type_args, new.span)
-        if want and _is_float(old.checked_type):
-            self._mark(made)
+    def _policy(self, call: Call) -> tuple[int, str, str]:
+        if not isinstance(call.op, Op):  # a function computes in the type of its operands
+            return MIXED_PRECISION_FOLLOW, self.dtype, self.dtype
+        rule = rule_of(call.op)
+        if rule is None:
+            self._missing(call.op.name)
+            return MIXED_PRECISION_NEVER, self.dtype, self.dtype
+        kind, sums, result = rule(call, self.dtype)
+        bound = _LARGEST.get(self.dtype)
+        if call.op.name == "clip" and bound is not None:
+            attrs: Any = call.attrs
+            if attrs.a_min < -bound or attrs.a_max > bound:
+                kind = MIXED_PRECISION_NEVER
+        return int(kind), str(sums), str(result)
+
+    def _missing(self, name: str) -> None:
+        found = message(
+            f"ToMixedPrecision: what is to happen to {name}?", found="no rule",
+            legal="tvm.relay.op.register_mixed_precision_conversion sets one; missing_op_mode=2",
+        )  # fmt: skip
+        if self.mode == 0:
+            raise TVMError(found)
+        if self.mode == 1:
+            warnings.warn(found, stacklevel=2)
+
+    def _fits(self, arg: RelaxExpr) -> bool:
+        """Whether an operand is narrow, or becomes so at the price of a cast of its own."""
+        if isinstance(arg, (Var, Constant)):
+            return True
+        found: Any = arg.checked_type_  # type: ignore[attr-defined]
+        return all(dtype in (self.dtype,) or not _is_float(dtype) for dtype in _dtypes(found))
+
+    def as_dtype(self, expr: RelaxExpr, dtype: str) -> RelaxExpr:
+        """An expression with its floats in a type; each is cast once, and back to what it was."""
+        found: Any = expr.checked_type_  # type: ignore[attr-defined]
+        if isinstance(found, TensorType):
+            if not _is_float(str(found.dtype)) or str(found.dtype) == dtype:
+                return expr
+            return self._cast(expr, found, dtype)
+        if not isinstance(found, TupleType):
+            return expr
+        if all(not _is_float(d) or d == dtype for d in _dtypes(found)):
+            return expr
+        if isinstance(expr, Tuple):
+            fields = [self.as_dtype(field, dtype) for field in expr.fields]
+        else:
+            fields = [self.as_dtype(_field(expr, at), dtype) for at in range(len(found.fields))]
+        made = Tuple(fields, expr.span)
+        made.checked_type_ = _part_type(made)
         return made
 
-    def _mark(self, expr: RelaxExpr) -> None:
-        self.narrow.add(id(expr))
-        self._kept.append(expr)
+    def _cast(self, expr: RelaxExpr, found: TensorType, dtype: str) -> RelaxExpr:
+        known = self.casts.get((id(expr), dtype))
+        if known is None:
+            made: Any = R.cast(expr, dtype)
+            made.checked_type_ = TensorType(found.shape, dtype)
+            self._kept += [expr, made]
+            self.casts[id(made), str(found.dtype)] = expr
+            known = self.casts[id(expr), dtype] = made
+        return known
 
-    def as_type(self, expr: RelaxExpr, found: Any) -> RelaxExpr:
+    def as_type(self, expr: RelaxExpr, found: Type | None) -> RelaxExpr:
         """The result in the type that it had."""
-        if isinstance(expr, Tuple):
-            pairs = zip(expr.fields, found.fields)
-            return Tuple([self.as_type(field, t) for field, t in pairs], expr.span)
-        if id(expr) not in self.narrow:
-            return expr
+        if isinstance(expr, Let):
+            made = Let(expr.var, expr.value, self.as_type(expr.body, found), expr.span)
+            made.checked_type_ = found
+            return made
         if isinstance(found, TensorType):
-            return self.cast(expr, str(found.dtype))
-        fields = [TupleGetItem(expr, at) for at in range(len(found.fields))]
-        return Tuple([self.cast(f, str(t.dtype)) for f, t in zip(fields, found.fields)])
+            return self.as_dtype(expr, str(found.dtype))
+        if not isinstance(found, TupleType) or expr.checked_type_ == found:  # type: ignore[attr-defined]
+            return expr
+        parts = [
+            expr.fields[at] if isinstance(expr, Tuple) else _field(expr, at)
+            for at in range(len(found.fields))
+        ]
+        return Tuple([self.as_type(p, t) for p, t in zip(parts, found.fields)], expr.span)
 
 
-def _is_float(found: Any) -> bool:
+def _field(expr: RelaxExpr, at: int) -> TupleGetItem:
+    made = TupleGetItem(expr, at)
+    made.checked_type_ = _part_type(made)
+    return made
+
+
+def _part_type(expr: Tuple | TupleGetItem) -> Type:
+    if isinstance(expr, Tuple):
+        return TupleType([field.checked_type_ for field in expr.fields])  # type: ignore[attr-defined]
+    found: Any = expr.tuple_value.checked_type_  # type: ignore[attr-defined]
+    part: Type = found.fields[expr.index]
+    return part
+
+
+def _call_type(call: Call) -> Type:
+    """The type of a call whose operands have types; what they are made of is not looked at."""
+    args = [
+        arg if isinstance(arg, Constant) else Var("operand", arg.checked_type_)  # type: ignore[attr-defined]
+        for arg in call.args
+    ]
+    found: Any = infer_types_of(Call(call.op, args, call.attrs))
+    made: Type = found.checked_type
+    return made
+
+
+def _narrow_attrs(attrs: Any, sums: str) -> Any:
+    """Attributes of a narrow call: results that were floats are sums in the given type."""
+    names = () if attrs is None else attrs.keys()
+    name = "out_dtype" if "out_dtype" in names else "dtype" if "shape" in names else ""
+    if name not in names:
+        return attrs
+    now = str(getattr(attrs, name))
+    if now in ("", "void") or _is_float(now):
+        return attrs.replaced(**{name: sums})
+    return attrs
+
+
+def _is_float(dtype: str) -> bool:
+    return dtype.startswith(("float", "bfloat"))
+
+
+def _dtypes(found: Any) -> list[str]:
     if isinstance(found, TensorType):
-        return str(found.dtype) == "float32"
-    return any(_is_float(field) for field in getattr(found, "fields", ()))
+        return [str(found.dtype)]
+    return [dtype for field in getattr(found, "fields", ()) for dtype in _dtypes(field)]

@@ -1,0 +1,116 @@
+"""Which expressions of a graph share a kernel.
+
+Nodes are numbered in order of evaluation. A node joins the group of its immediate post-dominator,
+the first node through which all paths from it lead, if every node on those paths may stand in that
+kernel (J. Roesch et al., Relay: A High-Level Compiler for Deep Learning, 2019, section 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tvm.relax.op_pattern import OpPatternKind as Kind
+from tvm.relax.transform.fusion_groups import Dominators, FusionNode
+
+Condition = Callable[[int, bool], bool]
+
+
+class Groups:
+    """Groups of nodes, by union of sets; the pattern of one is that of its strongest kernel."""
+
+    def __init__(self, nodes: Sequence[FusionNode], max_depth: int) -> None:
+        self.nodes = nodes
+        self.max_depth = max_depth
+        self.dominators = Dominators(list(nodes))
+        self._above = list(range(len(nodes)))
+        self.pattern = [int(node.pattern) for node in nodes]
+        self.size = [1] * len(nodes)
+        anchors = (Kind.kCommReduce, Kind.kOutEWiseFusable)
+        self._anchor = [node.pattern in anchors for node in nodes]
+
+    def find(self, i: int) -> int:
+        """The node that stands for the group of `i`: the one that the group ends with."""
+        while self._above[i] != i:
+            self._above[i] = self._above[self._above[i]]
+            i = self._above[i]
+        return i
+
+    def _join(self, child: int, parent: int) -> None:
+        a, b = self.find(child), self.find(parent)
+        if a == b:
+            return
+        self._above[a] = b
+        self.size[b] += self.size[a]
+        if self._anchor[a]:
+            self._anchor[b] = True
+            self.pattern[b] = max(self.pattern[a], self.pattern[b])
+
+    def run(self) -> None:
+        """Kernels with what follows them; then reshuffles of elements; then fields of tuples."""
+        for phase in (0, 1, 2):
+            for i, node in enumerate(self.nodes):
+                end = self.dominators.parent[i]
+                if end != -1 and node.pattern != Kind.kOpaque and self._room(i, end):
+                    self._visit(i, end, phase)
+
+    def _room(self, i: int, end: int) -> bool:
+        """Whether the kernel would not grow past the greatest number of steps."""
+        roots = {self.find(j) for j in (i, *self._way(i, end))}
+        return sum(self.size[root] for root in roots) <= self.max_depth
+
+    def _visit(self, i: int, end: int, phase: int) -> None:
+        own = self.pattern[i]
+        if phase == 2:
+            if own > Kind.kInjective or self.pattern[self.find(end)] > Kind.kInjective:
+                return
+            if self.pattern[end] == Kind.kTuple:
+                self._try(i, end, _map)
+            return
+        if self.find(i) == self.find(end) or self.pattern[end] == Kind.kTuple:
+            return
+        between = self.dominators.pattern[i]
+        if own == Kind.kOutEWiseFusable:
+            if phase == 0 and between == Kind.kElemWise:
+                self._try(i, end, _broadcast)
+        elif own <= Kind.kBroadcast:
+            if between <= Kind.kInjective or between == Kind.kCommReduce:
+                self._try(i, end, _into_kernel)
+        elif own in (Kind.kInjective, Kind.kTuple) and phase == 1:
+            self._try(i, end, _map)
+
+    def _try(self, i: int, end: int, condition: Condition) -> None:
+        way = self._way(i, end)
+        if not all(condition(self.pattern[self.find(j)], j == end) for j in way):
+            return
+        for j in (i, *way):
+            if j != end:
+                self._join(j, end)
+
+    def _way(self, i: int, end: int) -> list[int]:
+        """The nodes on the paths from `i` to `end`, without `i`."""
+        found: list[int] = []
+        seen = {i}
+        stack = [reader for reader, _ in self.nodes[i].readers]
+        while stack:
+            j = stack.pop()
+            if j in seen:
+                continue
+            seen.add(j)
+            found.append(j)
+            if j != end:
+                stack.extend(reader for reader, _ in self.nodes[j].readers)
+        return found
+
+
+def _broadcast(kind: int, is_end: bool) -> bool:
+    return kind <= Kind.kBroadcast
+
+
+def _map(kind: int, is_end: bool) -> bool:
+    return kind <= Kind.kInjective
+
+
+def _into_kernel(kind: int, is_end: bool) -> bool:
+    """Maps beside the path may move too; it may end in a kernel that has taken one before."""
+    kernels = (Kind.kCommReduce, Kind.kOutEWiseFusable)
+    return kind <= Kind.kInjective or (is_end and kind in kernels)
