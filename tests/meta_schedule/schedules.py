@@ -34,12 +34,13 @@ def scheduled(inner: int = 4) -> Schedule:
 
 def commit(database: Database, run_secs: Any, inner: int = 4) -> TuningRecord:
     """Keep a record of a schedule of the matmul."""
-    record = TuningRecord(
-        scheduled(inner).trace,
-        database.commit_workload(Matmul),
-        run_secs,
-        LLVM,
-        ArgInfo.from_prim_func(Matmul["main"]),
-    )
+    record = trial_of(database, run_secs, inner, LLVM)
     database.commit_tuning_record(record)
     return record
+
+
+def trial_of(database: Database, run_secs: Any, inner: int, target: Target) -> TuningRecord:
+    """A record of a schedule of the matmul, which is not kept yet."""
+    workload = database.commit_workload(Matmul)
+    info = ArgInfo.from_prim_func(Matmul["main"])
+    return TuningRecord(scheduled(inner).trace, workload, run_secs, target, info)

@@ -140,5 +140,5 @@ def test_create(kind: Any, made: type) -> None:
 
 def test_create_with_files(tmp_path: Any) -> None:
     assert isinstance(Database.create(work_dir=str(tmp_path)), JSONDatabase)
-    with pytest.raises(ValueError, match=r"Unknown Database: sql"):
-        Database.create("sql")
+    with pytest.raises(ValueError, match=r"Unknown Database: csv"):
+        Database.create("csv")

@@ -22,7 +22,7 @@ from tvm.tir.schedule import Schedule
 from .record import TuningRecord, Workload
 
 _LOG = logging.getLogger(__name__)
-_KINDS = ("json", "memory", "union", "ordered_union")
+_KINDS = ("json", "memory", "union", "ordered_union", "sql")
 _ANSWERS = ("schedule", "record", "ir_module")
 
 
@@ -63,6 +63,12 @@ class Database(Component):
     def commit_tuning_record(self, record: TuningRecord) -> None:
         """Keep a record."""
         self._missing("CommitTuningRecord")
+
+    def commit_trial(
+        self, record: TuningRecord, error: str | None = None, log: str | None = None
+    ) -> None:
+        """Keep a record; why it has no time, too, in kinds that have a column for it."""
+        self.commit_tuning_record(record)
 
     def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:
         """The fastest `top_k` valid records of a workload, fastest first."""
@@ -125,11 +131,7 @@ class Database(Component):
                 best[at] = record
         for record in best.values():
             workload = destination.commit_workload(record.workload.mod)
-            destination.commit_tuning_record(
-                TuningRecord(
-                    record.trace, workload, record.run_secs, record.target, record.args_info
-                )
-            )
+            destination.commit_tuning_record(record.of_workload(workload))
 
     @staticmethod
     def current() -> Database | None:
@@ -138,17 +140,21 @@ class Database(Component):
 
     @staticmethod
     def create(
-        kind: Literal["json", "memory", "union", "ordered_union"]
+        kind: str
         | Callable[[Schedule], bool]
         | Database = "json",
         *args: Any,
         **kwargs: Any,
     ) -> Database:
-        """The database of a kind; of a function, one that schedules with it."""
+        """The database of a kind; of a function, one that schedules with it; of a URL such as
+        `sqlite:///records.db`, the one in SQL that lies there.
+        """
         from .json_database import JSONDatabase  # which are of our kind
         from .memory_database import MemoryDatabase
         from .ordered_union_database import OrderedUnionDatabase
         from .schedule_fn_database import ScheduleFnDatabase
+        from .sql_database import SQLDatabase
+        from .sql_tables import is_url
         from .union_database import UnionDatabase
 
         if isinstance(kind, Database):
@@ -160,7 +166,10 @@ class Database(Component):
             "memory": MemoryDatabase,
             "union": UnionDatabase,
             "ordered_union": OrderedUnionDatabase,
+            "sql": SQLDatabase,
         }
+        if is_url(kind):
+            return SQLDatabase(kind, *args, **kwargs)
         if kind not in made:
             raise unknown_kind("Database", kind, _KINDS)
         return made[kind](*args, **kwargs)

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Final
+from typing import Any
 
-from tvm.error import TVMError, message
+from tvm.error import message
 from tvm.ir.module import IRModule
 from tvm.support.json_text import from_json
 
 from .database import Database, fastest
 from .line_file import LineFile
 from .memory_database import WorkloadTable
-from .record import RecordError, TuningRecord, Workload
+from .record import BROKEN, RecordError, TuningRecord, Workload
 
 _WORKLOADS, _RECORDS = "database_workload.json", "database_tuning_record.json"
 
@@ -102,7 +102,7 @@ class JSONDatabase(Database):
                 at, stored = _parsed(text, 2)
                 workload = self._workload_of(at)
                 record = TuningRecord.from_json(stored, workload)
-            except _BROKEN as err:
+            except BROKEN as err:
                 wrong = _unreadable("TuningRecord", self.path_tuning_record, number, err)
                 first_wrong = first_wrong or wrong
                 continue
@@ -121,7 +121,7 @@ class JSONDatabase(Database):
         for number, text in self._workload_file.new_lines():
             try:
                 workload = Workload.from_json(_parsed(text, 2))
-            except _BROKEN as err:
+            except BROKEN as err:
                 wrong = _unreadable("Workload", self.path_workload, number, err)
                 first_wrong = first_wrong or wrong
                 self._lines.append(None)  # the lines behind it keep their numbers
@@ -154,10 +154,6 @@ class JSONDatabase(Database):
     def _add_record(self, workload: Workload, record: TuningRecord) -> None:
         self._records.setdefault(workload, []).append(record)
         self._all.append(record)
-
-
-# What reading a line of others may raise: of texts, types, numbers, names that do not fit.
-_BROKEN: Final = (TVMError, ValueError, TypeError, LookupError, AttributeError, OverflowError)
 
 
 def _path(name: str, given: str | None, work_dir: str | None, default: str) -> str:

@@ -10,7 +10,7 @@ import base64
 import binascii
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tvm.error import TVMError, message
 from tvm.ffi.object import Object
@@ -31,6 +31,10 @@ UNMEASURED_SECS = 1e10
 
 class RecordError(TVMError, ValueError):
     """A stored workload or record that is none."""
+
+
+# What reading a record of others may raise: of texts, types, numbers, names that do not fit.
+BROKEN: Final = (TVMError, ValueError, TypeError, LookupError, AttributeError, OverflowError)
 
 
 class Workload(Object):
@@ -112,6 +116,12 @@ class TuningRecord(Object):
         sch = Schedule(self.workload.mod)
         self.trace.apply_to_schedule(sch, remove_postproc=False)
         return sch
+
+    def of_workload(self, workload: Workload) -> TuningRecord:
+        """The same record of an equal workload; its trace is not replayed."""
+        made = TuningRecord(Trace(), workload, self.run_secs, self.target, self.args_info)
+        made._trace, made._stored = self._trace, self._stored
+        return made
 
     def as_measure_candidate(self) -> MeasureCandidate:
         """The schedule as a candidate to measure again."""

@@ -36,8 +36,7 @@ class AddToDatabase(MeasureCallback):
         workload = database.commit_workload(context.mod)
         for candidate, result in zip(measure_candidates, runner_results):
             run_secs = [UNMEASURED_SECS] if result.run_secs is None else result.run_secs
-            database.commit_tuning_record(
-                TuningRecord(
-                    candidate.sch.trace, workload, run_secs, context.target, candidate.args_info
-                )
+            record = TuningRecord(
+                candidate.sch.trace, workload, run_secs, context.target, candidate.args_info
             )
+            database.commit_trial(record, result.error_msg)

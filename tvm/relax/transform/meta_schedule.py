@@ -74,7 +74,8 @@ def MetaScheduleTuneIRMod(
 def MetaScheduleApplyDatabase(
     mod: IRModule, ctx: PassContext, work_dir: str | None = None, enable_warning: bool = False
 ) -> IRModule:
-    """Give each PrimFunc the best schedule of the entered database, or of the one in `work_dir`.
+    """Give each PrimFunc the best schedule of the entered database, or of the one in `work_dir`,
+    which may be the URL of a database in SQL.
 
     With `enable_warning` those without a record are named.
     """
@@ -124,7 +125,7 @@ def _scheduled(mod: IRModule, record: TuningRecord, target: Target) -> IRModule:
 
 
 def _database(work_dir: str | None) -> Database:
-    from tvm.meta_schedule.database import Database, JSONDatabase
+    from tvm.meta_schedule.database import Database
 
     current = Database.current()
     if current is not None:
@@ -137,7 +138,8 @@ def _database(work_dir: str | None) -> Database:
                 legal='work_dir="...", or `with database:` around the pass',
             )
         )
-    return JSONDatabase(work_dir=os.fspath(work_dir))
+    place = os.fspath(work_dir)
+    return Database.create(place) if "://" in place else Database.create("json", work_dir=place)
 
 
 def current_target(asked: str) -> Target:
