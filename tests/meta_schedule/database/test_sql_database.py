@@ -16,14 +16,11 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 import tvm
-from tests.meta_schedule.database.servers import emptied
+from tests.meta_schedule.database.servers import emptied, needs_postgres
 from tests.meta_schedule.programs import Add, Matmul
-from tests.meta_schedule.schedules import LLVM, commit, scheduled
+from tests.meta_schedule.schedules import LLVM, commit, scheduled, trial_of
 from tvm.error import TVMError
-from tvm.meta_schedule.database import (
-    Database,
-    SQLDatabase,
-)
+from tvm.meta_schedule.database import Database, SQLDatabase
 from tvm.meta_schedule.rules_version import rules_version
 from tvm.target import Target
 
