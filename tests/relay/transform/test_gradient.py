@@ -87,6 +87,32 @@ CASES: dict[str, Any] = {
     "concatenate": (lambda a, b: relay.exp(relay.concatenate([a, b], 1)), rand(2, 1), rand(2, 3)),
     "stack": (lambda a, b: relay.exp(relay.stack([a, b], 0)), rand(2), rand(2)),
     "split": (lambda x: relay.exp(relay.split(x, 2, 1)[1]), rand(2, 4)),
+    "reshape_like": (lambda x, y: relay.exp(relay.reshape_like(x, y)), rand(2, 3), rand(3, 2)),
+    "cast_like": (lambda x, y: relay.cast_like(x * x, y), rand(3), rand(2)),
+    "take": (lambda x: relay.exp(relay.take(x, relay.const([[0, 2], [2, 2]]), 1)), rand(2, 3)),
+    "take any": (lambda x: relay.exp(relay.take(x, relay.const([1, 5, 5]))), rand(2, 3)),
+    "gather_nd": (
+        lambda x: relay.exp(relay.gather_nd(x, relay.const([[0, 1, 1], [2, 0, 0]]))), rand(2, 3)),
+    "variance": (lambda x: relay.exp(relay.variance(x, 1, unbiased=True)), rand(2, 3)),
+    "matmul": (
+        lambda a, b: relay.exp(relay.nn.matmul(a, b, transpose_a=True)), rand(3, 2), rand(3, 4)),
+    "global_avg_pool2d": (lambda x: relay.exp(relay.nn.global_avg_pool2d(x, "NHWC")),
+                          rand(1, 2, 3, 2)),
+    "strided_slice": (
+        lambda x: relay.exp(relay.strided_slice(x, [-1], [-5], [-2], axes=[1])), rand(2, 4)),
+    "strided_slice size": (
+        lambda x: relay.exp(relay.strided_slice(x, [0, 1], [1, -1], slice_mode="size")),
+        rand(2, 4)),
+    "cross_entropy": (lambda x, y: relay.nn.cross_entropy(x, y), rand(2, 3), rand(2, 3)),
+    "cross_entropy_with_logits": (
+        lambda x, y: relay.nn.cross_entropy_with_logits(x, y), rand(2, 3), rand(2, 3)),
+    "conv2d": (lambda x, w: relay.nn.conv2d(x, w, 2, (1, 0, 0, 1)) * relay.const(0.1, "float64"),
+               rand(1, 2, 5, 6), rand(3, 2, 3, 2)),
+    "conv2d in groups": (
+        lambda x, w: relay.exp(relay.nn.conv2d(x, w, dilation=2, groups=2)), rand(1, 4, 3, 4),
+        rand(2, 2, 2, 2)),
+    "nothing known": (
+        lambda x: x * relay.ones((3,), "float64") + relay.zeros((3,), "float64"), rand(3)),
     "tuple": (lambda x: relay.Tuple([x * x, relay.exp(x)]), rand(2)),
     "shared": (lambda x: relay.exp(x) * relay.exp(x) + x, rand(2)),
     "unused": (lambda x, y: relay.exp(x), rand(2), rand(3)),

@@ -6,9 +6,11 @@ operand. Gradients of stretched operands are summed back to their shapes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from tvm.error import TVMError, message
 from tvm.ir.op import Op
 from tvm.relay.expr import Tuple, TupleGetItem, const
 from tvm.relay.ty import TensorType
@@ -91,6 +93,8 @@ def _flat(orig: Any, g: Any) -> list[Any]:
     return [tensor.zeros_like(orig.args[0])]
 
 
+@gradient_of("zeros", "ones", "full", "arange", "dyn.zeros", "dyn.ones", "dyn.full")
+@gradient_of("full_like", "argmax", "argmin", "one_hot", "unravel_index", "ndarray_size")
 @gradient_of("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 def _no_slope(orig: Any, g: Any) -> list[Any]:
     return [tensor.zeros_like(arg) for arg in orig.args]
@@ -165,7 +169,19 @@ def _cast(orig: Any, g: Any) -> list[Any]:
     return [transform.cast_like(g, orig.args[0])]
 
 
-@gradient_of("reshape", "squeeze", "expand_dims", "nn.batch_flatten")
+@gradient_of("cast_like")
+def _cast_like(orig: Any, g: Any) -> list[Any]:
+    x, like = orig.args
+    return [transform.cast_like(g, x), tensor.zeros_like(like)]
+
+
+@gradient_of("reshape_like", "dyn.reshape")
+def _reshape_like(orig: Any, g: Any) -> list[Any]:
+    x, shape = orig.args
+    return [transform.reshape_like(g, x), tensor.zeros_like(shape)]
+
+
+@gradient_of("reshape", "squeeze", "expand_dims", "nn.batch_flatten", "contrib_reverse_reshape")
 def _reshape(orig: Any, g: Any) -> list[Any]:
     return [transform.reshape_like(g, orig.args[0])]
 
@@ -219,6 +235,22 @@ def _mean(orig: Any, g: Any) -> list[Any]:
     return [_spread(orig, g) / _number(count, orig)]
 
 
+@gradient_of("variance")
+def _variance(orig: Any, g: Any) -> list[Any]:
+    """Operands: the data, and its mean with the reduced axes kept."""
+    x, mean = orig.args
+    before, after = _type(x).concrete_shape, _type(orig).concrete_shape
+    count = float(math.prod(before)) / math.prod(after)
+    if orig.attrs.unbiased:
+        count -= 1
+    off = x - mean
+    slope = _number(2.0 / count, x) * off
+    into_mean = reduce.sum(
+        tensor.negative(_spread(orig, g) * slope), orig.attrs.axis, True, orig.attrs.exclude
+    )
+    return [_spread(orig, g) * slope, into_mean]
+
+
 @gradient_of("max", "min")
 def _extreme(orig: Any, g: Any) -> list[Any]:
     """The elements that are the extreme share the gradient."""
@@ -252,6 +284,19 @@ def _dense(orig: Any, g: Any) -> list[Any]:
     return [into_x, nn.dense(transform.transpose(rows, (1, 0)), transform.transpose(columns))]
 
 
+@gradient_of("nn.matmul")
+def _matmul(orig: Any, g: Any) -> list[Any]:
+    a, b = orig.args
+    ta, tb = bool(orig.attrs.transpose_a), bool(orig.attrs.transpose_b)
+    into_a = nn.matmul(b, g, transpose_a=tb, transpose_b=True) if ta else (
+        nn.matmul(g, b, transpose_b=not tb)
+    )
+    into_b = nn.matmul(g, a, transpose_a=True, transpose_b=ta) if tb else (
+        nn.matmul(a, g, transpose_a=not ta)
+    )
+    return [into_a, into_b]
+
+
 @gradient_of("nn.batch_matmul")
 def _batch_matmul(orig: Any, g: Any) -> list[Any]:
     a, b = orig.args
@@ -283,6 +328,128 @@ def _avg_pool(orig: Any, g: Any) -> list[Any]:
         o.count_include_pad,
     )  # fmt: skip
     return [made]
+
+
+@gradient_of("nn.global_avg_pool2d")
+def _global_avg_pool(orig: Any, g: Any) -> list[Any]:
+    x = orig.args[0]
+    layout, shape = str(orig.attrs.layout), _type(x).concrete_shape
+    extents = [shape[layout.index("H")], shape[layout.index("W")]]
+    return [nn.avg_pool2d_grad(g, x, extents, (1, 1), (0, 0), layout)]
+
+
+@gradient_of("nn.conv2d")
+def _conv2d(orig: Any, g: Any) -> list[Any]:
+    """The operands' gradients: a transposed convolution, and one of the data with the gradient."""
+    x, w = orig.args
+    o = orig.attrs
+    if str(o.data_layout) != "NCHW" or str(o.kernel_layout) != "OIHW":
+        raise TVMError(
+            message(
+                "gradient: nn.conv2d in another layout",
+                found=f"{o.data_layout}, {o.kernel_layout}", legal="NCHW, OIHW; ConvertLayout",
+            )
+        )  # fmt: skip
+    data, out, kernel = (_type(e).concrete_shape for e in (x, orig, w))
+    stride, dilation = [int(s) for s in o.strides], [int(d) for d in o.dilation]
+    padding, groups = [int(p) for p in o.padding], int(o.groups)
+    # what the window leaves over at the end of an axis has a gradient too
+    over = [
+        data[2 + i] + padding[i] + padding[2 + i] - (dilation[i] * (kernel[2 + i] - 1) + 1)
+        - (out[2 + i] - 1) * stride[i]
+        for i in (0, 1)
+    ]  # fmt: skip
+    into_x = nn.conv2d_transpose(
+        g, w, stride, padding, dilation, groups, data[1], kernel[2:], output_padding=over
+    )
+    parts = [
+        _into_weight(x_part, g_part, o, kernel[2:])
+        for x_part, g_part in zip(_channels(x, groups), _channels(g, groups))
+    ]
+    into_w = parts[0] if groups == 1 else tensor.concatenate(parts, 0)
+    return [into_x, into_w]
+
+
+def _channels(value: Any, groups: int) -> list[Any]:
+    if groups == 1:
+        return [value]
+    parts = transform.split(value, groups, 1)
+    return [parts[at] for at in range(groups)]
+
+
+def _into_weight(x: Any, g: Any, o: Any, kernel: Any) -> Any:
+    """(n, c, h, w), (n, k, p, q) -> (k, c, *kernel): batch and channels change their parts."""
+    by, on = (transform.transpose(e, (1, 0, 2, 3)) for e in (x, g))
+    made = nn.conv2d(by, on, o.dilation, o.padding, o.strides)
+    made = transform.strided_slice(made, (0, 0), kernel, axes=[2, 3])  # strides may read past it
+    return transform.transpose(made, (1, 0, 2, 3))
+
+
+@gradient_of("nn.cross_entropy")
+def _cross_entropy(orig: Any, g: Any) -> list[Any]:
+    x, y = orig.args
+    rows = _number(_type(x).concrete_shape[0], x)
+    return [tensor.negative(g * y / x / rows), tensor.negative(g * tensor.log(x) / rows)]
+
+
+@gradient_of("nn.cross_entropy_with_logits")
+def _cross_entropy_with_logits(orig: Any, g: Any) -> list[Any]:
+    x, y = orig.args
+    rows = _number(_type(x).concrete_shape[0], x)
+    return [tensor.negative(g * y / rows), tensor.negative(g * x / rows)]
+
+
+@gradient_of("take")
+def _take(orig: Any, g: Any) -> list[Any]:
+    """Each slice gets the sum of the gradients of its copies."""
+    x, index = orig.args
+    axis = orig.attrs.axis
+    shape = _type(x).concrete_shape
+    if axis is None:
+        x_flat, at = transform.reshape(tensor.zeros_like(x), -1), 0
+    else:
+        x_flat, at = tensor.zeros_like(x), int(axis) % len(shape)
+    rank = len(_type(index).concrete_shape)
+    # the places of the indices in front, then those of the data's other axes
+    order = [*range(at, at + rank), *range(at), *range(at + rank, len(_type(orig).shape))]
+    moved = transform.transpose(g, order) if len(order) > 1 else g
+    rows = [at, *[i for i in range(len(shape)) if i != at]] if axis is not None else [0]
+    base = transform.transpose(x_flat, rows) if len(rows) > 1 else x_flat
+    places = transform.expand_dims(index, 0)
+    summed = transform.scatter_nd(base, places, moved, "add")
+    back = [rows.index(i) for i in range(len(rows))]
+    made = transform.transpose(summed, back) if len(rows) > 1 else summed
+    return [transform.reshape_like(made, x), tensor.zeros_like(index)]
+
+
+@gradient_of("gather_nd")
+def _gather_nd(orig: Any, g: Any) -> list[Any]:
+    x, index = orig.args
+    made = transform.scatter_nd(tensor.zeros_like(x), index, g, "add")
+    return [made, tensor.zeros_like(index)]
+
+
+@gradient_of("strided_slice")
+def _strided_slice(orig: Any, g: Any) -> list[Any]:
+    """The gradient at the places that were taken, zeros around it."""
+    x, o = orig.args[0], orig.attrs
+    shape, counts = _type(x).concrete_shape, _type(orig).concrete_shape
+    axes = list(range(len(o.begin))) if o.axes is None else [int(a) for a in o.axes]
+    strides = [int(stride) for stride in o.strides or ()] or [1]
+    strides = strides * len(axes) if len(strides) == 1 else strides
+    if str(o.slice_mode) == "size":
+        strides = [1] * len(axes)
+    begins, ends, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    for axis, begin, stride in zip(axes, o.begin, strides):
+        axis %= len(shape)
+        first = int(begin) + (shape[axis] if int(begin) < 0 else 0)
+        first = min(max(first, 0), shape[axis] - (stride < 0))
+        if stride < 0:  # the same places from the other end
+            g = transform.reverse(g, axis)
+            first, stride = first + stride * (counts[axis] - 1), -stride
+        begins[axis], steps[axis] = first, stride
+        ends[axis] = first + stride * (counts[axis] - 1) + 1
+    return [transform.strided_set(tensor.zeros_like(x), g, begins, ends, steps)]
 
 
 @gradient_of("concatenate")

@@ -15,6 +15,7 @@ from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.prelude import Prelude as Prelude
 from tvm.relay.transform import InferType
+from tvm.relay.transform import gradient as gradient
 from tvm.relay.traverse import post_order
 
 from . import byoc as byoc
@@ -37,6 +38,9 @@ from . import vgg as vgg
 from .check_grad import check_grad as check_grad
 from .check_grad import enabled_targets as enabled_targets
 from .init import create_workload as create_workload
+from .nat import count as count
+from .nat import make_nat_expr as make_nat_expr
+from .nat import make_nat_value as make_nat_value
 from .py_converter import run_as_python as run_as_python
 from .temp_op_attr import TempOpAttr as TempOpAttr
 

@@ -44,6 +44,7 @@ from .gradient import gradient as gradient
 from .infer_type import InferType as InferType
 from .infer_type import InferTypeLocal as InferTypeLocal
 from .lambda_lift import LambdaLift as LambdaLift
+from .lazy_gradient_init import LazyGradientInit as LazyGradientInit
 from .merge_compiler_regions import MergeCompilerRegions as MergeCompilerRegions
 from .merge_composite import MergeComposite as MergeComposite
 from .modules import EtaExpand as EtaExpand
@@ -52,6 +53,7 @@ from .modules import RemoveUnusedFunctions as RemoveUnusedFunctions
 from .normal_forms import ToANormalForm as ToANormalForm
 from .normal_forms import ToANormalFormExpr as ToANormalFormExpr
 from .normal_forms import ToGraphNormalForm as ToGraphNormalForm
+from .partial_evaluate import PartialEvaluate as PartialEvaluate
 from .partition_graph import PartitionGraph as PartitionGraph
 from .recast import recast as recast
 from .rewrites import CanonicalizeOps as CanonicalizeOps
@@ -63,4 +65,7 @@ from .rewrites import SimplifyExpr as SimplifyExpr
 from .simplify_fc_transpose import SimplifyFCTranspose as SimplifyFCTranspose
 from .simplify_inference import SimplifyInference as SimplifyInference
 from .split_args import SplitArgs as SplitArgs
+from .to_cps import ToCPS as ToCPS
+from .to_cps import to_cps as to_cps
+from .to_cps import un_cps as un_cps
 from .to_mixed_precision import ToMixedPrecision as ToMixedPrecision

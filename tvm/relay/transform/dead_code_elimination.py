@@ -15,7 +15,7 @@ from tvm.ir.transform import PassContext
 from tvm.relay.adt import Constructor
 from tvm.relay.expr import Call, Let, RefCreate, RefRead, RefWrite, Var
 from tvm.relay.function import Function
-from tvm.relay.traverse import children, transform
+from tvm.relay.traverse import children, post_order, transform
 
 from .function_pass import expr_pass
 
@@ -65,6 +65,7 @@ def _is_plain(value: RelaxExpr) -> bool:
 def _counts(root: RelaxExpr) -> dict[Node, int]:
     """How often each variable is used; a shared expression counts once."""
     found: dict[Node, int] = {}
+    own: list[Let] = []
     seen: set[int] = set()
     stack = [root]
     while stack:
@@ -78,10 +79,28 @@ def _counts(root: RelaxExpr) -> dict[Node, int]:
         parts = list(children(expr))
         if isinstance(expr, Let):
             parts = parts[1:]
+            if isinstance(expr.value, Function):  # calls of a function in itself keep nothing alive
+                own.append(expr)
         elif isinstance(expr, Function):
             parts = parts[-1:]
         stack.extend(parts)
+    for let in own:
+        if found.get(let.var.vid) and _own_uses(let) == found[let.var.vid]:
+            found[let.var.vid] = 0
     return found
+
+
+def _own_uses(let: Let) -> int:
+    """How often a function's variable stands in the function."""
+    return sum(isinstance(e, Call) and _is(e.op, let.var) for e in post_order(let.value)) + sum(
+        _is(part, let.var)
+        for e in post_order(let.value)
+        for part in (e.args if isinstance(e, Call) else children(e))
+    )
+
+
+def _is(expr: RelaxExpr, var: Var) -> bool:
+    return isinstance(expr, Var) and expr.vid is var.vid
 
 
 def is_pure(root: RelaxExpr) -> bool:
