@@ -6,6 +6,7 @@ import pytest
 
 from tvm import ir, relax, tir
 from tvm.error import TVMError
+from tvm.ffi import register_global_func
 from tvm.relax.analysis import derive_call_ret_struct_info
 
 pytestmark = pytest.mark.pure
@@ -98,3 +99,17 @@ def test_parameters_of_a_function_define_symbols() -> None:
     info = relax.FuncStructInfo([param], relax.TensorStructInfo([n], "int8"))
     found = relax.analysis.definable_tir_vars_in_struct_info(info)
     assert [var.name for var in found] == ["n", "m"]
+
+
+def test_a_rule_may_be_a_global_function() -> None:
+    """It goes by its name or by its node; what Relax derives itself is a global function as well."""
+
+    @register_global_func("test.derive.first_argument", override=True)
+    def first(call: relax.Call, _context: object) -> relax.StructInfo:
+        return call.args[0].struct_info
+
+    for rule in ("test.derive.first_argument", ir.EnvFunc.get("test.derive.first_argument")):
+        info = relax.FuncStructInfo.opaque_func(derive_func=rule)
+        assert info.derive_func == "test.derive.first_argument"
+        ir.assert_structural_equal(derived(info, tensor(4, K)), tensor(4, K))
+    assert ir.EnvFunc.get("tvm.relax.struct_info.infer_view_sinfo").func

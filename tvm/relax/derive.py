@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tvm.arith import Analyzer
 from tvm.error import TVMError, message
+from tvm.ffi import get_global_func, register_global_func
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.support.registry import Registry
 from tvm.tir import expr as tir
@@ -46,6 +47,7 @@ def infer_by_sinfo_args(call: Call, ctx: object) -> StructInfo:
 
 
 DERIVERS.register(INFER_BY_SINFO_ARGS, infer_by_sinfo_args)
+register_global_func(INFER_BY_SINFO_ARGS, infer_by_sinfo_args)
 
 
 def derive_call_ret_struct_info(
@@ -56,13 +58,20 @@ def derive_call_ret_struct_info(
         raise TVMError(f"the callee {call.op} is no function: its struct info is {func_sinfo}")
     if func_sinfo.derive_func is not None:
         derive = func_sinfo.derive_func
-        rule = DERIVERS.get(derive) if isinstance(derive, str) else derive
-        return rule(call, ctx)
+        return _deriver(derive)(call, ctx)
     if func_sinfo.params is None:
         return func_sinfo.ret
     analyzer = None if ctx is None else ctx.analyzer
     dims = match_arguments(func_sinfo, call, analyzer)
     return map_struct_info(func_sinfo.ret, dims.get, lambda expr: None, analyzer)
+
+
+def _deriver(derive: str | Deriver) -> Deriver:
+    """A rule, or the one with that name; a global function of a user is a rule as well."""
+    if not isinstance(derive, str):
+        return derive
+    found: Deriver | None = DERIVERS.find(derive) or get_global_func(derive, allow_missing=True)
+    return DERIVERS.get(derive) if found is None else found
 
 
 def match_arguments(

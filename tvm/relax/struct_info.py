@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, final
 
 from tvm.error import DTypeError, TVMError, message
+from tvm.ir.env_func import EnvFunc
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.global_info import VDevice
 from tvm.ir.node import Field, fields, register_nodes
@@ -273,9 +274,7 @@ class FuncStructInfo(RelaxStructInfo):
 
     __slots__ = ("derive_func", "params", "purity", "ret")
     TYPE_KEY = "relax.FuncStructInfo"
-    FIELDS: ClassVar[tuple[Field, ...]] = fields(
-        "params*", "ret", "derive_func", "purity", "span~"
-    )
+    FIELDS: ClassVar[tuple[Field, ...]] = fields("params*", "ret", "derive_func", "purity", "span~")
 
     def __init__(
         self,
@@ -297,13 +296,14 @@ class FuncStructInfo(RelaxStructInfo):
     def opaque_func(
         *,
         ret: StructInfo | None = None,
-        derive_func: DeriveFunc | None = None,
+        derive_func: DeriveFunc | EnvFunc | None = None,
         purity: bool = False,
         span: Span | None = None,
     ) -> FuncStructInfo:
         """A function of which only the result, or a rule for the result, is known."""
         made = FuncStructInfo(None, ObjectStructInfo() if ret is None else ret, purity, span)
-        made.derive_func = derive_func
+        # a global function is stored by its name
+        made.derive_func = derive_func.name if isinstance(derive_func, EnvFunc) else derive_func
         return made
 
     @classmethod

@@ -11,6 +11,7 @@ from tvm.script import from_source
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
+from tvm.script.ir_builder.base import IRBuilder
 
 pytestmark = pytest.mark.pure
 SIGNATURE = (
@@ -379,3 +380,18 @@ def test_storage_of_any_size() -> None:
         return s
 
     assert isinstance(func.ret_struct_info, relax.ObjectStructInfo)
+
+
+def test_a_mistake_within_a_local_function_leaves_nothing_open() -> None:
+    """What is read afterwards does not join the function that failed."""
+    text = """
+@R.function
+def main(x: R.Tensor((3,))):
+    @R.function
+    def inner(y: R.Tensor((3,))):
+        return R.add(y, nothing)
+    return inner(x)
+"""
+    with pytest.raises(DiagnosticError, match="nothing"):
+        from_source(text)
+    assert not IRBuilder.is_in_scope()

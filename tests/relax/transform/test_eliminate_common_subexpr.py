@@ -252,3 +252,33 @@ class TestEqualCasts(RelaxPassTest):
             d = R.add(a, a)
             e = R.add(x, c)
             return (d, e)
+
+
+class TestValuesThatAreNoCalls(RelaxPassTest):
+    """Constants, shapes and numbers that are bound again count as calls do; names do not."""
+
+    run = EliminateCommonSubexpr()
+
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((3,), "float32")):
+            a = R.const(2.0, "float32")
+            b = R.const(2.0, "float32")
+            c = R.multiply(x, a)
+            d = R.multiply(x, b)
+            e = R.shape([3])
+            f = R.shape([3])
+            return (c, d, e, f)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((3,), "float32")):
+            a = R.const(2.0, "float32")
+            b = a
+            c = R.multiply(x, a)
+            d = c
+            e = R.shape([3])
+            f = e
+            return (c, c, e, e)

@@ -7,7 +7,8 @@
 The other variable stays as another name, until CanonicalizeBindings takes it away. Only pure values
 count, within one scope and the scopes inside it; what a branch computes is not known after it.
 Behind a dataflow block its first output with a value stands for that. With `call_only` only calls
-are looked at, otherwise tuples, items and equal casts too. New memory is never shared.
+are looked at, otherwise tuples, items, numbers, shapes and equal casts too. New memory is never
+shared.
 """
 
 from __future__ import annotations
@@ -26,8 +27,6 @@ from tvm.relax.expr import (
     If,
     MatchCast,
     SeqExpr,
-    Tuple,
-    TupleGetItem,
     Var,
     VarBinding,
 )
@@ -137,7 +136,7 @@ class _Eliminator:
             if isinstance(value.op, Op) and value.op.name in _NEW_MEMORY:
                 return False
             return not has_effects(value)
-        return not self._call_only and isinstance(value, (Tuple, TupleGetItem))
+        return not self._call_only and not isinstance(value, (Var, Function, If))
 
 
 def _same(

@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
@@ -118,6 +119,17 @@ class IRBuilder(Object):
         trace: TracebackType | None,
     ) -> None:
         _ACTIVE.builders.remove(self)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def unwinding() -> Iterator[None]:
+        """Builders entered inside that an error leaves open are closed."""
+        depth = len(_ACTIVE.builders)
+        try:
+            yield
+        except BaseException:
+            del _ACTIVE.builders[depth:]
+            raise
 
     @staticmethod
     def current() -> IRBuilder:

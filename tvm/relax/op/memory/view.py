@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.ffi import register_global_func
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.derive import DERIVERS
@@ -94,6 +95,7 @@ def infer_view_sinfo(call: Call, ctx: BlockBuilder | None) -> StructInfo:
 
 
 DERIVERS.register(VIEW_DERIVATION, infer_view_sinfo)
+register_global_func(VIEW_DERIVATION, infer_view_sinfo)
 
 
 def _leaves(

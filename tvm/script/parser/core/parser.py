@@ -302,11 +302,12 @@ class Parser(ast.NodeVisitor):
             raise ParserError(node, "The parser does not understand the decorator")
         before = dispatch.get(self.dispatch_tokens[-1], "pre_visit_local_function")
         after = dispatch.get(self.dispatch_tokens[-1], "post_visit_local_function")
-        if before is not None:
-            before(self, node)
-        rule(self, node)
-        if after is not None:
-            after(self, node)
+        with IRBuilder.unwinding():
+            if before is not None:
+                before(self, node)
+            rule(self, node)
+            if after is not None:
+                after(self, node)
 
     def visit_tvm_declare_function(self, node: ast.FunctionDef) -> Any:
         """The signature of a function, before the bodies of its module are read."""
