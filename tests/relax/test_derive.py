@@ -102,7 +102,7 @@ def test_parameters_of_a_function_define_symbols() -> None:
 
 
 def test_a_rule_may_be_a_global_function() -> None:
-    """It goes by its name or by its node; what Relax derives itself is a global function as well."""
+    """It goes by its name or by its node; what Relax derives itself is one as well."""
 
     @register_global_func("test.derive.first_argument", override=True)
     def first(call: relax.Call, _context: object) -> relax.StructInfo:

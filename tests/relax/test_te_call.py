@@ -9,7 +9,7 @@ import pytest
 
 from tvm import relax, te, tir, topi
 from tvm.error import TVMError
-from tvm.ir import assert_structural_equal
+from tvm.ir import VDevice, assert_structural_equal
 from tvm.relax import interp
 from tvm.relax.utils import gen_call_tir_inputs
 
@@ -171,3 +171,14 @@ def test_a_result_that_is_given_twice_is_written_twice() -> None:
     data = np.arange(4, dtype="float32")
     for found in interp.run(bb.get(), data):
         np.testing.assert_array_equal(found, data * 2)
+
+
+def test_results_are_on_the_device_of_their_operands() -> None:
+    """Of the first operand that is on one; each of several results."""
+    device = VDevice("llvm", 0)
+    placed = relax.Var("x", relax.TensorStructInfo((N, 4), "float32", device))
+    made = gen_call_tir_inputs(topi.add, var("y", N, 4), placed)
+    assert_structural_equal(made.out_sinfo, relax.TensorStructInfo((N, 4), "float32", device))
+    made = gen_call_tir_inputs(lambda a: topi.split(a, 2, 1), placed)
+    assert [info.vdevice for info in made.out_sinfo] == [device, device]
+    assert gen_call_tir_inputs(double, var("y", N, 4)).out_sinfo.vdevice is None

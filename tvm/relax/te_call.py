@@ -181,6 +181,11 @@ class _Arguments:
             if var not in self.dims:
                 self.dims[var] = tir.Var(var.name, var.dtype)
 
+    def tensor_infos(self) -> list[TensorStructInfo]:
+        """The struct infos of the operands that are tensors."""
+        infos = [operand.struct_info for operand in self.operands]
+        return [info for info in infos if isinstance(info, TensorStructInfo)]
+
     def unbound(self, outs: Sequence[Tensor]) -> list[tir.Var]:
         """Symbols that are used, and are no extent of any parameter."""
         tensors = [p for p in [*self.parameters, *outs] if isinstance(p, Tensor)]
@@ -212,8 +217,11 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: Any, **kwargs: Any) -> 
         prim_func = prim_func.with_attrs(attrs)
     prim_func = prim_func.without_attr("global_symbol")
     back = {new: old for old, new in arguments.dims.items() if isinstance(new, tir.Var)}
+    # results are where the operands are
+    where = next((info.vdevice for info in arguments.tensor_infos() if info.vdevice), None)
     infos: list[StructInfo] = list(given) or [
-        TensorStructInfo([_old(extent, back) for extent in out.shape], out.dtype) for out in outs
+        TensorStructInfo([_old(extent, back) for extent in out.shape], out.dtype, where)
+        for out in outs
     ]
     out_sinfo: StructInfo | list[StructInfo] = infos
     if not isinstance(result, (list, tuple)) or len(given) == 1:
