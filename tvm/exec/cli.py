@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "compile": "compile an ONNX model to a library of native code",
     "run": "run a compiled library on the arrays of a file",
     "bench": "measure a compiled library, kernel by kernel",
+    "tune": "search for faster kernels, and compile with the best",
     "keygen": "make a key that signs files",
     "sign": "sign a library or parameters with a key",
     "verify": "tell whether a trusted key signed a file",

@@ -4,11 +4,13 @@ from .pipeline import (
     dataflow_lower_passes,
     finalize_passes,
     get_default_pipeline,
+    kernel_passes,
     legalize_passes,
     library_dispatch_passes,
+    schedule_passes,
 )
 
 __all__ = [
-    "dataflow_lower_passes", "finalize_passes", "get_default_pipeline", "legalize_passes",
-    "library_dispatch_passes",
+    "dataflow_lower_passes", "finalize_passes", "get_default_pipeline", "kernel_passes",
+    "legalize_passes", "library_dispatch_passes", "schedule_passes",
 ]  # fmt: skip

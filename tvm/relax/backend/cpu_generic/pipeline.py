@@ -23,8 +23,8 @@ from tvm.tir.transform.name_extents import NameExtents
 from tvm.tir.transform.plain_indices import PlainIndices
 
 __all__ = [
-    "dataflow_lower_passes", "finalize_passes", "get_default_pipeline", "legalize_passes",
-    "library_dispatch_passes",
+    "dataflow_lower_passes", "finalize_passes", "get_default_pipeline", "kernel_passes",
+    "legalize_passes", "library_dispatch_passes", "schedule_passes",
 ]  # fmt: skip
 
 
@@ -35,6 +35,11 @@ def library_dispatch_passes(target: Target) -> list[Pass]:
 
 def legalize_passes(target: Target) -> list[Pass]:
     """From operators to scheduled kernels."""
+    return [*kernel_passes(target), *schedule_passes(target)]
+
+
+def kernel_passes(target: Target) -> list[Pass]:
+    """From operators to fused kernels, which have no schedule yet."""
     return [
         t.LambdaLift(),  # local functions are compiled as those of the module are
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
@@ -54,6 +59,12 @@ def legalize_passes(target: Target) -> list[Pass]:
         RemoveUnusedWork(),  # kernels that are called with weights only
         PlainIndices(),  # a wrong index stays wrong when what it picks from is inlined
         NameExtents(),  # rules need not see through how a size was computed
+    ]
+
+
+def schedule_passes(target: Target) -> list[Pass]:
+    """Schedules for all kernels that have none, and weights as the schedules want them."""
+    return [
         ApplyKeptSchedule("cpu", *dlight.cpu.default_rules()),
         t.SplitLayoutRewritePreproc(),  # what packs weights becomes a kernel of its own
         t.FoldConstant(),  # and packs them now
