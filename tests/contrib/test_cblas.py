@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tvm import runtime, te
-from tvm.contrib import cblas
+from tvm.contrib import cblas, cublas, dnnl, hipblas, mkl
 from tvm.driver import compile
 
 
@@ -42,3 +44,19 @@ def test_batch_matmul(batches: tuple[int, int], iterative: bool) -> None:
     result = runtime.empty((4, 5, 3), "float64")
     func(runtime.tensor(x), runtime.tensor(y), result)
     np.testing.assert_allclose(result.numpy(), x @ y.swapaxes(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [
+        (mkl.matmul, "mkl.matmul"), (dnnl.matmul, "dnnl.matmul"), (cublas.matmul, "cublas.matmul"),
+        (hipblas.matmul, "hipblas.matmul"), (mkl.matmul_u8s8s32, "mkl.matmul_u8s8s32"),
+    ],
+)  # fmt: skip
+def test_stages_of_other_libraries(stage: Any, name: str) -> None:
+    a, b = te.placeholder((4, 5), name="a"), te.placeholder((3, 5), name="b")
+    out = stage(a, b, transb=True)
+    assert [int(v) for v in out.shape] == [4, 3]
+    assert f'T.call_packed("tvm.contrib.{name}"' in te.create_prim_func([a, b, out]).script()
+    x, y = te.placeholder((1, 4, 5)), te.placeholder((2, 5, 3))
+    assert [int(v) for v in cublas.batch_matmul(x, y).shape] == [2, 4, 3]

@@ -159,3 +159,15 @@ def test_what_is_left_of_a_shape() -> None:
         codes.insert(int(rng.integers(0, len(codes) + 1)), -1)
         made = typed(relay.reshape(relay.var("x", shape=dims), codes))
         assert made.checked_type == relay.TensorType(np.zeros(dims).reshape(codes).shape)
+
+
+def test_relations_by_name() -> None:
+    broadcast = tvm.ir.EnvFunc.get("tvm.relay.type_relation.Broadcast")
+    types = [relay.TensorType((2, 1)), relay.TensorType((3,))]
+    assert broadcast(types, 2, None) == relay.TensorType((2, 3))
+    relation = relay.TypeRelation(broadcast, types, 1, None)
+    assert relay.analysis.check_kind(relation) == relay.TypeKind.Constraint
+    same = tvm.ir.EnvFunc.get("tvm.relay.type_relation.Identity")
+    assert same(types[:1], 1, None) == types[0]
+    with pytest.raises(tvm.TVMError):
+        broadcast([relay.TensorType((2,)), relay.TensorType((3,))], 2, None)

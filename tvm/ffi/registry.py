@@ -32,6 +32,7 @@ HOMES: dict[str, list[str]] = {
         "tvm.runtime.disco.shard_loader",
     ],
     "relay.run.": ["tvm.relay.op.sparse"],
+    "tvm.relay.type_relation.": ["tvm.relay.op.relation_functions"],
     "target.": ["tvm.target.registered"],
     "testing.": ["tvm.testing.conversions"],
     "rpc.test.": ["tvm.rpc.testing"],

@@ -82,7 +82,7 @@ class Tensor(_TensorBase):  # type: ignore[misc]
         if isinstance(target, _tvm_ffi.core.Device):
             target = empty(self.shape, self.dtype, target, mem_scope)
         if not isinstance(target, Tensor):
-            raise TypeError(
+            raise ValueError(
                 message(
                     "copyto needs a place to copy to",
                     found=f"{target!r} of type {type(target).__name__}",

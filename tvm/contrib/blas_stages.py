@@ -1,0 +1,52 @@
+"""Matrix products of BLAS libraries as stages of tensor expressions.
+
+Each library's module (`cblas`, `mkl`, `cublas`, ...) says which packed function a stage calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir
+
+
+def matmul_stage(
+    function: str, lhs: te.Tensor, rhs: te.Tensor, transa: bool, transb: bool, *more: Any,
+    **kwargs: Any,
+) -> te.Tensor:  # fmt: skip
+    """`lhs @ rhs` of two matrices, either transposed before: a call of `function`.
+
+    Shapes: lhs (n, k), or (k, n) with `transa`; rhs (k, m), or (m, k) with `transb`; result (n, m).
+    """
+    rows = lhs.shape[1] if transa else lhs.shape[0]
+    columns = rhs.shape[0] if transb else rhs.shape[1]
+    out: te.Tensor = te.extern(
+        (rows, columns), [lhs, rhs],
+        lambda ins, outs: tir.call_packed(
+            function, ins[0], ins[1], outs[0], transa, transb, *more
+        ),
+        name="C", **kwargs,
+    )  # fmt: skip
+    return out
+
+
+def batch_matmul_stage(
+    function: str, lhs: te.Tensor, rhs: te.Tensor, transa: bool, transb: bool, **kwargs: Any
+) -> te.Tensor:
+    """`lhs[b] @ rhs[b]` for every b: a call of `function`.
+
+    Shapes as in `matmul_stage`, with the number of matrices in front; one of them may be 1.
+    """
+    batch = rhs.shape[0] if _is_one(lhs.shape[0]) else lhs.shape[0]
+    rows = lhs.shape[2] if transa else lhs.shape[1]
+    columns = rhs.shape[1] if transb else rhs.shape[2]
+    out: te.Tensor = te.extern(
+        (batch, rows, columns), [lhs, rhs],
+        lambda ins, outs: tir.call_packed(function, ins[0], ins[1], outs[0], transa, transb),
+        name="C", **kwargs,
+    )  # fmt: skip
+    return out
+
+
+def _is_one(extent: Any) -> bool:
+    return isinstance(extent, (int, tir.IntImm)) and int(extent) == 1
