@@ -171,3 +171,14 @@ def test_relations_by_name() -> None:
     assert same(types[:1], 1, None) == types[0]
     with pytest.raises(tvm.TVMError):
         broadcast([relay.TensorType((2,)), relay.TensorType((3,))], 2, None)
+
+
+def test_doors_of_v018() -> None:
+    from tvm.relay.analysis.analysis import extract_fused_functions
+    from tvm.relay.transform.transform import InferType, PartialEvaluate
+
+    assert extract_fused_functions is relay.analysis.extract_fused_functions
+    assert InferType is relay.transform.InferType
+    assert PartialEvaluate is relay.transform.PartialEvaluate
+    assert tvm.ir.TensorType is relay.TensorType
+    assert tvm.ir.RelayRefType is relay.RefType

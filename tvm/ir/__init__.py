@@ -21,6 +21,15 @@ from .supply import GlobalVarSupply, NameSupply
 from .type import FuncType, PointerType, PrimType, TensorMapType, TupleType, Type
 
 _HOMES = {
+    # Relay's types and data, which scripts of v0.18 find here
+    "TensorType": "tvm.relay.ty:TensorType",
+    "TypeVar": "tvm.relay.ty:TypeVar",
+    "GlobalTypeVar": "tvm.relay.ty:GlobalTypeVar",
+    "IncompleteType": "tvm.relay.ty:IncompleteType",
+    "RelayRefType": "tvm.relay.ty:RefType",
+    "RelayExpr": "tvm.relay.expr:RelayExpr",
+    "Constructor": "tvm.relay.adt:Constructor",
+    "TypeData": "tvm.relay.adt:TypeData",
     "Array": "tvm.ir.container:Array",
     "Map": "tvm.ir.container:Map",
     "structural_equal": "tvm.ir.structural:structural_equal",

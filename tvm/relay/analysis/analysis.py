@@ -57,7 +57,13 @@ from tvm.relay.variables import (
     free_vars,
 )
 
+from .calibration import get_calibration_data as get_calibration_data
+from .extract import extract_fused_functions as extract_fused_functions
+from .extract import extract_intermdeiate_expr as extract_intermdeiate_expr
+from .extract import list_fake_quantized_op_freqs as list_fake_quantized_op_freqs
+from .extract import search_fc_transpose as search_fc_transpose
 from .feature import Feature
+from .scopes import check_basic_block_normal_form as check_basic_block_normal_form
 
 __all__ = [
     "all_dtypes", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars", "check_constant",
