@@ -44,6 +44,8 @@ RELAY_WORDS = (f"{_RELAY}/test_words.py", "words, and walks over them")
 RELAY_RUN = (f"{_RELAY}/test_build_module.py", "one road from a program to its numbers")
 _CALLBACKS = (f"{_META}/measure_callback/test_measure_callback.py", "all see one batch")
 _SCHEDULERS = (f"{_META}/task_scheduler/test_task_scheduler.py", "all kinds pass the same tests")
+BLAS = ("tests/contrib/test_cblas.py", "stages of libraries, which differ by a name")
+
 COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/tir/access_rules.py": ("tests/tir/test_expr.py", "loads and stores are checked"),
     "tvm/meta_schedule/_ffi_api.py": NAMED,
@@ -113,6 +115,11 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/dlight/cpu/contraction.py": ("tests/dlight/cpu/test_gemm.py", "shared by two rules"),
     "tvm/dlight/cpu/general.py": ("tests/dlight/cpu/test_fallback.py", "blocks of any kind"),
     "tvm/contrib/graph_executor.py": RELAY_RUN,
+    "tvm/contrib/blas_stages.py": BLAS,
+    "tvm/contrib/cublas.py": BLAS,
+    "tvm/contrib/dnnl.py": BLAS,
+    "tvm/contrib/hipblas.py": BLAS,
+    "tvm/contrib/mkl.py": BLAS,
     "tvm/_ffi/": ("tests/test_ffi_names.py", "names that were others before"),
     "tvm/runtime/ndarray.py": ("tests/test_nd.py", "what tvm.nd shows"),
     "tvm/relay/span_check.py": (f"{_RELAY}/analysis/test_parts.py", "a question"),
