@@ -202,3 +202,56 @@ def test_what_is_to_be_ignored_cuts_nothing() -> None:
 
     text = partitioned(func, partition_const_loop=True)
     assert "for i in range(12):\n            if i < 4:" in text
+
+
+def test_a_guard_with_another_side_cuts_too() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((112,), "int32")):
+        for i in range(5):
+            if T.likely(i * 24 + 24 > 112):
+                A[111] = i
+            else:
+                A[i * 24 + 23] = i
+
+    text = partitioned(func, partition_const_loop=True)
+    assert "for i in range(4):\n            A[i * 24 + 23] = i\n        A[111] = 4" in text
+
+
+def test_a_loop_is_cut_where_its_guard_always_fails() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((20,), "int32")):
+        for i, j in T.grid(4, 5):
+            if T.likely(i * 5 - j * 3 >= 14):
+                A[i * 5 + j] = 1
+            else:
+                A[i * 5 + j] = 2
+
+    text = partitioned(func, partition_const_loop=True)
+    assert "for i, j in T.grid(3, 5):\n            A[i * 5 + j] = 2" in text
+
+
+def test_the_last_part_of_a_loop_is_cut_in_its_inner_loops() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((47,), "int32")):
+        for i, j, k in T.grid(5, 2, 5):
+            if T.likely(i * 10 + j * 5 + k < 47):
+                A[i * 10 + j * 5 + k] = 1
+
+    assert "if " not in partitioned(func, partition_const_loop=True)
+
+
+def test_a_symbolic_loop_within_a_constant_one_is_cut_at_a_guard_with_another_side() -> None:
+    @T.prim_func
+    def func(a: T.handle, m: T.int32):
+        n = T.int32()
+        A = T.match_buffer(a, (n,), "int32")
+        for i, j, k in T.grid(3, n, m):
+            if T.likely(i * m + j + k < n):
+                A[j] = 1
+            else:
+                A[j] = 2
+
+    func = LoopPartition()(IRModule.from_expr(func))["func"]
+    main, rest = func.body.body.seq
+    assert type(main.body.body).__name__ == "BufferStore"
+    assert type(rest.body.body).__name__ == "IfThenElse"

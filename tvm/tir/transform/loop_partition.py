@@ -6,8 +6,8 @@
                 B[i * 8 + j] = ...                  if 32 + j < 37: B[32 + j] = ...
 
 A guard is a comparison, linear in the loop's variable, under `T.likely`, or anywhere in a loop that
-has the hint `pragma_loop_partition_hint`; there each part is cut again where other guards hold in
-all of it. Loops of constant extent are cut only with the hint or with `partition_const_loop` in the
+has the hint `pragma_loop_partition_hint`; each part is cut again where other guards hold, or fail,
+in all of it. Loops of constant extent are cut only with the hint or with `partition_const_loop` in the
 config `tir.LoopPartition`. Where a guard asks whether the variable has one certain value, the loop
 is cut before and behind it. What `T.ignore_loop_partition` marks cuts nothing. By the other options
 loops of one iteration stay loops, and loops with the hint that cannot be cut are unrolled.
@@ -56,7 +56,6 @@ class _Guards(StmtExprVisitor):
     def __init__(self, everything: bool) -> None:
         super().__init__()
         self.found: list[_Guard] = []
-        self.equalities: list[_Guard] = []  # marked, in conditions that have another side
         self._everything = everything
         self._inner: dict[e.Var, Range | None] = {}
 
@@ -73,25 +72,22 @@ class _Guards(StmtExprVisitor):
         super().visit_let_(op)
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> None:
-        self._collect(op.condition, self._everything or op.else_case is None)
+        self._collect(op.condition)
         super().visit_if_then_else_(op)
 
     def visit_call_(self, op: e.Call) -> None:
         if getattr(op.op, "name", "") == "tir.if_then_else":
-            self._collect(op.args[0], True)
+            self._collect(op.args[0])
         super().visit_call_(op)
 
     def visit_select_(self, op: e.Select) -> None:
-        self._collect(op.condition, True)
+        self._collect(op.condition)
         super().visit_select_(op)
 
-    def _collect(self, condition: PrimExpr, plain: bool) -> None:
+    def _collect(self, condition: PrimExpr) -> None:
         for term in _terms(condition):
-            marked = bare_condition(term) is not term
-            if plain and (marked or self._everything):
+            if self._everything or bare_condition(term) is not term:
                 self.found.append(_Guard(term, dict(self._inner)))
-            elif marked:
-                self.equalities.append(_Guard(term, dict(self._inner)))
 
 
 def _terms(condition: PrimExpr) -> list[PrimExpr]:
@@ -143,17 +139,21 @@ class _Partitioner(AnalyzedMutator):
             return super().visit_for_(op)
         guards = _Guards(hinted)
         guards.visit_stmt(op.body)
-        apart = self._cut_at_one_value(op, guards.found + guards.equalities, hinted)
+        apart = self._cut_at_one_value(op, guards.found, hinted)
         if apart is not None:
             return apart
         self.bind_range(op)
-        low, high, held = self._where_all_hold(op, guards.found)
+        holds = True
+        low, high, held = self._where_all_are(op, guards.found, holds)
+        if not held:
+            holds = False
+            low, high, held = self._where_all_are(op, guards.found, holds)
         if not held:
             stmt = super().visit_for_(op)
             if not (hinted and self._unroll and isinstance(stmt, s.For)):
                 return stmt
             return with_fields(stmt, kind=s.ForKind.UNROLLED)
-        return self._cut(op, low, high, held)
+        return self._cut(op, low, high, held, holds)
 
     def _cut_at_one_value(
         self, op: s.For, guards: list[_Guard], hinted: bool
@@ -203,14 +203,14 @@ class _Partitioner(AnalyzedMutator):
             return None
         return -rest.value // factor.value
 
-    def _where_all_hold(
-        self, op: s.For, guards: list[_Guard]
+    def _where_all_are(
+        self, op: s.For, guards: list[_Guard], holds: bool
     ) -> tuple[PrimExpr, PrimExpr, list[PrimExpr]]:
-        """The range in which guards hold for all iterations of inner loops, and those guards."""
+        """The range in which guards hold, or fail, in all iterations of inner loops; which do."""
         low, high = op.min, ops.add(op.min, op.extent)
         held: list[PrimExpr] = []
         for guard in guards:
-            solved = self._solve(op, guard)
+            solved = self._solve(op, guard, holds)
             if solved is None:
                 continue
             is_lower, bound = solved
@@ -223,11 +223,13 @@ class _Partitioner(AnalyzedMutator):
             held.append(guard.term)
         return self.analyzer.simplify(low), self.analyzer.simplify(high), held
 
-    def _solve(self, op: s.For, guard: _Guard) -> tuple[bool, PrimExpr] | None:
-        """(True, b): the guard holds from b on; (False, b): it holds up to b."""
+    def _solve(self, op: s.For, guard: _Guard, holds: bool) -> tuple[bool, PrimExpr] | None:
+        """(True, b): the guard holds, or fails, from b on; (False, b): it does up to b."""
         gap = _gap(bare_condition(guard.term))
         if gap is None:
             return None
+        if not holds:
+            gap = ops.subtract(-1, gap)
         var = op.loop_var
         rest = self.analyzer.simplify(_with(gap, var, 0))
         factor = self.analyzer.simplify(ops.subtract(_with(gap, var, 1), rest))
@@ -245,7 +247,9 @@ class _Partitioner(AnalyzedMutator):
             return True, self.analyzer.simplify(ops.floordiv(up, factor))
         return False, self.analyzer.simplify(ops.floordiv(least, -factor.value))
 
-    def _cut(self, op: s.For, low: PrimExpr, high: PrimExpr, held: list[PrimExpr]) -> s.Stmt:
+    def _cut(
+        self, op: s.For, low: PrimExpr, high: PrimExpr, decided: list[PrimExpr], holds: bool
+    ) -> s.Stmt:
         end = ops.add(op.min, op.extent)
         low = self.analyzer.simplify(ops.min_of(low, end))
         high = self.analyzer.simplify(ops.max_of(high, low))
@@ -255,20 +259,23 @@ class _Partitioner(AnalyzedMutator):
         whole = self.analyzer.can_prove_equal(low, op.min) and (
             self.analyzer.can_prove_equal(high, end)
         )
-        body = self.visit_stmt(_Assumer(held).visit_stmt(op.body))
+        body = self.visit_stmt(_Assumer(decided, holds).visit_stmt(op.body))
         if whole:
             return self._piece(op, op.min, op.extent, body, rename=False)
-        first = self._piece(op, op.min, ops.subtract(low, op.min), op.body, rename=True)
-        last = self._piece(op, high, ops.subtract(end, high), op.body, rename=True)
         between = self._piece(op, low, middle, body, rename=False)
-        return s.SeqStmt.flatten(self._again(op, first), between, self._again(op, last))
+        first = self._rest(op, op.min, ops.subtract(low, op.min))
+        last = self._rest(op, high, ops.subtract(end, high))
+        return s.SeqStmt.flatten(first, between, last)
 
-    def _again(self, op: s.For, piece: s.Stmt) -> s.Stmt:
-        """A part of a loop with the hint is cut where other guards hold in all of it."""
-        hinted = bool(op.annotations.get(HINT)) or op.loop_var in self._hinted
-        if not hinted or not isinstance(piece, s.For) or not isinstance(piece.extent, e.IntImm):
+    def _rest(self, op: s.For, low: PrimExpr, extent: PrimExpr) -> s.Stmt:
+        """A part that is certainly run is cut by other guards; so are the loops within it."""
+        extent = self.analyzer.simplify(extent)
+        piece = self._piece(op, low, extent, op.body, rename=True)
+        if not self.analyzer.can_prove(ops.less(0, extent)):
             return piece
-        self._hinted.add(piece.loop_var)
+        if isinstance(piece, s.For) and (self._keep_single or not ops.is_one(extent)):
+            if bool(op.annotations.get(HINT)) or op.loop_var in self._hinted:
+                self._hinted.add(piece.loop_var)
         return self.visit_stmt(piece)
 
     def _piece(

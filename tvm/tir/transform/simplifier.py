@@ -7,8 +7,10 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import variables_of_buffers
 from tvm.tir.analysis.lasting_fact import lasting_fact
+from tvm.tir.analysis.side_effect import side_effect
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
+from tvm.tir.functor import substitute
 from tvm.tir.op import arith as ops
 
 from .analyzed_mutator import AnalyzedMutator, bare_condition
@@ -23,6 +25,7 @@ class Simplifier(AnalyzedMutator):
     def __init__(self, func: PrimFunc | None = None) -> None:
         super().__init__(func)
         self._in_buffers = set() if func is None else variables_of_buffers(func.body)
+        self._truths: dict[e.Var, PrimExpr] = {}  # names of conditions, and what they stand for
 
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         return buffer
@@ -59,6 +62,8 @@ class Simplifier(AnalyzedMutator):
     def visit_let_stmt_(self, op: s.LetStmt) -> s.Stmt:
         value = self.visit_expr(op.value)
         if not _is_trivial(value):
+            if value.dtype.is_bool and side_effect(value) <= e.CallEffectKind.Pure:
+                self._truths[op.var] = substitute(value, self._truths) if self._truths else value
             return super().visit_let_stmt_(op)
         self.bind_value(op.var, value)
         body = self.visit_stmt(op.body)
@@ -76,12 +81,20 @@ class Simplifier(AnalyzedMutator):
         return self.visit_expr(op.body)
 
     def visit_if_then_else_(self, op: s.IfThenElse) -> s.Stmt:
-        known = ops.literal(bare_condition(self.visit_expr(op.condition)))
+        known = self._outcome(op.condition)
         if known is None:
             return super().visit_if_then_else_(op)
         if known:
             return self.visit_stmt(op.then_case)
         return s.Evaluate(0) if op.else_case is None else self.visit_stmt(op.else_case)
+
+    def _outcome(self, condition: PrimExpr) -> float | None:
+        """What a condition is known to be, also by what the names in it stand for."""
+        known = ops.literal(bare_condition(self.visit_expr(condition)))
+        if known is not None or not self._truths:
+            return known
+        spelt = substitute(bare_condition(condition), self._truths)
+        return None if spelt is condition else ops.literal(self.visit_expr(spelt))
 
     def visit_assert_stmt_(self, op: s.AssertStmt) -> s.Stmt:
         if ops.literal(self.visit_expr(op.condition)):
@@ -96,7 +109,7 @@ class Simplifier(AnalyzedMutator):
 
     def visit_call_(self, op: e.Call) -> PrimExpr:
         if getattr(op.op, "name", "") == "tir.if_then_else":
-            known = ops.literal(bare_condition(self.visit_expr(op.args[0])))
+            known = self._outcome(op.args[0])
             if known is not None:
                 return self.visit_expr(op.args[1] if known else op.args[2])
         return super().visit_call_(op)
