@@ -7,7 +7,11 @@ import re
 import pytest
 
 from tvm.error import TVMError
+from tvm.meta_schedule import derived_object
 from tvm.meta_schedule.base import Component, unknown_kind
+from tvm.meta_schedule.mutator import PyMutator
+from tvm.meta_schedule.postproc import PyPostproc
+from tvm.meta_schedule.schedule_rule import PyScheduleRule
 
 pytestmark = pytest.mark.pure
 
@@ -34,3 +38,14 @@ def test_missing_method() -> None:
 def test_unknown_kind() -> None:
     err = unknown_kind("Builder", "remote", ("local",))
     assert str(err) == "Unknown Builder: remote\n  found: 'remote'\n  legal: 'local'"
+
+
+@pytest.mark.parametrize("base", [PyMutator, PyPostproc, PyScheduleRule])
+def test_bases_of_users_name_themselves(base: type) -> None:
+    part = derived_object(type("Mine", (base,), {}))()
+    for method, name in (
+        (part._initialize_with_tune_context, "InitializeWithTuneContext"),
+        (part.clone, "Clone"),
+    ):
+        with pytest.raises(TVMError, match=f"{base.__name__}'s {name} method not implemented!"):
+            method(*[None] * (name != "Clone"))

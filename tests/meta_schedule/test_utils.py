@@ -59,6 +59,10 @@ def test_functions_on_a_worker() -> None:
     assert utils.get_global_func_with_default_on_worker(abs, len) is abs
     with pytest.raises(ValueError, match=r"Function 'no.such' is not registered on the worker"):
         utils.get_global_func_with_default_on_worker("no.such", len)
+    for name in ("cpu_count", "print_interactive_table", "remove_build_dir"):
+        assert callable(
+            utils.get_global_func_with_default_on_worker(f"meta_schedule.{name}", len)
+        )
 
 
 def test_functions_of_a_session() -> None:

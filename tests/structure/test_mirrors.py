@@ -229,7 +229,10 @@ COVERED_BY: dict[str, tuple[str, str]] = {
         "tests/script/parser/core/test_entry.py", "it ends a reading",
     ),
     "tvm/tir/script/words.py": ("tests/tir/script/test_entry.py", "words by their uses"),
-    "tvm/arith/_ffi_api.py": ("tests/arith/test_domain_touched.py", "two names of functions"),
+    **{
+        f"tvm/{package}/_ffi_api.py": ("tests/driver/test_found_by_name.py", "names of functions")
+        for package in ("arith", "script", "tir", "tir/schedule", "tir/transform")
+    },
     "tvm/tir/analysis/_ffi_api.py": (
         "tests/tir/analysis/test_identify_memcpy.py", "one name of a function",
     ),

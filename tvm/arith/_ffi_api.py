@@ -1,7 +1,5 @@
-"""Functions that TVM's scripts reach under this name."""
+"""The functions registered below `arith.`, by their names."""
 
-from .domain_touched import domain_touched as DomainTouched
-from .int_solver import solve_inequalities_as_condition as SolveInequalitiesAsCondition
-from .narrow_predicate import narrow_predicate_expression as NarrowPredicateExpression
+from tvm.ffi.api import functions_below
 
-__all__ = ["DomainTouched", "NarrowPredicateExpression", "SolveInequalitiesAsCondition"]
+__getattr__ = functions_below(__name__, "arith")

@@ -26,6 +26,9 @@ HOMES: dict[str, list[str]] = {
     "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
     "ffi.Module.load_from_bytes.generated": ["tvm.runtime.generated_code"],
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
+    "arith.": ["tvm.driver.found_by_name"],
+    "script.": ["tvm.driver.found_by_name"],
+    "tir.": ["tvm.driver.found_by_name"],
     "tir.index_map": ["tvm.tir.tensor_intrin"],
     "runtime.disco.": [
         "tvm.runtime.disco.session", "tvm.runtime.disco.session_functions",
@@ -40,6 +43,7 @@ HOMES: dict[str, list[str]] = {
     "tvm.rpc.server.": ["tvm.rpc.builtins"],
     "rpc.Connect": ["tvm.rpc.builtins"],
     "device_api.remote.": ["tvm.rpc.remote"],
+    "meta_schedule.": ["tvm.meta_schedule.utils"],
     "meta_schedule.builder.": ["tvm.meta_schedule.builder.local_builder"],
     "meta_schedule.runner.": ["tvm.meta_schedule.runner.local_runner"],
     "tvm.meta_schedule.builder.": ["tvm.meta_schedule.builder.local_builder"],

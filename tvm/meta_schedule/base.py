@@ -21,12 +21,19 @@ class Component(Object):
         return self
 
     def _missing(self, method: str) -> NoReturn:
+        part = next((c.__name__ for c in type(self).__mro__ if _is_open(c)), type(self).__name__)
+        called = "".join(word[:1].upper() + word[1:] for word in method.split("_"))
         raise TVMError(
             message(
-                f"{type(self).__name__}'s {method} method not implemented!",
+                f"{part}'s {called} method not implemented!",
                 legal=f"a class that defines {method}, decorated with derived_object",
             )
         )
+
+
+def _is_open(cls: type) -> bool:
+    """One of our classes that users derive from."""
+    return cls.__name__.startswith("Py") and cls.__module__.startswith("tvm.meta_schedule.")
 
 
 def unknown_kind(what: str, kind: object, legal: Any) -> ValueError:

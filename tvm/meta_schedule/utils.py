@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tvm.error import message
-from tvm.ffi import get_global_func
+from tvm.ffi import get_global_func, register_global_func
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_hash
 from tvm.rpc import RPCSession
@@ -28,6 +28,7 @@ def derived_object(cls: C) -> C:
     return derived(cls)
 
 
+@register_global_func("meta_schedule.cpu_count", override=True)
 def cpu_count(logical: bool = True) -> int:
     """Processors that this process may use; cores, not their hardware threads, if not `logical`."""
     return host_cores() if logical else min(_physical_cores() or host_cores(), host_cores())
@@ -48,6 +49,7 @@ def _physical_cores() -> int:
     return len(cores)
 
 
+@register_global_func("meta_schedule.print_interactive_table", override=True)
 def print_interactive_table(data: str) -> None:
     """Show a table of text, as `TaskScheduler.print_tuning_statistics` writes it."""
     print(data)
@@ -85,6 +87,7 @@ def get_global_func_on_rpc_session(
         ) from err
 
 
+@register_global_func("meta_schedule.remove_build_dir", override=True)
 def remove_build_dir(artifact_path: str) -> None:
     """Delete the folder that a built file lies in."""
     shutil.rmtree(os.path.dirname(artifact_path), ignore_errors=True)

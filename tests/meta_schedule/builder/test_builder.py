@@ -31,7 +31,7 @@ def test_builder_without_build() -> None:
     class Empty(PyBuilder):
         pass
 
-    with pytest.raises(TVMError, match=r"Empty's Build method not implemented!"):
+    with pytest.raises(TVMError, match=r"PyBuilder's Build method not implemented!"):
         Empty().build([])
 
 

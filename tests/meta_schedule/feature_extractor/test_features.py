@@ -169,7 +169,7 @@ def test_extractors_of_users() -> None:
     (found,) = Ones().extract_from(TuneContext(), [])
     assert found.shape == (4, 5)
     assert isinstance(Ones(), F.FeatureExtractor)
-    with pytest.raises(TVMError, match="extract_from method not implemented"):
+    with pytest.raises(TVMError, match="PyFeatureExtractor's ExtractFrom method not implemented"):
         F.PyFeatureExtractor().extract_from(TuneContext(), [])
 
 

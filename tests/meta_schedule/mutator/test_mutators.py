@@ -172,5 +172,5 @@ def test_defaults() -> None:
     }  # fmt: skip
     with pytest.raises(ValueError, match="kind of mutators: metal"):
         M.Mutator.create("metal")
-    with pytest.raises(TVMError, match="Mutator's apply method not implemented"):
+    with pytest.raises(TVMError, match="Mutator's Apply method not implemented"):
         M.Mutator().apply(Trace())

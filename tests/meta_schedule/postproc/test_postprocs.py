@@ -335,5 +335,5 @@ def test_defaults() -> None:
     ]  # fmt: skip
     with pytest.raises(ValueError, match="kind of postprocessors: metal"):
         P.Postproc.create("metal")
-    with pytest.raises(TVMError, match="Postproc's apply method not implemented"):
+    with pytest.raises(TVMError, match="Postproc's Apply method not implemented"):
         P.Postproc().apply(Schedule(matmul()))

@@ -65,7 +65,7 @@ def test_times_may_be_constants() -> None:
 def test_missing_methods(base: type, method: str, name: str) -> None:
     Empty = derived_object(type("Empty", (base,), {}))
     args: list[Any] = [[]] if method == "run" else []
-    with pytest.raises(TVMError, match=f"Empty's {name} method not implemented!"):
+    with pytest.raises(TVMError, match=f"{base.__name__}'s {name} method not implemented!"):
         getattr(Empty(), method)(*args)
 
 

@@ -392,7 +392,7 @@ def test_decisions_that_do_not_fit_are_drawn_again(target: str) -> None:
 
 
 def test_rule_that_is_no_rule() -> None:
-    with pytest.raises(TVMError, match="ScheduleRule's apply method not implemented"):
+    with pytest.raises(TVMError, match="ScheduleRule's Apply method not implemented"):
         R.ScheduleRule().apply(Schedule(plain), BlockRV())
 
 

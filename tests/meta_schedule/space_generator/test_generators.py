@@ -127,7 +127,7 @@ def test_generators_of_users() -> None:
     assert generator.seen == [ctx]
     assert len(ctx.generate_design_space()) == 2
     assert isinstance(ctx.clone().space_generator, Both)
-    with pytest.raises(TVMError, match="generate_design_space method not implemented"):
+    with pytest.raises(TVMError, match="GenerateDesignSpace method not implemented"):
         G.SpaceGenerator().generate_design_space(Add)
 
 

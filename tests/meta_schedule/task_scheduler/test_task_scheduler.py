@@ -10,6 +10,7 @@ import pytest
 
 from tests.meta_schedule.programs import Add, Matmul
 from tests.meta_schedule.schedules import LLVM, sampled_matmul
+from tvm.error import TVMError
 from tvm.meta_schedule import TaskScheduler, TuneContext, derived_object
 from tvm.meta_schedule.builder import BuilderInput, BuilderResult, PyBuilder
 from tvm.meta_schedule.database import MemoryDatabase
@@ -175,7 +176,7 @@ def test_next_task_is_not_defined() -> None:
     class Empty(PyTaskScheduler):
         pass
 
-    with pytest.raises(ValueError, match=r"next_task_id is not defined"):
+    with pytest.raises(TVMError, match=r"PyTaskScheduler's NextTaskId method not implemented!"):
         Empty().next_task_id()
 
 

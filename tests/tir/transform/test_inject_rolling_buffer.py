@@ -12,7 +12,7 @@ from tvm.tir.transform import InjectRollingBuffer
 pytestmark = pytest.mark.pure
 
 
-@T.prim_func(check_well_formed=False)
+@T.prim_func
 def windows(A: T.Buffer((10,), "float32"), C: T.Buffer((8,), "float32")) -> None:
     B = T.Buffer((10,), "float32")
     for i in range(2):
@@ -24,13 +24,13 @@ def windows(A: T.Buffer((10,), "float32"), C: T.Buffer((8,), "float32")) -> None
                 C[i * 4 + k] = B[i * 4 + k] + B[i * 4 + k + 1] + B[i * 4 + k + 2]
 
 
-@T.prim_func(check_well_formed=False)
+@T.prim_func
 def rolled(A: T.Buffer((10,), "float32"), C: T.Buffer((8,), "float32")) -> None:
     B = T.Buffer((10,), "float32")
     with T.realize(B[0:6], ""):
         for i in range(2):
             for j in range(6):
-                if T.likely(i < 1 or 2 <= j):
+                if T.likely(i < 1 or j >= 2):
                     B[(i * 4 + j) % 6] = A[i * 4 + j] * T.float32(2)
             for k in range(4):
                 C[i * 4 + k] = (

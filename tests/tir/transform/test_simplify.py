@@ -227,3 +227,28 @@ class TestFactsAreNotJoinedUnasked(PassTest):
             X[0] = a < c
             X[1] = T.bool(True)
             X[2] = T.bool(True)
+
+
+def test_names_of_conditions_decide_conditions() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((9,), "bool")):
+        for i in range(9):
+            early = i < 4
+            if early or 4 <= i:
+                A[i] = early
+            if i < 4:
+                if early:
+                    A[i] = early
+
+    @T.prim_func
+    def after(A: T.Buffer((9,), "bool")):
+        for i in range(9):
+            early = i < 4
+            A[i] = early
+            if i < 4:
+                A[i] = early
+
+    found = tvm.tir.transform.Simplify()(tvm.IRModule({"main": before}))["main"]
+    tvm.ir.assert_structural_equal(
+        found.without_attr("global_symbol"), after.without_attr("global_symbol")
+    )

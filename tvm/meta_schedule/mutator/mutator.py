@@ -65,6 +65,10 @@ class PyMutator(Mutator):
         """Another trace; None if there is nothing to change."""
         self._missing("apply")
 
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Whoever derives says what to read of the context."""
+        self._missing("initialize_with_tune_context")
+
     def clone(self) -> Mutator:
         """Another one that can belong to another context."""
         self._missing("clone")

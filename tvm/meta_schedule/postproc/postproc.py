@@ -37,6 +37,10 @@ class Postproc(Component):
 class PyPostproc(Postproc):
     """Derive from it, define `apply`, and decorate with `derived_object`."""
 
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Whoever derives says what to read of the context."""
+        self._missing("initialize_with_tune_context")
+
     def clone(self) -> Postproc:
         """Another one that can belong to another context."""
         self._missing("clone")

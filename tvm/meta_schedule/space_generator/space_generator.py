@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.meta_schedule.base import Component, unknown_kind
 from tvm.meta_schedule.mutator import Mutator
@@ -110,18 +109,14 @@ class PySpaceGenerator(SpaceGenerator):
         super().__init__(sch_rules or (), postprocs or (), mutator_probs or {})
 
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
-        raise _not_defined("InitializeWithTuneContext")
+        self._missing("initialize_with_tune_context")
 
     def generate_design_space(self, mod: IRModule) -> list[Schedule]:
         """Whoever derives says how."""
-        raise _not_defined("GenerateDesignSpace")
+        self._missing("generate_design_space")
 
 
 create = SpaceGenerator.create
-
-
-def _not_defined(name: str) -> TVMError:
-    return TVMError(f"PySpaceGenerator's {name} method not implemented!")
 
 
 def _parts(given: Any, defaults: Callable[[str], Any]) -> Any:

@@ -46,13 +46,7 @@ class TaskScheduler(Component):
 
     def next_task_id(self) -> int:
         """The task to go on with, whose last batch was joined; -1 when all are done."""
-        raise ValueError(
-            message(
-                "next_task_id is not defined",
-                found=str(self),
-                legal="a scheduler that defines next_task_id, or a kind of TaskScheduler.create",
-            )
-        )
+        self._missing("next_task_id")
 
     def _reset(self) -> None:
         """Forget an earlier search; for kinds that remember how it went."""

@@ -1,5 +1,5 @@
-"""Functions that TVM's scripts reach under this name."""
+"""The functions registered below `tir.analysis.`, by their names."""
 
-from .identify_memcpy import identify_all_memcpy as _identify_memcpy
+from tvm.ffi.api import functions_below
 
-__all__ = ["_identify_memcpy"]
+__getattr__ = functions_below(__name__, "tir.analysis")

@@ -186,6 +186,19 @@ class _Verifier(StmtExprVisitor):
             self._use_buffer(op.buffer)
             self.visit_stmt(op.body)
 
+    def visit_buffer_realize_(self, op: s.BufferRealize) -> None:
+        """A buffer of a region is there in its body, with what of its place is not known yet."""
+        outer = dict(self._scope)
+        for part in op.bounds:
+            self.visit_range(part)
+        self.visit_expr(op.condition)
+        with self._at(f"realize {op.buffer.name}"):
+            for expr in (op.buffer.data, op.buffer.elem_offset):
+                self._define_free(expr)
+            self._use_buffer(op.buffer)
+            self.visit_stmt(op.body)
+        self._scope = outer
+
     def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
         self.visit_expr(op.value)
         if isinstance(op.node, e.IterVar) and op.attr_key in ("thread_extent", "virtual_thread"):

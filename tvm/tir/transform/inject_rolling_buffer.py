@@ -3,7 +3,7 @@
     for i in range(2):                               with T.realize(B[0:6]):
         with T.realize(B[i * 4 : i * 4 + 6]):            for i in range(2):
             T.attr(B, "rolling_buffer_scope", True)          for j in range(6):
-            for j in range(6):                  ->               if T.likely(i < 1 or 2 <= j):
+            for j in range(6):                  ->               if T.likely(i < 1 or j >= 2):
                 B[i * 4 + j] = f(i * 4 + j)                          B[(i * 4 + j) % 6] = f(...)
             for k in range(4):                               for k in range(4):
                 C[...] = B[i * 4 + k] + ...                      C[...] = B[(i * 4 + k) % 6] + ...
@@ -132,7 +132,7 @@ class _Roller(StmtExprMutator):
                 continue
             zero = ops.const(0, var.dtype)
             first = analyzer.simplify(substitute(index, {var: zero}))
-            unseen = ops.less_equal(ops.const(overlap, first.dtype), first)
+            unseen = ops.greater_equal(first, ops.const(overlap, first.dtype))
             fresh = ops.logical_or(ops.less(var, ops.const(1, var.dtype)), unseen)
             stmt = s.IfThenElse(builtin.likely(fresh), stmt, None, op.span)
         return stmt

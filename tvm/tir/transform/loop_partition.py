@@ -273,9 +273,10 @@ class _Partitioner(AnalyzedMutator):
         piece = self._piece(op, low, extent, op.body, rename=True)
         if not self.analyzer.can_prove(ops.less(0, extent)):
             return piece
-        if isinstance(piece, s.For) and (self._keep_single or not ops.is_one(extent)):
-            if bool(op.annotations.get(HINT)) or op.loop_var in self._hinted:
-                self._hinted.add(piece.loop_var)
+        hinted = bool(op.annotations.get(HINT)) or op.loop_var in self._hinted
+        is_loop = self._keep_single or not ops.is_one(extent)
+        if hinted and is_loop and isinstance(piece, s.For):
+            self._hinted.add(piece.loop_var)
         return self.visit_stmt(piece)
 
     def _piece(
