@@ -36,4 +36,4 @@ def test_doors_of_packages() -> None:
     assert callable(tvm.tir.transform._ffi_api.LowerOpaqueBlock)
     assert callable(tvm.tir.schedule._ffi_api.HasBlock)
     with pytest.raises(AttributeError, match=r"script\.NoSuchName"):
-        tvm.script._ffi_api.NoSuchName  # noqa: B018
+        tvm.script._ffi_api.NoSuchName

@@ -237,6 +237,7 @@ def test_names_of_conditions_decide_conditions() -> None:
             if early or 4 <= i:
                 A[i] = early
             if i < 4:
+                A[8 - i] = early
                 if early:
                     A[i] = early
 
@@ -246,6 +247,7 @@ def test_names_of_conditions_decide_conditions() -> None:
             early = i < 4
             A[i] = early
             if i < 4:
+                A[8 - i] = early
                 A[i] = early
 
     found = tvm.tir.transform.Simplify()(tvm.IRModule({"main": before}))["main"]

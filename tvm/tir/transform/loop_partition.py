@@ -7,10 +7,10 @@
 
 A guard is a comparison, linear in the loop's variable, under `T.likely`, or anywhere in a loop that
 has the hint `pragma_loop_partition_hint`; each part is cut again where other guards hold, or fail,
-in all of it. Loops of constant extent are cut only with the hint or with `partition_const_loop` in the
-config `tir.LoopPartition`. Where a guard asks whether the variable has one certain value, the loop
-is cut before and behind it. What `T.ignore_loop_partition` marks cuts nothing. By the other options
-loops of one iteration stay loops, and loops with the hint that cannot be cut are unrolled.
+in all of it. Loops of constant extent are cut only with the hint or with `partition_const_loop` in
+the config `tir.LoopPartition`. Where a guard asks whether the variable has one certain value, the
+loop is cut before and behind it. What `T.ignore_loop_partition` marks cuts nothing. By the other
+options loops of one iteration stay loops, and loops with the hint that cannot be cut are unrolled.
 """
 
 from __future__ import annotations
