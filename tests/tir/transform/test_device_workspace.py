@@ -49,6 +49,16 @@ def large(n: T.int32):
 
 
 @T.prim_func
+def registers():
+    T.func_attr({"target": T.target("llvm")})
+    T.attr("dummy", "device_type", 1)
+    T.attr("dummy", "device_id", 0)
+    ptr = T.allocate([512], "float32", "local")
+    buf = T.decl_buffer((512,), "float32", data=ptr, scope="local")
+    buf[0] = 0.0
+
+
+@T.prim_func
 def small():
     T.func_attr({"target": T.target("llvm")})
     T.attr("dummy", "device_type", 1)
@@ -84,3 +94,8 @@ def test_host() -> None:
 def test_what_is_missing(func: object, key: str) -> None:
     with pytest.raises(TVMError, match=f"no attribute '{key}'"):
         LowerTVMBuiltin()(IRModule({"main": func}))
+
+
+def test_sums_that_become_registers_stay() -> None:
+    made = LowerTVMBuiltin()(IRModule({"main": registers}))
+    assert "AllocWorkspace" not in made["main"].script()

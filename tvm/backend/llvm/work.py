@@ -22,7 +22,7 @@ from tvm.tir.op import arith as ops
 
 BUDGET: Final = 1 << 20  # work between two polls: some tenth of a millisecond
 CALL: Final = 1 << 14  # what a call of another kernel counts
-LEAST: Final = 2000  # an iteration with less work does not count it
+LEAST: Final = 1 << 14  # an iteration with less work does not count it: sums stay in registers
 LONG: Final = 16 * BUDGET  # loops of less work are not cut
 _ROUNDS: Final = 16  # what a loop counts whose extent depends on loops inside
 _MOST_TERMS: Final = 4

@@ -10,8 +10,6 @@ Convolutional Neural Networks for Document Processing", 2006, gather all of it a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tvm.dlight.analysis.contraction import Contraction, find_contraction
 from tvm.dlight.base import open_schedule
 from tvm.ir.expr import PrimExpr
@@ -20,17 +18,17 @@ from tvm.target.target import Target
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.functor import walk
-from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.schedule import Schedule
 from tvm.tir.stmt import Block, BlockRealize
 
+from .any_size import replaced
 from .base import CPUScheduleRule, root_blocks, with_reason
+from .columns import columns_of, one_run
 from .contraction import MatrixForm, extent_of, schedule_contraction
-from .forms import faster_for, joined
+from .conv_any import AnySize
 from .general import Rest, inline_epilogues
 from .groups import split_groups
 from .runs import as_runs
-from .shifted import columns_of, one_run, schedule_shifted
-from .tiles import choose_tile
 
 
 class Conv2D(CPUScheduleRule):
@@ -41,22 +39,11 @@ class Conv2D(CPUScheduleRule):
         plane = _one_plane(func)
         runs = None if plane is None else as_runs(func, plane)
         if runs is not None:
-            made = _in_forms(runs.func, target.cpu, plain=True)
+            made = _schedule(runs.func, target.cpu, plain=True)
             made = None if made is None else runs.schedule_of_planes(made)
             if made is not None:
                 return made
-        return _in_forms(func, target.cpu)
-
-
-def _in_forms(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule | None:
-    """The schedule, in two forms where the sizes of the call choose."""
-    made = _in_tiles(func, cpu, None, plain)
-    few = None if made is None else _few_columns(func, cpu, plain)
-    if made is None or few is None:
-        return made
-    condition, width = few
-    narrow = _in_tiles(func, cpu, [width], plain)
-    return made if narrow is None else joined(condition, narrow, made)
+        return _schedule(func, target.cpu)
 
 
 def _one_plane(func: PrimFunc) -> list[PrimExpr] | None:
@@ -77,79 +64,45 @@ def _one_plane(func: PrimFunc) -> list[PrimExpr] | None:
     return found
 
 
-def _in_tiles(
-    func: PrimFunc, cpu: CpuModel, widths: Sequence[int] | None, plain: bool
-) -> Schedule | None:
-    """The schedule with tiles of one of some widths, by default the best for large planes."""
+def _schedule(func: PrimFunc, cpu: CpuModel, *, plain: bool = False) -> Schedule | None:
+    """The schedule; None if there is no convolution."""
     sch = open_schedule(func)
     for block in root_blocks(sch):
         split_groups(sch, block)
     if not any(_conv_form(sch.get(b), plain) is not None for b in root_blocks(sch)):
         return None
     inline_epilogues(sch)
+    sch, made, reasons = _of_any_size(sch, cpu, plain)
     rest = Rest(sch)
-    reasons: list[str] = []
     for block in root_blocks(sch):
-        found = find_contraction(sch.get(block))
-        form = _conv_form(sch.get(block), plain)
-        if found is not None and form is not None:
-            reasons.append(_schedule(sch, block, found, form, cpu, rest, widths))
+        found, form = find_contraction(sch.get(block)), _conv_form(sch.get(block), plain)
+        if sch.get(block) in made:
+            rest.done(block)
+        elif found is not None and form is not None:
+            reasons.append(schedule_contraction(sch, block, found, form, cpu, rest.later))
+            rest.done(block)
     rest.schedule(cpu)
     return with_reason(sch, "; ".join(reasons))
 
 
-def _few_columns(
-    func: PrimFunc, cpu: CpuModel, plain: bool
-) -> tuple[PrimExpr, int] | None:
-    """When tiles of one vector are faster, and how wide they are; None if sizes are known."""
-    sch = open_schedule(func)
-    for block in root_blocks(sch):
-        split_groups(sch, block)
-    forms = [(sch.get(b), form) for b in root_blocks(sch)
-             if (form := _conv_form(sch.get(b), plain)) is not None]  # fmt: skip
-    if len(forms) != 1:
-        return None
-    node, form = forms[0]
-    found = find_contraction(node)
-    columns = None if found is None else columns_of(node, form, found.rhs)
-    if columns is None or extent_of(form.n) is not None:
-        return None
-    count: PrimExpr = columns[0].iv.dom.extent  # type: ignore[union-attr]
-    for column in columns[1:]:
-        assert column.iv.dom is not None, "block variables have domains"
-        count = count * (column.iv.dom.extent + column.reach // column.step)
-    bits = node.writes[0].buffer.dtype.bits
-    rows, width = extent_of(form.m), cpu.lanes(bits)
-    wide = choose_tile(cpu, bits, rows, None, None)
-    narrow = choose_tile(cpu, bits, rows, None, None, [width])
-    if wide.columns == narrow.columns:
-        return None
-    return faster_for(cpu, count, narrow, wide), width
-
-
-def _schedule(
-    sch: Schedule,
-    block: BlockRV,
-    found: Contraction,
-    form: MatrixForm,
-    cpu: CpuModel,
-    rest: Rest,
-    widths: Sequence[int] | None,
-) -> str:
-    """Columns that are known, or one run as they are, are gathered in panels.
-
-    Others are runs of shifted planes.
-    """
-    if extent_of(form.n) is not None or one_run(sch.get(block), form, found.rhs):
-        reason = schedule_contraction(sch, block, found, form, cpu, rest.later, widths)
-        rest.done(block)
-        return reason
-    columns = columns_of(sch.get(block), form, found.rhs)
-    assert columns is not None, "looked at before"
-    made, reason = schedule_shifted(sch, block, form, found.rhs, columns, cpu, rest.later, widths)
-    for done in (*made, block):
-        rest.done(done)
-    return reason
+def _of_any_size(
+    sch: Schedule, cpu: CpuModel, plain: bool
+) -> tuple[Schedule, set[Block], list[str]]:
+    """Convolutions over planes of any size as blocks that find their panels when they run."""
+    made: set[Block] = set()
+    reasons: list[str] = []
+    while True:
+        for block in root_blocks(sch):
+            found, form = find_contraction(sch.get(block)), _conv_form(sch.get(block), plain)
+            if found is not None and form is not None and extent_of(form.n) is None:
+                break
+        else:
+            return sch, made, reasons
+        nest = AnySize(sch, block, found, form, cpu)
+        loops = nest.nest()
+        made.add(loops.block)
+        reasons.append(nest.reason())
+        sch = replaced(sch, nest.gone(), loops)
 
 
 def _conv_form(block: Block, plain: bool = False) -> MatrixForm | None:

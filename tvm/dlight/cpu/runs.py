@@ -27,7 +27,7 @@ from tvm.tir.schedule.scopes import TRUE
 from tvm.tir.stmt import Block, BlockRealize, BufferStore, DeclBuffer, For, LetStmt, Stmt
 
 from .base import REASON, with_reason
-from .forms import packs
+from .weights import PREPACK
 
 
 @dataclass(frozen=True)
@@ -212,3 +212,8 @@ def _along(block: Block, plane: Sequence[PrimExpr]) -> list[IterVar]:
 
 def _runs_once(iv: IterVar) -> bool:
     return iv.dom is not None and is_one(iv.dom.extent) and is_zero(iv.dom.min)
+
+
+def packs(func: PrimFunc) -> bool:
+    """Whether a form of a kernel packs weights beforehand."""
+    return any(isinstance(node, Block) and PREPACK in node.annotations for node in walk(func.body))

@@ -61,9 +61,12 @@ def choose_tile(
     return best[1]
 
 
-def tile_cost(cpu: CpuModel, tile: Tile) -> float:
-    """Modelled time for each multiplication in full tiles; 1 is a core that only multiplies."""
-    return _cost(cpu, tile.rows, tile.columns, tile.lanes, None, None)
+def tile_cost(cpu: CpuModel, tile: Tile, m: int | None = None) -> float:
+    """Modelled time for each multiplication in full tiles, as `choose_tile` compares them.
+
+    1 is a core that only multiplies; `m` are the rows that there are.
+    """
+    return _cost(cpu, tile.rows, tile.columns, tile.lanes, m, None)
 
 
 def _widths(n: int | None, lanes: int) -> list[int]:

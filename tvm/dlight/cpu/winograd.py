@@ -26,9 +26,10 @@ from tvm.tir.expr import BufferLoad, Call, IntImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.op.arith import is_zero
 from tvm.tir.schedule import BlockRV, LoopRV, Schedule
-from tvm.tir.stmt import Block, BlockRealize, BufferStore, SeqStmt, Stmt
+from tvm.tir.stmt import Block, BufferStore
 from tvm.tir.winograd import KEY, PADDING, SPAN, TILE
 
+from .any_size import replaced
 from .base import CPUScheduleRule, root_blocks, with_reason
 from .cost import flops_us, threads_for
 from .general import Rest, inline_epilogues
@@ -113,7 +114,7 @@ def _any_size(
     )  # fmt: skip
     nest = AnySize(shape, source, weights.buffer, cpu, final, pairs)
     stages_at_once = nest.nest()
-    made = _replaced(sch, [*pad, *(stages[name] for name in STAGES), last], stages_at_once)
+    made = replaced(sch, [*pad, *(stages[name] for name in STAGES), last], stages_at_once)
     rest = Rest(made)
     for block in root_blocks(made):
         if made.get(block) is stages_at_once.block:
@@ -242,23 +243,3 @@ def _padded(node: Block) -> Buffer | None:
     load = value.args[1] if is_choice(value) and isinstance(value, Call) else value
     zero = not isinstance(value, Call) or is_zero(value.args[2])
     return load.buffer if isinstance(load, BufferLoad) and zero else None
-
-
-def _replaced(sch: Schedule, gone: Sequence[BlockRV], nest: Stmt) -> Schedule:
-    """A schedule of the function with a statement in the place of some blocks."""
-    func = sch.mod["main"]
-    assert isinstance(func, PrimFunc), "rules schedule TIR functions"
-    tops = {sch.get(sch.get_loops(block)[0]) for block in gone}
-    own = {region.buffer for block in gone[:-1] for region in sch.get(block).writes}
-    realize = func.body
-    assert isinstance(realize, BlockRealize), "a function of blocks"
-    root, left = realize.block, []
-    body = root.body.seq if isinstance(root.body, SeqStmt) else (root.body,)
-    for stmt in body:
-        if stmt not in tops:
-            left.append(stmt)
-        elif stmt is sch.get(sch.get_loops(gone[-1])[0]):
-            left.append(nest)
-    kept = [buffer for buffer in root.alloc_buffers if buffer not in own]
-    new = Block([], [], [], root.name_hint, SeqStmt.flatten(left), None, kept)
-    return open_schedule(func.with_body(BlockRealize([], realize.predicate, new)))

@@ -27,6 +27,7 @@ from tvm.tir.op.extent import allocated_bytes
 
 CPU: Final = 1  # kDLCPU
 STACK_BYTES: Final = 1024  # what is smaller stays on the stack of the host
+REGISTER_BYTES: Final = 65536  # the same of scope "local": meant to become registers
 ALIGNMENT: Final = 64
 _KEYS: Final = ("device_type", "device_id")
 
@@ -58,8 +59,10 @@ class _Lowerer(StmtExprMutator):
             return new
         kind = self._known.get("device_type", ops.const(CPU))
         count = _literal_bytes(new)
-        if ops.literal(kind) == CPU and count is not None and count < STACK_BYTES:
-            return new
+        if ops.literal(kind) == CPU and count is not None:
+            limit = REGISTER_BYTES if _is_local(op) else STACK_BYTES
+            if count < limit:
+                return new
         missing = [key for key in _KEYS if key not in self._known]
         if missing:
             raise CheckError(message(
@@ -99,6 +102,10 @@ def _followed(body: s.Stmt, last: s.Stmt) -> s.Stmt:
     for outer in reversed(declared):
         body = s.DeclBuffer(outer.buffer, body, outer.span)
     return body
+
+
+def _is_local(op: s.Allocate) -> bool:
+    return getattr(op.buffer_var.type_annotation, "storage_scope", "global") == "local"
 
 
 def _element_bytes(op: s.Allocate) -> int:

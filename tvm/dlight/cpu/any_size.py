@@ -1,0 +1,227 @@
+"""What kernels for any size are built of: names, numbers of a call, panels that the call chooses.
+
+    vectors, parts, columns, lines, panels = the fastest of a few, by arithmetic
+    for p in panels:                                # rows of places, or parts of one
+        places[r * columns + x] = ...               # of `lines` rows, side by side
+
+A panel holds whole vectors of places. The places of a row lie side by side, and those of the next
+row behind them: vectors that reach past the end of a row write what the next row writes again. So
+lanes are empty only at the end of a panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tvm.dlight.base import open_schedule
+from tvm.ir.expr import PrimExpr
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.expr import BufferLoad, IntImm, Max, Min, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.functor import StmtExprMutator
+from tvm.tir.op.arith import equal, less
+from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.schedule.scopes import TRUE
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+)
+
+INDEX: Final = "int64"
+PLAN: Final = 64  # numbers of a plan
+UNIT: Final = 64  # of modelled time, which generated code compares as whole numbers
+
+
+def name_of(name: str, dtype: str = INDEX) -> Var:
+    """A variable of the loops."""
+    return Var(name, dtype)
+
+
+def i64(value: int) -> IntImm:
+    """A number in the loops."""
+    return IntImm(INDEX, value)
+
+
+class Scope:
+    """Statements behind numbers that they use."""
+
+    def __init__(self) -> None:
+        self._lets: list[tuple[Var, PrimExpr]] = []
+        self._body: list[Stmt] = []
+
+    def let(self, name: str, value: PrimExpr) -> Var:
+        """A name for a number."""
+        var = Var(name, value.dtype)
+        self._lets.append((var, value))
+        return var
+
+    def add(self, stmt: Stmt) -> None:
+        """One more statement."""
+        self._body.append(stmt)
+
+    def stmt(self) -> Stmt:
+        """All of it."""
+        body = SeqStmt.flatten(self._body)
+        for var, value in reversed(self._lets):
+            body = LetStmt(var, value, body)
+        return body
+
+
+class Plan:
+    """Numbers that are found once a call, in memory.
+
+    As names for expressions they would be seen through by every proof, again and again.
+    """
+
+    def __init__(self, dtype: str = INDEX) -> None:
+        self.memory = decl_buffer((i64(PLAN),), dtype, "plan")
+        self._count = 0
+        self._steps: list[tuple[Stmt, tuple[Var, PrimExpr] | None]] = []
+
+    def place(self, _: str) -> IntImm:
+        """Room for a number."""
+        self._count += 1
+        assert self._count <= PLAN, "room for all"
+        return i64(self._count - 1)
+
+    def at(self, place: IntImm) -> PrimExpr:
+        """What is there."""
+        return BufferLoad(self.memory, [place])
+
+    def keep(self, name: str, value: PrimExpr) -> Var:
+        """A name for a number that is put there now."""
+        place, var = self.place(name), Var(name, self.memory.dtype)
+        store = BufferStore(self.memory, value, [place])
+        self._steps.append((store, (var, self.at(place))))
+        return var
+
+    def read(self, name: str, place: IntImm) -> Var:
+        """A name for a number that was put there."""
+        var = Var(name, self.memory.dtype)
+        self._steps.append((Evaluate(i64(0)), (var, self.at(place))))
+        return var
+
+    def put(
+        self, places: Sequence[IntImm], values: Sequence[PrimExpr], condition: PrimExpr | None
+    ) -> None:
+        """Numbers for places, under a condition."""
+        stores = SeqStmt(
+            [BufferStore(self.memory, value, [place]) for place, value in zip(places, values)]
+        )
+        step = stores if condition is None else IfThenElse(condition, stores)
+        self._steps.append((step, None))
+
+    def around(self, body: Stmt) -> Stmt:
+        """The statement, behind all of that."""
+        for step, name in reversed(self._steps):
+            body = body if name is None else LetStmt(*name, body)
+            body = body if isinstance(step, Evaluate) else SeqStmt.flatten([step, body])
+        return body
+
+
+@dataclass(frozen=True)
+class Panels:
+    """How the rows of a call make panels."""
+
+    vectors: Var  # of a panel
+    parts: Var  # of a row
+    columns: Var  # of a part, and from one row of a panel to the next
+    lines: Var  # rows of a panel
+    panels: Var
+
+
+def choose_panels(plan: Plan, rows: Var, across: Var, lanes: int, costs: Sequence[int]) -> Panels:
+    """The fastest panels for so many rows of places; `costs` are those of one to some vectors.
+
+    All sizes that registers hold are tried, by arithmetic, when the program runs.
+    """
+    names = ("time", "vectors", "parts", "width", "lines", "panels")
+    best = [plan.place(name) for name in names]
+    for count, cost in enumerate(costs, 1):
+        room = count * lanes
+        parts = plan.keep("parts", (across + (room - 1)) // room)
+        columns = plan.keep("columns", (across + parts - 1) // parts)
+        one, all_ = IntImm(rows.dtype, 1), IntImm(rows.dtype, room)
+        most = plan.keep("most", Max(one, Min(all_ // columns, rows)))
+        groups = plan.keep("groups", (rows + most - 1) // most)
+        lines = plan.keep("lines", (rows + groups - 1) // groups)
+        panels = plan.keep("panels", groups * parts)
+        time = plan.keep("time", panels * cost)
+        found = (time, IntImm(rows.dtype, count), parts, columns, lines, panels)
+        plan.put(best, found, None if count == 1 else less(time, plan.at(best[0])))
+    return Panels(*(plan.read(name, place) for name, place in zip(names[1:], best[1:])))
+
+
+def one_of(chosen: PrimExpr, sizes: Sequence[int], make: Callable[[int], Stmt]) -> Stmt:
+    """What is made for one of some sizes, as the call has chosen."""
+    *others, last = sizes
+    choice = make(last)
+    for size in reversed(others):
+        choice = IfThenElse(equal(chosen, IntImm(chosen.dtype, size)), make(size), choice)
+    return choice
+
+
+def vector(lane: Var, lanes: int, body: Stmt) -> Stmt:
+    """All lanes at once."""
+    return For(lane, 0, lanes, ForKind.VECTORIZED, body)
+
+
+def opaque(
+    name: str, body: Stmt, made: list[Buffer], reads: list[Buffer], writes: list[Buffer]
+) -> BlockRealize:
+    """Statements as one block that schedules leave alone."""
+    block = Block(
+        [], [BufferRegion.full_region(b) for b in reads],
+        [BufferRegion.full_region(b) for b in writes], name, body, None, made,
+    )  # fmt: skip
+    return BlockRealize([], TRUE, block)
+
+
+class Loads(StmtExprMutator):
+    """Replaces loads of some buffers, and variables in all others."""
+
+    def __init__(
+        self,
+        loads: Mapping[Buffer, PrimExpr],
+        values: Mapping[Var, PrimExpr],
+    ) -> None:
+        super().__init__()
+        self._loads, self._values = loads, values
+
+    def visit_buffer_load_(self, op: BufferLoad) -> PrimExpr:
+        found = self._loads.get(op.buffer)
+        return super().visit_buffer_load_(op) if found is None else found
+
+    def visit_var_(self, op: Var) -> PrimExpr:
+        return self._values.get(op, op)
+
+
+def replaced(sch: Schedule, gone: Sequence[BlockRV], nest: Stmt) -> Schedule:
+    """A schedule of the function with a statement in the place of some blocks."""
+    func = sch.mod["main"]
+    assert isinstance(func, PrimFunc), "rules schedule TIR functions"
+    tops = {sch.get(sch.get_loops(block)[0]) for block in gone}
+    own = {region.buffer for block in gone[:-1] for region in sch.get(block).writes}
+    realize = func.body
+    assert isinstance(realize, BlockRealize), "a function of blocks"
+    root, left = realize.block, []
+    body = root.body.seq if isinstance(root.body, SeqStmt) else (root.body,)
+    for stmt in body:
+        if stmt not in tops:
+            left.append(stmt)
+        elif stmt is sch.get(sch.get_loops(gone[-1])[0]):
+            left.append(nest)
+    kept = [buffer for buffer in root.alloc_buffers if buffer not in own]
+    new = Block([], [], [], root.name_hint, SeqStmt.flatten(left), None, kept)
+    return open_schedule(func.with_body(BlockRealize([], realize.predicate, new)))

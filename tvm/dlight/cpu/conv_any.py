@@ -1,0 +1,618 @@
+"""Convolutions over planes of any size: how wide a panel of columns is, the call decides.
+
+    C[n, f, y, x] = sum over c, ry, rx of W[f, c, ry, rx] * X[n, c, y * s + ry, x * s + rx]
+
+    rows = n * y; vectors = of a panel, the fastest of a few by the model of `tiles`
+    for p in panels:                                # parallel; rows of places, or parts of one
+        for r: for c, ry, rx:                       # r: rows of the panel
+            P[c, ry, rx, r * S + x] = X[...]        # vectors along x, zeros outside of the plane
+        for b:                                      # some filters; their sums stay in a cache
+            for i: acc[MR, V] = 0                   # vector registers
+                for c, ry, rx: acc[m, :] += W[i * MR + m, c, ry, rx] * P[c, ry, rx, :]
+                T[i * MR :, :] = acc
+            for r, m, x: C = epilogue(T)
+
+All that depends on the number of vectors are the sums, which are there once for each; packing and
+what follows the convolution are the same for all. Steps of more than one place along a row, and
+those of a window within a border, are picked from a copy of the row in the innermost cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tvm.arith import Analyzer
+from tvm.dlight.analysis.contraction import Contraction
+from tvm.ir.expr import PrimExpr
+from tvm.target.cpu_model import CpuModel
+from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.expr import (
+    BufferLoad,
+    Call,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    IterVar,
+    Max,
+    Min,
+    Select,
+    Var,
+    make_const,
+)
+from tvm.tir.functor import substitute, walk
+from tvm.tir.op.arith import less, logical_and
+from tvm.tir.schedule import BlockRV, Schedule
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    For,
+    ForKind,
+    IfThenElse,
+    SeqStmt,
+    Stmt,
+)
+
+from .any_size import UNIT, Loads, Panels, Plan, Scope, choose_panels, one_of, opaque, vector
+from .columns import columns_of
+from .contraction import MatrixForm, extent_of
+from .cost import GRAIN, LEAST_US, flops_us
+from .planes import is_choice
+from .tiles import MOST_VECTORS, Tile, choose_tile, tile_cost
+
+FILTERS: Final = 48  # whose sums are kept until the epilogue: with 64 columns, 12 kB
+UNROLLED: Final = 8  # steps of a window along a row that stand one after the other
+STEPS: Final = 4  # of other sums, in the body of a loop, where there are few accumulators
+
+
+def tiles_for(cpu: CpuModel, bits: int, rows: int) -> list[Tile]:
+    """The best tile of each width, up to the width that is the fastest for many columns."""
+    lanes = cpu.lanes(bits)
+    found = [choose_tile(cpu, bits, rows, None, None, [vectors * lanes])
+             for vectors in range(1, MOST_VECTORS + 1)]  # fmt: skip
+    costs = [tile_cost(cpu, tile, rows) for tile in found]
+    return found[: costs.index(min(costs)) + 1]
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """A panel, as its task sees it."""
+
+    first_row: Var
+    first_column: Var
+    lines: Var  # rows that there are
+    length: Var  # columns that there are
+    columns: Var  # from one row to the next
+    lanes: Var  # of the whole panel
+    pitch: Var  # from one step of the sum to the next
+
+
+class AnySize:
+    """Makes the loops of one convolution; `last` is the block that takes its result, if any."""
+
+    def __init__(
+        self,
+        sch: Schedule,
+        block: BlockRV,
+        found: Contraction,
+        form: MatrixForm,
+        cpu: CpuModel,
+    ) -> None:
+        self.sch, self.block, self.found, self.form, self.cpu = sch, block, found, form, cpu
+        self.node: Block = sch.get(block)
+        columns = columns_of(self.node, form, found.rhs)
+        assert columns is not None, "looked at by the caller"
+        *self.down, self.along = columns
+        self.dtype = self.along.iv.var.dtype
+        self.index = str(self.dtype)
+        (self.filters,) = form.m
+        self.outs = _known(self.filters)
+        self.bits = found.output.dtype.bits
+        self.lanes = cpu.lanes(self.bits)
+        self.tiles = tiles_for(cpu, self.bits, self.outs)
+        self.most = len(self.tiles) * self.lanes
+        weights = {n for i in found.lhs.indices for n in walk(i) if isinstance(n, Var)}
+        self.groups = [iv for iv in form.outer if iv.var in weights]
+        self.rows = [iv for iv in form.outer if iv.var not in weights]
+        self.rows += [column.iv for column in self.down]
+        self.pad = _padding(sch, block, found.rhs.buffer)
+        self.last = _epilogue(sch, block, found)
+        names = {n for n in walk(self._place()[self.along.dim]) if isinstance(n, Var)}
+        self.near = [iv for iv in form.k if iv.var in names]  # steps along a row
+        self.far = [iv for iv in form.k if iv.var not in names]
+        several = self.pad is not None and any(_known(iv) > 1 for iv in self.near)
+        self.has_line = self.along.step > 1 or several  # a row is looked at once, edges and all
+        self.steps = math.prod(_known(iv) for iv in form.k)
+
+    def gone(self) -> list[BlockRV]:
+        """The blocks that the loops take the place of, the last one at the end."""
+        last = [] if self.last is None else [self.last.block]
+        return [*([] if self.pad is None else [self.pad]), self.block, *last]
+
+    def reason(self) -> str:
+        """What was done, in a sentence."""
+        tile = self.tiles[-1]
+        sizes = "" if len(self.tiles) == 1 else f", down to {self.tiles[0].columns} columns for few"
+        return (
+            f"{tile.rows}x{tile.columns} tile: {tile.accumulators()} of "
+            f"{self.cpu.vector_registers} vector registers hold sums{sizes}; "
+            "panels of rows of planes of any size"
+        )
+
+    def nest(self) -> BlockRealize:
+        """The whole convolution as one block."""
+        plan = Plan(self.index)
+        rows = plan.keep("rows", self._product(self.rows))
+        across = plan.keep("across", _extent(self.along.iv))
+        costs = [
+            round(UNIT * tile_cost(self.cpu, tile, self.outs) * tile.columns / self.lanes)
+            for tile in self.tiles
+        ]
+        found = choose_panels(plan, rows, across, self.lanes, costs)
+        heights = [_height(tile, self.outs) for tile in self.tiles]
+        height = plan.keep("height", self._chosen(found, heights))
+        blocks = plan.keep("blocks", (self._int(self.outs) + height - 1) // height)
+        few = Select(
+            less(found.panels, self._int(self.cpu.cores)),
+            Min(self._int(self.cpu.cores), blocks), self._int(1),
+        )  # fmt: skip
+        split = plan.keep("split", few)
+        each = plan.keep("each", (blocks + split - 1) // split)
+        task, scope = self._var("task"), Scope()
+        group = scope.let("group", task // (found.panels * split))
+        panel = scope.let("panel", task // split % found.panels)
+        share = scope.let("share", task % split)
+        first_row = scope.let("first_row", panel // found.parts * found.lines)
+        first_column = scope.let("first_column", panel % found.parts * found.columns)
+        place = _Panel(
+            first_row, first_column,
+            scope.let("lines", Min(found.lines, rows - first_row)),
+            scope.let("length", Min(found.columns, across - first_column)),
+            found.columns,
+            scope.let("lanes", found.vectors * self.lanes),
+            scope.let("pitch", found.vectors * self.lanes + self.lanes),
+        )  # fmt: skip
+        sets = self._digits(scope, group, self.groups)
+        memory = self._memory()
+        scope.add(self._pack(place, memory, sets))
+        first = scope.let("first", share * each)
+        count = scope.let("count", Min(each, blocks - first))
+        scope.add(self._filters(place, found, memory, sets, height, first, count))
+        inner = opaque("conv_panel", scope.stmt(), list(memory.values()), [], [])
+        total = self._product(self.groups) * found.panels * split
+        loop = self._parallel(task, total, inner)
+        whole = plan.around(loop)
+        sizes = [_extent(iv) for iv in (*self.groups, *self.rows, self.along.iv)]
+        some = [less(self._int(0), size) for size in sizes if not isinstance(size, IntImm)]
+        for condition in some:
+            whole = IfThenElse(condition, whole)
+        own = {self.found.output, *(self.sch.get(b).writes[0].buffer for b in self.gone()[:-1])}
+        taken = [r.buffer for b in self.gone() for r in self.sch.get(b).reads]
+        reads = [buffer for buffer in dict.fromkeys(taken) if buffer not in own]
+        writes = [r.buffer for r in self.sch.get(self.gone()[-1]).writes]
+        return opaque("conv", whole, [plan.memory], reads, writes)
+
+    def _parallel(self, task: Var, total: PrimExpr, inner: Stmt) -> Stmt:
+        if self.cpu.cores == 1:
+            return For(task, 0, total, ForKind.SERIAL, inner)
+        work = 2.0 * self.outs * self.steps * self.most
+        grain = math.ceil(LEAST_US / max(flops_us(self.cpu, work, self.bits), 1e-3))
+        notes = {GRAIN: grain} if grain > 1 else {}
+        return For(task, 0, total, ForKind.PARALLEL, inner, annotations=notes)
+
+    def _memory(self) -> dict[str, Buffer]:
+        """What a panel needs, with room for vectors that reach past the end."""
+        plane, result = str(self.found.rhs.buffer.dtype), str(self.found.output.dtype)
+        pitch = self.most + self.lanes
+        most = max(tile.accumulators() for tile in self.tiles)
+        height = max(_height(tile, self.outs) for tile in self.tiles)
+        made = {
+            "panel": decl_buffer((self._int(self.steps * pitch),), plane, "panel"),
+            "sums": decl_buffer((self._int(height), self._int(pitch)), result, "sums"),
+            "tile": decl_buffer(
+                (self._int(most), self._int(self.lanes)), result, "tile", scope="local"
+            ),
+        }
+        if self.has_line:
+            made["line"] = decl_buffer((self._int(self._line_size()),), plane, "line")
+        return made
+
+    def _line_size(self) -> int:
+        """Places of a row of the plane that the columns of a panel read, in whole vectors."""
+        size = (self.most + self.lanes) * self.along.step + self.along.reach + self.lanes
+        return -(-size // self.lanes) * self.lanes
+
+    # --- the input ---
+
+    def _pack(self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr]) -> Stmt:
+        """All that the sums of a panel read, row by row of the result."""
+        line, scope = self._var("r"), Scope()
+        row = scope.let("row", p.first_row + line)
+        values: dict[Var, PrimExpr] = {**sets, **self._digits(scope, row, self.rows)}
+        begin = scope.let("begin", line * p.columns)
+        last = Select(less(line + 1, p.lines), p.length, p.lanes - begin)
+        count = scope.let("vectors", (last + (self.lanes - 1)) // self.lanes)
+        loops: list[tuple[IterVar, Var]] = []
+        for iv in self.far:
+            values[iv.var] = self._step(iv, loops)
+        body = (
+            self._picked(p, memory, values, begin, count)
+            if self.has_line
+            else self._as_it_is(p, memory, values, begin, count)
+        )
+        scope.add(_around(loops, body))
+        return For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
+
+    def _as_it_is(
+        self, p: _Panel, memory: Mapping[str, Buffer], values: Mapping[Var, PrimExpr],
+        begin: Var, count: Var,
+    ) -> Stmt:  # fmt: skip
+        """Neighbouring columns read neighbouring places: vectors of the plane."""
+        loops: list[tuple[IterVar, Var]] = []
+        steps = {iv.var: self._step(iv, loops) for iv in self.near}
+        at = {**values, **steps}
+        base = self._flat(at) * p.pitch + begin
+        scope, panel = Scope(), memory["panel"]
+        start = scope.let("at", base)
+
+        def store(group: PrimExpr, *, guarded: bool) -> Stmt:
+            lane = self._var("lane")
+            place = group * self.lanes + lane
+            x = p.first_column + place
+            value = self._value({**at, self.along.iv.var: x}, guarded=guarded)
+            return vector(lane, self.lanes, BufferStore(panel, value, [start + place]))
+
+        if self.pad is not None:
+            group = self._var("x")
+            scope.add(For(group, 0, count, ForKind.SERIAL, store(group, guarded=True)))
+            return _around(loops, scope.stmt())
+        size = self.found.rhs.buffer.shape[self.along.dim]
+        end = substitute(self._place()[self.along.dim], {**at, self.along.iv.var: p.first_column})
+        inside = Max(self._int(0), (size - end) // self.lanes)
+        whole = scope.let("whole", Min(inside, count))
+        group, rest = self._var("x"), self._var("x")
+        scope.add(For(group, 0, whole, ForKind.SERIAL, store(group, guarded=False)))
+        guarded = store(whole + rest, guarded=True)
+        scope.add(For(rest, 0, count - whole, ForKind.SERIAL, guarded))
+        return _around(loops, scope.stmt())
+
+    def _picked(
+        self, p: _Panel, memory: Mapping[str, Buffer], values: Mapping[Var, PrimExpr],
+        begin: Var, count: Var,
+    ) -> Stmt:  # fmt: skip
+        """A row of the plane as it is, then every so many places of it."""
+        line, panel, step = memory["line"], memory["panel"], self.along.step
+        group, lane = self._var("x"), self._var("lane")
+        zero: dict[Var, PrimExpr] = {iv.var: self._int(0) for iv in self.near}
+        source = group * self.lanes + lane
+        dim, place = self.along.dim, self._place()
+        start = substitute(place[dim], {**values, **zero, self.along.iv.var: p.first_column})
+        value = self._load(
+            [substitute(i, values) if d != dim else start + source for d, i in enumerate(place)],
+            guarded=True,
+        )
+        copied = (count * (self.lanes * step) + self.along.reach) // self.lanes + 1
+        copy = vector(lane, self.lanes, BufferStore(line, value, [source]))
+        loops: list[tuple[IterVar, Var]] = []
+        steps = {iv.var: self._step(iv, loops) for iv in self.near}
+        origin: dict[Var, PrimExpr] = {**values, self.along.iv.var: self._int(0)}
+        shift = Analyzer().simplify(
+            substitute(place[dim], {**origin, **steps}) - substitute(place[dim], {**origin, **zero})
+        )
+        group2, lane2 = self._var("x"), self._var("lane")
+        target = group2 * self.lanes + lane2
+        pick = BufferStore(
+            panel, BufferLoad(line, [target * step + shift]),
+            [self._flat({**values, **steps}) * p.pitch + begin + target],
+        )  # fmt: skip
+        picked = For(group2, 0, count, ForKind.SERIAL, vector(lane2, self.lanes, pick))
+        return SeqStmt([For(group, 0, copied, ForKind.SERIAL, copy), _around(loops, picked)])
+
+    def _place(self) -> tuple[PrimExpr, ...]:
+        return self.found.rhs.indices
+
+    def _value(self, values: Mapping[Var, PrimExpr], *, guarded: bool) -> PrimExpr:
+        return self._load([substitute(i, values) for i in self._place()], guarded=guarded)
+
+    def _load(self, indices: Sequence[PrimExpr], *, guarded: bool) -> PrimExpr:
+        """What the convolution reads there: of the padded plane, or of the plane."""
+        plane, dim = self.found.rhs.buffer, self.along.dim
+        inside = less(indices[dim], plane.shape[dim])
+        if self.pad is None:
+            load: PrimExpr = BufferLoad(plane, list(indices))
+            return _guarded(inside, load) if guarded else load
+        node: Block = self.sch.get(self.pad)
+        store = node.body
+        assert isinstance(store, BufferStore), "a padding is one store"
+        at = dict(zip(store.indices, indices))
+        choice = substitute(store.value, at)  # type: ignore[arg-type]
+        assert isinstance(choice, Call), "a padding is a choice"
+        condition = logical_and(choice.args[0], inside)
+        return Call(choice.dtype, "tir.if_then_else", (condition, *choice.args[1:]))
+
+    # --- sums, and what follows ---
+
+    def _filters(
+        self, p: _Panel, panels: Panels, memory: Mapping[str, Buffer],
+        sets: Mapping[Var, PrimExpr], height: Var, first: Var, count: Var,
+    ) -> Stmt:  # fmt: skip
+        block, scope = self._var("b"), Scope()
+        start = scope.let("filter", (first + block) * height)
+        filters = scope.let("filters", Min(height, self._int(self.outs) - start))
+        sizes = range(1, len(self.tiles) + 1)
+        scope.add(one_of(
+            panels.vectors, sizes,
+            lambda vectors: self._sums(memory, sets, self.tiles[vectors - 1], start, filters),
+        ))  # fmt: skip
+        scope.add(self._output(p, memory, sets, start, filters))
+        return For(block, 0, count, ForKind.SERIAL, scope.stmt())
+
+    def _sums(
+        self, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr], tile: Tile,
+        start: Var, filters: Var,
+    ) -> Stmt:  # fmt: skip
+        """Sums over all steps in registers, for some filters after others."""
+        acc, panel, lanes = memory["tile"], memory["panel"], self.lanes
+        vectors, pitch = tile.columns // lanes, tile.columns + lanes
+        number = self._var("i")
+
+        def each(make: Callable[[Var, PrimExpr, list[PrimExpr]], Stmt]) -> Stmt:
+            m, v, lane = self._var("m"), self._var("v"), self._var("lane")
+            place: list[PrimExpr] = [m * vectors + v, lane]
+            body = vector(lane, lanes, make(m, v * lanes + lane, place))
+            body = For(v, 0, vectors, ForKind.UNROLLED, body)
+            return For(m, 0, tile.rows, ForKind.UNROLLED, body)
+
+        store, init = self.node.body, self.node.init
+        assert isinstance(store, BufferStore), "a contraction is one store"
+        assert isinstance(init, BufferStore), "a contraction has an init"
+        loops: list[tuple[Var, int, bool]] = []
+        steps = self._steps(tile, loops)
+        base = self._flat(steps) * pitch
+
+        def add(m: Var, q: PrimExpr, place: list[PrimExpr]) -> Stmt:
+            row: PrimExpr = start + number * tile.rows + m
+            if self.outs % tile.rows or _height(tile, self.outs) % tile.rows:
+                row = Min(row, self._int(self.outs - 1))
+            loads: dict[Buffer, PrimExpr] = {
+                self.found.output: BufferLoad(acc, place),
+                self.found.rhs.buffer: BufferLoad(panel, [base + q]),
+            }
+            values = {**sets, **steps, self.filters.var: row}
+            return BufferStore(acc, Loads(loads, values).visit_expr(store.value), place)
+
+        body = each(add)
+        for var, extent, unrolled in reversed(loops):
+            body = For(var, 0, extent, ForKind.UNROLLED if unrolled else ForKind.SERIAL, body)
+        made = SeqStmt([
+            each(lambda m, q, place: BufferStore(acc, init.value, place)),
+            body,
+            each(lambda m, q, place: BufferStore(
+                memory["sums"], BufferLoad(acc, place), [number * tile.rows + m, q])),
+        ])  # fmt: skip
+        return For(number, 0, (filters + (tile.rows - 1)) // tile.rows, ForKind.SERIAL, made)
+
+    def _steps(self, tile: Tile, loops: list[tuple[Var, int, bool]]) -> dict[Var, PrimExpr]:
+        """Loops over the steps of the sum, some of the innermost unrolled."""
+        found: dict[Var, PrimExpr] = {}
+        moving = [iv for iv in self.form.k if _known(iv) > 1]
+        for iv in self.form.k:
+            size = _known(iv)
+            if size == 1:
+                found[iv.var] = self._int(0)
+                continue
+            var = self._var(iv.var.name)
+            found[iv.var] = var
+            if iv is not moving[-1] or size <= UNROLLED:
+                loops.append((var, size, iv is moving[-1]))
+                continue
+            most = STEPS if tile.accumulators() <= 16 else 2
+            times = max(n for n in range(1, most + 1) if size % n == 0)
+            loops.append((var, size // times, False))
+            if times > 1:
+                within = self._var(iv.var.name)
+                loops.append((within, times, True))
+                found[iv.var] = var * times + within
+        return found
+
+    def _output(
+        self, p: _Panel, memory: Mapping[str, Buffer], sets: Mapping[Var, PrimExpr],
+        start: Var, filters: Var,
+    ) -> Stmt:  # fmt: skip
+        """What the last block says, for all places of the panel."""
+        line, m, scope = self._var("r"), self._var("m"), Scope()
+        row = scope.let("row", p.first_row + line)
+        values: dict[Var, PrimExpr] = {**sets, **self._digits(scope, row, self.rows)}
+        begin = scope.let("begin", line * p.columns)
+        inner = Scope()
+        values[self.filters.var] = inner.let("o", start + m)
+        values |= {iv.var: self._int(0) for iv in self.form.outer if iv.var not in values}
+
+        def piece(x: PrimExpr, lane: PrimExpr) -> Stmt:
+            place = x * self.lanes + lane
+            at = {**values, self.along.iv.var: p.first_column + place}
+            total = BufferLoad(memory["sums"], [m, begin + place])
+            return self._stored(at, total)
+
+        x, lane, lane2 = self._var("x"), self._var("lane"), self._var("lane")
+        whole = inner.let("whole", p.length // self.lanes)
+        inner.add(For(x, 0, whole, ForKind.SERIAL, vector(lane, self.lanes, piece(x, lane))))
+        rest = IfThenElse(less(whole * self.lanes + lane2, p.length), piece(whole, lane2))
+        some = less(whole * self.lanes, p.length)
+        inner.add(IfThenElse(some, vector(lane2, self.lanes, rest)))
+        scope.add(For(m, 0, filters, ForKind.SERIAL, inner.stmt()))
+        return For(line, 0, p.lines, ForKind.SERIAL, scope.stmt())
+
+    def _stored(self, values: Mapping[Var, PrimExpr], total: PrimExpr) -> Stmt:
+        if self.last is None:
+            indices = [substitute(index, values) for index in self.found.store]
+            return BufferStore(self.found.output, total, indices)
+        node: Block = self.sch.get(self.last.block)
+        assert isinstance(node.body, BufferStore), "looked at before"
+        at = {var: substitute(value, values) for var, value in self.last.places.items()}
+        return Loads({self.found.output: total}, at).visit_stmt(node.body)
+
+    # --- numbers ---
+
+    def _int(self, value: int) -> IntImm:
+        return IntImm(self.dtype, value)
+
+    def _var(self, name: str) -> Var:
+        return Var(name, self.dtype)
+
+    def _product(self, ivs: Sequence[IterVar]) -> PrimExpr:
+        total: PrimExpr = self._int(1)
+        for iv in ivs:
+            total = total * _extent(iv)
+        return total
+
+    def _chosen(self, panels: Panels, values: Sequence[int]) -> PrimExpr:
+        """The value for the number of vectors that the call has chosen."""
+        found: PrimExpr = self._int(values[-1])
+        for count in range(len(values) - 1, 0, -1):
+            value = values[count - 1]
+            found = Select(less(panels.vectors, self._int(count + 1)), self._int(value), found)
+        return found
+
+    def _digits(
+        self, scope: Scope, number: PrimExpr, ivs: Sequence[IterVar]
+    ) -> dict[Var, PrimExpr]:
+        """The variables that a number stands for, the last one moving the fastest."""
+        found: dict[Var, PrimExpr] = {}
+        rest = number
+        wide = [iv for iv in ivs if not _is(iv, 1)]
+        for iv in reversed(ivs):
+            if iv not in wide:
+                found[iv.var] = self._int(0)
+            elif iv is wide[0]:
+                found[iv.var] = rest
+            else:
+                found[iv.var] = scope.let(iv.var.name, rest % _extent(iv))
+                rest = scope.let("rest", rest // _extent(iv))
+        return found
+
+    def _step(self, iv: IterVar, loops: list[tuple[IterVar, Var]]) -> PrimExpr:
+        """A loop over the steps of a variable, none where there is one."""
+        if _known(iv) == 1:
+            return self._int(0)
+        var = self._var(iv.var.name)
+        loops.append((iv, var))
+        return var
+
+    def _flat(self, steps: Mapping[Var, PrimExpr]) -> PrimExpr:
+        """Which step of the sum these are."""
+        total: PrimExpr = self._int(0)
+        for iv in self.form.k:
+            total = total * _known(iv) + steps[iv.var]
+        return total
+
+
+@dataclass(frozen=True)
+class _Last:
+    """The block that takes a result, and its variables by those of the convolution."""
+
+    block: BlockRV
+    places: Mapping[Var, PrimExpr]
+
+
+def _epilogue(sch: Schedule, block: BlockRV, found: Contraction) -> _Last | None:
+    """The one block that reads the result place by place; None if there is none."""
+    users = sch.get_consumers(block)
+    if len(users) != 1:
+        return None
+    node: Block = sch.get(users[0])
+    if not isinstance(node.body, BufferStore) or node.init is not None:
+        return None
+    loads = [n for n in walk(node.body) if isinstance(n, BufferLoad) and n.buffer is found.output]
+    places: dict[Var, PrimExpr] = {}
+    parts: dict[Var, dict[type, tuple[int, PrimExpr]]] = {}
+    for load in loads:
+        for index, own in zip(load.indices, found.store):
+            part = index.a if isinstance(index, (FloorDiv, FloorMod)) else index
+            if isinstance(index, Var):
+                if places.setdefault(index, own) is not own:
+                    return None
+            elif isinstance(part, Var) and isinstance(index.b, IntImm):  # type: ignore[attr-defined]
+                given = parts.setdefault(part, {})
+                if given.setdefault(type(index), (index.b.value, own))[1] is not own:  # type: ignore[attr-defined]
+                    return None
+            elif not isinstance(index, IntImm):
+                return None
+    for var, both in parts.items():
+        if set(both) != {FloorDiv, FloorMod} or var in places:
+            return None
+        (size, high), (other, low) = both[FloorDiv], both[FloorMod]
+        if size != other:
+            return None
+        places[var] = high * size + low
+    same = Analyzer()
+    sizes = {iv.var: _extent(iv) for iv in sch.get(block).iter_vars}
+    for iv in node.iter_vars:
+        if iv.iter_type != IterVar.DataPar:
+            return None
+        if iv.var not in places:
+            if not _is(iv, 1):
+                return None
+            places[iv.var] = make_const(0, iv.var.dtype)
+            continue
+        value = places[iv.var]
+        if isinstance(value, Var) and not same.can_prove_equal(sizes[value], _extent(iv)):
+            return None
+    used = [n for value in places.values() for n in walk(value) if isinstance(n, Var)]
+    wide = {iv.var for iv in sch.get(block).iter_vars
+            if iv.var in found.store and not _is(iv, 1)}  # fmt: skip
+    if len(set(used)) != len(used) or not wide <= set(used):
+        return None
+    return _Last(users[0], places)
+
+
+def _padding(sch: Schedule, block: BlockRV, plane: Buffer) -> BlockRV | None:
+    """The block that makes a border around what the convolution alone reads; None without."""
+    for producer in sch.get_producers(block):
+        node: Block = sch.get(producer)
+        if node.writes[0].buffer is not plane or len(sch.get_consumers(producer)) != 1:
+            continue
+        store = node.body
+        if not isinstance(store, BufferStore) or not is_choice(store.value):
+            return None
+        assert isinstance(store.value, Call), "a choice is one"
+        names = [iv.var for iv in node.iter_vars]
+        if list(store.indices) != names or not isinstance(store.value.args[1], BufferLoad):
+            return None
+        return producer
+    return None
+
+
+def _guarded(condition: PrimExpr, load: PrimExpr) -> PrimExpr:
+    zero = make_const(0, load.dtype)
+    return Call(load.dtype, "tir.if_then_else", (condition, load, zero))
+
+
+def _around(loops: Sequence[tuple[IterVar, Var]], body: Stmt) -> Stmt:
+    for iv, var in reversed(loops):
+        body = For(var, 0, _extent(iv), ForKind.SERIAL, body)
+    return body
+
+
+def _height(tile: Tile, outs: int) -> int:
+    """Filters whose sums are kept: whole tiles of them."""
+    return max(1, min(FILTERS // tile.rows, -(-outs // tile.rows))) * tile.rows
+
+
+def _extent(iv: IterVar) -> PrimExpr:
+    assert iv.dom is not None, "block variables have domains"
+    return iv.dom.extent
+
+
+def _is(iv: IterVar, size: int) -> bool:
+    extent = _extent(iv)
+    return isinstance(extent, IntImm) and extent.value == size
+
+
+def _known(iv: IterVar) -> int:
+    size = extent_of([iv])
+    assert size is not None, "filters and windows are of known sizes"
+    return size
