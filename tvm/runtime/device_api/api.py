@@ -48,6 +48,7 @@ class DeviceAPI(ABC):
         self._streams_of: dict[int, int] = {}  # address -> the stream it was first taken in
         self._waiting = 0  # bytes in the pool
         self._in_use: dict[int, int] = {}  # bytes by device, the pool's left out
+        self._most_waiting: dict[int, float] = {}  # bytes by device that the pool may hold
         self._held = threading.local()  # memory that a recording of this thread has used
         self._lock = threading.RLock()
 
@@ -151,14 +152,17 @@ class DeviceAPI(ABC):
         """A kernel that `make` readies for a device, as a function like that of `launcher`."""
         ready: dict[int, Kernel] = {}
         tags = info.launch_param_tags
+        handles = [i for i, kind in enumerate(info.arg_types) if kind == "handle"]
+        several = self.count() > 1
 
         def launch(*args: Any) -> None:
             given, extents = split_arguments(name, info.arg_types, tags, args, self.launch_tags)
-            if 0 in (extents[axis] for axis in AXES):
+            if 0 in [extents[axis] for axis in AXES]:
                 return
-            pointers = (address_of(a) for kind, a in zip(info.arg_types, given) if kind == "handle")
-            address = next(filter(None, pointers), 0)
-            index = self.device_of(address) if address else 0
+            index = 0
+            if several:
+                address = next(filter(None, (address_of(given[i]) for i in handles)), 0)
+                index = self.device_of(address) if address else 0
             kernel = ready.get(index)
             if kernel is None:
                 kernel = ready[index] = make(index)
@@ -228,8 +232,11 @@ class DeviceAPI(ABC):
             return
         with self._lock:
             self._in_use[index] -= size
-            total = self.attribute(index, DeviceAttr.TOTAL_GLOBAL_MEMORY) or _UNKNOWN_MEMORY
-            if self._waiting + size > _KEPT_SHARE * total:
+            most = self._most_waiting.get(index)
+            if most is None:  # asking a driver takes longer than all the rest
+                total = self.attribute(index, DeviceAttr.TOTAL_GLOBAL_MEMORY) or _UNKNOWN_MEMORY
+                most = self._most_waiting[index] = _KEPT_SHARE * total
+            if self._waiting + size > most:
                 self._streams_of.pop(address, None)
                 self.release(index, address)
             else:

@@ -9,6 +9,7 @@ import ctypes
 import functools
 import importlib
 import struct
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -46,11 +47,13 @@ class CUDAAPI(DeviceAPI):
         self._type: Final = int(library().core.DLDeviceType.kDLCUDA)
         self._devices: Final = self._find_devices()
         self._contexts: Final[dict[int, Any]] = {}
+        self._make_current: Final = functools.partial(self.call, "cuCtxSetCurrent")
+        self._stream_of_thread: Final = library().core._env_get_current_stream
 
     def call(self, name: str, *args: Any) -> Any:
         """The results of a function of the driver; MemoryError or TVMError where it fails."""
         code, *results = getattr(self.driver, name)(*args)
-        if int(code) == 0:
+        if code == 0:
             return results[0] if len(results) == 1 else tuple(results)
         if code == self.driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
             raise MemoryError(f"{name} of the CUDA driver")
@@ -75,8 +78,8 @@ class CUDAAPI(DeviceAPI):
             with self._lock:
                 context = self.call("cuDevicePrimaryCtxRetain", self._devices[index])
                 self._contexts[index] = context
-        self.call("cuCtxSetCurrent", context)  # others in this process change it
-        return self.current_stream(index)
+        self._make_current(context)  # others in this process change it
+        return int(self._stream_of_thread(self._type, index) or 0)
 
     # --- attributes ---
 
@@ -135,7 +138,7 @@ class CUDAAPI(DeviceAPI):
     # --- streams ---
 
     def current_stream(self, index: int) -> int:
-        return int(library().core._env_get_current_stream(self._type, index) or 0)
+        return int(self._stream_of_thread(self._type, index) or 0)
 
     def create_stream(self, index: int) -> int:
         self._enter(index)
@@ -228,8 +231,20 @@ class CUDAAPI(DeviceAPI):
     def device_of(self, address: int) -> int:
         if len(self._devices) == 1:
             return 0
-        ordinal = self.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        return int(self.call("cuPointerGetAttribute", ordinal, address))
+        # by the driver itself: that of cuda-bindings 13.3 says 0 of all memory
+        found = ctypes.c_int()
+        code = _driver_library().cuPointerGetAttribute(
+            ctypes.byref(found), _DEVICE_ORDINAL, ctypes.c_uint64(address)
+        )
+        if code != 0:
+            raise TVMError(
+                message(
+                    f"the device of memory at {address:#x}",
+                    found=f"error {code} of the CUDA driver",
+                    legal="memory of a CUDA device",
+                )
+            )
+        return found.value
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 -- the API lives as long as the process
     def _compiled(self, source: str, arch: str, index: int) -> bytes:
@@ -313,6 +328,13 @@ def _start(data: memoryview) -> int:
     return int(np.frombuffer(data, np.uint8).ctypes.data)
 
 
+@functools.cache
+def _driver_library() -> ctypes.CDLL:
+    """The driver, which cuda-bindings has loaded already."""
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+
+
+_DEVICE_ORDINAL: Final = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 _FLOATS: Final = {
     "float16": struct.Struct("<e"), "float32": struct.Struct("<f"), "float64": struct.Struct("<d"),
 }  # fmt: skip
