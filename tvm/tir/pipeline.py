@@ -120,7 +120,7 @@ def finalize_device_passes() -> list[Pass]:
 
 def _default(mod: IRModule, ctx: PassContext) -> IRModule:
     if _has_device(mod):
-        passes = device_lowering_passes(ctx)
+        passes = device_lowering_passes(ctx, _copies_run_ahead(mod))
     else:
         passes = [
             *lowering_passes(ctx, to_source=not _all_for_llvm(mod)),
@@ -132,8 +132,11 @@ def _default(mod: IRModule, ctx: PassContext) -> IRModule:
         return Sequential(passes)(mod)
 
 
-def device_lowering_passes(ctx: PassContext) -> list[Pass]:
-    """From scheduled functions to host functions that launch kernels, and the kernels."""
+def device_lowering_passes(ctx: PassContext, copies_run_ahead: bool = False) -> list[Pass]:
+    """From scheduled functions to host functions that launch kernels, and the kernels.
+
+    `copies_run_ahead` says that a schedule asks for copies in the background.
+    """
     return [
         *_added(ctx, 0),
         *_blocks_to_launches(),
@@ -143,7 +146,7 @@ def device_lowering_passes(ctx: PassContext) -> list[Pass]:
         *_added(ctx, 2),
         *_kernel_touches(ctx),
         *_added(ctx, 3),
-        *_threads_in_step(ctx),
+        *_threads_in_step(ctx, copies_run_ahead),
         *_apart_from_devices(),
     ]
 
@@ -212,7 +215,7 @@ def _kernel_touches(ctx: PassContext) -> list[Pass]:
     return passes
 
 
-def _threads_in_step(ctx: PassContext) -> list[Pass]:
+def _threads_in_step(ctx: PassContext, copies_run_ahead: bool) -> list[Pass]:
     passes: list[Pass] = [
         t.FP8ComputeLegalize(),  # where the device has no arithmetic on them
         t.VerifyVTCMLimit(),  # before VTCM is given out
@@ -227,7 +230,7 @@ def _threads_in_step(ctx: PassContext) -> list[Pass]:
         t.InferFragment(),  # shapes of fragments, for who declares them
         t.LowerThreadAllreduce(),  # after barriers, as it places its own
     ]
-    if ctx.option("tir.use_async_copy", False):
+    if copies_run_ahead or ctx.option("tir.use_async_copy", False):
         passes.append(t.InjectPTXAsyncCopy())
     if ctx.option("tir.ptx_ldg32", False):
         passes.append(t.InjectPTXLDG32(True))
@@ -251,6 +254,10 @@ def _apart_from_devices() -> list[Pass]:
 def _has_device(mod: IRModule) -> bool:
     targets = [func.attrs.get("target") for func in mod.functions.values()]
     return any(isinstance(x, Target) and x.host is not None for x in targets)
+
+
+def _copies_run_ahead(mod: IRModule) -> bool:
+    return any(func.attrs.get("tir.use_async_copy") for func in mod.functions.values())
 
 
 def _all_for_llvm(mod: IRModule) -> bool:

@@ -216,6 +216,19 @@ class CudaEmitter(DeviceEmitter):
     def attribute(self, op: s.AttrStmt) -> None:
         self.fragments.note(op)
 
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> None:
+        """Copies in the background are committed as a group; what reads them waits for groups."""
+        if op.attr_key == "async_commit_queue_scope":
+            self._work += [s.Evaluate(e.Call("void", "tir.ptx_commit_group", [])), op.body]
+            return
+        if op.attr_key == "async_wait_queue_scope" and isinstance(op.body, s.AttrStmt):
+            count = op.body.value
+            if not isinstance(count, e.IntImm):
+                count = e.IntImm("int32", 0)
+            self._work += [op.body.body, s.Evaluate(e.Call("void", "tir.ptx_wait_group", [count]))]
+            return
+        super().visit_attr_stmt_(op)
+
     def unrolled(self) -> None:
         self.out.line("#pragma unroll")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from tvm.backend.device.expr import Rule
 from tvm.backend.device.intrinsics import rule_in
 from tvm.ir.expr import PrimExpr
+from tvm.ir.type import PointerType, PrimType
 from tvm.tir import expr as e
 
 if TYPE_CHECKING:
@@ -162,13 +163,23 @@ def _shared_address(emit: CudaEmitter, pointer: str) -> str:
     return name
 
 
+def _element(emit: CudaEmitter, kind: str, pointer: PrimExpr, offset: PrimExpr) -> str:
+    """Where an element is; offsets into memory of bytes count bytes."""
+    start, steps = emit.lane_of(pointer, None), emit.lane_of(offset, None)
+    held = pointer.type_annotation if isinstance(pointer, e.Var) else None
+    inner = held.element_type if isinstance(held, PointerType) else None
+    if isinstance(inner, PrimType) and inner.dtype.bits == 8:
+        return f"({kind}*)((char*){start} + {steps})"
+    return f"({kind}*){start} + {steps}"
+
+
 @rule_in(PTX, "ptx_cp_async")
 def _cp_async(emit: CudaEmitter, op: e.Call) -> str:
     """16 bytes at once may leave out the first cache."""
     kind = emit.memory_type(op.dtype.element_of())
     bytes_ = _number(emit, op, 4)
-    source = f"({kind}*){emit.lane_of(op.args[2], None)} + {emit.lane_of(op.args[3], None)}"
-    place = f"({kind}*){emit.lane_of(op.args[0], None)} + {emit.lane_of(op.args[1], None)}"
+    source = _element(emit, kind, op.args[2], op.args[3])
+    place = _element(emit, kind, op.args[0], op.args[1])
     cache = "cg" if bytes_ == 16 else "ca"
     emit.out.open("{")
     addr = _shared_address(emit, place)
@@ -185,8 +196,8 @@ def _cp_async(emit: CudaEmitter, op: e.Call) -> str:
 @rule_in(PTX, "ptx_cp_async_bulk")
 def _cp_async_bulk(emit: CudaEmitter, op: e.Call) -> str:
     kind = emit.memory_type(op.dtype.element_of())
-    source = f"({kind}*){emit.lane_of(op.args[2], None)} + {emit.lane_of(op.args[3], None)}"
-    place = f"({kind}*){emit.lane_of(op.args[0], None)} + {emit.lane_of(op.args[1], None)}"
+    source = _element(emit, kind, op.args[2], op.args[3])
+    place = _element(emit, kind, op.args[0], op.args[1])
     emit.out.open("{")
     addr = _shared_address(emit, place)
     barrier = _barrier(emit, op.args[5])

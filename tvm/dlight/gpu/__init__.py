@@ -12,14 +12,16 @@ from .reduction import Reduction
 from .rmsnorm import RMSNorm
 from .serial import Serial
 from .transpose import Transpose
+from .warp_tiles import WarpTiles
 
 
 def default_rules() -> list[ScheduleRule]:
     """The rules in the order in which a function is offered to them; the last takes the rest."""
-    return [Matmul(), GEMV(), Reduction(), GeneralReduction(), Fallback(), Serial()]
+    return [WarpTiles(), Matmul(), GEMV(), Reduction(), GeneralReduction(), Fallback(), Serial()]
 
 
 __all__ = [
     "GEMV", "Fallback", "GPUScheduleRule", "GeneralReduction", "LowBatchGEMV", "Matmul",
-    "RMSNorm", "Reduction", "Serial", "Transpose", "default_rules",
+    "RMSNorm", "Reduction", "Serial", "Transpose", "WarpTiles",
+    "default_rules",
 ]  # fmt: skip

@@ -153,16 +153,13 @@ class DeviceAPI(ABC):
         ready: dict[int, Kernel] = {}
         tags = info.launch_param_tags
         handles = [i for i, kind in enumerate(info.arg_types) if kind == "handle"]
-        several = self.count() > 1
 
         def launch(*args: Any) -> None:
             given, extents = split_arguments(name, info.arg_types, tags, args, self.launch_tags)
             if 0 in [extents[axis] for axis in AXES]:
                 return
-            index = 0
-            if several:
-                address = next(filter(None, (address_of(given[i]) for i in handles)), 0)
-                index = self.device_of(address) if address else 0
+            address = next(filter(None, (address_of(given[i]) for i in handles)), 0)
+            index = self.device_of(address) if address else 0
             kernel = ready.get(index)
             if kernel is None:
                 kernel = ready[index] = make(index)

@@ -18,7 +18,8 @@ from tvm.tir.intrin_registry import register_own
 from tvm.tir.script import language as T
 
 _SHORT: Final = {
-    "float16": "f16", "float32": "f32", "int8": "s8", "int32": "s32", "int4": "s4",
+    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "int8": "s8", "int32": "s32",
+    "int4": "s4",
 }  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def get_wmma_load_intrin(
     frag_m, frag_n = (k_dim, n_dim) if is_b else (m_dim, k_dim)
     if is_col_major:
         frag_m, frag_n = frag_n, frag_m
-    offset = 8 if dtype == "float16" else 16
+    offset = 8 if dtype in ("float16", "bfloat16") else 16
 
     @T.prim_func
     def wmma_load_desc(a: T.handle, c: T.handle) -> None:
@@ -250,7 +251,7 @@ def get_wmma_intrin_group(
     """The names of the intrinsics that belong together, by what they do."""
     _check("load_scope", load_scope, ("shared", "shared.dyn"))
     _check("store_scope", store_scope, ("global", "shared", "shared.dyn"))
-    _check("in_dtype", in_dtype, ("float16", "int8"))
+    _check("in_dtype", in_dtype, ("float16", "int8", "bfloat16"))
     _check("out_dtype", out_dtype, ("float16", "float32", "int32"))
     factor, result = _SHORT[in_dtype], _SHORT[out_dtype]
     loads, stores = load_scope.replace(".", "_"), store_scope.replace(".", "_")
@@ -340,5 +341,6 @@ def _register(shape: tuple[int, int, int], factor: str, results: list[str], ways
 
 
 _register((16, 16, 16), "float16", ["float32", "float16"], "a a_trans b b_trans")
+_register((16, 16, 16), "bfloat16", ["float32"], "a a_trans b b_trans")
 _register((16, 16, 16), "int8", ["int32"], "a a_trans b b_trans")
 _register((8, 8, 32), "int4", ["int32"], "a b_trans")

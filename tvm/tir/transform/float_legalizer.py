@@ -13,11 +13,12 @@ from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, rewrite
+from tvm.tir.functor import StmtExprMutator, rewrite, walk
 from tvm.tir.op import arith as ops
 from tvm.tir.op import builtin
 
 _FLOAT32 = DataType("float32")
+_ALLREDUCE = "tir.tvm_thread_allreduce"
 Matches = Callable[[DataType], bool]
 
 
@@ -40,7 +41,24 @@ def compute_in(func: PrimFunc, narrow: Matches, wide: str, lacks_type: bool = Fa
     What is passed from outside stays as it is. For a device that lacks the type altogether, memory
     that the function allocates is of the wide type, and bfloat16 is converted by its bits.
     """
-    return func.with_body(_Promoter(narrow, DataType(wide), lacks_type).visit_stmt(func.body))
+    promoter = _Promoter(narrow, DataType(wide), lacks_type)
+    promoter.reduced = _results_over_threads(func.body)
+    return func.with_body(promoter.visit_stmt(func.body))
+
+
+def _results_over_threads(body: s.Stmt) -> set[e.Var]:
+    """Memory for the results of reductions over threads, which are of the type of the values."""
+    found: set[e.Var] = set()
+    for node in walk(body):
+        if isinstance(node, e.Call) and getattr(node.op, "name", "") == _ALLREDUCE:
+            found |= {a.buffer.data for a in _results(node)}
+    return found
+
+
+def _results(call: e.Call) -> list[e.BufferLoad]:
+    count = call.args[0].value if isinstance(call.args[0], e.IntImm) else 0
+    places = call.args[count + 2 : 2 * count + 2]
+    return [place for place in places if isinstance(place, e.BufferLoad)]
 
 
 def store_as_integers(func: PrimFunc, narrow: Matches) -> PrimFunc:
@@ -57,6 +75,7 @@ class _Promoter(StmtExprMutator):
         self._lacks_type = lacks_type
         self._wide = wide
         self._vars: dict[e.Var, e.Var] = {}
+        self.reduced: set[e.Var] = set()  # memory that is of the wide type in any case
         # narrow values are bfloat16, the upper half of a wide one
         self._by_bits = lacks_type and wide is _FLOAT32
 
@@ -115,7 +134,8 @@ class _Promoter(StmtExprMutator):
         return self.visit_buffer_use(buffer)
 
     def visit_allocate_(self, op: s.Allocate) -> s.Stmt:
-        if not self._lacks_type or not self._is_narrow(op.dtype):
+        wide = self._lacks_type or op.buffer_var in self.reduced
+        if not wide or not self._is_narrow(op.dtype):
             return super().visit_allocate_(op)
         pointer = self._own_pointer(op.buffer_var)
         return s.Allocate(pointer, self._up(op.dtype), op.extents, self.visit_expr(op.condition),

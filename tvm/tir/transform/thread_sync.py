@@ -27,7 +27,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.functor import StmtExprMutator, walk
 
 from .pass_form import tir_pass
-from .shared_accesses import READ, SYNC, WRITE, Access, Conflicts, accesses_in, over
+from .shared_accesses import READ, SYNC, WRITE, Access, Conflicts, accesses_in, over, scope_of
 
 
 @tir_pass("tir.ThreadSync")
@@ -35,11 +35,41 @@ def ThreadSync(
     func: PrimFunc, mod: IRModule, ctx: PassContext, storage_scope: str
 ) -> PrimFunc:
     """No two threads race for memory of the scope."""
-    planner = _Planner(str(storage_scope))
-    planner.plan(func.body)
-    if not planner.sites:
-        return func
-    return func.with_body(_Inserter(planner).visit_stmt(func.body))
+    scope, body = str(storage_scope), func.body
+    if func.attrs.get("tir.use_async_copy") or ctx.option("tir.use_async_copy", False):
+        body = _AfterWaits(scope).visit_stmt(body)
+    planner = _Planner(scope)
+    planner.plan(body)
+    if planner.sites:
+        body = _Inserter(planner).visit_stmt(body)
+    return func if body is func.body else func.with_body(body)
+
+
+class _AfterWaits(StmtExprMutator):
+    """A thread that waits knows its own copies to have arrived; the others' by a barrier."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__()
+        self._scope = scope
+
+    def visit_expr(self, expr: PrimExpr) -> PrimExpr:
+        return expr
+
+    def visit_attr_stmt_(self, op: s.AttrStmt) -> s.Stmt:
+        new = super().visit_attr_stmt_(op)
+        assert isinstance(new, s.AttrStmt), "an attribute stays one"
+        if op.attr_key != "async_wait_inflight_count" or not _uses(new.body, self._scope):
+            return new
+        barrier = e.Call("int32", "tir.tvm_storage_sync", [e.StringImm(self._scope)])
+        body = s.SeqStmt.flatten([s.Evaluate(barrier, op.span), new.body])
+        return s.AttrStmt(new.node, new.attr_key, new.value, body, new.span)
+
+
+def _uses(body: s.Stmt, scope: str) -> bool:
+    return any(
+        scope_of(node) == scope
+        for node in walk(body) if isinstance(node, e.Var) and node.dtype.is_handle
+    )  # fmt: skip
 
 
 @dataclass

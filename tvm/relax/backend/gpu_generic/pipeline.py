@@ -15,6 +15,7 @@ from tvm.relax.backend.default_pipeline import (
 )
 from tvm.relax.backend.dispatch_sampling import DispatchSampling
 from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
+from tvm.relax.backend.gpu_generic.products import AttentionAsProducts
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.target.target import Target
@@ -41,6 +42,7 @@ def legalize_passes(target: Target) -> list[Pass]:
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
+        AttentionAsProducts(),  # of which each gets a schedule of its own
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels
         t.LegalizeOps(),  # and so do operators
         t.AnnotateTIROpPattern(),  # what fusion goes by
