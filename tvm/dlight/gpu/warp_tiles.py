@@ -76,7 +76,9 @@ class WarpTiles(GPUScheduleRule):
             product.schedule(self._tiles or product.tiles())
         except ScheduleError:
             return None
-        return open_schedule(sch.mod["main"].with_attr(USES_ASYNC_COPY, True))
+        made = sch.mod["main"]
+        assert isinstance(made, PrimFunc), "a schedule of one function"
+        return open_schedule(made.with_attr(USES_ASYNC_COPY, True))
 
 
 class _Product:

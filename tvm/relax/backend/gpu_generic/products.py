@@ -54,20 +54,22 @@ def _wide(bb: BlockBuilder, call: Call) -> RelaxExpr:
     rows = info.values[-2] if info.values is not None and info.ndim >= 2 else None
     if rows is None or (isinstance(rows, IntImm) and rows.value == 1):
         return call  # kernels for vectors keep a partial sum a thread
-    product = bb.emit(op.matmul(*call.args, out_dtype="float32"))
+    product = bb.emit(op.matmul(call.args[0], call.args[1], out_dtype="float32"))
     return op.astype(product, str(info.dtype))
 
 
 def _attention(bb: BlockBuilder, call: Call) -> RelaxExpr:
     query, key, value, *rest = call.args
-    infos = [arg.struct_info for arg in (query, key, value)]
-    if any(not isinstance(i, TensorStructInfo) or i.values is None for i in infos):
+    info, other = query.struct_info, key.struct_info
+    if not isinstance(info, TensorStructInfo) or not isinstance(other, TensorStructInfo):
         return call
-    (_, s, _, h), (_, t, _, _) = (i.values for i in infos[:2])  # type: ignore[union-attr]
+    if info.values is None or other.values is None:
+        return call
+    (_, s, _, h), (_, t, _, _) = info.values, other.values
     if not isinstance(h, IntImm):
         return call
     attrs: Any = call.attrs
-    dtype = str(infos[0].dtype)  # type: ignore[union-attr]
+    dtype = str(info.dtype)
     kind = "float32" if dtype in _HALVES else dtype
 
     def emit(expr: RelaxExpr) -> Any:
