@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.digits import MODEL, ONE_IMAGE, tvm
+from tests.end_to_end.digits import MODEL, ONE_IMAGE, tvm_here
 
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("digits") / "digits.so"
-    done = tvm("compile", MODEL, "-o", path, "--input-shapes", ONE_IMAGE)
+    done = tvm_here("compile", MODEL, "-o", path, "--input-shapes", ONE_IMAGE)
     assert done.returncode == 0, done.stderr
     return path

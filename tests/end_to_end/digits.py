@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tvm.exec import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "digits"
@@ -25,3 +29,12 @@ def tvm(*words: object) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
     command = [sys.executable, "-m", "tvm", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=900)
+
+
+def tvm_here(*words: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line in this process, which has loaded what each command needs."""
+    out, err = io.StringIO(), io.StringIO()
+    argv = [*map(str, words)]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = cli.main(argv)
+    return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())
