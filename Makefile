@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CANDIDATES := $(PYTHON) python3 python python3.14 python3.13 python3.12 python3.11 python3.10
 
+# Children of tests import what their parent has: read from __pycache__, not compiled each time.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-long lint format bench clean distclean
 .DEFAULT_GOAL := test
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden texts instead of comparing"
     )
+
+
+def pytest_configure() -> None:
+    gc.set_threshold(50_000, 20)  # programs are trees: searches for circles find next to nothing
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests and modules stay until the end
 
 
 @pytest.fixture(scope="session", autouse=True)

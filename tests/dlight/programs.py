@@ -161,17 +161,21 @@ def random_names() -> Iterator[str]:
     return (f"b{n}_{rng.choice(NAMES)}" for n in itertools.count())
 
 
-def same_under_any_names(rule: ScheduleRule, func: tir.PrimFunc, target: Target) -> None:
-    """Fails if the rule schedules the function otherwise once its blocks have other names."""
-    found = []
+def same_under_any_names(
+    rule: ScheduleRule, func: tir.PrimFunc, target: Target
+) -> tir.PrimFunc:
+    """The scheduled function; fails if it is another one once its blocks have other names."""
+    made, found = [], []
     for one in (func, with_names(func, random_names())):
         sch = rule.apply(one, target, False)
         assert isinstance(sch, Schedule), "the rule takes the function"
         (after,) = sch.mod.functions.values()
         assert isinstance(after, tir.PrimFunc)
+        made.append(after)
         plain = with_names(after, (f"b{n}" for n in itertools.count()))
         found.append(plain.without_attr("schedule_reason"))
     assert_structural_equal(*found)
+    return made[0]
 
 
 def scheduled(
@@ -181,11 +185,7 @@ def scheduled(
     sizes: dict[str, int] | None = None,
 ) -> tir.PrimFunc:
     """The function as the rule schedules it, checked to mean the same, by whatever names."""
-    same_under_any_names(rule, func, target)
-    sch = rule.apply(func, target, False)
-    assert isinstance(sch, Schedule), "the rule takes the function"
-    (after,) = sch.mod.functions.values()
-    assert isinstance(after, tir.PrimFunc)
+    after = same_under_any_names(rule, func, target)
     verify_well_formed(after)
     assert after.attrs["schedule_reason"]
     expected, found = results(func, func, sizes), results(func, after, sizes)

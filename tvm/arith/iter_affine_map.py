@@ -111,7 +111,8 @@ def iter_map_simplify(
     exprs = [e.as_expr(i) for i in indices]
     level = _level(check_level)
     _check_iters("iter_map_simplify", input_iters)
-    for condition in (e.as_expr(predicate), e.IntImm(e.BOOL, 1)):
+    given = e.as_expr(predicate)
+    for condition in (given,) if op.is_one(given) else (given, e.IntImm(e.BOOL, 1)):
         rewriter = IterMapRewriter(input_iters, analyzer, simplify_trivial_iterators, True)
         try:
             whole = rewriter.detect(exprs, condition, level, False)
