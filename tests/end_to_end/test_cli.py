@@ -262,7 +262,8 @@ def test_objects_are_never_loaded(library: Path, tmp_path: Path) -> None:
 def test_not_a_library(content: bytes, image_file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.so"
     other.write_bytes(content)
-    text = refused_elsewhere("run", other, "--inputs", image_file, "--outputs", tmp_path / "out.npz")
+    out = tmp_path / "out.npz"
+    text = refused_elsewhere("run", other, "--inputs", image_file, "--outputs", out)
     assert repr(str(other)) in text
     assert "legal: a " in text
 

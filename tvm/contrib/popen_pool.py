@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 from typing_extensions import Self
 
 from tvm.error import message
+from tvm.support.checkpoint import wait_for
 
 from .by_value import from_bytes, to_bytes
 from .popen_worker import BEGUN, CLOCK, read_message, write_message
@@ -272,7 +273,8 @@ class PopenPoolExecutor:
         self, fn: Callable[[Any], Any], iterator: Iterable[Any]
     ) -> Iterator[MapResult]:
         """`fn(x)` for each x, in order; errors are results with their status."""
-        return self._threads.map(lambda x: self._run_and_tell(fn, x), iterator)
+        futures = [self._threads.submit(self._run_and_tell, fn, x) for x in iterator]
+        return _results(futures)
 
     def _worker(self) -> PopenWorker:
         """The worker of the calling thread."""
@@ -294,3 +296,14 @@ class PopenPoolExecutor:
             return MapResult(StatusKind.TIMEOUT, err)
         except Exception as err:
             return MapResult(StatusKind.EXCEPTION, err)
+
+
+def _results(futures: list[concurrent.futures.Future[MapResult]]) -> Iterator[MapResult]:
+    """What becomes of the futures; those that nobody asks for any more do not begin."""
+    try:
+        for future in futures:
+            wait_for(future, "the next task")
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()

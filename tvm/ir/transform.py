@@ -15,6 +15,7 @@ from typing_extensions import Self
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
+from tvm.support.checkpoint import checkpoint
 from tvm.support.frozen import FrozenMap
 from tvm.support.suggest import did_you_mean
 
@@ -263,6 +264,7 @@ class Pass(Object):
                 f"pass {self._info.name!r} takes an IRModule, found {type(mod).__name__}; "
                 "legal: tvm.IRModule.from_expr(func) makes a module of a function"
             )
+        checkpoint(self._info.name)
         ctx = PassContext.current()
         if not ctx.before_pass(mod, self._info):
             return mod

@@ -15,6 +15,7 @@ from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.structural import structural_equal
+from tvm.support.checkpoint import checkpoint
 from tvm.support.derived import derived
 
 from .base_expr import Id
@@ -131,6 +132,7 @@ class ExprFunctor(Generic[R]):
 
     def visit_binding(self, binding: Binding) -> Any:
         """Call the method for the kind of binding."""
+        checkpoint("the rest of the graph")
         if isinstance(binding, MatchCast):
             return self.visit_match_cast_(binding)
         return self.visit_var_binding_(cast(VarBinding, binding))

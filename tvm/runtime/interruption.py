@@ -1,14 +1,15 @@
-"""Time limits of calls, and calls that other threads cancel.
+"""Time limits of calls and compilations, which other threads may also cancel.
 
     with time_limit(2.0) as limit:      # CallTimeout, a TimeoutError, after two seconds
         vm["main"](x)
     limit.cancel()                      # from another thread: CallCancelled
 
-Compiled code looks up a few hundred times a second in loops that take long, the virtual machine
-before each of its calls. A library has a table of five addresses under `TABLE`: a hook that its
-polls go through when it is set, its own poll, and functions that start listening, that set the
-record of the calling thread, and that keep a thread for good. As with thread pools, the first
-library of a process serves them all.
+Compilers look up at their checkpoints (`tvm.support.checkpoint`), between two functions of a pass
+or two steps of a schedule. Compiled code looks up a few hundred times a second in loops that take
+long, the virtual machine before each of its calls. A library has a table of five addresses under
+`TABLE`: a hook that its polls go through when it is set, its own poll, and functions that start
+listening, that set the record of the calling thread, and that keep a thread for good. As with
+thread pools, the first library of a process serves them all.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tvm.error import CallCancelled, CallTimeout, message
+from tvm.support import checkpoint
 
 TABLE: Final = "__tvm_rt_poll"
 _server: _Table | None = None
 _start_lock = threading.Lock()
-_here = threading.local()
 # No cast to Python objects happens inside of these: the GIL stays with the caller.
 _START = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
 _LIMIT = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
@@ -121,13 +122,15 @@ class TimeLimit:
 
 def current_limit() -> TimeLimit | None:
     """The limit of the calls that this thread makes now."""
-    found: TimeLimit | None = getattr(_here, "limit", None)
-    return found
+    found = checkpoint.current_limit()
+    return found if isinstance(found, TimeLimit) else None
 
 
 @contextlib.contextmanager
 def time_limit(seconds: float | None = None) -> Iterator[TimeLimit]:
-    """Calls inside, of this thread, take `seconds` at most, or until they are cancelled.
+    """What this thread does inside, takes `seconds` at most, or until it is cancelled.
+
+    That is calls of compiled code, compilation and tuning.
 
     Raises CallTimeout (a TimeoutError) or CallCancelled; ValueError for a time below zero. Limits
     nest: the one that ends first holds.
@@ -168,7 +171,7 @@ def _now() -> int:
 
 
 def _set(limit: TimeLimit | None) -> None:
-    _here.limit = limit
+    checkpoint.set_limit(limit)
     if _server is not None:
         _LIMIT(_server.limit)(None if limit is None else limit.address)
 

@@ -1,8 +1,9 @@
 """Work in C that would be deaf to Ctrl-C, done in a thread beside the main one.
 
 Python hears signals in its main thread, between its own instructions: not while LLVM works. So the
-main thread waits for another one, and a wait is interruptible. Work that nobody waits for any more
-goes on to its end, which no later work sees.
+main thread waits for another one, and a wait is interruptible. A thread whose time is limited waits
+as well, and leaves when its time is over. Work that nobody waits for any more goes on to its end,
+which no later work sees.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+from .checkpoint import SECONDS, current_limit
 
 Result = TypeVar("Result")
 
@@ -32,15 +35,21 @@ class _Task(Generic[Result]):
             self._ended.set()
 
     def result(self) -> Result:
-        self._ended.wait()
+        limit = current_limit()
+        while not self._ended.wait(None if limit is None else SECONDS):
+            if limit is not None:
+                limit.check("what waits for LLVM")
         if self._error is not None:
             raise self._error
         return self._results[0]
 
 
 def hearing_signals(call: Callable[[], Result]) -> Result:
-    """The result of `call()`, for which the main thread waits with open ears."""
-    if threading.current_thread() is not threading.main_thread():
+    """The result of `call()`, for which the main thread waits with open ears.
+
+    So does a thread with a time limit.
+    """
+    if current_limit() is None and threading.current_thread() is not threading.main_thread():
         return call()
     task = _Task(call)
     threading.Thread(target=task.run, name="tvm-compile").start()

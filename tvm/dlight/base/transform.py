@@ -7,6 +7,7 @@ from typing import Final
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, PassContext, PassInfo
+from tvm.support.checkpoint import checkpoint
 from tvm.target.target import Target
 from tvm.tir.function import PrimFunc
 from tvm.tir.schedule import Schedule, ScheduleError
@@ -66,6 +67,7 @@ def first_schedule(
     if not isinstance(func.body, BlockRealize):
         return None
     for rule in rules:
+        checkpoint(rule_name(rule))
         if not rule.is_target_available(target):
             continue
         try:

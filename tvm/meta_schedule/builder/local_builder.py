@@ -65,7 +65,7 @@ class LocalBuilder(PyBuilder):
         try:
             results = self._pool.map_with_error_catching(_build, tasks)
             return [self._result(done) for done in results]
-        except BaseException:  # Ctrl-C: nobody waits for the rest
+        except BaseException:  # Ctrl-C, or a time limit: nobody waits for the rest
             self._pool.end_tasks()
             raise
 

@@ -15,6 +15,7 @@ from tvm.meta_schedule.utils import derived_object, get_global_func_with_default
 from tvm.runtime import Device, Module
 from tvm.runtime import device as find_device
 from tvm.runtime.module import load_own
+from tvm.support.checkpoint import wait_for
 
 from .config import EvaluatorConfig
 from .runner import PyRunner, PyRunnerFuture, RunnerFuture, RunnerInput, RunnerResult
@@ -109,12 +110,14 @@ class LocalRunner(PyRunner):
         result: list[float] | None = None
         error: str | None = None
         try:
+            wait_for(future, "the next measurement")
+        except BaseException:  # Ctrl-C, or a time limit: nobody waits for it
+            self.pool.end_tasks()
+            raise
+        try:
             result = future.result()
         except TimeoutError:
             error = f"LocalRunner: Timeout, killed after {self.timeout_sec} seconds\n"
-        except (KeyboardInterrupt, SystemExit):
-            self.pool.end_tasks()  # nobody waits for it
-            raise
         except Exception as err:
             error = f"LocalRunner: An exception occurred\n{err}"
         time.sleep(self.cooldown_sec)

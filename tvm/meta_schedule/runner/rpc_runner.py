@@ -21,6 +21,7 @@ from tvm.meta_schedule.utils import (
 )
 from tvm.rpc import RPCSession
 from tvm.runtime import Device, Module
+from tvm.support.checkpoint import wait_for
 
 from .config import EvaluatorConfig, RPCConfig
 from .runner import PyRunner, PyRunnerFuture, RunnerFuture, RunnerInput, RunnerResult
@@ -60,6 +61,7 @@ class RPCRunnerFuture(PyRunnerFuture):
 
     def result(self) -> RunnerResult:
         """What was measured; waits for it."""
+        wait_for(self.future, "the next measurement")
         try:
             return RunnerResult(self.future.result(), None)
         except TimeoutError:

@@ -14,6 +14,7 @@ from tvm.arith import Analyzer
 from tvm.ffi.object import Object
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
+from tvm.support.checkpoint import checkpoint
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
@@ -179,6 +180,7 @@ class Recorder(Object):
     def _attempt(
         self, kind: InstructionKind, rule: Callable[..., Any], arguments: dict[str, Any]
     ) -> Any:
+        checkpoint(kind.method)
         resolved = {name: self._resolve(kind, name, v) for name, v in arguments.items()}
         state = self._state
         state.begin()

@@ -16,6 +16,7 @@ from tvm.ir.transform import (
     hide_leading_parameters,
     pass_class,
 )
+from tvm.support.checkpoint import checkpoint
 from tvm.tir.function import PrimFunc
 
 P = ParamSpec("P")
@@ -38,6 +39,7 @@ class PrimFuncPass(Pass):
             if not isinstance(func, PrimFunc):
                 functions[var] = func
                 continue
+            checkpoint(self.info.name)
             new = self._func(func, mod, ctx)
             if new is None:
                 continue  # the pass removed the function
