@@ -69,7 +69,7 @@ def schedule_contraction(
     if not form.is_matrix() or not found.rhs.is_plain() or not found.lhs.is_plain():
         gathers = to_matrix(sch, block, found, form)
     else:
-        _order_roles(sch, block, form)
+        order_roles(sch, block, form)
     tile = choose_tile(cpu, bits, m, n, k, columns)
     outer = len(form.outer)
     pads_rows = m is None or m % tile.rows != 0
@@ -82,7 +82,7 @@ def schedule_contraction(
             [1] * outer + [tile.rows if pads_rows else 1, tile.columns if pads_columns else 1, 1],
         )
     row_var = sch.get(block).iter_vars[outer].var
-    copies = read_last_row_again(sch, copies, _operand_of(sch, block, row_var).buffer)
+    copies = read_last_row_again(sch, copies, operand_of(sch, block, row_var).buffer)
     if gathers:
         rows, columns_copy = gathers
         sch.compute_inline(rows)
@@ -90,7 +90,7 @@ def schedule_contraction(
             sch.compute_inline(columns_copy)  # gathered right into the padding
         else:
             copies.append(columns_copy)
-    back = _write_back(sch, block)
+    back = write_back(sch, block)
     panel, packed = _panel(sch, block, m, tile, outer, copies)
     loops = sch.get_loops(block)
     row, column, step = loops[outer], loops[outer + 1], loops[outer + 2]
@@ -105,7 +105,7 @@ def schedule_contraction(
     if panel is not None and not packed:
         _order_panel(sch, panel, jo)
         _vectorize_panel(sch, panel, jo, tile)
-    _vectorize_back(sch, back, io, lanes)
+    vectorize_back(sch, back, io, lanes)
     sch.vectorize(ji)
     sch.unroll(jv)
     sch.unroll(ii)
@@ -117,7 +117,7 @@ def schedule_contraction(
     return _reason(cpu, tile, panels, pads_rows, spread)
 
 
-def _order_roles(sch: Schedule, block: BlockRV, form: MatrixForm) -> None:
+def order_roles(sch: Schedule, block: BlockRV, form: MatrixForm) -> None:
     """Let outer loops come first, then row, column and sum: O[b, i, h, d] += P[b, h, i, k] * ..."""
     node: Block = sch.get(block)
     wanted = [iv.var for iv in (*form.outer, *form.m, *form.n, *form.k)]
@@ -248,7 +248,7 @@ def _size(iv: IterVar) -> PrimExpr:
     return iv.dom.extent
 
 
-def _write_back(sch: Schedule, block: BlockRV) -> BlockRV:
+def write_back(sch: Schedule, block: BlockRV) -> BlockRV:
     """The block that stores the finished tile, after which the accumulators are local."""
     users = sch.get_consumers(block)
     if len(users) == 1:
@@ -309,7 +309,7 @@ def _panel(
     None if the operand is read in place. `copies` are those that were made of operands.
     """
     column = sch.get(block).iter_vars[outer + 1].var
-    operand = _operand_of(sch, block, column)
+    operand = operand_of(sch, block, column)
     panel = {sch.get(copy).writes[0].buffer: copy for copy in copies}.get(operand.buffer)
     contiguous = operand.innermost() is column
     source = operand.buffer if panel is None else sch.get(panel).reads[0].buffer
@@ -330,7 +330,7 @@ def _panel(
     return panel, free
 
 
-def _operand_of(sch: Schedule, block: BlockRV, var: Var) -> Operand:
+def operand_of(sch: Schedule, block: BlockRV, var: Var) -> Operand:
     """The operand that a variable of the block moves."""
     found = find_contraction(sch.get(block))
     assert found is not None, "still a contraction"
@@ -386,7 +386,7 @@ def _below(sch: Schedule, outer: LoopRV, block: BlockRV) -> list[LoopRV]:
     return loops[place + 1 :]
 
 
-def _vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> None:
+def vectorize_back(sch: Schedule, back: BlockRV, io: LoopRV, lanes: int) -> None:
     """Rows and vectors unrolled, so that accumulators have constant places."""
     below = _below(sch, io, back)
     if not below:

@@ -122,7 +122,7 @@ class _MatchLowerer(StmtExprMutator):
     def _indices(self, region: s.BufferRegion, indices: tuple[PrimExpr, ...]) -> list[PrimExpr]:
         lead = len(region.region) - len(indices)
         offsets = [rng.min for rng in region.region]
-        inner = [ops.add(low, i) for low, i in zip(offsets[lead:], indices)]
+        inner = [ops.add(low, _as_wide(i, low)) for low, i in zip(offsets[lead:], indices)]
         return [*offsets[:lead], *[self._analyzer.simplify(i) for i in inner]]
 
     def visit_buffer_load_(self, op: e.BufferLoad) -> PrimExpr:
@@ -154,3 +154,11 @@ class _MatchLowerer(StmtExprMutator):
         for start, rng in zip(starts[lead:], inner.region):
             ranges.append(Range.from_min_extent(start, rng.extent))
         return s.BufferRegion(outer.buffer, ranges)
+
+
+def _as_wide(index: PrimExpr, low: PrimExpr) -> PrimExpr:
+    """A run of places with its start and step in the type of what is added: it stays a run."""
+    if isinstance(index, e.Ramp) and index.dtype.bits < low.dtype.bits:
+        base, stride = (ops.cast(part, low.dtype) for part in (index.base, index.stride))
+        return e.Ramp(base, stride, index.lanes, index.span)
+    return index

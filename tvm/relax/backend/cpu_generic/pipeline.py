@@ -17,6 +17,8 @@ from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeig
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
 from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
+from tvm.relax.transform.fold_dequantize import FoldDequantize
+from tvm.relax.transform.integer_products import IntegerProducts, product_form
 from tvm.relax.transform.winograd_conv2d import WinogradConv2D
 from tvm.target.target import Target
 from tvm.tir.transform.name_extents import NameExtents
@@ -44,7 +46,9 @@ def kernel_passes(target: Target) -> list[Pass]:
         t.LambdaLift(),  # local functions are compiled as those of the module are
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
+        *([FoldDequantize()] if product_form(target) else []),  # integers are multiplied as such
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all
+        IntegerProducts(target),  # as bytes, where the CPU multiplies these
         ConvTransposeAsConv(),  # in forms that are fastest on a CPU, now that weights are constants
         WinogradConv2D(target.cpu),
         t.LowerShapeToTensor(),  # sizes that are read as numbers become kernels

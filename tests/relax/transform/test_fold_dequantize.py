@@ -1,0 +1,70 @@
+"""Products of dequantised numbers become products of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.relax.programs import run_interp
+from tvm import relax
+from tvm.ir import IRModule
+from tvm.relax import op
+from tvm.relax.expr import is_call_of
+from tvm.relax.transform.fold_dequantize import FoldDequantize
+from tvm.relax.transform.rebuild import all_bindings
+
+pytestmark = pytest.mark.pure
+
+
+def program(*, transposed: bool = False, scale: tuple[int, ...] = (), rows: int = 4) -> IRModule:
+    """(x - 7) * 0.5 times w * scale, w perhaps transposed."""
+    rng = np.random.default_rng(1)
+    shape = (6, 12) if transposed else (12, 6)
+    x = relax.Var("x", relax.TensorStructInfo((rows, 12), "uint8"))
+    w = relax.const(rng.integers(-128, 128, shape).astype("int8"))
+    factor = relax.const((rng.integers(1, 9, scale) / 16).astype("float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        point = op.astype(relax.const(np.uint8(7)), "int32")
+        whole = op.subtract(op.astype(x, "int32"), point)
+        left = bb.emit(op.multiply(op.astype(whole, "float32"), relax.const(np.float32(0.5))))
+        right = bb.emit(op.multiply(op.astype(op.astype(w, "int32"), "float32"), factor))
+        if transposed:
+            right = bb.emit(op.permute_dims(right))
+        bb.emit_func_output(bb.emit(op.matmul(left, right)))
+    return bb.get()
+
+
+def product_dtype(mod: IRModule) -> str:
+    main = mod["main"]
+    assert isinstance(main, relax.Function)
+    (call,) = [
+        binding.value
+        for binding in all_bindings(main)
+        if is_call_of(binding.value, "relax.matmul")
+    ]
+    info = call.struct_info
+    assert isinstance(info, relax.TensorStructInfo)
+    return str(info.dtype)
+
+
+@pytest.mark.parametrize(
+    ("transposed", "scale"), [(False, ()), (False, (1, 6)), (True, ()), (True, (6, 1))]
+)
+def test_changes(transposed: bool, scale: tuple[int, ...]) -> None:
+    mod = program(transposed=transposed, scale=scale)
+    after = FoldDequantize()(mod)
+    assert product_dtype(after) == "int32"
+    assert relax.analysis.well_formed(after)
+    x = np.random.default_rng(2).integers(0, 256, (4, 12)).astype("uint8")
+    # scales are powers of two in sixteenths, so that the floats before are exact as well
+    np.testing.assert_array_equal(run_interp(after, [x]), run_interp(mod, [x]))
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale": (12, 1)}, {"transposed": True, "scale": (1, 12)}, {"rows": 1}]
+)
+def test_keeps(options: dict[str, object]) -> None:
+    """A scale for each step of the sum, and a single row."""
+    mod = program(**options)  # type: ignore[arg-type]
+    assert product_dtype(FoldDequantize()(mod)) == "float32"

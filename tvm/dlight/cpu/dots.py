@@ -1,0 +1,263 @@
+"""Products of matrices of small integers by instructions that sum groups of products.
+
+    for jo in N / NR:
+        for io in M / MR:
+            acc[MR, NR] = 0                                      # 32-bit sums in vector registers
+            for ko in K / 4:
+                acc[i, :] += dot4(A[io * MR + i, ko * 4 : ko * 4 + 4], W[jo, ko, :, 0 : 4])
+            C[io * MR + i, jo * NR + j] = epilogue(acc[i, j])
+
+`W` holds four numbers of one column side by side; weights that are constants are laid out so while
+compiling. Sums are exact: where there is no instruction for four bytes, they are widened to 16 bits
+and multiplied by pairs.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tvm.dlight.analysis.contraction import Contraction, find_contraction
+from tvm.dlight.base import open_schedule, pad_operands
+from tvm.ir.expr import PrimExpr
+from tvm.target.cpu_model import CpuModel
+from tvm.target.target import Target
+from tvm.tir.expr import Add, BufferLoad, Cast, Mul, Var
+from tvm.tir.function import PrimFunc
+from tvm.tir.schedule import BlockRV, LoopRV, Schedule
+from tvm.tir.schedule.analysis.query import realize_of
+from tvm.tir.stmt import Block, BufferStore
+from tvm.tir.tensor_intrin.dots import DOTS, Dot, register_dot
+
+from .base import CPUScheduleRule, root_blocks, with_reason
+from .contraction import (
+    MatrixForm,
+    extent_of,
+    operand_of,
+    order_roles,
+    to_matrix,
+    vectorize_back,
+    write_back,
+)
+from .cost import flops_us, share_out
+from .edges import read_last_row_again
+from .gemm import is_gemm, matrix_form
+from .general import Rest, inline_epilogues
+from .tiles import choose_tile
+from .weights import PREPACK, free_buffers
+
+_BYTES: Final = ("int8", "uint8")
+
+
+class DotProducts(CPUScheduleRule):
+    """Schedules functions with a product of matrices of 8-bit (or 16-bit) integers."""
+
+    def is_target_available(self, target: Target) -> bool:
+        """True for code that LLVM makes for a CPU: the instructions have LLVM's names."""
+        return super().is_target_available(target) and target.kind.name == "llvm"
+
+    def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
+        """The schedule, or None if no block is such a product or the CPU has no instruction."""
+        sch = open_schedule(func)
+        if not any(_product(sch, block, target.cpu) for block in root_blocks(sch)):
+            return None
+        inline_epilogues(sch)
+        rest = Rest(sch)
+        made: list[tuple[BlockRV, LoopRV, LoopRV, str]] = []
+        reasons: list[str] = []
+        for block in root_blocks(sch):
+            found = _product(sch, block, target.cpu)
+            if found is not None:
+                contraction, form = found
+                reason, sums, inner, name = _tiled(sch, block, contraction, form, target.cpu)
+                made.append((block, sums, inner, name))
+                reasons.append(reason)
+                rest.done(block)
+        rest.schedule(target.cpu)
+        for block, outer, inner, name in made:
+            _finish(sch, block, outer, inner, name)
+        return with_reason(sch, "; ".join(reasons))
+
+
+def _product(sch: Schedule, block: BlockRV, cpu: CpuModel) -> tuple[Contraction, str] | None:
+    """The product that a block is, each variable bound to a loop of its own, and how to make it."""
+    found = find_contraction(sch.get(block))
+    values = realize_of(sch.state, sch.get_sref(block)).iter_values
+    if found is None or not is_gemm(found) or not all(isinstance(v, Var) for v in values):
+        return None
+    if not matrix_form(found).m or str(found.output.dtype) != "int32":
+        return None
+    form = dot_form(cpu, str(found.lhs.buffer.dtype), str(found.rhs.buffer.dtype))
+    return None if form is None or not _sums_in_32_bits(sch.get(block)) else (found, form)
+
+
+def dot_form(cpu: CpuModel, one: str, many: str) -> str | None:
+    """The instruction for groups of `one` by vectors of `many`; None if there is none."""
+    has = cpu.features
+    kinds = {one, many}
+    if cpu.arch == "aarch64":
+        mixed = "usdot" if "i8mm" in has else None
+        plain = {"int8": "sdot", "uint8": "udot"}.get(one) if one == many else mixed
+        return plain if "dotprod" in has and kinds <= set(_BYTES) else None
+    if cpu.arch != "x86_64" or not kinds <= {*_BYTES, "int16"}:
+        return None
+    wide = cpu.vector_bits == 512 and "avx512bw" in has
+    fused = "avx512vnni" in has or "avxvnni" in has
+    if fused and kinds == set(_BYTES):
+        return "vnni512" if wide else "vnni256"
+    if wide:
+        return "words512" if fused else "avx512"
+    if fused:
+        return "words256"
+    return "avx2" if "avx2" in has else "sse2"
+
+
+def _factors(block: Block) -> tuple[PrimExpr, PrimExpr]:
+    store = block.body
+    assert isinstance(store, BufferStore), "a contraction is one store"
+    assert isinstance(store.value, Add), "and that of a sum"
+    assert isinstance(store.value.b, Mul), "of products"
+    return store.value.b.a, store.value.b.b
+
+
+def _sums_in_32_bits(block: Block) -> bool:
+    """Whether each factor is widened on its own, as the instructions do."""
+    store = block.body
+    if not isinstance(store, BufferStore) or not isinstance(store.value, Add):
+        return False
+    product = store.value.b
+    return isinstance(product, Mul) and all(
+        isinstance(side, Cast) and side.dtype == "int32" and isinstance(side.value, BufferLoad)
+        for side in (product.a, product.b)
+    )
+
+
+def _tiled(
+    sch: Schedule, block: BlockRV, found: Contraction, form: str, cpu: CpuModel
+) -> tuple[str, LoopRV, LoopRV, str]:
+    """Tile a product; returns the reason, where sums begin, what to tensorize and by what."""
+    dot = DOTS[form]
+    roles = matrix_form(found)
+    m, n, k = extent_of(roles.m), extent_of(roles.n), extent_of(roles.k)
+    gathers: list[BlockRV] = []
+    if roles.is_matrix():
+        order_roles(sch, block, roles)
+    else:
+        gathers = to_matrix(sch, block, found, roles)
+    steps = None if k is None else -(-k // dot.group)
+    tile = choose_tile(cpu, 32, m, n, steps)
+    outer = len(roles.outer)
+    columns = -(-tile.columns // dot.lanes) * dot.lanes
+    pads = [
+        tile.rows if m is None or m % tile.rows else 1,
+        columns if n is None or n % columns else 1,
+        dot.group if k is None or k % dot.group else 1,
+    ]
+    copies: list[BlockRV] = []
+    if pads != [1, 1, 1]:
+        copies = pad_operands(sch, block, [1] * outer + pads)
+    row, column = (sch.get(block).iter_vars[outer + i].var for i in range(2))
+    if pads[2] == 1:
+        copies = read_last_row_again(sch, copies, operand_of(sch, block, row).buffer)
+    for gather in gathers:
+        sch.compute_inline(gather)
+    _groups_of_rows(sch, block, outer, copies)
+    back = write_back(sch, block)
+    panel, packed = _panels(sch, block, outer, dot, columns, copies)
+    one, many = operand_of(sch, block, row).buffer, operand_of(sch, block, column).buffer
+    swapped = operand_of(sch, block, row).buffer is not _loaded(_factors(sch.get(block))[0])
+    loops = sch.get_loops(block)
+    io, ii = sch.split(loops[outer], factors=[None, tile.rows])
+    jo, jv, ji = sch.split(loops[outer + 1], factors=[None, columns // dot.lanes, dot.lanes])
+    ko, ku, ki = sch.split(loops[outer + 2], factors=[None, tile.unroll, dot.group])
+    sch.reorder(*loops[:outer], jo, io, ko, ku, ii, jv, ji, ki)
+    if not packed:
+        sch.compute_at(panel, jo)
+    sch.reverse_compute_at(back, io)
+    vectorize_back(sch, back, io, dot.lanes)
+    for loop in (jv, ii, ku):
+        sch.unroll(loop)
+    work = _microseconds(cpu, roles, dot, columns)
+    spread = share_out(sch, [*loops[:outer], jo], cpu, work, sch.get(block), heavy=True)
+    name = register_dot(form, str(one.dtype), str(many.dtype), swapped)
+    return _reason(form, dot, tile.rows, columns, packed, spread), ko, ji, name
+
+
+def _loaded(factor: PrimExpr) -> object:
+    while isinstance(factor, Cast):
+        factor = factor.value
+    assert isinstance(factor, BufferLoad), "looked at before"
+    return factor.buffer
+
+
+def _groups_of_rows(
+    sch: Schedule, block: BlockRV, outer: int, copies: list[BlockRV]
+) -> None:
+    """Let the left operand lie along the sum, by a copy where it does not."""
+    row, step = sch.get(block).iter_vars[outer].var, sch.get(block).iter_vars[outer + 2].var
+    operand = operand_of(sch, block, row)
+    if operand.innermost() is step:
+        return
+    made = {sch.get(copy).writes[0].buffer: copy for copy in copies}.get(operand.buffer)
+    copy = sch.cache_read(block, operand.read_index, "global") if made is None else made
+    place = next(i for i, index in enumerate(operand.indices) if index is step)
+    order = [i for i in range(len(operand.indices)) if i != place] + [place]
+    sch.transform_layout(copy, ("write", 0), lambda *i: [i[d] for d in order])
+
+
+def _panels(
+    sch: Schedule, block: BlockRV, outer: int, dot: Dot, columns: int, copies: list[BlockRV]
+) -> tuple[BlockRV, bool]:
+    """The block that lays the right operand out in groups, and whether it does so beforehand."""
+    names = [iv.var for iv in sch.get(block).iter_vars]
+    operand = operand_of(sch, block, names[outer + 1])
+    panel = {sch.get(copy).writes[0].buffer: copy for copy in copies}.get(operand.buffer)
+    source = operand.buffer if panel is None else sch.get(panel).reads[0].buffer
+    free = source in free_buffers(sch)
+    if panel is None:
+        panel = sch.cache_read(block, operand.read_index, "global")
+    column = next(i for i, index in enumerate(operand.indices) if index is names[outer + 1])
+    step = next(i for i, index in enumerate(operand.indices) if index is names[outer + 2])
+
+    def grouped(*at: PrimExpr) -> list[PrimExpr]:
+        lead = [index for i, index in enumerate(at) if i not in (column, step)]
+        return [
+            *lead, at[column] // columns, at[step] // dot.group, at[column] % columns,
+            at[step] % dot.group,
+        ]  # fmt: skip
+
+    sch.transform_layout(panel, ("write", 0), grouped)
+    if free:
+        node: Block = sch.get(panel)
+        if len(node.iter_vars) == len(node.writes[0].buffer.shape) - 2:
+            sch.transform_block_layout(panel, grouped)
+        sch.annotate(panel, PREPACK, True)
+    return panel, free
+
+
+def _finish(sch: Schedule, block: BlockRV, outer: LoopRV, inner: LoopRV, name: str) -> None:
+    """Let sums begin at zero, and the instruction take the place of the inner loops."""
+    init = sch.decompose_reduction(block, outer)
+    *_, rows, vectors, lanes = sch.get_loops(init)
+    sch.vectorize(lanes)
+    sch.unroll(vectors)
+    sch.unroll(rows)
+    sch.tensorize(inner, name)
+
+
+def _microseconds(cpu: CpuModel, roles: MatrixForm, dot: Dot, columns: int) -> float:
+    work = 2.0
+    for part in (roles.outer, roles.m, roles.n, roles.k):
+        size = extent_of(part)
+        guess = columns if part is roles.n else 8
+        work *= guess if size is None else size
+    return flops_us(cpu, work / dot.group, 32)
+
+
+def _reason(form: str, dot: Dot, rows: int, columns: int, packed: bool, spread: str) -> str:
+    parts = [
+        f"{rows}x{columns} tile of 32-bit sums, groups of {dot.group} products by "
+        f"{dot.name.removeprefix('llvm.')}",
+        "columns packed " + ("beforehand" if packed else "into a panel"),
+        "serial, too little work for threads" if spread == "serial" else spread,
+    ]
+    return ", ".join(parts)

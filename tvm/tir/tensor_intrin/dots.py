@@ -1,0 +1,137 @@
+"""Products of small integers, summed in groups by one vector instruction, in 32 bits and exactly.
+
+    C[i] += sum(A[k] * B[i, k] for k in range(group))    for i in range(lanes)
+
+`A` is one group for all lanes. Four bytes are multiplied by VPDPBUSD (unsigned by signed ones),
+SDOT, UDOT and USDOT; two numbers of 16 bits by VPMADDWD and VPDPWSSD, to which bytes are widened:
+no sum can then overflow, where VPMADDUBSW would cut sums of two byte products to 16 bits.
+"""
+
+# What is below is TVMScript: its annotations are calls, its names are buffers.
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tvm.tir.function import PrimFunc
+from tvm.tir.intrin_registry import TensorIntrin
+from tvm.tir.script import language as T
+
+
+class Dot(NamedTuple):
+    """An instruction: how many lanes it has, and of how many numbers each sums the products."""
+
+    name: str
+    lanes: int
+    group: int
+    multiplies: tuple[str, str]  # the data types of its own operands
+    accumulates: bool = True  # or leaves adding to the sums to another one
+    swapped: bool = False  # the group for all lanes is its second operand
+
+
+_US: Final = ("uint8", "int8")
+_WORDS: Final = ("int16", "int16")
+DOTS: Final[dict[str, Dot]] = {
+    "vnni512": Dot("llvm.x86.avx512.vpdpbusd.512", 16, 4, _US),
+    "vnni256": Dot("llvm.x86.avx512.vpdpbusd.256", 8, 4, _US),
+    "words512": Dot("llvm.x86.avx512.vpdpwssd.512", 16, 2, _WORDS),
+    "words256": Dot("llvm.x86.avx512.vpdpwssd.256", 8, 2, _WORDS),
+    "avx512": Dot("llvm.x86.avx512.pmaddw.d.512", 16, 2, _WORDS, accumulates=False),
+    "avx2": Dot("llvm.x86.avx2.pmadd.wd", 8, 2, _WORDS, accumulates=False),
+    "sse2": Dot("llvm.x86.sse2.pmadd.wd", 4, 2, _WORDS, accumulates=False),
+    "sdot": Dot("llvm.aarch64.neon.sdot.v4i32.v16i8", 4, 4, ("int8", "int8")),
+    "udot": Dot("llvm.aarch64.neon.udot.v4i32.v16i8", 4, 4, ("uint8", "uint8")),
+    "usdot": Dot("llvm.aarch64.neon.usdot.v4i32.v16i8", 4, 4, _US),
+}
+
+
+def dot_name(form: str, one: str, many: str, swapped: bool) -> str:
+    """The name of an intrinsic: `one` is the type of `A`, `many` that of `B`.
+
+    With `swapped` the program multiplies B by A.
+    """
+    return f"dot_{form}_{one}_{many}" + ("_swapped" if swapped else "")
+
+
+def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc, PrimFunc]:
+    """What the intrinsic computes, and the instruction that does."""
+    dot = DOTS[form]
+    lanes, group = dot.lanes, dot.group
+    total = lanes * group
+    integers = f"int32x{lanes}"
+    wide = f"int{32 // group}"  # of a number within the instruction
+    takes_numbers = not dot.name.startswith("llvm.x86") or "pmadd" in dot.name
+    flipped = one != dot.multiplies[0] and group == 4  # the many are the unsigned ones
+
+    def of_instruction(vector):
+        return T.reinterpret(f"{wide}x{total}", vector) if takes_numbers else vector
+
+    def product(sums, left, right):
+        left, right = (right, left) if flipped else (left, right)
+        left, right = of_instruction(left), of_instruction(right)
+        if dot.accumulates:
+            return T.call_llvm_pure_intrin(integers, dot.name, sums, left, right)
+        return sums + T.call_llvm_pure_intrin(integers, dot.name, left, right)
+
+    def widened(vector, count):
+        return T.cast(vector, f"{wide}x{count}") if group == 2 else vector
+
+    @T.prim_func(private=True)
+    def desc(
+        A: T.Buffer((group,), one, offset_factor=1),
+        B: T.Buffer((lanes, group), many, offset_factor=1),
+        C: T.Buffer((lanes,), "int32", offset_factor=1, scope="local"),
+    ) -> None:
+        with T.block("root"):
+            T.reads(C[0:lanes], A[0:group], B[0:lanes, 0:group])
+            T.writes(C[0:lanes])
+            for i in T.serial(0, lanes):
+                for k in T.serial(0, group):
+                    with T.block("update"):
+                        vi, vk = T.axis.remap("SR", [i, k])
+                        C[vi] = C[vi] + T.cast(A[vk], "int32") * T.cast(B[vi, vk], "int32")
+
+    @T.prim_func(private=True)
+    def swapped_desc(
+        A: T.Buffer((group,), one, offset_factor=1),
+        B: T.Buffer((lanes, group), many, offset_factor=1),
+        C: T.Buffer((lanes,), "int32", offset_factor=1, scope="local"),
+    ) -> None:
+        with T.block("root"):
+            T.reads(C[0:lanes], B[0:lanes, 0:group], A[0:group])
+            T.writes(C[0:lanes])
+            for i in T.serial(0, lanes):
+                for k in T.serial(0, group):
+                    with T.block("update"):
+                        vi, vk = T.axis.remap("SR", [i, k])
+                        C[vi] = C[vi] + T.cast(B[vi, vk], "int32") * T.cast(A[vk], "int32")
+
+    @T.prim_func(private=True)
+    def impl(
+        A: T.Buffer((group,), one, offset_factor=1),
+        B: T.Buffer((lanes, group), many, offset_factor=1),
+        C: T.Buffer((lanes,), "int32", offset_factor=1, scope="local"),
+    ) -> None:
+        with T.block("root"):
+            T.reads(C[0:lanes], A[0:group], B[0:lanes, 0:group])
+            T.writes(C[0:lanes])
+            few = T.meta_var(
+                T.reinterpret("int32", widened(A.vload([0], f"{one}x{group}"), group))
+            )
+            rows = T.meta_var(
+                T.reinterpret(integers, widened(B.vload([0, 0], dtype=f"{many}x{total}"), total))
+            )
+            C[T.Ramp(T.int32(0), 1, lanes)] = product(
+                C.vload([0], integers), T.Broadcast(few, lanes), rows
+            )
+
+    return (swapped_desc if swapped else desc), impl
+
+
+def register_dot(form: str, one: str, many: str, swapped: bool = False) -> str:
+    """The name of an intrinsic, which is made when it is first asked for: there are many."""
+    name = dot_name(form, one, many, swapped)
+    if TensorIntrin.get(name, allow_missing=True) is None:
+        TensorIntrin.register(name, *dot_intrin(form, one, many, swapped))
+    return name
