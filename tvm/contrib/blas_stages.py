@@ -5,9 +5,12 @@ Each library's module (`cblas`, `mkl`, `cublas`, ...) says which packed function
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import te, tir
+
+Product = Callable[..., te.Tensor]
 
 
 def matmul_stage(
@@ -46,6 +49,28 @@ def batch_matmul_stage(
         name="C", **kwargs,
     )  # fmt: skip
     return out
+
+
+def products_of(library: str) -> tuple[Product, Product]:
+    """`matmul` and `batch_matmul` of a library for GPUs, whose calls name the result's type."""
+
+    def matmul(
+        lhs: te.Tensor, rhs: te.Tensor, transa: bool = False, transb: bool = False,
+        dtype: Any = None,
+    ) -> te.Tensor:  # fmt: skip
+        """`lhs @ rhs` of two matrices, either transposed before: a call of the library."""
+        name = f"tvm.contrib.{library}.matmul"
+        return matmul_stage(name, lhs, rhs, transa, transb, dtype=dtype or lhs.dtype)
+
+    def batch_matmul(
+        lhs: te.Tensor, rhs: te.Tensor, transa: bool = False, transb: bool = False,
+        dtype: Any = None,
+    ) -> te.Tensor:  # fmt: skip
+        """`lhs[b] @ rhs[b]` for every b."""
+        name = f"tvm.contrib.{library}.batch_matmul"
+        return batch_matmul_stage(name, lhs, rhs, transa, transb, dtype=dtype or lhs.dtype)
+
+    return matmul, batch_matmul
 
 
 def _is_one(extent: Any) -> bool:

@@ -7,7 +7,7 @@ those paths agree to compute it element by element.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tvm.relax.op_pattern import OpPatternKind as Kind
 
@@ -58,6 +58,22 @@ class Dominators:
                 strongest = max(strongest, self.pattern[b])
                 b = self.parent[b]
         return a, strongest
+
+
+def nodes_between(nodes: Sequence[FusionNode], start: int, sink: int) -> list[int]:
+    """The nodes on paths from `start` to `sink`, with `sink`, without `start`."""
+    found: list[int] = []
+    seen = {start}
+    stack = [reader for reader, _ in nodes[start].readers]
+    while stack:
+        i = stack.pop()
+        if i in seen:
+            continue
+        seen.add(i)
+        found.append(i)
+        if i != sink:
+            stack.extend(reader for reader, _ in nodes[i].readers)
+    return found
 
 
 class _Groups:
@@ -153,7 +169,7 @@ class _Fuser:
         self._try(i, sink, _injective_way)
 
     def _try(self, i: int, sink: int, condition: Condition) -> None:
-        way = self._way(i, sink)
+        way = nodes_between(self.nodes, i, sink)
         for j in way:
             root = self.groups.find(j)
             if not condition(self.groups.pattern[root], j == sink):
@@ -172,21 +188,6 @@ class _Fuser:
         """Two anchor kernels never share a group."""
         members = {self.groups.find(i), *roots}
         return sum(self.groups.anchored[root] for root in members) > 1
-
-    def _way(self, i: int, sink: int) -> list[int]:
-        """The nodes on paths from `i` to `sink`, with `sink`, without `i`."""
-        found: list[int] = []
-        seen = {i}
-        stack = [reader for reader, _ in self.nodes[i].readers]
-        while stack:
-            j = stack.pop()
-            if j in seen:
-                continue
-            seen.add(j)
-            found.append(j)
-            if j != sink:
-                stack.extend(reader for reader, _ in self.nodes[j].readers)
-        return found
 
 
 def find_groups(nodes: list[FusionNode], level: int, max_depth: int) -> list[list[int]]:

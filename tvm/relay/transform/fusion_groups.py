@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tvm.relax.op_pattern import OpPatternKind as Kind
-from tvm.relax.transform.fusion_groups import Dominators, FusionNode
+from tvm.relax.transform.fusion_groups import Dominators, FusionNode, nodes_between
 
 Condition = Callable[[int, bool], bool]
 
@@ -55,7 +55,7 @@ class Groups:
 
     def _room(self, i: int, end: int) -> bool:
         """Whether the kernel would not grow past the greatest number of steps."""
-        roots = {self.find(j) for j in (i, *self._way(i, end))}
+        roots = {self.find(j) for j in (i, *nodes_between(self.nodes, i, end))}
         return sum(self.size[root] for root in roots) <= self.max_depth
 
     def _visit(self, i: int, end: int, phase: int) -> None:
@@ -79,27 +79,12 @@ class Groups:
             self._try(i, end, _map)
 
     def _try(self, i: int, end: int, condition: Condition) -> None:
-        way = self._way(i, end)
+        way = nodes_between(self.nodes, i, end)
         if not all(condition(self.pattern[self.find(j)], j == end) for j in way):
             return
         for j in (i, *way):
             if j != end:
                 self._join(j, end)
-
-    def _way(self, i: int, end: int) -> list[int]:
-        """The nodes on the paths from `i` to `end`, without `i`."""
-        found: list[int] = []
-        seen = {i}
-        stack = [reader for reader, _ in self.nodes[i].readers]
-        while stack:
-            j = stack.pop()
-            if j in seen:
-                continue
-            seen.add(j)
-            found.append(j)
-            if j != end:
-                stack.extend(reader for reader, _ in self.nodes[j].readers)
-        return found
 
 
 def _broadcast(kind: int, is_end: bool) -> bool:

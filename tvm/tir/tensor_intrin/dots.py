@@ -77,6 +77,13 @@ def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc,
     def widened(vector, count):
         return T.cast(vector, f"{wide}x{count}") if group == 2 else vector
 
+    def in_order(a, b):
+        return (b, a) if swapped else (a, b)
+
+    def multiplied(a, b):
+        left, right = in_order(T.cast(a, "int32"), T.cast(b, "int32"))
+        return left * right
+
     @T.prim_func(private=True)
     def desc(
         A: T.Buffer((group,), one, offset_factor=1),
@@ -84,28 +91,13 @@ def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc,
         C: T.Buffer((lanes,), "int32", offset_factor=1, scope="local"),
     ) -> None:
         with T.block("root"):
-            T.reads(C[0:lanes], A[0:group], B[0:lanes, 0:group])
+            T.reads(C[0:lanes], *in_order(A[0:group], B[0:lanes, 0:group]))
             T.writes(C[0:lanes])
             for i in T.serial(0, lanes):
                 for k in T.serial(0, group):
                     with T.block("update"):
                         vi, vk = T.axis.remap("SR", [i, k])
-                        C[vi] = C[vi] + T.cast(A[vk], "int32") * T.cast(B[vi, vk], "int32")
-
-    @T.prim_func(private=True)
-    def swapped_desc(
-        A: T.Buffer((group,), one, offset_factor=1),
-        B: T.Buffer((lanes, group), many, offset_factor=1),
-        C: T.Buffer((lanes,), "int32", offset_factor=1, scope="local"),
-    ) -> None:
-        with T.block("root"):
-            T.reads(C[0:lanes], B[0:lanes, 0:group], A[0:group])
-            T.writes(C[0:lanes])
-            for i in T.serial(0, lanes):
-                for k in T.serial(0, group):
-                    with T.block("update"):
-                        vi, vk = T.axis.remap("SR", [i, k])
-                        C[vi] = C[vi] + T.cast(B[vi, vk], "int32") * T.cast(A[vk], "int32")
+                        C[vi] = C[vi] + multiplied(A[vk], B[vi, vk])
 
     @T.prim_func(private=True)
     def impl(
@@ -126,7 +118,7 @@ def dot_intrin(form: str, one: str, many: str, swapped: bool) -> tuple[PrimFunc,
                 C.vload([0], integers), T.Broadcast(few, lanes), rows
             )
 
-    return (swapped_desc if swapped else desc), impl
+    return desc, impl
 
 
 def register_dot(form: str, one: str, many: str, swapped: bool = False) -> str:
