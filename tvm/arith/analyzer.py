@@ -129,7 +129,7 @@ class Analyzer:
     # --- what is known ---
 
     def bind(
-        self, var: e.Var, expr: PrimExpr | Range | int, *, allow_override: bool = False
+        self, var: e.Var, expr: Any, *, allow_override: bool = False
     ) -> None:
         """The variable has this value, or runs over this range."""
         if isinstance(expr, Range):
@@ -192,7 +192,7 @@ class Analyzer:
         """Bounds of the variable are known."""
         return var in self.bounds.variables
 
-    def constraint_scope(self, constraint: PrimExpr) -> ConstraintScope:
+    def constraint_scope(self, constraint: Any) -> ConstraintScope:
         """The condition holds within `with analyzer.constraint_scope(condition):`."""
 
         def enter() -> Any:
@@ -212,7 +212,7 @@ class Analyzer:
 
     # --- questions ---
 
-    def const_int_bound(self, expr: PrimExpr) -> ConstIntBound:
+    def const_int_bound(self, expr: Any) -> ConstIntBound:
         """The constant bounds of an integer expression."""
         value = e.as_expr(expr)
         low, high = self.bounds.of(value)
@@ -220,7 +220,7 @@ class Analyzer:
             low, high = self.comparisons.narrowed(value, (low, high))
         return ConstIntBound(low, high)
 
-    def modular_set(self, expr: PrimExpr) -> ModularSet:
+    def modular_set(self, expr: Any) -> ModularSet:
         """The remainders of an integer expression; casts around it are taken to lose nothing."""
         value = e.as_expr(expr)
         while isinstance(value, e.Cast):
@@ -232,7 +232,7 @@ class Analyzer:
         """`modular_set` as a plain pair."""
         return self.modular.of(expr)
 
-    def simplify(self, expr: PrimExpr | int, steps: int = 2) -> PrimExpr:
+    def simplify(self, expr: Any, steps: int = 2) -> PrimExpr:
         """The expression simplified: as a sum, then alternately by rules and as a sum."""
         result = e.as_expr(expr)
         if steps > 0 and not isinstance(result, e.IntImm):
@@ -261,11 +261,11 @@ class Analyzer:
         noted = self.literals or self.bounds.facts or self.modular.facts
         return not noted and self.comparisons.is_empty
 
-    def rewrite_simplify(self, expr: PrimExpr) -> PrimExpr:
+    def rewrite_simplify(self, expr: Any) -> PrimExpr:
         """The expression simplified by rules."""
         return self.rewriter.visit(e.as_expr(expr))
 
-    def canonical_simplify(self, expr: PrimExpr) -> PrimExpr:
+    def canonical_simplify(self, expr: Any) -> PrimExpr:
         """The expression with like terms of its sums gathered."""
         return self.canonical.visit(e.as_expr(expr))
 
@@ -285,7 +285,7 @@ class Analyzer:
         self.rewriter.maximum = maximum
 
     def can_prove(
-        self, expr: PrimExpr | bool, strength: ProofStrength | int = ProofStrength.DEFAULT
+        self, expr: Any, strength: ProofStrength | int = ProofStrength.DEFAULT
     ) -> bool:
         """The condition holds for all values that the variables may have."""
         condition = e.as_expr(expr)
@@ -321,7 +321,7 @@ class Analyzer:
                 return simple.value != 0
         return prove_by_symbolic_bounds(self, condition)
 
-    def can_prove_equal(self, lhs: PrimExpr | int, rhs: PrimExpr | int) -> bool:
+    def can_prove_equal(self, lhs: Any, rhs: Any) -> bool:
         """Both have the same value."""
         a, b = e.as_expr(lhs), e.as_expr(rhs)
         if isinstance(a, e.IntImm) and isinstance(b, e.IntImm):

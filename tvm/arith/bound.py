@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir.functor import expr_children
 from tvm.tir.op import arith as op
@@ -15,7 +17,7 @@ from .int_set import EVERYTHING, NEG_INF, NOTHING, POS_INF, IntervalSet, IntSet,
 
 def deduce_bound(
     var: e.Var,
-    cond: PrimExpr,
+    cond: Any,
     hint_map: Mapping[e.Var, IntSet | Range],
     relax_map: Mapping[e.Var, IntSet | Range],
 ) -> IntSet:
@@ -26,6 +28,7 @@ def deduce_bound(
     return _Deducer(var, hint_map, relax_map).run(e.as_expr(cond))
 
 
+@mypyc_attr(native_class=False)
 class _Failure(Exception):
     """The variable cannot be brought to one side."""
 

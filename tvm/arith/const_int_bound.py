@@ -48,7 +48,8 @@ class ConstIntBound(Node):
         high = "pos_inf" if self.max_value == POS_INF else str(self.max_value)
         return f"ConstIntBound[{low},{high}]"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
 
 register_nodes(ConstIntBound)

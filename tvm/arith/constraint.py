@@ -44,12 +44,12 @@ class Constraint:
 
     def undo(self, analyzer: Analyzer) -> None:
         """Put everything back."""
-        for table, key, value in reversed(self._saved):
+        for table, key, value in self._saved[::-1]:
             if value is None:
                 del table[key]
             else:
                 table[key] = value
-        for entered in reversed(self._entered):
+        for entered in self._entered[::-1]:
             analyzer.comparisons.leave(entered)
         for form in self._unequal:
             analyzer.comparisons.unequal.remove(form)

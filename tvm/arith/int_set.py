@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from tvm.error import CheckError
 from tvm.ir.expr import PrimExpr, Range
@@ -67,7 +67,7 @@ class IntervalSet(IntSet):
     TYPE_KEY = "arith.IntervalSet"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("min_value", "max_value")
 
-    def __init__(self, min_value: PrimExpr | int, max_value: PrimExpr | int) -> None:
+    def __init__(self, min_value: Any, max_value: Any) -> None:
         low, high = e.as_expr(min_value), e.as_expr(max_value)
         self.min_value: Final = low
         self.max_value: Final = high
@@ -104,7 +104,8 @@ class IntervalSet(IntSet):
     def __repr__(self) -> str:
         return f"IntervalSet[{self.min_value}, {self.max_value}]"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
     def as_range(self, analyzer: Analyzer) -> Range:
         """The set as a range; its ends must be finite."""
@@ -546,7 +547,7 @@ _RULES: Final[dict[type, Callable[[SetEvaluator, PrimExpr], IntervalSet]]] = {
 
 
 def eval_set(
-    expr: PrimExpr | Range,
+    expr: Any,
     dom_map: Mapping[e.Var, IntSet | Range],
     analyzer: Analyzer | None = None,
 ) -> IntervalSet:

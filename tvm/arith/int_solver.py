@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import gcd
-from typing import ClassVar, Final, final
+from typing import Any, ClassVar, Final, final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
@@ -37,7 +37,7 @@ class IntGroupBounds(Node):
 
     def __init__(
         self,
-        coef: PrimExpr | int,
+        coef: Any,
         lower: Sequence[PrimExpr],
         equal: Sequence[PrimExpr],
         upper: Sequence[PrimExpr],

@@ -12,7 +12,7 @@ when, besides, none is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from tvm.ir.expr import PrimExpr, Range
 from tvm.support.dtype import DataType
@@ -46,7 +46,7 @@ def _level(check_level: IterMapLevel | str | int) -> IterMapLevel:
 def detect_iter_map(
     indices: Sequence[PrimExpr],
     input_iters: Mapping[e.Var, Range],
-    predicate: PrimExpr | bool = True,
+    predicate: Any = True,
     check_level: IterMapLevel | str = IterMapLevel.Surjective,
     simplify_trivial_iterators: bool = True,
     *,
@@ -86,7 +86,7 @@ def _check_iters(asked: str, input_iters: object) -> None:
     )
 
 
-def normalize_to_iter_sum(index: PrimExpr, input_iters: Mapping[e.Var, Range]) -> IterSumExpr:
+def normalize_to_iter_sum(index: Any, input_iters: Mapping[e.Var, Range]) -> IterSumExpr:
     """The index as a sum of splits and a base, the largest scale first; nothing is checked."""
     _check_iters("normalize_to_iter_sum", input_iters)
     rewriter = IterMapRewriter(input_iters, Analyzer(), True)
@@ -96,7 +96,7 @@ def normalize_to_iter_sum(index: PrimExpr, input_iters: Mapping[e.Var, Range]) -
 def iter_map_simplify(
     indices: Sequence[PrimExpr],
     input_iters: Mapping[e.Var, Range],
-    predicate: PrimExpr | bool = True,
+    predicate: Any = True,
     check_level: IterMapLevel | str = IterMapLevel.Surjective,
     simplify_trivial_iterators: bool = True,
     *,
@@ -163,7 +163,7 @@ def subspace_divide(
     bindings: Sequence[PrimExpr],
     input_iters: Mapping[e.Var, Range],
     sub_iters: Sequence[e.Var],
-    predicate: PrimExpr | bool = True,
+    predicate: Any = True,
     check_level: IterMapLevel | str = IterMapLevel.Surjective,
     simplify_trivial_iterators: bool = True,
 ) -> list[list[IterMark]]:

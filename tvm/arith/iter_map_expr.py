@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.ir.expr import PrimExpr
+from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir.op import arith as op
 
@@ -11,6 +12,7 @@ from .iter_map_nodes import IterSplitExpr, IterSumExpr
 from .linear import LinearForm
 
 
+@mypyc_attr(native_class=False)
 class IterMapFailure(Exception):
     """The expressions are no iteration map; the text says why."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import ClassVar, Final, TypeVar, final
+from typing import Any, ClassVar, Final, TypeVar, final
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Field, Node, fields, register_nodes
@@ -34,14 +34,15 @@ class IterMark(Node):
     TYPE_KEY = "arith.IterMark"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("source", "extent")
 
-    def __init__(self, source: PrimExpr, extent: PrimExpr | int) -> None:
+    def __init__(self, source: PrimExpr, extent: Any) -> None:
         self.source: Final = source
         self.extent: Final = e.as_expr(extent)
 
     def __repr__(self) -> str:
         return f"IterMark({self.source}, extent={self.extent})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
 
 @final
@@ -75,7 +76,8 @@ class IterSplitExpr(IterMapExpr):
             f"scale={self.scale})"
         )
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
 
 @final
@@ -87,7 +89,7 @@ class IterSumExpr(IterMapExpr):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("args", "base", "span~")
 
     def __init__(
-        self, args: Sequence[IterSplitExpr], base: PrimExpr | int, span: Span | None = None
+        self, args: Sequence[IterSplitExpr], base: Any, span: Span | None = None
     ) -> None:
         self.args: Final = tuple(args)
         self.base: Final = e.as_expr(base)
@@ -97,7 +99,8 @@ class IterSumExpr(IterMapExpr):
     def __repr__(self) -> str:
         return f"IterSum([{', '.join(map(str, self.args))}], {self.base})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
 
 def _like(value: PrimExpr | int, dtype: object) -> PrimExpr:
@@ -118,7 +121,7 @@ class IterMapResult(Node):
         self,
         indices: Sequence[IterSumExpr] = (),
         errors: Sequence[str] = (),
-        padding_predicate: PrimExpr | bool = False,
+        padding_predicate: Any = False,
     ) -> None:
         self.indices: Final = tuple(indices)
         self.errors: Final = tuple(errors)

@@ -36,7 +36,8 @@ class ModularSet(Node):
     def __repr__(self) -> str:
         return f"ModularSet(coeff={self.coeff}, base={self.base})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.__repr__()
 
 
 register_nodes(ModularSet)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir.functor import expr_children
 from tvm.tir.op import arith as op
@@ -26,6 +28,7 @@ def _depends(expr: PrimExpr, variables: Sequence[e.Var]) -> bool:
     return False
 
 
+@mypyc_attr(native_class=False)
 class _NotLinear(Exception):
     """A variable occurs other than times something free of it."""
 
@@ -69,7 +72,7 @@ def _signed(coeff: PrimExpr) -> PrimExpr:
     return coeff
 
 
-def detect_linear_equation(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[PrimExpr]:
+def detect_linear_equation(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     """[a1, ..., an, base] with expr = a1 * v1 + ... + an * vn + base; empty if there are none."""
     base = e.as_expr(expr)
     if isinstance(var_list, PrimExpr):
@@ -89,7 +92,7 @@ def detect_linear_equation(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[Pr
     return [*coeffs, analyzer.simplify(base)]
 
 
-def detect_clip_bound(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[PrimExpr]:
+def detect_clip_bound(expr: Any, var_list: Sequence[e.Var]) -> list[PrimExpr]:
     """[low1, high1, ...]: the bounds that a conjunction of comparisons sets to each variable.
 
     A bound that is not set is an empty place (None); the list is empty if a comparison is not
@@ -101,11 +104,12 @@ def detect_clip_bound(expr: PrimExpr, var_list: Sequence[e.Var]) -> list[PrimExp
     for condition in conjuncts(e.as_expr(expr)):
         if not _clip(condition, var_list, lows, highs, analyzer):
             return []
-    result: list[PrimExpr] = []
+    result: list[PrimExpr | None] = []
     for var in var_list:
-        for bound in (lows[var], highs[var]):
-            result.append(bound if bound is None else analyzer.simplify(bound))  # type: ignore[arg-type]
-    return result
+        for table in (lows, highs):
+            bound = table[var]
+            result.append(None if bound is None else analyzer.simplify(bound))
+    return result  # type: ignore[return-value]
 
 
 def _clip(
@@ -155,7 +159,7 @@ def _tighten(
     bounds[var] = value if known is None else join(known, value)  # type: ignore[operator]
 
 
-def detect_common_subexpr(expr: PrimExpr, threshold: int) -> dict[PrimExpr, int]:
+def detect_common_subexpr(expr: Any, threshold: int) -> dict[PrimExpr, int]:
     """The parts that occur at least `threshold` times, each with its count.
 
     A part that only ever occurs within a larger repeated part is left out.

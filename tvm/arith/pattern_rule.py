@@ -14,6 +14,7 @@ from math import gcd as int_gcd
 from typing import TYPE_CHECKING, Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.support.compiled import hashed_by_identity, mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.scalar import trunc_div, trunc_mod
@@ -29,6 +30,7 @@ Env = list["PrimExpr | None"]  # what each name stands for
 PatternLike = "Pattern | int | bool"
 
 
+@mypyc_attr(native_class=False)
 class LiteralOverflow(Exception):
     """A literal that a rule works out does not fit its type, so the rule does not apply."""
 
@@ -118,7 +120,11 @@ class Pattern:
     def __invert__(self) -> Pattern:
         return Negation(self)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+
+hashed_by_identity(Pattern)
 
 
 def lift(value: Pattern | int) -> Pattern:

@@ -6,9 +6,12 @@ from typing import Any
 
 from typing_extensions import Self
 
+from tvm.support.compiled import mypyc_attr
+
 from .library import library
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Object:
     """Compared and hashed by identity; `structural_equal` compares by content."""
 

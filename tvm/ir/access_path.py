@@ -121,7 +121,8 @@ class AccessPath(Object):
                 text += f"[<missing:{shown}>]" if kind.endswith("missing") else f"[{shown}]"
         return text
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return self.__str__()
 
 
 def _same_steps(a: tuple[tuple[str, Any], ...], b: tuple[tuple[str, Any], ...]) -> bool:

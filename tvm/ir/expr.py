@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, NoReturn, final
 
 from tvm.error import TVMError
+from tvm.support.compiled import hashed_by_identity, mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
 
@@ -20,6 +21,7 @@ OPERATORS: Final[dict[str, dict[str, Callable[..., object]]]] = {
 }  # fmt: skip
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ExprOp(Node):
     """Anything that takes part in Python arithmetic; the dialect says what `+` means."""
 
@@ -124,13 +126,14 @@ class ExprOp(Node):
     def __ge__(self, other: object) -> PrimExpr:
         return self._apply("greater_equal", self, other)
 
-    def __eq__(self, other: object) -> bool:
-        return self._apply("lazy_equal", self, other)  # type: ignore[return-value]
+    def __eq__(self, other: object) -> Any:
+        return self._apply("lazy_equal", self, other)
 
-    def __ne__(self, other: object) -> bool:
-        return self._apply("lazy_not_equal", self, other)  # type: ignore[return-value]
+    def __ne__(self, other: object) -> Any:
+        return self._apply("lazy_not_equal", self, other)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __bool__(self) -> bool:
         return self.__nonzero__()
@@ -150,6 +153,10 @@ class ExprOp(Node):
         return self._apply("astype", self, dtype, span)
 
 
+hashed_by_identity(ExprOp)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
 class BaseExpr(ExprOp):
     """The root of all expressions."""
 
@@ -158,6 +165,7 @@ class BaseExpr(ExprOp):
     span: Span | None
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class PrimExpr(BaseExpr):
     """An expression of plain values: numbers, vectors of numbers, addresses."""
 
@@ -170,6 +178,7 @@ class PrimExpr(BaseExpr):
         raise TypeError(f"{type(self).__name__} is abstract and cannot be visited")
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class PrimExprConvertible(ExprOp):
     """Something that stands for an expression: an iteration variable, a tensor."""
 
@@ -191,6 +200,7 @@ STRUCT_INFO_RULES: Final[Registry[Callable[[Any], StructInfo]]] = Registry(
 )
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RelaxExpr(BaseExpr):
     """An expression over tensors, shapes and tuples; its struct info is filled once known.
 
@@ -226,16 +236,20 @@ class RelaxExpr(BaseExpr):
     def __ne__(self, other: object) -> bool:
         return self is not other
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __bool__(self) -> bool:
         return True
 
 
+hashed_by_identity(RelaxExpr)
+
 # Comparison by structure reads the words of this file; here it is found by name.
 COMPARISONS: Final[Registry[Callable[..., Any]]] = Registry("comparison", "tvm.ir.structural")
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class StructInfo(Node):
     """What is known of a Relax expression at compile time: kind, shape, dtype.
 
@@ -287,6 +301,16 @@ def _is_prim(arg: object) -> bool:
 
 
 @final
+class _Extent:
+    """Says that the second argument of a range is its length."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value: Final = value
+
+
+@final
 class Range(Node):
     """The integers from `min` up to, not including, `min + extent`."""
 
@@ -295,36 +319,37 @@ class Range(Node):
     FIELDS: ClassVar[tuple[Field, ...]] = fields("min", "extent", "span~")
 
     def __init__(
-        self, begin: PrimExpr | int, end: PrimExpr | int | None = None, span: Span | None = None
+        self,
+        begin: Any,
+        end: Any = None,
+        span: Span | None = None,
     ) -> None:
         convert = OPERATORS["tir"]["convert"]
-        if end is None:
+        if isinstance(end, _Extent):
+            low, extent = begin, end.value
+        elif end is None:
             extent = convert(begin)
             low = OPERATORS["tir"]["zero_like"](extent)
         else:
             low = convert(begin)
             extent = OPERATORS["tir"]["range_extent"](low, convert(end))
-        self.min: Final[PrimExpr] = low  # type: ignore[assignment]
+        self.min: Final[PrimExpr] = low
         self.extent: Final[PrimExpr] = extent  # type: ignore[assignment]
         self.span: Final = span
 
     @staticmethod
     def from_min_extent(
-        min_value: PrimExpr | int, extent: PrimExpr | int, span: Span | None = None
+        min_value: Any, extent: Any, span: Span | None = None
     ) -> Range:
         """The range that starts at `min_value` and has `extent` elements."""
         convert = OPERATORS["tir"]["convert"]
-        made = Range.__new__(Range)
         low, size = convert(min_value), convert(extent)
         # a plain number takes the type of the other side
         if isinstance(extent, int) and low.dtype is not size.dtype:  # type: ignore[attr-defined]
             size = OPERATORS["tir"]["astype"](size, low.dtype)  # type: ignore[attr-defined]
         elif isinstance(min_value, int) and low.dtype is not size.dtype:  # type: ignore[attr-defined]
             low = OPERATORS["tir"]["astype"](low, size.dtype)  # type: ignore[attr-defined]
-        made.min = low  # type: ignore[misc,assignment]
-        made.extent = size  # type: ignore[misc,assignment]
-        made.span = span  # type: ignore[misc]
-        return made
+        return Range(low, _Extent(size), span)
 
     @classmethod
     def from_fields(cls, values: dict[str, object]) -> Range:

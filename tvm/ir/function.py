@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from typing_extensions import Self
 
+from tvm.support.compiled import mypyc_attr
+
 from .attrs import DictAttrs
 from .expr import RelaxExpr
 from .node import with_fields
@@ -23,6 +25,7 @@ class CallingConv(IntEnum):
     DEVICE_KERNEL_LAUNCH = 2
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class BaseFunc(RelaxExpr):
     """A function with attributes."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from typing_extensions import Self
 
+from tvm.support.compiled import mypyc_attr
 from tvm.support.registry import Registry
 
 from .scriptable import Scriptable
@@ -41,6 +42,7 @@ def fields(*specs: str) -> tuple[Field, ...]:
     return tuple(Field(spec.rstrip("*~"), "*" in spec, "~" in spec) for spec in specs)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Node(Scriptable):
     """An immutable piece of a program, compared by identity and carrying its source span.
 
@@ -51,7 +53,7 @@ class Node(Scriptable):
     node with two users is one node on both sides: a value computed once is not one computed twice.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ()
     TYPE_KEY: ClassVar[str] = "ir.Node"
     FIELDS: ClassVar[tuple[Field, ...]] = ()
     CTOR: ClassVar[tuple[str, ...]] = ()

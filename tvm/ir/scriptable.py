@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tvm.ffi.object import Object
+from tvm.support.compiled import mypyc_attr
 from tvm.support.registry import Registry
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ PRINTERS: Final[Registry[Printer]] = Registry(
 )
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Scriptable(Object):
     """An object with a text in TVMScript."""
 

@@ -20,7 +20,7 @@ class SourceName(Node):
     There is one node for a name: two of the same name are the same.
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("__weakref__", "name")
     _KNOWN: ClassVar[WeakValueDictionary[str, SourceName]] = WeakValueDictionary()
     TYPE_KEY = "ir.SourceName"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("name")

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from tvm.ffi.object import as_object
+from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 
 from .access_path import AccessPath
@@ -158,7 +159,7 @@ class _Comparison:
                 extra = next(k for k in b if not any(k is m or k == m for m in matched))
                 self.mismatch = (path_a.map_item_missing(extra), path_b.map_item(extra))
             return False
-        for key, other in reversed(pairs):
+        for key, other in pairs[::-1]:
             if path_a is None or path_b is None:
                 stack.append((a[key], b[other], binds, None, None))
             else:
@@ -263,6 +264,7 @@ def get_first_structural_mismatch(
     return comparison.mismatch
 
 
+@mypyc_attr(native_class=False)
 class StructuralMismatch(ValueError):
     """Two programs that should be equal are not; the message shows both with the place marked."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, final
 
+from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 
 from .node import Field, Node, fields, register_nodes
 from .span import Span
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Type(Node):
     """The root of all types. Two types are equal when they say the same."""
 

@@ -10,6 +10,7 @@ from tvm.ir.expr import OPERATORS, PrimExpr, PrimExprConvertible, Range
 from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType
+from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 
 from .expr import INT32, BufferLoad, Call, ExprLike, IntImm, Ramp, Var, as_expr
@@ -40,8 +41,8 @@ class Buffer(Node):
         "offset_factor", "buffer_type", "axis_separators", "span",
     )  # fmt: skip
 
-    READ = 1
-    WRITE = 2
+    READ: ClassVar[int] = 1
+    WRITE: ClassVar[int] = 2
 
     def __init__(
         self,
@@ -253,6 +254,7 @@ def decl_buffer(
     )  # fmt: skip
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DataProducer(PrimExprConvertible):
     """Something that makes a tensor: a `te` tensor."""
 

@@ -18,6 +18,7 @@ from tvm.ir.node import Field, Node, fields, register_nodes
 from tvm.ir.op import Op
 from tvm.ir.span import Span
 from tvm.ir.type import PointerType, PrimType, Type
+from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 
 from .access_rules import access_dtype, check_predicate
@@ -27,12 +28,14 @@ from .lazy_equal import NotEqualOp as NotEqualOp
 from .scalar import FLOAT_LIMITS as FLOAT_LIMITS
 
 if TYPE_CHECKING:
+    import numpy
+
     from .buffer import Buffer, DataProducer
     from .functor import TirFunctor
 
 E = TypeVar("E")
 S = TypeVar("S")
-ExprLike: TypeAlias = "PrimExpr | PrimExprConvertible | int | float | str"
+ExprLike: TypeAlias = "PrimExpr | PrimExprConvertible | int | float | str | numpy.generic"
 
 BOOL: Final = DataType("bool")
 INT32: Final = DataType("int32")
@@ -42,6 +45,7 @@ HANDLE: Final = DataType("handle")
 VOID: Final = DataType("void")
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class PrimExprWithOp(PrimExpr):
     """The root of TIR expressions."""
 
@@ -86,11 +90,11 @@ class IntImm(ConstExpr):
     def __nonzero__(self) -> bool:  # type: ignore[override]
         return self.value != 0
 
-    def __eq__(self, other: object) -> bool:
-        return OPERATORS["tir"]["lazy_equal"](self, other)  # type: ignore[return-value]
+    def __eq__(self, other: object) -> Any:
+        return OPERATORS["tir"]["lazy_equal"](self, other)
 
-    def __ne__(self, other: object) -> bool:
-        return OPERATORS["tir"]["lazy_not_equal"](self, other)  # type: ignore[return-value]
+    def __ne__(self, other: object) -> Any:
+        return OPERATORS["tir"]["lazy_not_equal"](self, other)
 
 
 def _fits(value: int, dtype: DataType) -> bool:
@@ -116,6 +120,7 @@ def _reject_int(dtype: DataType, value: int) -> None:
     raise IntegerRangeError(f"IntImm: {value} does not fit {dtype}")
 
 
+@mypyc_attr(native_class=False)
 class IntegerRangeError(TVMError, ValueError, OverflowError):
     """An integer literal outside the range of its type."""
 
@@ -180,6 +185,7 @@ class StringImm(ConstExpr):
         return hash(self.value)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Var(PrimExprWithOp):
     """A variable, known by identity; the name is a hint. Only `SizeVar` is derived from it."""
 
@@ -241,15 +247,16 @@ class IterVar(PrimExprConvertible):
     TYPE_KEY = "tir.IterVar"
     FIELDS: ClassVar[tuple[Field, ...]] = fields("dom", "var*", "iter_type", "thread_tag", "span~")
 
-    DataPar = 0
-    ThreadIndex = 1
-    CommReduce = 2
-    Ordered = 3
-    DimInfo = Opaque = 4
-    Unrolled = 5
-    Vectorized = 6
-    Parallelized = 7
-    Tensorized = 8
+    DataPar: ClassVar[int] = 0
+    ThreadIndex: ClassVar[int] = 1
+    CommReduce: ClassVar[int] = 2
+    Ordered: ClassVar[int] = 3
+    DimInfo: ClassVar[int] = 4
+    Opaque: ClassVar[int] = 4
+    Unrolled: ClassVar[int] = 5
+    Vectorized: ClassVar[int] = 6
+    Parallelized: ClassVar[int] = 7
+    Tensorized: ClassVar[int] = 8
 
     def __init__(
         self,
@@ -262,7 +269,7 @@ class IterVar(PrimExprConvertible):
         if dom is not None and not isinstance(dom, Range):
             if not isinstance(dom, (list, tuple)) or len(dom) != 2:
                 raise TypeError("IterVar: dom is a Range or a pair (begin, end)")
-            dom = Range(dom[0], dom[1])  # type: ignore[arg-type]
+            dom = Range(dom[0], dom[1])
         if isinstance(var, str):
             var = Var(var, dom.extent.dtype if dom is not None else INT32)
         self.dom: Final = dom
@@ -620,7 +627,7 @@ class BufferLoad(PrimExprWithOp):
 
     def __init__(
         self,
-        buffer: Buffer,
+        buffer: Any,
         indices: Sequence[ExprLike],
         predicate: ExprLike | None = None,
         span: Span | None = None,
@@ -772,14 +779,14 @@ class Shuffle(PrimExprWithOp):
 class CallEffectKind:
     """What a call may do to the world (operator attribute TCallEffectKind)."""
 
-    ExprAnnotation = 0
-    Pure = 1
-    ReadState = 2
-    UpdateState = 3
-    SpecialCallArg = 4
-    EmbedInfo = 5
-    ControlJump = 6
-    Opaque = UpdateState
+    ExprAnnotation: ClassVar[int] = 0
+    Pure: ClassVar[int] = 1
+    ReadState: ClassVar[int] = 2
+    UpdateState: ClassVar[int] = 3
+    SpecialCallArg: ClassVar[int] = 4
+    EmbedInfo: ClassVar[int] = 5
+    ControlJump: ClassVar[int] = 6
+    Opaque: ClassVar[int] = 3
 
 
 @final

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 from tvm.ffi.object import as_object
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.node import Node
+from tvm.support.compiled import mypyc_attr
 from tvm.support.derived import derived
 
 from . import expr as e
@@ -30,6 +31,7 @@ S = TypeVar("S")
 DEEP: Final = 60
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TirFunctor(Generic[E, S]):
     """One method a node kind; `visit_expr` and `visit_stmt` find the right one."""
 
@@ -203,7 +205,7 @@ class TirFunctor(Generic[E, S]):
         return self.visit_stmt_default_(op)
 
 
-def post_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
+def post_order_visit(stmt: Any, fvisit: Callable[[Any], object]) -> None:
     """Call `fvisit` on every distinct node in `stmt`, children first, each node once."""
     done: set[int] = set()
     stack: list[tuple[Node, bool]] = [(as_object(stmt), False)]
@@ -215,10 +217,10 @@ def post_order_visit(stmt: Node, fvisit: Callable[[Any], object]) -> None:
                 fvisit(current)
         elif id(current) not in done:
             stack.append((current, True))
-            stack.extend([(child, False) for child in reversed(children(current))])
+            stack.extend([(child, False) for child in children(current)[::-1]])
 
 
-def pre_order_visit(stmt: Node, fvisit: Callable[[Any], bool]) -> None:
+def pre_order_visit(stmt: Any, fvisit: Callable[[Any], bool]) -> None:
     """Call `fvisit` on nodes, parents first; children are skipped where it returns False."""
     done: set[int] = set()
     stack: list[Node] = [as_object(stmt)]
@@ -251,6 +253,7 @@ def _plain_post_order(expr: PrimExpr) -> list[PrimExpr]:
     return found[:-1]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class StmtExprVisitor(TirFunctor[None, None]):
     """Visits everything; a subclass overrides the kinds it cares for."""
 
@@ -355,6 +358,7 @@ class StmtExprVisitor(TirFunctor[None, None]):
         self.visit_stmt(op.body)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class StmtExprMutator(TirFunctor[PrimExpr, s.Stmt]):
     """Rebuilds what its rules change and returns the same object where nothing changed.
 
@@ -767,6 +771,7 @@ def mutator(cls: C) -> C:
     return derived(cls)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Substituter(StmtExprMutator):
     """Replaces variables by expressions, in buffers' shapes and addresses too."""
 

@@ -64,7 +64,7 @@ class IndexMap(Node):
         "initial_indices*", "final_indices", "inverse_index_map~"
     )
     CTOR: ClassVar[tuple[str, ...]] = ("initial_indices", "final_indices", "inverse_index_map")
-    AXIS_SEPARATOR = "axis_separator"
+    AXIS_SEPARATOR: ClassVar[str] = "axis_separator"
 
     def __init__(
         self,
@@ -280,7 +280,8 @@ class IndexMap(Node):
     def __str__(self) -> str:
         return self.as_python()
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return self.__str__()
 
 
 def _arguments_for(

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tvm.error import TVMError, message
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
+from tvm.support.compiled import mypyc_attr
 
 from . import expr as e
 from .buffer import Buffer
@@ -16,6 +17,7 @@ from .functor import Substituter
 from .op import arith as op
 
 
+@mypyc_attr(native_class=False)
 class SpecializeError(TVMError, ValueError):
     """A value that does not fit the parameter it is given for."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, final
 
 from tvm.error import CheckError, DTypeError
 from tvm.ffi.object import as_object
@@ -153,7 +153,7 @@ class BufferStore(Stmt):
 
     def __init__(
         self,
-        buffer: Buffer,
+        buffer: Any,
         value: ExprLike,
         indices: Sequence[ExprLike],
         predicate: ExprLike | None = None,

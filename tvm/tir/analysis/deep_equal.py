@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm.arith.deep_equal import ExprNumbers, deep_equal
-from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
 
 
-def expr_deep_equal(lhs: PrimExpr, rhs: PrimExpr) -> bool:
+def expr_deep_equal(lhs: Any, rhs: Any) -> bool:
     """True when both are the same tree over the same variables.
 
     Unlike structural equality, variables are never renamed: x + 1 differs from y + 1 even where

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.error import TVMError
+from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.expr import CallEffectKind
@@ -11,6 +12,7 @@ from tvm.tir.functor import StmtExprVisitor
 from tvm.tir.op.builtin import effect_of
 
 
+@mypyc_attr(native_class=False)
 class ImpureFunctionError(TVMError, AssertionError):
     """A function that should have no effects has one."""
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from tvm.error import DTypeError, TVMError
 from tvm.ir.expr import OPERATORS, PrimExpr
 from tvm.ir.span import Span
+from tvm.support.compiled import mypyc_attr
 from tvm.support.dtype import DataType
 from tvm.support.registry import Registry
 from tvm.tir import expr as e
@@ -201,6 +202,7 @@ def _refuse_zero(op: str, b: PrimExpr) -> None:
         raise DivisionByZeroError(f"Divide by zero: the divisor of {op} is the literal 0")
 
 
+@mypyc_attr(native_class=False)
 class DivisionByZeroError(TVMError, ZeroDivisionError):
     """An integer division whose divisor is the literal zero."""
 

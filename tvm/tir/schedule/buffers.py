@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType
+from tvm.support.compiled import mypyc_attr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
@@ -25,6 +26,7 @@ def with_scope(buffer: Buffer, scope: str, name: str | None = None) -> Buffer:
     return buffer.with_changes(data=data, name=new_name)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class BufferReplacer(TrackingMutator):
     """Uses other buffers in place of some, in accesses, regions, allocations and addresses.
 

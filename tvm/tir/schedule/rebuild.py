@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.compiled import mypyc_attr
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import ExprLike, IterVar, Var
 from tvm.tir.functor import StmtExprMutator
 from tvm.tir.stmt import Block, BufferRegion, For, ForKind, MatchBufferRegion, Stmt
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TrackingMutator(StmtExprMutator):
     """Rewrites statements and remembers in `reuse` what became of each block."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tvm.arith import Analyzer, ProofStrength
 from tvm.ir.expr import PrimExpr
+from tvm.support.compiled import mypyc_attr
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm, Var
@@ -28,6 +29,7 @@ from .tree import SRefTree
 TRUE = IntImm("bool", 1)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ScopeEdit(TrackingMutator):
     """Replaces blocks that stand directly in a scope, and adds statements around places.
 

@@ -14,6 +14,7 @@ from tvm.ffi.object import Object
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.node import with_fields
+from tvm.support.compiled import mypyc_attr
 from tvm.tir.block_scope import BlockScope, StmtSRef
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
@@ -104,6 +105,7 @@ def with_body(stmt: Place, body: Stmt) -> Place:
     )  # fmt: skip
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SRefTree(Object):
     """A module with a place for each block and loop of its scheduled functions."""
 
@@ -372,7 +374,7 @@ class SRefTree(Object):
         """Take back all changes since `begin`."""
         log = self._log or []
         self._log = None
-        for entry in reversed(log):
+        for entry in log[::-1]:
             if isinstance(entry, IRModule):
                 self.mod = entry
             else:

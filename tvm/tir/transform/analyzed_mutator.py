@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm.arith.analyzer import Analyzer
 from tvm.arith.const_int_bound import ConstIntBound
 from tvm.ir.expr import PrimExpr, Range
+from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.analysis.buffer_facts import assumed
@@ -14,6 +15,7 @@ from tvm.tir.functor import StmtExprMutator
 from tvm.tir.op import arith as ops
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class AnalyzedMutator(StmtExprMutator):
     """Keeps `self.analyzer` in step with the place being visited."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from tvm.ir.expr import PrimExpr
+from tvm.support.compiled import mypyc_attr
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import Substituter
@@ -19,6 +20,7 @@ FOLDS: Final[dict[type, Callable[..., PrimExpr]]] = {
 }  # fmt: skip
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FoldingSubstituter(Substituter):
     """Replaces variables, folds what becomes constant, and renames what is bound in the program.
 

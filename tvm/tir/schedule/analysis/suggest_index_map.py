@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm.arith import Analyzer, IterSplitExpr, IterSumExpr, detect_iter_map
 from tvm.ir.expr import PrimExpr, Range
@@ -17,7 +18,7 @@ def suggest_index_map(
     buffer: Buffer,
     indices: Sequence[PrimExpr],
     loops: Sequence[For],
-    predicate: PrimExpr | bool,
+    predicate: Any,
 ) -> IndexMap | None:
     """A map of the buffer's indices under which `indices` run in the order of the loops.
 

@@ -1,0 +1,32 @@
+"""What the compiled core needs to be told; in plain Python it says nothing.
+
+mypyc, which builds the core (docs/developing.md), takes a class to be complete: only classes so
+marked may be derived from in modules that are not compiled, and exceptions stay Python's own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_extensions import mypyc_attr as mypyc_attr
+else:
+
+    def mypyc_attr(**told):
+        """Marks a class for mypyc; the class itself, unchanged."""
+        return lambda cls: cls
+
+
+def hashed_by_identity(cls: type) -> None:
+    """Give a class Python's own hash of identity, for which no method is called.
+
+    A class with `__eq__` has to say how it is hashed. The core compiles its method; in plain
+    Python that method would cost more than most uses of the hash.
+    """
+    if not is_compiled(cls):
+        cls.__hash__ = object.__hash__  # type: ignore[method-assign, assignment]
+
+
+def is_compiled(cls: type) -> bool:
+    """True when the class is one of the compiled core."""
+    return "__mypyc_attrs__" in vars(cls)
