@@ -133,7 +133,5 @@ def bring_to_form(sch: Schedule, block: BlockRV) -> bool:
     ):
         copy = sch.reindex(block, (end, place))
         sch.transform_layout(copy, (other, 0), layout)
-        if end == "read":  # indices that are plain variables can be inlined
-            sch.transform_block_layout(copy, layout)
     sch.transform_block_layout(block, own)
     return True

@@ -98,7 +98,8 @@ class _Product:
             node = self.sch.get(producer)
             if node.writes[0].buffer is buffer and len(node.reads) == 1:
                 used = set(undefined_vars(node.reads[0].region[-1].min))
-                found = [k for k, iv in enumerate(node.iter_vars) if iv.var in used]
+                places = node.writes[0].region
+                found = [k for k, r in enumerate(places) if used & set(undefined_vars(r.min))]
                 return found[-1] if found else None
         return None
 

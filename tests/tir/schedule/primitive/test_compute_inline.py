@@ -50,3 +50,58 @@ def test_memory_that_is_used_otherwise() -> None:
 
     sch = open_schedule(before)
     refuses(sch, "has opaque access", "compute_inline", sch.get_block("q"))
+
+
+def test_stores_at_an_invertible_map() -> None:
+    @T.prim_func
+    def before(P: T.Buffer((6, 8), "float32"), O: T.Buffer((48,), "float32")):
+        Q = T.alloc_buffer((2, 24))
+        for i, j in T.grid(6, 8):
+            with T.block("q"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Q[(vi * 8 + vj) // 24, (vi * 8 + vj) % 24] = P[vi, vj] + T.float32(1)
+        for i in range(48):
+            with T.block("r"):
+                vi = T.axis.spatial(48, i)
+                O[vi] = Q[vi // 24, vi % 24]
+
+    sch = open_schedule(before)
+    sch.compute_inline("q")
+    assert "O[vi] = P[" in sch.mod.script()
+    check(sch, before)
+
+
+def test_stores_at_no_invertible_map() -> None:
+    @T.prim_func
+    def before(P: T.Buffer((6, 8), "float32"), O: T.Buffer((28,), "float32")):
+        Q = T.alloc_buffer((28,))
+        for i, j in T.grid(6, 8):
+            with T.block("q"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Q[vi * 4 + vj] = P[vi, vj]
+        for i in range(28):
+            with T.block("r"):
+                vi = T.axis.spatial(28, i)
+                O[vi] = Q[vi]
+
+    sch = open_schedule(before)
+    refuses(sch, "whose indices are different block variables", "compute_inline", sch.get_block("q"))
+
+
+def test_a_variable_of_one_value_is_the_index_in_its_place() -> None:
+    @T.prim_func
+    def before(P: T.Buffer((1, 8), "float32"), O: T.Buffer((1, 8), "float32")):
+        Q = T.alloc_buffer((1, 8))
+        for i, j in T.grid(1, 8):
+            with T.block("q"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Q[0, vj] = P[vi, vj]
+        for i, j in T.grid(1, 8):
+            with T.block("r"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                O[vi, vj] = Q[vi, vj]
+
+    sch = open_schedule(before)
+    sch.compute_inline("q")
+    assert "O[vi, vj] = P[vi, vj]" in sch.mod.script()
+    check(sch, before)

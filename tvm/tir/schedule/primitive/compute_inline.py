@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from tvm.ir.expr import PrimExpr
+from collections.abc import Sequence
+
+from tvm.arith import IterMapLevel, detect_iter_map, inverse_affine_iter_map
+from tvm.ir.expr import PrimExpr, Range
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.functor import substitute, walk
-from tvm.tir.op.arith import is_one
+from tvm.tir.op.arith import is_one, is_zero
 from tvm.tir.schedule.analysis.blocks import require_complete
 from tvm.tir.schedule.analysis.flags import pipeline_scope
 from tvm.tir.schedule.analysis.query import block_of, is_output_block, require_allocated
@@ -56,8 +59,7 @@ def _inlined(state: SRefTree, block: StmtSRef) -> tuple[StmtSRef, Block, dict[Bl
         )
     require_allocated(state, block, buffer)
     store = require_store(node)
-    names = distinct_vars(node, store)
-    rule = _Inliner(buffer, names, store.value)
+    rule = _Inliner(buffer, *variables_at(node, store), store.value)
     smaller = remove_leaf(state, block)
     new = rule.inline_into(smaller, drop=buffer)
     return scope, new, {**rule.reuse, block_of(scope): new}
@@ -88,29 +90,61 @@ def require_store(block: Block) -> BufferStore:
     )
 
 
-def distinct_vars(block: Block, store: BufferStore) -> dict[int, Var]:
-    """The variables that index a store, by dimension; refused unless they are different ones.
+def variables_at(block: Block, store: BufferStore) -> tuple[list[Var], dict[Var, PrimExpr]]:
+    """Names for the indices of an element, and the block's variables in terms of those.
 
-    Dimensions of one element may have a literal index.
+    The store's indices are different variables, or an affine map that tells each of them. A
+    dimension of one element at literal 0 stands for the variable of one value in its place.
+
+    Raises
+    ------
+    Illegal
+        if the place does not tell all variables that the value uses.
     """
-    domains = {iv.var for iv in block.iter_vars}
-    found: dict[int, Var] = {}
+    names = [Var(f"i{dim}", index.dtype) for dim, index in enumerate(store.indices)]
+    domains = {iv.var: iv.dom for iv in block.iter_vars if iv.dom is not None}
+    found: dict[Var, PrimExpr] = {}
     plain = True
     for dim, index in enumerate(store.indices):
-        if isinstance(index, Var) and index in domains and index not in found.values():
-            found[dim] = index
-        else:
-            plain = plain and isinstance(index, IntImm) and is_one(store.buffer.shape[dim])
+        if isinstance(index, Var) and index in domains and index not in found:
+            found[index] = names[dim]
+        elif not (isinstance(index, IntImm) and is_one(store.buffer.shape[dim])):
+            plain = False
+        elif is_zero(index) and len(names) == len(block.iter_vars):
+            unit, dom = block.iter_vars[dim].var, block.iter_vars[dim].dom
+            if dom is not None and is_zero(dom.min) and is_one(dom.extent):
+                found.setdefault(unit, names[dim])
     used = {node for node in _vars(store.value) if node in domains}
-    if plain and used <= set(found.values()):
-        return found
+    if plain and used <= set(found):
+        return names, found
+    solved = _solved(names, store.indices, domains)
+    if solved is not None and used <= set(solved):
+        return names, solved
     raise Illegal(
         f"block {block.name_hint!r} writes {store.buffer.name!r} at "
         f"({', '.join([str(i) for i in store.indices])})",
-        legal="a store whose indices are different block variables, all that its value uses",
+        legal="a store whose indices are different block variables, or an affine map that tells "
+        "all variables that its value uses",
         spots=[block],
         fast="The body of the block cannot be inlined: its indices are not distinct variables",
     )
+
+
+def _solved(
+    names: list[Var], indices: Sequence[PrimExpr], domains: dict[Var, Range]
+) -> dict[Var, PrimExpr] | None:
+    """The variables from the values of the indices; None unless the map has an inverse."""
+    fixed = {var: dom.min for var, dom in domains.items() if is_one(dom.extent)}
+    moving = {var: dom for var, dom in domains.items() if var not in fixed}
+    places = [(substitute(i, fixed), name) for i, name in zip(indices, names)]
+    places = [(i, name) for i, name in places if any(v in moving for v in _vars(i))]
+    maps = detect_iter_map(
+        [i for i, _ in places], moving, True, IterMapLevel.Bijective, allow_padding=False
+    ).indices
+    if not maps:
+        return None
+    back = inverse_affine_iter_map(maps, [name for _, name in places])
+    return {**fixed, **back} if all(var in back for var in moving) else None
 
 
 def _vars(expr: PrimExpr) -> list[Var]:
@@ -120,9 +154,11 @@ def _vars(expr: PrimExpr) -> list[Var]:
 class _Inliner(TrackingMutator):
     """Replaces reads of a buffer by the expression that made it."""
 
-    def __init__(self, buffer: Buffer, names: dict[int, Var], value: PrimExpr) -> None:
+    def __init__(
+        self, buffer: Buffer, names: list[Var], values: dict[Var, PrimExpr], value: PrimExpr
+    ) -> None:
         super().__init__()
-        self._buffer, self._names, self._value = buffer, names, value
+        self._buffer, self._names, self._values, self._value = buffer, names, values, value
 
     def inline_into(self, scope: Block, drop: Buffer) -> Block:
         """The scope with all reads replaced and the buffer's allocation gone."""
@@ -134,7 +170,9 @@ class _Inliner(TrackingMutator):
         if op.buffer is not self._buffer:
             return super().visit_buffer_load_(op)
         indices = self.visit_exprs(op.indices)
-        return substitute(self._value, {var: indices[dim] for dim, var in self._names.items()})
+        place = dict(zip(self._names, indices))
+        at = {var: substitute(of_place, place) for var, of_place in self._values.items()}
+        return substitute(self._value, at)
 
     def visit_var_(self, op: Var) -> PrimExpr:
         if op is self._buffer.data:
