@@ -85,7 +85,8 @@ def test_stores_at_no_invertible_map() -> None:
                 O[vi] = Q[vi]
 
     sch = open_schedule(before)
-    refuses(sch, "whose indices are different block variables", "compute_inline", sch.get_block("q"))
+    block = sch.get_block("q")
+    refuses(sch, "whose indices are different block variables", "compute_inline", block)
 
 
 def test_a_variable_of_one_value_is_the_index_in_its_place() -> None:
