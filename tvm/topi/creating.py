@@ -13,7 +13,10 @@ from tvm.support.dtype import DataType
 from tvm.tir.expr import as_expr
 
 from . import tag
-from .common import compute, stage
+from .broadcast import divide, multiply, subtract
+from .common import stage
+from .math import cos
+from .slicing import strided_slice
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> te.Tensor:
@@ -86,9 +89,8 @@ def hamming_window(window_size: Any, periodic: Any, alpha: Any, beta: Any, dtype
     if size == 1:
         return stage([1], lambda i: tir.const(1, kind), "hamming_window", tag.INJECTIVE)
     steps = size if bool(int(periodic)) else size - 1
-
-    def element(i: PrimExpr) -> PrimExpr:
-        turn = i.astype(kind) * tir.const(2 * math.pi / steps, kind)
-        return tir.const(float(alpha), kind) - tir.const(float(beta), kind) * tir.cos(turn)
-
-    return compute((size,), element, name="hamming_window")
+    places = arange(0, steps + 1, 1, dtype=str(kind))
+    turns = divide(multiply(tir.const(2 * math.pi, kind), places), tir.const(steps, kind))
+    waves = multiply(tir.const(float(beta), kind), cos(turns))
+    window = subtract(tir.const(float(alpha), kind), waves)
+    return window if steps < size else strided_slice(window, [0], [size])

@@ -265,7 +265,8 @@ def _outer_info(ctx: Infer, x1: TensorStructInfo, x2: TensorStructInfo) -> Tenso
 @outer.legalize
 def _outer_te(bb: BlockBuilder, x1: Expr, x2: Expr) -> Expr:
     def compute(a: Any, b: Any) -> Any:
-        return topi.multiply(topi.expand_dims(a, 1), topi.expand_dims(b, 0))
+        shape = (a.shape[0], b.shape[0])
+        return te.compute(shape, lambda i, j: a[i] * b[j], name="outer")
 
     return bb.call_te(compute, x1, x2, primfunc_name_hint="outer")
 
