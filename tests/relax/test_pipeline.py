@@ -81,7 +81,7 @@ def test_own_pipelines() -> None:
         with pytest.raises(ValueError, match=r"Pipeline 'test\.own' has already been registered"):
             relax.register_pipeline(name)
     finally:
-        del pipeline.PIPELINES[name]
+        del pipeline.PIPELINE_MAP[name]
 
 
 def test_rejects_an_unknown_name() -> None:

@@ -67,8 +67,12 @@ def test_opaque_function() -> None:
     info = relax.FuncStructInfo.opaque_func(ret=relax.ObjectStructInfo())
     assert info.is_opaque()
     assert not info.purity
-    loaded = ir.load_json(ir.save_json(relax.extern("f").struct_info))
-    assert loaded.derive_func == relax.extern("f").struct_info.derive_func
+    kept = relax.extern("f").struct_info
+    loaded = ir.load_json(ir.save_json(kept))
+    assert isinstance(loaded.derive_func, ir.EnvFunc)
+    assert ir.structural_equal(loaded, kept)
+    other = relax.FuncStructInfo.opaque_func(derive_func="tvm.relax.struct_info.infer_view_sinfo")
+    assert not ir.structural_equal(other, kept)
 
 
 def test_function_binds_the_symbols_of_its_parameters() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from tvm.arith import Analyzer
 from tvm.error import TVMError, message
 from tvm.ffi import get_global_func, register_global_func
+from tvm.ir.env_func import EnvFunc
 from tvm.ir.expr import PrimExpr, RelaxExpr, StructInfo
 from tvm.support.registry import Registry
 from tvm.tir import expr as tir
@@ -66,12 +67,13 @@ def derive_call_ret_struct_info(
     return map_struct_info(func_sinfo.ret, dims.get, lambda expr: None, analyzer)
 
 
-def _deriver(derive: str | Deriver) -> Deriver:
+def _deriver(derive: EnvFunc | Deriver) -> Deriver:
     """A rule, or the one with that name; a global function of a user is a rule as well."""
-    if not isinstance(derive, str):
+    if not isinstance(derive, EnvFunc):
         return derive
-    found: Deriver | None = DERIVERS.find(derive) or get_global_func(derive, allow_missing=True)
-    return DERIVERS.get(derive) if found is None else found
+    name = derive.name
+    found: Deriver | None = DERIVERS.find(name) or get_global_func(name, allow_missing=True)
+    return DERIVERS.get(name) if found is None else found
 
 
 def match_arguments(

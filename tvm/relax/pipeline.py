@@ -153,7 +153,7 @@ def static_shape_tuning_pipeline(
     return ModulePass(run, PassInfo(0, "relax.static_shape_tuning_pipeline"))
 
 
-PIPELINES: Final[dict[str, Callable[..., Any]]] = {
+PIPELINE_MAP: Final[dict[str, Callable[..., Any]]] = {
     "zero": zero_pipeline,
     "default": default_build_pipeline,
     "default_build": default_build_pipeline,
@@ -163,22 +163,22 @@ PIPELINES: Final[dict[str, Callable[..., Any]]] = {
 
 def get_pipeline(name: str = "zero", **kwargs: Any) -> Any:
     """The pipeline called `name`."""
-    make = PIPELINES.get(name)
+    make = PIPELINE_MAP.get(name)
     if make is None:
         raise ValueError(
-            f"Unknown pre-built pipeline {name!r}{did_you_mean(name, PIPELINES)}; "
-            f"candidates are {sorted(PIPELINES)}"
+            f"Unknown pre-built pipeline {name!r}{did_you_mean(name, PIPELINE_MAP)}; "
+            f"candidates are {sorted(PIPELINE_MAP)}"
         )
     return make(**kwargs)
 
 
 def register_pipeline(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a function that makes a pipeline; `get_pipeline(name)` finds it."""
-    if name in PIPELINES:
+    if name in PIPELINE_MAP:
         raise ValueError(f"Pipeline {name!r} has already been registered")
 
     def register(func: Callable[..., Any]) -> Callable[..., Any]:
-        PIPELINES[name] = func
+        PIPELINE_MAP[name] = func
         return func
 
     return register

@@ -20,7 +20,7 @@ from tvm.tir.expr import INT64, Cast, FloatImm, IntImm, as_expr, make_const
 from .base_expr import ExprWithOp, expect, expect_all
 
 # A rule that says what a call of an opaque function returns, or the name of one that is registered.
-DeriveFunc = str | Callable[..., StructInfo]
+DeriveFunc = EnvFunc | Callable[..., StructInfo]
 VOID: Final = DataType("void")
 
 
@@ -269,7 +269,8 @@ class FuncStructInfo(RelaxStructInfo):
     """A function: parameters (None when not known), result, and whether it is pure.
 
     Variables in the parameters' shapes are bound by them, and may be used in `ret`. An opaque
-    function may have `derive_func`, which says what a given call of it returns.
+    function may have `derive_func`, a global function (`tvm.ir.EnvFunc`) or another, which says
+    what a given call of it returns.
     """
 
     __slots__ = ("derive_func", "params", "purity", "ret")
@@ -296,14 +297,13 @@ class FuncStructInfo(RelaxStructInfo):
     def opaque_func(
         *,
         ret: StructInfo | None = None,
-        derive_func: DeriveFunc | EnvFunc | None = None,
+        derive_func: DeriveFunc | str | None = None,
         purity: bool = False,
         span: Span | None = None,
     ) -> FuncStructInfo:
         """A function of which only the result, or a rule for the result, is known."""
         made = FuncStructInfo(None, ObjectStructInfo() if ret is None else ret, purity, span)
-        # a global function is stored by its name
-        made.derive_func = derive_func.name if isinstance(derive_func, EnvFunc) else derive_func
+        made.derive_func = EnvFunc(derive_func) if isinstance(derive_func, str) else derive_func
         return made
 
     @classmethod
@@ -312,7 +312,8 @@ class FuncStructInfo(RelaxStructInfo):
         made = FuncStructInfo(
             values.get("params"), values["ret"], values["purity"], values.get("span")  # type: ignore[arg-type]
         )
-        made.derive_func = values.get("derive_func")  # type: ignore[assignment]
+        derive = values.get("derive_func")
+        made.derive_func = EnvFunc(derive) if isinstance(derive, str) else derive  # type: ignore[assignment]
         return made
 
     def is_opaque(self) -> bool:

@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Final
 
 from tvm.arith import Analyzer
+from tvm.ir.env_func import EnvFunc
 from tvm.ir.expr import OPERATORS, PrimExpr, RelaxExpr, StructInfo
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import FuncType, PrimType, TupleType, Type
@@ -184,13 +185,20 @@ def _check_all(
     return result
 
 
+def _same_rule(a: FuncStructInfo, b: FuncStructInfo) -> bool:
+    """Whether two opaque functions have one derivation rule."""
+    rules = (a.derive_func, b.derive_func)
+    one, other = (rule.name if isinstance(rule, EnvFunc) else rule for rule in rules)
+    return one == other
+
+
 def _check_func(
     base: FuncStructInfo, derived: FuncStructInfo, analyzer: Analyzer | None
 ) -> BaseCheckResult:
     if base.purity and not derived.purity:
         return _L0
     if base.derive_func is not None:
-        return _PASS if base.derive_func == derived.derive_func else _L2
+        return _PASS if _same_rule(base, derived) else _L2
     if base.params is None:
         return base_check(base.ret, derived.ret, analyzer)
     if derived.params is None:
@@ -259,7 +267,7 @@ def _common_func(a: FuncStructInfo, b: FuncStructInfo, analyzer: Analyzer | None
         return a
     ret = common_struct_info(a.ret, b.ret, analyzer)
     if a.params is None or b.params is None or len(a.params) != len(b.params):
-        derive = a.derive_func if a.derive_func == b.derive_func else None
+        derive = a.derive_func if _same_rule(a, b) else None
         return FuncStructInfo.opaque_func(ret=ret, derive_func=derive, purity=purity)
     for x, y in zip(a.params, b.params):
         # a parameter must accept what both accept: only equal ones are sure to

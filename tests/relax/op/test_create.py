@@ -102,3 +102,26 @@ def test_numbers_become_prim_values() -> None:
     assert op.clip(var(2), 0.5, 1.5).args[1].struct_info.dtype == "float64"
     window = op.hamming_window(20, True, 0.54, 0.46, "float32")
     assert [str(a.struct_info.dtype) for a in window.args] == ["int64"] * 2 + ["float32"] * 2
+
+
+def test_the_kernels_of_eye_like_and_windows_read_no_tensor() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+    for call, blocks in (
+        (op.eye_like(x, 1), ["eye"]),
+        (
+            op.hamming_window(6, True, 0.54, 0.46, "float32"),
+            ["T_arange", "T_multiply", "T_divide", "compute", "T_multiply_1", "T_subtract",
+             "T_strided_slice"],
+        ),
+        (op.hamming_window(6, False, 0.54, 0.46, "float32"),
+            ["T_arange", "T_multiply", "T_divide", "compute", "T_multiply_1", "T_subtract"]),
+    ):  # fmt: skip
+        bb = relax.BlockBuilder()
+        with bb.function("main", [x]):
+            bb.emit_func_output(bb.emit(call))
+        mod = relax.transform.LegalizeOps()(bb.finalize())
+        (kernel,) = [f for f in mod.functions.values() if isinstance(f, tir.PrimFunc)]
+        assert len(kernel.params) == 1
+        nodes: list[object] = []
+        tir.stmt_functor.post_order_visit(kernel.body, nodes.append)
+        assert [s.name_hint for s in nodes if isinstance(s, tir.Block)][:-1] == blocks

@@ -238,7 +238,7 @@ def _eye_like_info(
 @eye_like.legalize
 def _eye_like_te(bb: BlockBuilder, x: Expr, k: Expr, *, dtype: DataType) -> Expr:
     result = str(dtype_of(x.struct_info) if dtype is VOID else dtype)
-    rows, columns = x.struct_info.values  # the kernel reads nothing of `x`
+    rows, columns = _extents(x.struct_info)  # the kernel reads nothing of `x`
     return bb.call_te(topi.eye, rows, columns, k, result, primfunc_name_hint="eye_like")
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from tvm.error import ScriptError
 from tvm.ir.expr import RelaxExpr, StructInfo
 from tvm.ir.global_info import GlobalInfo
-from tvm.relax.distributed.global_info import DeviceMesh, device_mesh
+from tvm.relax.distributed.global_info import DeviceMesh
+from tvm.relax.distributed.global_info import device_mesh as device_mesh
 from tvm.relax.distributed.struct_info import DTensorStructInfo, Placement
 from tvm.relax.expr import Call, Constant, ExprLike
 from tvm.relax.op import base, distributed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.ir.env_func import EnvFunc
 from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
@@ -161,8 +162,8 @@ def _func(info: FuncStructInfo, d: Docsifier) -> ExprDoc:
     purity = LiteralDoc(info.purity)
     if info.params is not None:
         return word.call(TupleDoc(d.exprs(info.params)), d.expr(info.ret), purity)
-    if isinstance(info.derive_func, str):
-        return word.call(derive_func=LiteralDoc(info.derive_func), purity=purity)
+    if isinstance(info.derive_func, EnvFunc):
+        return word.call(derive_func=LiteralDoc(info.derive_func.name), purity=purity)
     return word.call(ret=d.expr(info.ret), purity=purity)
 
 

@@ -80,23 +80,21 @@ BUILTINS: Final[dict[str, Any]] = {
        if isinstance(e, type) and issubclass(e, Exception)},
 }  # fmt: skip
 
-_BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+# What each operator of Python computes, unless a dialect has a rule of its own for the operands.
+DEFAULT_OP: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
     ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
     ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
     ast.MatMult: operator.matmul,
-}  # fmt: skip
-_CONVERSIONS: Final[dict[str, Callable[[Any], str]]] = {"s": str, "r": repr, "a": ascii}
-_COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-}  # fmt: skip
-_UNARY: Final[dict[type[ast.unaryop], Callable[[Any], Any]]] = {
+    ast.And: lambda a, b: a and b, ast.Or: lambda a, b: a or b,
     ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
     ast.Not: operator.not_,
 }  # fmt: skip
+_CONVERSIONS: Final[dict[str, Callable[[Any], str]]] = {"s": str, "r": repr, "a": ascii}
 
 # Kinds whose operands may be evaluated ahead of them, where expressions nest too deep to recurse.
 _PLAIN: Final = (ast.BinOp, ast.Call, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Tuple,
@@ -244,7 +242,7 @@ class ExprEvaluator:
 
     def _apply_binary(self, node: ast.BinOp, left: Any, right: Any) -> Any:
         try:
-            return self._operate(type(node.op), _BINARY[type(node.op)], left, right)
+            return self._operate(type(node.op), DEFAULT_OP[type(node.op)], left, right)
         except (ParserError, Reported):
             raise
         except Exception as err:
@@ -260,7 +258,7 @@ class ExprEvaluator:
         """One operand."""
         operand = self.value(node.operand)
         method = dispatch.get_op(type(operand), type(node.op), 0)
-        made = _UNARY[type(node.op)](operand) if method is None else method(operand)
+        made = DEFAULT_OP[type(node.op)](operand) if method is None else method(operand)
         place(made, self.parser.span)
         return made
 
@@ -270,7 +268,7 @@ class ExprEvaluator:
         result: Any = MISSING
         for op, right_node in zip(node.ops, node.comparators):
             right = self.value(right_node)
-            made = self._operate(type(op), _COMPARE[type(op)], left, right)
+            made = self._operate(type(op), DEFAULT_OP[type(op)], left, right)
             result = made if result is MISSING else self._logic(ast.And, result, made)
             left = right
         return result
