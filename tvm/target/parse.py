@@ -54,8 +54,16 @@ def _parse_options(text: str) -> Config:
             if i < len(words) and not _is_option(words[i]):
                 value = words[i]
                 i += 1
-            else:
+            elif option_of(kind, name) == "bool":
                 value = "1"
+            else:
+                raise TargetError(
+                    message(
+                        f"Target {kind}: option {name!r} needs a value",
+                        found=f"{text!r}, where nothing follows it",
+                        legal=f"-{name}=value, -{name} value",
+                    )
+                )
         if name in config:
             raise TargetError(f"Target {text!r}: option {name!r} is given twice")
         config[name] = _from_text(kind, name, value)

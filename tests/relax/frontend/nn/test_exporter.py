@@ -110,6 +110,9 @@ def test_what_is_refused() -> None:
 
     with pytest.raises(TypeError, match="found: int"):
         exported(Returns(), x=FORM)
+    hidden = {"x": FORM, "$": {"param_mode": "none", "effect_mode": "none"}}
+    with pytest.raises(ValueError, match=r"param_mode 'none'\n  found: it uses factor, of"):
+        Scale().export_tvm({"forward": hidden})
     with pytest.raises(RuntimeError, match="no export is going on"):
         nn.Exporter.current()
     with pytest.raises(ValueError, match="allow_extern=True"):

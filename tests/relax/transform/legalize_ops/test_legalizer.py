@@ -435,3 +435,18 @@ def test_batches_of_one_are_read_at_their_index():
 
     text = LegalizeOps()(Mod)["matmul"].script()
     assert "A[v_i0, T.int64(0), v_i2, v_k] * B[v_i0, v_i1, v_k, v_i3]" in text
+
+
+def test_distributed_tensors_are_refused():
+    mesh = relax.distributed.DeviceMesh((2,), I.Range(0, 2))
+    place = relax.distributed.Placement.from_text("S[0]")
+    info = relax.distributed.DTensorStructInfo(
+        relax.TensorStructInfo((8, 8), "float32"), mesh, place
+    )
+    for op in (relax.op.add, relax.op.matmul, lambda x, _: relax.op.split(x, 2, 1)):
+        block = relax.BlockBuilder()
+        x = relax.Var("x", info)
+        with block.function("main", [x]):
+            block.emit_func_output(block.emit(op(x, x)))
+        with pytest.raises(TypeError, match="of distributed tensors has no kernel"):
+            LegalizeOps()(block.get())

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import relax as rx
 from tvm import tir
-from tvm.error import message
+from tvm.error import ArgumentValueError, message
 from tvm.ir.module import IRModule
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.struct_info import ObjectStructInfo, ShapeStructInfo, TupleStructInfo
@@ -94,6 +94,9 @@ class Exporter:
                     with bb.dataflow():
                         output = function.emit()
                     bb.emit_func_output(output)
+                made = bb.get()[name]
+                assert isinstance(made, rx.Function), "it was built above"
+                function.check_given(name, made)
         mod = bb.finalize()
         assert rx.analysis.well_formed(mod), "operators of nn emit normal forms"
         return mod, params, self.extern_mods
@@ -131,6 +134,19 @@ class _Method:
         if self.effects and spec.effect_mode != "none":
             result = rx.Tuple([result, rx.Tuple(last)])
         return self.bb.emit_output(result)
+
+    def check_given(self, name: str, func: rx.Function) -> None:
+        """Refuse what the method uses though its mode leaves it out of the arguments."""
+        for var in rx.analysis.free_vars(func):
+            used = any(param == var.name_hint for param, _ in self.params)
+            mode = "param_mode" if used else "effect_mode"
+            raise ArgumentValueError(
+                message(
+                    f"export_tvm: {name} with {mode} 'none'",
+                    found=f"it uses {var.name_hint}, of {var.struct_info}",
+                    legal=f"{mode} 'plain' or 'packed', which make it an argument",
+                )
+            )
 
     # --- arguments ---
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from tvm.error import message
 from tvm.ir.expr import GlobalVar, RelaxExpr, StructInfo
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -22,6 +23,7 @@ from tvm.ir.structural import structural_digest
 from tvm.ir.transform import PassContext
 from tvm.relax.analysis import all_global_vars
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.distributed.struct_info import DTensorStructInfo
 from tvm.relax.expr import (
     Binding,
     BindingBlock,
@@ -150,6 +152,14 @@ class _Legalizer:
         # functions that are called by name find shapes as they run
         if call.op.get_attr("FCallPacked") is None and not _shapes_known(call):
             return call
+        if any(_is_distributed(arg.struct_info_) for arg in call.args):
+            raise TypeError(
+                message(
+                    f"LegalizeOps: {call.op.name} of distributed tensors has no kernel",
+                    found=f"not supported type in emit_te: {call}",
+                    legal="relax.distributed.transform.LowerDistIR first: tensors of one device",
+                )
+            )
         with span_scope(call.span or binding.span):
             key = _key_of(call) if call.op.name not in self._custom else None
             known = None if key is None else self._known.get(key)
@@ -324,6 +334,12 @@ _NO_RULE_NEEDED = frozenset(
         "relax.builtin.alloc_tensor",
     )
 )
+
+
+def _is_distributed(info: StructInfo | None) -> bool:
+    if isinstance(info, TupleStructInfo):
+        return any(_is_distributed(field) for field in info.fields)
+    return isinstance(info, DTensorStructInfo)
 
 
 def _shapes_known(call: Call) -> bool:
