@@ -71,3 +71,11 @@ def test_clone_has_parts_of_its_own() -> None:
     assert other.space_generator is not ctx.space_generator
     assert other.search_strategy is not ctx.search_strategy
     assert len(other.generate_design_space()) == len(ctx.generate_design_space())
+
+
+def test_a_function_is_searched_as_main() -> None:
+    from tvm.meta_schedule.tune_context import _normalize_mod
+
+    mod = _normalize_mod(tvm.tir.PrimFunc([], tvm.tir.Evaluate(0)))
+    assert [gvar.name_hint for gvar in mod.get_global_vars()] == ["main"]
+    assert mod["main"].attrs["tir.noalias"]

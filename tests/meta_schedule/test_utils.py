@@ -83,3 +83,7 @@ def test_build_folders_go(tmp_path: Path) -> None:
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     utils.print_interactive_table("ID | Name")
     assert capsys.readouterr().out == "ID | Name\n"
+
+
+def test_what_prints_by_default() -> None:
+    assert utils._get_default_str(3) == f"meta_schedule.int({id(3):#x})"

@@ -8,11 +8,16 @@ from tvm.error import TVMError, message
 from tvm.ffi.object import Object
 
 
+def _get_default_str(obj: object) -> str:
+    """How a part of the search prints that says nothing of itself: its class and its address."""
+    return f"meta_schedule.{type(obj).__name__}({id(obj):#x})"
+
+
 class Component(Object):
     """A part of a search that users may replace by a class of their own."""
 
     def __str__(self) -> str:
-        return f"meta_schedule.{type(self).__name__}({id(self):#x})"
+        return _get_default_str(self)
 
     __repr__ = __str__
 

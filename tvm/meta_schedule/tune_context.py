@@ -151,6 +151,9 @@ def normalize_mod(mod: IRModule | PrimFunc) -> IRModule:
     return mod
 
 
+_normalize_mod = normalize_mod  # the name under which scripts of TVM import it
+
+
 def _threads(num_threads: int | str) -> int:
     if isinstance(num_threads, int):
         return num_threads

@@ -17,6 +17,8 @@ from tvm.runtime.attributes import host_cores
 from tvm.support.derived import derived
 from tvm.tir.schedule.random_engine import RandomEngine
 
+from .base import _get_default_str as _get_default_str
+
 C = TypeVar("C", bound=type)
 
 

@@ -755,9 +755,11 @@ class StmtExprMutator(TirFunctor[PrimExpr, s.Stmt]):
         return s.BlockRealize(values, predicate, block, op.span)
 
 
-# The names under which users subclass them.
+# The names under which users subclass them, and those of the objects that do their walks.
 PyStmtExprVisitor = StmtExprVisitor
 PyStmtExprMutator = StmtExprMutator
+_PyStmtExprVisitor = StmtExprVisitor
+_PyStmtExprMutator = StmtExprMutator
 C = TypeVar("C", bound=type)
 
 
