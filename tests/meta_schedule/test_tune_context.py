@@ -7,8 +7,9 @@ import pytest
 from tests.meta_schedule.programs import Matmul
 from tvm.meta_schedule.search_strategy import ReplayTrace
 from tvm.meta_schedule.space_generator import PostOrderApply, ScheduleFn
-from tvm.meta_schedule.tune_context import TuneContext, normalize_mod
+from tvm.meta_schedule.tune_context import TuneContext, _normalize_mod, normalize_mod
 from tvm.target import Target
+from tvm.tir import Evaluate, PrimFunc
 from tvm.tir.schedule import Schedule
 
 pytestmark = pytest.mark.pure
@@ -74,8 +75,6 @@ def test_clone_has_parts_of_its_own() -> None:
 
 
 def test_a_function_is_searched_as_main() -> None:
-    from tvm.meta_schedule.tune_context import _normalize_mod
-
-    mod = _normalize_mod(tvm.tir.PrimFunc([], tvm.tir.Evaluate(0)))
+    mod = _normalize_mod(PrimFunc([], Evaluate(0)))
     assert [gvar.name_hint for gvar in mod.get_global_vars()] == ["main"]
     assert mod["main"].attrs["tir.noalias"]
