@@ -31,6 +31,7 @@ from tvm.relax.transform.specialize import VARIANT_OF
 from tvm.relax.vm.bytecode import BytecodeProgram, compile_bytecode
 from tvm.relax.vm.codegen_tir import MACHINE_PREFIX, machine_tir
 from tvm.relax.vm.kept import load_model, model_key, store_model
+from tvm.relax.vm.launching import launching_only
 from tvm.relax.vm.native import KernelCall, native_graph
 from tvm.relax.vm.native_flow import NotNative
 from tvm.relax.vm.variants import VariantBuilder
@@ -215,6 +216,7 @@ class _Linker:
         self._add_kernels(program)
         tir_mod = self._mod.with_functions(self._functions)
         kernels = no_kernels()
+        host = self._target.kind.name in HOST_KINDS
         if self._functions:
             kernels = tir_build(tir_mod, self._target, self._tir_pipeline)
         artefact = Artefact(
@@ -227,6 +229,7 @@ class _Linker:
             kind=self._target.kind.name,
             entry="main" if any(i.name == "main" for i in self._infos) else None,
             variants=self._variants,
+            launching=frozenset() if host else launching_only(self._functions),
         )
         _link_libraries(kernels, self._libraries, self._named_constants)
         constants: tuple[Tensor, ...] = tuple(from_host(c.numpy()) for c in program.tensors)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import importlib
 import math
+import struct
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -248,6 +249,36 @@ def _described(
     return _create_view(source, ctypes.addressof(view))
 
 
+class TensorForm:
+    """A shape and type on a device, of which tensors over memory are made again and again."""
+
+    def __init__(self, place: Device, shape: tuple[int, ...], dtype: DataType) -> None:
+        count = max(len(shape), 1)
+        self._extents = (ctypes.c_int64 * count)(*shape)
+        self._strides = (ctypes.c_int64 * count)(*row_major_strides(shape))
+        self._view = _DLTensor(
+            0, place.dlpack_device_type(), place.index, len(shape), dtype.type_code, dtype.bits,
+            dtype.lanes, self._extents, self._strides, 0,
+        )  # fmt: skip
+
+    def over(self, anchor: Tensor, address: int) -> Tensor:
+        """A tensor over memory that lives as long as `anchor`."""
+        view = _DLTensor.from_buffer_copy(self._view)
+        view.data = address
+        return _create_view(anchor, ctypes.addressof(view))
+
+    @staticmethod
+    def told(handle: int) -> tuple[bytes, int, bytes]:
+        """What is the same for tensors of equal device, type, shape and byte offset."""
+        head = ctypes.string_at(handle + _OBJECT_HEADER_BYTES, _KIND.size)
+        kind, extents, offset = _KIND.unpack(head)
+        return kind, offset, ctypes.string_at(extents, 8 * kind[8])
+
+
+# of a DLTensor: device, number of dimensions and type; where the extents lie; the byte offset
+_KIND: Final = struct.Struct("8x16sQ8xQ")
+
+
 def _create_view(source: Tensor, prototype: int) -> Tensor:
     """Wrap TVMFFITensorCreateUnsafeView; the new object is taken over without a copy."""
     out = ctypes.c_void_p()
@@ -385,6 +416,13 @@ def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[An
         refuse_size(shape, str(dtype), nbytes)
     start = -memory.__array_interface__["data"][0] % ALIGNMENT
     return memory[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def host_anchor(memory: bytearray) -> Tensor:
+    """A tensor over bytes of the host, which it keeps alive."""
+    result = _tvm_ffi.from_dlpack(np.frombuffer(memory, np.uint8))
+    assert isinstance(result, Tensor)
+    return result
 
 
 def host_bytes(nbytes: int) -> Tensor:

@@ -62,6 +62,7 @@ class Artefact:
     kind: str = "llvm"
     entry: str | None = None
     variants: Mapping[str, str] = field(default_factory=dict)
+    launching: frozenset[str] = frozenset()  # kernels whose host code only launches
     devices: tuple[Mapping[str, Any], ...] = ()  # kernels of devices: DeviceModule.as_record
     stored: tuple[tuple[str, bytes], ...] = ()  # modules by kind, as `save_to_bytes` gave them
 
@@ -77,6 +78,7 @@ class Artefact:
             "entry": self.entry,
             "exports": list(self.exports),
             "variants": dict(self.variants),
+            "launching": sorted(self.launching),
             "functions": [
                 {"name": f.name, "params": _values(f.params), "results": _values(f.results)}
                 for f in self.functions
@@ -120,6 +122,7 @@ class Artefact:
                 kind=record["kind"],
                 entry=record["entry"],
                 variants=dict(record.get("variants", {})),
+                launching=frozenset(map(str, record.get("launching", ()))),
                 devices=tuple(dict(device) for device in record.get("devices", ())),
                 stored=tuple(
                     (str(kind), base64.b64decode(b)) for kind, b in record.get("stored", ())

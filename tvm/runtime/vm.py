@@ -228,7 +228,12 @@ class VirtualMachine:
             code = self.artefact.bytecode
             assert code is not None, "the caller found a function in it"
             constants = self.module.constants_on(self.devices[0])
-            self._interpreter = Interpreter(self, code, self.module.kernels, constants)
+            place = self.devices[0]
+            alone = place.type != "cpu" and len(self.devices) == 2  # beside the host
+            self._interpreter = Interpreter(
+                self, code, self.module.kernels, constants, place if alone else None,
+                self.artefact.launching,
+            )  # fmt: skip
         return self._interpreter
 
     def _run_code(self, func: BytecodeFunction, args: tuple[Any, ...]) -> Any:

@@ -10,6 +10,7 @@ from tvm.error import TVMError, message
 from tvm.ffi import get_global_func
 from tvm.support.dtype import DataType
 
+from ._device import Device
 from ._tensor import Tensor
 from .bytecode import (
     VM_REGISTER,
@@ -24,6 +25,7 @@ from .bytecode import (
     Ret,
 )
 from .interruption import current_limit
+from .launch_plan import LaunchPlans
 from .module import Module
 from .vm_builtin import BUILTINS, Closure, VMShape, outside
 
@@ -54,8 +56,9 @@ class Interpreter:
     """A program with its functions and constants; `run` calls one of its functions."""
 
     def __init__(
-        self, machine: Any, code: Bytecode, kernels: Module, tensors: tuple[Tensor, ...]
-    ) -> None:
+        self, machine: Any, code: Bytecode, kernels: Module, tensors: tuple[Tensor, ...],
+        tensors_on: Device | None = None, launching: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
         self.machine = machine
         self.code = code
         self.constants = [_constant(c, tensors) for c in code.constants]
@@ -64,14 +67,27 @@ class Interpreter:
         self._found: list[Callable[..., Any] | None] = [None] * len(code.func_table)
         self._decoded: dict[str, _Code] = {}
         self.hook: Hook | None = None
+        self._plans: LaunchPlans | None = None
+        if launching and tensors_on is not None:
+            self._plans = LaunchPlans(self, tensors_on, launching, tensors)
 
     def run(self, func: BytecodeFunction, args: tuple[Any, ...]) -> Any:
         """The result of a function on arguments."""
+        if self._plans is not None and self.hook is None:
+            return self._plans.run(func, args)
+        return self.execute(func, args, self.hook)
+
+    def name_of(self, func: Any) -> str:
+        """The name by which the program calls a function of its table; "" of any other."""
+        return next((n for n, one in zip(self.code.func_table, self._found) if one is func), "")
+
+    def execute(self, func: BytecodeFunction, args: tuple[Any, ...], hook: Hook | None) -> Any:
+        """The result of a function on arguments, by its steps; `hook` makes the calls."""
         code = self._decoded.get(func.name)
         if code is None:
             code = self._decoded[func.name] = self._decode(func)
         registers: list[Any] = [*args, *code.rest]
-        steps, hook, place = code.steps, self.hook, 0
+        steps, place = code.steps, 0
         limit = current_limit()
         while True:
             kind, dst, target, given, name = steps[place]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
+import sys
 import threading
 import time
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,14 @@ import numpy as np
 
 from tvm.error import TVMError, message
 from tvm.runtime._device import Device
-from tvm.runtime._tensor import Tensor, from_host, host_view, refuse_size, tensor_at
+from tvm.runtime._tensor import (
+    Tensor,
+    from_host,
+    host_anchor,
+    host_view,
+    refuse_size,
+    tensor_at,
+)
 from tvm.runtime.attributes import DeviceAttr
 from tvm.support.dtype import DataType
 
@@ -35,6 +41,10 @@ class MissingLibrary(Exception):
 
 # What launches a kernel that is ready: a function of its arguments and the extents by thread tag.
 Kernel = Callable[[Sequence[Any], dict[str, int]], None]
+
+# A launch of which all but the addresses is known: a function of the stream, as `enter` gave it,
+# and of the addresses.
+Prepared = Callable[[int, Sequence[int]], None]
 
 
 class DeviceAPI(ABC):
@@ -164,6 +174,38 @@ class DeviceAPI(ABC):
             if kernel is None:
                 kernel = ready[index] = make(index)
             kernel(given, extents)
+            notes = getattr(self._held, "notes", None)
+            if notes is not None:
+                notes.launched(index, kernel, info.arg_types, given, extents)
+
+        return launch
+
+    # --- launches that are known before ---
+
+    def notes(self) -> Any:
+        """Who notes what this thread asks of the devices, if anybody does."""
+        return getattr(self._held, "notes", None)
+
+    def set_notes(self, notes: Any) -> None:
+        """Tell `notes` of memory that this thread takes and of its launches; None ends that."""
+        self._held.notes = notes
+
+    def enter(self, index: int) -> int:
+        """Make a device ready for this thread's prepared launches; the stream they go to."""
+        return self.current_stream(index)
+
+    def prepared(
+        self, index: int, kernel: Kernel, kinds: Sequence[str], args: Sequence[Any],
+        extents: dict[str, int],
+    ) -> Prepared:  # fmt: skip
+        """A launch whose pointers are given later; one that runs at a time."""
+        places = [n for n, kind in enumerate(kinds) if kind == "handle"]
+        given = list(args)
+
+        def launch(stream: int, addresses: Sequence[int]) -> None:
+            for place, address in zip(places, addresses):
+                given[place] = address
+            kernel(given, extents)
 
         return launch
 
@@ -212,6 +254,9 @@ class DeviceAPI(ABC):
                 if stream:
                     self._streams_of[address] = stream
             self._in_use[index] = self._in_use.get(index, 0) + size
+        notes = getattr(self._held, "notes", None)
+        if notes is not None:
+            notes.took(address, size)
         return address, size
 
     def _allocate(self, index: int, size: int) -> int:
@@ -265,17 +310,21 @@ class DeviceAPI(ABC):
             address, size = self.take(place.index, max(nbytes, 1))
         except MemoryError:
             refuse_size(shape, dtype, nbytes)
-        owner: Any = (ctypes.c_uint8 * 1)()
-        back = weakref.finalize(owner, self.give, place.index, address, size)
-        back.atexit = False  # the device goes with the process
-        anchor = from_host(np.frombuffer(owner, np.uint8))
+        anchor = self.owner(place.index, address, size)
         return tensor_at(anchor, address, place, tuple(shape), element)
+
+    def owner(self, index: int, address: int, size: int) -> Tensor:
+        """What gives memory back that `take` gave, when the last tensor over it is gone."""
+        return host_anchor(_Memory(lambda: self.give(index, address, size)))
 
     def copy_tensor(self, source: Tensor, target: Tensor) -> None:
         """Copy between a tensor on a device of this kind and another of equal size."""
         nbytes = math.prod(target.shape) * DataType(str(target.dtype)).itemsize
         if nbytes == 0:
             return
+        notes = self.notes()
+        if notes is not None:
+            notes.touched()
         here, there = source.device, target.device
         if here == there:
             self.copy(here.index, source.data_ptr(), target.data_ptr(), nbytes)
@@ -292,6 +341,18 @@ class DeviceAPI(ABC):
             values = np.ascontiguousarray(host_view(source if here.type == "cpu" else (
                 source.copyto(Device("cpu")))))  # fmt: skip
             self.write(there.index, target.data_ptr(), _bytes(values))
+
+
+class _Memory(bytearray):
+    """A byte of the host whose end is that of memory on a device."""
+
+    def __init__(self, back: Callable[[], None]) -> None:
+        super().__init__(1)
+        self._back = back
+
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not ending():  # the device goes with the process
+            self._back()
 
 
 def tensor_bytes(values: np.ndarray[Any, Any], like: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from tvm.runtime._tensor import numpy_dtype
 from tvm.runtime.attributes import DeviceAttr
 from tvm.support.dtype import DataType
 
-from .api import AXES, DYNAMIC_SHARED, DeviceAPI, Kernel, MissingLibrary, address_of
+from .api import AXES, DYNAMIC_SHARED, DeviceAPI, Kernel, MissingLibrary, Prepared, address_of
 
 if TYPE_CHECKING:
     from tvm.runtime.device_module import DeviceModule
@@ -53,8 +53,12 @@ class CUDAAPI(DeviceAPI):
     def call(self, name: str, *args: Any) -> Any:
         """The results of a function of the driver; MemoryError or TVMError where it fails."""
         code, *results = getattr(self.driver, name)(*args)
-        if code == 0:
-            return results[0] if len(results) == 1 else tuple(results)
+        if code != 0:
+            self.failed(name, code)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def failed(self, name: str, code: Any) -> NoReturn:
+        """Say what a function of the driver answered."""
         if code == self.driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
             raise MemoryError(f"{name} of the CUDA driver")
         _, text = self.driver.cuGetErrorString(code)
@@ -228,6 +232,16 @@ class CUDAAPI(DeviceAPI):
         function = self.call("cuModuleGetFunction", loaded, name.encode())
         return _Kernel(self, index, name, function, kinds)
 
+    def enter(self, index: int) -> int:
+        return self._enter(index)
+
+    def prepared(
+        self, index: int, kernel: Kernel, kinds: Sequence[str], args: Sequence[Any],
+        extents: dict[str, int],
+    ) -> Prepared:  # fmt: skip
+        assert isinstance(kernel, _Kernel), "made by kernel_of"
+        return kernel.prepared(kinds, args, extents)
+
     def device_of(self, address: int) -> int:
         if len(self._devices) == 1:
             return 0
@@ -306,6 +320,31 @@ class _Kernel:
                         legal="what the device has room for",
                     )
                 ) from err
+
+    def prepared(
+        self, kinds: Sequence[str], args: Sequence[Any], extents: Mapping[str, int]
+    ) -> Prepared:
+        """A launch that has been made once, with memory of its own for its arguments."""
+        values = [pack(arg) for pack, arg in zip(self._packers, args)]
+        held = (ctypes.c_uint64 * max(len(values), 1))(*values)
+        start = ctypes.addressof(held)
+        pointers = (ctypes.c_void_p * max(len(values), 1))(
+            *range(start, start + 8 * len(values), 8)
+        )
+        at = ctypes.addressof(pointers)
+        dims = [extents[axis] for axis in AXES]
+        shared = extents.get(DYNAMIC_SHARED, 0)
+        places = [n for n, kind in enumerate(kinds) if kind == "handle"]
+        queue, function = self._api.driver.cuLaunchKernel, self._function
+
+        def launch(stream: int, addresses: Sequence[int], keep: Any = pointers) -> None:
+            for place, address in zip(places, addresses):
+                held[place] = address
+            (code,) = queue(function, *dims, shared, stream, at, 0)
+            if code != 0:
+                self._api.failed(f"cuLaunchKernel of {self._name!r}", code)
+
+        return launch
 
 
 def _packer(kind: str) -> Callable[[Any], int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from tvm.runtime._tensor import numpy_dtype
 from tvm.runtime.attributes import DeviceAttr
 
 from .addresses import ADDRESSES
-from .api import DeviceAPI, Kernel, MissingLibrary, address_of
+from .api import DeviceAPI, Kernel, MissingLibrary, Prepared, address_of
 
 if TYPE_CHECKING:
     from tvm.runtime.device_module import DeviceModule
@@ -162,6 +163,14 @@ class OpenCLAPI(DeviceAPI):
         ready = self.cl.Kernel(self._program(module.source, index), name)
         return _Kernel(self, index, ready, module.kernels[name].arg_types).launch
 
+    def prepared(
+        self, index: int, kernel: Kernel, kinds: Sequence[str], args: Sequence[Any],
+        extents: dict[str, int],
+    ) -> Prepared:  # fmt: skip
+        own: Any = getattr(kernel, "__self__", None)
+        assert isinstance(own, _Kernel), "made by `kernel`"
+        return _Prepared(own, args, extents).launch
+
     def device_of(self, address: int) -> int:
         buffer: _Buffer = ADDRESSES.find(address)[0]
         return buffer.index
@@ -213,6 +222,11 @@ class _Kernel:
         self._kernel = kernel
         self._types = [None if kind == "handle" else numpy_dtype(kind) for kind in kinds]
         self._lock = threading.Lock()
+
+    def again(self) -> Any:
+        """The same kernel, with arguments of its own."""
+        kernel = self._kernel
+        return self._api.cl.Kernel(kernel.program, kernel.function_name)
 
     def launch(self, args: Any, extents: dict[str, int]) -> None:
         cl, kernel, queue = self._api.cl, self._kernel, self._api._queue(self._index)
@@ -274,6 +288,45 @@ class _Kernel:
         """The buffers of the arguments that are memory."""
         pointers = [address_of(arg) for dtype, arg in zip(self._types, args) if dtype is None]
         return [ADDRESSES.find(pointer)[0] for pointer in pointers if pointer]
+
+
+class _Prepared:
+    """A launch that has been made once: a kernel of its own, which keeps what it was given."""
+
+    def __init__(self, made: _Kernel, args: Sequence[Any], extents: dict[str, int]) -> None:
+        self._made = made
+        self._given = list(args)
+        self._extents = extents
+        self._api = made._api
+        self._kernel = made.again()
+        self._threads = tuple(extents[f"threadIdx.{axis}"] for axis in "xyz")
+        blocks = (extents[f"blockIdx.{axis}"] for axis in "xyz")
+        self._all = tuple(b * t for b, t in zip(blocks, self._threads))
+        self._pointers = [n for n, dtype in enumerate(made._types) if dtype is None]
+        self._held: list[Any] = [None] * len(self._pointers)  # what its arguments are
+        for number, (dtype, arg) in enumerate(zip(made._types, args)):
+            if dtype is not None:
+                self._kernel.set_arg(number, np.array(arg).astype(dtype))
+
+    def launch(self, stream: int, addresses: Sequence[int]) -> None:
+        """Queue the launch; one whose memory needs a copy goes the long way."""
+        for n, address in enumerate(addresses):
+            buffer, offset = ADDRESSES.find(address) if address else (None, 0)
+            part = None if buffer is None else buffer.part(offset)
+            if part is self._held[n] and part is not None:
+                continue
+            if part is None or buffer is None or buffer.index != self._made._index:
+                self._whole(addresses)
+                return
+            self._kernel.set_arg(self._pointers[n], part)
+            self._held[n] = part
+        queue = self._api._queue(self._made._index)
+        self._api.cl.enqueue_nd_range_kernel(queue, self._kernel, self._all, self._threads)
+
+    def _whole(self, addresses: Sequence[int]) -> None:
+        for place, address in zip(self._pointers, addresses):
+            self._given[place] = address
+        self._made.launch(self._given, self._extents)
 
 
 class _Moved(NamedTuple):
