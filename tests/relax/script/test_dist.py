@@ -22,25 +22,31 @@ pytestmark = pytest.mark.pure
 @I.ir_module
 class Module:
     I.module_attrs({"device_num": 10})
-    I.module_global_infos({"mesh": [R.device_mesh((2, 2), I.Range(0, 4)),
-                                    R.device_mesh((1,), [4])]})
+    I.module_global_infos(
+        {"mesh": [R.device_mesh((2, 2), I.Range(0, 4)), R.device_mesh((1,), [4])]}
+    )
 
     @T.prim_func
-    def tir_func(x: T.Buffer((T.int64(128), T.int64(128)), "float32"),
-                 y: T.Buffer((T.int64(128), T.int64(128)), "float32")):
+    def tir_func(
+        x: T.Buffer((T.int64(128), T.int64(128)), "float32"),
+        y: T.Buffer((T.int64(128), T.int64(128)), "float32"),
+    ):
         T.evaluate(0)
 
     @R.function
-    def foo(x: R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"),
-            w: R.DTensor(ndim=2, dtype="float32", device_mesh="mesh[1]", placement="R"),
-            s: R.DTensor((128, "n"), "float32", device_mesh="mesh[1]", placement="S[1]")
-            ) -> R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"):
+    def foo(
+        x: R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"),
+        w: R.DTensor(ndim=2, dtype="float32", device_mesh="mesh[1]", placement="R"),
+        s: R.DTensor((128, "n"), "float32", device_mesh="mesh[1]", placement="S[1]"),
+    ) -> R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"):
         n = T.int64()
         cls = Module
-        gv0 = R.dist.call_tir(cls.tir_func, x,
-                              out_sinfo=R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"))
+        gv0 = R.dist.call_tir(
+            cls.tir_func, x, out_sinfo=R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R")
+        )
         gv1 = R.dist.call_tir_local_view(
-            cls.tir_func, (gv0,), out_sinfo=R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R"))
+            cls.tir_func, (gv0,), out_sinfo=R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R")
+        )
         two = R.dist.const(2.0, R.DTensor((), "float32", "mesh[0]", "R, R"))
         gv2 = R.multiply(gv1, two)
         gv3 = R.dist.redistribute(gv2, "mesh[0]", "R, S[1]")
@@ -59,8 +65,9 @@ def test_what_is_read() -> None:
     assert isinstance(info, DTensorStructInfo)
     assert info.device_mesh is mesh
     tensor = relax.TensorStructInfo((128, 128), "float32")
-    wanted = DTensorStructInfo(tensor, DeviceMesh((2, 2), tvm.ir.Range(0, 4)),
-                               Placement.from_text("S[0], R"))
+    wanted = DTensorStructInfo(
+        tensor, DeviceMesh((2, 2), tvm.ir.Range(0, 4)), Placement.from_text("S[0], R")
+    )
     tvm.ir.assert_structural_equal(info, wanted)
     assert relax.analysis.well_formed(Module)
 
@@ -151,3 +158,10 @@ def test_meshes_outside_of_modules_speak_relax() -> None:
     text = main.script()
     assert not text.startswith("# from tvm.script import ir")
     tvm.ir.assert_structural_equal(tvm.script.from_source(text), main)
+
+
+def test_every_word_of_the_group_is_there() -> None:
+    assert all(callable(getattr(R.dist, word)) for word in dir(R.dist))
+    mesh = R.dist.device_mesh((2, 2), I.Range(0, 4))
+    assert isinstance(mesh, DeviceMesh)
+    tvm.ir.assert_structural_equal(mesh, R.device_mesh((2, 2), I.Range(0, 4)))

@@ -13,7 +13,7 @@ from tvm.script import from_source
 from tvm.script import tir as T
 from tvm.script.parser.core.diagnostics import Source
 from tvm.script.parser.core.error import ParserError
-from tvm.script.parser.core.evaluator import ExprEvaluator, eval_assign
+from tvm.script.parser.core.evaluator import DEFAULT_OP, ExprEvaluator, eval_assign
 from tvm.script.parser.core.parser import Parser
 
 pytestmark = pytest.mark.pure
@@ -140,3 +140,14 @@ def test_builtins_are_visible_below_the_own_names() -> None:
 def test_builtins_lead_nowhere_else(text: str) -> None:
     with pytest.raises(DiagnosticError):
         from_source(f"@T.prim_func\ndef f() -> None:\n    T.evaluate({text})")
+
+
+def test_operators_of_python_stand_in_one_table() -> None:
+    assert DEFAULT_OP[ast.FloorDiv](7, 2) == 3
+    assert DEFAULT_OP[ast.NotIn](1, (2,))
+    assert DEFAULT_OP[ast.USub](3) == -3
+    assert DEFAULT_OP[ast.Or](0, 4) == 4
+    assert DEFAULT_OP[ast.And](0, 4) == 0
+    kinds = [*ast.operator.__subclasses__(), *ast.unaryop.__subclasses__(),
+             *ast.cmpop.__subclasses__(), *ast.boolop.__subclasses__()]  # fmt: skip
+    assert set(DEFAULT_OP) == {kind for kind in kinds if kind.__module__ == "ast"}
