@@ -216,6 +216,11 @@ def time_is_the_device_s() -> None:
     assert seconds == pytest.approx(0.005)  # the stand-in's clock: a millisecond a launch
     timed = built.time_evaluator("main", tvm.cuda(0), number=3, repeat=2)(given, given, 1.0, 0)
     assert timed.mean == pytest.approx(0.001)
+    x = programs.floats(8, 8)
+    vm = programs.machine(programs.module(lambda v: o.matmul(o.matmul(v, v), v), x), tvm.cuda(0))
+    report = vm.profile("main", tvm.runtime.tensor(x, tvm.cuda(0)))
+    kernels = [c["Duration (us)"].microseconds for c in report.calls if "matmul" in c["Name"]]
+    assert kernels == pytest.approx([1000.0, 1000.0])
 
 
 def regions_of_graphs_are_recorded() -> None:
