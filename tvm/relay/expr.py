@@ -426,6 +426,7 @@ def bind(expr: RelaxExpr, binds: Mapping[Var, RelaxExpr]) -> RelaxExpr:
 def _with(node: Any, virtual_device: object, **changes: object) -> Any:
     given = {name: value for name, value in changes.items() if value is not None}
     made = with_fields(node, **given)
+    virtual_device = node.virtual_device_ if virtual_device is None else virtual_device
     if virtual_device is not None and made.virtual_device_ is not virtual_device:
         made = type(node).from_fields(made.field_values()) if made is node else made
         made.virtual_device_ = virtual_device

@@ -34,7 +34,7 @@ def import_from_std(mod: IRModule, file_name: str) -> None:
         raise TVMError(message(f"import_from_std: {file_name!r}", found="no file", legal=known))
     text = path.read_text(encoding="utf-8")
     present = {var.name_hint for var in mod.type_definitions}
-    if present.issuperset(re.findall(r"^type (\w+)", text, re.MULTILINE)):
+    if present.issuperset(re.findall(r"^(?:extern )?type (\w+)", text, re.MULTILINE)):
         return
     made = parse(text, file_name, init_module=mod)
     for var, data in made.type_definitions.items():

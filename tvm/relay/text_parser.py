@@ -54,6 +54,7 @@ from .text_tokens import Source, Token, tokens_of
 
 T = TypeVar("T")
 _VERSION = "0.0.5"
+_PLACE = "virtual_device"  # the attribute that says where a variable or a result is
 # From the loosest to the tightest; operators of one line bind alike.
 _INFIX: Final[tuple[dict[str, str], ...]] = (
     {"==": "equal", "!=": "not_equal"},
@@ -348,10 +349,22 @@ class Parser:
         self.expect(";")
 
     def declaration(self) -> Var:
-        """`%x` or `%x: type`."""
+        """`%x` or `%x: type`; `%x {virtual_device=...}` says where it is."""
         token = self.kind("local", "a local variable, such as %x")
+        given = dict(self.items(self.named_attribute, "}")) if self.accept("{") else {}
+        place = given.pop(_PLACE, None)
+        if given:
+            self.refuse(f"a variable has no attribute {next(iter(given))!r}", _PLACE, token)
         annotation = self.type() if self.accept(":") else None
-        return Var(token.text[1:], annotation, self.span_from(token))
+        var = Var(token.text[1:], annotation, self.span_from(token))
+        var.virtual_device_ = place
+        return var
+
+    def named_attribute(self) -> tuple[str, Any]:
+        """`name=value`."""
+        name = self.attribute_name()
+        self.expect("=")
+        return name, self.attribute()
 
     def expr(self, level: int = 0) -> RelaxExpr:
         """Infix operators, the loosest first."""
@@ -492,18 +505,19 @@ class Parser:
         self.type_vars.pop()
         self.scopes.pop()
         self.graphs.pop()
-        return Function(
+        place = attrs.pop(_PLACE, None)
+        made = Function(
             params, body, ret_type, type_params, DictAttrs(attrs), self.span_from(start)
         )
+        made.virtual_device_ = place
+        return made
 
     def parameter(self, params: list[Var], attrs: dict[str, Any]) -> None:
         if self.now.kind == "local":
             params.append(self.declaration())
             self.scopes[-1][params[-1].name_hint] = params[-1]
             return
-        name = self.attribute_name()
-        self.expect("=")
-        attrs[name] = self.attribute()
+        name, attrs[name] = self.named_attribute()
 
     def choice(self, start: Token) -> RelaxExpr:
         self.expect("(")
@@ -573,9 +587,7 @@ class Parser:
     def argument(self, args: list[RelaxExpr], attrs: dict[str, Any]) -> None:
         after = self.tokens[min(self.at + 1, len(self.tokens) - 1)].text
         if self.now.kind in ("name", "string") and after == "=":
-            name = self.attribute_name()
-            self.expect("=")
-            attrs[name] = self.attribute()
+            name, attrs[name] = self.named_attribute()
             return
         args.append(self.expr())
 

@@ -87,7 +87,7 @@ class _Meta:
         key = _META_KEYS.get(node.TYPE_KEY, node.TYPE_KEY)
         known = self.nodes.setdefault(key, [])
         for at, other in enumerate(known):
-            if other is node:
+            if other is node or (key == "VirtualDevice" and other == node):
                 return f"meta[{key}][{at}]"
         known.append(node)
         return f"meta[{key}][{len(known) - 1}]"
@@ -214,7 +214,13 @@ class Printer:
         alpha = bool(name) and name[0].isascii() and name[0].isalpha()
         self.vars[var.vid] = self.names.fresh("%" + (name if alpha else f"v{name}"))
         typed = "" if var.type_annotation is None else f": {self.type(var.type_annotation)}"
-        return self.vars[var.vid] + typed + self.comment(var)
+        place = self.place(var)
+        return self.vars[var.vid] + (f" {{{place}}}" if place else "") + typed + self.comment(var)
+
+    def place(self, expr: RelayExpr) -> str:
+        """Where a variable or the result of a function is, if that was decided."""
+        given = expr.virtual_device_
+        return "" if given is None else f"virtual_device={self.attribute(given)}"
 
     def constant(self, expr: Constant) -> str:
         text = None
@@ -286,6 +292,7 @@ class Printer:
             head += f"[{', '.join(self.type(var) for var in func.type_params)}]"
         params = [self.declare(param) for param in func.params]
         params += [f"{_key(k)}={self.attribute(v)}" for k, v in func.attrs.items()]
+        params += filter(None, [self.place(func)])
         head += f"({', '.join(params)}) "
         if func.ret_type is not None:
             head += f"-> {self.type(func.ret_type)} "

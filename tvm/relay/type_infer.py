@@ -379,7 +379,9 @@ class Inference:
             def assign(index: int, found: Type) -> None:
                 self.types.unify(args[index], found, expr.args[index])
 
-            made: Type | None = rule(Relate(expr, types, assign))
+            made: Type | None = rule(
+                Relate(expr, types, assign, tuple(self.mod.type_definitions))
+            )
             return made
         if not all(_is_closed(found) for found in types):
             return None

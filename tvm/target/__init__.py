@@ -18,6 +18,7 @@ _HOMES = {
             "rasp", "riscv_cpu", "rocm", "stm32",
         )
     },
+    "make_compilation_config": "tvm.target.compilation_config:make_compilation_config",
     "VirtualDevice": "tvm.target.virtual_device:VirtualDevice",
 }  # fmt: skip
 

@@ -6,11 +6,13 @@ from . import gradients as gradients
 from . import image as image
 from . import kernel as kernel
 from . import layout_conversions as layout_conversions
+from . import memory as memory
 from . import nn as nn
 from . import op as op
 from . import op_attrs as op_attrs
 from . import random as random
 from . import vision as vision
+from . import vm as vm
 from .algorithm import (
     argsort as argsort,
 )

@@ -61,7 +61,7 @@ def as_virtual_device(device: Any) -> VirtualDevice:
 @relay_op("on_device", "OnDeviceAttrs", operands=("body",), pattern=OPAQUE,
           relation=lambda ctx: ctx.types[0], lower=lambda bb, x, **_: x)  # fmt: skip
 def _on_device(
-    body: Expr, virtual_device: Any, constrain_result: bool, constrain_body: bool
+    body: Expr, virtual_device: Any, constrain_result: bool = False, constrain_body: bool = True
 ) -> Call:
     """The value as it is, computed on a device."""
     return _on_device.call(

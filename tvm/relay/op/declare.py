@@ -138,11 +138,16 @@ def attrs_class(name: str, defaults: Mapping[str, Any]) -> type[RelayAttrs]:
 class Relate:
     """A call whose type is being found: the operands' types, the options, and what follows."""
 
-    __slots__ = ("_assign", "args", "call", "types")
+    __slots__ = ("_assign", "args", "call", "type_definitions", "types")
 
     def __init__(
-        self, call: Call, types: Sequence[Type], assign: Callable[[int, Type], None]
+        self,
+        call: Call,
+        types: Sequence[Type],
+        assign: Callable[[int, Type], None],
+        type_definitions: Sequence[Any] = (),
     ) -> None:
+        self.type_definitions: Final = type_definitions  # the module's, by their variables
         self.call: Final = call
         self.args: Final = call.args
         self.types: Final = list(types)

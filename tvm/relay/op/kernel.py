@@ -5,11 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import relax
+from tvm.error import TVMError, message
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 from tvm.tir.function import PrimFunc
 
 from .declare import OPAQUE, Relate, as_expr, relay_op
+
+
+def not_compiled(bb: Any, *args: Any, **options: Any) -> Any:
+    """The meaning of operators that only a machine knows: there is none in Relax."""
+    raise TVMError(
+        message(
+            "relay: an operator of planned memory is to be compiled",
+            found="memory.alloc_storage, memory.alloc_tensor, vm.invoke_tvm_op or the like",
+            legal="the program before its memory was planned; relay.build plans by itself",
+        )
+    )
 
 
 def _result(ctx: Relate) -> Type | None:

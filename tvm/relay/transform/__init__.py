@@ -55,6 +55,7 @@ from .normal_forms import ToANormalFormExpr as ToANormalFormExpr
 from .normal_forms import ToGraphNormalForm as ToGraphNormalForm
 from .partial_evaluate import PartialEvaluate as PartialEvaluate
 from .partition_graph import PartitionGraph as PartitionGraph
+from .plan_devices import PlanDevices as PlanDevices
 from .recast import recast as recast
 from .rewrites import CanonicalizeOps as CanonicalizeOps
 from .rewrites import DivToMul as DivToMul

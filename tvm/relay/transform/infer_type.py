@@ -25,8 +25,8 @@ from tvm.relay.adt import (
     PatternTuple,
     PatternVar,
 )
-from tvm.relay.expr import Call, Var
-from tvm.relay.function import Function
+from tvm.relay.expr import Call, Var, VarWithFields
+from tvm.relay.function import Function, FunctionWithFields
 from tvm.relay.rewrite import as_function
 from tvm.relay.traverse import transform
 from tvm.relay.ty import FuncType
@@ -109,16 +109,14 @@ class _Writer:
             found = self.inference.types.resolve(self.inference._var(old))
             known = old
             if old.type_annotation is None:
-                known = Var(old.vid, found, old.span)
+                known = VarWithFields(old, type_annotation=found)
             known.checked_type_ = found
             self.vars[old.vid] = known
         return known
 
     def _function(self, func: Function, found: FuncType) -> Function:
         if func.ret_type is None:
-            func = Function(
-                func.params, func.body, found.ret_type, func.type_params, func.attrs, func.span
-            )
+            func = FunctionWithFields(func, ret_type=found.ret_type)
         return func
 
     def _match(self, match: Match) -> Match:
