@@ -89,7 +89,7 @@ _UNARY = [
     "positive",
 ]
 _POSITIVE = ["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"]
-_UNIT = ["asin", "acos", "atanh", "arcsin", "arccos", "logit"]
+_UNIT = ["asin", "acos", "atanh", "arcsin", "arccos", "logit", "erfinv"]
 _BINARY = [
     "add",
     "sub",

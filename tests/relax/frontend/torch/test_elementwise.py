@@ -10,7 +10,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.frontend.torch.elementwise import native_dropout
 
 from .cases import FAMILIES, Case
-from .running import check
+from .running import check, torch
 
 x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
 
@@ -18,6 +18,13 @@ x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
 @pytest.mark.parametrize("case", FAMILIES["elementwise"], ids=lambda case: case.name)
 def test_numbers(case: Case) -> None:
     check(case)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_erfinv_at_its_ends(dtype: str) -> None:
+    points = torch.tensor([0.0, 1e-6, 0.9999, -0.9999999, 1.0, -1.0, 1.5, torch.nan])
+    ends = points.to(getattr(torch, dtype))
+    check(Case("erfinv", lambda x: torch.erfinv(ends + 0 * x.to(ends.dtype)), ((8,),)))
 
 
 def test_dropout_in_training_is_refused() -> None:

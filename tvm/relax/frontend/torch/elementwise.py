@@ -180,6 +180,30 @@ def erfc(bb: BlockBuilder, input: Expr) -> Expr:
     return op.subtract(scalar(1.0, dtype_of(x)), op.erf(x))
 
 
+@convert("erfinv", "special_erfinv")
+def erfinv(bb: BlockBuilder, input: Expr) -> Expr:
+    """The inverse of erf: Winitzki's approximation, then steps of Newton, in double precision.
+
+    Infinite at -1 and 1, NaN beyond.
+    """
+    x = floating(bb, input)
+    dtype = dtype_of(x)
+    number = partial(scalar, dtype="float64")
+    y = bb.emit(op.astype(x, "float64"))
+    tail = bb.emit(op.log(op.multiply(op.subtract(number(1.0), y), op.add(number(1.0), y))))
+    a = 0.147
+    half = bb.emit(op.add(number(2 / (math.pi * a)), op.multiply(tail, number(0.5))))
+    root = op.sqrt(op.subtract(op.multiply(half, half), op.divide(tail, number(a))))
+    found = bb.emit(op.multiply(op.sign(y), op.sqrt(op.subtract(root, half))))
+    for _ in range(3):
+        slope = op.multiply(
+            number(2 / math.sqrt(math.pi)), op.exp(op.negative(op.multiply(found, found)))
+        )
+        found = bb.emit(op.subtract(found, op.divide(op.subtract(op.erf(found), y), slope)))
+    ends = op.equal(op.abs(y), number(1.0))
+    return op.astype(op.where(ends, op.multiply(y, number(math.inf)), found), dtype)
+
+
 @convert("frac")
 def frac(bb: BlockBuilder, input: Expr) -> Expr:
     return op.subtract(input, op.trunc(input))
@@ -430,9 +454,7 @@ def atan2(bb: BlockBuilder, input: Any, other: Any) -> Expr:
     zero, half_turn = scalar(0.0, dtype), scalar(math.pi, dtype)
     at_axis = bb.emit(op.equal(x, zero))
     base = bb.emit(op.atan(op.divide(y, op.where(at_axis, scalar(1.0, dtype), x))))
-    turned = op.where(
-        signbit(bb, y), op.subtract(base, half_turn), op.add(base, half_turn)
-    )
+    turned = op.where(signbit(bb, y), op.subtract(base, half_turn), op.add(base, half_turn))
     angle = op.where(signbit(bb, x), turned, base)
     upright = op.multiply(op.sign(y), scalar(math.pi / 2, dtype))
     flat = op.logical_and(at_axis, op.equal(y, zero))
@@ -468,9 +490,7 @@ def _bitwise(size_op: str, bits: Any, truth: Any) -> Callable[..., Any]:
     return apply
 
 
-convert("bitwise_and", "__and__", "and_", "iand")(
-    _bitwise("and", op.bitwise_and, op.logical_and)
-)
+convert("bitwise_and", "__and__", "and_", "iand")(_bitwise("and", op.bitwise_and, op.logical_and))
 convert("bitwise_or", "__or__", "or_", "ior")(_bitwise("or", op.bitwise_or, op.logical_or))
 convert("bitwise_xor", "__xor__", "xor", "ixor")(_bitwise("ne", op.bitwise_xor, op.logical_xor))
 
