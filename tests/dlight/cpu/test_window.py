@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,13 @@ def test_accumulators_are_rows_of_vectors() -> None:
     after = scheduled(Fallback(), depthwise((1, 4, 28, 28), 3, 1, 1))
     assert "windows over 7 rows of vectors" in str(after.attrs["schedule_reason"])
     assert "T.vectorized(T.int64(16))" in after.script() or "T.vectorized(16)" in after.script()
+
+
+def test_borders_are_made_by_whole_vectors() -> None:
+    """Rows of 114 are no two vectors of 57 lanes."""
+    after = scheduled(Fallback(), depthwise((1, 2, 112, 112), 3, 1, 1))
+    found = set(re.findall(r"T\.vectorized\((?:T\.int64\()?(\d+)", after.script()))
+    assert found == {"16"}
 
 
 @pytest.mark.parametrize("kind", ["max", "avg"])

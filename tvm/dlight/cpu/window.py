@@ -261,13 +261,16 @@ def _make_padding(
     loop = sch.get_loops(pad)[-1]
     length = sch.get(loop).extent
     known = getattr(length, "value", None)
-    width = vector_width(known, cpu.lanes(buffer.dtype.bits))
+    lanes = cpu.lanes(buffer.dtype.bits)
+    width = vector_width(known, lanes)
     if known == width:
         sch.vectorize(loop)
         return
+    if width > lanes and width % lanes:
+        width = lanes  # vectors of an odd size are taken apart
     rest, vector = sch.split(loop, factors=[None, width])
     sch.vectorize(vector)
-    if known is None:
+    if known is None or known % width:
         keep_whole(sch, rest)
 
 
