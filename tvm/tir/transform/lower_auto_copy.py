@@ -1,38 +1,76 @@
 """Blocks that schedules marked as copies get their loops: plain ones, or shared out to threads.
 
     with T.block("A_shared"):                      with T.block("A_shared"):
-        T.block_attr({"auto_copy": 1})                 for outer in range(4):
-        for i, j in T.grid(8, 64):           ->            for t in T.thread_binding(32, ...):
-            A_shared[i, j] = A[i, j]                           for vec in T.vectorized(4):
+        T.block_attr({"auto_copy": True})              T.block_attr({"auto_copy": True})
+        for i, j in T.grid(8, 64):           ->        for outer in range(4):
+            A_shared[i, j] = A[i, j]                       for t in T.thread_binding(32, ...):
+                                                               for vec in T.vectorized(4):
                                                                    A_shared[...] = A[...]
 
-Threads of a launch share out what goes to or comes from `shared` memory, with neighbouring threads
-at neighbouring places; `vector_bytes` says how much each moves at once. Everywhere else, and where
-extents are not constant, the loops stay as they are. The annotations are gone afterwards.
+Threads of the launch share out copies between global and `shared` memory, with neighbouring threads
+at neighbouring places of global memory; `vector_bytes` says how much each moves at once, and with
+`local_stage` it passes through registers. Copies between `shared` memory and fragments of tensor
+cores move tiles. The rows of the shared buffers get gaps against bank conflicts. Everywhere else,
+and where extents are not constant, the loops stay as they are. A block annotated `warp_execution`
+runs on the 32 threads of a warp, which no loop binds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
+from tvm.ir.type import PointerType, PrimType
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
+from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.functor import StmtExprMutator, substitute
+from tvm.tir.functor import StmtExprMutator, substitute, walk
 from tvm.tir.op import arith as ops
 
+from .bank_padding import BANKS, Points, Replacer, padded
+from .fragment_copy import LEAST_GAP, TILE, tiled
 from .pass_form import tir_pass
 
-KEYS = ("auto_copy", "vector_bytes", "local_stage")
+_AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")  # the last moves fastest
+_WARP = 32
 
 
 @tir_pass("tir.LowerAutoCopy")
 def LowerAutoCopy(func: PrimFunc, mod: IRModule, ctx: PassContext) -> PrimFunc:
-    """No block is annotated as a copy afterwards."""
-    return func.with_body(_CopyLowerer().visit_stmt(func.body))
+    """Blocks annotated as copies have loops that run as fast as the memories allow."""
+    lowerer = _CopyLowerer(_thread_extents(func.body))
+    body = lowerer.visit_stmt(func.body)
+    buffers = {
+        buffer: padded(buffer, accesses, lowerer.least_gaps.get(buffer, 1))
+        for buffer, accesses in lowerer.accesses.items()
+    }
+    return func.with_body(Replacer(buffers).visit_stmt(body) if buffers else body)
+
+
+def _thread_extents(body: s.Stmt) -> dict[str, int] | None:
+    """The constant extents of the launch, outermost axis first; None if one is not known."""
+    found: dict[str, int] = {}
+    for node in walk(body):
+        if isinstance(node, s.Block) and _asks(node, "warp_execution"):
+            found["threadIdx.x"] = _WARP
+        elif isinstance(node, s.For) and node.thread_binding is not None:
+            tag = node.thread_binding.thread_tag
+            if tag in _AXES and not isinstance(node.extent, e.IntImm):
+                return None
+            if tag in _AXES and isinstance(node.extent, e.IntImm):
+                found[tag] = node.extent.value
+    return {tag: found[tag] for tag in _AXES if tag in found}
+
+
+def _asks(block: s.Block, key: str) -> bool:
+    value = block.annotations.get(key, False)
+    return bool(value.value if isinstance(value, e.IntImm) else value)
 
 
 @dataclass
@@ -55,51 +93,66 @@ class _Copy:
 
 
 class _CopyLowerer(StmtExprMutator):
-    def __init__(self) -> None:
+    """Notes in `accesses` where warps access shared buffers, for their padding."""
+
+    def __init__(self, threads: dict[str, int] | None) -> None:
         super().__init__()
-        self._threads: dict[str, s.For] = {}  # loops over threads around the statement
+        self._threads = threads
+        self.accesses: dict[Buffer, list[Points]] = {}
+        self.least_gaps: dict[Buffer, int] = {}
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:
         return expr
 
-    def visit_for_(self, op: s.For) -> s.Stmt:
-        axis = op.thread_binding
-        if axis is None or not axis.thread_tag.startswith("threadIdx"):
-            return super().visit_for_(op)
-        before = dict(self._threads)
-        self._threads[axis.thread_tag] = op
-        new = super().visit_for_(op)
-        self._threads = before
-        return new
-
     def visit_block_(self, op: s.Block) -> s.Stmt:
         new = super().visit_block_(op)
         assert isinstance(new, s.Block), "a block stays a block"
-        if KEYS[0] not in op.annotations:
+        if not _asks(op, "auto_copy"):
             return new
-        kept = {key: value for key, value in new.annotations.items() if key not in KEYS}
-        wide = new.annotations.get("vector_bytes", 0)
-        body = self._lowered(new.body, int(wide) if isinstance(wide, (int, e.IntImm)) else 0)
+        made: list[Buffer] = []
+        body = self._lowered(new, made)
+        if body is new.body:
+            return new
         return s.Block(
             new.iter_vars, new.reads, new.writes, new.name_hint, body, new.init,
-            new.alloc_buffers, new.match_buffers, kept, new.span,
+            (*new.alloc_buffers, *made), new.match_buffers, new.annotations, new.span,
         )  # fmt: skip
 
-    def _lowered(self, body: s.Stmt, vector_bytes: int) -> s.Stmt:
-        copy = _copy_of(body)
-        if copy is None or not self._threads:
-            return body
-        memories = (copy.store.buffer.scope(), copy.load.buffer.scope())
-        total = copy.total
-        shared = any(memory.startswith("shared") for memory in memories)
-        if total is None or not shared or not _are_constant(self._threads):
-            return body
-        width = max(vector_bytes * 8 // copy.store.buffer.dtype.bits, 1)
-        return _shared_out(copy, total, self._threads, width if total % width == 0 else 1)
+    def _lowered(self, block: s.Block, made: list[Buffer]) -> s.Stmt:
+        copy = _copy_of(block.body)
+        total = None if copy is None else copy.total
+        if copy is None or total is None:
+            return block.body
+        source, target = copy.load.buffer, copy.store.buffer
+        memories = {_kind(source), _kind(target)}
+        if memories == {"global", "shared"} and self._threads:
+            steps = _steps(copy, total, self._threads, _vector_bytes(block))
+            shared = copy.store if _kind(target) == "shared" else copy.load
+            self.accesses.setdefault(shared.buffer, []).append(steps.of_a_warp(shared.indices))
+            if _asks(block, "local_stage"):
+                return steps.through_registers(copy, made)
+            return steps.at_once(copy)
+        if memories == {"shared", "fragment"}:
+            body = tiled(copy.loops, copy.store, copy.load)
+            if body is not None:
+                shared_buffer = source if _kind(source) == "shared" else target
+                tile: Points = list(product(range(TILE), range(TILE)))
+                self.accesses.setdefault(shared_buffer, []).append(tile)
+                self.least_gaps[shared_buffer] = LEAST_GAP
+                return body
+        return block.body
 
 
-def _are_constant(threads: dict[str, s.For]) -> bool:
-    return all(isinstance(loop.extent, e.IntImm) for loop in threads.values())
+def _kind(buffer: Buffer) -> str:
+    scope = buffer.scope()
+    if scope.startswith("wmma."):
+        return "fragment"
+    return "shared" if scope in ("shared", "shared.dyn") else scope
+
+
+def _vector_bytes(block: s.Block) -> int:
+    wide = block.annotations.get("vector_bytes", 0)
+    return int(wide) if isinstance(wide, (int, e.IntImm)) else 0
 
 
 def _copy_of(body: s.Stmt) -> _Copy | None:
@@ -113,38 +166,115 @@ def _copy_of(body: s.Stmt) -> _Copy | None:
     return None
 
 
-def _shared_out(copy: _Copy, total: int, threads: dict[str, s.For], width: int) -> s.Stmt:
-    """The copy in steps in which each thread moves `width` elements."""
+@dataclass
+class _Steps:
+    """A copy in `count` steps, in each of which every thread moves `width` elements."""
+
+    count: int
+    threads: dict[str, int]
+    width: int
+    total: int
+    outer: e.Var
+    own: list[e.Var]  # a loop for each axis of threads
+    vec: e.Var
+    place: PrimExpr  # which of all elements this one is
+    values: dict[e.Var, PrimExpr]  # the variables of the loops before
+
+    def at_once(self, copy: _Copy) -> s.Stmt:
+        """Straight from one memory to the other."""
+        body = self._in_vectors(substitute(copy.store, self.values), self.vec, self.place)
+        return self._for(self.outer, self._by_threads(body))
+
+    def through_registers(self, copy: _Copy, made: list[Buffer]) -> s.Stmt:
+        """All loads of a thread before its stores, so that they are under way together."""
+        dtype = str(self.outer.dtype)
+        name = f"{copy.store.buffer.name}_local"
+        element = str(copy.store.buffer.dtype)
+        shape = [self.count] + [self.width] * (self.width > 1)
+        data = e.Var(name, PointerType(PrimType(element), "local"))
+        stage = Buffer(data, element, [e.IntImm(dtype, extent) for extent in shape], (), None, name)
+        made.append(stage)
+        place: list[PrimExpr] = [self.outer, self.vec]
+        at = place[: len(shape)]
+        load, store = substitute(copy.load, self.values), substitute(copy.store, self.values)
+        into = s.BufferStore(stage, load, at, None, copy.store.span)
+        out = s.BufferStore(
+            store.buffer, e.BufferLoad(stage, at), store.indices, None, copy.store.span
+        )
+        outer, vec = e.Var("outer", dtype), e.Var("vec", dtype)  # loops have variables of their own
+        renamed: dict[e.Var, PrimExpr] = {self.outer: outer, self.vec: vec}
+        first = self._for(self.outer, self._in_vectors(into, self.vec, self.place))
+        again = self._in_vectors(substitute(out, renamed), vec, substitute(self.place, renamed))
+        last = self._for(outer, again)
+        return self._by_threads(s.SeqStmt([first, last]))
+
+    def of_a_warp(self, indices: Sequence[PrimExpr]) -> Points:
+        """The places that the first warp accesses in its first step."""
+        analyzer = Analyzer()
+        moved = [substitute(index, self.values) for index in indices]
+        points: Points = []
+        extents = list(self.threads.values())
+        for lane in list(product(*[range(extent) for extent in extents]))[:BANKS]:
+            at: dict[e.Var, PrimExpr] = {
+                var: e.IntImm(str(var.dtype), 0)
+                for index in moved for var in walk(index) if isinstance(var, e.Var)
+            }  # fmt: skip
+            at.update({var: e.IntImm(str(var.dtype), i) for var, i in zip(self.own, lane)})
+            found = [analyzer.simplify(substitute(index, at)) for index in moved]
+            points.append(tuple([i.value if isinstance(i, e.IntImm) else 0 for i in found]))
+        return points
+
+    def _in_vectors(self, body: s.Stmt, vec: e.Var, place: PrimExpr) -> s.Stmt:
+        team = self.width
+        for extent in self.threads.values():
+            team *= extent
+        if self.count * team != self.total:
+            limit = e.IntImm(str(self.outer.dtype), self.total)
+            body = s.IfThenElse(ops.less(place, limit), body, None, body.span)
+        if self.width > 1:
+            body = s.For(vec, 0, self.width, s.ForKind.VECTORIZED, body, span=body.span)
+        return body
+
+    def _for(self, var: e.Var, body: s.Stmt) -> s.Stmt:
+        return s.For(var, 0, self.count, s.ForKind.SERIAL, body, span=body.span)
+
+    def _by_threads(self, body: s.Stmt) -> s.Stmt:
+        for var, (tag, extent) in reversed(list(zip(self.own, self.threads.items()))):
+            axis = e.IterVar(None, e.Var(tag, var.dtype), e.IterVar.ThreadIndex, tag)
+            body = s.For(var, 0, extent, s.ForKind.THREAD_BINDING, body, axis, span=body.span)
+        return body
+
+
+def _steps(copy: _Copy, total: int, threads: dict[str, int], vector_bytes: int) -> _Steps:
+    """How the threads share out the elements, in the order of global memory."""
+    width = max(vector_bytes * 8 // copy.store.buffer.dtype.bits, 1)
+    width = width if total % width == 0 else 1
     dtype = copy.loops[0].loop_var.dtype if copy.loops else copy.store.indices[0].dtype
-    axes = [threads[tag] for tag in sorted(threads, reverse=True)]  # threadIdx.x moves fastest
-    team = 1
-    for loop in axes:
-        assert isinstance(loop.extent, e.IntImm), "asked for only then"
-        team *= loop.extent.value
-    steps = -(-total // (team * width))
     outer, vec = e.Var("outer", dtype), e.Var("vec", dtype)
-    own = [e.Var(loop.loop_var.name, dtype) for loop in axes]
+    own = [e.Var(f"t{tag[-1]}", dtype) for tag in threads]
+    team = width
     place: PrimExpr = outer
-    for var, loop in zip(own, axes):
-        place = place * ops.cast(loop.extent, dtype) + var
+    for var, extent in zip(own, threads.values()):
+        team *= extent
+        place = place * e.IntImm(str(dtype), extent) + var
     if width > 1:
         place = place * width + vec
     values: dict[e.Var, PrimExpr] = {}
     rest = place
-    for loop in reversed(copy.loops[1:]):
+    for loop in reversed(_in_global_order(copy)):
         values[loop.loop_var] = ops.floormod(rest, loop.extent)
         rest = ops.floordiv(rest, loop.extent)
-    if copy.loops:
-        values[copy.loops[0].loop_var] = rest
-    body: s.Stmt = substitute(copy.store, values)
-    span = copy.store.span
-    if steps * team * width != total:
-        body = s.IfThenElse(ops.less(place, e.IntImm(str(dtype), total)), body, None, span)
-    if width > 1:
-        body = s.For(vec, 0, width, s.ForKind.VECTORIZED, body, span=span)
-    for var, loop in reversed(list(zip(own, axes))):
-        axis = loop.thread_binding
-        assert axis is not None, "a loop over threads"
-        binding = e.IterVar(None, e.Var(axis.thread_tag, dtype), axis.iter_type, axis.thread_tag)
-        body = s.For(var, 0, loop.extent, s.ForKind.THREAD_BINDING, body, binding, span=span)
-    return s.For(outer, 0, steps, s.ForKind.SERIAL, body, span=span)
+    return _Steps(-(-total // team), threads, width, total, outer, own, vec, place, values)
+
+
+def _in_global_order(copy: _Copy) -> list[s.For]:
+    """The loops, those over the first dimensions of global memory outermost."""
+    is_source = _kind(copy.load.buffer) == "global"
+    indices = copy.load.indices if is_source else copy.store.indices
+    dims: dict[e.Var, list[int]] = {loop.loop_var: [] for loop in copy.loops}
+    for dim, index in enumerate(indices):
+        for var in dict.fromkeys(n for n in walk(index) if isinstance(n, e.Var) and n in dims):
+            dims[var].append(dim)
+    if any(len(found) != 1 for found in dims.values()):
+        return copy.loops
+    return sorted(copy.loops, key=lambda loop: dims[loop.loop_var])
