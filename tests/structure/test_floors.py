@@ -30,6 +30,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tvm.tir.schedule",),
     ("tvm.topi", "tvm.dlight"),
     ("tvm.backend",),
+    ("tvm.backend.c_family",),  # what the writers of C and of languages in its manner share
     ("tvm.backend.*",),
     ("tvm.backend.device",),  # what the writers of GPU source share
     ("tvm.backend.cuda", "tvm.backend.metal", "tvm.backend.opencl", "tvm.backend.webgpu"),
@@ -84,7 +85,9 @@ def _parts() -> dict[str, int]:
                 depth = name.count(".")
                 inside = [m.split(".") for m in modules() if m.count(".") > depth]
                 prefixes = {".".join(parts[: depth + 1]) for parts in inside}
-                found.update((p, floor) for p in prefixes if p.startswith(name[:-1]))
+                for part in prefixes:
+                    if part.startswith(name[:-1]):
+                        found.setdefault(part, floor)  # one named below keeps its floor
             else:
                 found[name] = floor
     return found

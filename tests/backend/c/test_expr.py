@@ -51,7 +51,7 @@ def test_deep_expressions_are_cut_by_variables() -> None:
         value = e.Add(X, e.Mul(value, X))
     text = stored(value)
     assert max(line.count("(") for line in text.splitlines()) < 100
-    assert text.count("const int32_t t") > 10
+    assert text.count("const int32_t t") > 5
 
 
 def test_what_depends_on_memory_stays_before_a_call() -> None:
@@ -79,7 +79,7 @@ def test_rejects_vectors_of_unknown_length_and_unknown_operators() -> None:
         emit_module(IRModule({"kernel": kernel([A], body)}))
     with pytest.raises(TVMError) as caught:
         stored(e.Call("int32", Op.get("tir.call_llvm_pure_intrin"), [e.StringImm("llvm.bswap"), X]))
-    assert str(caught.value).startswith("C code for tir.call_llvm_pure_intrin\n  found: the C")
+    assert str(caught.value).startswith("C code for tir.call_llvm_pure_intrin\n  found: no rule")
 
 
 def test_volatile_memory_is_read_and_written_each_time() -> None:

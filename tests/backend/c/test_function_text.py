@@ -6,7 +6,7 @@ import pytest
 
 from tvm.backend.c.function_text import FunctionText, in_statement
 from tvm.backend.c.source_text import Signature, SourceText
-from tvm.backend.c.types import Code
+from tvm.backend.c_family.code import Code
 
 pytestmark = pytest.mark.pure
 
@@ -41,5 +41,5 @@ def test_lines_apart_become_one_expression() -> None:
         name = out.declare("float", "t", "g()")
         out.read(name)
     assert out.lines == []
-    assert in_statement(lines, Code(name)).text == "({ const float t = g(); t; })"
-    assert in_statement([], Code(name)).text == name
+    assert in_statement(lines, Code(name)) == "({ const float t = g(); t; })"
+    assert in_statement([], Code(name)) == name

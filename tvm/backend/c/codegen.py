@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from tvm.backend.c_family.code import Code
+from tvm.backend.c_family.names import c_name
 from tvm.error import TargetError, TVMError, message
 from tvm.ir.expr import GlobalVar
 from tvm.ir.function import CallingConv
@@ -19,11 +21,10 @@ from tvm.tir.function import PrimFunc
 
 from .function_text import FunctionText
 from .intrinsics import FFI_PREFIX
-from .names import c_name
 from .parallel import launch_parallel_loop, outline_scope
 from .source_text import Signature, SourceText
 from .stmt import StmtEmitter
-from .types import Code, pointee, value_type, variable_type
+from .types import pointee, value_type, variable_type
 
 
 class FunctionEmitter(StmtEmitter):

@@ -19,11 +19,11 @@ def constant_text(name: str, kind: str, dtype: DataType, tensor: HostTensor) -> 
         bits = carried_bits(dtype)
         words = [f"0x{int(v):0{bits // 4}x}" for v in flat.view(f"uint{bits}")]
     elif dtype.is_floating:
-        words = [float_literal(dtype, float(v)).text for v in flat]
+        words = [float_literal(dtype, float(v)) for v in flat]
     elif dtype.is_bool:
         words = [str(int(v)) for v in flat]
     else:
-        words = [int_literal(dtype, int(v)).text for v in flat]
+        words = [int_literal(dtype, int(v)) for v in flat]
     head = f"static const {kind} {name}[{max(len(words), 1)}] __attribute__((aligned(64))) = {{"
     return "\n".join([head, *_filled(words or ["0"]), "};"])
 

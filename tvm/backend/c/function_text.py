@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tvm.support.naming import NameTable
+from tvm.backend.c_family.code import Code
+from tvm.backend.c_family.text import Lines
 
 from .helpers import helper
-from .names import c_name
 from .source_text import Signature, SourceText
-from .types import ATOM, Code
 
 
-class FunctionText:
+class FunctionText(Lines):
     """Lines of a function. `declare` adds a variable; one that nothing reads is marked as such."""
 
     def __init__(
@@ -23,11 +22,9 @@ class FunctionText:
         names: Sequence[str],
         restrict: Sequence[bool],
     ) -> None:
+        super().__init__()
         self.module = module
         self.signature = signature
-        self._names: NameTable = NameTable()
-        self.lines: list[str] = []
-        self.indent = 1
         self._declared: dict[str, tuple[list[str], int]] = {}
         self.params = [self.fresh(name) for name in names]
         self._params_read: set[str] = set()
@@ -37,26 +34,8 @@ class FunctionText:
         ]
         self.head = f"{signature.result} {signature.name}({', '.join(pieces) or 'void'})"
 
-    def fresh(self, hint: str) -> str:
-        """A name that nothing in the function or the file has yet."""
-        name = c_name(hint)
-        while name in self.module.names or helper(name) is not None:
-            name += "_"
-        return self._names.fresh(name)
-
-    def line(self, text: str) -> None:
-        """Append a line."""
-        self.lines.append("  " * self.indent + text)
-
-    def open(self, text: str) -> None:
-        """Append a line that opens a block."""
-        self.line(text)
-        self.indent += 1
-
-    def close(self, text: str = "}") -> None:
-        """Close a block."""
-        self.indent -= 1
-        self.line(text)
+    def taken(self, name: str) -> bool:
+        return name in self.module.names or helper(name) is not None
 
     def declare(self, kind: str, hint: str, value: str) -> str:
         """Declare a variable that does not change; its name."""
@@ -115,5 +94,5 @@ def in_statement(lines: list[str], value: Code) -> Code:
     """A value with the lines that make it, as one expression (a GNU statement expression)."""
     if not lines:
         return value
-    text = f"({{ {' '.join(line.strip() for line in lines)} {value.text}; }})"
-    return Code(text, ATOM, value.depth + 1)
+    text = f"({{ {' '.join(line.strip() for line in lines)} {value}; }})"
+    return Code(text)

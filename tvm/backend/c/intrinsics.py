@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from tvm.backend.c_family.code import ADD, ATOM, BITS, COMPARE, MUL, UNARY, Code
+from tvm.backend.c_family.expr import Rule
+from tvm.backend.c_family.intrinsics import COMMON, rule_in
+from tvm.backend.c_family.names import c_name
 from tvm.backend.operands import integer_operand
 from tvm.error import DTypeError, TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
@@ -15,40 +19,15 @@ from tvm.tir.op import arith as ops
 from tvm.tir.struct_field import StructField
 
 from .expr import FLOAT32, FLOAT64, INT64
-from .names import c_name
 from .source_text import Signature
-from .types import (
-    ADD,
-    ATOM,
-    BITS,
-    COMPARE,
-    MUL,
-    UNARY,
-    Code,
-    carried_bits,
-    element_bytes,
-    memory_type,
-    short_name,
-    small_float,
-    value_type,
-)
+from .types import carried_bits, element_bytes, memory_type, short_name, small_float, value_type
 
 if TYPE_CHECKING:
     from .stmt import StmtEmitter
 
-Rule = Callable[["StmtEmitter", e.Call], Code]
-INTRINSICS: Final[dict[str, Rule]] = {}
+INTRINSICS: Final[dict[str, Rule]] = dict(COMMON)
 FFI_PREFIX: Final = "__tvm_ffi_"
 INT32: Final = DataType("int32")
-
-
-def _rule(*names: str) -> Callable[[Rule], Rule]:
-    def add(rule: Rule) -> Rule:
-        for name in names:
-            INTRINSICS["tir." + name] = rule
-        return rule
-
-    return add
 
 
 # --- math ---
@@ -61,10 +40,10 @@ def _floating(
     dtype = op.dtype.element_of()
     held = [emit.visit_expr(a) for a in op.args]
     if small_float(dtype) is None:
-        return emit.shallow(dtype, compute(dtype, held))
+        return emit.short(dtype, compute(dtype, held))
     given = [emit.cast(a.dtype, FLOAT32, v) if a.dtype.is_floating else v
              for a, v in zip(op.args, held)]  # fmt: skip
-    return emit.shallow(dtype, emit.narrow(dtype, compute(FLOAT32, given)))
+    return emit.short(dtype, emit.narrow(dtype, compute(FLOAT32, given)))
 
 
 def _library(c_function: str) -> Rule:
@@ -85,15 +64,15 @@ for _name in (
 INTRINSICS["tir.round"] = _library("nearbyint")  # ties to even, as numpy
 
 
-@_rule("nextafter")
-def _nextafter(emit: StmtEmitter, op: e.Call) -> Code:
+@rule_in(INTRINSICS, "nextafter")
+def _nextafter(emit: StmtEmitter, op: e.Call) -> str:
     """Floats of 16 bits have neighbours of their own, which float does not know."""
     if op.dtype.bits == 16:
         return emit.visit_expr(narrow_neighbour(op.args[0], op.args[1]))
     return _library("nextafter")(emit, op)
 
 
-@_rule("exp10")
+@rule_in(INTRINSICS, "exp10")
 def _exp10(emit: StmtEmitter, op: e.Call) -> Code:
     """C has no exp10 everywhere; 10**x it has."""
 
@@ -103,25 +82,25 @@ def _exp10(emit: StmtEmitter, op: e.Call) -> Code:
     return _floating(emit, op, compute)
 
 
-@_rule("sigmoid")
+@rule_in(INTRINSICS, "sigmoid")
 def _sigmoid(emit: StmtEmitter, op: e.Call) -> Code:
     def compute(dtype: DataType, values: list[Code]) -> Code:
         func = emit.module.need(f"sigmoid_{short_name(dtype)}")
-        return Code(f"{func}({values[0].text})", ATOM, values[0].depth + 1)
+        return Code(f"{func}({values[0]})")
 
     return _floating(emit, op, compute)
 
 
-@_rule("rsqrt")
+@rule_in(INTRINSICS, "rsqrt")
 def _rsqrt(emit: StmtEmitter, op: e.Call) -> Code:
     def compute(dtype: DataType, values: list[Code]) -> Code:
         root = emit.library_call("sqrt", dtype, values)
-        return Code(f"1 / {root.text}", MUL, root.depth + 1)
+        return Code(f"1 / {root}", MUL)
 
     return _floating(emit, op, compute)
 
 
-@_rule("ldexp")
+@rule_in(INTRINSICS, "ldexp")
 def _ldexp(emit: StmtEmitter, op: e.Call) -> Code:
     """x * 2**n; the C function takes n as int."""
     dtype = op.dtype.element_of()
@@ -131,7 +110,7 @@ def _ldexp(emit: StmtEmitter, op: e.Call) -> Code:
     return emit.cast(wide, dtype, emit.library_call("ldexp", wide, given))
 
 
-@_rule("isnan", "isinf", "isfinite")
+@rule_in(INTRINSICS, "isnan", "isinf", "isfinite")
 def _classify(emit: StmtEmitter, op: e.Call) -> Code:
     assert not isinstance(op.op, GlobalVar), "the table is asked by operator"
     source = op.args[0].dtype
@@ -140,7 +119,7 @@ def _classify(emit: StmtEmitter, op: e.Call) -> Code:
         value = emit.widen(source, value)
     emit.module.header("math.h")
     asked = op.op.name.removeprefix("tir.")
-    return Code(f"{asked}({value.text}) != 0", COMPARE, value.depth + 1)
+    return Code(f"{asked}({value}) != 0", COMPARE)
 
 
 # --- bits ---
@@ -155,11 +134,11 @@ def _bits(sign: str) -> Rule:
 
 
 def _of_bits(emit: StmtEmitter, op: e.Call, sign: str, a: Code, b: Code) -> Code:
-    dtype, depth = op.dtype.element_of(), max(a.depth, b.depth) + 1
-    found = Code(f"{a.at(UNARY)} {sign} {b.at(UNARY)}", BITS, depth)
+    dtype = op.dtype.element_of()
+    found = Code(f"{a.at(UNARY)} {sign} {b.at(UNARY)}", BITS)
     if dtype.is_bool and sign == "^":
-        found = Code(f"{a.at(UNARY)} != {b.at(UNARY)}", COMPARE, depth)
-    return emit.shallow(dtype, emit.fit(dtype, found) if sign == "<<" else found)
+        found = Code(f"{a.at(UNARY)} != {b.at(UNARY)}", COMPARE)
+    return emit.short(dtype, emit.fit(dtype, found) if sign == "<<" else found)
 
 
 INTRINSICS["tir.bitwise_and"] = _bits("&")
@@ -168,7 +147,7 @@ INTRINSICS["tir.bitwise_xor"] = _bits("^")
 INTRINSICS["tir.shift_right"] = _bits(">>")
 
 
-@_rule("shift_left")
+@rule_in(INTRINSICS, "shift_left")
 def _shift_left(emit: StmtEmitter, op: e.Call) -> Code:
     """Bits leave on the left; C knows that for unsigned numbers only."""
     dtype = op.dtype.element_of()
@@ -176,32 +155,24 @@ def _shift_left(emit: StmtEmitter, op: e.Call) -> Code:
     if not dtype.is_int:
         return _of_bits(emit, op, "<<", a, b)
     func = emit.module.need(f"shl_i{carried_bits(dtype)}")
-    made = Code(f"{func}({a.text}, {b.text})", ATOM, max(a.depth, b.depth) + 1)
+    made = Code(f"{func}({a}, {b})")
     return emit.fit(dtype, made) if dtype.bits != carried_bits(dtype) else made
 
 
-@_rule("bitwise_not")
-def _bitwise_not(emit: StmtEmitter, op: e.Call) -> Code:
-    value, dtype = emit.visit_expr(op.args[0]), op.dtype.element_of()
-    if dtype.is_bool:
-        return Code(f"!{value.at(ATOM)}", UNARY, value.depth + 1)
-    return emit.fit(dtype, Code(f"~{value.at(ATOM)}", UNARY, value.depth + 1))
-
-
-@_rule("popcount", "ctpop")
+@rule_in(INTRINSICS, "popcount", "ctpop")
 def _popcount(emit: StmtEmitter, op: e.Call) -> Code:
     integer_operand(op)
     bits = _as_unsigned64(emit, op.args[0])
-    count = Code(f"__builtin_popcountll({bits.text})", ATOM, bits.depth + 1)
+    count = Code(f"__builtin_popcountll({bits})")
     return emit.cast(INT32, op.dtype, count)
 
 
-@_rule("clz")
+@rule_in(INTRINSICS, "clz")
 def _clz(emit: StmtEmitter, op: e.Call) -> Code:
     integer_operand(op)
     bits = _as_unsigned64(emit, op.args[0])
     func = emit.module.need("clz64")
-    count = Code(f"{func}({bits.text}, {op.args[0].dtype.bits})", ATOM, bits.depth + 1)
+    count = Code(f"{func}({bits}, {op.args[0].dtype.bits})")
     return emit.cast(INT32, op.dtype, count)
 
 
@@ -209,18 +180,12 @@ def _as_unsigned64(emit: StmtEmitter, expr: PrimExpr) -> Code:
     """The bits of a number, with zeros in front."""
     value, dtype = emit.visit_expr(expr), expr.dtype.element_of()
     if dtype.bits != carried_bits(dtype):
-        value = Code(f"{value.at(UNARY)} & {(1 << dtype.bits) - 1}", BITS, value.depth + 1)
+        value = Code(f"{value.at(UNARY)} & {(1 << dtype.bits) - 1}", BITS)
     text = f"(uint64_t)(uint{carried_bits(dtype)}_t){value.at(UNARY)}"
-    return Code(text, UNARY, value.depth + 1)
+    return Code(text, UNARY)
 
 
-@_rule("large_uint_imm")
-def _large_uint(emit: StmtEmitter, op: e.Call) -> Code:
-    low, high = (a.value for a in op.args)
-    return Code(f"{int(low) | int(high) << 32}ULL")
-
-
-@_rule("reinterpret")
+@rule_in(INTRINSICS, "reinterpret")
 def _reinterpret(emit: StmtEmitter, op: e.Call) -> Code:
     source, target = op.args[0].dtype, op.dtype
     a, b = source.element_of(), target.element_of()
@@ -231,7 +196,7 @@ def _reinterpret(emit: StmtEmitter, op: e.Call) -> Code:
     if a.is_handle or b.is_handle or kinds[0] == kinds[1]:
         return emit.cast(a, b, value) if a.is_handle or b.is_handle or b.is_bool else value
     if a.is_integer and b.is_integer:
-        return Code(f"({kinds[1]}){value.at(UNARY)}", UNARY, value.depth + 1)
+        return Code(f"({kinds[1]}){value.at(UNARY)}", UNARY)
     names = [short_name(DataType(f"uint{t.bits}") if small_float(t) is not None else t)
              for t in (a, b)]  # fmt: skip
     if names[0] == names[1]:
@@ -239,9 +204,9 @@ def _reinterpret(emit: StmtEmitter, op: e.Call) -> Code:
     if value_type(a)[-5:] == value_type(b)[-5:] and "int" in value_type(a) and (
         "int" in value_type(b)
     ):  # carriers that differ in sign
-        return Code(f"({value_type(b)}){value.at(UNARY)}", UNARY, value.depth + 1)
+        return Code(f"({value_type(b)}){value.at(UNARY)}", UNARY)
     func = emit.module.need(f"bits_of_{names[0]}_as_{names[1]}")
-    return Code(f"{func}({value.text})", ATOM, value.depth + 1)
+    return Code(f"{func}({value})")
 
 
 def _recut(emit: StmtEmitter, op: e.Call) -> Code:
@@ -253,7 +218,7 @@ def _recut(emit: StmtEmitter, op: e.Call) -> Code:
     else:
         kind = memory_type(op.args[0].dtype)
         source = out.array(kind, "bytes", 1)
-        out.line(f"{source}[0] = {emit.visit_expr(op.args[0]).text};")
+        out.line(f"{source}[0] = {emit.visit_expr(op.args[0])};")
     emit.lane = before
     emit.module.header("string.h")
     made = out.array(memory_type(target), "lanes", op.dtype.lanes)
@@ -261,30 +226,20 @@ def _recut(emit: StmtEmitter, op: e.Call) -> Code:
     for name in (source, made):
         out.read(name)
     lane = Code(f"{made}[{emit.lane or 0}]")
-    return Code(f"{lane.text} != 0", COMPARE) if target.is_bool else lane
+    return Code(f"{lane} != 0", COMPARE) if target.is_bool else lane
 
 
 # --- control ---
 
 
-@_rule("if_then_else")
-def _if_then_else(emit: StmtEmitter, op: e.Call) -> Code:
-    return emit.if_then_else(*op.args)
-
-
-@_rule("likely", "ignore_loop_partition")
-def _same(emit: StmtEmitter, op: e.Call) -> Code:
-    return emit.visit_expr(op.args[0])
-
-
-@_rule("assume")
+@rule_in(INTRINSICS, "assume")
 def _assume(emit: StmtEmitter, op: e.Call) -> Code:
     fact = emit.visit_expr(op.args[0])
     emit.out.line(f"if (!{fact.at(ATOM)}) __builtin_unreachable();")
     return Code("true")
 
 
-@_rule("ret")
+@rule_in(INTRINSICS, "ret")
 def _ret(emit: StmtEmitter, op: e.Call) -> Code:
     fallible = emit.out.signature.fallible
     if not op.args:
@@ -295,36 +250,24 @@ def _ret(emit: StmtEmitter, op: e.Call) -> Code:
     return Code("")
 
 
-@_rule("thread_return")
+@rule_in(INTRINSICS, "thread_return")
 def _thread_return(emit: StmtEmitter, op: e.Call) -> Code:
     emit.leave(Code("0") if emit.out.signature.fallible else None)
     return Code("")
 
 
-@_rule("break_loop")
-def _break(emit: StmtEmitter, op: e.Call) -> Code:
-    emit.jump("break")
-    return Code("")
-
-
-@_rule("continue_loop")
-def _continue(emit: StmtEmitter, op: e.Call) -> Code:
-    emit.jump("continue")
-    return Code("")
-
-
-@_rule("tvm_throw_last_error")
+@rule_in(INTRINSICS, "tvm_throw_last_error")
 def _throw(emit: StmtEmitter, op: e.Call) -> Code:
     emit.out.line(emit.failure())
     return Code("")
 
 
-@_rule("undef")
+@rule_in(INTRINSICS, "undef")
 def _undef(emit: StmtEmitter, op: e.Call) -> Code:
     return Code("NULL" if op.dtype.is_handle else "0")
 
 
-@_rule("type_annotation", "start_profile_intrinsic", "end_profile_intrinsic", "tvm_storage_sync")
+@rule_in(INTRINSICS, "tvm_storage_sync")
 def _nothing(emit: StmtEmitter, op: e.Call) -> Code:
     return Code("0")
 
@@ -332,38 +275,36 @@ def _nothing(emit: StmtEmitter, op: e.Call) -> Code:
 # --- addresses and structs ---
 
 
-@_rule("isnullptr")
+@rule_in(INTRINSICS, "isnullptr")
 def _isnullptr(emit: StmtEmitter, op: e.Call) -> Code:
     func = emit.module.need("is_null")
-    return Code(f"{func}({emit.visit_expr(op.args[0]).text})")
+    return Code(f"{func}({emit.visit_expr(op.args[0])})")
 
 
-@_rule("address_of")
+@rule_in(INTRINSICS, "address_of")
 def _address_of(emit: StmtEmitter, op: e.Call) -> Code:
     load = op.args[0]
     assert isinstance(load, e.BufferLoad), "the constructor of address_of makes sure"
     return emit.address(load)
 
 
-@_rule("handle_add_byte_offset")
+@rule_in(INTRINSICS, "handle_add_byte_offset")
 def _add_bytes(emit: StmtEmitter, op: e.Call) -> Code:
     base, offset = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
-    depth = max(base.depth, offset.depth) + 1
     # What lies before an object on the stack a compiler would warn of, if it saw through this.
     kind = "intptr_t" if offset.level == UNARY else "char*"
-    return Code(f"(void*)(({kind}){base.at(ATOM)} + {offset.at(MUL)})", UNARY, depth)
+    return Code(f"(void*)(({kind}){base.at(ATOM)} + {offset.at(MUL)})", UNARY)
 
 
-@_rule("tvm_access_ptr")
+@rule_in(INTRINSICS, "tvm_access_ptr")
 def _access_ptr(emit: StmtEmitter, op: e.Call) -> Code:
     kind, data, offset = op.args[:3]
     base, start = emit.visit_expr(data), emit.visit_expr(offset)
-    depth = max(base.depth, start.depth) + 1
     pointer = f"({memory_type(kind.dtype.element_of())}*){base.at(ATOM)}"
-    return Code(f"{pointer} + {start.at(MUL)}", ADD, depth)
+    return Code(f"{pointer} + {start.at(MUL)}", ADD)
 
 
-@_rule("tvm_static_handle")
+@rule_in(INTRINSICS, "tvm_static_handle")
 def _static_handle(emit: StmtEmitter, op: e.Call) -> Code:
     """The address of a pointer that lives as long as the library, NULL at first."""
     name = emit.module.names.fresh("static_handle")
@@ -395,7 +336,7 @@ def _member(emit: StmtEmitter, op: e.Call, dtype: DataType) -> tuple[Code, DataT
     number, index = op.args[2], emit.visit_expr(op.args[1])
     base = emit.visit_expr(op.args[0])
     if isinstance(number, e.IntImm) and number.value == StructField.INT64_ELEMENT:
-        return Code(f"((int64_t*){base.at(ATOM)})[{index.text}]", ATOM, base.depth + 1), INT64
+        return Code(f"((int64_t*){base.at(ATOM)})[{index}]"), INT64
     try:
         struct, member, stored = _FIELDS[StructField(number.value)]
     except (ValueError, KeyError, AttributeError):
@@ -411,8 +352,8 @@ def _member(emit: StmtEmitter, op: e.Call, dtype: DataType) -> tuple[Code, DataT
     held = stored or _union_type(dtype)
     member = member or _union_member(held)
     pointer = f"(({struct}*){base.at(ATOM)})"
-    text = f"{pointer}->{member}" if index.text == "0" else f"{pointer}[{index.text}].{member}"
-    return Code(text, ATOM, base.depth + 1), held
+    text = f"{pointer}->{member}" if index == "0" else f"{pointer}[{index}].{member}"
+    return Code(text), held
 
 
 def _union_type(dtype: DataType) -> DataType:
@@ -426,24 +367,24 @@ def _union_member(dtype: DataType) -> str:
     return "v_ptr" if dtype.is_handle else "v_float64" if dtype.is_float else "v_int64"
 
 
-@_rule("tvm_struct_get")
+@rule_in(INTRINSICS, "tvm_struct_get")
 def _struct_get(emit: StmtEmitter, op: e.Call) -> Code:
     if isinstance(op.args[2], e.IntImm) and op.args[2].value == StructField.TENSOR_ADDR:
         base, index = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
         emit.module.need("DLTensor")
-        return Code(f"(void*)((DLTensor*){base.at(ATOM)} + {index.at(MUL)})", UNARY, base.depth + 1)
+        return Code(f"(void*)((DLTensor*){base.at(ATOM)} + {index.at(MUL)})", UNARY)
     field, held = _member(emit, op, op.dtype)
     if held.is_handle:
         return field
     return emit.ordered(op.dtype, emit.cast(held, op.dtype, field))
 
 
-@_rule("tvm_struct_set")
+@rule_in(INTRINSICS, "tvm_struct_set")
 def _struct_set(emit: StmtEmitter, op: e.Call) -> Code:
     value = op.args[3]
     given = emit.visit_expr(value)
     field, held = _member(emit, op, value.dtype)
-    emit.out.line(f"{field.text} = {emit.cast(value.dtype, held, given).text};")
+    emit.out.line(f"{field} = {emit.cast(value.dtype, held, given)};")
     return Code("")
 
 
@@ -458,7 +399,7 @@ _STACK_ITEMS: Final = {
 }
 
 
-@_rule("tvm_stack_alloca")
+@rule_in(INTRINSICS, "tvm_stack_alloca")
 def _stack_alloca(emit: StmtEmitter, op: e.Call) -> Code:
     item, count = op.args
     kind = _STACK_ITEMS.get(item.value)
@@ -472,7 +413,7 @@ def _stack_alloca(emit: StmtEmitter, op: e.Call) -> Code:
         )
     if not kind.endswith("_t"):
         emit.module.need(kind)
-    many = max(count.value, 1) if isinstance(count, e.IntImm) else emit.visit_expr(count).text
+    many = max(count.value, 1) if isinstance(count, e.IntImm) else emit.visit_expr(count)
     name = emit.out.stack(kind, "stack", many)
     return Code(name)
 
@@ -480,28 +421,28 @@ def _stack_alloca(emit: StmtEmitter, op: e.Call) -> Code:
 # --- calls ---
 
 
-@_rule("call_extern", "call_pure_extern")
+@rule_in(INTRINSICS, "call_extern", "call_pure_extern")
 def _call_extern(emit: StmtEmitter, op: e.Call) -> Code:
     name, args = op.args[0].value, op.args[1:]
     if name in emit.module.signatures:
-        return emit.call_function(name, args)
+        return emit.call_local(name, args)
     given, kinds = [], []
     for arg in args:
         small = small_float(arg.dtype) is not None
         value = emit.visit_expr(arg)
         # functions of C take small floats by their bits
-        given.append(value.text)
+        given.append(value)
         kinds.append(value_type(arg.dtype.element_of()) if not small else f"uint{arg.dtype.bits}_t")
     result = value_type(op.dtype.element_of())
     callee = emit.module.declare(name, result, tuple(kinds))
-    call = Code(f"{callee}({', '.join(given)})", ATOM, 1)
+    call = Code(f"{callee}({', '.join(given)})")
     if op.dtype.is_void:
-        emit.out.line(call.text + ";")
+        emit.out.line(call + ";")
         return Code("")
     return call
 
 
-@_rule("tvm_call_packed_lowered", "tvm_call_trace_packed_lowered")
+@rule_in(INTRINSICS, "tvm_call_packed_lowered", "tvm_call_trace_packed_lowered")
 def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
     """Look the function up once, then call it through the registry's object."""
     if not isinstance(op.args[0], e.StringImm):
@@ -520,7 +461,7 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
     emit.module.need("call_packed")
     slot = emit.module.slot(name, c_name(name))
     base, begin, end = _stack_parts(emit, *op.args[1:4])
-    quoted = emit.visit_expr(op.args[0]).text
+    quoted = emit.visit_expr(op.args[0])
     emit.check(f"call_packed(&{slot}, {quoted}, {base} + {begin}, {end - begin}, {base} + {end})")
     place = f"({base})[{end}]"
     if getattr(op.op, "name", "") == "tir.tvm_call_trace_packed_lowered":
@@ -529,7 +470,7 @@ def _call_packed(emit: StmtEmitter, op: e.Call) -> Code:
     return _packed_result(emit, op, place)
 
 
-@_rule("tvm_call_cpacked_lowered")
+@rule_in(INTRINSICS, "tvm_call_cpacked_lowered")
 def _call_cpacked(emit: StmtEmitter, op: e.Call) -> Code:
     """Call a function with the packed convention by its symbol."""
     name = op.args[0].value
@@ -574,8 +515,8 @@ def _runtime(name: str, kinds: Sequence[str]) -> Rule:
         given = []
         for kind, arg in zip(kinds, op.args):
             value = emit.visit_expr(arg)
-            given.append(emit.cast(arg.dtype, DataType(kind), value).text)
-        return Code(f"{emit.module.need(name)}({', '.join(given)})", ATOM, 1)
+            given.append(emit.cast(arg.dtype, DataType(kind), value))
+        return Code(f"{emit.module.need(name)}({', '.join(given)})")
 
     return rule
 
@@ -588,25 +529,25 @@ INTRINSICS["tir.TVMBackendFreeWorkspace"] = _runtime(
 )
 
 
-@_rule("prefetch")
+@rule_in(INTRINSICS, "prefetch")
 def _prefetch(emit: StmtEmitter, op: e.Call) -> Code:
-    given = ", ".join(emit.visit_expr(a).text for a in op.args[:3])
+    given = ", ".join(emit.visit_expr(a) for a in op.args[:3])
     emit.out.line(f"__builtin_prefetch({given});")
     return Code("")
 
 
-@_rule("atomic_add")
+@rule_in(INTRINSICS, "atomic_add")
 def _atomic_add(emit: StmtEmitter, op: e.Call) -> Code:
     place, value = emit.visit_expr(op.args[0]), emit.visit_expr(op.args[1])
     dtype = op.args[1].dtype.element_of()
     func = emit.module.need(f"atomic_add_{short_name(dtype)}")
-    return Code(f"{func}(({value_type(dtype)}*){place.at(UNARY)}, {value.text})", ATOM, 1)
+    return Code(f"{func}(({value_type(dtype)}*){place.at(UNARY)}, {value})")
 
 
 # --- vectors ---
 
 
-@_rule("get_active_lane_mask")
+@rule_in(INTRINSICS, "get_active_lane_mask")
 def _lane_mask(emit: StmtEmitter, op: e.Call) -> Code:
     kind = op.args[0].dtype
     unsigned = DataType(f"uint{kind.bits}")
@@ -616,32 +557,32 @@ def _lane_mask(emit: StmtEmitter, op: e.Call) -> Code:
         emit.cast(unsigned, INT64, emit.cast(kind, unsigned, emit.lane_of(arg, "0")))
         for arg in args
     )
-    return Code(f"{first.at(ADD)} + {emit.lane} < {limit.at(ADD)}", COMPARE, first.depth + 1)
+    return Code(f"{first.at(ADD)} + {emit.lane} < {limit.at(ADD)}", COMPARE)
 
 
-@_rule("vectorlow")
+@rule_in(INTRINSICS, "vectorlow")
 def _low(emit: StmtEmitter, op: e.Call) -> Code:
     return emit.lane_of(op.args[0], emit.lane or "0")
 
 
-@_rule("vectoror")
+@rule_in(INTRINSICS, "vectoror")
 def _or_lanes(emit: StmtEmitter, op: e.Call) -> Code:
     found = emit.out.fresh("any")
     emit.out.line(f"{value_type(op.dtype)} {found} = 0;")
     with emit.lanes(op.args[0].dtype) as lane:
-        emit.out.line(f"{found} |= {emit.lane_of(op.args[0], lane).text};")
+        emit.out.line(f"{found} |= {emit.lane_of(op.args[0], lane)};")
     return Code(found)
 
 
-@_rule("vectorhigh")
+@rule_in(INTRINSICS, "vectorhigh")
 def _high(emit: StmtEmitter, op: e.Call) -> Code:
     start = op.args[0].dtype.lanes // 2
     return emit.lane_of(op.args[0], f"({emit.lane or 0} + {start})")
 
 
-@_rule("vectorcombine")
+@rule_in(INTRINSICS, "vectorcombine")
 def _combine(emit: StmtEmitter, op: e.Call) -> Code:
     half, lane = op.args[0].dtype.lanes, emit.lane or "0"
     a, b = emit.lane_of(op.args[0], lane), emit.lane_of(op.args[1], f"({lane} - {half})")
     text = f"({lane} < {half} ? {a.at(BITS)} : {b.at(BITS)})"
-    return Code(text, ATOM, max(a.depth, b.depth) + 1)
+    return Code(text)

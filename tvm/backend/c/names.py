@@ -32,9 +32,3 @@ LIBRARY: Final[dict[str, str]] = {
     **{name: header for header, names in _LIBRARY.items() for name in names.split()},
     **{name + suffix: "math.h" for name in _MATH.split() for suffix in ("", "f")},
 }
-
-
-def c_name(name: str) -> str:
-    """`name` with the letters that a C identifier may have."""
-    clean = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
-    return clean if clean and not clean[0].isdigit() else "v_" + clean

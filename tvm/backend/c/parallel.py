@@ -14,14 +14,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tvm.backend.c_family.code import ADD, Code
+from tvm.backend.c_family.names import c_name
 from tvm.support.naming import NameTable
 from tvm.tir import expr as e
 from tvm.tir import stmt as s
 from tvm.tir.functor import walk
 
-from .names import KEYWORDS, c_name
+from .names import KEYWORDS
 from .source_text import Signature
-from .types import ADD, Code, memory_type, value_type, variable_type
+from .types import memory_type, value_type, variable_type
 
 if TYPE_CHECKING:
     from .codegen import FunctionEmitter
@@ -50,8 +52,8 @@ def _kind(emit: FunctionEmitter, var: e.Var) -> str:
 
 def _given(emit: FunctionEmitter, var: e.Var) -> str:
     value = emit.values[var]
-    emit.out.read(value.text)
-    return value.text
+    emit.out.read(value)
+    return value
 
 
 def outline_scope(emit: FunctionEmitter, op: s.AttrStmt) -> None:
@@ -81,12 +83,12 @@ def launch_parallel_loop(emit: FunctionEmitter, op: s.For) -> None:
     fields = _fields(variables)
     _closure_type(emit, base, index, kinds, fields)
     task = _task_function(emit, body, index, fields, base)
-    given = [start.text, extent.text, *[_given(emit, v) for v in variables]]
+    given = [start, extent, *[_given(emit, v) for v in variables]]
     closure = out.fresh("closure")
     out.line(f"struct {base} {closure} = {{{', '.join(given)}}};")
-    count = extent.text
+    count: str = extent
     if op.loop_var.dtype.bits > 32:
-        count = f"{extent.at(ADD)} < {_MOST_TASKS} ? (int32_t)({extent.text}) : {_MOST_TASKS}"
+        count = f"{extent.at(ADD)} < {_MOST_TASKS} ? (int32_t)({extent}) : {_MOST_TASKS}"
     launch = f"parallel_launch({task}, &{closure}, {count})"
     if isinstance(op.extent, e.IntImm):
         emit.check(launch)

@@ -8,12 +8,14 @@ closes what the visit opened).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, Final, NamedTuple
 
+from tvm.backend.c_family.code import ADD, ATOM, UNARY, Code
+from tvm.backend.c_family.expr import Rule
 from tvm.backend.operands import require_run_once
 from tvm.error import TVMError, message
-from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.support.dtype import DataType
@@ -28,22 +30,11 @@ from .constants import constant_text
 from .expr import ExprEmitter, has_effects, is_text
 from .function_text import FunctionText
 from .intrinsics import INTRINSICS
-from .types import (
-    ADD,
-    ATOM,
-    UNARY,
-    Code,
-    element_bytes,
-    memory_type,
-    string_literal,
-    value_type,
-)
+from .types import element_bytes, memory_type, string_literal, value_type
 
 STACK_LIMIT_BYTES: Final = 16384  # larger scratch memory comes from the heap
 LOCAL_LIMIT_BYTES: Final = 65536  # the same for scope "local": meant to become registers
 _ERROR_KIND = re.compile(r"([A-Z]\w*Error): ")
-
-Work = s.Stmt | Callable[[], None]
 
 
 class HeldObject(str):
@@ -61,25 +52,18 @@ class Loop(NamedTuple):
 class StmtEmitter(ExprEmitter):
     """Turns the body of a function into lines of C."""
 
+    RULES: ClassVar[Mapping[str, Rule]] = INTRINSICS
+
     def __init__(self, out: FunctionText, *, parallel_allowed: bool = True) -> None:
         super().__init__(out)
         self.roots: set[e.Var] = set()  # pointers that nothing else in scope points into
         self.parallel_allowed = parallel_allowed
-        self._work: list[Work] = []
         self._loops: list[Loop] = []
         self._workspaces: list[str] = []
         self._returned = False
 
-    def emit(self, body: s.Stmt) -> None:
-        """Append the code of `body` and of all that it contains."""
-        self._work.append(body)
-        while self._work:
-            item = self._work.pop()
-            if isinstance(item, s.Stmt):
-                self._returned = False
-                self.visit_stmt(item)
-            else:
-                item()
+    def begin_statement(self) -> None:
+        self._returned = False
 
     def close(self) -> None:
         """End the function with success."""
@@ -94,13 +78,13 @@ class StmtEmitter(ExprEmitter):
         result = self.out.signature.result
         places = [p for p in self._workspaces if not isinstance(p, HeldObject)]
         if value is not None and places and value.level != ATOM:
-            value = self.temp(result, value)
+            value = self.held(result, value)
         for place in reversed(places):
             self.out.line(f"{self._free(place)};")
         if result == "void":
             self.out.line("return;")
         else:
-            self.out.line(f"return {'0' if value is None else value.text};")
+            self.out.line(f"return {'0' if value is None else value};")
         self._returned = self.out.indent == 1
 
     def failure(self) -> str:
@@ -122,25 +106,20 @@ class StmtEmitter(ExprEmitter):
 
     # --- plain statements ---
 
-    def visit_seq_stmt_(self, op: s.SeqStmt) -> None:
-        self._work.extend(reversed(op.seq))
-
-    def visit_evaluate_(self, op: s.Evaluate) -> None:
-        if isinstance(op.value, (e.IntImm, e.Var)):
-            return
-        if op.value.dtype.is_vector:
-            with self.lanes(op.value.dtype) as lane:
-                self._discard(self.lane_of(op.value, lane))
+    def evaluate(self, value: PrimExpr) -> None:
+        if value.dtype.is_vector:
+            with self.lanes(value.dtype) as lane:
+                self._do(value, self.lane_of(value, lane))
             return
         depends = self._in_order
-        self._in_order = depends or (_nested_effects(op.value))
-        made = self.visit_expr(op.value)
+        self._in_order = depends or _nested_effects(value)
+        made = self.visit_expr(value)
         self._in_order = depends
-        self._discard(made)
+        self._do(value, made)
 
-    def _discard(self, made: Code) -> None:
-        if made.text not in ("", "0"):
-            self.out.line(f"(void){made.at(ATOM)};")
+    def _do(self, value: PrimExpr, made: Code) -> None:
+        if made not in ("", "0"):
+            self.out.line(self.discard(value, made))
 
     def visit_buffer_store_(self, op: s.BufferStore) -> None:
         if op.value.dtype.is_vector:
@@ -154,13 +133,13 @@ class StmtEmitter(ExprEmitter):
 
     def _store_lane(self, op: s.BufferStore, value: Code, lane: str | None) -> None:
         index = self.place(op.buffer, op.indices, lane)
-        place = self.known(op.buffer.data).text
+        place = self.known(op.buffer.data)
         if place in self.out.params:
             self.out.read(place)  # a variable that is only written counts as unread
-        line = f"{self.element(op.buffer, index)} = {value.text};"
+        line = f"{self.element(op.buffer, index)} = {value};"
         if op.predicate is not None:
             mask = self.lane_of(op.predicate, lane or "0")
-            line = f"if ({mask.text}) {line}"
+            line = f"if ({mask}) {line}"
         self.out.line(line)
 
     def _vector_store(self, op: s.BufferStore) -> None:
@@ -184,7 +163,7 @@ class StmtEmitter(ExprEmitter):
         for node in walk(op.value):
             if isinstance(node, e.Broadcast) and has_effects(node.value):
                 var = e.Var("t", node.value.dtype)
-                self.values[var] = self.temp(value_type(var.dtype), self.value(node.value))
+                self.values[var] = self.temp(var.dtype, self.value(node.value))
                 found[node.value] = var
         if not found:
             return op
@@ -236,7 +215,7 @@ class StmtEmitter(ExprEmitter):
         if op.attr_key == "volatile_scope" and isinstance(op.node, e.Var):
             self.volatile.add(op.node)
         if op.attr_key == DROPPED_ON_FAILURE:
-            self._workspaces.append(HeldObject(self.value(op.value).text))
+            self._workspaces.append(HeldObject(self.value(op.value)))
             self._work += [self._let_go, op.body]
             return
         self._work.append(op.body)
@@ -257,9 +236,6 @@ class StmtEmitter(ExprEmitter):
         """Make a function of its own of the body."""
         raise NotImplementedError
 
-    def visit_decl_buffer_(self, op: s.DeclBuffer) -> None:
-        self._work.append(op.body)
-
     def visit_assert_stmt_(self, op: s.AssertStmt) -> None:
         fails = self._negated(op.condition)
         before, call = self._set_error(op.message)
@@ -275,9 +251,9 @@ class StmtEmitter(ExprEmitter):
     def _negated(self, condition: PrimExpr) -> str:
         """The opposite of a condition."""
         if isinstance(condition, e.EQ):
-            return self.value(e.NE(condition.a, condition.b)).text
+            return self.value(e.NE(condition.a, condition.b))
         if isinstance(condition, e.Not):
-            return self.value(condition.a).text
+            return self.value(condition.a)
         return f"!{self.value(condition).at(ATOM)}"
 
     def _set_error(self, text: PrimExpr) -> tuple[list[str], list[str]]:
@@ -305,26 +281,16 @@ class StmtEmitter(ExprEmitter):
         """A printf directive for a value, and the value as it wants it."""
         held = self.visit_expr(value)
         if value.dtype.is_floating:
-            return "%g", self.cast(value.dtype, DataType("float64"), held).text
+            return "%g", self.cast(value.dtype, DataType("float64"), held)
         if value.dtype.is_handle:
-            text = held.text if is_text(value) else f"(const char*){held.at(ATOM)}"
+            text = held if is_text(value) else f"(const char*){held.at(ATOM)}"
             return "%s", text
         return "%lld", f"(long long){held.at(UNARY)}"
 
     # --- branches and loops ---
 
-    def visit_if_then_else_(self, op: s.IfThenElse) -> None:
-        out = self.out
-        out.open(f"if ({self.value(op.condition).text}) {{")
-
-        def turn() -> None:
-            out.indent -= 1
-            out.open("} else {")
-
-        self._work.append(out.close)
-        if op.else_case is not None:
-            self._work += [op.else_case, turn]
-        self._work.append(op.then_case)
+    def condition(self, expr: PrimExpr) -> str:
+        return self.value(expr)
 
     def visit_while_(self, op: s.While) -> None:
         out = self.out
@@ -337,7 +303,7 @@ class StmtEmitter(ExprEmitter):
             out.lines.extend(lines)
             out.line(f"if (!{holds.at(ATOM)}) break;")
         else:
-            out.open(f"while ({holds.text}) {{")
+            out.open(f"while ({holds}) {{")
         self._loops.append(Loop(len(self._workspaces)))
         self._work += [self._end_loop, op.body]
 
@@ -377,7 +343,7 @@ class StmtEmitter(ExprEmitter):
     def _fixed(self, kind: str, expr: PrimExpr, code: Code) -> Code:
         """A bound of a loop: computed once, not in each iteration."""
         simple = all(isinstance(n, (e.Var, e.IntImm, e.BinaryOpExpr, e.Cast)) for n in walk(expr))
-        return code if simple else self.temp(kind, code)
+        return code if simple else self.held(kind, code)
 
     def parallel_loop(self, op: s.For) -> None:
         """Hand the iterations to the thread pool."""
@@ -388,17 +354,17 @@ class StmtEmitter(ExprEmitter):
         out, kind = self.out, value_type(op.loop_var.dtype)
         name = out.fresh(op.loop_var.name)
         self.values[op.loop_var] = Code(name)
-        out.open(f"for ({kind} {name} = {start.text}; {name} < {stop.at(ADD)}; ++{name}) {{")
+        out.open(f"for ({kind} {name} = {start}; {name} < {stop.at(ADD)}; ++{name}) {{")
         self._loops.append(Loop(len(self._workspaces)))
         self._work += [self._end_loop, op.body]
 
-    def jump(self, how: str) -> None:
-        """Leave the innermost loop, or go to its next iteration."""
+    def jump(self, how: str) -> str:
         if not self._loops:
             raise TVMError("break_loop and continue_loop need a serial loop around them")
         for place in reversed(self._workspaces[self._loops[-1].workspaces :]):
             self.out.line(f"{self._free(place)};")
         self.out.line(how + ";")
+        return ""
 
     # --- memory ---
 
@@ -433,7 +399,7 @@ class StmtEmitter(ExprEmitter):
         call = self.module.need("TVMBackendAllocWorkspace")
         hints = f"{op.dtype.type_code}, {op.dtype.bits}"
         place = self.out.declare(
-            f"{kind}*", op.buffer_var.name, f"({kind}*){call}(1, 0, {size.text}, {hints})"
+            f"{kind}*", op.buffer_var.name, f"({kind}*){call}(1, 0, {size}, {hints})"
         )
         self.out.read(place)
         self.out.line(f"if ({place} == NULL) {self.failure()}")
@@ -460,14 +426,10 @@ class StmtEmitter(ExprEmitter):
 
     # --- calls ---
 
-    def rule_of(self, op: Op) -> Callable[[ExprEmitter, e.Call], Code] | None:
-        return INTRINSICS.get(op.name)  # type: ignore[return-value]
+    def call_function(self, name: str, op: e.Call) -> str:
+        return self.call_local(name, op.args)
 
-    def call_global(self, op: e.Call) -> Code:
-        assert isinstance(op.op, GlobalVar), "the caller looked"
-        return self.call_function(op.op.name_hint, op.args)
-
-    def call_function(self, name: str, args: tuple[PrimExpr, ...]) -> Code:
+    def call_local(self, name: str, args: tuple[PrimExpr, ...]) -> Code:
         """A direct call of a function of this module; a failure is passed on."""
         signature = self.module.signatures.get(name)
         if signature is None:
@@ -491,7 +453,7 @@ class StmtEmitter(ExprEmitter):
         for kind, arg in zip(signature.params, args):
             value = self.value(arg)
             pointer = kind.endswith("*") and kind != "void*"
-            given.append(f"({kind}){value.at(ATOM)}" if pointer else value.text)
+            given.append(f"({kind}){value.at(ATOM)}" if pointer else value)
         self.module.called.add(signature.name)
         call = f"{signature.name}({', '.join(given)})"
         if signature.result == "void":
@@ -500,7 +462,7 @@ class StmtEmitter(ExprEmitter):
         if signature.fallible:
             self.check(call)
             return Code("0")
-        return Code(call, ATOM, 1)
+        return Code(call)
 
 
 def _nested_effects(expr: PrimExpr) -> bool:

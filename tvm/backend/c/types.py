@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from tvm.backend.c_family.code import ADD, ATOM, UNARY, Code
 from tvm.error import DTypeError, message
 from tvm.ir.type import PointerType, PrimType
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
-
-# How tightly the outermost operator of a text binds; parentheses go where a reader or a compiler's
-# warning wants them, which is oftener than the grammar does.
-ATOM, UNARY, MUL, ADD, COMPARE, AND, OR, BITS, CHOICE = range(9)
 
 _SMALL_FLOATS: Final = {
     "float16": "f16",
@@ -34,18 +31,6 @@ _SMALL_FLOATS: Final = {
     "float6_e3m2fn": "f6_e3m2fn",
     "float4_e2m1fn": "f4_e2m1fn",
 }  # fmt: skip
-
-
-class Code(NamedTuple):
-    """An expression as text, and how tightly it binds; `depth` counts nested operations."""
-
-    text: str
-    level: int = ATOM
-    depth: int = 0
-
-    def at(self, most: int) -> str:
-        """The text, in parentheses if it binds less tightly than `most`."""
-        return self.text if self.level <= most else f"({self.text})"
 
 
 def small_float(dtype: DataType) -> str | None:

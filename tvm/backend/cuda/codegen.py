@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from tvm.backend.device.expr import FLOAT32, Rule
+from tvm.backend.c_family.code import Code
+from tvm.backend.c_family.expr import Rule
+from tvm.backend.device.expr import FLOAT32
 from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
 from tvm.backend.device.stmt import Scratch
 from tvm.backend.device.text import SourceFile
@@ -138,7 +140,7 @@ class CudaEmitter(DeviceEmitter):
         if dtype.bits == 16 and dtype.is_floating:
             return f"__h{name}({a}, {b})"
         if dtype.is_integer and dtype.bits < 32:
-            return self.fit(dtype, f"{name}((int){a}, (int){b})")
+            return self.fit(dtype, Code(f"{name}((int){a}, (int){b})"))
         return f"{name}({a}, {b})"
 
     def math(self, name: str, dtype: DataType, args: Sequence[str]) -> str:

@@ -14,62 +14,46 @@ put before the statement at hand, or within the branch that asks for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import ClassVar, Final
 
 from tvm.arith.analyzer import Analyzer
-from tvm.error import DTypeError, TVMError, message
+from tvm.backend.c_family.code import Code, code
+from tvm.backend.c_family.stmt import StmtWriter
+from tvm.error import DTypeError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.support.dtype import DataType
 from tvm.tir import expr as e
 from tvm.tir.buffer import Buffer
-from tvm.tir.functor import TirFunctor, walk
+from tvm.tir.functor import walk
 from tvm.tir.op import builtin
-from tvm.tir.op.forms import power_of_two, terms_of
+from tvm.tir.op.forms import power_of_two
 
 from .literals import float_digits
 from .text import FunctionText
 
 INT32: Final = DataType("int32")
 FLOAT32: Final = DataType("float32")
-Rule = Callable[[Any, e.Call], str]
-# Compilers limit how deeply brackets nest (clang: 256); a longer text becomes a variable.
-LONGEST: Final = 800
 
 _SIGNS: Final = {e.Add: "+", e.Sub: "-", e.Mul: "*", e.Div: "/", e.Mod: "%"}
-_COMPARE: Final = {e.EQ: "==", e.NE: "!=", e.LT: "<", e.LE: "<=", e.GT: ">", e.GE: ">="}
 
 
-class DeviceExprEmitter(TirFunctor[str, None]):
+class DeviceExprEmitter(StmtWriter[int]):
     """Writes expressions of one kernel; a language overrides what it says differently."""
 
-    LANGUAGE: ClassVar[str] = ""
-    RULES: ClassVar[Mapping[str, Rule]] = {}
     TYPES: ClassVar[Mapping[str, str]] = {}  # scalar types by their TIR names
-    UNSIGNED_SUFFIX: ClassVar[str] = ""
+    out: FunctionText
 
     def __init__(self, out: FunctionText, name: str) -> None:
-        self.out = out
-        self.name = name
-        self.values: dict[e.Var, str] = {}
+        super().__init__(out, name)
         self.pointees: dict[e.Var, str] = {}  # what a pointer is declared to point to
-        self.lane: int | None = None
         self.analyzer = Analyzer()
-        self._wholes: dict[PrimExpr, str] = {}  # vectors of this statement kept in variables
+        self._wholes: dict[PrimExpr, Code] = {}  # vectors of this statement kept in variables
         self._arrays: set[e.Var] = set()  # vector variables kept as arrays of lanes
 
-    # --- errors ---
-
-    def refuse(self, asked: object, found: str, legal: str) -> NoReturn:
-        """The program cannot be said in this language."""
-        raise TVMError(
-            message(
-                f"{self.LANGUAGE} code for {asked}",
-                found=found,
-                where=f"function {self.name}",
-                legal=legal,
-            )
-        )
+    def loose(self, text: str, level: int) -> Code:
+        return Code(f"({text})")  # whole by itself: rules put operands together without a look
 
     # --- types ---
 
@@ -131,34 +115,20 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         """An array in the memory of a thread."""
         self.out.line(f"{kind} {name}[{count}];")
 
-    def choose(self, condition: str, a: str, b: str) -> str:
-        """One of two values; both may be computed."""
-        return f"({condition} ? {a} : {b})"
-
     # --- whole values ---
 
-    def temp(self, dtype: DataType, value: str) -> str:
-        """A value kept in a variable."""
-        return self.declare(dtype, "v_", value)
+    def temp(self, dtype: DataType, value: str) -> Code:
+        return Code(self.declare(dtype, "v_", value))
 
-    def short(self, dtype: DataType, text: str) -> str:
-        """The text; a variable if it is long."""
-        return text if len(text) < LONGEST else self.temp(dtype.element_of(), text)
-
-    def lane_of(self, expr: PrimExpr, lane: int | None) -> str:
-        """One lane of a vector expression; of a scalar one, its value."""
-        before, self.lane = self.lane, lane if expr.dtype.is_vector else None
-        try:
-            return self.visit_expr(expr)
-        finally:
-            self.lane = before
-
-    def value(self, expr: PrimExpr) -> str:
+    def value(self, expr: PrimExpr) -> Code:
         """A value of any type, where the language has the type."""
         return self.whole(expr) if expr.dtype.is_vector else self.lane_of(expr, None)
 
-    def whole(self, expr: PrimExpr) -> str:
+    def whole(self, expr: PrimExpr) -> Code:
         """A vector expression as one value."""
+        return code(self._whole(expr))
+
+    def _whole(self, expr: PrimExpr) -> str:
         dtype = expr.dtype
         known = self._wholes.get(expr)
         if known is not None:
@@ -192,7 +162,7 @@ class DeviceExprEmitter(TirFunctor[str, None]):
             return f"({self.whole(expr.a)} {_SIGNS[type(expr)]} {self.whole(expr.b)})"
         return None
 
-    def named(self, expr: PrimExpr) -> str:
+    def named(self, expr: PrimExpr) -> Code:
         """A vector expression as a variable."""
         text = self.whole(expr)
         if isinstance(expr, e.Var):
@@ -209,46 +179,26 @@ class DeviceExprEmitter(TirFunctor[str, None]):
             "tir.call_llvm_pure_intrin",
         )  # fmt: skip
 
-    def in_branch(self, make: Callable[[], str]) -> tuple[list[str], str]:
-        """A value, with the lines that it needs, which stay in the branch at hand."""
-        wholes = dict(self._wholes)
-        with self.out.apart() as lines:
-            text = make()
-        self._wholes = wholes
-        return lines, text
+    @contextmanager
+    def branch(self) -> Iterator[None]:
+        wholes, lane = dict(self._wholes), self.lane
+        yield
+        self._wholes, self.lane = wholes, lane
 
     # --- leaves ---
 
-    def known(self, op: e.Var) -> str:
-        """The text of a variable."""
-        found = self.values.get(op)
-        if found is None:
-            self.refuse(f"variable {op.name}", "it is not defined here",
-                        "parameters, and variables of enclosing loops and lets")  # fmt: skip
-        return found
-
-    def visit_var_(self, op: e.Var) -> str:
+    def visit_var_(self, op: e.Var) -> Code:
         text = self.known(op)
         if self.lane is None:
             return text
         if op in self._arrays:
-            return f"{text}[{self.lane}]"
-        return self.lane_text(text, op.dtype, self.lane)
+            return Code(f"{text}[{self.lane}]")
+        return Code(self.lane_text(text, op.dtype, self.lane))
 
-    def visit_size_var_(self, op: e.SizeVar) -> str:
-        return self.visit_var_(op)
-
-    def visit_int_imm_(self, op: e.IntImm) -> str:
-        return self.int_literal(op.dtype, op.value)
-
-    def visit_float_imm_(self, op: e.FloatImm) -> str:
-        return self.float_literal(op.dtype, op.value)
-
-    def visit_string_imm_(self, op: e.StringImm) -> str:
-        return self.refuse(f"text {op.value!r}", "kernels have no texts", "numbers")
+    def visit_string_imm_(self, op: e.StringImm) -> Code:
+        self.refuse(f"text {op.value!r}", "kernels have no texts", "numbers")
 
     def int_literal(self, dtype: DataType, value: int) -> str:
-        """An integer or bool literal."""
         if dtype.is_bool:
             return "true" if value else "false"
         if dtype.is_handle:
@@ -266,7 +216,6 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         return "ll" if dtype.bits == 64 else ""
 
     def float_literal(self, dtype: DataType, value: float) -> str:
-        """A literal of a floating type."""
         if dtype.bits == 64 and dtype.is_float:
             if math.isfinite(value):
                 return _signed(float_digits(value, 64))
@@ -274,7 +223,7 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         if dtype.bits == 32 and dtype.is_float:
             digits = float_digits(value, 32)
             return _signed(digits + "f") if digits else self.not_finite(dtype, value)
-        return self.convert(FLOAT32, dtype, self.float_literal(FLOAT32, value))
+        return self.convert(FLOAT32, dtype, code(self.float_literal(FLOAT32, value)))
 
     def not_finite(self, dtype: DataType, value: float) -> str:
         """Infinities, and what is not a number."""
@@ -285,42 +234,16 @@ class DeviceExprEmitter(TirFunctor[str, None]):
 
     # --- arithmetic ---
 
-    def visit_binary_(self, op: e.BinaryOpExpr) -> str:
-        """Trees of arithmetic are walked with a stack: a sum may have thousands of terms."""
-        todo: list[tuple[PrimExpr, bool]] = [(op, False)]
-        done: list[str] = []
-        while todo:
-            node, ready = todo.pop()
-            if not isinstance(node, e.BinaryOpExpr):
-                done.append(self.visit_expr(node))
-            elif ready:
-                b = done.pop()
-                text = self.binary(node, node.dtype.element_of(), done.pop(), b)
-                done.append(self.short(node.dtype, text))
-            else:
-                todo += [(node, True), (node.b, False), (node.a, False)]
-        return done[0]
-
-    def binary(self, op: e.BinaryOpExpr, dtype: DataType, a: str, b: str) -> str:
-        """One operation on two values."""
+    def binary(self, op: e.BinaryOpExpr, dtype: DataType, a: Code, b: Code) -> str:
         if dtype.is_bool:
-            return self._bool_arithmetic(op, a, b)
+            return self.bool_arithmetic(op, a, b)
         if isinstance(op, (e.Min, e.Max)):
             return self.smaller("min" if isinstance(op, e.Min) else "max", dtype, a, b)
         if isinstance(op, (e.FloorDiv, e.FloorMod)):
             return self._floor(op, dtype, a, b)
         if isinstance(op, e.Mod) and dtype.is_floating:
             return self.math("fmod", dtype, [a, b])
-        return self.fit(dtype, f"({a} {_SIGNS[type(op)]} {b})")
-
-    def _bool_arithmetic(self, op: e.BinaryOpExpr, a: str, b: str) -> str:
-        if isinstance(op, (e.Add, e.Sub)):
-            return f"({a} != {b})"
-        if isinstance(op, (e.Mul, e.Min)):
-            return f"({a} && {b})"
-        if isinstance(op, e.Max):
-            return f"({a} || {b})"
-        return a if isinstance(op, (e.Div, e.FloorDiv)) else "false"
+        return self.fit(dtype, Code(f"({a} {_SIGNS[type(op)]} {b})"))
 
     def smaller(self, name: str, dtype: DataType, a: str, b: str) -> str:
         """min or max."""
@@ -330,7 +253,7 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         """A function of the language's library, by the name that it has in TIR."""
         raise NotImplementedError
 
-    def _floor(self, op: e.BinaryOpExpr, dtype: DataType, a: str, b: str) -> str:
+    def _floor(self, op: e.BinaryOpExpr, dtype: DataType, a: Code, b: Code) -> str:
         """Division that rounds toward minus infinity."""
         rest = isinstance(op, e.FloorMod)
         if dtype.is_floating:
@@ -340,16 +263,10 @@ class DeviceExprEmitter(TirFunctor[str, None]):
             return f"({a} - ({quotient} * {b}))"
         power = power_of_two(op.b)
         if power is not None:
-            return self._by_power(dtype, a, power, rest)
+            return self.by_power(dtype, a, power, rest) if rest or power else a
         if dtype.is_uint:
             return f"({a} {'%' if rest else '/'} {b})"
         return f"{self.need_floor(rest, dtype)}({a}, {b})"
-
-    def _by_power(self, dtype: DataType, a: str, power: int, rest: bool) -> str:
-        """Shift and mask round toward minus infinity."""
-        if rest:
-            return f"({a} & {self.int_literal(dtype, (1 << power) - 1)})"
-        return f"({a} >> {self.int_literal(dtype, power)})" if power else a
 
     def need_floor(self, rest: bool, dtype: DataType) -> str:
         """The helper for division with rest of signed numbers; its name."""
@@ -363,87 +280,17 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         """What stands before a function that kernels call."""
         return "static inline "
 
-    def fit(self, dtype: DataType, text: str) -> str:
-        """The result of arithmetic that may have been done in a wider type."""
+    def fit(self, dtype: DataType, value: Code) -> str:
         if dtype.is_integer and dtype.bits < 32:
-            return f"(({self.type_of(dtype)}){text})"
-        return text
+            return f"(({self.type_of(dtype)}){value})"
+        return value
 
-    def visit_cmp_(self, op: e.CmpExpr) -> str:
-        a, b = self.visit_expr(op.a), self.visit_expr(op.b)
-        return self.compare(op.a.dtype.element_of(), _COMPARE[type(op)], a, b)
-
-    def compare(self, dtype: DataType, sign: str, a: str, b: str) -> str:
-        """A comparison of two values of a type."""
+    def compare(self, dtype: DataType, sign: str, a: Code, b: Code) -> str:
         return f"({a} {sign} {b})"
-
-    # --- logic ---
-
-    def visit_and_(self, op: e.And) -> str:
-        return self._logic(op, e.And, "&&")
-
-    def visit_or_(self, op: e.Or) -> str:
-        return self._logic(op, e.Or, "||")
-
-    def _logic(self, op: e.And | e.Or, kind: type[e.And | e.Or], sign: str) -> str:
-        terms = terms_of(op, kind)
-        text = self.visit_expr(terms[0])
-        for term in terms[1:]:
-            lane = self.lane
-            lines, second = self.in_branch(lambda t=term: self.visit_expr(t))  # type: ignore[misc]
-            self.lane = lane
-            if not lines:
-                text = self.short(op.dtype, f"({text} {sign} {second})")
-                continue
-            held = self.declare_later(DataType("bool"), "holds")
-            self.out.line(f"{held} = {text};")
-            self.out.open(f"if ({held if sign == '&&' else '!' + held}) {{")
-            self._indented(lines)
-            self.out.line(f"{held} = {second};")
-            self.out.close()
-            text = held
-        return text
-
-    def _indented(self, lines: list[str]) -> None:
-        self.out.lines.extend("  " + line for line in lines)
-
-    def visit_not_(self, op: e.Not) -> str:
-        return f"(!{self.visit_expr(op.a)})"
-
-    def visit_select_(self, op: e.Select) -> str:
-        lane = self.lane if op.condition.dtype.is_vector else None
-        condition = self.lane_of(op.condition, lane)
-        return self._choice(op.dtype, condition, op.true_value, op.false_value, either=True)
-
-    def if_then_else(self, condition: PrimExpr, a: PrimExpr, b: PrimExpr) -> str:
-        """Evaluate only the side that is taken."""
-        lane = self.lane if condition.dtype.is_vector else None
-        return self._choice(a.dtype, self.lane_of(condition, lane), a, b, either=False)
-
-    def _choice(
-        self, dtype: DataType, condition: str, a: PrimExpr, b: PrimExpr, *, either: bool
-    ) -> str:
-        yes_lines, yes = self.in_branch(lambda: self.visit_expr(a))
-        no_lines, no = self.in_branch(lambda: self.visit_expr(b))
-        element = dtype.element_of()
-        if either and not yes_lines and not no_lines:
-            return self.short(dtype, self.choose(condition, yes, no))
-        name = "" if dtype.is_void else self.declare_later(element, "condval")
-        self.out.open(f"if ({condition}) {{")
-        for n, (lines, text) in enumerate(((yes_lines, yes), (no_lines, no))):
-            if n:
-                self.out.turn("} else {")
-            self._indented(lines)
-            if name:
-                self.out.line(f"{name} = {text};")
-            elif text:
-                self.out.line(f"{text};")
-        self.out.close()
-        return name
 
     # --- vectors ---
 
-    def visit_broadcast_(self, op: e.Broadcast) -> str:
+    def visit_broadcast_(self, op: e.Broadcast) -> Code:
         known = self._wholes.get(op)
         if known is None:
             known = self.lane_of(op.value, None)
@@ -451,11 +298,11 @@ class DeviceExprEmitter(TirFunctor[str, None]):
                 known = self._wholes[op] = self.temp(op.value.dtype, known)
         return known
 
-    def visit_ramp_(self, op: e.Ramp) -> str:
+    def visit_ramp_(self, op: e.Ramp) -> Code:
         assert self.lane is not None, "vectors are visited lane by lane"
         return self.lane_of(_moved(op.base, op.stride, self.lane), None)
 
-    def visit_shuffle_(self, op: e.Shuffle) -> str:
+    def visit_shuffle_(self, op: e.Shuffle) -> Code:
         sources = [(v, n if v.dtype.is_vector else None) for v in op.vectors
                    for n in range(v.dtype.lanes)]  # fmt: skip
         number = op.indices[self.lane or 0]
@@ -463,14 +310,14 @@ class DeviceExprEmitter(TirFunctor[str, None]):
             return self._shuffle_at(op, number)
         return self.lane_of(*sources[number.value])
 
-    def _shuffle_at(self, op: e.Shuffle, number: PrimExpr) -> str:
+    def _shuffle_at(self, op: e.Shuffle, number: PrimExpr) -> Code:
         """A lane whose number is known only when the kernel runs."""
         lanes = [self.lane_of(v, n if v.dtype.is_vector else None) for v in op.vectors
                  for n in range(v.dtype.lanes)]  # fmt: skip
         at = self.lane_of(number, None)
         text = lanes[-1]
         for n in range(len(lanes) - 2, -1, -1):
-            text = self.choose(f"({at} == {n})", lanes[n], text)
+            text = code(self.choose(op.dtype, Code(f"({at} == {n})"), lanes[n], text))
         return text
 
     # --- memory ---
@@ -537,23 +384,22 @@ class DeviceExprEmitter(TirFunctor[str, None]):
     def vector_place(self, buffer: Buffer, start: PrimExpr, dtype: DataType) -> str:
         """Neighbouring elements in memory."""
         kind = self.pointer_to(buffer, self.type_of(dtype))
-        base = self.known(buffer.data)
+        base: str = self.known(buffer.data)
         if self.pointees.get(buffer.data) != self.memory_type(dtype.element_of()):
             base = f"({self.pointer_to(buffer, self.memory_type(dtype.element_of()))}){base}"
         return f"*({kind})({base} + {self.lane_of(start, None)})"
 
-    def visit_buffer_load_(self, op: e.BufferLoad) -> str:
+    def visit_buffer_load_(self, op: e.BufferLoad) -> Code:
         if self.lane is not None and self.loads_whole(op):
-            return self.lane_text(self.named(op), op.dtype, self.lane)
+            return Code(self.lane_text(self.named(op), op.dtype, self.lane))
         index = self.index_of(op.buffer, op.indices, self.lane)
-        text = self.from_memory(
-            op.dtype.element_of(), self.element(op.buffer, self.lane_of(index, None))
-        )
+        element = self.element(op.buffer, self.lane_of(index, None))
+        text = code(self.from_memory(op.dtype.element_of(), element))
         if op.predicate is None:
             return text
         zero = e.make_const(0, op.dtype.element_of())
         mask = self.lane_of(op.predicate, self.lane)
-        return self.choose(mask, text, self.lane_of(zero, None))
+        return code(self.choose(op.dtype, mask, text, self.lane_of(zero, None)))
 
     def from_memory(self, dtype: DataType, text: str) -> str:
         """The value of an element."""
@@ -570,12 +416,7 @@ class DeviceExprEmitter(TirFunctor[str, None]):
 
     # --- casts ---
 
-    def visit_cast_(self, op: e.Cast) -> str:
-        source, target = op.value.dtype.element_of(), op.dtype.element_of()
-        return self.convert(source, target, self.visit_expr(op.value))
-
     def convert(self, source: DataType, target: DataType, text: str) -> str:
-        """One value converted from one type to another."""
         if source is target:
             return text
         if target.is_bool:
@@ -584,7 +425,7 @@ class DeviceExprEmitter(TirFunctor[str, None]):
 
     # --- lets and calls ---
 
-    def visit_let_(self, op: e.Let) -> str:
+    def visit_let_(self, op: e.Let) -> Code:
         node: PrimExpr = op
         while isinstance(node, e.Let):
             self.let(node.var, node.value)
@@ -601,12 +442,12 @@ class DeviceExprEmitter(TirFunctor[str, None]):
             for n, lane in enumerate(lanes):
                 self.out.line(f"{name}[{n}] = {lane};")
             self._arrays.add(var)
-            self.values[var] = name
+            self.values[var] = Code(name)
             return
         if var.dtype.is_handle:
             self._let_pointer(var, value)
             return
-        self.values[var] = self.declare(var.dtype, var.name, self.value(value))
+        self.values[var] = Code(self.declare(var.dtype, var.name, self.value(value)))
         if var.dtype.is_scalar and var.dtype.is_integer and not _reads(value):
             self.analyzer.bind(var, value, allow_override=True)
 
@@ -614,31 +455,23 @@ class DeviceExprEmitter(TirFunctor[str, None]):
         """A name for an address: the address itself, which nothing changes."""
         self.values[var] = self.visit_expr(value)
 
-    def visit_call_(self, op: e.Call) -> str:
+    def visit_call_(self, op: e.Call) -> Code:
         if self.lane is not None and self._is_whole_call(op):
-            return self.lane_text(self.named(op), op.dtype, self.lane)
+            return Code(self.lane_text(self.named(op), op.dtype, self.lane))
         return self._call(op)
 
-    def _call(self, op: e.Call) -> str:
+    def _call(self, op: e.Call) -> Code:
         before, self.lane = self.lane, None if self._is_whole_call(op) else self.lane
         try:
-            if isinstance(op.op, GlobalVar):
-                return self.call_function(op.op.name_hint, op)
-            rule = self.RULES.get(op.op.name)
-            if rule is None:
-                self.refuse(op.op.name, "no rule for this operator",
-                            "operators that lowering replaces, or the language has")  # fmt: skip
-            text = rule(self, op)
+            text = super().visit_call_(op)
         finally:
             self.lane = before
         # each lane of a call with effects is one call more; of others a long text
         acts = builtin.effect_of(op) >= e.CallEffectKind.UpdateState
         keep = self.lane is not None and acts and not op.dtype.is_void
+        if isinstance(op.op, GlobalVar):
+            return text
         return self.temp(op.dtype.element_of(), text) if keep else self.short(op.dtype, text)
-
-    def call_function(self, name: str, op: e.Call) -> str:
-        """A call of another function of the file."""
-        raise NotImplementedError
 
 
 def _moved(base: PrimExpr, stride: PrimExpr, count: int) -> PrimExpr:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from tvm.backend.c_family import intrinsics as c_family
+from tvm.backend.c_family.code import Code
+from tvm.backend.c_family.expr import Rule
+from tvm.backend.c_family.intrinsics import rule_in
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 from tvm.tir.float_math import EXPANSIONS, Steps
 from tvm.tir.float_math.neighbour import narrow_neighbour
 
-from .expr import FLOAT32, INT32, Rule
+from .expr import FLOAT32, INT32
 
 if TYPE_CHECKING:
     from .kernels import DeviceEmitter
 
-COMMON: Final[dict[str, Rule]] = {}
+COMMON: Final[dict[str, Rule]] = dict(c_family.COMMON)
 _LARGEST: Final = {32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
 MATH: Final = (
     "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
@@ -23,16 +26,6 @@ MATH: Final = (
     "fmod", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round", "nearbyint", "fabs", "copysign",
     "fma",
 )  # fmt: skip
-
-
-def rule_in(table: dict[str, Rule], *names: str) -> Callable[[Rule], Rule]:
-    """Put a rule into a table, under names of operators."""
-
-    def add(rule: Rule) -> Rule:
-        table.update({f"tir.{name}": rule for name in names})
-        return rule
-
-    return add
 
 
 def args_of(emit: DeviceEmitter, op: e.Call) -> list[str]:
@@ -93,7 +86,7 @@ def _bits(sign: str) -> Rule:
         dtype = op.dtype.element_of()
         if dtype.is_bool:
             return f"({a} {({'&': '&&', '|': '||', '^': '!='})[sign]} {b})"
-        return emit.fit(dtype, f"({a} {sign} {b})")
+        return emit.fit(dtype, Code(f"({a} {sign} {b})"))
 
     return rule
 
@@ -108,18 +101,6 @@ def _shift(emit: DeviceEmitter, op: e.Call) -> str:
     a, b = args_of(emit, op)
     left = getattr(op.op, "name", "") == "tir.shift_left"
     return emit.shift(op.dtype.element_of(), a, "<<" if left else ">>", b)
-
-
-@rule_in(COMMON, "bitwise_not")
-def _bitwise_not(emit: DeviceEmitter, op: e.Call) -> str:
-    dtype, value = op.dtype.element_of(), args_of(emit, op)[0]
-    return f"(!{value})" if dtype.is_bool else emit.fit(dtype, f"(~{value})")
-
-
-@rule_in(COMMON, "large_uint_imm")
-def _large_uint(emit: DeviceEmitter, op: e.Call) -> str:
-    low, high = (a.value for a in op.args)
-    return emit.int_literal(op.dtype, int(low) | int(high) << 32)
 
 
 @rule_in(COMMON, "popcount", "ctpop")
@@ -153,18 +134,12 @@ def _reinterpret(emit: DeviceEmitter, op: e.Call) -> str:
 # --- control ---
 
 
-@rule_in(COMMON, "if_then_else")
-def _if_then_else(emit: DeviceEmitter, op: e.Call) -> str:
-    return emit.if_then_else(*op.args)
-
-
-@rule_in(COMMON, "likely", "ignore_loop_partition", "tvm_thread_invariant")
+@rule_in(COMMON, "tvm_thread_invariant")
 def _same(emit: DeviceEmitter, op: e.Call) -> str:
     return args_of(emit, op)[0]
 
 
-@rule_in(COMMON, "assume", "type_annotation", "start_profile_intrinsic", "end_profile_intrinsic",
-         "prefetch")  # fmt: skip
+@rule_in(COMMON, "assume", "prefetch")
 def _nothing(emit: DeviceEmitter, op: e.Call) -> str:
     return "0"
 
@@ -182,16 +157,6 @@ def _ret(emit: DeviceEmitter, op: e.Call) -> str:
 @rule_in(COMMON, "thread_return")
 def _thread_return(emit: DeviceEmitter, op: e.Call) -> str:
     return emit.jump("return")
-
-
-@rule_in(COMMON, "break_loop")
-def _break(emit: DeviceEmitter, op: e.Call) -> str:
-    return emit.jump("break")
-
-
-@rule_in(COMMON, "continue_loop")
-def _continue(emit: DeviceEmitter, op: e.Call) -> str:
-    return emit.jump("continue")
 
 
 @rule_in(COMMON, "tvm_storage_sync")

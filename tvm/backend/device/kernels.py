@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tvm.backend.c_family.code import Code
 from tvm.error import TVMError, message
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import CallingConv
@@ -88,7 +89,7 @@ class DeviceEmitter(DeviceStmtEmitter):
     def name_param(self, param: e.Var) -> str:
         """A parameter's name."""
         name = self.out.fresh(param.name)
-        self.values[param] = name
+        self.values[param] = Code(name)
         if param.dtype.is_handle:
             self.pointees[param] = self.pointee(param)
         return name
@@ -114,7 +115,7 @@ class DeviceEmitter(DeviceStmtEmitter):
 
     def shift(self, dtype: DataType, a: str, sign: str, b: str) -> str:
         """Bits moved left or right."""
-        return self.fit(dtype, f"({a} {sign} {b})") if sign == "<<" else f"({a} {sign} {b})"
+        return self.fit(dtype, Code(f"({a} {sign} {b})")) if sign == "<<" else f"({a} {sign} {b})"
 
     def popcount(self, dtype: DataType, text: str) -> str:
         """How many bits are set."""
@@ -135,8 +136,8 @@ class DeviceEmitter(DeviceStmtEmitter):
     def access_pointer(self, dtype: DataType, data: PrimExpr, offset: PrimExpr) -> str:
         """A pointer to an element."""
         assert isinstance(data, e.Var), "buffers lie behind variables"
-        base, start = self.known(data), self.lane_of(offset, None)
-        kind = self.memory_type(dtype)
+        base: str = self.known(data)
+        start, kind = self.lane_of(offset, None), self.memory_type(dtype)
         if self.pointees.get(data) != kind:
             base = f"({self.pointer_in(data, kind)}){base}"
         return f"({base} + {start})"

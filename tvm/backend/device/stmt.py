@@ -7,9 +7,10 @@ languages allow it nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from tvm.backend.c_family.code import Code
 from tvm.ir.expr import PrimExpr, Range
 from tvm.ir.type import PointerType
 from tvm.support.dtype import DataType
@@ -19,7 +20,6 @@ from tvm.tir.functor import walk
 
 from .expr import DeviceExprEmitter
 
-Work = s.Stmt | Callable[[], None]
 _THREADS: Final = ("blockIdx", "threadIdx")
 
 
@@ -40,14 +40,10 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         self.volatile: set[e.Var] = set()
         for one in self.shared_memory(body):
             self.declare_shared(one)
-        self._work: list[Work] = [body]
-        while self._work:
-            item = self._work.pop()
-            if isinstance(item, s.Stmt):
-                self._wholes = {}
-                self.visit_stmt(item)
-            else:
-                item()
+        super().emit(body)
+
+    def begin_statement(self) -> None:
+        self._wholes = {}
 
     # --- memory ---
 
@@ -88,7 +84,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
 
     def place(self, var: e.Var, name: str, kind: str) -> None:
         """Remember what a pointer is called and what it points to."""
-        self.values[var] = name
+        self.values[var] = Code(name)
         self.pointees[var] = kind
 
     def visit_allocate_(self, op: s.Allocate) -> None:
@@ -122,28 +118,16 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         """An array of constants."""
         self.out.line(f"const {kind} {name}[{len(words)}] = {{{', '.join(words)}}};")
 
-    def visit_decl_buffer_(self, op: s.DeclBuffer) -> None:
-        self._work.append(op.body)
-
     # --- plain statements ---
 
-    def visit_seq_stmt_(self, op: s.SeqStmt) -> None:
-        self._work.extend(reversed(op.seq))
-
-    def visit_evaluate_(self, op: s.Evaluate) -> None:
-        if isinstance(op.value, (e.IntImm, e.Var)):
-            return
-        if op.value.dtype.is_vector and not self.has_vector(op.value.dtype):
-            texts = [self.lane_of(op.value, n) for n in range(op.value.dtype.lanes)]
+    def evaluate(self, value: PrimExpr) -> None:
+        if value.dtype.is_vector and not self.has_vector(value.dtype):
+            texts = [self.lane_of(value, n) for n in range(value.dtype.lanes)]
         else:
-            texts = [self.value(op.value)]
+            texts = [self.value(value)]
         for text in texts:
             if text not in ("", "0"):
-                self.out.line(self.discard(op.value, text))
-
-    def discard(self, value: PrimExpr, text: str) -> str:
-        """A statement of an expression."""
-        return f"{text};"
+                self.out.line(self.discard(value, text))
 
     def visit_buffer_store_(self, op: s.BufferStore) -> None:
         if op.value.dtype.is_scalar:
@@ -200,7 +184,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         if tag.split(".")[0] not in _THREADS:
             self.refuse(f"threads {tag!r}", "no such threads",
                         "blockIdx.x, .y, .z and threadIdx.x, .y, .z")  # fmt: skip
-        self.values[thread.var] = self.thread_number(tag, thread.var.dtype)
+        self.values[thread.var] = Code(self.thread_number(tag, thread.var.dtype))
         self.analyzer.bind(
             thread.var, Range.from_min_extent(0, extent), allow_override=True
         )
@@ -218,13 +202,8 @@ class DeviceStmtEmitter(DeviceExprEmitter):
 
     # --- branches and loops ---
 
-    def visit_if_then_else_(self, op: s.IfThenElse) -> None:
-        out = self.out
-        out.open(f"if ({_bare(self.lane_of(op.condition, None))}) {{")
-        self._work.append(out.close)
-        if op.else_case is not None:
-            self._work += [op.else_case, lambda: out.turn("} else {")]
-        self._work.append(op.then_case)
+    def condition(self, expr: PrimExpr) -> str:
+        return _bare(self.lane_of(expr, None))
 
     def visit_while_(self, op: s.While) -> None:
         out = self.out
@@ -250,7 +229,7 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         if op.kind is s.ForKind.UNROLLED:
             self.unrolled()
         name = self.out.fresh(op.loop_var.name)
-        self.values[op.loop_var] = name
+        self.values[op.loop_var] = Code(name)
         self.analyzer.bind(
             op.loop_var, Range.from_min_extent(op.min, op.extent), allow_override=True
         )
@@ -266,7 +245,6 @@ class DeviceStmtEmitter(DeviceExprEmitter):
         return f"for ({kind} {name} = {start}; {name} < {stop}; ++{name}) {{"
 
     def jump(self, how: str) -> str:
-        """break, continue or return."""
         self.out.line(f"{how};")
         return ""
 

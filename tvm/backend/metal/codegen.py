@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
+from tvm.backend.c_family.code import Code
+from tvm.backend.c_family.expr import Rule
+from tvm.backend.c_family.intrinsics import rule_in
 from tvm.backend.device.bfloat16 import convert_carried
-from tvm.backend.device.expr import Rule
-from tvm.backend.device.intrinsics import COMMON, rule_in, written_out
+from tvm.backend.device.intrinsics import COMMON, written_out
 from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
 from tvm.backend.device.stmt import Scratch, storage_scope
 from tvm.backend.device.text import SourceFile
@@ -141,7 +143,7 @@ class MetalEmitter(DeviceEmitter):
         for param in params:
             field = self.out.fresh(param.name)
             fields.append(f"  {self.memory_type(param.dtype)} {field};")
-            self.values[param] = f"arg.{field}"
+            self.values[param] = Code(f"arg.{field}")
         self.out.file.declarations.append("\n".join([f"struct {kind} {{", *fields, "};"]))
         return f"constant {kind}& arg [[buffer({number})]]"
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
+from tvm.backend.c_family.expr import Rule
+from tvm.backend.c_family.intrinsics import rule_in
 from tvm.backend.device.bfloat16 import convert_carried
-from tvm.backend.device.expr import INT32, Rule
-from tvm.backend.device.intrinsics import COMMON, rule_in
+from tvm.backend.device.expr import INT32
+from tvm.backend.device.intrinsics import COMMON
 from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
 from tvm.backend.device.stmt import Scratch, storage_scope
 from tvm.backend.device.text import SourceFile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tvm.backend.device.expr import Rule
-from tvm.backend.device.intrinsics import rule_in
+from tvm.backend.c_family.expr import Rule
+from tvm.backend.c_family.intrinsics import rule_in
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as e
 

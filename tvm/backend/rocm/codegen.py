@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from tvm.backend.c_family.expr import Rule
 from tvm.backend.cuda.codegen import CudaEmitter, emit_cuda
 from tvm.backend.cuda.intrinsics import RULES
 from tvm.backend.cuda.ptx import PTX
 from tvm.backend.cuda.types import TYPES
 from tvm.backend.device.bfloat16 import convert_carried
-from tvm.backend.device.expr import Rule
 from tvm.backend.device.kernels import DeviceText
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule

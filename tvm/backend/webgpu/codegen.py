@@ -11,7 +11,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar, Final
 
-from tvm.backend.device.expr import INT32, Rule
+from tvm.backend.c_family.code import Code
+from tvm.backend.c_family.expr import Rule
+from tvm.backend.device.expr import INT32
 from tvm.backend.device.intrinsics import COMMON, written_out
 from tvm.backend.device.kernels import DeviceEmitter, DeviceText, emit_kernels
 from tvm.backend.device.literals import float_digits
@@ -133,7 +135,7 @@ class WebGPUEmitter(DeviceEmitter):
             kind_of = self.type_of(INT32 if param.dtype.is_bool else param.dtype)
             fields.append(f"  {field} : {kind_of},")
             text = f"{name}.{field}"
-            self.values[param] = f"({text} != 0)" if param.dtype.is_bool else text
+            self.values[param] = Code(f"({text} != 0)" if param.dtype.is_bool else text)
         file.declarations += [
             "\n".join([f"struct {kind} {{", *fields, "}"]),
             f"@group(0) @binding({number}) var<uniform> {name} : {kind};",
@@ -204,10 +206,10 @@ class WebGPUEmitter(DeviceEmitter):
             return f"({value + 1}{long}i - 1{long}i)"
         return f"{value}{long}i" if value >= 0 else f"({value}{long}i)"
 
-    def fit(self, dtype: DataType, text: str) -> str:
+    def fit(self, dtype: DataType, value: Code) -> str:
         if dtype.is_integer and dtype.bits < 32:
-            return f"extractBits({text}, 0u, {dtype.bits}u)"
-        return text
+            return f"extractBits({value}, 0u, {dtype.bits}u)"
+        return value
 
     def float_literal(self, dtype: DataType, value: float) -> str:
         digits = float_digits(value, 64 if dtype.bits == 64 else 32)
@@ -246,10 +248,10 @@ class WebGPUEmitter(DeviceEmitter):
         text = f"array<{kind}, {len(words)}>({', '.join(words)})"
         self.out.line(f"var {name} : array<{kind}, {len(words)}> = {text};")
 
-    def choose(self, condition: str, a: str, b: str) -> str:
+    def choose(self, dtype: DataType, condition: Code, a: Code, b: Code) -> str:
         return f"select({b}, {a}, {condition})"
 
-    def discard(self, value: PrimExpr, text: str) -> str:
+    def discard(self, value: PrimExpr, text: Code) -> str:
         return f"_ = {text};"
 
     def endless(self) -> str:
@@ -276,10 +278,8 @@ class WebGPUEmitter(DeviceEmitter):
     def shift(self, dtype: DataType, a: str, sign: str, b: str) -> str:
         return f"({a} {sign} {b if b.endswith('u') else f'u32({b})'})"
 
-    def _by_power(self, dtype: DataType, a: str, power: int, rest: bool) -> str:
-        if rest:
-            return super()._by_power(dtype, a, power, rest)
-        return f"({a} >> {power}u)" if power else a
+    def by_power(self, dtype: DataType, a: Code, power: int, rest: bool) -> str:
+        return super().by_power(dtype, a, power, rest) if rest else f"({a} >> {power}u)"
 
     def convert(self, source: DataType, target: DataType, text: str) -> str:
         if source is target:
@@ -288,7 +288,7 @@ class WebGPUEmitter(DeviceEmitter):
             return f"({text} != {self.lane_of(e.make_const(0, source), None)})"
         narrower = target.is_integer and target.bits < 32 and target.bits < source.bits
         made = f"{self.type_of(target)}({text})"
-        return self.fit(target, made) if narrower or source.is_floating else made
+        return self.fit(target, Code(made)) if narrower or source.is_floating else made
 
     def popcount(self, dtype: DataType, text: str) -> str:
         return f"i32(countOneBits({text}))"
@@ -315,7 +315,7 @@ class WebGPUEmitter(DeviceEmitter):
     def to_memory(self, dtype: DataType, text: str) -> str:
         return text
 
-    def visit_buffer_load_(self, op: e.BufferLoad) -> str:
+    def visit_buffer_load_(self, op: e.BufferLoad) -> Code:
         packed = self._packed.get(op.buffer.data)
         if packed is not None:
             index = self.index_of(op.buffer, op.indices, self.lane)
@@ -325,9 +325,9 @@ class WebGPUEmitter(DeviceEmitter):
             if packed.is_int and not packed.is_bool:
                 word = f"bitcast<i32>({word})"
             value = f"extractBits({word}, {start}, {_bits(packed)}u)"
-            return f"({value} != 0u)" if packed.is_bool else value
+            return Code(f"({value} != 0u)" if packed.is_bool else value)
         text = super().visit_buffer_load_(op)
-        return f"atomicLoad(&{text})" if op.buffer.data in self._atomics else text
+        return Code(f"atomicLoad(&{text})") if op.buffer.data in self._atomics else text
 
     def _place_of(self, buffer: Buffer, packed: DataType, index: str) -> tuple[str, str]:
         """The word that an element is in, and its first bit there."""
