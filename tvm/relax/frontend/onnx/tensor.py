@@ -307,8 +307,12 @@ def range_(node: Node) -> Result:
     parts = [node.known(i) for i in range(3)]
     if any(part is None for part in parts):
         return _computed_range(node)
+    for name, part in zip(("start", "limit", "delta"), parts):
+        if part is not None and (part.size != 1 or part.dtype.kind not in "iufO"):
+            found = f"{part.dtype} of shape {part.shape}"
+            raise node.invalid(name, found, "one number")
     values = [part.reshape(-1)[0] for part in parts if part is not None]
-    plain = [v if isinstance(v, PrimExpr) else v.item() for v in values]
+    plain = [v.item() if isinstance(v, np.generic) else v for v in values]
     return op.arange(plain[0], plain[1], plain[2], node.dtype(0))
 
 
