@@ -383,3 +383,12 @@ def test_machines_run_what_has_no_form_in_relax() -> None:
     assert machine.invoke("main").numpy().shape == (6, 1)
     assert machine.get_outputs()[0].numpy().shape == (6, 1)
     assert machine["main"](data, np.array([1, 6])).numpy().shape == (1, 6)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [({"interface-api": True}, "bool"), ({"workspace-byte-alignment": "a"}, "str")],
+)
+def test_options_have_the_declared_types(options: dict[str, Any], found: str) -> None:
+    with pytest.raises(tvm.error.TVMError, match=f"should have type .* instead found .*{found}"):
+        relay.backend.Executor("aot", options)

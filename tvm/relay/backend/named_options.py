@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from tvm.error import TVMError
 from tvm.ffi.object import Object
@@ -25,6 +25,13 @@ class NamedOptions(Object):
                 f"Attribute {unknown[0]!r} is not available on this {what}; "
                 f"legal: {', '.join(self.KNOWN[name])}"
             )
+        for key, value in options.items():
+            wanted = self.KNOWN[name][key]
+            if not _fits(value, wanted):
+                raise TVMError(
+                    f"Attribute {key!r} should have type {wanted!r} but instead found type "
+                    f"{type(value).__name__!r}"
+                )
         self.name = name
         self.options = options
         self.flag_registry_name = what.lower()
@@ -47,3 +54,11 @@ class NamedOptions(Object):
     def list_registered(cls) -> list[str]:
         """The known names."""
         return sorted(cls.KNOWN)
+
+
+_KINDS: Final[dict[str, tuple[type, ...]]] = {"bool": (bool, int), "int": (int,), "str": (str,)}
+
+
+def _fits(value: object, kind: str) -> bool:
+    """True for a value of an option's type; numbers do for bools, as in saved options."""
+    return isinstance(value, _KINDS[kind]) and not (kind == "int" and isinstance(value, bool))
