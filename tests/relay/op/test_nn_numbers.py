@@ -236,3 +236,41 @@ def test_what_does_not_fit_is_refused(build: Callable[..., Any], text: str) -> N
     x = relay.var("x", shape=(2, 3))
     with pytest.raises(tvm.error.DiagnosticError, match=text):
         relay.transform.InferType()(tvm.IRModule.from_expr(build(x)))
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_winograd_in_two_steps(tile: int, layout: str) -> None:
+    x, w = rand(1, 3, 9, 8), rand(4, 3, 3, 3)
+    want = ref.conv2d_nchw_python(x, w, 1, 1)
+    last = layout == "NHWC"
+
+    def build(a: Any, b: Any) -> Any:
+        kernel = relay.nn.contrib_conv2d_winograd_weight_transform(b, tile)
+        return relay.nn.contrib_conv2d_winograd_without_weight_transform(
+            a, relay.transpose(kernel, (0, 1, 3, 2)) if last else kernel, tile, padding=1,
+            channels=4, kernel_size=(3, 3), data_layout=layout,
+        )  # fmt: skip
+
+    order = (0, 2, 3, 1) if last else (0, 1, 2, 3)
+    check(build, (np.ascontiguousarray(x.transpose(order)), w), want.transpose(order))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"groups": 2}, r"groups\n  found: 2\n  legal: 1"),
+        ({"kernel_size": (5, 5)}, r"kernel_size\n  found: \(5, 5\)"),
+        ({"data_layout": "HWCN"}, r"legal: NCHW, NHWC"),
+        ({"tile_size": 2}, r"does not fit tile_size=2\n.*\n  legal: a weight of 4 x 4"),
+        ({"channels": 5}, r"channels 5 is not that of the weight\n.*\n  legal: channels=4"),
+        ({"strides": (2, 2)}, r"strides\n  found: \(2, 2\)"),
+    ],
+)
+def test_winograd_says_what_it_takes(given: dict[str, Any], wanted: str) -> None:
+    x, w = relay.var("x", shape=(1, 3, 9, 8)), relay.var("w", shape=(6, 6, 3, 4))
+    build = relay.nn.contrib_conv2d_winograd_without_weight_transform
+    with pytest.raises(tvm.error.TVMError, match=wanted):
+        relay.transform.InferType()(
+            tvm.IRModule.from_expr(build(x, w, **{"tile_size": 4, **given}))
+        )

@@ -46,6 +46,13 @@ def rounded(x: Any) -> Any:
     return np.array([v >> 33 for v in product], "int32")
 
 
+def rounded_per_axis(x: Any, y: Any, left: Any, right: Any) -> Any:
+    """Each column times a number of its own, rounded; halves go up."""
+    half = np.int64(1) << (30 + right.astype("int64"))
+    product = (x.astype("int64") << left) * y + half
+    return (product >> (31 + right.astype("int64"))).astype("int32")
+
+
 ADAPTIVE = [
     Case(f"adaptive_{kind}_pool{rank}d {layout} {sizes}",
          lambda x, kind=kind, rank=rank, layout=layout, sizes=sizes: getattr(
@@ -107,6 +114,10 @@ CASES = [
     Case("acosh", relay.acosh, (array(3, 4, low=1.1),), np.arccosh),
     Case("fixed_point_multiply", lambda x: relay.fixed_point_multiply(x, 1288490189, -2),
          (np.array([-77, 100, 1000, 3, -1], "int32"),), rounded),
+    Case("fixed_point_multiply_per_axis", lambda *p: relay.fixed_point_multiply_per_axis(
+        *p, True, True, [-1]), (np.array([[7, -7, 1000], [-1001, 3, 12]], "int32"),
+        np.array([1 << 30, 1288490189, 1 << 29], "int32"), np.array([0, 3, 1], "int32"),
+        np.array([1, 0, 2], "int32")), rounded_per_axis),
     Case("cast_hint", lambda x: relay.op.annotation.cast_hint(x, "int8"), (LINE,), lambda x: x),
     Case("checkpoint", relay.annotation.checkpoint, (LINE,), lambda x: x),
     Case("stop_fusion", relay.annotation.stop_fusion, (LINE,), lambda x: x),

@@ -198,6 +198,9 @@ from .tensor import (
     fixed_point_multiply as fixed_point_multiply,
 )
 from .tensor import (
+    fixed_point_multiply_per_axis as fixed_point_multiply_per_axis,
+)
+from .tensor import (
     floor as floor,
 )
 from .tensor import (
@@ -492,7 +495,8 @@ __all__ = [
     "bitwise_or", "bitwise_xor", "broadcast_to", "broadcast_to_like", "cast", "cast_like", "ceil",
     "clip", "collapse_sum_like", "collapse_sum_to", "concatenate", "copy", "copy_shape_func", "cos",
     "cosh", "cumprod", "cumsum", "device_copy", "dft", "divide", "einsum", "equal", "erf", "exp",
-    "expand_dims", "fast_erf", "fast_exp", "fast_tanh", "fixed_point_multiply", "floor",
+    "expand_dims", "fast_erf", "fast_exp", "fast_tanh", "fixed_point_multiply",
+    "fixed_point_multiply_per_axis", "floor",
     "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_nd", "greater",
     "greater_equal", "invert_permutation", "isfinite", "isinf", "isnan", "layout_transform",
     "left_shift", "less", "less_equal", "log", "log10", "log2", "logical_and", "logical_not",

@@ -193,10 +193,14 @@ def mean_std(
     return TupleWrapper(Tuple((middle, sqrt(spread))), 2)
 
 
-def logsumexp(data: Expr, axis: Any = None, keepdims: bool = False) -> Expr:
-    """log(sum(exp(x))) over axes, safe for large numbers."""
-    top = max(data, axis, True)
-    total = log(sum(exp(data - top), axis, True)) + top
+def logsumexp(
+    data: Expr, axis: Any = None, keepdims: bool = False, exclude: bool = False
+) -> Expr:
+    """log(sum(exp(x))) over axes, or over all but them, safe for large numbers."""
+    top = max(data, axis, True, exclude)
+    if exclude and not keepdims:  # which axes go is known with the rank
+        return log(sum(exp(data - top), axis, False, True)) + max(data, axis, False, True)
+    total = log(sum(exp(data - top), axis, True, exclude)) + top
     return total if keepdims else squeeze(total, axis)
 
 

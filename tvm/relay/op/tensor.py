@@ -218,6 +218,52 @@ def fixed_point_multiply(data: Expr, multiplier: int, shift: int) -> Call:
     return fixed_point_multiply.call(data, multiplier=multiplier, shift=shift)
 
 
+def _per_axis_type(ctx: Relate) -> TensorType | None:
+    data, *rest = (tensor(ctx, i) for i in range(4))
+    if data is None:
+        return None
+    dims = extents(data)
+    if str(data.dtype) != "int32":
+        raise ctx.fail("the numbers are not int32", "int32, as fixed point has it")
+    own = [dims[axis_of(ctx, int(axis), len(dims))] for axis in ctx.attrs.axes]
+    for at, found in enumerate(rest, 1):
+        if found is None:
+            ctx.assign(at, TensorType(own, "int32"))
+            continue
+        have = extents(found)
+        fits = len(have) == len(own) and all(
+            is_any(a, b) or same_extent(a, b) for a, b in zip(have, own)
+        )
+        if not fits or str(found.dtype) != "int32":
+            raise ctx.fail(
+                f"operand {at} does not fit the axes {tuple(ctx.attrs.axes)}",
+                f"int32 of the shape ({', '.join(map(str, own))})",
+            )
+    return data
+
+
+def _per_axis(bb: Any, x: Any, *numbers: Any, axes: Any, **flags: Any) -> Any:
+    own = [int(axis) % x.struct_info.ndim for axis in axes]
+    return bb.call_te(topi.fixed_point_multiply_per_axis, x, *numbers, **flags, axes=own)
+
+
+@relay_op("fixed_point_multiply_per_axis", "FixedPointMultiplyPerAxisAttrs",
+          operands=("x", "y", "lshift", "rshift"), relation=_per_axis_type, pattern=ELEMWISE,
+          lower=_per_axis)  # fmt: skip
+def fixed_point_multiply_per_axis(
+    x: Expr, y: Expr, lshift: Expr, rshift: Expr, is_lshift_required: bool,
+    is_rshift_required: bool, axes: Any,
+) -> Call:  # fmt: skip
+    """`fixed_point_multiply` by int32 tensors over `axes`: multipliers, shifts to left and right.
+
+    A shift counts only where it is required; x is int32.
+    """
+    return fixed_point_multiply_per_axis.call(
+        x, y, lshift, rshift, is_lshift_required=bool(is_lshift_required),
+        is_rshift_required=bool(is_rshift_required), axes=tuple(int(axis) for axis in axes),
+    )  # fmt: skip
+
+
 def _concat_type(ctx: Relate) -> TensorType | None:
     fields = tensors(ctx, 0)
     if fields is None:
@@ -327,7 +373,8 @@ __all__ = [
     "TupleWrapper", "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atanh",
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clip", "concatenate",
     "const", "copy", "copy_shape_func", "cos", "cosh", "device_copy", "divide", "einsum", "equal",
-    "erf", "exp", "fixed_point_multiply", "floor", "floor_divide", "floor_mod", "greater",
+    "erf", "exp", "fixed_point_multiply", "fixed_point_multiply_per_axis", "floor", "floor_divide",
+    "floor_mod", "greater",
     "greater_equal", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "log",
     "log10", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
     "minimum", "mod", "multiply", "ndarray_size", "negative", "not_equal", "ones", "ones_like",

@@ -147,16 +147,6 @@ def bitserial_dense(
     )  # fmt: skip
 
 
-@relay_op("nn.contrib_conv2d_winograd_weight_transform", "ConvWinogradWeightTransformAttrs",
-          operands=("weight",), level=5,
-          lower=lambda bb, w, *, tile_size: bb.call_te(
-              topi.nn.conv2d_winograd_weight_transform, w, tile_size))  # fmt: skip
-def contrib_conv2d_winograd_weight_transform(weight: Expr, tile_size: int) -> Call:
-    """Kernels as Winograd's convolutions multiply them."""
-    return contrib_conv2d_winograd_weight_transform.call(weight, tile_size=tile_size)
-
-
 __all__: Sequence[str] = [
-    "bitserial_conv2d", "bitserial_dense", "contrib_conv2d_winograd_weight_transform",
-    "sparse_add", "sparse_dense", "sparse_transpose",
+    "bitserial_conv2d", "bitserial_dense", "sparse_add", "sparse_dense", "sparse_transpose",
 ]  # fmt: skip
