@@ -232,3 +232,15 @@ def test_computed_once_is_not_computed_twice() -> None:
     empty = relay.Tuple([])
     pair = relay.Tuple([empty, empty]), relay.Tuple([relay.Tuple([]), relay.Tuple([])])
     assert tvm.ir.structural_equal(*pair)
+
+
+def test_where_nothing_was_decided() -> None:
+    x = relay.var("x", shape=(2,))
+    func = relay.Function([x], relay.exp(x))
+    anywhere = tvm.target.VirtualDevice()
+    for expr in (x, func, func.body, relay.const(1), relay.Tuple([x])):
+        assert expr.virtual_device_ == anywhere
+    assert "virtual_device" not in func.astext()
+    text = '#[version = "0.0.5"]\ndef @main(%x {virtual_device=3}: int32) { %x }'
+    with pytest.raises(tvm.TVMError, match="virtual_device is a int"):
+        relay.parse(text)

@@ -21,12 +21,14 @@ from tvm.ir.span import Span, ambient_span
 from tvm.ir.type import Type
 from tvm.relax.base_expr import Id
 from tvm.support.dtype import DataType
+from tvm.target.virtual_device import VirtualDevice
 
 from .ty import TensorType
 
 if TYPE_CHECKING:
     import numpy as np
 
+UNCONSTRAINED: Final = VirtualDevice()  # of which nothing is known
 RelayNode = Node
 Expr = RelaxExpr  # what every dialect of graphs shares: operators and global variables too
 
@@ -38,7 +40,7 @@ class RelayExpr(RelaxExpr):
     TYPE_KEY = "relay.Expr"
     DIALECT: ClassVar[str] = "relay"
     checked_type_: Type | None
-    virtual_device_: object
+    virtual_device_: VirtualDevice  # UNCONSTRAINED where nothing was decided
 
     @property
     def checked_type(self) -> Type:
@@ -76,7 +78,7 @@ class RelayExpr(RelaxExpr):
     def _begin(self, span: Span | None) -> None:
         self.struct_info_ = None
         self.checked_type_ = None
-        self.virtual_device_ = None
+        self.virtual_device_ = UNCONSTRAINED
         self.span = ambient_span() if span is None else span
 
 
@@ -423,13 +425,13 @@ def bind(expr: RelaxExpr, binds: Mapping[Var, RelaxExpr]) -> RelaxExpr:
     return bound(expr, binds)
 
 
-def _with(node: Any, virtual_device: object, **changes: object) -> Any:
+def _with(node: Any, virtual_device: VirtualDevice | None, **changes: object) -> Any:
     given = {name: value for name, value in changes.items() if value is not None}
     made = with_fields(node, **given)
-    virtual_device = node.virtual_device_ if virtual_device is None else virtual_device
-    if virtual_device is not None and made.virtual_device_ is not virtual_device:
+    place = node.virtual_device_ if virtual_device is None else virtual_device
+    if made.virtual_device_ is not place:
         made = type(node).from_fields(made.field_values()) if made is node else made
-        made.virtual_device_ = virtual_device
+        made.virtual_device_ = place
     return made
 
 

@@ -24,6 +24,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relax.numpy_dtype import numpy_dtype
 from tvm.support.dtype import DataType
 from tvm.support.recursion import nested_programs
+from tvm.target.virtual_device import VirtualDevice
 
 from . import ty
 from .adt import (
@@ -38,6 +39,7 @@ from .adt import (
     TypeData,
 )
 from .expr import (
+    UNCONSTRAINED,
     Call,
     Constant,
     If,
@@ -352,13 +354,20 @@ class Parser:
         """`%x` or `%x: type`; `%x {virtual_device=...}` says where it is."""
         token = self.kind("local", "a local variable, such as %x")
         given = dict(self.items(self.named_attribute, "}")) if self.accept("{") else {}
-        place = given.pop(_PLACE, None)
+        place = self.taken_place(given, token)
         if given:
             self.refuse(f"a variable has no attribute {next(iter(given))!r}", _PLACE, token)
         annotation = self.type() if self.accept(":") else None
         var = Var(token.text[1:], annotation, self.span_from(token))
         var.virtual_device_ = place
         return var
+
+    def taken_place(self, attrs: dict[str, Any], token: Token) -> VirtualDevice:
+        """Where a variable or a result is; taken out of the attributes."""
+        place = attrs.pop(_PLACE, UNCONSTRAINED)
+        if not isinstance(place, VirtualDevice):
+            self.refuse(f"virtual_device is a {type(place).__name__}", "a VirtualDevice", token)
+        return place
 
     def named_attribute(self) -> tuple[str, Any]:
         """`name=value`."""
@@ -505,7 +514,7 @@ class Parser:
         self.type_vars.pop()
         self.scopes.pop()
         self.graphs.pop()
-        place = attrs.pop(_PLACE, None)
+        place = self.taken_place(attrs, start)
         made = Function(
             params, body, ret_type, type_params, DictAttrs(attrs), self.span_from(start)
         )

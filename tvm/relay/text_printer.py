@@ -37,6 +37,7 @@ from .adt import (
     TypeData,
 )
 from .expr import (
+    UNCONSTRAINED,
     Call,
     Constant,
     If,
@@ -220,7 +221,7 @@ class Printer:
     def place(self, expr: RelayExpr) -> str:
         """Where a variable or the result of a function is, if that was decided."""
         given = expr.virtual_device_
-        return "" if given is None else f"virtual_device={self.attribute(given)}"
+        return "" if given == UNCONSTRAINED else f"virtual_device={self.attribute(given)}"
 
     def constant(self, expr: Constant) -> str:
         text = None

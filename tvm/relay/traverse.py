@@ -74,8 +74,7 @@ def rebuild(expr: RelaxExpr, parts: Sequence[RelaxExpr]) -> RelaxExpr:
         return expr
     made: Any = _BUILD[type(expr)](expr, parts)
     made.checked_type_ = expr.checked_type_  # type: ignore[attr-defined]
-    if getattr(expr, "virtual_device_", None) is not None:
-        made.virtual_device_ = expr.virtual_device_  # type: ignore[attr-defined]
+    made.virtual_device_ = expr.virtual_device_  # type: ignore[attr-defined]
     return made  # type: ignore[no-any-return]
 
 

@@ -23,6 +23,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, declare_module_pass
 from tvm.relay.adt import Constructor, Match, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.expr import (
+    UNCONSTRAINED,
     Call,
     If,
     Let,
@@ -185,8 +186,8 @@ def _relate_function(func: Function, domains: Domains) -> None:
     _relate_written(func.body, func.virtual_device_, domains)
 
 
-def _relate_written(expr: RelaxExpr, place: Any, domains: Domains) -> None:
-    if isinstance(place, VirtualDevice):
+def _relate_written(expr: RelaxExpr, place: VirtualDevice, domains: Domains) -> None:
+    if place != UNCONSTRAINED:
         found = getattr(expr, "checked_type_", None)
         domains.unify(domains.of(expr), domains.placed(found, place), expr)
 
