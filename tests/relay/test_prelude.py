@@ -148,3 +148,21 @@ def test_what_is_not_there(p: Prelude) -> None:
         p.mod.import_from_std("lists.rly")
     with pytest.raises(TVMError, match="Cons, Nil"):
         p.get_ctor("List", "Append")
+
+
+def test_definitions_of_a_data_type_by_name() -> None:
+    p = Prelude(tvm.IRModule({}))
+    kind = relay.GlobalTypeVar("tensor_int32_t")
+    pair = relay.Constructor("tensor1_int32", [relay.TensorType((relay.Any(),), "int32")], kind)
+    nil = relay.Constructor("tensor_nil_int32", [], kind)
+    p.mod[kind] = relay.TypeData(kind, [], [nil, pair])
+    x = relay.var("x", shape=(3,), dtype="int32")
+    p.mod["wrap_int32"] = relay.Function([x], pair(x))
+    assert p.get_name("tensor_t", "int32") == "tensor_int32_t"
+    assert p.get_global_var("wrap", "int32").name_hint == "wrap_int32"
+    assert p.get_global_var("map").same_as(p.map)
+    assert p.get_type("tensor_t", "int32") == kind
+    assert p.get_tensor_ctor("tensor1", "int32") == pair
+    assert p.get_ctor("tensor_int32_t", "tensor_nil", "int32") == nil
+    with pytest.raises(TVMError, match="legal: tensor_nil_int32, tensor1_int32"):
+        p.get_tensor_ctor("tensor9", "int32")

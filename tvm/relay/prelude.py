@@ -82,16 +82,30 @@ class Prelude:
         for name in _FUNCTIONS:
             setattr(self, name, self.mod.get_global_var(name))
 
+    def get_name(self, canonical: str, dtype: str = "") -> str:
+        """The name of a definition for a data type: `tensor_float32_t`, `tensor2_int32`, ..."""
+        if not dtype:
+            return canonical
+        return f"tensor_{dtype}_t" if canonical == "tensor_t" else f"{canonical}_{dtype}"
+
+    def get_global_var(self, canonical: str, dtype: str = "") -> GlobalVar:
+        """A function of the module by name."""
+        return self.mod.get_global_var(self.get_name(canonical, dtype))
+
     def get_type(self, canonical: str, dtype: str = "") -> Any:
         """A data type by name, for users that build it of other types."""
-        return self.mod.get_global_type_var(f"{canonical}_{dtype}" if dtype else canonical)
+        return self.mod.get_global_type_var(self.get_name(canonical, dtype))
 
     def get_ctor(self, ty_name: str, canonical: str, dtype: str = "") -> Any:
         """A constructor of a data type by name."""
-        wanted = f"{canonical}_{dtype}" if dtype else canonical
+        wanted = self.get_name(canonical, dtype)
         _, *constructors = self.mod.get_type(ty_name)
         for constructor in constructors:
             if constructor.name_hint == wanted:
                 return constructor
         known = ", ".join(c.name_hint for c in constructors)
         raise TVMError(message(f"get_ctor: {wanted!r} of {ty_name}", found="none", legal=known))
+
+    def get_tensor_ctor(self, canonical: str, dtype: str) -> Any:
+        """A constructor of `tensor_<dtype>_t` by name."""
+        return self.get_ctor(self.get_type("tensor_t", dtype).name_hint, canonical, dtype)
