@@ -433,6 +433,10 @@ class BlockBuilder(Object):
         """True when the current block is a dataflow block."""
         return bool(self._blocks) and self._blocks[-1].is_dataflow
 
+    def has_open_block(self) -> bool:
+        """True when there is a block to emit into."""
+        return bool(self._blocks)
+
     def begin_scope(self, params: Sequence[Var] | None = None) -> None:
         """Open a scope: of a function with `params`, or (None) one that sees what is around it."""
         known = set(self._scopes[-1]) if params is None and self._scopes else set()

@@ -1,24 +1,61 @@
-"""The importer under the module name that TVM gives it, with its class and its small helpers."""
+"""The importer under the module name that TVM gives it, with its classes and its small helpers.
+
+Each operator has a class here by its name: `onnx_frontend.Softmax.get_converter(13)`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
 from tvm.error import TVMError, message
-from tvm.ir.expr import RelaxExpr
+from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.ir.module import IRModule
-from tvm.relax.expr import Constant, ShapeExpr, Var, const
+from tvm.relax import expr as relax_expr
+from tvm.relax.expr import ShapeExpr, Var, const
 
 from .attributes import dtype_name, tensor_array
 from .importer import from_onnx
+from .op_converters import BASES, OnnxOpConverter, convert_map
 
 __all__ = [
-    "ONNXGraphImporter", "from_onnx", "get_constant", "get_numpy", "get_prim_expr_list",
-    "get_type",
+    "ONNXGraphImporter", "OnnxOpConverter", "from_onnx", "get_constant", "get_numpy",
+    "get_prim_expr_list", "get_prim_value_list", "get_type", "onnx_input",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    bases: dict[str, type[OnnxOpConverter]] = {base.__name__: base for base in BASES}
+    found = bases.get(name)
+    if found is None and not name.startswith("_"):
+        found = convert_map().get(name)
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found
+
+
+def __dir__() -> list[str]:
+    bases = [base.__name__ for base in BASES]
+    return sorted({*globals(), *bases, *(n for n in convert_map() if n.isidentifier())})
+
+
+def _get_convert_map() -> dict[str, type[OnnxOpConverter]]:
+    """The classes of all operators that have a converter, by the operators' names."""
+    return dict(convert_map())
+
+
+class onnx_input(list[Any]):
+    """Inputs of a node, of which those behind the last one are None."""
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, slice):
+            end = len(self) if item.stop is None else item.stop
+            return [self[i] for i in range(*item.indices(max(end, len(self))))]
+        if not isinstance(item, int):
+            raise TypeError(message("onnx_input: the place", found=repr(item), legal="an integer"))
+        return super().__getitem__(item) if item < len(self) else None
 
 
 def get_type(elem_type: str | int) -> str:
@@ -31,7 +68,9 @@ def get_numpy(tensor_proto: Any) -> NDArray[Any]:
     return tensor_array(tensor_proto)
 
 
-def get_constant(var: Constant | Var, params: Sequence[dict[str, Any]]) -> Constant | Var:
+def get_constant(
+    var: relax_expr.Constant | Var, params: Sequence[dict[str, Any]]
+) -> relax_expr.Constant | Var:
     """The constant of a weight; anything else as it is.
 
     `params` holds the values of the graph and the weights (name: (variable, array)) that are
@@ -47,7 +86,7 @@ def get_constant(var: Constant | Var, params: Sequence[dict[str, Any]]) -> Const
 
 def get_prim_expr_list(inputs: RelaxExpr) -> list[Any]:
     """The numbers of a constant vector, or the extents of a shape."""
-    if isinstance(inputs, Constant):
+    if isinstance(inputs, relax_expr.Constant):
         array = inputs.data.numpy()
         if array.ndim != 1:
             raise TVMError(
@@ -67,6 +106,14 @@ def get_prim_expr_list(inputs: RelaxExpr) -> list[Any]:
             legal="relax.Constant or relax.ShapeExpr",
         )
     )
+
+
+def get_prim_value_list(values: Iterable[Any]) -> list[Any]:
+    """Numbers and expressions over sizes as relax.PrimValue; anything else as it is."""
+    return [
+        relax_expr.PrimValue(value) if isinstance(value, (int, float, PrimExpr)) else value
+        for value in values
+    ]
 
 
 class ONNXGraphImporter:

@@ -12,7 +12,7 @@ import numpy as np
 from tvm import te, tir, topi
 from tvm.ir.expr import PrimExpr, RelaxExpr
 from tvm.relax import op
-from tvm.relax.expr import Constant, PrimValue, Var
+from tvm.relax.expr import Constant, PrimValue, TupleGetItem, Var
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir.expr import IntImm
 
@@ -115,9 +115,26 @@ def reverse_sequence(node: Node) -> Result:
     )  # fmt: skip
 
 
+@convert("AllClassNMS")
+def all_class_nms(node: Node) -> Result:
+    """The best boxes of each class, in a table with room for all, and how many they are."""
+    found = _best_boxes(node)
+    return [TupleGetItem(found, 0), TupleGetItem(found, 1)]
+
+
 @convert("NonMaxSuppression")
 def non_max_suppression(node: Node) -> Result:
     """The best boxes of each class that overlap no better one: (how many, 3)."""
+    found = _best_boxes(node)
+    count = node.bb.emit(op.astype(found[1], "int64"))
+    end = op.concat([count, Constant(np.array([3], np.int64))], 0)
+    begin, strides = Constant(np.zeros(2, np.int64)), Constant(np.ones(2, np.int64))
+    chosen = op.dynamic_strided_slice(found[0], begin, node.bb.emit(end), strides)
+    return _sized(node, chosen, (_how_many(node.name), 3), "int64")
+
+
+def _best_boxes(node: Node) -> Var:
+    """A table (batch, class, box) with room for all, the best first, and how many there are."""
     boxes = node[0]
     if node.attr("center_point_box", 0):
         parts = node.bb.emit(op.split(boxes, 2, -1))
@@ -131,14 +148,9 @@ def non_max_suppression(node: Node) -> Result:
     else:
         least = Constant(np.array([np.finfo(np.float32).min], np.float32))
     most, overlap, least = (_scalar(node, value) for value in (most, overlap, least))
-    found = node.bb.emit(
+    return node.bb.emit(
         op.vision.all_class_non_max_suppression(boxes, node[1], most, overlap, least)
     )
-    count = node.bb.emit(op.astype(found[1], "int64"))
-    end = op.concat([count, Constant(np.array([3], np.int64))], 0)
-    begin, strides = Constant(np.zeros(2, np.int64)), Constant(np.ones(2, np.int64))
-    chosen = op.dynamic_strided_slice(found[0], begin, node.bb.emit(end), strides)
-    return _sized(node, chosen, (_how_many(node.name), 3), "int64")
 
 
 def _scalar(node: Node, value: RelaxExpr) -> RelaxExpr:
