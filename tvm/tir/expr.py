@@ -950,6 +950,14 @@ def convert(expr: Any) -> Any:
     return [convert(e) for e in expr] if isinstance(expr, (list, tuple)) else as_expr(expr)
 
 
+def div_ambiguity_error() -> RuntimeError:
+    """The error of `a / b` on integers, where nobody can tell which rounding is wanted."""
+    return RuntimeError(
+        "TVM supports multiple types of integer divisions, please call div, indexdiv/indexmod, "
+        "floordiv/floormod or truncdiv/truncmod directly to avoid ambiguity in the code."
+    )
+
+
 def make_const(value: float, dtype: DataType, span: Span | None = None) -> PrimExpr:
     """A literal of the given type; of a vector type, a broadcast of it."""
     if not dtype.is_scalar:

@@ -7,11 +7,14 @@ import pytest
 from tvm import relax
 from tvm.error import DiagnosticError
 from tvm.ir import assert_structural_equal
+from tvm.relax.script.parser import enter_token, exit_token
 from tvm.script import from_source
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
 from tvm.script.ir_builder.base import IRBuilder
+from tvm.script.parser.core.diagnostics import Source
+from tvm.script.parser.core.parser import Parser
 
 pytestmark = pytest.mark.pure
 SIGNATURE = (
@@ -294,7 +297,8 @@ def test_a_dataflow_block_may_give_nothing(end: str) -> None:
     text = (
         "# from tvm.script import relax as R\n@R.function\n"
         'def f(x: R.Tensor((3,), "float32")):\n'
-        "    with R.dataflow():\n        y = R.exp(x)\n" + end.replace("    " * 3, "    " * 2)
+        "    with R.dataflow():\n        y = R.exp(x)\n"
+        + end.replace("    " * 3, "    " * 2)
         + "    return x\n"
     )
     (block,) = from_source(text).body.blocks
@@ -395,3 +399,14 @@ def main(x: R.Tensor((3,))):
     with pytest.raises(DiagnosticError, match="nothing"):
         from_source(text)
     assert not IRBuilder.is_in_scope()
+
+
+def test_what_held_before_holds_again_after_a_function() -> None:
+    parser = Parser(Source("x = 1"))
+    context = enter_token(parser)
+    assert parser.inside_function
+    inner = enter_token(parser)
+    exit_token(parser, inner)
+    assert parser.inside_function
+    exit_token(parser, context)
+    assert not parser.inside_function

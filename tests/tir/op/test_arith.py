@@ -92,6 +92,7 @@ def test_logic() -> None:
 
 
 def test_division_says_which_it_is() -> None:
+    assert tir.expr.div_ambiguity_error is tir.op.div_ambiguity_error
     with pytest.raises(RuntimeError, match="multiple types of integer divisions"):
         X / Y
     assert isinstance(F / 2.0, tir.Div)

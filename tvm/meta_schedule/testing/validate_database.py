@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvm.error import TVMError, message
-from tvm.ffi import get_global_func
+from tvm.ffi import get_global_func, register_global_func
 from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_equal, structural_hash
 from tvm.meta_schedule.arg_info import ArgInfo, TensorInfo
 from tvm.meta_schedule.database import JSONDatabase, TuningRecord
+from tvm.meta_schedule.runner import EvaluatorConfig
 from tvm.runtime import Device, Tensor, cpu, cuda, tensor
 from tvm.target import Target
 from tvm.tir.build import build
@@ -61,6 +63,37 @@ def check_and_run(func: str | Callable[..., Any], *args: Any, **kwargs: Any) -> 
     """What a function returns, which may be given by its registered name."""
     called: Callable[..., Any] = get_global_func(func) if isinstance(func, str) else func
     return called(*args, **kwargs)
+
+
+class OriginalModule:
+    """A module in the shape in which records are checked: what they are compared with."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OriginalModule) and structural_equal(self.mod, other.mod)
+
+    def __hash__(self) -> int:
+        return structural_hash(self.mod)
+
+
+def initializer() -> None:
+    """Register how inputs are made and results compared, in a process that checks records.
+
+    `check_and_run` finds them as `tvm.meta_schedule.testing.default_input_generator` and
+    `tvm.meta_schedule.testing.default_check_metric`.
+    """
+    for name, func in (
+        ("default_input_generator", default_input_generator),
+        ("default_check_metric", _all_close),
+    ):
+        register_global_func(f"tvm.meta_schedule.testing.{name}", func, override=True)
+
+
+def _all_close(lhs: Sequence[Tensor], rhs: Sequence[Tensor]) -> bool:
+    """Whether two lists of tensors hold the same numbers, up to rounding."""
+    return len(lhs) == len(rhs) and not _difference(to_numpy(lhs), to_numpy(rhs))
 
 
 def default_input_generator(mod: IRModule) -> list[Tensor]:
@@ -111,6 +144,68 @@ def local_build_and_run(
     return found, [float(secs) for secs in took.results]
 
 
+def make_alloc_arg_and_check(
+    inputs: Sequence[NDArray[Any]],
+    original_mod: IRModule,
+    scheduled_mod: IRModule,
+    trace: str,
+    original_res: Sequence[NDArray[Any]],
+    original_run_secs: Sequence[float],
+    print_result: Callable[[str], None],
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two functions with which an RPC runner runs a schedule on inputs and checks it.
+
+    The first, for `RPCRunner(f_alloc_argument=...)`, puts the inputs on the device. The second,
+    for `f_run_evaluator`, runs the program, times it, and says by `print_result` whether all
+    arguments are then as in `original_res`; where not, with both programs and the trace.
+    """
+
+    def f_with_args_alloc_argument(
+        session: Any, device: Device, args_info: Any, alloc_repeat: int
+    ) -> list[list[Tensor]]:
+        return [[tensor(value, device) for value in inputs] for _ in range(alloc_repeat)]
+
+    def f_with_args_run_evaluator(
+        session: Any,
+        rt_mod: Any,
+        device: Device,
+        evaluator_config: EvaluatorConfig,
+        repeated_args: list[list[Tensor]],
+    ) -> list[float]:
+        times = rt_mod.time_evaluator(
+            rt_mod.entry_name, device, number=1, repeat=1, min_repeat_ms=0
+        )
+        secs: list[float] = []
+        for args in repeated_args:
+            rt_mod(*args)
+            device.sync()
+            fault = _difference(to_numpy(args), original_res)
+            secs += [float(taken) for taken in times(*args).results]
+            if not fault:
+                print_result(f"pass, {_mean(original_run_secs) / max(_mean(secs), 1e-12):.2f} x")
+                continue
+            print_result(
+                f"wrong, {fault}\nthe workload:\n{original_mod.script()}\n"
+                f"the schedule:\n{scheduled_mod.script()}\nits trace:\n{trace}"
+            )
+        return secs
+
+    return f_with_args_alloc_argument, f_with_args_run_evaluator
+
+
+def _mean(secs: Sequence[float]) -> float:
+    return sum(secs) / max(len(secs), 1)
+
+
+def _difference(found: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]]) -> str:
+    """Which argument differs, and how far; nothing if all are close."""
+    for at, (one, other) in enumerate(zip(found, expected)):
+        if not np.allclose(one, other, rtol=1e-3, atol=1e-3):
+            away = np.abs(one.astype("float64") - other.astype("float64")).max()
+            return f"argument {at} is off by up to {away:.3g}"
+    return ""
+
+
 def _faults(record: TuningRecord, target: Target) -> str:
     """What is wrong with a schedule; nothing if it computes what its workload does."""
     mod = record.workload.mod
@@ -121,11 +216,7 @@ def _faults(record: TuningRecord, target: Target) -> str:
         found, _ = local_build_and_run(record.schedule().mod, target, device, inputs)
     except (TVMError, ValueError) as err:
         return f"does not run: {err}"
-    for at, (one, other) in enumerate(zip(found, expected)):
-        if not np.allclose(one, other, rtol=1e-3, atol=1e-3):
-            away = np.abs(one.astype("float64") - other.astype("float64")).max()
-            return f"argument {at} is off by up to {away:.3g}"
-    return ""
+    return _difference(found, expected)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -141,6 +141,20 @@ def visit_tvm_annotation(self: Parser, node: ast.expr) -> StructInfo:
 # --- functions ---
 
 
+@dispatch.register(TOKEN, "enter_token")
+def enter_token(self: Parser) -> dict[str, Any]:
+    """From here on Relax is read, inside of a function; what held before, for `exit_token`."""
+    context = {"inside_function": self.inside_function}
+    self.inside_function = True
+    return context
+
+
+@dispatch.register(TOKEN, "exit_token")
+def exit_token(self: Parser, context: dict[str, Any]) -> None:
+    """Where Relax is no longer read, what held before holds again."""
+    self.inside_function = context["inside_function"]
+
+
 def is_called(node: Any, func_name: str) -> bool:
     """True if a function of this name is called somewhere in the syntax."""
     return any(
@@ -190,26 +204,22 @@ def collect_symbolic_var_from_params(self: Parser, node: ast.FunctionDef) -> Non
 def visit_function_def(self: Parser, node: ast.FunctionDef) -> None:
     """A function: symbols, signature, body."""
     is_inner = self.inside_function
-    self.inside_function = True
     _inform_global_vars()
     pure = find_decorator_annotation(node, "pure")
     private = find_decorator_annotation(node, "private", default=False)
     if is_inner and is_recursive(node):
         self.var_table.add(node.name, Var(node.name, _signature(self, node)))
-    try:
-        with (
-            self.var_table.with_frame(),
-            self.with_dispatch_token(TOKEN),
-            R.function(is_pure=pure, is_private=private or is_inner),
-        ):
-            R.func_name(node.name)
-            collect_symbolic_var_from_params(self, node)
-            if node.returns is not None:
-                R.func_ret_struct_info(eval_struct_info(self, node.returns, eval_str=True))
-            self.visit(node.args)
-            self.visit_body(node.body)
-    finally:
-        self.inside_function = is_inner
+    with (
+        self.var_table.with_frame(),
+        self.with_dispatch_token(TOKEN),
+        R.function(is_pure=pure, is_private=private or is_inner),
+    ):
+        R.func_name(node.name)
+        collect_symbolic_var_from_params(self, node)
+        if node.returns is not None:
+            R.func_ret_struct_info(eval_struct_info(self, node.returns, eval_str=True))
+        self.visit(node.args)
+        self.visit_body(node.body)
 
 
 def _inform_global_vars() -> None:

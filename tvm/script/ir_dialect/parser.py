@@ -119,3 +119,16 @@ def visit_assign(self: Parser, node: ast.Assign) -> None:
 def visit_expr_stmt(self: Parser, node: ast.Expr) -> None:
     """`I.module_attrs(...)` and their like; text documents."""
     self.eval_expr(node.value)
+
+
+# A function of a module is none inside another one: nothing is to be done around it.
+
+
+@dispatch.register(TOKEN, "pre_visit_local_function")
+def pre_visit_local_function(self: Parser, node: ast.FunctionDef) -> None:
+    """Functions of the module are put in by their own frames."""
+
+
+@dispatch.register(TOKEN, "post_visit_local_function")
+def post_visit_local_function(self: Parser, node: ast.FunctionDef) -> None:
+    """Functions of the module are put in by their own frames."""

@@ -17,6 +17,7 @@ from tvm.support.registry import Registry
 from tvm.tir import expr as e
 from tvm.tir import scalar
 from tvm.tir.expr import BOOL, INT32, INT64, FloatImm, IntImm, as_expr, make_const
+from tvm.tir.expr import div_ambiguity_error as div_ambiguity_error
 from tvm.tir.lazy_equal import EqualOp, NotEqualOp
 
 Operand = Any  # anything that as_expr takes
@@ -282,14 +283,6 @@ def ceildiv(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:
     """Integer lhs / rhs rounded toward plus infinity."""
     a, b = match_types(lhs, rhs, span)
     return _floordiv(add(a, subtract(b, make_const(1, b.dtype)), span), b, span)
-
-
-def div_ambiguity_error() -> RuntimeError:
-    """The error of `a / b` on integers, where nobody can tell which rounding is wanted."""
-    return RuntimeError(
-        "TVM supports multiple types of integer divisions, please call div, indexdiv/indexmod, "
-        "floordiv/floormod or truncdiv/truncmod directly to avoid ambiguity in the code."
-    )
 
 
 def divide(lhs: Operand, rhs: Operand, span: Span | None = None) -> PrimExpr:

@@ -1,0 +1,1 @@
+"""Schedules of blocks for GPUs with CUDA's kind of threads."""

@@ -1,0 +1,1 @@
+"""Schedules of blocks for any target."""
