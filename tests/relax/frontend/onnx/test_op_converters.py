@@ -121,6 +121,19 @@ def test_versions_are_those_of_the_definitions() -> None:
         OnnxOpConverter.get_converter(1)
 
 
+def test_an_operator_that_onnx_took_over_has_both_definitions() -> None:
+    both: Any = onnx_frontend.Attention
+    assert both.get_converter(13) == both.get_converter(22) == both._impl_v1
+    assert both.get_converter(23) == both._impl_v23
+    arrays = [RNG.standard_normal((1, 2, n, 8)).astype("float32") for n in (4, 6, 6)]
+    q, k, v = (a.astype("float64") for a in arrays)
+    params = [tensor(f"p{i}", *a.shape) for i, a in enumerate(arrays)]
+    (found,) = run(converted("Attention", 23, params, list(params)), *arrays)
+    weights = np.exp(q @ k.transpose(0, 1, 3, 2) / np.sqrt(8))
+    expected = weights / weights.sum(-1, keepdims=True) @ v
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_without_a_block_the_expression_stands_alone() -> None:
     x, y = tensor("x", 2, 3), tensor("y", 2, 3)
     found = onnx_frontend.Sub.get_converter(13)(relax.BlockBuilder(), [x, y], {}, [{}, {}])

@@ -135,20 +135,27 @@ def convert_map() -> dict[str, type[OnnxOpConverter]]:
     split = [(key.rpartition("."), since) for key, since in known_operators().items()]
     order = sorted(split, key=lambda one: (*_DOMAINS, one[0][0]).index(one[0][0]))
     for (domain, _, name), since in order:
-        made = _made_class(name, domain, since)
-        found[name if name not in found else f"{domain}.{name}"] = made
+        is_first = name not in found
+        made = _made_class(name, domain, since, shares_name=is_first and bool(domain))
+        found[name if is_first else f"{domain}.{name}"] = made
     return found
 
 
-def _made_class(name: str, domain: str, since: Sequence[int]) -> type[OnnxOpConverter]:
+def _made_class(
+    name: str, domain: str, since: Sequence[int], shares_name: bool
+) -> type[OnnxOpConverter]:
+    """The class; one that `shares_name` also converts ONNX's later operator of that name."""
     base: type[OnnxOpConverter] = Pool if name in ("MaxPool", "AveragePool") else OnnxOpConverter
     members: dict[str, Any] = {"__doc__": f"Converts nodes {name} of ONNX."}
     for kind, table in _NUMERIC:
         if name in table and not domain:
             base = kind
             members["numpy_op"], members["relax_op"] = table[name]
-    for version in sorted({*since, *_versions(name, domain)}):
+    for version in {*since, *_versions(name, domain)}:
         members[f"{_VERSION}{version}"] = _made_method(name, domain, version)
+    if shares_name:
+        for version in _versions(name, ""):
+            members[f"{_VERSION}{version}"] = _made_method(name, "", version)
     return type(name, (base,), members)
 
 
