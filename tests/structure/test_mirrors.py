@@ -44,6 +44,7 @@ RELAY_WORDS = (f"{_RELAY}/test_words.py", "words, and walks over them")
 RELAY_RUN = (f"{_RELAY}/test_build_module.py", "one road from a program to its numbers")
 _CALLBACKS = (f"{_META}/measure_callback/test_measure_callback.py", "all see one batch")
 _SCHEDULERS = (f"{_META}/task_scheduler/test_task_scheduler.py", "all kinds pass the same tests")
+_TOOLS = ("tests/contrib/test_tools.py", "each calls a program of another toolkit")
 BLAS = ("tests/contrib/test_cblas.py", "stages of libraries, which differ by a name")
 
 COVERED_BY: dict[str, tuple[str, str]] = {
@@ -120,6 +121,10 @@ COVERED_BY: dict[str, tuple[str, str]] = {
     "tvm/contrib/graph_executor.py": RELAY_RUN,
     "tvm/contrib/blas_stages.py": BLAS,
     "tvm/contrib/cublas.py": BLAS,
+    "tvm/contrib/emcc.py": _TOOLS,
+    "tvm/contrib/rocm.py": _TOOLS,
+    "tvm/contrib/spirv.py": _TOOLS,
+    "tvm/contrib/xcode.py": _TOOLS,
     "tvm/contrib/dnnl.py": BLAS,
     "tvm/contrib/hipblas.py": BLAS,
     "tvm/contrib/mkl.py": BLAS,

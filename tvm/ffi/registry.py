@@ -26,6 +26,7 @@ HOMES: dict[str, list[str]] = {
     "ffi.Module.load_from_bytes.c": ["tvm.backend.c.given_source"],
     "ffi.Module.load_from_bytes.generated": ["tvm.runtime.generated_code"],
     "tvm_callback_cuda_compile": ["tvm.contrib.nvcc"],
+    "tvm_callback_rocm": ["tvm.contrib.rocm"],
     "arith.": ["tvm.driver.found_by_name"],
     "script.": ["tvm.driver.found_by_name"],
     "tir.": ["tvm.driver.found_by_name"],
