@@ -184,6 +184,8 @@ class BlockBuilder(Object):
         self._scopes: list[set[tir.Var]] = []
         self._func: FunctionScope | None = None
         self.analyzer = Analyzer()
+        # pairs of extents that rules took for equal without proof; kept where a pass asks for them
+        self.open_extents: list[tuple[PrimExpr, PrimExpr]] | None = None
 
     # --- functions ---
 

@@ -151,7 +151,7 @@ class Tensor(DataProducer):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tensor):
             if isinstance(other, ExprOp) and self.ndim == 0:
-                return super().__eq__(other)
+                return super().__eq__(other)  # type: ignore[no-any-return]
             return False
         return self.op is other.op and self.value_index == other.value_index
 

@@ -79,7 +79,19 @@ def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
     for extent, wanted in zip(joined.shape, shape):
         if known(extent) and known(wanted) and not same_extent(extent, wanted):
             raise ShapeError(f"broadcast_to: extent {extent} does not become {wanted}")
-    return stage(shape, lambda *i: data(*places(i, joined.left)), "T_broadcast_to", tag.BROADCAST)
+    wanted_of = list(shape)[len(shape) - len(data.shape) :]
+
+    def element(*i: Any) -> PrimExpr:
+        own = places(i, joined.left)
+        for axis, (extent, wanted) in enumerate(zip(data.shape, wanted_of)):
+            if joined.left[axis] and not known(extent) and not same_extent(extent, wanted):
+                # known to be 1, or not, where it runs
+                zero = tir.const(0, own[axis].dtype)
+                one = tir.const(1, extent.dtype)
+                own[axis] = tir.Select(tir.EQ(extent, one), zero, own[axis])
+        return data(*own)
+
+    return stage(shape, element, "T_broadcast_to", tag.BROADCAST)
 
 
 def _binary(lhs: Operand, rhs: Operand, rule: Rule, name: str) -> Any:

@@ -36,6 +36,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.distributed.infer import infer_distributed
 from tvm.relax.distributed.struct_info import DTensorStructInfo
 from tvm.relax.expr import Call, ExprLike, convert_to_expr
+from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import (
     VOID,
     ObjectStructInfo,
@@ -188,6 +189,18 @@ class Infer:
     def analyzer(self) -> Any:
         """The analyzer of the scope."""
         return self.bb.analyzer
+
+    def differ(self, a: PrimExpr, b: PrimExpr) -> bool:
+        """Whether two extents that must be equal are sure to differ; noted where that is open."""
+        same = same_extent(a, b, self.analyzer)
+        if same is None:
+            self.note_equal(a, b)
+        return same is False
+
+    def note_equal(self, a: PrimExpr, b: PrimExpr) -> None:
+        """Two extents that the running program has to compare."""
+        if self.bb.open_extents is not None:
+            self.bb.open_extents.append((a, b))
 
     def shape_error(
         self, what: str, found: str | None = None, legal: str | None = None

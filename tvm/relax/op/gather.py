@@ -9,7 +9,7 @@ import numpy as np
 from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, PrimValue, Tuple
-from tvm.relax.shape_math import same_extent, simplify
+from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import (
     VOID,
     PrimStructInfo,
@@ -269,7 +269,7 @@ def _scatter_elements_info(
     if ndim != -1:
         axis_index(ctx, axis, ndim)
     for a, b in zip(indices.values or (), updates.values or ()):
-        if same_extent(a, b, ctx.analyzer) is False:
+        if ctx.differ(a, b):
             raise ctx.shape_error(
                 "indices and updates differ in shape",
                 f"{show_shape(indices)}, {show_shape(updates)}",
@@ -341,7 +341,7 @@ def _scatter_nd_info(
                 )
             wanted = (*indices.values[:-1], *data.values[count:])
             differ = len(wanted) != len(updates.values) or any(
-                same_extent(a, b, ctx.analyzer) is False for a, b in zip(wanted, updates.values)
+                ctx.differ(a, b) for a, b in zip(wanted, updates.values)
             )
             if differ:
                 raise ctx.shape_error(
@@ -412,7 +412,7 @@ def _slice_scatter_info(
     wanted: list[PrimExpr] = list(input.values)
     wanted[at] = simplify(slice_extent(input.values[at], low, high, by, False), ctx.analyzer)
     for a, b in zip(wanted, src.values):
-        if same_extent(a, b, ctx.analyzer) is False:
+        if ctx.differ(a, b):
             raise ctx.shape_error(
                 "src does not fit the slice",
                 show_shape(src),
@@ -461,7 +461,7 @@ def _check_collapse(
     if data.values is None or target.values is None:
         return
     for a, b in zip(reversed(data.values), reversed(target.values)):
-        if const_int(b) != 1 and same_extent(a, b, ctx.analyzer) is False:
+        if const_int(b) != 1 and ctx.differ(a, b):
             raise ctx.shape_error(
                 "the target does not broadcast to data",
                 f"data {show_shape(data)}, target {show_shape(target)}",

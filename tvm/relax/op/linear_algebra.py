@@ -11,7 +11,6 @@ from tvm.ir.expr import PrimExpr, StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike, Tuple
 from tvm.relax.numpy_dtype import numpy_dtype
-from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import VOID, TensorStructInfo, TupleStructInfo
 from tvm.support.dtype import DataType
 
@@ -68,7 +67,7 @@ def _matmul_info(
     if a is None or b is None:
         return like(x1, None, ndim, dtype)
     inner_a, inner_b = a[-1], b[-2] if kept_columns else b[-1]
-    if same_extent(inner_a, inner_b, ctx.analyzer) is False:
+    if ctx.differ(inner_a, inner_b):
         raise ctx.shape_error(
             "inner dimensions differ",
             f"x1 {show_shape(x1)}, x2 {show_shape(x2)}; "
@@ -184,7 +183,7 @@ def _einsum_info(ctx: Infer, operands: TupleStructInfo, *, subscripts: str) -> S
             known = extents.setdefault(label, extent)
             if is_one(known):
                 extents[label] = extent
-            elif not is_one(extent) and same_extent(known, extent, ctx.analyzer) is False:
+            elif not is_one(extent) and ctx.differ(known, extent):
                 raise ctx.shape_error(
                     f"the extents of label {label!r} differ", f"{known} and {extent}", "one extent"
                 )

@@ -39,6 +39,7 @@ from tvm.tir.expr import (
     Var,
 )
 from tvm.tir.op.arith import const as tir_const
+from tvm.tir.op.arith import equal
 
 from . import layout_moves, layout_rules
 from .base import call_tir
@@ -126,6 +127,7 @@ def _broadcast_to_info(
         )
     if x.values is not None and shape.values is not None:
         found = broadcast_extents(ctx, x.values, shape.values, ("x", "shape"))
+        _note_repeated(ctx, x.values, shape.values)
         for now, wanted in zip(found or (), shape.values):
             if same_extent(now, wanted, ctx.analyzer) is False:
                 raise ctx.shape_error(
@@ -134,6 +136,13 @@ def _broadcast_to_info(
                     "extents of x that are 1 or those of the target",
                 )
     return TensorStructInfo(ctx.call.args[1], x.dtype, x.vdevice)
+
+
+def _note_repeated(ctx: Infer, have: Sequence[PrimExpr], wanted: Sequence[PrimExpr]) -> None:
+    """Extents that may be 1 or those of the target, which only the running program knows."""
+    for a, b in zip(reversed(have), reversed(wanted)):
+        if not is_one(a) and same_extent(a, b, ctx.analyzer) is None:
+            ctx.note_equal(tir_op.if_then_else(equal(a, tir_const(1, a.dtype)), b, a), b)
 
 
 @broadcast_to.legalize
@@ -190,7 +199,7 @@ def reshape(x: Expr, shape: Any) -> Call:
 def _reshape_info(ctx: Infer, x: TensorStructInfo, shape: ShapeStructInfo) -> TensorStructInfo:
     if x.values is not None and shape.values is not None:
         old, new = product(x.values), product(shape.values)
-        if same_extent(old, new, ctx.analyzer) is False:
+        if same_extent(old, new, ctx.analyzer) is False:  # compared by the reshape itself
             raise ctx.shape_error(
                 "the numbers of elements differ",
                 f"x {show_shape(x)}, target {show_shape(shape)}",
@@ -434,7 +443,7 @@ def _stack_info(ctx: Infer, tensors: TupleStructInfo, *, axis: int | None) -> Te
     at = axis_index(ctx, 0 if axis is None else axis, ndim + 1)
     known = [info.values for info in infos if info.values is not None]
     for shape in known[1:]:
-        if any(same_extent(a, b, ctx.analyzer) is False for a, b in zip(known[0], shape)):
+        if any(ctx.differ(a, b) for a, b in zip(known[0], shape)):
             raise ctx.shape_error(
                 "the shapes differ", f"{show_extents(known[0])} and {show_extents(shape)}",
                 "one shape for all",

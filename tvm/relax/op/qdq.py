@@ -10,7 +10,6 @@ from tvm.ir.expr import PrimExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Constant, ExprLike
 from tvm.relax.numpy_dtype import numpy_dtype
-from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
@@ -72,7 +71,7 @@ def _check_parameters(
             raise ctx.shape_error(f"{name} must be a scalar or a vector", f"{info.ndim}", "0 or 1")
         if info.ndim != 1 or info.values is None or not data.values:
             continue
-        if same_extent(info.values[0], data.values[at], ctx.analyzer) is False:
+        if ctx.differ(info.values[0], data.values[at]):
             raise ctx.shape_error(
                 f"{name} does not fit data along axis {axis}",
                 f"{name} {show_shape(info)}, data {show_shape(data)}",

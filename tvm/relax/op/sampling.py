@@ -9,7 +9,6 @@ import numpy as np
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.numpy_dtype import numpy_dtype
-from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import VOID, TensorStructInfo
 from tvm.support.dtype import DataType
 from tvm.tir import op as tir_op
@@ -62,7 +61,7 @@ def _multinomial_info(
     a, b = uniform_sample.values, sample_indices.values
     if a is None or b is None:
         return like(uniform_sample, None, 2, dtype)
-    if same_extent(a[0], b[0], ctx.analyzer) is False:
+    if ctx.differ(a[0], b[0]):
         raise ctx.shape_error(
             "uniform_sample and sample_indices differ in length",
             f"{show_shape(uniform_sample)}, {show_shape(sample_indices)}",

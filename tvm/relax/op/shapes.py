@@ -15,7 +15,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.support.dtype import DataType
 
-from .declare import Infer, show_extent, show_extents
+from .declare import Infer, show_extents
 
 Extents = Sequence[PrimExpr]
 
@@ -145,12 +145,6 @@ def check_float(ctx: Infer, name: str, dtype: DataType) -> None:
         raise ctx.dtype_error(
             f"{name} must have a float dtype", f"{dtype}", "float16, float32, float64, bfloat16"
         )
-
-
-def check_same_extent(ctx: Infer, what: str, a: PrimExpr, b: PrimExpr) -> None:
-    """Refuse two extents that are sure to differ."""
-    if same_extent(a, b, ctx.analyzer) is False:
-        raise ctx.shape_error(what, f"{show_extent(a)} is not {show_extent(b)}")
 
 
 def broadcast_infos(

@@ -28,7 +28,7 @@ def difference(stop: PrimExpr, start: PrimExpr) -> PrimExpr:
         if term is None:
             return e.IntImm(stop.dtype, factor)
         if factor == 1:
-            return term  # type: ignore[no-any-return]
+            return term
     return Analyzer().simplify(OPERATORS["tir"]["subtract"](stop, start))  # type: ignore[arg-type]
 
 

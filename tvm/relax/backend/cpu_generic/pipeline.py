@@ -15,6 +15,7 @@ from tvm.relax.backend.default_pipeline import (
 from tvm.relax.backend.kept_schedules import ApplyKeptSchedule
 from tvm.relax.transform.attach_attr_layout_free_buffers import MarkConstantWeights
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
+from tvm.relax.transform.compare_extents import CompareExtents
 from tvm.relax.transform.conv_transpose_as_conv import ConvTransposeAsConv
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.relax.transform.fold_dequantize import FoldDequantize
@@ -44,6 +45,7 @@ def kernel_passes(target: Target) -> list[Pass]:
     """From operators to fused kernels, which have no schedule yet."""
     return [
         t.LambdaLift(),  # local functions are compiled as those of the module are
+        CompareExtents(),  # which operators take for equal
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         *([FoldDequantize()] if product_form(target) else []),  # integers are multiplied as such

@@ -17,6 +17,7 @@ from tvm.relax.backend.dispatch_sampling import DispatchSampling
 from tvm.relax.backend.dispatch_sort_scan import DispatchSortScan
 from tvm.relax.backend.gpu_generic.products import AttentionAsProducts
 from tvm.relax.transform.batch_norm_as_scale import BatchNormAsScale
+from tvm.relax.transform.compare_extents import CompareExtents
 from tvm.relax.transform.dead_code_elimination import RemoveUnusedWork
 from tvm.target.target import Target
 
@@ -39,6 +40,7 @@ def legalize_passes(target: Target) -> list[Pass]:
     """From operators to scheduled kernels."""
     return [
         t.LambdaLift(),  # local functions are compiled as those of the module are
+        CompareExtents(),  # which operators take for equal
         t.FoldBatchnormToConv2D(keep_training=True),  # while operators are still known by name
         BatchNormAsScale(),  # batch norms left: a multiply, an add
         t.FoldConstant(),  # weights transposed, scaled, reshaped, once and for all

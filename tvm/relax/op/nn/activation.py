@@ -28,7 +28,6 @@ from tvm.relax.op.declare import (
 )
 from tvm.relax.op.shapes import axis_index, check_float, common_dtype
 from tvm.relax.op.unary import elementwise, erf_numpy
-from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo, const_int
 from tvm.tir.op.arith import const as tir_const
 
@@ -199,7 +198,7 @@ def _prelu_info(
             data.values
             and alpha.values
             and const_int(alpha.values[0]) != 1
-            and same_extent(data.values[at], alpha.values[0], ctx.analyzer) is False
+            and ctx.differ(data.values[at], alpha.values[0])
         ):
             raise ctx.shape_error(
                 "alpha does not fit data", f"alpha {show_shape(alpha)}, data {show_shape(data)}"
@@ -320,7 +319,7 @@ def _cross_entropy_info(
             "predictions and labels differ in dimensions", f"{predictions.ndim}, {labels.ndim}"
         )
     for a, b in zip(predictions.values or (), labels.values or ()):
-        if same_extent(a, b, ctx.analyzer) is False:
+        if ctx.differ(a, b):
             raise ctx.shape_error(
                 "the shapes differ", f"{show_shape(predictions)}, {show_shape(labels)}"
             )

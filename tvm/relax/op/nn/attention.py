@@ -25,7 +25,6 @@ from tvm.relax.op.declare import (
     topi,
 )
 from tvm.relax.op.shapes import check_ndim, common_dtype, is_one, like
-from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.tir import op as tir_op
 from tvm.tir.op.arith import const as tir_const
@@ -118,7 +117,7 @@ def _info(
     ]  # fmt: skip
     for name, info, at, wanted in pairs:
         assert info.values is not None, "checked above"
-        if same_extent(info.values[at], wanted, ctx.analyzer) is False:
+        if ctx.differ(info.values[at], wanted):
             raise ctx.shape_error(
                 f"dimension {at} of {name} does not fit",
                 f"query {show_shape(query)}, key {show_shape(key)}, value {show_shape(value)}",
@@ -132,7 +131,7 @@ def _info(
 def _check_bias(ctx: Infer, bias: TensorStructInfo, wanted: Any) -> None:
     check_ndim(ctx, "bias", bias, 4)
     for at, (extent, full) in enumerate(zip(bias.values or (), wanted)):
-        if not is_one(extent) and same_extent(extent, full, ctx.analyzer) is False:
+        if not is_one(extent) and ctx.differ(extent, full):
             raise ctx.shape_error(
                 f"dimension {at} of bias does not fit", show_shape(bias), f"1 or {full}"
             )

@@ -40,7 +40,7 @@ from tvm.relax.op.layouts import (
 )
 from tvm.relax.op.relayout import relayout
 from tvm.relax.op.shapes import common_dtype, like
-from tvm.relax.shape_math import same_extent, simplify
+from tvm.relax.shape_math import simplify
 from tvm.relax.struct_info import VOID, TensorStructInfo, const_int
 from tvm.support.dtype import DataType
 
@@ -126,7 +126,7 @@ def _check_channels(
     ctx: Infer, channels: PrimExpr, inputs: PrimExpr, outputs: PrimExpr, groups: int
 ) -> None:
     wanted = inputs if groups == 1 else inputs * groups
-    if same_extent(channels, wanted, ctx.analyzer) is False:
+    if ctx.differ(channels, wanted):
         raise ctx.shape_error(
             "the channels of data do not fit weight",
             f"data has {channels} channels, weight takes {inputs} in each of {groups} groups",
@@ -325,7 +325,7 @@ def _transpose_info(count: int) -> Any:
         ndim = len(check_layout(ctx, "out_layout", out_layout, letters_of("NC", count)))
         if x is None or w is None:
             return like(data, None, ndim, dtype)
-        if same_extent(x["C"], w["I"], ctx.analyzer) is False:
+        if ctx.differ(x["C"], w["I"]):
             raise ctx.shape_error(
                 "the channels of data do not fit weight",
                 f"data has {x['C']}, weight takes {w['I']}",

@@ -19,7 +19,6 @@ from tvm.relax.op.declare import (
     topi,
 )
 from tvm.relax.op.shapes import common_dtype, like
-from tvm.relax.shape_math import same_extent
 from tvm.relax.struct_info import VOID, TensorStructInfo
 
 NLLLossAttrs = attrs_class("NLLLossAttrs", "reduction", "ignore_index")
@@ -72,7 +71,7 @@ def _nll_loss_info(
         at = 0 if predictions.ndim == 1 else 1
         rest = [e for i, e in enumerate(predictions.values) if i != at]
         for a, b in zip(rest, targets.values):
-            if same_extent(a, b, ctx.analyzer) is False:
+            if ctx.differ(a, b):
                 raise ctx.shape_error(
                     "predictions and targets do not fit",
                     f"{show_shape(predictions)}, {show_shape(targets)}",
@@ -81,7 +80,7 @@ def _nll_loss_info(
         if (
             weights is not None
             and weights.values
-            and same_extent(predictions.values[at], weights.values[0], ctx.analyzer) is False
+            and ctx.differ(predictions.values[at], weights.values[0])
         ):
             raise ctx.shape_error(
                 "weights must have one number for each class",

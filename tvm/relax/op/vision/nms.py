@@ -11,7 +11,7 @@ from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, ExprLike
 from tvm.relax.op.declare import Array, Expr, Infer, OptionError, attrs_class, relax_op, topi
 from tvm.relax.op.shapes import check_ndim, like
-from tvm.relax.shape_math import product, same_extent, simplify
+from tvm.relax.shape_math import product, simplify
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 from tvm.support.dtype import DataType
 
@@ -68,7 +68,7 @@ def _nms_info(
             ("batch", boxes.values[0], scores.values[0]),
             ("number of boxes", boxes.values[1], scores.values[2]),
         ):
-            if same_extent(a, b, ctx.analyzer) is False:
+            if ctx.differ(a, b):
                 raise ctx.shape_error(f"the {what} of boxes and scores differs", f"{a}, {b}")
     if scores.values is None:
         count = None

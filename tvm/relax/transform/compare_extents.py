@@ -1,0 +1,71 @@
+"""Compare extents that operators take for equal and nothing proves, before the operator runs.
+
+    y = matmul(x: (3, n), w: (m, 4))   ->   _ = match_cast(shape([n]), Shape([m]))
+                                            y = matmul(x, w)
+
+A kernel has one extent for both, and would read past the end of the smaller one.
+"""
+
+from __future__ import annotations
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.span import span_scope
+from tvm.ir.structural import structural_equal
+from tvm.ir.transform import PassContext
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Binding, BindingBlock, Call, Function, MatchCast
+from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
+from tvm.relax.struct_info_rules import tir_vars_in_struct_info
+from tvm.relax.transform.pass_form import relax_pass
+from tvm.relax.transform.rebuild import rebuild_seq, with_body
+
+Pair = tuple[PrimExpr, PrimExpr]
+
+
+@relax_pass("CompareExtents")
+def CompareExtents(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+    """Ask the rules of operators again, for calls of sizes that are symbols."""
+    bb = BlockBuilder(mod)
+
+    def fill(block: BindingBlock) -> None:
+        checked: list[Pair] = []
+        for binding in block.bindings:
+            for pair in _open_extents(bb, binding):
+                if any(structural_equal(pair, other) for other in checked):
+                    continue
+                checked.append(pair)
+                with span_scope(binding.span or binding.value.span):
+                    have, want = pair
+                    bb.match_cast(ShapeExpr([have]), ShapeStructInfo([want]), _hint(binding))
+            bb.emit_normalized(binding)
+
+    bb.begin_scope(func.params)
+    body = rebuild_seq(func.body, lambda block: bb.rebuilt(block, fill))
+    bb.end_scope()
+    return with_body(func, body)
+
+
+def _open_extents(bb: BlockBuilder, binding: Binding) -> list[Pair]:
+    """The pairs of extents that the operator of a binding needs equal, and that may differ."""
+    call = binding.value
+    if isinstance(binding, MatchCast) or not isinstance(call, Call) or not isinstance(call.op, Op):
+        return []
+    infer = call.op.get_attr("FInferStructInfo")
+    if infer is None or not any(
+        arg.struct_info_ is not None and tir_vars_in_struct_info(arg.struct_info_)
+        for arg in call.args
+    ):
+        return []
+    found: list[Pair] = []
+    bb.open_extents = found
+    infer(call, bb)
+    bb.open_extents = None
+    return found
+
+
+def _hint(binding: Binding) -> str:
+    call = binding.value
+    assert isinstance(call, Call) and isinstance(call.op, Op), "only operators have open extents"
+    return call.op.name.rpartition(".")[2] + "_extent"
