@@ -52,6 +52,22 @@ CASES: dict[str, tuple[Any, list[tuple[Any, ...]], dict[str, int], dict[str, int
         R.nn.attention,
         [(A, 4, 2, 8), (B, 6, 2, 8), (B, 6, 2, 8)], {A: 2, B: 2}, {A: 3, B: 2},
     ),
+    "gather_elements": (
+        lambda x, i: R.gather_elements(x, R.astype(i, "int64"), 1), [(A, 3), (B, 3)],
+        {A: 5, B: 4}, {A: 4, B: 5},
+    ),
+    "scatter_elements": (
+        lambda x, i: R.scatter_elements(x, R.astype(i, "int64"), i, 1), [(A, 3), (B, 3)],
+        {A: 5, B: 4}, {A: 4, B: 5},
+    ),
+    "gather_nd": (
+        lambda x, i: R.gather_nd(x, R.astype(i, "int64"), 1), [(A, 3), (B, 4, 1)],
+        {A: 5, B: 5}, {A: 4, B: 5},
+    ),
+    "index_put": (
+        lambda x, i, v: R.index_put(x, [R.astype(i, "int64")], v), [(5, 3), (A,), (B, 3)],
+        {A: 4, B: 4}, {A: 4, B: 3},
+    ),
     "cross_entropy": (
         R.nn.cross_entropy_with_logits, [(A, 4), (B, 4)], {A: 2, B: 2}, {A: 3, B: 2}
     ),

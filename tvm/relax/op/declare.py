@@ -49,7 +49,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.support.dtype import DataType
 from tvm.support.frozen import FrozenMap
-from tvm.tir.expr import INT64, IntImm
+from tvm.tir.expr import INT64, IntImm, Max
 
 from .shape_variables import ShapeVariables
 
@@ -196,6 +196,14 @@ class Infer:
         if same is None:
             self.note_equal(a, b)
         return same is False
+
+    def exceeds(self, a: PrimExpr, b: PrimExpr) -> bool:
+        """Whether an extent that may be at most b is sure to be larger; noted where open."""
+        if self.analyzer.can_prove(a > b):
+            return True
+        if not self.analyzer.can_prove(a <= b):
+            self.note_equal(Max(a, b), b)
+        return False
 
     def note_equal(self, a: PrimExpr, b: PrimExpr) -> None:
         """Two extents that the running program has to compare."""

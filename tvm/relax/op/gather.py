@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tvm.relax.struct_info import (
     TupleStructInfo,
     const_int,
 )
+from tvm.tir.expr import INT64, IntImm
 
 from . import layout_moves
 from .declare import (
@@ -35,7 +37,7 @@ from .declare import (
 )
 from .index import slice_extent
 from .manipulate import tensor_fields, tuple_items
-from .shapes import axis_index, broadcast_infos, common_dtype, like, values_of
+from .shapes import axis_index, broadcast_infos, common_dtype, is_one, like, values_of
 
 GatherElementsAttrs = attrs_class("GatherElementsAttrs", "axis")
 GatherNDAttrs = attrs_class("GatherNDAttrs", "batch_dims")
@@ -62,6 +64,19 @@ def _check_same_ndim(ctx: Infer, *infos: tuple[str, TensorStructInfo]) -> int:
     return known[0][1] if known else -1
 
 
+def _check_within(
+    ctx: Infer, data: TensorStructInfo, indices: TensorStructInfo, axis: int
+) -> None:
+    """Indices lie beside rows of the data, except along the axis in which they pick."""
+    for i, (a, b) in enumerate(zip(indices.values or (), data.values or ())):
+        if i != axis and ctx.exceeds(a, b):
+            raise ctx.shape_error(
+                f"indices are longer than data in dimension {i}",
+                f"indices {show_shape(indices)}, data {show_shape(data)}",
+                "extents of at most those of data, except along the axis",
+            )
+
+
 @relax_op(
     "relax.gather_elements", "data: Tensor, indices: Tensor", GatherElementsAttrs,
     pattern=INJECTIVE,
@@ -78,7 +93,7 @@ def _gather_elements_info(
     _check_indices(ctx, "indices", indices)
     ndim = _check_same_ndim(ctx, ("data", data), ("indices", indices))
     if ndim != -1:
-        axis_index(ctx, axis, ndim)
+        _check_within(ctx, data, indices, axis_index(ctx, axis, ndim))
     return TensorStructInfo.of(indices.shape, data.dtype, data.vdevice, ndim)
 
 
@@ -124,6 +139,13 @@ def _gather_nd_info(
             f"batch_dims {batch_dims} + {count}",
             f"at most {data.ndim}",
         )
+    for a, b in zip(data.values[:batch_dims], indices.values[:-1]):
+        if ctx.differ(a, b):
+            raise ctx.shape_error(
+                "data and indices differ in their batch",
+                f"{show_shape(data)}, {show_shape(indices)}",
+                f"equal extents in the first {batch_dims} dimensions",
+            )
     return like(data, (*indices.values[:-1], *data.values[batch_dims + count :]))
 
 
@@ -215,7 +237,29 @@ def _index_put_info(
         raise ctx.shape_error(
             "more indices than data has dimensions", f"{len(infos)}", f"at most {data.ndim}"
         )
+    if data.values is None or values.values is None:
+        return data
+    common: tuple[PrimExpr, ...] = ()
+    for info in infos:
+        if info.values is None:
+            return data
+        common = _note_broadcast(ctx, common, info.values)
+    _note_broadcast(ctx, (*common, *data.values[len(infos) :]), values.values)
     return data
+
+
+def _note_broadcast(
+    ctx: Infer, a: Sequence[PrimExpr], b: Sequence[PrimExpr]
+) -> tuple[PrimExpr, ...]:
+    """The extents that two shapes are broadcast to, where those that may differ are equal."""
+    count = max(len(a), len(b))
+    one = IntImm(INT64, 1)
+    joined: list[PrimExpr] = []
+    for x, y in zip((*[one] * (count - len(a)), *a), (*[one] * (count - len(b)), *b)):
+        if not is_one(x) and not is_one(y):
+            ctx.differ(x, y)
+        joined.append(y if is_one(x) else x)
+    return tuple(joined)
 
 
 @index_put.legalize
@@ -267,7 +311,7 @@ def _scatter_elements_info(
     common_dtype(ctx, ("data", data), ("updates", updates))
     ndim = _check_same_ndim(ctx, ("data", data), ("indices", indices), ("updates", updates))
     if ndim != -1:
-        axis_index(ctx, axis, ndim)
+        _check_within(ctx, data, indices, axis_index(ctx, axis, ndim))
     for a, b in zip(indices.values or (), updates.values or ()):
         if ctx.differ(a, b):
             raise ctx.shape_error(
