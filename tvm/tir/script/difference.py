@@ -28,8 +28,8 @@ def difference(stop: PrimExpr, start: PrimExpr) -> PrimExpr:
         if term is None:
             return e.IntImm(stop.dtype, factor)
         if factor == 1:
-            return term
-    return Analyzer().simplify(OPERATORS["tir"]["subtract"](stop, start))  # type: ignore[arg-type]
+            return term  # type: ignore[no-any-return]
+    return Analyzer().simplify(OPERATORS["tir"]["subtract"](stop, start))
 
 
 def _collect(expr: PrimExpr, sign: int, terms: dict[Hashable, list[Any]]) -> None:

@@ -54,9 +54,6 @@ from .pool import upsampling as upsampling
 from .pool import upsampling3d as upsampling3d
 from .sparse import bitserial_conv2d as bitserial_conv2d
 from .sparse import bitserial_dense as bitserial_dense
-from .sparse import (
-    contrib_conv2d_winograd_weight_transform as contrib_conv2d_winograd_weight_transform,
-)
 from .sparse import sparse_add as sparse_add
 from .sparse import sparse_dense as sparse_dense
 from .sparse import sparse_transpose as sparse_transpose
@@ -71,3 +68,9 @@ from .spatial import mirror_pad as mirror_pad
 from .spatial import pad as pad
 from .spatial import space_to_batch_nd as space_to_batch_nd
 from .spatial import space_to_depth as space_to_depth
+from .winograd import (
+    contrib_conv2d_winograd_weight_transform as contrib_conv2d_winograd_weight_transform,
+)
+from .winograd import (
+    contrib_conv2d_winograd_without_weight_transform as contrib_conv2d_winograd_without_weight_transform,  # noqa: E501
+)
