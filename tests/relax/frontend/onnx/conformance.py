@@ -255,7 +255,7 @@ def page(outcomes: Mapping[str, Outcome], cases: list[Case]) -> str:
     rows: dict[str, Counter[str]] = {}
     reasons: dict[str, Counter[str]] = {}
     for case in cases:
-        outcome, group = outcomes[case.name], _group(case)
+        outcome, group = outcomes[case.name], group_of(case)
         rows.setdefault(group, Counter())[outcome.status] += 1
         if outcome.status == REFUSED:
             reasons.setdefault(_reason(outcome), Counter())[group] += 1
@@ -273,7 +273,7 @@ def page(outcomes: Mapping[str, Outcome], cases: list[Case]) -> str:
     return _HEAD + "\n" + "\n".join(lines) + "\n"
 
 
-def _group(case: Case) -> str:
+def group_of(case: Case) -> str:
     """The operator that a case is for: its only node's, else what it is a model of."""
     if case.name.endswith("_expanded"):
         return "bodies of operators"

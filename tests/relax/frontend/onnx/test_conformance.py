@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from tests.relax.frontend.onnx.conformance import (
     FROZEN,
     PAGE,
     PASSED,
+    REFUSED,
     WRONG,
     Case,
     all_outcomes,
+    group_of,
     node_cases,
     page,
     run_case,
@@ -35,24 +35,34 @@ def _sample(cases: list[Case]) -> list[Case]:
     ]
 
 
-def _outcomes(cases: list[Case]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    wrong = []
-    for case in cases:
-        outcome = run_case(case)
-        found[outcome.status] += 1
-        if outcome.status == WRONG:
-            wrong.append(f"{case.name}: {outcome.reason}")
-    assert not wrong, "\n".join(wrong)
-    return found
+def _counted() -> dict[tuple[str, str], int]:
+    """How many cases of an operator have each outcome, as the page says."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in PAGE.read_text().partition("## Operators")[2].splitlines()
+        if line.startswith("|")
+    ]
+    return {
+        (row[0], status): int(count)
+        for row in rows[2:]
+        for status, count in zip((PASSED, FROZEN, REFUSED), row[1:])
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slice_", range(SLICES))
-def test_a_part_of_the_cases(slice_: int) -> None:
+def test_a_part_of_the_cases_ends_no_worse_than_the_page_says(slice_: int) -> None:
     cases = _sample(node_cases())[slice_::SLICES]
-    found = _outcomes(cases)
-    assert found[PASSED] + found[FROZEN] >= 0.7 * len(cases), found  # a few cases each
+    assert len(cases) > 10
+    counted, unlike = _counted(), []
+    as_bad = {FROZEN: (FROZEN, REFUSED), REFUSED: (REFUSED,), WRONG: ()}
+    for case in cases:
+        outcome = run_case(case)
+        # a case that passes by now is fine: the page is written by the long test
+        group, legal = group_of(case), as_bad.get(outcome.status)
+        if legal is not None and not any(counted.get((group, status)) for status in legal):
+            unlike.append(f"{case.name}: {outcome.status}, {outcome.reason}")
+    assert not unlike, "\n".join(unlike)
 
 
 @pytest.mark.long
