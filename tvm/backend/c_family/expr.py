@@ -6,6 +6,7 @@ statement of its own is put before the statement at hand, or within the branch t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar
@@ -26,7 +27,7 @@ Rule = Callable[[Any, e.Call], str]
 _COMPARE: Final = {e.EQ: "==", e.NE: "!=", e.LT: "<", e.LE: "<=", e.GT: ">", e.GE: ">="}
 
 
-class ExprWriter(TirFunctor[Code, None], Generic[Lane]):
+class ExprWriter(TirFunctor[Code, None], ABC, Generic[Lane]):
     """Writes expressions of one function; a language overrides what it says differently.
 
     Methods that languages override give texts; one that is no `Code` is whole by itself.
@@ -59,49 +60,49 @@ class ExprWriter(TirFunctor[Code, None], Generic[Lane]):
         """A text whose outermost operator binds at a level."""
         return Code(text, level)
 
+    @abstractmethod
     def int_literal(self, dtype: DataType, value: int) -> str:
         """An integer or bool literal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def float_literal(self, dtype: DataType, value: float) -> str:
         """A literal of a floating type."""
-        raise NotImplementedError
 
+    @abstractmethod
     def temp(self, dtype: DataType, value: str) -> Code:
         """A value kept in a variable."""
-        raise NotImplementedError
 
+    @abstractmethod
     def declare_later(self, dtype: DataType, hint: str) -> str:
         """A variable whose value is assigned afterwards; its name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def binary(self, op: e.BinaryOpExpr, dtype: DataType, a: Code, b: Code) -> str:
         """One operation on two values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def compare(self, dtype: DataType, sign: str, a: Code, b: Code) -> str:
         """A comparison of two values of a type."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fit(self, dtype: DataType, value: Code) -> str:
         """The result of arithmetic that may have been done in a wider type."""
-        raise NotImplementedError
 
     def choose(self, dtype: DataType, condition: Code, a: Code, b: Code) -> str:
         """One of two values."""
         return self.loose(f"{condition.at(COMPARE)} ? {a.at(BITS)} : {b.at(BITS)}", CHOICE)
 
+    @abstractmethod
     def convert(self, source: DataType, target: DataType, value: Code) -> str:
         """One value converted from one type to another."""
-        raise NotImplementedError
 
     def discard(self, value: PrimExpr, text: Code) -> str:
         """A statement of an expression."""
         return f"{text};"
 
+    @abstractmethod
     def call_function(self, name: str, op: e.Call) -> str:
         """A call of another function of the file."""
-        raise NotImplementedError
 
     # --- values ---
 

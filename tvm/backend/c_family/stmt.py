@@ -7,6 +7,7 @@ closes what the visit opened).
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 
 from tvm.ir.expr import PrimExpr
@@ -40,17 +41,17 @@ class StmtWriter(ExprWriter[Lane]):
     def begin_statement(self) -> None:
         """Called before each statement."""
 
+    @abstractmethod
     def condition(self, expr: PrimExpr) -> str:
         """What stands between the parentheses of a branch."""
-        raise NotImplementedError
 
+    @abstractmethod
     def evaluate(self, value: PrimExpr) -> None:
         """Append what a value does."""
-        raise NotImplementedError
 
+    @abstractmethod
     def jump(self, how: str) -> str:
         """Append a jump out of a loop, or to its next iteration."""
-        raise NotImplementedError
 
     def visit_seq_stmt_(self, op: s.SeqStmt) -> None:
         self._work.extend(reversed(op.seq))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ from tvm.support.naming import NameTable
 from .names import c_name
 
 
-class Lines:
+class Lines(ABC):
     """Indented lines of a function, and the names that it uses."""
 
     def __init__(self) -> None:
@@ -18,9 +19,9 @@ class Lines:
         self.indent = 1
         self._names: NameTable = NameTable()
 
+    @abstractmethod
     def taken(self, name: str) -> bool:
         """Whether the file, or the language, has the name already."""
-        raise NotImplementedError
 
     def fresh(self, hint: str) -> str:
         """A name that nothing in the function or the file has yet."""
