@@ -9,6 +9,7 @@ The definitions are Relay text in `std/`; `IRModule.import_from_std` brings a fi
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,10 @@ from tvm.error import TVMError, message
 from tvm.ir.expr import OPERATORS, GlobalVar
 from tvm.ir.module import IRModule
 
+from .tensor_array_ops import StaticTensorArrayOps as StaticTensorArrayOps
+from .tensor_array_ops import TensorArrayOps as TensorArrayOps
+from .tensor_array_ops import constructor_of, name_of, static_name_of
+from .tensor_array_ops import get_tensor_array_shape as get_tensor_array_shape
 from .text_parser import parse
 
 _STD: Final = Path(__file__).parent / "std"
@@ -23,6 +28,10 @@ _FUNCTIONS: Final = (
     "id", "compose", "hd", "tl", "nth", "update", "map", "foldl", "foldr", "foldr1", "concat",
     "filter", "zip", "rev", "unfoldl", "unfoldr", "map_accumr", "map_accuml", "sum", "length",
     "tmap", "size", "iterate",
+)  # fmt: skip
+
+_TENSOR_DTYPES: Final = (
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16",
 )  # fmt: skip
 
 
@@ -86,7 +95,15 @@ class Prelude:
         """The name of a definition for a data type: `tensor_float32_t`, `tensor2_int32`, ..."""
         if not dtype:
             return canonical
-        return f"tensor_{dtype}_t" if canonical == "tensor_t" else f"{canonical}_{dtype}"
+        self._bring_tensors(dtype)
+        return name_of(canonical, dtype)
+
+    def _bring_tensors(self, dtype: str) -> None:
+        """Tensors of a data type, with their functions, come when they are first asked for."""
+        own = name_of("tensor_t", dtype)
+        known = any(var.name_hint == own for var in self.mod.type_definitions)
+        if dtype in _TENSOR_DTYPES and not known:
+            TensorArrayOps(self, dtype).register()
 
     def get_global_var(self, canonical: str, dtype: str = "") -> GlobalVar:
         """A function of the module by name."""
@@ -98,14 +115,33 @@ class Prelude:
 
     def get_ctor(self, ty_name: str, canonical: str, dtype: str = "") -> Any:
         """A constructor of a data type by name."""
-        wanted = self.get_name(canonical, dtype)
-        _, *constructors = self.mod.get_type(ty_name)
-        for constructor in constructors:
-            if constructor.name_hint == wanted:
-                return constructor
-        known = ", ".join(c.name_hint for c in constructors)
-        raise TVMError(message(f"get_ctor: {wanted!r} of {ty_name}", found="none", legal=known))
+        return constructor_of(self.mod, ty_name, self.get_name(canonical, dtype))
 
     def get_tensor_ctor(self, canonical: str, dtype: str) -> Any:
         """A constructor of `tensor_<dtype>_t` by name."""
         return self.get_ctor(self.get_type("tensor_t", dtype).name_hint, canonical, dtype)
+
+    def get_name_static(
+        self, canonical: str, dtype: str, shape: Sequence[Any], batch_dim: int | None = None
+    ) -> str:
+        """The name of a definition for tensors of one shape."""
+        return static_name_of(canonical, dtype, shape, batch_dim)
+
+    def get_global_var_static(
+        self, canonical: str, dtype: str, shape: Sequence[Any], batch_dim: int | None = None
+    ) -> GlobalVar:
+        """A function over tensors of one shape."""
+        return self.mod.get_global_var(static_name_of(canonical, dtype, shape, batch_dim))
+
+    def get_type_static(self, canonical: str, dtype: str, shape: Sequence[Any]) -> Any:
+        """The data type of tensors of one shape."""
+        return self.mod.get_global_type_var(static_name_of(canonical, dtype, shape))
+
+    def get_ctor_static(self, ty_name: str, name: str, dtype: str, shape: Sequence[Any]) -> Any:
+        """A constructor of a data type; both by their short names for a shape."""
+        owner = static_name_of(ty_name, dtype, shape)
+        return constructor_of(self.mod, owner, static_name_of(name, dtype, shape))
+
+    def get_tensor_ctor_static(self, name: str, dtype: str, shape: Sequence[Any]) -> Any:
+        """A constructor of the tensors of one shape."""
+        return self.get_ctor_static("tensor_t", name, dtype, shape)

@@ -179,7 +179,9 @@ class _Translator:
             raise NotFirstOrder(f"@{callee.name_hint} is no function of Relay")
         if any(isinstance(arg, _Closure) for arg in args) or func.type_params:
             return self.inline(_Closure(func, _Scope()), args)
-        known = self.names[callee.name_hint]
+        known = self.names.get(callee.name_hint)
+        if known is None:
+            raise NotFirstOrder(f"@{callee.name_hint} takes or gives functions or data types")
         made = relax.Call(known, [self.operand(arg) for arg in args])
         return self.bb.emit(made)
 
