@@ -68,8 +68,8 @@ def any_shape() -> Arrays:
 def one_shape(shape: Any = (2, 3)) -> Arrays:
     p = Prelude(tvm.IRModule())
     StaticTensorArrayOps(p, "float32", list(shape)).register()
-    return Arrays(p, lambda name: p.get_global_var_static(name, "float32", list(shape)),
-                  p.get_tensor_ctor_static("tensor_constructor", "float32", list(shape)))  # fmt: skip
+    make = p.get_tensor_ctor_static("tensor_constructor", "float32", list(shape))
+    return Arrays(p, lambda name: p.get_global_var_static(name, "float32", list(shape)), make)
 
 
 @pytest.fixture(scope="module", params=[any_shape, one_shape])
@@ -145,7 +145,9 @@ def test_shape_of_an_array() -> None:
     StaticTensorArrayOps(p, "float32", [relay.Any(), 3]).register()
     one = p.get_global_var_static("tensor_array", "float32", [relay.Any(), 3])
     found = get_tensor_array_shape(one(relay.const(2)), "float32", p)
-    assert found is not None and isinstance(found[0], relay.Any) and found[1] == 3
+    assert found is not None
+    assert isinstance(found[0], relay.Any)
+    assert found[1] == 3
     any_one = p.get_global_var("tensor_array", "float32")
     assert get_tensor_array_shape(any_one(relay.const(2)), "float32", p) is None
     with pytest.raises(TVMError, match="list of tensors"):

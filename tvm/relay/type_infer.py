@@ -90,15 +90,30 @@ class Unifier:
         if a is b:
             return a
         if isinstance(a, ty.IncompleteType):
-            self._bound[a] = b
-            return b
+            return self._bind(a, b, where)
         if isinstance(b, ty.IncompleteType):
-            self._bound[b] = a
-            return a
+            return self._bind(b, a, where)
         made = self._inside(a, b, where)
         if made is None:
             raise mismatch(self.resolve(a), self.resolve(b), where)
         return made
+
+    def _bind(self, open_type: Type, known: Type, where: RelaxExpr) -> Type:
+        """Let an open type stand for another one, which must not hold it."""
+        stack = [known]
+        while stack:
+            part = self.find(stack.pop())
+            if part is open_type:
+                raise DiagnosticError(
+                    message(
+                        "InferType: a type would have to contain itself",
+                        where=f"{where.span or ''}\n{where}".strip()[:400],
+                        legal="types of finite size; data types may refer to themselves",
+                    )
+                )
+            stack.extend(_parts(part))
+        self._bound[open_type] = known
+        return known
 
     def _inside(self, a: Type, b: Type, where: RelaxExpr) -> Type | None:
         if isinstance(a, ty.TensorType) and isinstance(b, ty.TensorType):
@@ -151,6 +166,16 @@ class Unifier:
         )
         assert isinstance(made, ty.FuncType), "a function type stays one"
         return made, chosen
+
+
+def _parts(found: Type) -> tuple[Type, ...]:
+    if isinstance(found, TupleType):
+        return tuple(found.fields)
+    if isinstance(found, ty.FuncType):
+        return (*found.arg_types, found.ret_type)
+    if isinstance(found, ty.RefType):
+        return (found.value,)
+    return found.args if isinstance(found, TypeCall) else ()
 
 
 def _one_tensor(a: ty.TensorType, b: ty.TensorType) -> Type | None:

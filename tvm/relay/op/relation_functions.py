@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tvm.ffi import register_global_func
 from tvm.ir.op import Op
@@ -30,6 +30,7 @@ def _register(name: str, op_name: str, rule: Callable[[Relate], Type | None]) ->
     register_global_func(f"tvm.relay.type_relation.{name}", relate)
 
 
-_register("Identity", "negative", relations.identity)
-_register("Broadcast", "add", relations.broadcast)
-_register("BroadcastComp", "less", relations.compare)
+OPERATOR_OF: Final = {"Identity": "negative", "Broadcast": "add", "BroadcastComp": "less"}
+_register("Identity", OPERATOR_OF["Identity"], relations.identity)
+_register("Broadcast", OPERATOR_OF["Broadcast"], relations.broadcast)
+_register("BroadcastComp", OPERATOR_OF["BroadcastComp"], relations.compare)
