@@ -22,8 +22,19 @@ def test_declaration() -> None:
     assert isinstance(moved.elem_offset, tir.Var)
     with pytest.raises(TypeError, match="data variable x is int32; legal: a variable of pointer"):
         tir.Buffer(tir.Var("x", "int32"), "int8", [4])
-    with pytest.raises(tvm.TVMError, match="2 dimensions but 1 strides"):
-        tir.decl_buffer((4, 4), strides=(1,))
+
+
+def test_strides_of_another_rank_are_refused_where_they_are_used() -> None:
+    short = tir.decl_buffer((4, 4), strides=(1,))
+    uses = [
+        lambda: short.offset_of((0, 0)),
+        short.get_flattened_buffer,
+        lambda: short.access_ptr("r"),
+        lambda: tvm.tir.build(tir.PrimFunc([short.data], tir.Evaluate(short[0, 0]))),
+    ]
+    for use in uses:
+        with pytest.raises(tvm.TVMError, match="2 dimensions but 1 strides"):
+            use()
 
 
 def test_indexing() -> None:

@@ -78,10 +78,15 @@ class Buffer(Node):
         )
         self.span: Final = span
         self._check_separators()
+
+    def checked_strides(self) -> tuple[PrimExpr, ...]:
+        """The strides, for those who compute an address; a buffer may be written with too few."""
         if self.strides and len(self.strides) != len(self.shape):
-            raise CheckError(
-                f"Buffer {name}: {len(self.shape)} dimensions but {len(self.strides)} strides"
+            raise ShapeError(
+                f"Buffer {self.name}: {len(self.shape)} dimensions but {len(self.strides)} "
+                "strides. If strides are defined, their number must match the dimensionality"
             )
+        return self.strides
 
     def _check_separators(self) -> None:
         """Each is a place between two axes, and they are in order."""

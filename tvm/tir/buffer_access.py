@@ -23,8 +23,9 @@ def axis_groups(buffer: Buffer) -> list[range]:
 
 def element_strides(buffer: Buffer) -> list[PrimExpr]:
     """The stride of each dimension in elements; row-major where the buffer gives none."""
-    if buffer.strides:
-        return list(buffer.strides)
+    given = buffer.checked_strides()
+    if given:
+        return list(given)
     strides: list[PrimExpr] = [e.IntImm(extent.dtype, 1) for extent in buffer.shape]
     for group in axis_groups(buffer):
         for axis in reversed(group[:-1]):
@@ -46,13 +47,14 @@ def buffer_offset(
     Row-major buffers are walked by Horner's rule, which keeps the expression short, and each step
     of it is simplified.
     """
+    strides = buffer.checked_strides()
     flat: list[PrimExpr] = []
     for group in axis_groups(buffer):
         total: PrimExpr | None = None
         for axis in group:
             index = indices[axis]
-            if buffer.strides:
-                term = op.multiply(index, buffer.strides[axis])
+            if strides:
+                term = op.multiply(index, strides[axis])
                 total = term if total is None else op.add(total, term)
             elif total is None:
                 total = index
@@ -67,17 +69,18 @@ def buffer_offset(
 def flattened_buffer(buffer: Buffer) -> Buffer:
     """The buffer as one run of memory (one more for each axis separator)."""
     shape: list[PrimExpr] = []
-    if buffer.strides:
+    strides = buffer.checked_strides()
+    if strides:
         for group in axis_groups(buffer):
             first = group[0]
-            shape.append(op.multiply(buffer.strides[first], buffer.shape[first]))
+            shape.append(op.multiply(strides[first], buffer.shape[first]))
     else:
         for group in axis_groups(buffer):
             total: PrimExpr = e.IntImm(e.INT32, 1)
             for axis in group:
                 total = op.multiply(total, buffer.shape[axis])
             shape.append(total)
-    if not buffer.strides and len(buffer.shape) == len(shape) == 1:
+    if not strides and len(buffer.shape) == len(shape) == 1:
         return buffer
     separators = tuple(range(1, len(shape)))
     return buffer.with_changes(shape=tuple(shape), strides=(), axis_separators=separators)
@@ -96,7 +99,7 @@ def access_ptr(
     start = e.as_expr(offset)
     if extent is None:
         total: PrimExpr = e.IntImm(e.INT32, 1)
-        if buffer.strides:
+        if buffer.checked_strides():
             total = op.multiply(buffer.strides[0], buffer.shape[0])
         else:
             for dim in buffer.shape:

@@ -4,6 +4,7 @@ import pytest
 
 from tests.tir.schedule.cases import chain, check, greatest_pairs, matmul
 from tvm import te, tir
+from tvm.script import from_source
 from tvm.script import tir as T
 from tvm.tir.analysis.reducer import reducer_of
 from tvm.tir.schedule import Schedule
@@ -128,3 +129,56 @@ def test_sums_side_by_side() -> None:
     assert [str(one) for one in node.result] == ["x0 + y0", "x1 + y1"]
     sch.rfactor(sch.get_loops("B")[1], 0)
     check(sch, moments)
+
+
+@pytest.mark.parametrize(
+    ("start", "value", "known"),
+    [
+        ("T.float32(0)", "R[vi] + P[vi, vk]", True),
+        ("T.float32(5)", "R[vi] + P[vi, vk]", False),
+        ("Q[vi]", "R[vi] + P[vi, vk]", False),
+        ("T.float32(1)", "R[vi] * P[vi, vk]", True),
+        ("T.float32(0)", "R[vi] * P[vi, vk]", False),
+        ("T.float32(7)", "T.max(R[vi], P[vi, vk])", True),
+        ("Q[vi]", "T.min(R[vi], P[vi, vk])", False),
+    ],
+)
+def test_sums_start_from_what_may_be_added_several_times(
+    start: str, value: str, known: bool
+) -> None:
+    program = f"""
+from tvm.script import tir as T
+@T.prim_func
+def func(P: T.Buffer((4, 8)), Q: T.Buffer((4,)), R: T.Buffer((4,))):
+    for i, k in T.grid(4, 8):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                R[vi] = {start}
+            R[vi] = {value}
+"""
+    sch = Schedule(from_source(program))
+    assert (reducer_of(sch.get(sch.get_block("sum"))) is not None) == known
+
+
+@pytest.mark.parametrize(
+    "inits", [("V[vi] = 0.0", "V[vi] = 0.0"), ("W[vi] = 0.0", "V[vi] = W[vi]"), ("W[vi] = 0.0",)]
+)
+def test_each_sum_has_an_init_of_its_own(inits: tuple[str, ...]) -> None:
+    lines = "\n                ".join(inits)
+    program = f"""
+from tvm.script import tir as T
+@T.prim_func
+def func(A: T.Buffer((4, 8)), V: T.Buffer((4,)), W: T.Buffer((4,))):
+    for i, k in T.grid(4, 8):
+        with T.block("sums"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                {lines}
+            v: T.float32 = V[vi] + A[vi, vk]
+            w: T.float32 = W[vi] + A[vi, vk] * A[vi, vk]
+            V[vi] = v
+            W[vi] = w
+"""
+    sch = Schedule(from_source(program))
+    assert reducer_of(sch.get(sch.get_block("sums"))) is None

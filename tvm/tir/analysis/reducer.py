@@ -29,6 +29,8 @@ from tvm.tir.functor import walk
 from tvm.tir.op.arith import (
     add,
     equal,
+    is_one,
+    is_zero,
     less,
     logical_and,
     logical_or,
@@ -110,14 +112,17 @@ def _updates(body: Stmt) -> tuple[list[BufferStore], list[PrimExpr]]:
 def _starts(init: Stmt | None, stores: Sequence[BufferStore]) -> list[PrimExpr] | None:
     """What the init stores to each place that is updated; None if it does anything else."""
     parts = init.seq if isinstance(init, SeqStmt) else (init,)
+    if len(parts) != len(stores):
+        return None
     found: list[PrimExpr] = []
     for store in stores:
-        for part in parts:
-            if isinstance(part, BufferStore) and _is_own(_place(part), store):
-                if part.value.dtype is not store.buffer.dtype:
-                    return None  # a mixed-up init
-                found.append(part.value)
-    return found if len(found) == len(stores) == len(parts) else None
+        own = [p for p in parts if isinstance(p, BufferStore) and _is_own(_place(p), store)]
+        if len(own) != 1 or own[0].value.dtype is not store.buffer.dtype:
+            return None  # a mixed-up init
+        if any(isinstance(node, (Var, BufferLoad)) for node in walk(own[0].value)):
+            return None  # every partial sum starts so: it has to be one number for all
+        found.append(own[0].value)
+    return found
 
 
 def _place(store: BufferStore) -> BufferLoad:
@@ -130,7 +135,9 @@ def _side_by_side(
     """Each store combines its own sum with a part that reads none of the sums."""
     operators: list[Combine] = []
     parts: list[PrimExpr] = []
-    for store, value in zip(stores, values):
+    for store, value, start in zip(stores, values, starts):
+        if not _is_neutral(start, value):
+            return None
         operator = _OPERATORS.get(type(value))
         if operator is None or not isinstance(value, (Add, Mul, Max, Min, And, Or)):
             return None
@@ -146,6 +153,13 @@ def _side_by_side(
         return [op(left, right) for op, left, right in zip(operators, lefts, rights)]
 
     return Reducer(combine, starts, parts, stores)
+
+
+def _is_neutral(start: PrimExpr, value: PrimExpr) -> bool:
+    """Starting from it several times is starting from it once, as for the greatest or least."""
+    if isinstance(value, Add):
+        return is_zero(start)
+    return is_one(start) if isinstance(value, Mul) else True
 
 
 def _pair(

@@ -109,7 +109,7 @@ class _Binder:
         layout = compiler.layout
         self.place, self.data = layout.place(buffer), layout.place(buffer.data)
         self.shape = [self._slot(compiler, x) for x in buffer.shape]
-        self.strides = [self._slot(compiler, x) for x in buffer.strides]
+        self.strides = [self._slot(compiler, x) for x in buffer.checked_strides()]
         self.offset = self._slot(compiler, buffer.elem_offset)
 
     @staticmethod

@@ -273,7 +273,7 @@ class ExprCompiler(TirFunctor[Code, Any]):
         """The closure that makes the array of a buffer from its memory."""
         data, offset = self.layout.place(buffer.data), self.compile(buffer.elem_offset)
         shape = [self.compile(x) for x in buffer.shape]
-        strides = [self.compile(x) for x in buffer.strides]
+        strides = [self.compile(x) for x in buffer.checked_strides()]
         name, dtype = buffer.name, buffer.dtype
         # a part of merged shared memory keeps its shape, though its indices begin further on
         merged = len(shape) == 1 and not strides and buffer.scope().startswith("shared")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from tvm.ir.node import with_fields
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.stmt import Block, BlockRealize, SeqStmt, Stmt
+from tvm.tir.stmt import AssertStmt, Block, BlockRealize, Evaluate, IfThenElse, SeqStmt, Stmt
 
 from .analysis.query import block_of, scope_of
 from .error import Illegal
-from .tree import SRefTree, inner_places, swap_stmt, with_body
+from .tree import WITH_BODY, SRefTree, inner_places, swap_stmt, with_body
 
 
 def leaf_top(state: SRefTree, block: StmtSRef) -> StmtSRef:
@@ -48,9 +49,31 @@ def _remove(stmt: Stmt, top: Stmt) -> Stmt | None:
                 kept.append(new)
         if len(kept) == len(stmt.seq) and all(a is b for a, b in zip(kept, stmt.seq)):
             return stmt
+        if not kept:
+            return None
         flat = SeqStmt.flatten(kept)
         return SeqStmt(flat.seq, stmt.span) if isinstance(flat, SeqStmt) else flat
+    if isinstance(stmt, IfThenElse):
+        return _remove_from_branches(stmt, top)
+    if isinstance(stmt, WITH_BODY):
+        body = _remove(stmt.body, top)
+        if body is None:
+            # what it says or defines concerned the removed statement alone; a check still holds
+            return with_fields(stmt, body=Evaluate(0)) if isinstance(stmt, AssertStmt) else None
+        return stmt if body is stmt.body else with_fields(stmt, body=body)
     return stmt
+
+
+def _remove_from_branches(stmt: IfThenElse, top: Stmt) -> Stmt | None:
+    then = _remove(stmt.then_case, top)
+    other = None if stmt.else_case is None else _remove(stmt.else_case, top)
+    if then is stmt.then_case and other is stmt.else_case:
+        return stmt
+    if then is None:
+        if other is None:
+            return None
+        then = Evaluate(0)
+    return with_fields(stmt, then_case=then, else_case=other)
 
 
 def remove_leaf(state: SRefTree, block: StmtSRef) -> Block:

@@ -225,7 +225,7 @@ class ArgumentChecks:
         for axis, extent in enumerate(buffer.shape):
             if self._is_open(extent):
                 self._define_size(extent, self._extent(tensor, axis))
-        for axis, stride in enumerate(buffer.strides):
+        for axis, stride in enumerate(buffer.checked_strides()):
             if self._is_open(stride):
                 self._define_size(stride, self._stride_or_compact(tensor, axis))
         offset = buffer.elem_offset

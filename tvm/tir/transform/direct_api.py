@@ -52,7 +52,7 @@ def _layout_values(func: PrimFunc) -> dict[e.Var, PrimExpr]:
     params = set(func.params)
     for buffer in func.buffer_map.values():
         dense = element_strides(buffer.with_changes(strides=()))
-        for stride, value in zip(buffer.strides, dense):
+        for stride, value in zip(buffer.checked_strides(), dense):
             if isinstance(stride, e.Var) and stride not in params:
                 values[stride] = ops.cast(value, stride.dtype)
         offset = buffer.elem_offset

@@ -95,7 +95,7 @@ class _MatchLowerer(StmtExprMutator):
         if not (isinstance(target.elem_offset, e.IntImm) and target.elem_offset.value == 0):
             self._bind(target, "elem_offset", target.elem_offset, offset)
         if target.strides:
-            for stride, actual in zip(target.strides, element_strides(outer)[lead:]):
+            for stride, actual in zip(target.checked_strides(), element_strides(outer)[lead:]):
                 self._bind(target, "strides", stride, actual)
 
     def _equal(self, a: PrimExpr, b: PrimExpr | int) -> bool:

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tests.tir.schedule.cases import chain, check, matmul_relu, open_schedule, refuses, stencil
+from tvm import tir
 from tvm.script import tir as T
 
 
@@ -105,4 +110,40 @@ def test_a_variable_of_one_value_is_the_index_in_its_place() -> None:
     sch = open_schedule(before)
     sch.compute_inline("q")
     assert "O[vi, vj] = P[vi, vj]" in sch.mod.script()
+    check(sch, before)
+
+
+@pytest.mark.parametrize(
+    ("primitive", "left"),
+    [
+        (lambda sch: sch.compute_inline("a"), ["b", "c"]),
+        (lambda sch: sch.reverse_compute_inline("c"), ["a", "b"]),
+        (lambda sch: sch.compute_at("a", sch.get_loops("b")[0]), ["a", "b", "c"]),
+        (lambda sch: sch.reverse_compute_at("c", sch.get_loops("b")[0]), ["a", "b", "c"]),
+    ],
+)
+def test_blocks_among_constants_leave_their_place(primitive: Any, left: list[str]) -> None:
+    @T.prim_func
+    def before(B: T.Buffer((4,)), C: T.Buffer((4,))):
+        K_data = T.allocate_const([1.0, 2.0, 3.0, 4.0], "float32", [4])
+        K = T.decl_buffer((4,), data=K_data)
+        D = T.alloc_buffer((4,))
+        E = T.alloc_buffer((4,))
+        for i in range(4):
+            with T.block("a"):
+                vi = T.axis.spatial(4, i)
+                D[vi] = K[vi] + T.float32(1)
+        for i in range(4):
+            with T.block("b"):
+                vi = T.axis.spatial(4, i)
+                E[vi] = D[vi] + B[vi]
+        for i in range(4):
+            with T.block("c"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = E[vi] * K[vi]
+
+    sch = open_schedule(before)
+    primitive(sch)
+    assert [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))] == left
+    assert isinstance(sch.get(sch.get_block("root")).body, tir.AllocateConst)
     check(sch, before)
